@@ -1,0 +1,1 @@
+//! The custom resources of group `slotwright.dev`, version `v1alpha1`: one file a kind, types only.

@@ -1,0 +1,1 @@
+//! The ClassAd language: lexer, parser, values, compiled evaluator, functions, matchmaking.

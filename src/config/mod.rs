@@ -1,0 +1,1 @@
+//! HTCondor's configuration language and the knobs that are honoured.

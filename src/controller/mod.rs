@@ -1,0 +1,1 @@
+//! Kubernetes I/O: watches into events, effects into API calls, leader election. Holds no policy.

@@ -1,0 +1,1 @@
+//! An embedded API server and hollow nodes: a test bed and the default of the demo, not the product.

@@ -1,0 +1,3 @@
+//! The `slotwright` command.
+
+fn main() {}

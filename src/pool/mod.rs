@@ -1,0 +1,1 @@
+//! The model: ids, resources, machines, slots, claims, jobs, events, effects.

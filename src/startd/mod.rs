@@ -1,0 +1,1 @@
+//! The startd's part: carving, the slot ad, policy and the state machine.
