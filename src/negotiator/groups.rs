@@ -256,12 +256,13 @@ impl Tree {
     }
 }
 
-/// Adds to each node's own amount those of all nodes below it. Parents come before their children.
+/// Adds to each node's own amount those of all nodes below it. Parents come before their children; a parent
+/// that does not is none.
 pub(super) fn sum_up(parents: &[Option<usize>], own: &[f64]) -> Vec<f64> {
     let mut sums: Vec<f64> = own.iter().copied().chain(std::iter::repeat(0.0)).take(parents.len()).collect();
     for (node, parent) in parents.iter().enumerate().rev() {
         let below = sums.get(node).copied().unwrap_or_default();
-        if let Some(sum) = parent.and_then(|parent| sums.get_mut(parent)) {
+        if let Some(sum) = parent.filter(|parent| *parent < node).and_then(|parent| sums.get_mut(parent)) {
             *sum += below;
         }
     }

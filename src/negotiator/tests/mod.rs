@@ -2,6 +2,11 @@
 
 mod accountant;
 mod groups;
+mod kit;
+mod laws;
+mod quotas;
+mod ranks;
+mod shares;
 
 /// Asserts that two numbers differ by a billionth of the larger at most.
 #[track_caller]
