@@ -15,11 +15,12 @@
 //! | [`startd`] | carving, the slot ad, the state machine |
 //! | [`schedd`] | the job queue: procs, order, claims, activation |
 //! | [`negotiator`] | accountant, group quotas, pie spin, candidates |
+//! | [`decide`] | the deciders in their order: from the pool and the time to effects |
 //! | [`controller`] | Kubernetes I/O: watches into events, effects into calls, leader election |
 //! | [`hollow`] | an embedded API server and hollow nodes: test bed and demo, not the product |
 //! | [`cli`] | what the command line does |
 //!
-//! `classad`, `config`, `pool`, `startd`, `schedd` and `negotiator` are pure: no clock, no network, no async
+//! `classad`, `config`, `pool`, `startd`, `schedd`, `negotiator` and `decide` are pure: no clock, no network, no async
 //! (`tests/purity.rs` holds them to it). Only shells do I/O.
 
 pub mod api;
@@ -27,6 +28,7 @@ pub mod classad;
 pub mod cli;
 pub mod config;
 pub mod controller;
+pub mod decide;
 pub mod hollow;
 pub mod negotiator;
 pub mod pool;

@@ -33,7 +33,7 @@ impl Pool {
         let same_pod = match &slot.activation {
             Activation::Vacant => false,
             Activation::Assigned | Activation::Requested => true,
-            Activation::Active { pod, .. } | Activation::Ended { pod } => pod.uid == facts.pod.uid,
+            Activation::Active { pod, .. } | Activation::Ended { pod, .. } => pod.uid == facts.pod.uid,
         };
         (same_pod
             && claim.job.uid == facts.job
@@ -81,7 +81,7 @@ impl Pool {
         if matches!(slot.activation, Activation::Ended { .. }) {
             return;
         }
-        slot.activation = Activation::Ended { pod: facts.pod.clone() };
+        slot.activation = Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting };
         self.attention.slots.insert(name.clone());
         self.proc_ended(facts, end, now);
         if let Some(cluster) = self.jobs.get_mut(&facts.job)

@@ -179,6 +179,8 @@ pub enum Activation {
     Ended {
         /// The pod.
         pod: PodRef,
+        /// Whether it is being deleted.
+        deleting: bool,
     },
 }
 

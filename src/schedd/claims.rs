@@ -89,7 +89,7 @@ fn claim_id(name: &SlotName, number: u64, now: Time) -> ClaimId {
 }
 
 /// Whether a job may start procs at all.
-fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
+pub fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
     !cluster.removing
         && cluster.held
         && cluster.problems.is_empty()

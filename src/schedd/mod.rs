@@ -6,6 +6,6 @@ mod jobs;
 mod submit;
 
 pub use analysis::explain_rejection;
-pub use claims::{assign, claim_match, find_work, withdraw, within_caps};
+pub use claims::{Quotas, assign, claim_match, find_work, group_usage, may_start, withdraw, within_caps};
 pub use jobs::{review_job, unknown_group};
 pub use submit::{Submission, submit};

@@ -1,0 +1,80 @@
+//! The deciders in their order: from the pool and the time to effects.
+//!
+//! [`decide`] is a function of the pool and the time. What it asks for it notes in the pool, so that it never asks twice:
+//! of two equal pools, asked at the same time, it asks the same. It touches what changed, not the whole pool.
+//!
+//! A negotiation cycle is asked for as a [`Negotiation`], a snapshot on which any thread may work, and its matches come
+//! back through [`conclude`], which holds each against what is so by then.
+
+mod negotiation;
+mod orphans;
+mod slots;
+
+pub use negotiation::{Negotiation, conclude, quotas};
+
+use crate::pool::{Effect, Offer, Pool, Time};
+use crate::{schedd, startd};
+
+/// What is to be done.
+#[derive(Debug, Default)]
+pub struct Decision {
+    /// Calls and notices, in order.
+    pub effects: Vec<Effect>,
+    /// A cycle to run.
+    pub negotiation: Option<Box<Negotiation>>,
+    /// When to decide again, if nothing happens before.
+    pub next: Option<Time>,
+}
+
+/// Decides what is to be done now.
+pub fn decide(pool: &mut Pool, now: Time) -> Decision {
+    let mut effects = Vec::new();
+    if !pool.synced {
+        return Decision::default();
+    }
+    if pool.woken(now) {
+        pool.schedule.wanted = true;
+    }
+    review_machines(pool, now);
+    review_groups(pool);
+    orphans::settle(pool, now, &mut effects);
+    while let Some(name) = pool.attention.slots.pop_first() {
+        slots::drive(pool, &name, now, &mut effects);
+    }
+    // A slot that let go may be the last of its machine or job.
+    review_machines(pool, now);
+    while let Some(uid) = pool.attention.jobs.pop_first() {
+        schedd::review_job(pool, &uid, &mut effects);
+    }
+    let strays = std::mem::take(&mut pool.strays);
+    effects.extend(strays.into_iter().filter(|name| !pool.slots.contains_key(name)).map(Effect::DeleteSlot));
+    let negotiation = negotiation::begin(pool, now);
+    effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
+    Decision { effects, negotiation, next: pool.next_wake() }
+}
+
+fn review_machines(pool: &mut Pool, now: Time) {
+    if std::mem::take(&mut pool.attention.policies) {
+        pool.attention.machines.extend(pool.machines.keys().cloned());
+        pool.schedule.wanted = true;
+    }
+    while let Some(name) = pool.attention.machines.pop_first() {
+        startd::review_machine(pool, &name, now);
+        let wait = pool.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Gone);
+        if wait {
+            pool.stale.insert(crate::pool::Document::PartitionableSlot(name));
+        }
+    }
+}
+
+/// Groups came or went: jobs of unknown groups may start, or may no longer.
+fn review_groups(pool: &mut Pool) {
+    if std::mem::take(&mut pool.attention.groups) {
+        let grouped = pool.jobs.iter().filter(|(_, c)| c.spec.as_ref().is_some_and(|spec| spec.group.is_some()));
+        pool.stale.extend(grouped.map(|(uid, _)| crate::pool::Document::Job(uid.clone())));
+        pool.schedule.wanted = true;
+    }
+}
+
+#[cfg(test)]
+mod tests;

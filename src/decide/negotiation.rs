@@ -1,0 +1,254 @@
+//! Negotiation cycles: when one is due, the snapshot it works on, and what becomes of its matches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::classad::{Ad, Env};
+use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
+use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
+use crate::pool::{
+    CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, Pool, Quota, State, Submitter, Time,
+};
+use crate::schedd::{self, Quotas};
+use crate::startd::{partitionable_slot_ad, slot_weight};
+
+/// A cycle to run: a snapshot of slots and requests, and what they stand for.
+#[derive(Clone, Debug)]
+pub struct Negotiation {
+    /// The cycle itself, for [`crate::negotiator::negotiate`].
+    pub cycle: Cycle,
+    /// When it was begun.
+    pub started: Time,
+    /// The machine behind each slot.
+    machines: Vec<MachineName>,
+    /// The job behind each request of each submitter.
+    jobs: Vec<Vec<JobUid>>,
+}
+
+/// Begins a cycle if one is due, or asks to be woken when it is.
+pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
+    let due = due(pool, now)?;
+    if due > now {
+        pool.wake_at(due);
+        return None;
+    }
+    pool.schedule.wanted = false;
+    pool.schedule.under_way = true;
+    pool.schedule.started = Some(now);
+    Some(Box::new(snapshot(pool, now)))
+}
+
+/// When the next cycle is due: as soon as `NEGOTIATOR_CYCLE_DELAY` and `NEGOTIATOR_MIN_INTERVAL` allow when something
+/// changed, after `NEGOTIATOR_INTERVAL` otherwise, and not at all while nothing waits.
+fn due(pool: &Pool, now: Time) -> Option<Time> {
+    let schedule = &pool.schedule;
+    if schedule.under_way || !anything_waits(pool, now) {
+        return None;
+    }
+    let config = pool.negotiator();
+    let (Some(started), Some(ended)) = (schedule.started, schedule.ended) else { return Some(now) };
+    let allowed = (ended + config.cycle_delay).max(started + config.min_interval);
+    Some(if schedule.wanted { allowed } else { allowed.max(started + config.interval) })
+}
+
+fn anything_waits(pool: &Pool, now: Time) -> bool {
+    pool.submitters.values().any(|submitter| {
+        submitter.queue.iter().any(|key| {
+            pool.jobs.get(&key.job().uid).is_some_and(|c| c.next_idle(now).is_some() && schedd::may_start(pool, c))
+        })
+    })
+}
+
+fn snapshot(pool: &Pool, now: Time) -> Negotiation {
+    let config = pool.negotiator();
+    let env = Env::at(now.secs());
+    let mut negotiation =
+        Negotiation { cycle: Cycle::default(), started: now, machines: Vec::new(), jobs: Vec::new() };
+    let cycle = &mut negotiation.cycle;
+    cycle.now = now.secs();
+    cycle.config = cycle_config(&config);
+    for machine in pool.machines.values().filter(|machine| matches!(machine.state, State::Unclaimed(_))) {
+        let startd = pool.startd(machine);
+        let left = machine.available();
+        let ad = partitionable_slot_ad(machine, &startd);
+        if left.cpus == 0 || !chosen(&config, &ad, &env) {
+            continue;
+        }
+        let weight = slot_weight(&ad, &left, &startd, &env);
+        cycle.slots.push(Candidate { ad, weight });
+        negotiation.machines.push(machine.facts.name.clone());
+    }
+    let tree = tree(pool);
+    cycle.pool_weight = pool_weight(pool, &env);
+    let mut own_usage = vec![0.0; tree.groups().len()];
+    for submitter in pool.submitters.values() {
+        let group = tree.group_of(submitter.name.as_str());
+        let used = submitter.account.weighted_resources_used;
+        match group.and_then(|group| own_usage.get_mut(group)) {
+            Some(sum) => *sum += used,
+            None => cycle.ungrouped_used += used,
+        }
+        let (requests, jobs) = requests(pool, submitter, now);
+        if requests.is_empty() && used <= 0.0 {
+            continue;
+        }
+        let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
+        cycle.submitters.push(SubmitterInput {
+            name: submitter.name.as_str().to_owned(),
+            effective_priority: account.effective_priority(submitter.factor.unwrap_or(config.default_factor)),
+            weighted_used: used,
+            ceiling: submitter.ceiling,
+            group,
+            requests,
+        });
+        negotiation.jobs.push(jobs);
+    }
+    cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
+    negotiation
+}
+
+fn cycle_config(config: &NegotiatorConfig) -> Config {
+    let mut cycle = Config::default();
+    cycle.priority_halflife = config.halflife.as_secs_f64();
+    cycle.default_priority_factor = config.default_factor;
+    if let Some(rank) = &config.pre_job_rank {
+        cycle.pre_job_rank = Some(rank.clone());
+    }
+    if let Some(rank) = &config.post_job_rank {
+        cycle.post_job_rank = Some(rank.clone());
+    }
+    cycle
+}
+
+/// `NEGOTIATOR_SLOT_CONSTRAINT`.
+fn chosen(config: &NegotiatorConfig, slot: &Ad, env: &Env) -> bool {
+    config.slot_constraint.as_ref().is_none_or(|c| c.eval(Some(slot), None, env).as_bool_equiv() == Some(true))
+}
+
+/// A submitter's jobs that wait, in their order.
+fn requests(pool: &Pool, submitter: &Submitter, now: Time) -> (Vec<Request>, Vec<JobUid>) {
+    let waiting = submitter.queue.iter().filter_map(|key| {
+        let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
+        let count = cluster.startable(now);
+        let spec = cluster.spec.as_ref().filter(|_| count > 0)?;
+        Some((Request { ad: spec.ad.clone(), count }, cluster.key.uid.clone()))
+    });
+    waiting.unzip()
+}
+
+/// The weight of all slots, claimed or not.
+fn pool_weight(pool: &Pool, env: &Env) -> f64 {
+    let claimed: f64 = pool.slots.values().map(|slot| slot.claim.weight).sum();
+    let free: f64 = pool
+        .machines
+        .values()
+        .filter(|machine| machine.offer == Offer::Offered)
+        .map(|machine| {
+            let config = pool.startd(machine);
+            let left = machine.available();
+            let ad = if config.slot_weight.is_some() { partitionable_slot_ad(machine, &config) } else { Ad::new() };
+            slot_weight(&ad, &left, &config, env)
+        })
+        .sum();
+    claimed + free
+}
+
+fn tree(pool: &Pool) -> Tree {
+    let specs: Vec<GroupSpec> = pool
+        .groups
+        .values()
+        .map(|group| GroupSpec {
+            name: group.name.as_str().to_owned(),
+            quota: Some(match group.quota {
+                Quota::Static(quota) => GroupQuota::Static(quota),
+                Quota::Dynamic(share) => GroupQuota::Dynamic(share),
+            }),
+        })
+        .collect();
+    Tree::new(&specs)
+}
+
+/// The quotas in force now, and why groups that are not accepted are not.
+pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<std::sync::Arc<str>, String>) {
+    let tree = tree(pool);
+    let objects: Vec<_> = pool.groups.keys().cloned().collect();
+    let refused = tree
+        .refused()
+        .iter()
+        .filter_map(|(index, error)| Some((objects.get(*index)?.clone(), error.to_string())))
+        .collect();
+    (Quotas::new(&tree, pool_weight(pool, &Env::at(now.secs()))), refused)
+}
+
+/// Turns a cycle's matches into claims, and tells what came of it.
+pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
+    pool.schedule.under_way = false;
+    pool.schedule.ended = Some(now);
+    pool.schedule.cycles += 1;
+    let (quotas, _) = quotas(pool, now);
+    let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
+    for found in &outcome.matches {
+        let Some(machine) = negotiation.machines.get(found.slot) else { continue };
+        let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else { continue };
+        for (uid, _) in schedd::claim_match(pool, machine, job, &quotas, now) {
+            let entry = claims.entry(uid).or_default();
+            entry.0 += 1;
+            entry.1.insert(machine.clone());
+        }
+    }
+    tell_matches(pool, &claims);
+    explain_rejections(pool, negotiation, outcome, now);
+    pool.schedule.last = Some(figures(negotiation, outcome, now));
+    // While matches are made there may be more to make.
+    pool.schedule.wanted |= !claims.is_empty();
+    if let Some(name) = pool.negotiators.keys().next() {
+        pool.stale.insert(Document::Negotiator(name.clone()));
+    }
+}
+
+fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<MachineName>)>) {
+    for (uid, (procs, machines)) in claims {
+        let Some(cluster) = pool.jobs.get_mut(uid) else { continue };
+        if cluster.matchable != Matchable::Yes {
+            cluster.matchable = Matchable::Yes;
+            pool.stale.insert(Document::Job(uid.clone()));
+        }
+        let key = cluster.key.clone();
+        let first: Vec<&str> = machines.iter().take(3).map(MachineName::as_str).collect();
+        let more = if machines.len() > first.len() { ", ..." } else { "" };
+        let note = format!("{procs} procs were matched with slots on {} nodes ({}{more})", machines.len(), first.join(", "));
+        pool.tell(&key, "Matched", "Negotiate", note);
+    }
+}
+
+fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
+    for rejection in &outcome.rejections {
+        let job = negotiation.jobs.get(rejection.submitter).and_then(|jobs| jobs.get(rejection.request));
+        let Some(cluster) = job.and_then(|uid| pool.jobs.get(uid)) else { continue };
+        if !cluster.active.is_empty() {
+            continue;
+        }
+        let matchable = schedd::explain_rejection(pool, cluster, now);
+        let uid = cluster.key.uid.clone();
+        let Some(cluster) = pool.jobs.get_mut(&uid).filter(|cluster| cluster.matchable != matchable) else { continue };
+        let key = cluster.key.clone();
+        cluster.matchable = matchable.clone();
+        pool.stale.insert(Document::Job(uid));
+        if let Matchable::No(problem) = matchable {
+            pool.warn(&key, problem.reason, "Negotiate", problem.to_string());
+        }
+    }
+}
+
+fn figures(negotiation: &Negotiation, outcome: &Outcome, now: Time) -> CycleFigures {
+    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    CycleFigures {
+        started: negotiation.started,
+        ended: now,
+        matches: count(outcome.matches.len()),
+        rejects: count(outcome.rejections.len()),
+        submitters: count(negotiation.cycle.submitters.iter().filter(|s| !s.requests.is_empty()).count()),
+        slots: count(negotiation.cycle.slots.len()),
+        idle: negotiation.cycle.submitters.iter().flat_map(|s| &s.requests).map(|request| request.count).sum(),
+        pies: count(outcome.stats.pies.len()),
+    }
+}

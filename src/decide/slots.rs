@@ -1,0 +1,141 @@
+//! Driving a slot from step to step, and doing what the steps ask for.
+
+use std::collections::BTreeMap;
+
+use crate::pool::{
+    Activation, Cluster, Document, Effect, Offer, PodPlan, Pool, Record, Retention, Slot, SlotName, State, Time,
+};
+use crate::schedd;
+use crate::startd::{self, Chore, Step, View};
+
+/// More steps than any slot takes at one time: a loop in the table would end here instead of never.
+const MOST_STEPS: usize = 32;
+
+/// Takes a slot as far as it goes now.
+pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+    for _ in 0..MOST_STEPS {
+        let Some(slot) = pool.slots.get(name) else { return };
+        match startd::next(slot, view(pool, slot, now)) {
+            Step::Rest => return,
+            Step::Take(transition, why) => {
+                if let Some(slot) = pool.slots.get_mut(name) {
+                    startd::take(slot, transition, why, now);
+                }
+                pool.stale.insert(Document::Slot(name.clone()));
+            }
+            Step::Do(chore) => perform(pool, name, &chore, now, effects),
+        }
+    }
+}
+
+fn view(pool: &Pool, slot: &Slot, now: Time) -> View {
+    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let proc = slot.claim.proc;
+    View {
+        offered: pool.machines.get(&slot.name.machine).is_some_and(|machine| machine.offer == Offer::Offered),
+        wanted: cluster.is_some_and(|cluster| {
+            cluster.active.get(&proc) == Some(&slot.name) && schedd::may_start(pool, cluster) && still_counted(cluster, proc)
+        }),
+        settled: cluster.is_none_or(|cluster| !cluster.is_done(proc) || cluster.is_recorded(proc)),
+        now,
+    }
+}
+
+fn still_counted(cluster: &Cluster, proc: u32) -> bool {
+    cluster.spec.as_ref().is_some_and(|spec| proc < spec.count)
+}
+
+fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: &mut Vec<Effect>) {
+    match chore {
+        Chore::WriteClaim => write_claim(pool, name, effects),
+        Chore::CreatePod => create_pod(pool, name, effects),
+        Chore::Withdraw => schedd::withdraw(pool, name),
+        Chore::DeletePod { force } => delete_pod(pool, name, *force, effects),
+        Chore::ReleasePod => release_pod(pool, name, effects),
+        Chore::FindWork => find_work(pool, name, now),
+        Chore::GiveBack => give_back(pool, name, now, effects),
+    }
+}
+
+fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    slot.record = Record::Writing;
+    let (resources, claim) = (slot.resources.clone(), slot.claim.clone());
+    effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim });
+}
+
+fn create_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    let tolerations =
+        pool.machines.get(&name.machine).map(|machine| pool.startd(machine).tolerations.clone()).unwrap_or_default();
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    slot.activation = Activation::Requested;
+    let claim = slot.claim.clone();
+    let environment = BTreeMap::from([
+        ("_CONDOR_SLOT".into(), name.to_string()),
+        ("_CONDOR_JOB_ID".into(), claim.job_id()),
+        ("_CONDOR_PROC".into(), claim.proc.to_string()),
+    ]);
+    effects.push(Effect::CreatePod(PodPlan {
+        job: claim.job.clone(),
+        proc: claim.proc_id(),
+        slot: name.clone(),
+        resources: slot.resources.clone(),
+        claim,
+        tolerations,
+        environment,
+    }));
+}
+
+fn delete_pod(pool: &mut Pool, name: &SlotName, force: bool, effects: &mut Vec<Effect>) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    if let Activation::Active { pod, deleting, .. } = &mut slot.activation {
+        *deleting = true;
+        effects.push(Effect::DeletePod { pod: pod.clone(), slot: Some(name.clone()), grace: force.then_some(0) });
+    }
+}
+
+fn release_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    let Activation::Ended { pod, deleting } = slot.activation.clone() else { return };
+    slot.activation = Activation::Vacant;
+    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim.proc));
+    pool.released.insert(pod.uid.clone());
+    effects.push(Effect::ReleasePod { pod, delete });
+}
+
+/// Whether a proc's pod goes once it is let go. One that was evicted must: the proc's next pod has the same name.
+pub(super) fn goes(cluster: &Cluster, proc: u32) -> bool {
+    if cluster.removing || !cluster.is_done(proc) {
+        return true;
+    }
+    match cluster.spec.as_ref().map(|spec| spec.retention).unwrap_or_default() {
+        Retention::Keep => false,
+        Retention::KeepFailed => cluster.succeeded.contains(proc),
+        Retention::Delete => true,
+    }
+}
+
+fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
+    if let Some((job, proc)) = schedd::find_work(pool, name, now) {
+        if let Some(slot) = pool.slots.get_mut(name) {
+            slot.claim.reuses = slot.claim.reuses.saturating_add(1);
+            slot.removal = None;
+        }
+        schedd::assign(pool, name, &job, proc);
+    } else if let Some(slot) = pool.slots.get_mut(name) {
+        startd::take(slot, &startd::CLAIMED_IDLE_TO_PREEMPTING, "the schedd has nothing more for the claim", now);
+    }
+}
+
+fn give_back(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+    schedd::withdraw(pool, name);
+    let Some(slot) = pool.give_back(name, now) else { return };
+    pool.stale.remove(&Document::Slot(name.clone()));
+    // A match that failed before its claim was written left nothing behind.
+    let unwritten = slot.record == Record::Due && slot.last.as_ref().is_some_and(|last| last.number == 8);
+    debug_assert_eq!(slot.state, State::Owner);
+    if !unwritten {
+        effects.push(Effect::DeleteSlot(name.clone()));
+    }
+}
