@@ -1,0 +1,4 @@
+//! The deciders against a world in memory: what the API server and kubelets would do, in virtual time.
+
+mod stories;
+mod world;

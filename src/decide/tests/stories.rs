@@ -1,0 +1,190 @@
+//! The main job and what may happen to it, each a short story.
+
+use std::collections::BTreeMap;
+
+use super::world::World;
+use crate::pool::{Matchable, Offer};
+use crate::schedd::group_usage;
+
+fn done(world: &World, job: &str) -> (u64, u64, u64) {
+    let cluster = world.pool.jobs.values().find(|c| &*c.key.name == job).unwrap();
+    (cluster.idle.len(), cluster.active.len() as u64, cluster.succeeded.len())
+}
+
+fn each_once(world: &World, procs: usize) {
+    assert_eq!(world.runs.len(), procs);
+    assert!(world.runs.values().all(|runs| *runs == 1), "{:?}", world.runs);
+}
+
+#[test]
+fn every_proc_runs_once_and_everything_is_returned() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.node("n2", 4, 0);
+    world.submit("sweep", "alice", 20, |_| {});
+    world.pass(10);
+    assert_eq!(done(&world, "sweep"), (12, 8, 0));
+    world.pass(200);
+    assert_eq!(done(&world, "sweep"), (0, 0, 20));
+    each_once(&world, 20);
+    assert!(world.slots.is_empty() && world.pool.slots.is_empty());
+    assert!(world.pool.machines.values().all(|m| m.available() == m.total));
+    assert_eq!(world.pods.len(), 20, "pods are kept for their logs");
+    let account = &world.pool.submitters.values().next().unwrap().account;
+    assert_eq!(account.resources_used, 0);
+    assert!((account.weighted_accumulated_usage - 600.0).abs() < 60.0, "{}", account.weighted_accumulated_usage);
+}
+
+#[test]
+fn the_operator_may_die_at_any_second() {
+    let mut world = World::new();
+    for node in ["n1", "n2", "n3"] {
+        world.node(node, 4, 0);
+    }
+    world.fate = |name| (5 + name.len() as u64 % 7, 0);
+    world.submit("sweep", "alice", 40, |_| {});
+    world.submit("scan", "bob", 40, |_| {});
+    for _ in 0..120 {
+        world.pass(1);
+        world.restart();
+    }
+    world.pass(60);
+    assert_eq!(done(&world, "sweep"), (0, 0, 40));
+    assert_eq!(done(&world, "scan"), (0, 0, 40));
+    each_once(&world, 80);
+    assert!(world.slots.is_empty());
+}
+
+#[test]
+fn two_submitters_of_one_priority_share_alike() {
+    let mut world = World::new();
+    for n in 0..8 {
+        world.node(&format!("n{n}"), 4, 0);
+    }
+    world.submit("sweep", "alice", 100, |_| {});
+    world.submit("scan", "bob", 100, |_| {});
+    world.pass(2);
+    assert_eq!((done(&world, "sweep").1, done(&world, "scan").1), (16, 16));
+}
+
+#[test]
+fn a_group_never_exceeds_its_quota_nor_its_parents() {
+    let mut world = World::new();
+    world.group("physics", 6.0);
+    world.group("physics.higgs", 4.0);
+    world.group("physics.top", 4.0);
+    for n in 0..4 {
+        world.node(&format!("n{n}"), 4, 0);
+    }
+    for (job, group) in [("h", "physics.higgs"), ("t", "physics.top")] {
+        world.submit(job, "alice", 30, |s| s.group = Some(group.to_owned()));
+    }
+    for _ in 0..100 {
+        world.pass(1);
+        for (group, quota) in [("physics", 6.0), ("physics.higgs", 4.0), ("physics.top", 4.0)] {
+            assert!(group_usage(&world.pool, group) <= quota, "{group}");
+        }
+    }
+    assert!(group_usage(&world.pool, "physics") > 4.0, "both groups get something");
+}
+
+#[test]
+fn a_job_of_an_unknown_group_waits_until_it_is_declared() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.submit("sweep", "alice", 2, |s| s.group = Some("biology".to_owned()));
+    world.pass(30);
+    assert_eq!(done(&world, "sweep"), (2, 0, 0));
+    world.group("Biology", 4.0);
+    world.pass(60);
+    assert_eq!(done(&world, "sweep"), (0, 0, 2));
+}
+
+#[test]
+fn a_job_that_no_machine_can_hold_is_told_so() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.submit("huge", "alice", 1, |s| s.request.cpus = 64);
+    world.submit("picky", "alice", 1, |s| s.requirements = Some("TARGET.Arch == \"PPC64\"".to_owned()));
+    world.pass(5);
+    let reasons: BTreeMap<&str, String> = world
+        .pool
+        .jobs
+        .values()
+        .map(|cluster| match &cluster.matchable {
+            Matchable::No(problem) => (&*cluster.key.name, problem.to_string()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    insta::assert_yaml_snapshot!(reasons);
+}
+
+#[test]
+fn a_removed_job_ends_its_pods_and_goes() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.submit("sweep", "alice", 10, |_| {});
+    world.pass(5);
+    world.remove("sweep");
+    world.pass(2);
+    assert!(world.jobs.is_empty() && world.slots.is_empty() && world.pods.is_empty());
+    assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 4);
+}
+
+#[test]
+fn a_cordoned_node_finishes_what_runs_and_starts_nothing() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.submit("sweep", "alice", 8, |_| {});
+    world.pass(5);
+    let mut facts = world.machines.get("n1").unwrap().clone();
+    facts.cordoned = true;
+    world.set_node(facts.clone());
+    world.pass(60);
+    assert_eq!(done(&world, "sweep"), (4, 0, 4));
+    assert_eq!(world.pool.machines.values().next().unwrap().offer, Offer::Cordoned);
+    facts.cordoned = false;
+    world.set_node(facts);
+    world.pass(60);
+    assert_eq!(done(&world, "sweep"), (0, 0, 8));
+}
+
+#[test]
+fn a_lost_node_gives_its_procs_back() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.submit("sweep", "alice", 4, |_| {});
+    world.pass(5);
+    world.machines.remove("n1");
+    world.pool.apply(crate::pool::Event::MachineGone("n1".into()), world.now);
+    world.pass(2);
+    assert_eq!(done(&world, "sweep"), (4, 0, 0));
+    assert!(world.pool.machines.is_empty() && world.slots.is_empty() && world.pods.is_empty());
+    world.node("n2", 4, 0);
+    world.pass(90);
+    assert_eq!(done(&world, "sweep"), (0, 0, 4));
+    each_once(&world, 4);
+}
+
+#[test]
+fn failed_procs_are_done_and_counted() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.fate = |name| (3, i32::from(name.ends_with('1')));
+    world.submit("sweep", "alice", 4, |_| {});
+    world.pass(10);
+    let cluster = world.pool.jobs.values().next().unwrap();
+    assert_eq!((cluster.succeeded.to_string(), cluster.failed.to_string()), ("0,2-3".to_owned(), "1".to_owned()));
+    assert!(cluster.completed_at.is_some());
+}
+
+#[test]
+fn gpus_go_to_those_who_ask() {
+    let mut world = World::new();
+    world.node("gpu", 8, 2);
+    world.submit("train", "alice", 3, |s| s.request.gpus = 1);
+    world.pass(5);
+    assert_eq!(done(&world, "train"), (1, 2, 0));
+    let used: i64 = world.slots.values().map(|(resources, _)| resources.amount("nvidia.com/gpu")).sum();
+    assert_eq!(used, 2);
+}

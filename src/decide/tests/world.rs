@@ -1,0 +1,323 @@
+//! A world in memory: Slots, pods and job statuses as the API server would have them, and kubelets that run pods.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::decide::{self, Decision};
+use crate::negotiator;
+use crate::pool::{
+    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Outcome, PodFacts, PodPlan, PodRef,
+    Pool, Quota, Ranges, Request, Resources, SlotFacts, SlotName, State, SubmitterFacts, Time,
+};
+use crate::schedd::{Submission, submit};
+
+/// A pod as the API server has it.
+#[derive(Clone, Debug)]
+pub(super) struct Pod {
+    pub(super) facts: PodFacts,
+    pub(super) plan: PodPlan,
+    ends: Time,
+    code: i32,
+}
+
+/// The world.
+pub(super) struct World {
+    pub(super) pool: Pool,
+    pub(super) now: Time,
+    pub(super) machines: BTreeMap<String, MachineFacts>,
+    pub(super) slots: BTreeMap<SlotName, (Resources, Claim)>,
+    pub(super) pods: BTreeMap<String, Pod>,
+    pub(super) jobs: BTreeMap<String, JobFacts>,
+    pub(super) log: Vec<String>,
+    /// How often each proc's pod succeeded.
+    pub(super) runs: BTreeMap<String, u32>,
+    /// How long a proc runs and how it ends, by pod name.
+    pub(super) fate: fn(&str) -> (u64, i32),
+    next_uid: u32,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let mut world = Self {
+            pool: Pool::default(),
+            now: Time::from_secs(1_700_000_000),
+            machines: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            log: Vec::new(),
+            runs: BTreeMap::new(),
+            fate: |_| (30, 0),
+            next_uid: 0,
+        };
+        world.pool.apply(Event::Synced, world.now);
+        world
+    }
+
+    pub(super) fn node(&mut self, name: &str, cpus: i64, gpus: i64) {
+        let mut extended = BTreeMap::new();
+        if gpus > 0 {
+            extended.insert("nvidia.com/gpu".into(), gpus);
+        }
+        let facts = MachineFacts {
+            name: name.into(),
+            arch: "amd64".into(),
+            os: "linux".into(),
+            labels: Arc::default(),
+            allocatable: Capacity { milli_cpu: cpus * 1000, memory: (cpus * 4) << 30, disk: 100 << 30, extended },
+            ready: true,
+            cordoned: false,
+            taints: vec![],
+        };
+        self.set_node(facts);
+    }
+
+    pub(super) fn set_node(&mut self, facts: MachineFacts) {
+        self.machines.insert(facts.name.to_string(), facts.clone());
+        self.pool.apply(Event::Machine(facts), self.now);
+    }
+
+    pub(super) fn group(&mut self, name: &str, quota: f64) {
+        let group = Group { object: name.into(), generation: 1, name: name.into(), quota: Quota::Static(quota) };
+        self.pool.apply(Event::Group(group), self.now);
+    }
+
+    pub(super) fn submit(&mut self, name: &str, owner: &str, count: i64, edit: impl FnOnce(&mut Submission)) {
+        let mut submission = Submission {
+            name: name.to_owned(),
+            namespace: "default".to_owned(),
+            owner: owner.to_owned(),
+            submitted: self.now,
+            count,
+            request: Request { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Request::default() },
+            ..Submission::default()
+        };
+        edit(&mut submission);
+        let facts = JobFacts {
+            key: JobKey { uid: format!("uid-{name}").into(), namespace: "default".into(), name: name.into() },
+            generation: 1,
+            submitted: self.now,
+            spec: submit(&submission).map(Arc::new),
+            removing: false,
+            held: false,
+            cluster: None,
+            succeeded: Ranges::default(),
+            failed: Ranges::default(),
+            first_start: None,
+            completed_at: None,
+        };
+        self.jobs.insert(facts.key.uid.to_string(), facts.clone());
+        self.pool.apply(Event::Job(facts), self.now);
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        if let Some(facts) = self.jobs.get_mut(&format!("uid-{name}")) {
+            facts.removing = true;
+            let facts = facts.clone();
+            self.pool.apply(Event::Job(facts), self.now);
+        }
+    }
+
+    /// Decides, does what is asked, and lets the consequences come back, until nothing is asked any more.
+    pub(super) fn settle(&mut self) {
+        for _ in 0..1000 {
+            let twin = decide::decide(&mut self.pool.clone(), self.now);
+            let Decision { effects, negotiation, .. } = decide::decide(&mut self.pool, self.now);
+            assert_eq!(twin.effects, effects, "deciding twice gives the same effects");
+            let statuses = self.write_statuses();
+            self.check();
+            if effects.is_empty() && negotiation.is_none() && !statuses {
+                return;
+            }
+            for effect in effects {
+                self.perform(effect);
+            }
+            if let Some(negotiation) = negotiation {
+                let outcome = negotiator::negotiate(&negotiation.cycle);
+                decide::conclude(&mut self.pool, &negotiation, &outcome, self.now);
+            }
+        }
+        panic!("the deciders never come to rest");
+    }
+
+    /// Lets time pass, second by second.
+    pub(super) fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.settle();
+            self.now = self.now + Duration::from_secs(1);
+            self.run_pods();
+        }
+        self.settle();
+    }
+
+    fn write_statuses(&mut self) -> bool {
+        let mut wrote = false;
+        for document in self.pool.take_stale() {
+            let Document::Job(uid) = document else { continue };
+            let Some(cluster) = self.pool.jobs.get(&uid) else { continue };
+            let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
+            let (succeeded, failed) = (cluster.succeeded.clone(), cluster.failed.clone());
+            if (&facts.succeeded, &facts.failed, facts.cluster) != (&succeeded, &failed, Some(cluster.cluster)) {
+                (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(cluster.cluster));
+                let facts = facts.clone();
+                self.pool.apply(Event::Job(facts), self.now);
+                wrote = true;
+            }
+        }
+        wrote
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::WriteSlot { slot, resources, claim } => {
+                self.slots.insert(slot.clone(), (resources, claim.clone()));
+                let done = Outcome::SlotWritten { slot, claim: claim.id, proc: claim.proc };
+                self.pool.apply(Event::Outcome(done), self.now);
+            }
+            Effect::DeleteSlot(slot) => {
+                let claim = self.slots.remove(&slot).map(|(_, claim)| claim.id);
+                self.pool.apply(Event::SlotGone { slot, claim }, self.now);
+            }
+            Effect::CreatePod(plan) => self.create_pod(plan),
+            Effect::DeletePod { pod, .. } => self.end_pod(&pod, None),
+            Effect::ReleasePod { pod, delete } => self.release_pod(&pod, delete),
+            Effect::HoldJob(key) => {
+                let facts = self.jobs.get_mut(key.uid.as_str()).unwrap();
+                facts.held = true;
+                let facts = facts.clone();
+                self.pool.apply(Event::Job(facts), self.now);
+            }
+            Effect::ReleaseJob(key) => {
+                self.jobs.remove(key.uid.as_str());
+                self.pool.apply(Event::JobGone(key.uid), self.now);
+            }
+            Effect::Tell(notice) => self.log.push(format!("{}: {}", notice.reason, notice.note)),
+        }
+    }
+
+    fn create_pod(&mut self, plan: PodPlan) {
+        let name = plan.claim.pod_name();
+        assert!(self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
+        assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
+        self.next_uid += 1;
+        let facts = PodFacts {
+            pod: PodRef { namespace: "default".into(), name: name.as_str().into(), uid: format!("pod-{}", self.next_uid).into() },
+            machine: Some(plan.slot.machine.clone()),
+            job: plan.job.uid.clone(),
+            proc: plan.proc.proc,
+            claim: plan.claim.id.clone(),
+            running: true,
+            end: None,
+            deleting: false,
+            tracked: true,
+            requests: Capacity::default(),
+        };
+        let (seconds, code) = (self.fate)(&name);
+        let ends = self.now + Duration::from_secs(seconds);
+        let created = Outcome::PodCreated { slot: plan.slot.clone(), claim: plan.claim.id.clone(), pod: facts.pod.clone() };
+        self.pods.insert(name, Pod { facts: facts.clone(), plan, ends, code });
+        self.pool.apply(Event::Outcome(created), self.now);
+        self.pool.apply(Event::Pod(facts), self.now);
+    }
+
+    /// A pod's end: by itself with an exit code, or because it was deleted.
+    pub(super) fn end_pod(&mut self, pod: &PodRef, code: Option<i32>) {
+        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else { return };
+        if found.facts.end.is_none() {
+            found.facts.end = Some(match code {
+                Some(code) => End::Exited { code },
+                None => End::Evicted { why: "deleted".into() },
+            });
+            found.facts.deleting = code.is_none();
+            if code == Some(0) {
+                *self.runs.entry(pod.name.to_string()).or_default() += 1;
+            }
+            let facts = found.facts.clone();
+            self.pool.apply(Event::Pod(facts), self.now);
+        }
+    }
+
+    fn release_pod(&mut self, pod: &PodRef, delete: bool) {
+        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else { return };
+        let slot = self.slots.get(&found.plan.slot);
+        let uid = found.facts.job.as_str();
+        let recorded = self.jobs.get(uid).is_none_or(|job| {
+            job.succeeded.contains(found.facts.proc) || job.failed.contains(found.facts.proc)
+                || !matches!(found.facts.end, Some(End::Exited { .. }))
+        });
+        assert!(recorded, "{} was let go before its end was recorded", pod.name);
+        assert!(slot.is_some() || found.plan.claim.id.as_str().is_empty() || !recorded || self.pool.synced);
+        found.facts.tracked = false;
+        let facts = found.facts.clone();
+        if delete || facts.deleting {
+            self.pods.remove(&*pod.name);
+            self.pool.apply(Event::PodGone(facts), self.now);
+        } else {
+            self.pool.apply(Event::Pod(facts), self.now);
+        }
+    }
+
+    fn run_pods(&mut self) {
+        let due: Vec<(PodRef, i32)> = self
+            .pods
+            .values()
+            .filter(|pod| pod.facts.end.is_none() && pod.ends <= self.now)
+            .map(|pod| (pod.facts.pod.clone(), pod.code))
+            .collect();
+        for (pod, code) in due {
+            self.end_pod(&pod, Some(code));
+        }
+    }
+
+    /// Kills the operator and starts another from what the API server has.
+    pub(super) fn restart(&mut self) {
+        let mut submitters = Vec::new();
+        for submitter in self.pool.submitters.values() {
+            submitters.push(SubmitterFacts {
+                name: submitter.name.clone(),
+                generation: 1,
+                factor: submitter.factor,
+                ceiling: submitter.ceiling,
+                account: Some(submitter.account.clone()),
+            });
+        }
+        let groups: Vec<Group> = self.pool.groups.values().cloned().collect();
+        self.pool = Pool::default();
+        let mut events: Vec<Event> = groups.into_iter().map(Event::Group).collect();
+        events.extend(submitters.into_iter().map(Event::Submitter));
+        events.extend(self.machines.values().cloned().map(Event::Machine));
+        events.extend(self.jobs.values().cloned().map(Event::Job));
+        events.extend(self.slots.iter().map(|(name, (resources, claim))| {
+            Event::Slot(SlotFacts { name: name.clone(), resources: resources.clone(), claim: Some(claim.clone()) })
+        }));
+        events.extend(self.pods.values().map(|pod| Event::Pod(pod.facts.clone())));
+        events.push(Event::Synced);
+        for event in events {
+            self.pool.apply(event, self.now);
+        }
+    }
+
+    /// The invariants that hold at any time.
+    fn check(&self) {
+        for (name, machine) in &self.pool.machines {
+            let mut carved = Resources::default();
+            for slot in self.pool.slots.values().filter(|slot| slot.name.machine == *name) {
+                carved.add(&slot.resources);
+            }
+            assert_eq!((carved.cpus, carved.memory_mib), (machine.carved.cpus, machine.carved.memory_mib), "{name}");
+            let facts = self.machines.get(name.as_str());
+            if let Some(facts) = facts {
+                assert!(carved.fits_in(&facts.allocatable.whole()), "{name}: {carved} are carved");
+            }
+        }
+        for (uid, cluster) in &self.pool.jobs {
+            let Some(spec) = &cluster.spec else { continue };
+            let sum = cluster.idle.len() + cluster.active.len() as u64 + cluster.succeeded.len() + cluster.failed.len();
+            assert!(cluster.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
+        }
+        for slot in self.pool.slots.values() {
+            assert!(!matches!(slot.state, State::Owner | State::Unclaimed(_)), "{}: {:?}", slot.name, slot.state);
+        }
+    }
+}
