@@ -1,0 +1,237 @@
+//! HTCJobs into submissions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use kube::ResourceExt;
+
+use super::quantity::ceil_units;
+use super::time;
+use crate::api::labels::JOB_FINALIZER;
+use crate::api::{HTCJob, PodRetention, Requests};
+use crate::pool::{JobFacts, JobKey, Problem, Ranges, Request, Retention, Time};
+use crate::schedd::{Submission, submit};
+
+/// Who a job is charged to. Until admission knows the user, the namespace stands for the owner: it is what access to the
+/// cluster is granted by, and no manifest can claim another's.
+pub fn owner(job: &HTCJob) -> String {
+    job.namespace().unwrap_or_default()
+}
+
+/// What the pool knows of an HTCJob.
+pub fn job(job: &HTCJob) -> Option<JobFacts> {
+    let key = JobKey {
+        uid: job.uid()?.into(),
+        namespace: job.namespace()?.into(),
+        name: job.name_any().into(),
+    };
+    let status = job.status.clone().unwrap_or_default();
+    let submitted = job.creation_timestamp().as_ref().map_or(Time::default(), time);
+    Some(JobFacts {
+        spec: understand(job, submitted),
+        generation: job.metadata.generation.unwrap_or(1),
+        submitted,
+        removing: job.metadata.deletion_timestamp.is_some(),
+        held: job.finalizers().iter().any(|finalizer| finalizer == JOB_FINALIZER),
+        cluster: status.cluster_id,
+        // A record that cannot be read would let procs run again: everything is taken for done instead.
+        succeeded: Ranges::parse(&status.completed_procs).unwrap_or_else(|_| everything(job)),
+        failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),
+        first_start: status.start_time.as_ref().map(time),
+        completed_at: status.completion_time.as_ref().map(time),
+        key,
+    })
+}
+
+fn everything(job: &HTCJob) -> Ranges {
+    Ranges::up_to(u32::try_from(job.spec.count).unwrap_or(0))
+}
+
+fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<crate::pool::JobSpec>, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let request = requests(&job.spec.requests, &mut problems);
+    let template = match template_of(job) {
+        Ok(template) => {
+            check_template(&template, &job.spec.requests, &mut problems);
+            template
+        }
+        Err(problem) => {
+            problems.push(problem);
+            PodTemplateSpec::default()
+        }
+    };
+    let node_selector = template.spec.and_then(|spec| spec.node_selector).unwrap_or_default();
+    let submission = Submission {
+        name: job.name_any(),
+        namespace: job.namespace().unwrap_or_default(),
+        owner: owner(job),
+        submitted,
+        count: job.spec.count,
+        request,
+        requirements: job.spec.requirements.clone(),
+        rank: job.spec.rank.clone(),
+        priority: job.spec.priority,
+        group: job.spec.accounting_group.clone(),
+        attributes: job.spec.attributes.clone(),
+        node_selector,
+        retention: match job.spec.pod_retention {
+            PodRetention::Keep => Retention::Keep,
+            PodRetention::KeepFailed => Retention::KeepFailed,
+            PodRetention::Delete => Retention::Delete,
+        },
+    };
+    match submit(&submission) {
+        Ok(spec) if problems.is_empty() => Ok(Arc::new(spec)),
+        Ok(_) => Err(problems),
+        Err(others) => {
+            problems.extend(others);
+            Err(problems)
+        }
+    }
+}
+
+fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
+    let mut amount = |field: &str, quantity, unit| {
+        ceil_units(quantity, unit).unwrap_or_else(|error| {
+            problems.push(Problem { reason: "InvalidRequest", field: field.to_owned(), message: error.to_string() });
+            1
+        })
+    };
+    Request {
+        cpus: requests.cpus,
+        memory_mib: amount("spec.requests.memory", &requests.memory, 1 << 20),
+        disk_kib: amount("spec.requests.disk", &requests.disk, 1 << 10),
+        gpus: requests.gpus,
+        extended: requests.resources.iter().map(|(name, amount)| (Arc::from(name.as_str()), *amount)).collect(),
+    }
+}
+
+/// The job's pod template.
+///
+/// # Errors
+/// When it is none, with the field.
+pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
+    serde_json::from_value(job.spec.template.clone()).map_err(|error| Problem {
+        reason: "InvalidTemplate",
+        field: "spec.template".to_owned(),
+        message: format!("not a pod template: {error}; it takes metadata and spec, as in a Job"),
+    })
+}
+
+fn check_template(template: &PodTemplateSpec, requests: &Requests, problems: &mut Vec<Problem>) {
+    let mut problem = |field: &str, message: &str| {
+        problems.push(Problem {
+            reason: "InvalidTemplate",
+            field: format!("spec.template.spec{field}"),
+            message: message.to_owned(),
+        });
+    };
+    let Some(spec) = &template.spec else {
+        problem("", "is missing; give it at least one container");
+        return;
+    };
+    if spec.containers.is_empty() {
+        problem(".containers", "is empty; give it at least one container");
+    }
+    if spec.restart_policy.as_deref().is_some_and(|policy| policy != "Never") {
+        problem(".restartPolicy", "must be Never or left out: whether a proc runs again is the operator's decision");
+    }
+    if spec.node_name.is_some() {
+        problem(".nodeName", "is set by the operator; use spec.requirements, for example TARGET.Machine == \"node7\"");
+    }
+    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    if affinity.is_some_and(|affinity| affinity.required_during_scheduling_ignored_during_execution.is_some()) {
+        problem(
+            ".affinity.nodeAffinity",
+            "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
+        );
+    }
+    let asked: BTreeMap<&str, i64> = [("cpu", requests.cpus)].into();
+    for container in spec.containers.iter().skip(1) {
+        let own = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
+        let cpu = own.and_then(|own| own.get("cpu")).and_then(|cpu| super::quantity::millis(cpu).ok()).unwrap_or(0);
+        if cpu >= asked.get("cpu").copied().unwrap_or(0).saturating_mul(1000) {
+            problem(
+                &format!(".containers[{}].resources.requests.cpu", container.name),
+                "leaves nothing for the first container; ask for more in spec.requests.cpus, which is for all containers together",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn facts(spec: Value) -> JobFacts {
+        let object = json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+            "metadata": {"name": "sweep", "namespace": "alice", "uid": "u1", "generation": 3,
+                         "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": spec,
+        });
+        job(&serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    fn good() -> Value {
+        json!({"count": 3, "requests": {"cpus": 2, "memory": "1500M", "disk": "1Gi"},
+               "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}})
+    }
+
+    #[test]
+    fn a_job_is_understood() {
+        let facts = facts(good());
+        let spec = facts.spec.unwrap();
+        assert_eq!((spec.count, spec.request.cpus, spec.request.memory_mib, spec.request.disk_kib), (3, 2, 1431, 1 << 20));
+        assert_eq!(spec.submitter.as_str(), "alice");
+        assert_eq!(facts.submitted, Time::from_secs(1_767_225_600));
+    }
+
+    #[test]
+    fn everything_wrong_is_named_at_once() {
+        let mut bad = good();
+        bad["requirements"] = json!("TARGET.Memory >= && 3");
+        bad["rank"] = json!("(1");
+        bad["accountingGroup"] = json!("a..b");
+        bad["attributes"] = json!({"Owner": "\"root\"", "1x": "1", "Ok": "1 +"});
+        bad["template"]["spec"]["restartPolicy"] = json!("Always");
+        bad["template"]["spec"]["nodeName"] = json!("n1");
+        bad["requests"]["memory"] = json!("lots");
+        let problems: Vec<String> = facts(bad).spec.unwrap_err().iter().map(ToString::to_string).collect();
+        insta::assert_yaml_snapshot!(problems);
+    }
+
+    #[test]
+    fn a_template_that_is_none_is_said_so() {
+        let mut bad = good();
+        bad["template"] = json!({"spec": {"containers": "none"}});
+        let problems = facts(bad).spec.unwrap_err();
+        assert_eq!(problems[0].field, "spec.template");
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_runs_nothing_again() {
+        let object = json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+            "metadata": {"name": "sweep", "namespace": "alice", "uid": "u1"},
+            "spec": good(), "status": {"completedProcs": "0-x"},
+        });
+        let facts = job(&serde_json::from_value(object).unwrap()).unwrap();
+        assert_eq!(facts.succeeded.to_string(), "0-2");
+    }
+
+    #[test]
+    fn node_selectors_become_requirements() {
+        let mut selective = good();
+        selective["requirements"] = json!("TARGET.Memory > 1 || false");
+        selective["template"]["spec"]["nodeSelector"] = json!({"it's": "a \"b\""});
+        let spec = facts(selective).spec.unwrap();
+        assert_eq!(
+            spec.ad.get("Requirements").unwrap().to_string(),
+            r#"(TARGET.Memory > 1 || false) && TARGET.NodeLabels.'it\'s' is "a \"b\"""#
+        );
+    }
+}

@@ -1,0 +1,334 @@
+//! Pods: those of the pool, and those of others that use its nodes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kube::ResourceExt;
+use kube::api::ObjectMeta;
+use serde::{Deserialize, Serialize};
+
+use super::quantity::millis;
+use crate::api::labels;
+use crate::pool::{Capacity, End, MachineName, PodFacts, PodRef, PodUid};
+
+/// Of a pod, what is read.
+#[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
+#[resource(inherit = "k8s_openapi::api::core::v1::Pod")]
+pub struct SlimPod {
+    /// Standard metadata.
+    pub metadata: ObjectMeta,
+    /// What runs.
+    #[serde(default)]
+    pub spec: SlimPodSpec,
+    /// How it goes.
+    #[serde(default)]
+    pub status: SlimPodStatus,
+}
+
+/// Of a pod's spec, what is read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SlimPodSpec {
+    node_name: Option<String>,
+    containers: Vec<SlimContainer>,
+    init_containers: Vec<SlimContainer>,
+    overhead: BTreeMap<String, Quantity>,
+}
+
+/// Of a container, what is read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimContainer {
+    name: String,
+    resources: SlimRequirements,
+    restart_policy: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(default)]
+struct SlimRequirements {
+    requests: BTreeMap<String, Quantity>,
+    limits: BTreeMap<String, Quantity>,
+}
+
+/// Of a pod's status, what is read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SlimPodStatus {
+    phase: String,
+    reason: Option<String>,
+    message: Option<String>,
+    container_statuses: Vec<SlimContainerStatus>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimContainerStatus {
+    name: String,
+    state: SlimContainerState,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(default)]
+struct SlimContainerState {
+    terminated: Option<SlimTerminated>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimTerminated {
+    exit_code: i32,
+}
+
+/// What a pod is to the pool.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PodView {
+    /// One of its own.
+    Ours(PodFacts),
+    /// Somebody else's, with what it takes from a node.
+    Foreign(PodUid, MachineName, Capacity),
+    /// Of no concern: not on a node, or ended.
+    Neither(PodUid),
+}
+
+/// What the pool knows of a pod.
+pub fn pod(pod: &SlimPod) -> Option<PodView> {
+    let uid: PodUid = pod.metadata.uid.as_deref()?.into();
+    let machine = pod.spec.node_name.as_deref().filter(|name| !name.is_empty()).map(MachineName::from);
+    if let Some(facts) = ours(pod, &uid, machine.clone()) {
+        return Some(PodView::Ours(facts));
+    }
+    Some(match machine {
+        Some(machine) if !is_terminal(pod) => PodView::Foreign(uid, machine, requests(pod)),
+        _ => PodView::Neither(uid),
+    })
+}
+
+fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<PodFacts> {
+    let job = pod.labels().get(labels::JOB_UID)?;
+    let proc = pod.labels().get(labels::PROC)?.parse().ok()?;
+    let claim = pod.annotations().get(labels::CLAIM)?;
+    Some(PodFacts {
+        pod: PodRef {
+            namespace: pod.namespace().unwrap_or_default().into(),
+            name: pod.name_any().into(),
+            uid: uid.clone(),
+        },
+        machine,
+        job: job.as_str().into(),
+        proc,
+        claim: claim.as_str().into(),
+        running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
+        end: end(pod),
+        deleting: pod.metadata.deletion_timestamp.is_some(),
+        tracked: pod.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER),
+        requests: requests(pod),
+    })
+}
+
+fn is_terminal(pod: &SlimPod) -> bool {
+    matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
+}
+
+/// How a pod ended, if it has.
+fn end(pod: &SlimPod) -> Option<End> {
+    match pod.status.phase.as_str() {
+        "Succeeded" => Some(End::Exited { code: 0 }),
+        "Failed" => Some(failed(pod)),
+        // Nothing but our finalizer holds it: the kubelet has confirmed, or somebody forced it.
+        _ if pod.metadata.deletion_timestamp.is_some() && pod.metadata.deletion_grace_period_seconds == Some(0) => {
+            Some(evicted("its pod was deleted"))
+        }
+        _ => None,
+    }
+}
+
+fn failed(pod: &SlimPod) -> End {
+    // A reason is given when something else than the job's own process ended the pod, except for its own deadline.
+    if let Some(reason) = pod.status.reason.as_deref().filter(|reason| *reason != "DeadlineExceeded") {
+        return evicted(&format!("{reason}: {}", pod.status.message.as_deref().unwrap_or("the node gave no message")));
+    }
+    if pod.metadata.deletion_timestamp.is_some() {
+        return evicted("its pod was deleted");
+    }
+    End::Exited { code: exit_code(pod).unwrap_or(1) }
+}
+
+fn evicted(why: &str) -> End {
+    End::Evicted { why: Arc::from(why) }
+}
+
+/// The main container's exit code; another's where that one ended well and the pod failed all the same.
+fn exit_code(pod: &SlimPod) -> Option<i32> {
+    let main = pod.spec.containers.first().map(|container| container.name.as_str());
+    let mut codes: Vec<(bool, i32)> = pod
+        .status
+        .container_statuses
+        .iter()
+        .filter_map(|status| Some((Some(status.name.as_str()) != main, status.state.terminated.as_ref()?.exit_code)))
+        .filter(|(_, code)| *code != 0)
+        .collect();
+    codes.sort_by_key(|(other, _)| *other);
+    codes.first().map(|(_, code)| *code)
+}
+
+/// What a pod requests, by the scheduler's rule: the sum over containers and sidecars, or a larger init container, and the
+/// overhead.
+fn requests(pod: &SlimPod) -> Capacity {
+    let mut sum = Capacity::default();
+    for container in &pod.spec.containers {
+        sum.add(&capacity(container));
+    }
+    let mut sidecars = Capacity::default();
+    let mut peak = Capacity::default();
+    for container in &pod.spec.init_containers {
+        let mut own = capacity(container);
+        own.add(&sidecars);
+        if container.restart_policy.as_deref() == Some("Always") {
+            sidecars = own.clone();
+        }
+        peak = larger(&peak, &own);
+    }
+    sum.add(&sidecars);
+    let mut total = larger(&sum, &peak);
+    total.add(&amounts(&pod.spec.overhead));
+    total
+}
+
+fn larger(a: &Capacity, b: &Capacity) -> Capacity {
+    let mut extended = a.extended.clone();
+    for (name, amount) in &b.extended {
+        let most = extended.entry(name.clone()).or_default();
+        *most = (*most).max(*amount);
+    }
+    Capacity {
+        milli_cpu: a.milli_cpu.max(b.milli_cpu),
+        memory: a.memory.max(b.memory),
+        disk: a.disk.max(b.disk),
+        extended,
+    }
+}
+
+/// What a container requests; a limit without a request is a request.
+fn capacity(container: &SlimContainer) -> Capacity {
+    let mut requests = container.resources.limits.clone();
+    requests.extend(container.resources.requests.clone());
+    amounts(&requests)
+}
+
+fn amounts(requests: &BTreeMap<String, Quantity>) -> Capacity {
+    let mut capacity = Capacity::default();
+    for (name, quantity) in requests {
+        let amount = millis(quantity).unwrap_or(0);
+        match name.as_str() {
+            "cpu" => capacity.milli_cpu = amount,
+            "memory" => capacity.memory = amount / 1000,
+            "ephemeral-storage" => capacity.disk = amount / 1000,
+            other if other.contains('/') => {
+                capacity.extended.insert(other.into(), amount / 1000);
+            }
+            _ => {}
+        }
+    }
+    capacity
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn view(object: Value) -> PodView {
+        pod(&serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    fn ours(status: Value, metadata: Value) -> PodFacts {
+        let mut object = json!({
+            "metadata": {"name": "j-1", "namespace": "ns", "uid": "u", "labels": {labels::JOB_UID: "job", labels::PROC: "1"},
+                         "annotations": {labels::CLAIM: "c"}},
+            "spec": {"nodeName": "n1", "containers": [{"name": "main"}, {"name": "side"}]},
+            "status": status,
+        });
+        for (key, value) in metadata.as_object().unwrap() {
+            object["metadata"][key] = value.clone();
+        }
+        match view(object) {
+            PodView::Ours(facts) => facts,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn ends_of_pods() {
+        let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
+        let forced = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0});
+        let status = |name: &str, code: i32| json!({"name": name, "state": {"terminated": {"exitCode": code}}});
+        for (case, status, metadata, end) in [
+            ("waits", json!({"phase": "Pending"}), json!({}), None),
+            ("runs", json!({"phase": "Running"}), json!({}), None),
+            ("ends well", json!({"phase": "Succeeded"}), json!({}), Some(End::Exited { code: 0 })),
+            (
+                "fails",
+                json!({"phase": "Failed", "containerStatuses": [status("side", 7), status("main", 3)]}),
+                json!({}),
+                Some(End::Exited { code: 3 }),
+            ),
+            (
+                "a side container fails",
+                json!({"phase": "Failed", "containerStatuses": [status("side", 7), status("main", 0)]}),
+                json!({}),
+                Some(End::Exited { code: 7 }),
+            ),
+            (
+                "is refused",
+                json!({"phase": "Failed", "reason": "OutOfcpu", "message": "no"}),
+                json!({}),
+                Some(evicted("OutOfcpu: no")),
+            ),
+            (
+                "takes too long",
+                json!({"phase": "Failed", "reason": "DeadlineExceeded"}),
+                json!({}),
+                Some(End::Exited { code: 1 }),
+            ),
+            ("is being deleted", json!({"phase": "Running"}), deleted.clone(), None),
+            ("was deleted", json!({"phase": "Failed"}), deleted.clone(), Some(evicted("its pod was deleted"))),
+            ("ended well while deleted", json!({"phase": "Succeeded"}), deleted, Some(End::Exited { code: 0 })),
+            ("was forced", json!({"phase": "Running"}), forced, Some(evicted("its pod was deleted"))),
+        ] {
+            assert_eq!(ours(status, metadata).end, end, "{case}");
+        }
+    }
+
+    #[test]
+    fn requests_follow_the_schedulers_rule() {
+        let PodView::Foreign(_, machine, requests) = view(json!({
+            "metadata": {"name": "p", "uid": "u"},
+            "spec": {
+                "nodeName": "n1",
+                "containers": [{"name": "a", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}},
+                               {"name": "b", "resources": {"limits": {"cpu": "1", "nvidia.com/gpu": "1"}}}],
+                "initContainers": [{"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}},
+                                   {"name": "i", "resources": {"requests": {"cpu": "3"}}}],
+                "overhead": {"cpu": "10m"}},
+            "status": {"phase": "Running"}
+        })) else {
+            panic!("not foreign")
+        };
+        assert_eq!(machine.as_str(), "n1");
+        assert_eq!((requests.milli_cpu, requests.memory), (3_110, 1 << 30));
+        assert_eq!(requests.extended.values().copied().collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn pods_that_hold_nothing_are_of_no_concern() {
+        for object in [
+            json!({"metadata": {"name": "p", "uid": "u"}}),
+            json!({"metadata": {"name": "p", "uid": "u"}, "spec": {"nodeName": "n1"}, "status": {"phase": "Succeeded"}}),
+        ] {
+            assert!(matches!(view(object), PodView::Neither(_)));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What admins write: `NodePolicy`, `GroupQuota`, Negotiator.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use kube::ResourceExt;
+
+use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
+use crate::classad::Expr;
+use crate::pool::{
+    ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota, Selector, SelectorTerm, StartdConfig,
+    Toleration,
+};
+use crate::schedd::{bad_expression, is_attribute_name};
+
+/// What the pool knows of a `GroupQuota`. A group with neither quota has none to use.
+pub fn group(object: &GroupQuota) -> Group {
+    let spec = &object.spec;
+    Group {
+        object: object.name_any().into(),
+        generation: object.metadata.generation.unwrap_or(1),
+        name: spec.group.clone().unwrap_or_else(|| object.name_any()).into(),
+        quota: match (spec.quota, spec.dynamic_quota) {
+            (Some(quota), _) => Quota::Static(quota.max(0.0)),
+            (None, Some(share)) => Quota::Dynamic(share.clamp(0.0, 1.0)),
+            (None, None) => Quota::Static(0.0),
+        },
+    }
+}
+
+/// What the pool knows of a `NodePolicy`.
+pub fn node_policy(object: &NodePolicy) -> PolicyFacts {
+    let mut problems = Vec::new();
+    let selector = selector(object.spec.node_selector.as_ref(), &mut problems);
+    let config = startd_config(&object.spec, &mut problems);
+    PolicyFacts {
+        name: object.name_any().into(),
+        generation: object.metadata.generation.unwrap_or(1),
+        selector,
+        precedence: object.spec.precedence,
+        config: if problems.is_empty() { Ok(Arc::new(config)) } else { Err(problems) },
+    }
+}
+
+fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdConfig {
+    let mut attributes = Vec::new();
+    for (name, text) in &spec.attributes {
+        let field = format!("spec.attributes[{name}]");
+        if !is_attribute_name(name) {
+            problems.push(Problem {
+                reason: "InvalidAttribute",
+                field,
+                message: "not an attribute name; use letters, digits and _, and no digit first".to_owned(),
+            });
+        } else if let Some(expr) = expression(&field, Some(text), problems) {
+            attributes.push((name.clone(), expr));
+        }
+    }
+    StartdConfig {
+        start: expression("spec.start", spec.start.as_ref(), problems),
+        slot_weight: expression("spec.slotWeight", spec.slot_weight.as_ref(), problems),
+        claim_worklife: match spec.claim_worklife_seconds {
+            None => ClaimWorklife::default(),
+            Some(seconds) => u64::try_from(seconds)
+                .map_or(ClaimWorklife::Unlimited, |seconds| ClaimWorklife::Limited(Duration::from_secs(seconds))),
+        },
+        attributes,
+        tolerations: spec
+            .tolerations
+            .iter()
+            .map(|t| Toleration { key: t.key.clone(), value: t.value.clone(), effect: t.effect.clone() })
+            .collect(),
+    }
+}
+
+fn expression(field: &str, text: Option<&String>, problems: &mut Vec<Problem>) -> Option<Expr> {
+    match Expr::parse(text?) {
+        Ok(expr) => Some(expr),
+        Err(error) => {
+            problems.push(bad_expression(field, &error));
+            None
+        }
+    }
+}
+
+fn selector(selector: Option<&LabelSelector>, problems: &mut Vec<Problem>) -> Selector {
+    let mut terms = Vec::new();
+    let Some(selector) = selector else { return Selector::default() };
+    for (key, value) in selector.match_labels.iter().flatten() {
+        terms.push(SelectorTerm::In(key.clone(), [value.clone()].into()));
+    }
+    for (at, expression) in selector.match_expressions.iter().flatten().enumerate() {
+        let values = || expression.values.iter().flatten().cloned().collect();
+        let key = expression.key.clone();
+        match expression.operator.as_str() {
+            "In" => terms.push(SelectorTerm::In(key, values())),
+            "NotIn" => terms.push(SelectorTerm::NotIn(key, values())),
+            "Exists" => terms.push(SelectorTerm::Exists(key)),
+            "DoesNotExist" => terms.push(SelectorTerm::DoesNotExist(key)),
+            other => problems.push(Problem {
+                reason: "InvalidSelector",
+                field: format!("spec.nodeSelector.matchExpressions[{at}].operator"),
+                message: format!("{other:?} is no operator; use In, NotIn, Exists or DoesNotExist"),
+            }),
+        }
+    }
+    Selector { terms }
+}
+
+/// What the pool knows of a Negotiator.
+pub fn negotiator(object: &Negotiator) -> NegotiatorFacts {
+    let mut problems = Vec::new();
+    let config = negotiator_config(&object.spec, &mut problems);
+    NegotiatorFacts {
+        name: object.name_any().into(),
+        generation: object.metadata.generation.unwrap_or(1),
+        config: if problems.is_empty() { Ok(config) } else { Err(problems) },
+    }
+}
+
+fn negotiator_config(spec: &NegotiatorSpec, problems: &mut Vec<Problem>) -> NegotiatorConfig {
+    let defaults = NegotiatorConfig::default();
+    let seconds = |given: Option<i64>, otherwise: Duration| {
+        given.and_then(|given| u64::try_from(given).ok()).map_or(otherwise, Duration::from_secs)
+    };
+    NegotiatorConfig {
+        interval: seconds(spec.interval_seconds, defaults.interval),
+        cycle_delay: seconds(spec.cycle_delay_seconds, defaults.cycle_delay),
+        min_interval: seconds(spec.min_interval_seconds, defaults.min_interval),
+        halflife: seconds(spec.priority_halflife_seconds, defaults.halflife).max(Duration::from_secs(1)),
+        default_factor: spec.default_priority_factor.filter(|f| *f >= 1.0).unwrap_or(defaults.default_factor),
+        slot_constraint: expression("spec.slotConstraint", spec.slot_constraint.as_ref(), problems),
+        pre_job_rank: expression("spec.preJobRank", spec.pre_job_rank.as_ref(), problems),
+        post_job_rank: expression("spec.postJobRank", spec.post_job_rank.as_ref(), problems),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn policies_say_everything_that_is_wrong() {
+        let object = json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p"},
+            "spec": {"start": "TARGET.x ==", "slotWeight": "Cpus", "attributes": {"a b": "1"},
+                     "nodeSelector": {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "k", "operator": "Is"}]}},
+        });
+        let facts = node_policy(&serde_json::from_value(object).unwrap());
+        let problems: Vec<String> = facts.config.unwrap_err().iter().map(ToString::to_string).collect();
+        insta::assert_yaml_snapshot!(problems);
+    }
+
+    #[test]
+    fn a_static_quota_wins_over_a_dynamic_one_and_none_is_nothing() {
+        for (spec, quota) in [
+            (json!({"quota": 3, "dynamicQuota": 0.5}), Quota::Static(3.0)),
+            (json!({"dynamicQuota": 0.5}), Quota::Dynamic(0.5)),
+            (json!({}), Quota::Static(0.0)),
+        ] {
+            let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "g"}, "spec": spec});
+            assert_eq!(group(&serde_json::from_value(object).unwrap()).quota, quota);
+        }
+    }
+}

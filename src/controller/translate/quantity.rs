@@ -1,0 +1,115 @@
+//! Kubernetes quantities as whole numbers.
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use thiserror::Error;
+
+/// Why a text is no quantity.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{0:?} is not a quantity; quantities read 500m, 2, 1.5Gi or 1e3")]
+pub struct BadQuantity(String);
+
+/// A quantity in thousandths, rounded up as Kubernetes does. What no 64 bits hold becomes the largest number they do.
+///
+/// # Errors
+/// When the text is no quantity.
+pub fn millis(quantity: &Quantity) -> Result<i64, BadQuantity> {
+    scaled(&quantity.0, 1000).ok_or_else(|| BadQuantity(quantity.0.clone()))
+}
+
+/// A quantity in units of `unit` bytes, rounded up.
+///
+/// # Errors
+/// When the text is no quantity.
+pub fn ceil_units(quantity: &Quantity, unit: i64) -> Result<i64, BadQuantity> {
+    let bytes = scaled(&quantity.0, 1).ok_or_else(|| BadQuantity(quantity.0.clone()))?;
+    Ok(bytes.div_euclid(unit).saturating_add(i64::from(bytes.rem_euclid(unit) != 0)))
+}
+
+fn scaled(text: &str, by: i128) -> Option<i64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at_checked(split)?;
+    let (numerator, denominator) = suffix_factor(suffix)?;
+    let (negative, digits) = match number.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    // Eighteen digits behind the point are more than any quantity means.
+    let fraction = fraction.get(..fraction.len().min(18))?;
+    let mut value: i128 = 0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        value = value.saturating_mul(10).saturating_add(i128::from(digit.to_digit(10)?));
+    }
+    let scale = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?.saturating_mul(denominator);
+    let value = value.saturating_mul(numerator).saturating_mul(by);
+    let rounded = value.div_euclid(scale).saturating_add(i128::from(value.rem_euclid(scale) != 0));
+    let signed = if negative { -rounded } else { rounded };
+    Some(i64::try_from(signed).unwrap_or(if negative { i64::MIN } else { i64::MAX }))
+}
+
+/// A suffix as a fraction.
+fn suffix_factor(suffix: &str) -> Option<(i128, i128)> {
+    Some(match suffix {
+        "" => (1, 1),
+        "n" => (1, 1_000_000_000),
+        "u" => (1, 1_000_000),
+        "m" => (1, 1_000),
+        "k" => (1_000, 1),
+        "M" => (1_000_000, 1),
+        "G" => (1_000_000_000, 1),
+        "T" => (1_000_000_000_000, 1),
+        "P" => (1_000_000_000_000_000, 1),
+        "E" => (1_000_000_000_000_000_000, 1),
+        "Ki" => (1 << 10, 1),
+        "Mi" => (1 << 20, 1),
+        "Gi" => (1 << 30, 1),
+        "Ti" => (1 << 40, 1),
+        "Pi" => (1 << 50, 1),
+        "Ei" => (1 << 60, 1),
+        exponent => {
+            let power: i32 = exponent.strip_prefix(['e', 'E'])?.parse().ok()?;
+            let factor = 10_i128.checked_pow(power.unsigned_abs().min(24))?;
+            if power < 0 { (1, factor) } else { (factor, 1) }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_mean_what_kubernetes_says() {
+        for (text, thousandths) in [
+            ("1", 1000),
+            ("500m", 500),
+            ("0.5", 500),
+            ("1.5", 1500),
+            ("100u", 1),
+            ("1e3", 1_000_000),
+            ("2k", 2_000_000),
+            ("1Ki", 1_024_000),
+            ("-1", -1000),
+            ("+2", 2000),
+            (".5", 500),
+            ("1e-3", 1),
+            ("99999999999999999999", i64::MAX),
+        ] {
+            assert_eq!(millis(&Quantity(text.into())), Ok(thousandths), "{text}");
+        }
+        for text in ["", "x", "1x", "1 Gi", "--1", "1.2.3", "Gi", "1e", "1ee3"] {
+            assert!(millis(&Quantity(text.into())).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn units_are_rounded_up() {
+        for (text, mib) in [("1Mi", 1), ("1Gi", 1024), ("1", 1), ("1048577", 2), ("0", 0), ("1G", 954)] {
+            assert_eq!(ceil_units(&Quantity(text.into()), 1 << 20), Ok(mib), "{text}");
+        }
+    }
+}
