@@ -147,6 +147,22 @@ fn first_spin(cycle: &Cycle, outcome: &crate::negotiator::Outcome) -> Vec<f64> {
     got
 }
 
+/// What one overshoots is missing from what the others may take in that spin.
+#[test]
+fn the_pie_gets_smaller_by_what_is_taken() {
+    let submitters = (0..3).map(|index| submitter(&format!("u{index}"), 1.0, &[jobs(100)])).collect();
+    let mut cycle = cycle([vec![slot(8)], single_cores(20)].concat(), submitters);
+    cycle.config = super::kit::no_ranks();
+    // As NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT has it: more slots than the pie is made of.
+    cycle.pool_weight = 16.0;
+    let outcome = negotiate(&cycle);
+    // 5.33 each: the first takes 8, the second 5, which leaves 3; two more are due to the last after that.
+    let limit = |pie: usize| outcome.stats.pies[pie].slices[2].limit;
+    assert_near(limit(0), 16.0 / 3.0);
+    assert_near(limit(1), 16.0 / 3.0 - 3.0);
+    assert_eq!(weights(&cycle, &outcome), [8.0, 5.0, 5.0]);
+}
+
 /// A crumb in three parts, each less than a slot, stays for the next cycle, which rounds one of them up.
 #[test]
 fn crumbs_are_given_away_in_the_next_cycle() {
@@ -172,7 +188,10 @@ fn ceilings_hold() {
         (5.0, 9.0, 0.0),
         (0.0, 0.0, 0.0),
         (100.0, 0.0, 10.0),
+        // None.
         (-1.0, 0.0, 10.0),
+        // HTCondor takes the usage for 4 here, and so there is room for one.
+        (5.0, 4.9, 1.0),
     ] {
         let mut cycle =
             cycle(single_cores(20), vec![capped(ceiling, used), submitter("b", 1.0, &[jobs(10)])]);
