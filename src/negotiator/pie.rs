@@ -7,9 +7,12 @@ use super::cycle::RejectReason;
 /// times the least factor.
 const MIN_PRIORITY: f64 = super::accountant::MIN_REAL_PRIORITY;
 
+/// Far above any priority, and small enough that products of two are numbers.
+const MAX_PRIORITY: f64 = 1e100;
+
 /// A priority one can divide by.
 pub(super) fn sane_priority(priority: f64) -> f64 {
-    if priority.is_nan() { f64::MAX } else { priority.clamp(MIN_PRIORITY, f64::MAX) }
+    if priority.is_nan() { MAX_PRIORITY } else { priority.clamp(MIN_PRIORITY, MAX_PRIORITY) }
 }
 
 /// How a pie is divided: by the inverse of the priorities.

@@ -96,7 +96,7 @@ fn check(cycle: &Cycle, outcome: &Outcome) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(192))]
 
     /// Each job is matched or rejected, each slot given once at its price; the same again gives the same.
     #[test]
@@ -185,8 +185,8 @@ proptest! {
 
     /// No group takes more than its quota, nor a whole branch, but for what its submitters overshoot.
     #[test]
-    fn groups_stay_within_quotas(cycle in any_cycle()) {
-        prop_assume!(!cycle.groups.is_empty() && cycle.config.use_slot_weights);
+    fn groups_stay_within_quotas(mut cycle in any_cycle()) {
+        cycle.config.use_slot_weights = true;
         let outcome = negotiate(&cycle);
         let heaviest = cycle.slots.iter().map(|slot| slot.weight).fold(0.0, f64::max);
         let got = weights(&cycle, &outcome);

@@ -7,6 +7,7 @@ mod laws;
 mod quotas;
 mod ranks;
 mod shares;
+mod stories;
 
 /// Asserts that two numbers differ by a billionth of the larger at most.
 #[track_caller]
