@@ -17,7 +17,7 @@
 //! | `turn` | one submitter's turn in a spin |
 //! | `candidates` | which slots match a request, the best first |
 
-pub mod accountant;
+pub use crate::pool::accountant;
 mod candidates;
 pub mod config;
 pub mod cycle;
