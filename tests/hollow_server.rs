@@ -511,28 +511,28 @@ async fn old_versions_are_gone() {
     assert!(matches!(&error, Error::Api(s) if s.code == 504), "{error:?}");
 }
 
+fn told(event: watcher::Event<ConfigMap>) -> String {
+    match event {
+        watcher::Event::Init => "init".to_owned(),
+        watcher::Event::InitApply(o) => format!("init {}", o.name_any()),
+        watcher::Event::InitDone => "done".to_owned(),
+        watcher::Event::Apply(o) => format!("apply {}", o.name_any()),
+        watcher::Event::Delete(o) => format!("delete {}", o.name_any()),
+    }
+}
+
 async fn names_of_watcher(config: watcher::Config, client: &Client) {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     maps.create(&PostParams::default(), &map("a", "1")).await.unwrap();
     let mut events = std::pin::pin!(watcher(maps.clone(), config));
     let mut seen = Vec::new();
-    let mut step = async |events: &mut std::pin::Pin<&mut _>| {
-        let event = next(events).await.unwrap();
-        match event {
-            watcher::Event::Init => "init".to_owned(),
-            watcher::Event::InitApply(o) => format!("init {}", o.name_any()),
-            watcher::Event::InitDone => "done".to_owned(),
-            watcher::Event::Apply(o) => format!("apply {}", o.name_any()),
-            watcher::Event::Delete(o) => format!("delete {}", o.name_any()),
-        }
-    };
     for _ in 0..3 {
-        seen.push(step(&mut events).await);
+        seen.push(told(next(&mut events).await.unwrap()));
     }
     maps.create(&PostParams::default(), &map("b", "1")).await.unwrap();
     maps.delete("a", &DeleteParams::default()).await.unwrap();
     for _ in 0..2 {
-        seen.push(step(&mut events).await);
+        seen.push(told(next(&mut events).await.unwrap()));
     }
     assert_eq!(seen, ["init", "init a", "done", "apply b", "delete a"]);
     maps.delete("b", &DeleteParams::default()).await.unwrap();
