@@ -1,5 +1,6 @@
 //! How the lists and maps of a type merge: from a CRD's schema or from the table of built-in types.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use kube::core::GroupVersionKind;
@@ -32,9 +33,35 @@ impl Shape {
         self.custom
     }
 
+    /// The object with the structs that the real server always writes, so that nobody comes to own them by setting
+    /// something in them. Custom resources have none.
+    pub(super) fn padded<'v>(&self, obj: &'v Value) -> Cow<'v, Value> {
+        if self.custom || !obj.is_object() {
+            return Cow::Borrowed(obj);
+        }
+        let mut obj = obj.clone();
+        pad(self.root(), &mut obj);
+        Cow::Owned(obj)
+    }
+
     /// The place of the whole object.
     pub(super) fn root(&self) -> Place<'_> {
         Place::new(self.schema.as_deref())
+    }
+}
+
+/// Fields that are structs and not pointers in Kubernetes' Go types.
+const STRUCTS: [&str; 8] =
+    ["spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "source", "involvedObject"];
+
+fn pad(place: Place<'_>, value: &mut Value) {
+    let Value::Object(map) = value else { return };
+    for name in STRUCTS.into_iter().filter(|name| place.declares(name)) {
+        let field = map.entry(name).or_insert_with(|| Value::Object(Map::new()));
+        pad(place.field(name), field);
+    }
+    for name in place.required_lists() {
+        map.entry(name).or_insert(Value::Null);
     }
 }
 
@@ -112,6 +139,13 @@ impl<'a> Place<'a> {
     /// The place of a list's items.
     pub(super) fn item(self) -> Self {
         Self::new(self.inner.and_then(|s| s.get("items")))
+    }
+
+    /// The lists that an object here must have.
+    fn required_lists(self) -> impl Iterator<Item = &'a str> {
+        let names = self.inner.and_then(|s| s.get("required")).and_then(Value::as_array);
+        let names = names.into_iter().flatten().filter_map(Value::as_str);
+        names.filter(move |name| self.field(name).text("type") == Some("array"))
     }
 
     /// Whether an object here is owned as a whole.
