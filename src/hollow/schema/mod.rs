@@ -15,6 +15,7 @@
 //! [`StructuralSchema::default`], [`StructuralSchema::validate`], [`track_update`] (not after [`apply`], which
 //! keeps the managed fields itself), store.
 
+mod builtin;
 mod error;
 mod managed;
 mod openapi;

@@ -19,12 +19,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::error::FieldError;
-pub(super) use node::{ListType, Node};
+use super::shape::with_object_meta;
+use node::Node;
 
 /// The schema of one version of a CRD. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct StructuralSchema {
     root: Arc<Node>,
+    /// The schema as written, with the standard `metadata`, for server-side apply.
+    source: Arc<Value>,
     rules: bool,
 }
 
@@ -37,7 +40,10 @@ impl StructuralSchema {
         let mut parser = node::Parser::new(path);
         let root = parser.root(open_api_v3_schema);
         let (errors, rules) = parser.finish();
-        if errors.is_empty() { Ok(Self { root: Arc::new(root), rules }) } else { Err(errors) }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        Ok(Self { root: Arc::new(root), source: Arc::new(with_object_meta(open_api_v3_schema)), rules })
     }
 
     /// Checks an object; empty when valid.
@@ -67,10 +73,10 @@ impl StructuralSchema {
         self.rules
     }
 
-    pub(super) fn node(&self) -> &Arc<Node> {
-        &self.root
+    pub(super) fn source(&self) -> &Arc<Value> {
+        &self.source
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

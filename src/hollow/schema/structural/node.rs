@@ -10,7 +10,7 @@ use crate::hollow::schema::error::{FieldError, FieldErrorKind};
 
 /// `x-kubernetes-list-type`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::hollow::schema) enum ListType {
+pub(super) enum ListType {
     /// Replaced as a whole (the default).
     #[default]
     Atomic,
@@ -22,7 +22,7 @@ pub(in crate::hollow::schema) enum ListType {
 
 /// What objects may hold beside `properties`.
 #[derive(Debug, Clone)]
-pub(in crate::hollow::schema) enum Additional {
+pub(super) enum Additional {
     /// `additionalProperties: true`.
     Any,
     /// `additionalProperties: {...}`.
@@ -61,25 +61,24 @@ pub(super) struct Checks {
 /// One schema.
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are the boolean keywords of the schema language")]
-pub(in crate::hollow::schema) struct Node {
+pub(super) struct Node {
     /// `type`; empty when not given.
     pub(super) kind: String,
     pub(super) nullable: bool,
     pub(super) int_or_string: bool,
-    pub(in crate::hollow::schema) preserve_unknown: bool,
+    pub(super) preserve_unknown: bool,
     pub(super) embedded_resource: bool,
-    pub(in crate::hollow::schema) properties: BTreeMap<String, Node>,
-    pub(in crate::hollow::schema) additional: Option<Additional>,
-    pub(in crate::hollow::schema) items: Option<Box<Node>>,
-    pub(in crate::hollow::schema) default: Option<Value>,
-    pub(in crate::hollow::schema) list_type: ListType,
-    pub(in crate::hollow::schema) atomic_map: bool,
+    pub(super) properties: BTreeMap<String, Node>,
+    pub(super) additional: Option<Additional>,
+    pub(super) items: Option<Box<Node>>,
+    pub(super) default: Option<Value>,
+    pub(super) list_type: ListType,
     pub(super) checks: Box<Checks>,
 }
 
 impl Node {
     /// The schema of a field of an object of this schema.
-    pub(in crate::hollow::schema) fn field(&self, name: &str) -> Option<&Node> {
+    pub(super) fn field(&self, name: &str) -> Option<&Node> {
         match (self.properties.get(name), &self.additional) {
             (Some(node), _) => Some(node),
             (None, Some(Additional::Schema(node))) => Some(node),
@@ -163,7 +162,6 @@ impl Parser {
             items: map.get("items").map(|s| Box::new(self.child(s, ".items", Some("array items")))),
             default: map.get("default").cloned(),
             list_type: self.list_type(map),
-            atomic_map: map.get("x-kubernetes-map-type").and_then(Value::as_str) == Some("atomic"),
             checks: Box::new(self.checks(map)),
         };
         self.rules |= map.contains_key("x-kubernetes-validations");

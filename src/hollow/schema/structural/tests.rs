@@ -265,7 +265,7 @@ fn pruning_keeps_what_is_declared_preserved_or_metadata() {
 #[test]
 fn a_bottomless_schema_is_bounded() {
     let mut schema = json!({"type": "object"});
-    for _ in 0..1000 {
+    for _ in 0..200 {
         schema = json!({"type": "object", "properties": {"a": schema}});
     }
     assert!(StructuralSchema::parse(&schema, AT).is_ok());
