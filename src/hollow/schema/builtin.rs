@@ -31,6 +31,8 @@ impl BuiltIns {
 /// All built-in schemas.
 pub(super) static BUILT_INS: LazyLock<BuiltIns> = LazyLock::new(build);
 
+/// The definition of `metadata` of every list.
+pub(super) const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 /// The definition of `metadata` of every object.
 pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
@@ -110,10 +112,8 @@ fn add_kinds(b: &mut Builder) {
         api::admissionregistration::v1 { MutatingWebhookConfiguration, ValidatingWebhookConfiguration }
         apiextensions_apiserver::pkg::apis::apiextensions::v1 { CustomResourceDefinition }
     }
-    {
-        use api::events::v1 as events;
-        b.kind::<events::Event>();
-    }
+    b.kind::<api::events::v1::Event>();
+    b.generator.subschema_for::<k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta>();
 }
 
 fn full_name(short: &str) -> String {
