@@ -36,10 +36,10 @@ pub(super) fn refresh_last_applied(obj: &mut Value, applied: &Value) {
     let annotations = config.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
     if let Some(annotations) = annotations {
         annotations.remove(ANNOTATION);
-        if annotations.is_empty() {
-            if let Some(meta) = config.get_mut("metadata").and_then(Value::as_object_mut) {
-                meta.remove("annotations");
-            }
+        if annotations.is_empty()
+            && let Some(meta) = config.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            meta.remove("annotations");
         }
     }
     let text = Value::from(format!("{config}\n"));

@@ -198,10 +198,10 @@ pub fn apply(
         migrate::refresh_last_applied(&mut after, &applied);
     }
     let manager = Manager::applier(writer);
-    if after != before || live.is_none() {
-        if let Some(owned) = managers.get_mut(&manager) {
-            owned.time = Some(entries::seconds(writer.now));
-        }
+    if (after != before || live.is_none())
+        && let Some(owned) = managers.get_mut(&manager)
+    {
+        owned.time = Some(entries::seconds(writer.now));
     }
     entries::cap(&mut managers);
     entries::write(&mut after, &managers);
@@ -229,7 +229,9 @@ fn prepare(shape: &Shape, applied: &Value, writer: &Writer<'_>) -> Result<Value,
             return Err(ApplyError::BadRequest("metadata.managedFields must be nil".into()));
         }
         meta.remove("managedFields");
-        SERVER_METADATA.iter().for_each(|name| drop(meta.remove(*name)));
+        for name in SERVER_METADATA {
+            meta.remove(name);
+        }
     }
     match walk::bad_list(&applied, shape.root(), "") {
         Some(bad) => Err(ApplyError::Invalid(format!("failed to create typed patch object: {bad}"))),
@@ -257,7 +259,7 @@ impl Input<'_> {
         let time = last.as_ref().and_then(|owned| owned.time.clone());
         let mine = Owned { version: self.writer.api_version.to_owned(), set, time };
         let after = match last {
-            Some(last) => self.drop_abandoned(merged, &last.set, &mine.set, &managers),
+            Some(last) => self.drop_abandoned(&merged, &last.set, &mine.set, &managers),
             None => merged,
         };
         let changes = walk::compare(self.before, &after, root);
@@ -277,7 +279,7 @@ impl Input<'_> {
     }
 
     /// Removes what this applier owned before (`last`), does not apply now (`mine`), and no other applier owns.
-    fn drop_abandoned(&self, merged: Value, last: &Set, mine: &Set, others: &Managers) -> Value {
+    fn drop_abandoned(&self, merged: &Value, last: &Set, mine: &Set, others: &Managers) -> Value {
         let root = self.shape.root();
         let named = |set: &Set| walk::with_named_fields(set, root);
         let last = named(last);
@@ -286,13 +288,13 @@ impl Input<'_> {
             .filter(|(manager, _)| manager.apply)
             .fold(mine.clone(), |all, (_, o)| all.union(&o.set));
         let empty = || Value::Object(Map::new());
-        let all = named(&walk::fields(&merged, root));
-        let bare = walk::remove(&merged, &last, root).unwrap_or_else(empty);
+        let all = named(&walk::fields(merged, root));
+        let bare = walk::remove(merged, &last, root).unwrap_or_else(empty);
         let kept = named(&walk::fields(&bare, root)).union(&named(&owned));
-        let with_owned = walk::remove(&merged, &all.difference(&kept), root).unwrap_or_else(empty);
+        let with_owned = walk::remove(merged, &all.difference(&kept), root).unwrap_or_else(empty);
         let kept = named(&walk::fields(&with_owned, root));
         let gone = all.difference(&kept).intersection(&last);
-        walk::remove(&merged, &gone, root).unwrap_or_else(empty)
+        walk::remove(merged, &gone, root).unwrap_or_else(empty)
     }
 }
 

@@ -126,7 +126,9 @@ fn each(schema: &mut Value, depth: usize, change: &impl Fn(&mut Map<String, Valu
             }
             ("items" | "additionalProperties" | "not", child) => each(child, depth + 1, change),
             ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
-                list.iter_mut().for_each(|child| each(child, depth + 1, change));
+                for child in list {
+                    each(child, depth + 1, change);
+                }
             }
             _ => {}
         }

@@ -57,9 +57,13 @@ fn simplify(schema: &mut Map<String, Value>) {
     let flag = |key: &str| schema.get(key).and_then(Value::as_bool) == Some(true);
     let (nullable, preserve) = (flag("nullable"), flag("x-kubernetes-preserve-unknown-fields"));
     let int_or_string = flag("x-kubernetes-int-or-string");
-    UNKNOWN.iter().for_each(|key| drop(schema.remove(*key)));
+    for key in UNKNOWN {
+        schema.remove(key);
+    }
     if nullable || preserve {
-        ["type", "items", "properties"].iter().for_each(|key| drop(schema.remove(*key)));
+        for key in ["type", "items", "properties"] {
+            schema.remove(key);
+        }
     }
     if preserve && schema.get("x-kubernetes-group-version-kind").is_some() {
         schema.insert("type".into(), "object".into());

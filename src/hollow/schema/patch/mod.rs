@@ -18,29 +18,29 @@ pub fn merge_patch(obj: &mut Value, patch: &Value) {
 
 /// RFC 6902, all or nothing. 400 for a malformed patch, 422 when an operation does not fit the object.
 pub fn json_patch(obj: &Value, patch: &Value) -> Result<Value, PatchError> {
-    let operations: json_patch::Patch = serde_json::from_value(patch.clone())
+    let list: json_patch::Patch = serde_json::from_value(patch.clone())
         .map_err(|error| PatchError::BadRequest(format!("error decoding patch: {error}")))?;
-    if operations.0.len() > MAX_OPERATIONS {
+    if list.0.len() > MAX_OPERATIONS {
         return Err(PatchError::Unprocessable(format!(
             "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
-            operations.0.len()
+            list.0.len()
         )));
     }
     let mut result = obj.clone();
-    json_patch::patch(&mut result, &operations).map_err(|error| {
-        let operation = operations.0.get(error.operation).map_or("", operation_name);
-        let path = error.path.to_string();
+    json_patch::patch(&mut result, &list).map_err(|error| {
+        let operation = list.0.get(error.operation).map_or("", operation_name);
+        let at = error.path.to_string();
         let why = match operation {
-            "test" => format!("testing value {path} failed: test failed"),
-            "add" => format!("add operation does not apply: doc is missing path: {path:?}: missing value"),
+            "test" => format!("testing value {at} failed: test failed"),
+            "add" => format!("add operation does not apply: doc is missing path: {at:?}: missing value"),
             "replace" => {
-                format!("replace operation does not apply: doc is missing key: {path}: missing value")
+                format!("replace operation does not apply: doc is missing key: {at}: missing value")
             }
             "remove" => {
-                format!("remove operation does not apply: doc is missing path: {path:?}: missing value")
+                format!("remove operation does not apply: doc is missing path: {at:?}: missing value")
             }
             other => {
-                format!("{other} operation does not apply: doc is missing from path: {path:?}: missing value")
+                format!("{other} operation does not apply: doc is missing from path: {at:?}: missing value")
             }
         };
         PatchError::Unprocessable(format!(

@@ -55,7 +55,9 @@ pub(super) fn drop_nulls(node: &Node, value: &mut Value) {
         }
         Value::Array(list) => {
             let Some(child) = &node.items else { return };
-            list.iter_mut().for_each(|item| drop_nulls(child, item));
+            for item in list {
+                drop_nulls(child, item);
+            }
         }
         _ => {}
     }

@@ -21,6 +21,7 @@ fn messages(schema: &StructuralSchema, obj: &Value) -> Vec<String> {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one table")]
 fn a_bad_value_is_named_as_kubernetes_names_it() {
     let number = "spec.x in body should be greater than or equal to 1";
     let cron = r"^(\d+|\*)(/\d+)?$";

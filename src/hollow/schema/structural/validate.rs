@@ -108,17 +108,17 @@ impl Walk {
 
     fn number(&mut self, checks: &Checks, value: &Value) {
         let Some(number) = value.as_f64() else { return };
-        if let Some((max, exclusive)) = checks.maximum {
-            if number > max || (exclusive && number >= max) {
-                let or_equal = if exclusive { "" } else { " or equal to" };
-                self.invalid(value, &format!("should be less than{or_equal} {max}"));
-            }
+        if let Some((max, exclusive)) = checks.maximum
+            && (number > max || (exclusive && number >= max))
+        {
+            let or_equal = if exclusive { "" } else { " or equal to" };
+            self.invalid(value, &format!("should be less than{or_equal} {max}"));
         }
-        if let Some((min, exclusive)) = checks.minimum {
-            if number < min || (exclusive && number <= min) {
-                let or_equal = if exclusive { "" } else { " or equal to" };
-                self.invalid(value, &format!("should be greater than{or_equal} {min}"));
-            }
+        if let Some((min, exclusive)) = checks.minimum
+            && (number < min || (exclusive && number <= min))
+        {
+            let or_equal = if exclusive { "" } else { " or equal to" };
+            self.invalid(value, &format!("should be greater than{or_equal} {min}"));
         }
         if let Some(factor) = checks.multiple_of.filter(|f| *f != 0.0 && (number / f).fract() != 0.0) {
             self.invalid(value, &format!("should be a multiple of {factor}"));
@@ -254,10 +254,10 @@ impl Walk {
         self.any_of(&checks.any_of, value);
         self.one_of(&checks.one_of, value);
         self.all_of(&checks.all_of, value);
-        if let Some(node) = &checks.not {
-            if self.probe(node, value).is_empty() {
-                self.junction("must not validate the schema (not)");
-            }
+        if let Some(node) = &checks.not
+            && self.probe(node, value).is_empty()
+        {
+            self.junction("must not validate the schema (not)");
         }
     }
 

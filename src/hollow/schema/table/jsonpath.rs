@@ -1,4 +1,4 @@
-//! The JSONPath subset of printer columns: fields, quoted fields, indexes, slices, wildcards and filters.
+//! The `JSONPath` subset of printer columns: fields, quoted fields, indexes, slices, wildcards and filters.
 
 use serde_json::Value;
 
@@ -94,7 +94,6 @@ fn closing(text: &str) -> Option<usize> {
     for (i, c) in text.char_indices() {
         match (quote, c) {
             (Some(q), c) if c == q => quote = None,
-            (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(c),
             (None, '[') => depth += 1,
             (None, ']') if depth == 0 => return Some(i),
