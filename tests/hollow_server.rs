@@ -14,7 +14,7 @@ use kube::api::{
     PropagationPolicy, WatchEvent, WatchParams,
 };
 use kube::core::{ApiResource, GroupVersionKind, PartialObjectMeta, Status};
-use kube::runtime::{watcher, wait};
+use kube::runtime::{wait, watcher};
 use kube::{Client, Error, ResourceExt};
 use serde_json::{Value, json};
 use slotwright::hollow::server::{Clock, HollowServer, RunningServer, ServerConfig};
@@ -88,8 +88,7 @@ fn widgets_crd() -> CustomResourceDefinition {
 async fn widgets(client: &Client) -> Api<DynamicObject> {
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     crds.create(&PostParams::default(), &widgets_crd()).await.unwrap();
-    let established =
-        wait::await_condition(crds, "widgets.test.dev", wait::conditions::is_crd_established());
+    let established = wait::await_condition(crds, "widgets.test.dev", wait::conditions::is_crd_established());
     soon(established).await.unwrap();
     Api::namespaced_with(client.clone(), "default", &widget_resource())
 }
@@ -116,7 +115,11 @@ async fn objects_are_created_read_replaced_and_deleted() {
     assert_eq!(again.message, r#"configmaps "a" already exists"#);
 
     let same = maps.replace("a", &PostParams::default(), &made).await.unwrap();
-    assert_eq!(same.resource_version(), made.resource_version(), "a write that changes nothing stores nothing");
+    assert_eq!(
+        same.resource_version(),
+        made.resource_version(),
+        "a write that changes nothing stores nothing"
+    );
     let mut other = made.clone();
     other.data = Some(BTreeMap::from([("v".to_owned(), "2".to_owned())]));
     let other = maps.replace("a", &PostParams::default(), &other).await.unwrap();
@@ -180,7 +183,9 @@ async fn lists_select_and_page_consistently() {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
     for i in 0..7 {
         let name = format!("m{i}");
-        maps.create(&PostParams::default(), &map(&name, if i % 2 == 0 { "even" } else { "odd" })).await.unwrap();
+        maps.create(&PostParams::default(), &map(&name, if i % 2 == 0 { "even" } else { "odd" }))
+            .await
+            .unwrap();
     }
     let even = maps.list(&ListParams::default().labels("v in (even)")).await.unwrap();
     assert_eq!(even.items.len(), 4);
@@ -208,13 +213,18 @@ async fn lists_select_and_page_consistently() {
 async fn custom_resources_are_served_defaulted_validated_and_scaled() {
     let (_server, client) = start().await;
     let api = widgets(&client).await;
-    let made = api.create(&PostParams::default(), &widget("a", &json!({"color": "red", "junk": 1}))).await.unwrap();
+    let made =
+        api.create(&PostParams::default(), &widget("a", &json!({"color": "red", "junk": 1}))).await.unwrap();
     assert_eq!(made.data["spec"], json!({"color": "red", "replicas": 1}));
     assert_eq!(made.metadata.generation, Some(1));
 
     let bad = status(api.create(&PostParams::default(), &widget("b", &json!({"color": "blue"}))).await);
     assert_eq!((bad.code, bad.reason.as_str()), (422, "Invalid"));
-    assert!(bad.message.starts_with("Widget.test.dev \"b\" is invalid: spec.color: Unsupported value"), "{}", bad.message);
+    assert!(
+        bad.message.starts_with("Widget.test.dev \"b\" is invalid: spec.color: Unsupported value"),
+        "{}",
+        bad.message
+    );
 
     let ready = Patch::Merge(json!({"status": {"replicas": 5}, "spec": {"color": "green"}}));
     let changed = api.patch_status("a", &PatchParams::default(), &ready).await.unwrap();
@@ -224,7 +234,10 @@ async fn custom_resources_are_served_defaulted_validated_and_scaled() {
     assert_eq!(changed.data["spec"]["color"], "green");
     assert_eq!(changed.metadata.generation, Some(2));
 
-    let scale = api.patch_scale("a", &PatchParams::default(), &Patch::Merge(json!({"spec": {"replicas": 3}}))).await.unwrap();
+    let scale = api
+        .patch_scale("a", &PatchParams::default(), &Patch::Merge(json!({"spec": {"replicas": 3}})))
+        .await
+        .unwrap();
     assert_eq!(scale.spec.unwrap().replicas, Some(3));
     assert_eq!(api.get("a").await.unwrap().data["spec"]["replicas"], 3);
     let green = api.list(&ListParams::default().fields("spec.color=green")).await.unwrap();
@@ -246,7 +259,10 @@ async fn pods_are_bound_once_and_die_with_grace() {
     let pods: Api<Pod> = Api::namespaced(client, "default");
     let made = pods.create(&PostParams::default(), &pod("p")).await.unwrap();
     let spec = made.spec.clone().unwrap();
-    assert_eq!((spec.restart_policy.as_deref(), spec.termination_grace_period_seconds), (Some("Always"), Some(30)));
+    assert_eq!(
+        (spec.restart_policy.as_deref(), spec.termination_grace_period_seconds),
+        (Some("Always"), Some(30))
+    );
     assert_eq!(made.status.clone().unwrap().phase.as_deref(), Some("Pending"));
 
     let binding = |uid: &str| -> Binding {
@@ -258,15 +274,20 @@ async fn pods_are_bound_once_and_die_with_grace() {
     assert_eq!(status(bind("other").await).code, 409);
     bind(&made.uid().unwrap()).await.unwrap();
     let twice = status(bind("").await);
-    assert_eq!((twice.code, twice.message.as_str()), (409,
-        "Operation cannot be fulfilled on pods \"p\": pod p is already assigned to node \"n1\""));
+    assert_eq!(
+        (twice.code, twice.message.as_str()),
+        (409, "Operation cannot be fulfilled on pods \"p\": pod p is already assigned to node \"n1\"")
+    );
     let here = pods.list(&ListParams::default().fields("spec.nodeName=n1")).await.unwrap();
     assert_eq!(here.items.len(), 1);
 
     let moved = Patch::Merge(json!({"spec": {"nodeName": "n2"}}));
     assert_eq!(status(pods.patch("p", &PatchParams::default(), &moved).await).code, 422);
 
-    let wrong = DeleteParams { preconditions: Some(Preconditions { uid: Some("x".into()), resource_version: None }), ..DeleteParams::default() };
+    let wrong = DeleteParams {
+        preconditions: Some(Preconditions { uid: Some("x".into()), resource_version: None }),
+        ..DeleteParams::default()
+    };
     assert_eq!(status(pods.delete("p", &wrong).await).code, 409);
     let dying = pods.delete("p", &DeleteParams::default().grace_period(20)).await.unwrap().left().unwrap();
     assert_eq!(dying.metadata.deletion_grace_period_seconds, Some(20));
@@ -296,7 +317,9 @@ async fn finalizers_hold_pods_after_grace() {
     assert!(dying.metadata.deletion_timestamp.is_some());
     let more = Patch::Merge(json!({"metadata": {"finalizers": ["slotwright.dev/track", "a.io/b"]}}));
     assert_eq!(status(pods.patch("p", &PatchParams::default(), &more).await).code, 422);
-    pods.patch("p", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": null}}))).await.unwrap();
+    pods.patch("p", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": null}})))
+        .await
+        .unwrap();
     assert_eq!(status(pods.get("p").await).code, 404);
 }
 
@@ -324,7 +347,10 @@ async fn bad_pods_are_refused_with_the_field() {
     let pods: Api<Pod> = Api::namespaced(client, "default");
     let cases = [
         (json!({"containers": []}), "spec.containers"),
-        (json!({"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Sometimes"}), "spec.restartPolicy"),
+        (
+            json!({"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Sometimes"}),
+            "spec.restartPolicy",
+        ),
         (
             json!({"containers": [{"name": "c", "image": "i",
                 "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}}]}),
@@ -356,7 +382,8 @@ async fn evictions_respect_budgets() {
         "spec": {"minAvailable": "50%", "selector": {"matchLabels": {"app": "a"}}}}));
     budgets.create(&PostParams::default(), &budget).await.unwrap();
     pods.evict("p", &EvictParams::default()).await.unwrap();
-    let budget: k8s_openapi::api::policy::v1::PodDisruptionBudget = as_kind(json!({"spec": {"minAvailable": 1}}));
+    let budget: k8s_openapi::api::policy::v1::PodDisruptionBudget =
+        as_kind(json!({"spec": {"minAvailable": 1}}));
     budgets.patch("b", &PatchParams::default(), &Patch::Merge(&budget)).await.unwrap();
     let refused = status(pods.evict("q", &EvictParams::default()).await);
     assert_eq!((refused.code, refused.reason.as_str()), (429, "TooManyRequests"));
@@ -369,8 +396,10 @@ async fn owners_take_their_dependents_along() {
     let owned = |name: &str, owners: &[&ConfigMap]| -> ConfigMap {
         let refs: Vec<Value> = owners
             .iter()
-            .map(|o| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": o.name_any(), "uid": o.uid(),
-                "blockOwnerDeletion": true}))
+            .map(|o| {
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "name": o.name_any(), "uid": o.uid(),
+                "blockOwnerDeletion": true})
+            })
             .collect();
         as_kind(json!({"metadata": {"name": name, "ownerReferences": refs}}))
     };
@@ -396,7 +425,8 @@ async fn owners_take_their_dependents_along() {
 
     let c = create(&map("c", "1")).await;
     create(&owned("orphan", &[&c])).await;
-    let orphan = DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
+    let orphan =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
     maps.delete("c", &orphan).await.unwrap();
     gone(&c).await;
     assert!(maps.get("orphan").await.unwrap().owner_references().is_empty());
@@ -409,7 +439,10 @@ async fn owners_take_their_dependents_along() {
 async fn namespaces_are_emptied_before_they_go() {
     let (_server, client) = start().await;
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let made = namespaces.create(&PostParams::default(), &as_kind(json!({"metadata": {"name": "team"}}))).await.unwrap();
+    let made = namespaces
+        .create(&PostParams::default(), &as_kind(json!({"metadata": {"name": "team"}})))
+        .await
+        .unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(client, "team");
     let mut held = map("held", "1");
     held.metadata.finalizers = Some(vec!["a.io/b".to_owned()]);
@@ -418,8 +451,14 @@ async fn namespaces_are_emptied_before_they_go() {
     namespaces.delete("team", &DeleteParams::default()).await.unwrap();
     let refused = status(maps.create(&PostParams::default(), &map("late", "1")).await);
     assert_eq!(refused.code, 403);
-    assert!(refused.message.ends_with("in namespace team because it is being terminated"), "{}", refused.message);
-    maps.patch("held", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": []}}))).await.unwrap();
+    assert!(
+        refused.message.ends_with("in namespace team because it is being terminated"),
+        "{}",
+        refused.message
+    );
+    maps.patch("held", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": []}})))
+        .await
+        .unwrap();
     let uid = made.uid().unwrap();
     soon(wait::await_condition(namespaces, "team", wait::conditions::is_deleted(&uid))).await.unwrap();
 }
@@ -433,7 +472,10 @@ async fn events_are_one_store_behind_two_apis() {
         "reportingInstance": "i", "regarding": {"kind": "Pod", "name": "p", "namespace": "default", "uid": "u"}}));
     new.create(&PostParams::default(), &event).await.unwrap();
     let old: Api<CoreEvent> = Api::namespaced(client, "default");
-    let found = old.list(&ListParams::default().fields("involvedObject.uid=u,involvedObject.kind=Pod")).await.unwrap();
+    let found = old
+        .list(&ListParams::default().fields("involvedObject.uid=u,involvedObject.kind=Pod"))
+        .await
+        .unwrap();
     assert_eq!(found.items[0].message.as_deref(), Some("on n1"));
     let found = new.list(&ListParams::default().fields("regarding.name=p")).await.unwrap();
     assert_eq!(found.items[0].note.as_deref(), Some("on n1"));
@@ -443,13 +485,16 @@ async fn events_are_one_store_behind_two_apis() {
 async fn leases_and_counts() {
     let (server, client) = start().await;
     let leases: Api<Lease> = Api::namespaced(client, "kube-system");
-    let lease = as_kind(json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15,
-        "renewTime": "2030-01-01T00:00:00.123456Z"}}));
+    let lease = as_kind(
+        json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15,
+        "renewTime": "2030-01-01T00:00:00.123456Z"}}),
+    );
     let made: Lease = leases.create(&PostParams::default(), &lease).await.unwrap();
     leases.get("l").await.unwrap();
     assert!(made.spec.unwrap().renew_time.is_some());
     let counts = server.request_counts();
-    let writes: u64 = counts.iter().filter(|(k, _)| k.is_write() && k.resource == "leases").map(|(_, n)| n).sum();
+    let writes: u64 =
+        counts.iter().filter(|(k, _)| k.is_write() && k.resource == "leases").map(|(_, n)| n).sum();
     assert_eq!(writes, 1);
     server.shutdown().await;
 }
@@ -567,7 +612,8 @@ async fn kube_discovers_what_is_served() {
     let old = kube::Discovery::new(client.clone()).run().await.unwrap();
     let new = kube::Discovery::new(client).run_aggregated().await.unwrap();
     for discovery in [old, new] {
-        let (resource, capabilities) = discovery.resolve_gvk(&GroupVersionKind::gvk("test.dev", "v1", "Widget")).unwrap();
+        let (resource, capabilities) =
+            discovery.resolve_gvk(&GroupVersionKind::gvk("test.dev", "v1", "Widget")).unwrap();
         assert_eq!(resource.plural, "widgets");
         assert!(capabilities.supports_operation("watch"));
         assert!(discovery.resolve_gvk(&GroupVersionKind::gvk("", "v1", "Pod")).is_some());

@@ -75,12 +75,7 @@ impl Api {
     }
 
     /// Stores the next state of an object, or removes it when that state was all that a deletion waited for.
-    pub(super) fn commit(
-        &self,
-        res: &Resource,
-        old: &Object,
-        new: Value,
-    ) -> Result<Arc<Object>, Stale> {
+    pub(super) fn commit(&self, res: &Resource, old: &Object, new: Value) -> Result<Arc<Object>, Stale> {
         let key = Key::of(&old.value);
         let deleted = waited_for(&old.value, &new);
         let object = if deleted {

@@ -12,6 +12,7 @@ use super::resource::{Normalize, Resource, ScalePaths, StorageId};
 use super::selectors::SelectableField;
 
 /// What a row of the table says besides names.
+#[allow(clippy::struct_excessive_bools, reason = "five independent yes-or-no columns of a table")]
 #[derive(Default, Clone, Copy)]
 struct Traits {
     cluster: bool,
@@ -21,7 +22,8 @@ struct Traits {
     all: bool,
 }
 
-const NAMESPACED: Traits = Traits { cluster: false, status: false, generation: false, scale: false, all: false };
+const NAMESPACED: Traits =
+    Traits { cluster: false, status: false, generation: false, scale: false, all: false };
 const CLUSTER: Traits = Traits { cluster: true, ..NAMESPACED };
 const CLUSTER_STATUS: Traits = Traits { status: true, ..CLUSTER };
 const STATUS: Traits = Traits { status: true, ..NAMESPACED };
@@ -62,7 +64,13 @@ fn rows() -> Vec<Row> {
         row::<core::LimitRange>("", "LimitRange", "limitranges", &["limits"], NAMESPACED),
         row::<core::Namespace>("", "Namespace", "namespaces", &["ns"], CLUSTER_STATUS),
         row::<core::Node>("", "Node", "nodes", &["no"], CLUSTER_STATUS),
-        row::<core::PersistentVolumeClaim>("", "PersistentVolumeClaim", "persistentvolumeclaims", &["pvc"], STATUS),
+        row::<core::PersistentVolumeClaim>(
+            "",
+            "PersistentVolumeClaim",
+            "persistentvolumeclaims",
+            &["pvc"],
+            STATUS,
+        ),
         row::<core::Pod>("", "Pod", "pods", &["po"], IN_ALL),
         row::<core::ResourceQuota>("", "ResourceQuota", "resourcequotas", &["quota"], STATUS),
         row::<core::Secret>("", "Secret", "secrets", &[], NAMESPACED),
@@ -135,10 +143,10 @@ fn rows() -> Vec<Row> {
 
 /// All built-in resources, each in version v1.
 pub(super) fn resources() -> Vec<Resource> {
-    rows().into_iter().map(resource).collect()
+    rows().iter().map(resource).collect()
 }
 
-fn resource(row: Row) -> Resource {
+fn resource(row: &Row) -> Resource {
     let gvk = GroupVersionKind::gvk(row.group, "v1", row.kind);
     // Both Event APIs show the same objects; they are kept in the core form.
     let home = if row.kind == "Event" { "" } else { row.group };

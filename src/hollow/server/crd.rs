@@ -35,7 +35,12 @@ pub(super) fn validate(crd: &Value) -> Vec<FieldError> {
     let scope = text(crd, &["spec", "scope"]).unwrap_or_default();
     if !matches!(scope, "Namespaced" | "Cluster") {
         let detail = "supported values: \"Cluster\", \"Namespaced\"";
-        errors.push(FieldError::with_value(FieldErrorKind::NotSupported, "spec.scope", &scope.into(), detail));
+        errors.push(FieldError::with_value(
+            FieldErrorKind::NotSupported,
+            "spec.scope",
+            &scope.into(),
+            detail,
+        ));
     }
     let group = text(crd, &["spec", "group"]).unwrap_or_default();
     let wanted = format!("{}.{group}", text(crd, &["spec", "names", "plural"]).unwrap_or_default());

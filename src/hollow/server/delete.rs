@@ -52,7 +52,9 @@ impl Options {
                 return Err(ApiError::new(
                     422,
                     "Invalid",
-                    format!("DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: {other:?}"),
+                    format!(
+                        "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: {other:?}"
+                    ),
                 ));
             }
         };
@@ -154,8 +156,7 @@ fn step(res: &Resource, old: &Value, options: &Options, now: Timestamp) -> Step 
         return step_again(new, old, options);
     }
     set_propagation(&mut new, options);
-    let held = !finalizers(&new).is_empty()
-        || (res.is("", "Namespace") && strategy::namespace_held(&new));
+    let held = !finalizers(&new).is_empty() || (res.is("", "Namespace") && strategy::namespace_held(&new));
     let grace = strategy::grace(res, old, options.grace).unwrap_or(0);
     mark(&mut new, grace, now);
     if res.is("", "Namespace") {

@@ -12,8 +12,7 @@ use super::resource::Resource;
 /// Content type of aggregated discovery, as asked for and as answered.
 pub(super) const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-const VERBS: [&str; 8] =
-    ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// `/version`
 pub(super) fn version() -> Value {
@@ -120,7 +119,9 @@ pub(super) fn resource_list(api: &Api, group: &str, version: &str) -> Option<Val
             "kind": kind, "verbs": ["create"]}));
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list}))
+    Some(
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list}),
+    )
 }
 
 /// `/api` or `/apis` in the aggregated form.
@@ -133,7 +134,7 @@ pub(super) fn aggregated(api: &Api, core: bool) -> Value {
                 .versions
                 .iter()
                 .map(|(version, resources)| {
-                    let mut list: Vec<Value> = resources.iter().map(|r| aggregated_resource(r)).collect();
+                    let mut list: Vec<Value> = resources.iter().map(aggregated_resource).collect();
                     list.extend(REVIEWS.iter().filter(|r| r.0 == group.name).map(aggregated_review));
                     json!({"version": version, "freshness": "Current", "resources": list})
                 })

@@ -19,7 +19,7 @@ use super::params::Params;
 use super::path::Target;
 use super::store::{Key, Object};
 use super::write::{Part, Source, create, update};
-use super::{pod_actions, read, scale, watch};
+use super::{pod_actions, protobuf, read, scale, watch};
 
 /// Counts and answers a request to a resource.
 pub(super) fn dispatch(
@@ -205,7 +205,8 @@ fn decode(parts: &Parts, body: &Bytes) -> Result<Value, ApiError> {
     match media_type(parts).as_str() {
         "" | "application/json" => parse_json(body),
         "application/yaml" => parse_yaml(body),
-        _ => Err(ApiError::media_type(&["application/json", "application/yaml"])),
+        protobuf::MEDIA_TYPE => protobuf::decode(body).map_err(|e| ApiError::bad_request(e.to_string())),
+        _ => Err(ApiError::media_type(&["application/json", "application/yaml", protobuf::MEDIA_TYPE])),
     }
 }
 
@@ -248,4 +249,3 @@ fn review(target: &Target, verb: &str, parts: &Parts, body: &Bytes) -> Result<Re
     super::json::set(&mut review, &["apiVersion"], format!("{}/v1", target.group));
     Ok(Reply::json(201, &review))
 }
-

@@ -52,7 +52,9 @@ impl Form {
         }
         match (kind, group, version) {
             ("", _, _) => Some(Self::Whole),
-            ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => Some(Self::Metadata),
+            ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
+                Some(Self::Metadata)
+            }
             ("Table", "meta.k8s.io", "v1") => Some(Self::Table(include)),
             _ => None,
         }
@@ -106,8 +108,8 @@ pub(super) fn objects(
         return Bytes::from(table(&res.columns, &shown, meta, include, now).to_string());
     }
     let (kind, api_version) = form.list_type(res);
-    let mut text = format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{meta},"items":["#)
-        .into_bytes();
+    let mut text =
+        format!(r#"{{"kind":"{kind}","apiVersion":"{api_version}","metadata":{meta},"items":["#).into_bytes();
     for (i, item) in objects.iter().enumerate() {
         if i > 0 {
             text.push(b',');

@@ -45,10 +45,6 @@ impl ApiError {
         Self::new(400, "BadRequest", message)
     }
 
-    pub(super) fn internal(message: impl Into<String>) -> Self {
-        Self::new(500, "InternalError", message)
-    }
-
     /// 404 for a path that no resource has.
     pub(super) fn no_such_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource")
@@ -84,11 +80,7 @@ impl ApiError {
     }
 
     pub(super) fn method_not_allowed() -> Self {
-        Self::new(
-            405,
-            "MethodNotAllowed",
-            "the server does not allow this method on the requested resource",
-        )
+        Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
     }
 
     pub(super) fn invalid(res: &Resource, name: &str, errors: &[FieldError]) -> Self {
@@ -114,11 +106,7 @@ impl ApiError {
     }
 
     pub(super) fn body_too_large(limit: usize) -> Self {
-        Self::new(
-            413,
-            "RequestEntityTooLarge",
-            format!("Request entity too large: limit is {limit}"),
-        )
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }
 
     pub(super) fn media_type(accepted: &[&str]) -> Self {
@@ -136,8 +124,9 @@ impl ApiError {
             "TooManyRequests",
             "Cannot evict pod as it would violate the pod's disruption budget.",
         );
-        let text =
-            format!("The disruption budget {budget} needs {desired} healthy pods and has {healthy} currently");
+        let text = format!(
+            "The disruption budget {budget} needs {desired} healthy pods and has {healthy} currently"
+        );
         error.details.insert("retryAfterSeconds".to_owned(), 10.into());
         error.with_causes(json!([{"reason": "DisruptionBudget", "message": text}]))
     }

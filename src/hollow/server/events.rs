@@ -32,7 +32,10 @@ pub(super) fn from_stored(event: &mut Value) {
     super::json::set(event, &["apiVersion"], "events.k8s.io/v1");
 }
 
-fn rename(event: &mut Value, direction: impl Fn((&'static str, &'static str)) -> (&'static str, &'static str)) {
+fn rename(
+    event: &mut Value,
+    direction: impl Fn((&'static str, &'static str)) -> (&'static str, &'static str),
+) {
     let Some(map) = event.as_object_mut() else { return };
     for (from, to) in NAMES.into_iter().map(direction) {
         if let Some(value) = map.remove(from) {

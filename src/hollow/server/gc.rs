@@ -37,14 +37,17 @@ pub(super) fn work_of(id: &StorageId, key: &Key, change: &Change) -> Vec<Work> {
     let mut work = Vec::new();
     let owners = list(object, &["metadata", "ownerReferences"]);
     if change.deleted {
-        work.extend(owners.iter().filter_map(|o| text(o, &["uid"])).map(|u| Work::DependentGone(u.to_owned())));
+        work.extend(
+            owners.iter().filter_map(|o| text(o, &["uid"])).map(|u| Work::DependentGone(u.to_owned())),
+        );
         if !key.namespace.is_empty() {
             work.push(Work::Namespace(key.namespace.clone()));
         }
         work.push(Work::ObjectOf(id.clone()));
         return work;
     }
-    let old_owners = change.before.as_ref().map_or(&[][..], |b| list(&b.value, &["metadata", "ownerReferences"]));
+    let old_owners =
+        change.before.as_ref().map_or(&[][..], |b| list(&b.value, &["metadata", "ownerReferences"]));
     let ours = is_deleting(object) && finalizers(object).iter().any(|f| matches!(*f, FOREGROUND | ORPHAN));
     if ours || (!owners.is_empty() && owners != old_owners) {
         work.push(Work::Look(id.clone(), key.clone()));
@@ -91,7 +94,8 @@ fn collect(api: &Api, work: &Work) {
         Work::Namespace(name) => namespace(api, name),
         Work::Definition(name) => definition(api, name),
         Work::ObjectOf(id) => {
-            let definition = api.registry.by_storage(id).and_then(|r| r.custom.as_ref().map(|c| c.crd.clone()));
+            let definition =
+                api.registry.by_storage(id).and_then(|r| r.custom.as_ref().map(|c| c.crd.clone()));
             if let Some(name) = definition {
                 self::definition(api, &name);
             }
@@ -139,9 +143,9 @@ fn foreground(api: &Api, res: &Resource, key: &Key, uid: &str) {
             continue;
         };
         let owners = list(&object.value, &["metadata", "ownerReferences"]);
-        let blocks = owners
-            .iter()
-            .any(|o| text(o, &["uid"]) == Some(uid) && get(o, &["blockOwnerDeletion"]) == Some(&Value::Bool(true)));
+        let blocks = owners.iter().any(|o| {
+            text(o, &["uid"]) == Some(uid) && get(o, &["blockOwnerDeletion"]) == Some(&Value::Bool(true))
+        });
         let others = owners.iter().filter_map(|o| text(o, &["uid"])).any(|u| u != uid && api.store.lives(u));
         if others {
             release(api, &id, &key, uid);
@@ -207,7 +211,9 @@ fn definition(api: &Api, name: &str) {
         return;
     }
     // A CRD that serves nothing has nothing to clean up.
-    let Some(custom) = api.registry.of_crd(name) else { return drop_finalizer(api, &res, &key, crd::CLEANUP) };
+    let Some(custom) = api.registry.of_crd(name) else {
+        return drop_finalizer(api, &res, &key, crd::CLEANUP);
+    };
     for object in api.store.snapshot(&custom.storage, None).0 {
         let _ = delete(api, &custom, &Key::of(&object.value), &Options::default());
     }

@@ -50,7 +50,8 @@ impl Reply {
         *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
-        headers.insert(HeaderName::from_static("cache-control"), HeaderValue::from_static("no-cache, private"));
+        headers
+            .insert(HeaderName::from_static("cache-control"), HeaderValue::from_static("no-cache, private"));
         for warning in self.warnings {
             let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
             if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
@@ -107,8 +108,10 @@ fn plain(api: &Api, parts: &Parts, route: &Route) -> Result<Reply, ApiError> {
         Route::Health => return Ok(Reply::text(200, "ok".to_owned())),
         Route::Metrics => return Ok(Reply::text(200, api.counts.metrics())),
         Route::Version => Some(discovery::version()),
-        Route::Root => Some(json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2",
-            "/openapi/v3", "/readyz", "/version"]})),
+        Route::Root => {
+            Some(json!({"paths": ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2",
+            "/openapi/v3", "/readyz", "/version"]}))
+        }
         Route::CoreVersions | Route::Groups if aggregated => {
             let body = discovery::aggregated(api, *route == Route::CoreVersions);
             return Ok(Reply { content_type: discovery::AGGREGATED, ..Reply::json(200, &body) });
@@ -123,10 +126,8 @@ fn plain(api: &Api, parts: &Parts, route: &Route) -> Result<Reply, ApiError> {
         Route::OpenApi(group, version) => discovery::openapi(api, &Document::V3(group, version)),
         Route::Object(_) => None,
     };
-    Ok(found.map_or_else(
-        || Reply::text(404, "404 page not found\n".to_owned()),
-        |body| Reply::json(200, &body),
-    ))
+    Ok(found
+        .map_or_else(|| Reply::text(404, "404 page not found\n".to_owned()), |body| Reply::json(200, &body)))
 }
 
 /// OpenAPI v2 is asked for as protobuf by old clients; we have JSON only.

@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `store` | objects, versions, history, indexes for the collector |
 //! | `registry`, `builtin`, `crd`, `resource` | what is served |
-//! | `http`, `path`, `params`, `dispatch`, `encode`, `error` | HTTP in and out |
+//! | `http`, `path`, `params`, `dispatch`, `encode`, `protobuf`, `error` | HTTP in and out |
 //! | `read`, `watch`, `selectors` | get, list, watch |
 //! | `write`, `shape_up`, `strategy`, `names`, `pods`, `pod_rules`, `events` | create, update, patch |
 //! | `delete`, `gc` | deletion and what follows from it |
@@ -40,6 +40,7 @@ mod path;
 mod pod_actions;
 mod pod_rules;
 mod pods;
+mod protobuf;
 mod read;
 mod registry;
 mod resource;
@@ -106,8 +107,7 @@ impl HollowServer {
 
 /// The objects that every cluster has.
 fn seed(api: &Api) -> Result<(), error::ApiError> {
-    let res =
-        api.registry.resolve("", "v1", "namespaces").ok_or_else(error::ApiError::no_such_resource)?;
+    let res = api.registry.resolve("", "v1", "namespaces").ok_or_else(error::ApiError::no_such_resource)?;
     for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
         let mut call = api::Call {
             res: Arc::clone(&res),
@@ -164,7 +164,7 @@ impl RunningServer {
     /// Errors only if the address makes no URL, which a bound address always does.
     pub fn kube_config(&self) -> Result<kube::Config, ::http::uri::InvalidUri> {
         let mut config = kube::Config::new(self.url.parse()?);
-        config.default_namespace = "default".to_owned();
+        "default".clone_into(&mut config.default_namespace);
         config.default_retry = false;
         Ok(config)
     }

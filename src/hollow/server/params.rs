@@ -26,6 +26,7 @@ pub(super) enum VersionMatch {
 
 /// All query parameters that mean something here; unknown ones are ignored as the real server does.
 #[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one query parameter")]
 pub(super) struct Params {
     pub(super) watch: bool,
     pub(super) label_selector: String,
@@ -117,9 +118,9 @@ fn dry_run(value: &str) -> Result<bool, ApiError> {
     match value {
         "" => Ok(false),
         "All" => Ok(true),
-        other => {
-            Err(ApiError::bad_request(format!("dryRun: Unsupported value: {other:?}: supported values: \"All\"")))
-        }
+        other => Err(ApiError::bad_request(format!(
+            "dryRun: Unsupported value: {other:?}: supported values: \"All\""
+        ))),
     }
 }
 

@@ -52,7 +52,9 @@ pub(super) fn parse(path: &str) -> Option<Route> {
         ["openapi", "v2"] => Route::OpenApiV2,
         ["openapi", "v3"] => Route::OpenApiIndex,
         ["openapi", "v3", "api", version] => Route::OpenApi(String::new(), (*version).to_owned()),
-        ["openapi", "v3", "apis", group, version] => Route::OpenApi((*group).to_owned(), (*version).to_owned()),
+        ["openapi", "v3", "apis", group, version] => {
+            Route::OpenApi((*group).to_owned(), (*version).to_owned())
+        }
         ["api", version, rest @ ..] => Route::Object(target("", version, rest)?),
         ["apis", group, version, rest @ ..] => Route::Object(target(group, version, rest)?),
         _ => return None,

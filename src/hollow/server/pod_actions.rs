@@ -81,10 +81,12 @@ fn is_ready(pod: &Value) -> bool {
 }
 
 fn check_budgets(api: &Api, namespace: &str, pod: &Value) -> Result<(), ApiError> {
-    let resolve = |group, plural| api.registry.resolve(group, "v1", plural).ok_or_else(ApiError::no_such_resource);
+    let resolve =
+        |group, plural| api.registry.resolve(group, "v1", plural).ok_or_else(ApiError::no_such_resource);
     let (budgets, pods) = (resolve("policy", "poddisruptionbudgets")?, resolve("", "pods")?);
     for budget in api.store.snapshot(&budgets.storage, Some(namespace)).0 {
-        let selector = LabelSelector::from_object(get(&budget.value, &["spec", "selector"]).unwrap_or(&Value::Null));
+        let selector =
+            LabelSelector::from_object(get(&budget.value, &["spec", "selector"]).unwrap_or(&Value::Null));
         if !selector.matches(pod) {
             continue;
         }
@@ -103,7 +105,8 @@ fn check_budgets(api: &Api, namespace: &str, pod: &Value) -> Result<(), ApiError
 
 /// How many pods must stay healthy; without a controller that knows better, of the pods there are.
 fn desired(budget: &Value, total: i64) -> i64 {
-    let amount = |field: &str| get(budget, &["spec", field]).filter(|v| !v.is_null()).map(|v| scaled(v, total));
+    let amount =
+        |field: &str| get(budget, &["spec", field]).filter(|v| !v.is_null()).map(|v| scaled(v, total));
     match (amount("minAvailable"), amount("maxUnavailable")) {
         (Some(least), _) => least,
         (None, Some(most)) => total - most,

@@ -69,15 +69,10 @@ fn validate_container(container: &Value, path: &str) -> Vec<FieldError> {
     errors
 }
 
-fn validate_amount(
-    container: &Value,
-    path: &str,
-    part: &str,
-    name: &str,
-    amount: &Value,
-) -> Vec<FieldError> {
+fn validate_amount(container: &Value, path: &str, part: &str, name: &str, amount: &Value) -> Vec<FieldError> {
     let field = || format!("{path}.resources.{part}[{name}]");
-    let invalid = |detail: &str| vec![FieldError::with_value(FieldErrorKind::Invalid, field(), amount, detail)];
+    let invalid =
+        |detail: &str| vec![FieldError::with_value(FieldErrorKind::Invalid, field(), amount, detail)];
     let parse = |value: &Value| value.as_str().unwrap_or_default().parse::<Quantity>();
     let quantity = match parse(amount) {
         Ok(quantity) => quantity,

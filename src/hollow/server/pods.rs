@@ -55,7 +55,8 @@ fn default_container(container: &mut Value) {
 
 /// `Guaranteed`, `Burstable` or `BestEffort`, from the cpu and memory of all containers.
 pub(super) fn qos_class(pod: &Value) -> &'static str {
-    let containers = || list(pod, &["spec", "containers"]).iter().chain(list(pod, &["spec", "initContainers"]));
+    let containers =
+        || list(pod, &["spec", "containers"]).iter().chain(list(pod, &["spec", "initContainers"]));
     let amount = |container: &Value, part: &str, name: &str| {
         some_text(container, &["resources", part, name]).map(str::to_owned)
     };
@@ -90,7 +91,8 @@ mod tests {
     use super::*;
 
     fn with(resources: &Value) -> Value {
-        let mut pod = json!({"spec": {"containers": [{"name": "c", "image": "i:1", "resources": resources}]}});
+        let mut pod =
+            json!({"spec": {"containers": [{"name": "c", "image": "i:1", "resources": resources}]}});
         default(&mut pod);
         pod
     }

@@ -1,5 +1,6 @@
 //! Get and list: versions, pages, selection.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -36,8 +37,15 @@ struct Continue {
 impl Continue {
     /// Opaque to clients: version, then namespace and name in hex.
     fn encode(&self) -> String {
-        let hex = |text: &str| text.bytes().map(|b| format!("{b:02x}")).collect::<String>();
-        format!("{}.{}.{}", self.version, hex(&self.last.namespace), hex(&self.last.name))
+        let mut token = self.version.to_string();
+        for part in [&self.last.namespace, &self.last.name] {
+            token.push('.');
+            for byte in part.bytes() {
+                // Writing to a String cannot fail.
+                let _ = write!(token, "{byte:02x}");
+            }
+        }
+        token
     }
 
     fn decode(token: &str) -> Option<Self> {
@@ -89,8 +97,9 @@ type Versioned = (Vec<Arc<Object>>, u64, Option<Key>);
 fn versioned(api: &Api, call: &Call, namespace: Option<&str>) -> Result<Versioned, ApiError> {
     let (params, id) = (&call.params, &call.res.storage);
     if !params.continue_token.is_empty() {
-        let token = Continue::decode(&params.continue_token)
-            .ok_or_else(|| ApiError::bad_request("continue key is not valid: it was not made by this server"))?;
+        let token = Continue::decode(&params.continue_token).ok_or_else(|| {
+            ApiError::bad_request("continue key is not valid: it was not made by this server")
+        })?;
         let objects = api.store.snapshot_at(id, token.version).map_err(|TooOld(_)| {
             ApiError::expired(
                 "The provided continue parameter is too old to display a consistent list result. You can start a \
@@ -104,13 +113,15 @@ fn versioned(api: &Api, call: &Call, namespace: Option<&str>) -> Result<Versione
         (Some(asked), _) if asked > now => Err(ApiError::too_large_version(asked, now)),
         (Some(asked), Some(VersionMatch::Exact)) if asked > 0 => {
             let objects = api.store.snapshot_at(id, asked).map_err(|TooOld(oldest)| {
-                ApiError::expired(format!("The resourceVersion for the provided list is too old: {asked} ({oldest})"))
+                ApiError::expired(format!(
+                    "The resourceVersion for the provided list is too old: {asked} ({oldest})"
+                ))
             })?;
             Ok((in_namespace(objects, namespace), asked, None))
         }
-        (None, Some(_)) if params.initial_events.is_none() => Err(ApiError::bad_request(
-            "resourceVersionMatch is forbidden unless resourceVersion is provided",
-        )),
+        (None, Some(_)) if params.initial_events.is_none() => {
+            Err(ApiError::bad_request("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+        }
         _ => Ok((objects, now, None)),
     }
 }
@@ -130,7 +141,11 @@ pub(super) fn get(api: &Api, call: &Call, key: &Key) -> Result<Arc<Object>, ApiE
 }
 
 /// 404 for a namespaced path to a cluster-wide kind, and for one object of a namespaced kind without a namespace.
-pub(super) fn check_scope(res: &Resource, namespace: Option<&str>, name: Option<&str>) -> Result<(), ApiError> {
+pub(super) fn check_scope(
+    res: &Resource,
+    namespace: Option<&str>,
+    name: Option<&str>,
+) -> Result<(), ApiError> {
     let fits = if res.namespaced { namespace.is_some() || name.is_none() } else { namespace.is_none() };
     if fits { Ok(()) } else { Err(ApiError::no_such_resource()) }
 }

@@ -76,9 +76,4 @@ impl Registry {
         let custom = self.custom.read().unwrap_or_else(PoisonError::into_inner);
         custom.get(crd)?.resources.first().cloned()
     }
-
-    /// Whether any version of this group is served.
-    pub(super) fn has_group(&self, group: &str) -> bool {
-        self.find(|r| r.group == group).is_some()
-    }
 }

@@ -32,7 +32,8 @@ pub(super) fn read(res: &Resource, object: &Value) -> Result<Value, ApiError> {
     let mut status = json!({"replicas": count(&paths.status)});
     if let Some(selector) = paths.selector.as_deref().and_then(|p| some_text(object, &steps(p))) {
         set(&mut status, &["selector"], selector);
-    } else if let Some(labels) = get(object, &["spec", "selector", "matchLabels"]).and_then(Value::as_object) {
+    } else if let Some(labels) = get(object, &["spec", "selector", "matchLabels"]).and_then(Value::as_object)
+    {
         let pairs: Vec<String> =
             labels.iter().map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default())).collect();
         set(&mut status, &["selector"], pairs.join(","));

@@ -167,7 +167,9 @@ impl SelectableField {
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
             // Absent booleans are false to the real server; the fields that are booleans are these.
-            None if matches!(self.label.as_str(), "spec.unschedulable" | "spec.hostNetwork") => "false".into(),
+            None if matches!(self.label.as_str(), "spec.unschedulable" | "spec.hostNetwork") => {
+                "false".into()
+            }
             None => String::new(),
         }
     }

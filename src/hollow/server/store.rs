@@ -302,12 +302,6 @@ impl Store {
         work.sort();
         work
     }
-
-    /// Adds something to collect.
-    pub(super) fn add_work(&self, work: Work) {
-        self.lock().work.insert(work);
-        self.collect.notify_one();
-    }
 }
 
 fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {

@@ -47,7 +47,8 @@ fn merge_string_data(secret: &mut Value) {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
+/// Base64 of RFC 4648 with padding, as `[]byte` fields have it in JSON.
+pub(super) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {

@@ -50,7 +50,12 @@ struct Watch {
 }
 
 /// Starts a watch; refusals that the real server sends before the stream are errors here.
-pub(super) fn start(api: &Arc<Api>, call: &Call, namespace: Option<&str>, form: Form) -> Result<Body, ApiError> {
+pub(super) fn start(
+    api: &Arc<Api>,
+    call: &Call,
+    namespace: Option<&str>,
+    form: Form,
+) -> Result<Body, ApiError> {
     let params = &call.params;
     let initial = initial_events(call)?;
     let timeout = params.timeout_seconds.filter(|s| *s > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
@@ -251,7 +256,9 @@ impl Watch {
             super::json::set(&mut meta, &["annotations", INITIAL_EVENTS_END], "true");
         }
         let object = match self.form {
-            Form::Whole => json!({"kind": self.res.kind, "apiVersion": self.res.api_version(), "metadata": meta}),
+            Form::Whole => {
+                json!({"kind": self.res.kind, "apiVersion": self.res.api_version(), "metadata": meta})
+            }
             Form::Metadata => {
                 json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": meta})
             }

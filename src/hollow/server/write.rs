@@ -8,8 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::hollow::schema::{
-    self as shapes, FieldError, FieldErrorKind, Writer, apply, json_patch, merge_patch,
-    strategic_merge_patch,
+    self as shapes, FieldError, FieldErrorKind, Writer, apply, json_patch, merge_patch, strategic_merge_patch,
 };
 
 use super::api::{Api, Call, RETRIES};
@@ -302,12 +301,7 @@ fn create_by_update(
 }
 
 /// The state that the client wants, in the version it speaks; true when managed fields are done.
-fn next_state(
-    call: &Call,
-    old: &Value,
-    part: Part,
-    source: &Source,
-) -> Result<(Value, bool), ApiError> {
+fn next_state(call: &Call, old: &Value, part: Part, source: &Source) -> Result<(Value, bool), ApiError> {
     let shown = view(&call.res, old);
     let new = match source {
         Source::Replace(body) => body.clone(),
@@ -323,15 +317,14 @@ fn next_state(
     Ok((new, false))
 }
 
-fn apply_to(
-    call: &Call,
-    live: Option<&Value>,
-    body: &Value,
-    part: Part,
-) -> Result<(Value, bool), ApiError> {
+fn apply_to(call: &Call, live: Option<&Value>, body: &Value, part: Part) -> Result<(Value, bool), ApiError> {
     if call.params.field_manager.is_empty() {
         let error = FieldError::new(FieldErrorKind::Required, "fieldManager", "is required for apply patch");
-        return Err(ApiError::new(422, "Invalid", format!("PatchOptions.meta.k8s.io \"\" is invalid: {error}")));
+        return Err(ApiError::new(
+            422,
+            "Invalid",
+            format!("PatchOptions.meta.k8s.io \"\" is invalid: {error}"),
+        ));
     }
     let mut body = body.clone();
     check_type(&call.res, &mut body)?;
@@ -395,8 +388,11 @@ fn check_version(res: &Resource, old: &Object, new: &Value, replace: bool) -> Re
         Some(version) if version != old.version.to_string() => return Err(ApiError::modified(res, name)),
         None if replace && res.custom.is_some() => {
             let message = "Invalid value: 0x0: must be specified for an update".to_owned();
-            let error =
-                FieldError { kind: FieldErrorKind::Invalid, field: "metadata.resourceVersion".into(), message };
+            let error = FieldError {
+                kind: FieldErrorKind::Invalid,
+                field: "metadata.resourceVersion".into(),
+                message,
+            };
             return Err(ApiError::invalid(res, name, &[error]));
         }
         _ => {}
