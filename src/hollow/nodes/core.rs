@@ -256,6 +256,8 @@ impl Hosted {
 /// by `now` happens too, at the time it was due.
 pub fn step(state: &mut NodeState, event: Event, now: Timestamp) -> Vec<Action> {
     let mut actions = Vec::new();
+    // First what was due before: it may make room for what comes now.
+    state.advance(now, &mut actions);
     match event {
         Event::Pod(view) => state.observe(*view, now, &mut actions),
         Event::Gone(uid) => {

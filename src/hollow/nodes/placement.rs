@@ -1,4 +1,4 @@
-//! May this pod be on this node? Node selector, required node affinity and NoExecute taints, as kubelet asks them.
+//! May this pod be on this node? Node selector, required node affinity and `NoExecute` taints, as kubelet asks them.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl Placement {
         selected && self.affinity.as_ref().is_none_or(wanted)
     }
 
-    /// The first NoExecute taint that the pod does not tolerate; kubelet looks at no other effect.
+    /// The first `NoExecute` taint that the pod does not tolerate; kubelet looks at no other effect.
     pub fn untolerated<'t>(&self, taints: &'t [Taint]) -> Option<&'t Taint> {
         let tolerated = |taint: &Taint| self.tolerations.iter().any(|t| tolerates(t, taint));
         taints.iter().find(|taint| taint.effect == "NoExecute" && !tolerated(taint))

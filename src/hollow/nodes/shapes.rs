@@ -16,7 +16,7 @@ pub fn demo() -> Vec<NodeShape> {
             .label(INSTANCE, &format!("h{cores}.{gib}g"))
     };
     let mut arm = plain("arm-1", 32, 64, "hollow-1c");
-    arm.arch = "arm64".to_owned();
+    "arm64".clone_into(&mut arm.arch);
     vec![
         plain("small-1", 4, 8, "hollow-1a"),
         plain("small-2", 4, 8, "hollow-1b"),

@@ -153,7 +153,7 @@ fn init_statuses(pod: &PodView, at: Timestamp) -> Vec<Value> {
     pod.init_containers.iter().map(done).collect()
 }
 
-/// The condition list; PodScheduled is included for pods that were created with a node and so never bound.
+/// The condition list; `PodScheduled` is included for pods that were created with a node and so never bound.
 fn conditions(pod: &PodView, start: Timestamp, types: [(&str, &Value); 3]) -> Vec<Value> {
     let scheduled = json!({"status": "True", "lastTransitionTime": Time(pod.scheduled_at.unwrap_or(start))});
     let all = types.into_iter().chain([("PodScheduled", &scheduled)]);

@@ -105,7 +105,7 @@ pub struct PodView {
     pub start_time: Option<Timestamp>,
     /// When the containers started, if the status says they run.
     pub running_since: Option<Timestamp>,
-    /// When the PodScheduled condition became true.
+    /// When the `PodScheduled` condition became true.
     pub scheduled_at: Option<Timestamp>,
     /// Devices that a kubelet gave the pod earlier.
     pub devices: Assigned,
