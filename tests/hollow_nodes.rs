@@ -1,6 +1,8 @@
 //! Hollow nodes against an API server: the one that `SLOTWRIGHT_E2E_KUBECONFIG` names, else the embedded one.
 //!
 //! Nothing here sleeps: each wait ends with what the API server shows, or fails after [`PATIENCE`].
+// `json!` literals read best without a borrow.
+#![allow(clippy::needless_pass_by_value)]
 
 use std::time::Duration;
 

@@ -226,8 +226,12 @@ impl Watchdog {
                 let listed: BTreeMap<_, _> = nodes.into_iter().collect();
                 let gone: Vec<_> =
                     self.nodes.keys().filter(|name| !listed.contains_key(*name)).cloned().collect();
-                gone.iter().for_each(|name| self.node_gone(name));
-                listed.into_iter().for_each(|(name, has)| self.observe(Observation::Node(name, has), now));
+                for name in gone {
+                    self.node_gone(&name);
+                }
+                for (name, has) in listed {
+                    self.observe(Observation::Node(name, has), now);
+                }
             }
         }
     }
@@ -271,10 +275,14 @@ impl Watchdog {
         self.lists += 1;
         let listed: BTreeSet<String> = pods.iter().map(|pod| pod.uid.clone()).collect();
         let gone: Vec<String> = self.pods.keys().filter(|uid| !listed.contains(*uid)).cloned().collect();
-        gone.iter().for_each(|uid| self.pod_gone(uid, now));
+        for uid in gone {
+            self.pod_gone(&uid, now);
+        }
         // Those that ended first: a list has no order in time, and they may have made room for others.
         let (ended, live): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.phase.is_terminal());
-        ended.into_iter().chain(live).for_each(|pod| self.pod(pod, now));
+        for pod in ended.into_iter().chain(live) {
+            self.pod(pod, now);
+        }
     }
 
     fn pod(&mut self, pod: SeenPod, now: Timestamp) {

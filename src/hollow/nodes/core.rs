@@ -118,18 +118,18 @@ impl NodeState {
         Some(hosted.place.devices.clone())
     }
 
-    fn observe(&mut self, view: PodView, now: Timestamp, actions: &mut Vec<Action>) {
+    fn observe(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
         let Some(hosted) = self.pods.get_mut(&view.key.uid) else { return self.take(view, now, actions) };
         if view.phase.is_terminal() && hosted.life.takes_resources() {
             // Somebody else ended it; a kubelet kills the containers of such a pod and reports nothing new.
             hosted.life = Life::Ended;
             self.release(&view.key.uid);
         }
-        self.delete(&view, now, actions);
+        self.delete(view, now, actions);
     }
 
     /// A pod this kubelet has not seen: new, or known to an earlier kubelet of this node.
-    fn take(&mut self, view: PodView, now: Timestamp, actions: &mut Vec<Action>) {
+    fn take(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
         let uid = view.key.uid.clone();
         let mut life = Life::Ended;
         if view.phase == Phase::Running {
@@ -139,18 +139,18 @@ impl NodeState {
             // Deleted before anything started: admission would be in vain.
             life = Life::Starting { at: Timestamp::MAX };
         } else if !view.phase.is_terminal() {
-            match self.admission(&view) {
+            match self.admission(view) {
                 Ok(()) => life = Life::Starting { at: after(now, view.script.start_delay) },
                 Err(rejection) => actions.push(Action::Report {
                     pod: view.key.clone(),
                     phase: Phase::Failed,
-                    patch: status::rejected(&view, &rejection, now),
+                    patch: status::rejected(view, &rejection, now),
                 }),
             }
         }
-        let place = self.place(&view, now, life.takes_resources());
+        let place = self.place(view, now, life.takes_resources());
         self.pods.insert(uid, Hosted { view: view.clone(), place, life, removed: false });
-        self.delete(&view, now, actions);
+        self.delete(view, now, actions);
     }
 
     fn admission(&self, view: &PodView) -> Result<(), super::admission::Rejection> {
@@ -259,7 +259,7 @@ pub fn step(state: &mut NodeState, event: Event, now: Timestamp) -> Vec<Action> 
     // First what was due before: it may make room for what comes now.
     state.advance(now, &mut actions);
     match event {
-        Event::Pod(view) => state.observe(*view, now, &mut actions),
+        Event::Pod(view) => state.observe(&view, now, &mut actions),
         Event::Gone(uid) => {
             state.release(&uid);
             state.pods.remove(&uid);

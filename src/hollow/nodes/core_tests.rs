@@ -1,4 +1,6 @@
 //! Scripts of events to one kubelet and what it must write, all in made-up time.
+// `json!` literals read best without a borrow.
+#![allow(clippy::needless_pass_by_value)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

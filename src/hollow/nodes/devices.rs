@@ -88,6 +88,7 @@ pub(super) fn fnv64(text: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::collections::btree_map::Entry;
 
     use proptest::prelude::*;
 
@@ -129,9 +130,9 @@ mod tests {
                 if release {
                     pool.release(&uid);
                     held.remove(&uid);
-                } else if !held.contains_key(&uid) {
-                    let ids = pool.assign(&uid, [(GPU, count)].into_iter()).remove(GPU).unwrap_or_default();
-                    held.insert(uid, ids.into_iter().collect());
+                } else if let Entry::Vacant(place) = held.entry(uid) {
+                    let ids = pool.assign(place.key(), [(GPU, count)].into_iter()).remove(GPU).unwrap_or_default();
+                    place.insert(ids.into_iter().collect());
                 }
                 let all: Vec<_> = held.values().flatten().collect();
                 let distinct: BTreeSet<_> = all.iter().collect();

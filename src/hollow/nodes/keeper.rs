@@ -10,7 +10,7 @@ use tracing::warn;
 
 use super::clock::Clock;
 use super::devices::fnv64;
-use super::registry::{Readiness, Registry};
+use super::registry::{Error, Readiness, Registry};
 use super::shape::NodeShape;
 
 /// The nodes are kept in this many turns, so that the writes spread over the interval.
@@ -79,16 +79,28 @@ impl Keeper {
         let kept = match (power, self.dead_after) {
             (Power::On, _) => self.registry.renew(&name, now).await,
             (Power::Off { since, marked: false }, Some(grace)) if since.elapsed() >= grace => {
-                let marked = self.registry.set_readiness(&name, Readiness::Unknown, true, now).await;
-                if let (Ok(()), Some(entry)) = (&marked, self.directory.lock().get_mut(&name)) {
-                    entry.power = Power::Off { since, marked: true };
-                }
-                marked
+                self.mark(&name, since).await
             }
             (Power::Off { .. }, _) => Ok(()),
         };
         if let Err(error) = kept {
             warn!("hollow nodes: {error}; tried again in {:?}", self.renew_every);
         }
+    }
+
+    /// Marks a dead node as unreachable; if its kubelet came back meanwhile, takes that back.
+    async fn mark(&self, name: &str, dead_since: Instant) -> Result<(), Error> {
+        self.registry.set_readiness(name, Readiness::Unknown, true, self.clock.now()).await?;
+        let still_dead = self.directory.lock().get_mut(name).is_some_and(|entry| match &mut entry.power {
+            Power::Off { since, marked } if *since == dead_since => {
+                *marked = true;
+                true
+            }
+            _ => false,
+        });
+        if still_dead {
+            return Ok(());
+        }
+        self.registry.set_readiness(name, Readiness::Ready, true, self.clock.now()).await
     }
 }

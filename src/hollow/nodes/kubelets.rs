@@ -46,7 +46,7 @@ struct Kubelet {
 /// All living kubelets of a set.
 pub(super) struct Kubelets {
     clock: Clock,
-    kubelets: HashMap<String, Kubelet>,
+    living: HashMap<String, Kubelet>,
     /// Next wake of each kubelet that has one.
     wakes: BTreeSet<(Timestamp, String)>,
     writers: Writers,
@@ -57,8 +57,8 @@ pub(super) struct Kubelets {
 impl Kubelets {
     pub(super) fn new(clock: Clock, states: Vec<(String, NodeState)>, writers: Writers) -> Self {
         let kubelet = |state| Kubelet { state, wake: None, alive: CancellationToken::new() };
-        let kubelets = states.into_iter().map(|(name, state)| (name, kubelet(state))).collect();
-        Self { clock, kubelets, wakes: BTreeSet::new(), writers, listing: Vec::new() }
+        let living = states.into_iter().map(|(name, state)| (name, kubelet(state))).collect();
+        Self { clock, living, wakes: BTreeSet::new(), writers, listing: Vec::new() }
     }
 
     /// Runs until `stop`, then waits a little for writes under way.
@@ -90,7 +90,7 @@ impl Kubelets {
         match event {
             watcher::Event::Init => self.listing.clear(),
             watcher::Event::InitApply(pod) => {
-                let ours = |view: &PodView| self.kubelets.contains_key(&view.node);
+                let ours = |view: &PodView| self.living.contains_key(&view.node);
                 self.listing.extend(PodView::from_pod(&pod).filter(ours));
             }
             watcher::Event::InitDone => self.relisted(),
@@ -115,14 +115,14 @@ impl Kubelets {
         for view in std::mem::take(&mut self.listing) {
             by_node.entry(view.node.clone()).or_default().push(view);
         }
-        let nodes: Vec<String> = self.kubelets.keys().cloned().collect();
+        let nodes: Vec<String> = self.living.keys().cloned().collect();
         for node in nodes {
             self.listed(&node, by_node.remove(&node).unwrap_or_default());
         }
     }
 
     fn listed(&mut self, node: &str, pods: Vec<PodView>) {
-        let Some(kubelet) = self.kubelets.get(node) else { return };
+        let Some(kubelet) = self.living.get(node) else { return };
         let listed: BTreeSet<&str> = pods.iter().map(|view| view.key.uid.as_str()).collect();
         let gone: Vec<String> =
             kubelet.state.uids().filter(|uid| !listed.contains(uid)).map(str::to_owned).collect();
@@ -135,7 +135,7 @@ impl Kubelets {
     }
 
     fn happened(&mut self, node: &str, event: Event) {
-        let Some(kubelet) = self.kubelets.get_mut(node) else { return };
+        let Some(kubelet) = self.living.get_mut(node) else { return };
         let actions = step(&mut kubelet.state, event, self.clock.now());
         self.writers.send(actions, &kubelet.alive);
         let next = kubelet.state.next_wake();
@@ -164,7 +164,7 @@ impl Kubelets {
                 let name = state.name().to_owned();
                 self.kill(&name);
                 let kubelet = Kubelet { state: *state, wake: None, alive: CancellationToken::new() };
-                self.kubelets.insert(name.clone(), kubelet);
+                self.living.insert(name.clone(), kubelet);
                 self.listed(&name, pods);
                 let _ = done.send(());
             }
@@ -174,17 +174,17 @@ impl Kubelets {
             }
             Command::Collect { pods } => self.collect(pods),
             Command::Devices { namespace, name, reply } => {
-                let found = self.kubelets.values().find_map(|k| k.state.devices_of(&namespace, &name));
+                let found = self.living.values().find_map(|k| k.state.devices_of(&namespace, &name));
                 let _ = reply.send(found);
             }
             Command::Running { reply } => {
-                let _ = reply.send(self.kubelets.values().map(|kubelet| kubelet.state.used().0).sum());
+                let _ = reply.send(self.living.values().map(|kubelet| kubelet.state.used().0).sum());
             }
         }
     }
 
     fn kill(&mut self, name: &str) {
-        let Some(kubelet) = self.kubelets.remove(name) else { return };
+        let Some(kubelet) = self.living.remove(name) else { return };
         kubelet.alive.cancel();
         if let Some(wake) = kubelet.wake {
             self.wakes.remove(&(wake, name.to_owned()));

@@ -136,7 +136,7 @@ impl HollowNodes {
 
         let states =
             entries.iter().map(|e| (e.shape.name.clone(), NodeState::new(&e.shape, e.number))).collect();
-        let writers = Writers::start(&client, options.writers);
+        let writers = Writers::start(&client, options.writers, writer::BACKOFF);
         let counters = Arc::clone(&writers.counters);
         let stop = CancellationToken::new();
         let (commands, inbox) = mpsc::channel(16);
@@ -246,13 +246,25 @@ impl HollowNodes {
 
     /// Registers a known node and starts its kubelet with the pods that are bound to it.
     async fn boot(&self, name: &str) -> Result<(), Error> {
-        let entry = self.entry(name, |entry| entry.clone())?;
-        self.registry.register(&entry.shape, &core::host_ip(entry.number), self.clock.now()).await?;
-        let pods = self.pods_of(name).await?;
-        let state = Box::new(NodeState::new(&entry.shape, entry.number));
+        // On before it registers: from here on nobody may mark the node as dead.
+        let entry = self.entry(name, |entry| {
+            entry.power = Power::On;
+            entry.clone()
+        })?;
+        let booted = self.try_boot(&entry).await;
+        if booted.is_err() {
+            self.entry(name, |entry| entry.power = Power::Off { since: Instant::now(), marked: false })?;
+        }
+        booted
+    }
+
+    async fn try_boot(&self, entry: &Entry) -> Result<(), Error> {
+        let Entry { shape, number, .. } = entry;
+        self.registry.register(shape, &core::host_ip(*number), self.clock.now()).await?;
+        let pods = self.pods_of(&shape.name).await?;
+        let state = Box::new(NodeState::new(shape, *number));
         let (done, answer) = oneshot::channel();
-        self.ask(Command::Start { state, pods, done }, answer).await?;
-        self.entry(name, |entry| entry.power = Power::On)
+        self.ask(Command::Start { state, pods, done }, answer).await
     }
 
     async fn pods_of(&self, node: &str) -> Result<Vec<PodView>, Error> {

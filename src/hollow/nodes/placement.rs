@@ -94,9 +94,9 @@ mod tests {
         Placement::of(&serde_json::from_value(spec).unwrap())
     }
 
-    fn affinity(terms: Value) -> Placement {
+    fn affinity(terms: impl Into<Value>) -> Placement {
         let required =
-            json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}});
+            json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms.into()}});
         placement(json!({"affinity": {"nodeAffinity": required}}))
     }
 
