@@ -2,3 +2,5 @@
 
 pub mod schema;
 pub mod server;
+pub mod nodes;
+pub mod watchdog;

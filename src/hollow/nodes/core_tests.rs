@@ -1,0 +1,359 @@
+//! Scripts of events to one kubelet and what it must write, all in made-up time.
+// `json!` literals read best without a borrow.
+#![allow(clippy::needless_pass_by_value)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::core::{Action, Event, NodeState, step};
+use super::resources::{CPU, PODS, Resources};
+use super::shape::{A100, GIB, NVIDIA_GPU, NodeShape};
+use super::view::{Phase, PodView};
+
+fn at(milliseconds: i64) -> Timestamp {
+    Timestamp::from_millisecond(milliseconds).unwrap()
+}
+
+/// A 4-core node with two GPUs and room for three pods.
+fn shape() -> NodeShape {
+    let mut shape = NodeShape::new("n1", 4000, 8 * GIB).label("zone", "a").gpu(A100, 2);
+    shape.pods_max = 3;
+    shape
+}
+
+/// A pod bound to n1, `restartPolicy: Never`, with `changes` merged in.
+fn pod(name: &str, changes: Value) -> Event {
+    let mut pod = json!({
+        "metadata": {"name": name, "namespace": "ns", "uid": name},
+        "spec": {"nodeName": "n1", "restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]},
+    });
+    json_patch::merge(&mut pod, &changes);
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    Event::Pod(Box::new(PodView::from_pod(&pod).unwrap()))
+}
+
+fn requests(list: Value) -> Value {
+    json!({"spec": {"containers": [{"name": "main", "resources": {"requests": list}}]}})
+}
+
+fn scripted(annotations: &[(&str, &str)]) -> Value {
+    let pairs =
+        annotations.iter().map(|(key, value)| (format!("hollow.slotwright.dev/{key}"), Value::from(*value)));
+    json!({"metadata": {"annotations": pairs.collect::<serde_json::Map<_, _>>()}})
+}
+
+fn deleted(grace: i64) -> Value {
+    json!({"metadata": {"deletionTimestamp": "1970-01-01T00:00:30Z", "deletionGracePeriodSeconds": grace}})
+}
+
+fn both(mut one: Value, other: Value) -> Value {
+    json_patch::merge(&mut one, &other);
+    one
+}
+
+/// Plays events at their milliseconds, with a tick whenever the kubelet asked for one, and writes down the actions.
+fn play(state: &mut NodeState, events: Vec<(i64, Event)>) -> String {
+    let mut story = String::new();
+    for (time, event) in events {
+        run_until(state, at(time), &mut story);
+        tell(at(time), &step(state, event, at(time)), &mut story);
+    }
+    run_until(state, at(1_000_000_000), &mut story);
+    story
+}
+
+fn run_until(state: &mut NodeState, end: Timestamp, story: &mut String) {
+    while let Some(wake) = state.next_wake().filter(|wake| *wake < end) {
+        tell(wake, &step(state, Event::Tick, wake), story);
+    }
+}
+
+fn tell(now: Timestamp, actions: &[Action], story: &mut String) {
+    for action in actions {
+        let now = now.as_millisecond();
+        match action {
+            Action::Remove(pod) => writeln!(story, "{now} {} removed", pod.name).unwrap(),
+            Action::Report { pod, phase, patch } => {
+                let status = &patch["status"];
+                let exit = &status["containerStatuses"][0]["state"]["terminated"]["exitCode"];
+                let reason = status["reason"].as_str().unwrap_or_default();
+                let detail = if exit.is_null() { reason.to_owned() } else { format!("exit {exit}") };
+                writeln!(story, "{now} {} {} {detail}", pod.name, phase.as_str()).unwrap();
+            }
+        }
+    }
+}
+
+fn check(events: Vec<(i64, Event)>, expected: &[&str]) {
+    let story = play(&mut NodeState::new(&shape(), 1), events);
+    let lines: Vec<&str> = story.lines().map(str::trim_end).collect();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_pod_runs_for_its_time_and_ends_with_its_exit_code() {
+    check(vec![(0, pod("a", json!({})))], &["0 a Running", "1000 a Succeeded exit 0"]);
+    let fails = scripted(&[("runtime", "250ms"), ("exit-code", "3"), ("start-delay", "1s")]);
+    check(vec![(0, pod("a", fails))], &["1000 a Running", "1250 a Failed exit 3"]);
+    let service = json!({"spec": {"restartPolicy": "Always"}});
+    check(vec![(0, pod("a", service))], &["0 a Running"]);
+}
+
+#[test]
+fn deletion_sends_term_then_kill_and_removes_the_object_last() {
+    let long = || scripted(&[("runtime", "1h")]);
+    let with = |more: &[(&str, &str)]| both(long(), scripted(more));
+    let cases = [
+        (long(), 30, vec!["2000 a Failed exit 143", "2000 a removed"]),
+        (with(&[("term-delay", "200ms")]), 30, vec!["2200 a Failed exit 143", "2200 a removed"]),
+        (with(&[("term-exit-code", "0")]), 30, vec!["2000 a Succeeded exit 0", "2000 a removed"]),
+        (with(&[("term-delay", "5s")]), 3, vec!["5000 a Failed exit 137", "5000 a removed"]),
+        (with(&[("ignore-term", "true")]), 4, vec!["6000 a Failed exit 137", "6000 a removed"]),
+        (
+            with(&[("ignore-term", "true"), ("runtime", "3s")]),
+            4,
+            vec!["3000 a Succeeded exit 0", "3000 a removed"],
+        ),
+        // Grace 0: the API server deleted it; if a finalizer keeps the object, the end is still reported.
+        (with(&[("ignore-term", "true")]), 0, vec!["2000 a Failed exit 137"]),
+    ];
+    for (script, grace, end) in cases {
+        let events = vec![(0, pod("a", script.clone())), (2000, pod("a", both(script, deleted(grace))))];
+        check(events, &[vec!["0 a Running"], end].concat());
+    }
+}
+
+#[test]
+fn a_shortened_grace_is_honored_and_a_longer_one_is_not() {
+    let stubborn = scripted(&[("runtime", "1h"), ("ignore-term", "true")]);
+    let delete = |grace| pod("a", both(stubborn.clone(), deleted(grace)));
+    let story = |second| vec![(0, pod("a", stubborn.clone())), (1000, delete(30)), (2000, delete(second))];
+    check(story(5), &["0 a Running", "7000 a Failed exit 137", "7000 a removed"]);
+    check(story(60), &["0 a Running", "31000 a Failed exit 137", "31000 a removed"]);
+}
+
+#[test]
+fn a_pod_deleted_before_it_started_fails_and_goes() {
+    let slow = scripted(&[("start-delay", "10s")]);
+    let events = vec![(0, pod("a", slow.clone())), (1000, pod("a", both(slow, deleted(30))))];
+    check(events, &["1000 a Failed exit 137", "1000 a removed"]);
+    check(vec![(0, pod("a", deleted(30)))], &["0 a Failed exit 137", "0 a removed"]);
+}
+
+#[test]
+fn an_ended_pod_is_removed_once_when_it_is_deleted_with_grace() {
+    let ended = json!({"status": {"phase": "Succeeded"}});
+    let again = pod("a", both(ended.clone(), deleted(30)));
+    check(vec![(0, pod("a", ended.clone())), (1000, again.clone()), (2000, again)], &["1000 a removed"]);
+    check(vec![(0, pod("a", both(ended, deleted(0))))], &[]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_in_kubelets_words() {
+    let cases = [
+        (requests(json!({"cpu": "1500m"})), "OutOfcpu", "cpu, requested: 1500, used: 3000, capacity: 4000"),
+        (
+            requests(json!({"memory": "9Gi"})),
+            "OutOfmemory",
+            "memory, requested: 9663676416, used: 0, capacity: 8589934592",
+        ),
+        (
+            requests(json!({"ephemeral-storage": "1Ti"})),
+            "OutOfephemeral-storage",
+            "ephemeral-storage, requested: 1099511627776, used: 0, capacity: 107374182400",
+        ),
+        (
+            requests(json!({"nvidia.com/gpu": "2"})),
+            "OutOfnvidia.com/gpu",
+            "nvidia.com/gpu, requested: 2, used: 1, capacity: 2",
+        ),
+    ];
+    for (wants, reason, why) in cases {
+        let mut state = NodeState::new(&shape(), 1);
+        step(&mut state, pod("first", requests(json!({"cpu": "3", "nvidia.com/gpu": "1"}))), at(0));
+        let actions = step(&mut state, pod("a", wants), at(0));
+        let [Action::Report { phase: Phase::Failed, patch, .. }] = actions.as_slice() else {
+            panic!("{actions:?}")
+        };
+        assert_eq!(patch["status"]["reason"], reason);
+        let message = format!("Pod was rejected: Node didn't have enough resource: {why}");
+        assert_eq!(patch["status"]["message"], message);
+    }
+}
+
+#[test]
+fn other_refusals() {
+    let selector = json!({"spec": {"nodeSelector": {"zone": "b"}}});
+    check(vec![(0, pod("a", selector))], &["0 a Failed NodeAffinity"]);
+    check(vec![(0, pod("a", scripted(&[("runtime", "soon")])))], &["0 a Failed HollowScript"]);
+    let full = ["a", "b", "c", "d"].map(|name| (0, pod(name, json!({}))));
+    let mut story = vec!["0 a Running", "0 b Running", "0 c Running", "0 d Failed OutOfpods"];
+    story.extend(["1000 a Succeeded exit 0", "1000 b Succeeded exit 0", "1000 c Succeeded exit 0"]);
+    check(full.to_vec(), &story);
+    // A resource no node knows is not the kubelet's business.
+    check(
+        vec![(0, pod("a", requests(json!({"example.com/license": "1"}))))],
+        &["0 a Running", "1000 a Succeeded exit 0"],
+    );
+}
+
+#[test]
+fn an_end_makes_room_and_a_vanished_pod_too() {
+    let all = || requests(json!({"cpu": "4"}));
+    check(
+        vec![
+            (0, pod("a", all())),
+            (500, pod("b", all())),
+            (1000, pod("c", all())),
+            (1500, Event::Gone("c".into())),
+            (1500, pod("d", all())),
+        ],
+        &[
+            "0 a Running",
+            "500 b Failed OutOfcpu",
+            "1000 a Succeeded exit 0",
+            "1000 c Running",
+            "1500 d Running",
+            "2500 d Succeeded exit 0",
+        ],
+    );
+}
+
+#[test]
+fn a_restarted_kubelet_continues_what_runs_and_reports_what_ended_meanwhile() {
+    let running = |since: &str| {
+        let state = json!({"name": "main", "image": "", "imageID": "", "ready": true, "restartCount": 0,
+            "state": {"running": {"startedAt": since}}});
+        both(
+            scripted(&[("runtime", "10s")]),
+            json!({"status": {"phase": "Running", "containerStatuses": [state]}}),
+        )
+    };
+    let mut state = NodeState::new(&shape(), 1);
+    let mut story = play(&mut state, vec![]);
+    tell(at(60_000), &step(&mut state, pod("old", running("1970-01-01T00:00:20Z")), at(60_000)), &mut story);
+    story += &play(&mut state, vec![(60_000, pod("new", running("1970-01-01T00:00:55Z")))]);
+    assert_eq!(story, "60000 old Succeeded exit 0\n65000 new Succeeded exit 0\n");
+}
+
+#[test]
+fn somebody_elses_end_of_a_pod_stands() {
+    let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted"}});
+    check(vec![(0, pod("a", json!({}))), (500, pod("a", evicted))], &["0 a Running"]);
+}
+
+#[test]
+fn devices_are_held_from_admission_to_end_and_found_again() {
+    let mut state = NodeState::new(&shape(), 1);
+    let wants = requests(json!({"nvidia.com/gpu": "1"}));
+    let actions = step(&mut state, pod("a", wants.clone()), at(0));
+    let held = state.devices_of("ns", "a").unwrap();
+    assert_eq!(held[NVIDIA_GPU].len(), 1);
+    let [Action::Report { patch, .. }] = actions.as_slice() else { panic!("{actions:?}") };
+    let annotation = &patch["metadata"]["annotations"]["hollow.slotwright.dev/devices"];
+    assert_eq!(*annotation, json!(json!(held).to_string()));
+
+    let mut reborn = NodeState::new(&shape(), 1);
+    step(&mut reborn, pod("b", wants.clone()), at(0));
+    let first = reborn.devices_of("ns", "b").unwrap();
+    assert_eq!(first, held, "devices are given in order");
+    let mut reborn = NodeState::new(&shape(), 1);
+    let second = json!({NVIDIA_GPU: [super::devices::DevicePool::new("n1", &shape().gpus).assign("x", [(NVIDIA_GPU, 2)].into_iter())[NVIDIA_GPU][1]]});
+    let known = json!({"status": {"phase": "Running"}, "metadata": {"annotations": {"hollow.slotwright.dev/devices": second.to_string()}}});
+    step(&mut reborn, pod("c", both(wants, known)), at(0));
+    assert_eq!(json!(reborn.devices_of("ns", "c").unwrap()), second);
+    step(&mut reborn, Event::Tick, at(5000));
+    assert_eq!(reborn.devices_of("ns", "c"), None);
+}
+
+#[test]
+fn the_written_status_is_a_kubelets() {
+    let mut state = NodeState::new(&shape(), 1);
+    let changes = json!({"spec": {"initContainers": [{"name": "setup", "image": "busybox"}]}});
+    let mut actions = step(&mut state, pod("a", changes), at(1_700_000_000_000));
+    actions.extend(step(&mut state, Event::Tick, at(1_700_000_001_000)));
+    let patches: Vec<Value> = actions
+        .into_iter()
+        .map(|action| match action {
+            Action::Report { patch, .. } => patch,
+            Action::Remove(pod) => panic!("{pod} removed"),
+        })
+        .collect();
+    insta::assert_yaml_snapshot!(patches);
+}
+
+#[derive(Debug, Clone)]
+enum Move {
+    Pod { name: u8, cpu: i64, runtime: u64, term_delay: u64 },
+    Delete { name: u8, grace: i64 },
+    Gone { name: u8 },
+    Wait { milliseconds: i64 },
+}
+
+fn any_move() -> impl Strategy<Value = Move> {
+    prop_oneof![
+        3 => (0..8_u8, 0..3000_i64, 0..4000_u64, 0..4000_u64)
+            .prop_map(|(name, cpu, runtime, term_delay)| Move::Pod { name, cpu, runtime, term_delay }),
+        2 => (0..8_u8, 0..4_i64).prop_map(|(name, grace)| Move::Delete { name, grace }),
+        1 => (0..8_u8).prop_map(|name| Move::Gone { name }),
+        3 => (0..2000_i64).prop_map(|milliseconds| Move::Wait { milliseconds }),
+    ]
+}
+
+proptest! {
+    /// The invariants in the head of `core`, whatever happens.
+    #[test]
+    fn invariants_hold_whatever_happens(moves in prop::collection::vec(any_move(), 0..80)) {
+        let mut state = NodeState::new(&shape(), 1);
+        let mut known: BTreeMap<u8, Value> = BTreeMap::new();
+        let mut reports: BTreeMap<String, Vec<Phase>> = BTreeMap::new();
+        let (mut now, mut born) = (0, 0);
+        for next in moves {
+            let event = match next {
+                Move::Wait { milliseconds } => { now += milliseconds; Event::Tick }
+                Move::Pod { name, cpu, runtime, term_delay } => {
+                    born += 1;
+                    let script = [("runtime", format!("{runtime}ms")), ("term-delay", format!("{term_delay}ms"))];
+                    let script = script.each_ref().map(|(key, value)| (*key, value.as_str()));
+                    let object = both(scripted(&script), requests(json!({"cpu": format!("{cpu}m")})));
+                    let object = both(object, json!({"metadata": {"uid": format!("{name}-{born}")}}));
+                    let object = known.entry(name).or_insert(object);
+                    pod(&name.to_string(), object.clone())
+                }
+                Move::Delete { name, grace } => match known.get(&name) {
+                    Some(object) => pod(&name.to_string(), both(object.clone(), deleted(grace))),
+                    None => Event::Tick,
+                },
+                Move::Gone { name } => match known.remove(&name) {
+                    Some(object) => Event::Gone(object["metadata"]["uid"].as_str().unwrap().to_owned()),
+                    None => Event::Tick,
+                },
+            };
+            for action in step(&mut state, event, at(now)) {
+                match action {
+                    Action::Report { pod, phase, .. } => {
+                        let told = reports.entry(pod.uid).or_default();
+                        told.push(phase);
+                        prop_assert!(
+                            matches!(told.as_slice(), [_] | [Phase::Running, Phase::Succeeded | Phase::Failed]),
+                            "{told:?}"
+                        );
+                    }
+                    Action::Remove(pod) => {
+                        let ended = reports.get(&pod.uid).and_then(|told| told.last()).is_some_and(|p| p.is_terminal());
+                        prop_assert!(ended, "{pod} was removed before its end was reported");
+                    }
+                }
+            }
+            let (count, used) = state.used();
+            let room = Resources::from([(CPU, 4000), (PODS, 3)]);
+            prop_assert!(used.get(CPU) <= room.get(CPU) && count <= room.get(PODS));
+            prop_assert!(state.next_wake().is_none_or(|wake| wake > at(now)), "something due was left undone");
+        }
+    }
+}

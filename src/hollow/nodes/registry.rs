@@ -1,0 +1,290 @@
+//! Node objects and their leases: what a kubelet writes about itself, and what the node lifecycle controller would.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Namespace, Node, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::shape::{NodeShape, ready_condition};
+
+/// Where kubelets keep their leases.
+pub const LEASE_NAMESPACE: &str = "kube-node-lease";
+/// The node's kubelet says it is not ready.
+pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// Nobody has heard of the node's kubelet for too long.
+pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// The node is cordoned.
+pub const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// How long one call may take.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a read-change-write of taints starts over after a conflict.
+const TAINT_ATTEMPTS: usize = 10;
+
+/// The API server refused or did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A call about a node failed for good.
+    #[error("node {node}: {action} failed: {source}")]
+    Api {
+        /// The node.
+        node: String,
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: Box<kube::Error>,
+    },
+    /// A call about a node took longer than half a minute, or lost every race for the object.
+    #[error("node {node}: {action} got no answer in time: check that the API server is up")]
+    Timeout {
+        /// The node.
+        node: String,
+        /// What was tried.
+        action: &'static str,
+    },
+    /// No hollow node of this set has that name.
+    #[error("node {0}: no hollow node of this set has that name")]
+    Unknown(String),
+    /// A name was given twice.
+    #[error("node {0}: there is a hollow node of that name already; give each shape a name of its own")]
+    Duplicate(String),
+    /// The nodes were shut down.
+    #[error("the hollow nodes are shut down")]
+    Down,
+}
+
+/// The readiness that a node's conditions and taints show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// Ready is True.
+    Ready,
+    /// Ready is False: the kubelet says so itself.
+    NotReady,
+    /// Ready is Unknown: the lease ran out.
+    Unknown,
+}
+
+/// Calls on nodes and leases.
+#[derive(Clone)]
+pub(super) struct Registry {
+    nodes: Api<Node>,
+    leases: Api<Lease>,
+    namespaces: Api<Namespace>,
+    lease_seconds: i32,
+}
+
+impl Registry {
+    pub(super) fn new(client: &Client, lease: Duration) -> Self {
+        Self {
+            nodes: Api::all(client.clone()),
+            leases: Api::namespaced(client.clone(), LEASE_NAMESPACE),
+            namespaces: Api::all(client.clone()),
+            lease_seconds: i32::try_from(lease.as_secs()).unwrap_or(i32::MAX).max(1),
+        }
+    }
+
+    /// Makes the namespace of leases if it is missing.
+    pub(super) async fn prepare(&self) -> Result<(), Error> {
+        let mut namespace = Namespace::default();
+        namespace.metadata.name = Some(LEASE_NAMESPACE.to_owned());
+        let created = create(&self.namespaces, LEASE_NAMESPACE, "creating the namespace", &namespace).await;
+        exists_is_fine(created).map(|_| ())
+    }
+
+    /// Registers the node, or updates the one that an earlier kubelet registered; then renews its lease and takes
+    /// away the taints that say it is not ready. Taints, cordon and labels that others set stay.
+    pub(super) async fn register(
+        &self,
+        shape: &NodeShape,
+        address: &str,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let name = shape.name.as_str();
+        let node = shape.node(address, now);
+        let created = create(&self.nodes, name, "registering", &node).await;
+        if exists_is_fine(created)?.is_none() {
+            let labels = json!({"metadata": {"labels": shape.all_labels()}});
+            merge(&self.nodes, name, "updating labels", &labels).await?;
+            self.patch_status(name, &json!({"status": shape.status(address, now)})).await?;
+        }
+        self.renew(name, now).await?;
+        self.set_taints(name, Readiness::Ready, now).await
+    }
+
+    /// Renews the lease, or creates it.
+    pub(super) async fn renew(&self, name: &str, now: Timestamp) -> Result<(), Error> {
+        let renewed = json!({"spec": {"holderIdentity": name, "renewTime": MicroTime(now)}});
+        match merge(&self.leases, name, "renewing the lease", &renewed).await {
+            Err(error) if code(&error) == Some(404) => self.create_lease(name, now).await,
+            other => other,
+        }
+    }
+
+    async fn create_lease(&self, name: &str, now: Timestamp) -> Result<(), Error> {
+        let node = call(name, "reading", self.nodes.get(name)).await?;
+        let owner = json!({"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.metadata.uid});
+        let spec = json!({"holderIdentity": name, "leaseDurationSeconds": self.lease_seconds, "renewTime": MicroTime(now)});
+        let lease = json!({"metadata": {"name": name, "ownerReferences": [owner]}, "spec": spec});
+        let lease: Lease = serde_json::from_value(lease).unwrap_or_default();
+        exists_is_fine(create(&self.leases, name, "creating the lease", &lease).await).map(|_| ())
+    }
+
+    /// Writes the Ready condition; with `taints` also the taints that go with it.
+    pub(super) async fn set_readiness(
+        &self,
+        name: &str,
+        to: Readiness,
+        taints: bool,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let condition = match to {
+            Readiness::Ready => ready_condition(true, now),
+            Readiness::NotReady => ready_condition(false, now),
+            Readiness::Unknown => json!({
+                "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+                "message": "Kubelet stopped posting node status.", "lastTransitionTime": Time(now),
+            }),
+        };
+        self.patch_status(name, &json!({"status": {"conditions": [condition]}})).await?;
+        if taints { self.set_taints(name, to, now).await } else { Ok(()) }
+    }
+
+    /// Sets `spec.unschedulable` and the taint that goes with it.
+    pub(super) async fn cordon(&self, name: &str, unschedulable: bool) -> Result<(), Error> {
+        self.change_taints(name, Some(unschedulable), |taints| {
+            taints.retain(|taint| taint.key != UNSCHEDULABLE);
+            if unschedulable {
+                taints.push(taint(UNSCHEDULABLE, "NoSchedule", None));
+            }
+        })
+        .await
+    }
+
+    /// Deletes lease and node.
+    pub(super) async fn remove(&self, name: &str) -> Result<(), Error> {
+        let params = DeleteParams::default();
+        missing_is_fine(call(name, "deleting the lease", self.leases.delete(name, &params)).await)?;
+        missing_is_fine(call(name, "deleting", self.nodes.delete(name, &params)).await)
+    }
+
+    async fn patch_status(&self, name: &str, body: &Value) -> Result<(), Error> {
+        let (params, patch) = (PatchParams::default(), Patch::Strategic(body));
+        call(name, "updating the status", self.nodes.patch_status(name, &params, &patch)).await.map(|_| ())
+    }
+
+    async fn set_taints(&self, name: &str, to: Readiness, now: Timestamp) -> Result<(), Error> {
+        let key = match to {
+            Readiness::Ready => None,
+            Readiness::NotReady => Some(NOT_READY),
+            Readiness::Unknown => Some(UNREACHABLE),
+        };
+        self.change_taints(name, None, |taints| {
+            taints.retain(|taint| taint.key != NOT_READY && taint.key != UNREACHABLE);
+            let effects = [("NoSchedule", None), ("NoExecute", Some(now))];
+            taints
+                .extend(key.iter().flat_map(|key| effects.map(|(effect, added)| taint(key, effect, added))));
+        })
+        .await
+    }
+
+    /// Reads the taints, changes them, and writes them back unless somebody else was faster; then again.
+    async fn change_taints(
+        &self,
+        name: &str,
+        unschedulable: Option<bool>,
+        change: impl Fn(&mut Vec<Taint>),
+    ) -> Result<(), Error> {
+        for _ in 0..TAINT_ATTEMPTS {
+            let node = call(name, "reading", self.nodes.get(name)).await?;
+            let spec = node.spec.unwrap_or_default();
+            let before = spec.taints.unwrap_or_default();
+            let mut after = before.clone();
+            change(&mut after);
+            if after == before
+                && unschedulable.is_none_or(|wanted| spec.unschedulable.unwrap_or(false) == wanted)
+            {
+                return Ok(());
+            }
+            let mut body = json!({
+                "metadata": {"resourceVersion": node.metadata.resource_version},
+                "spec": {"taints": after},
+            });
+            if let (Some(wanted), Some(spec)) =
+                (unschedulable, body.get_mut("spec").and_then(Value::as_object_mut))
+            {
+                spec.insert("unschedulable".to_owned(), if wanted { true.into() } else { Value::Null });
+            }
+            match merge(&self.nodes, name, "changing taints", &body).await {
+                Err(error) if code(&error) == Some(409) => {}
+                other => return other,
+            }
+        }
+        Err(Error::Timeout { node: name.to_owned(), action: "changing taints" })
+    }
+}
+
+fn taint(key: &str, effect: &str, added: Option<Timestamp>) -> Taint {
+    Taint { key: key.to_owned(), value: None, effect: effect.to_owned(), time_added: added.map(Time) }
+}
+
+async fn create<K>(api: &Api<K>, node: &str, action: &'static str, object: &K) -> Result<K, Error>
+where
+    K: Clone + Debug + Serialize + DeserializeOwned,
+{
+    let params = PostParams::default();
+    call(node, action, api.create(&params, object)).await
+}
+
+/// A JSON merge patch of the object of that name.
+async fn merge<K>(api: &Api<K>, node: &str, action: &'static str, body: &Value) -> Result<(), Error>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
+    let (params, patch) = (PatchParams::default(), Patch::Merge(body));
+    call(node, action, api.patch(node, &params, &patch)).await.map(|_| ())
+}
+
+async fn call<T>(
+    node: &str,
+    action: &'static str,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Error> {
+    match tokio::time::timeout(CALL_TIMEOUT, call).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(source)) => Err(Error::Api { node: node.to_owned(), action, source: Box::new(source) }),
+        Err(_) => Err(Error::Timeout { node: node.to_owned(), action }),
+    }
+}
+
+/// The HTTP status of an answer that is an error.
+fn code(error: &Error) -> Option<u16> {
+    match error {
+        Error::Api { source, .. } => match source.as_ref() {
+            kube::Error::Api(status) => Some(status.code),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn exists_is_fine<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(error) if code(&error) == Some(409) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn missing_is_fine<T>(result: Result<T, Error>) -> Result<(), Error> {
+    match result {
+        Err(error) if code(&error) == Some(404) => Ok(()),
+        other => other.map(|_| ()),
+    }
+}

@@ -1,0 +1,260 @@
+//! Resource amounts as kubelet and scheduler count them: integers by name, CPU in millicores, all else in base units.
+//!
+//! Quantities round up, as `Quantity.MilliValue` and `Quantity.Value` do.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Container, PodSpec};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
+/// The resource counted in thousandths.
+pub const CPU: &str = "cpu";
+/// Bytes of memory.
+pub const MEMORY: &str = "memory";
+/// Bytes of local disk.
+pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+/// How many pods a node takes; an allocatable only, no pod requests it.
+pub const PODS: &str = "pods";
+
+/// A quantity that is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "resource {resource}: {text:?} is not a quantity: write a number with an optional suffix like 500m, 2 or 4Gi"
+)]
+pub struct QuantityError {
+    /// The resource whose amount could not be read.
+    pub resource: String,
+    /// What was written there.
+    pub text: String,
+}
+
+/// Amounts by resource name. A name that is absent counts as zero in sums, but see [`Resources::contains`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Resources(BTreeMap<String, i64>);
+
+impl Resources {
+    /// Reads a Kubernetes resource list.
+    pub fn parse(list: &BTreeMap<String, Quantity>) -> Result<Self, QuantityError> {
+        let amount = |(name, quantity): (&String, &Quantity)| match amount_of(name, &quantity.0) {
+            Some(value) => Ok((name.clone(), value)),
+            None => Err(QuantityError { resource: name.clone(), text: quantity.0.clone() }),
+        };
+        list.iter().map(amount).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The amount of `name`, zero when absent.
+    pub fn get(&self, name: &str) -> i64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether `name` is listed, be it with zero.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Sets the amount of `name`.
+    pub fn set(&mut self, name: &str, amount: i64) {
+        self.0.insert(name.to_owned(), amount);
+    }
+
+    /// Adds `other`, name by name, saturating.
+    pub fn add(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            let sum = self.get(name).saturating_add(*amount);
+            self.0.insert(name.clone(), sum);
+        }
+    }
+
+    /// Raises each amount to that of `other`.
+    pub fn raise_to(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            let most = self.get(name).max(*amount);
+            self.0.insert(name.clone(), most);
+        }
+    }
+
+    /// All names and amounts, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
+    }
+
+    /// The same as a Kubernetes resource list.
+    pub fn to_quantities(&self) -> BTreeMap<String, Quantity> {
+        let text = |name: &str, amount: i64| match name {
+            CPU if amount % 1000 != 0 => format!("{amount}m"),
+            CPU => (amount / 1000).to_string(),
+            MEMORY | EPHEMERAL_STORAGE if amount > 0 && amount % 1024 == 0 => format!("{}Ki", amount / 1024),
+            _ => amount.to_string(),
+        };
+        self.iter().map(|(name, amount)| (name.to_owned(), Quantity(text(name, amount)))).collect()
+    }
+}
+
+impl<const N: usize> From<[(&str, i64); N]> for Resources {
+    fn from(pairs: [(&str, i64); N]) -> Self {
+        Self(pairs.into_iter().map(|(name, amount)| (name.to_owned(), amount)).collect())
+    }
+}
+
+/// What a pod takes from its node: the larger of its containers' sum and any init container's need (with the
+/// sidecars that run beside it), plus the overhead of its runtime class. Missing requests default to limits, as
+/// the API server would have it.
+pub fn pod_requests(spec: &PodSpec) -> Result<Resources, QuantityError> {
+    let mut total = Resources::default();
+    for container in &spec.containers {
+        total.add(&container_requests(container)?);
+    }
+    let mut sidecars = Resources::default();
+    let mut init_peak = Resources::default();
+    for container in spec.init_containers.iter().flatten() {
+        let mut need = container_requests(container)?;
+        if container.restart_policy.as_deref() == Some("Always") {
+            sidecars.add(&need);
+            total.add(&need);
+            init_peak.raise_to(&sidecars);
+        } else {
+            need.add(&sidecars);
+            init_peak.raise_to(&need);
+        }
+    }
+    total.raise_to(&init_peak);
+    if let Some(overhead) = &spec.overhead {
+        total.add(&Resources::parse(overhead)?);
+    }
+    Ok(total)
+}
+
+fn container_requests(container: &Container) -> Result<Resources, QuantityError> {
+    let Some(resources) = &container.resources else { return Ok(Resources::default()) };
+    let mut list = resources.limits.clone().unwrap_or_default();
+    list.extend(resources.requests.clone().unwrap_or_default());
+    Resources::parse(&list)
+}
+
+fn amount_of(name: &str, text: &str) -> Option<i64> {
+    parse_quantity(text, if name == CPU { 3 } else { 0 })
+}
+
+/// `text` times ten to the `scale`, rounded up; `None` when it is no quantity. Saturates at 64 bits.
+fn parse_quantity(text: &str, scale: i32) -> Option<i64> {
+    let digits_end =
+        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
+    let (number, suffix) = text.split_at_checked(digits_end)?;
+    let (negative, number) = match number.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty()) || !all_digits(whole) || !all_digits(fraction) {
+        return None;
+    }
+    let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let (binary, decimal) = suffix_power(suffix)?;
+    let exponent = decimal.checked_add(scale)?.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    let scaled = scale_up(mantissa.checked_mul(1_i128 << binary)?, exponent);
+    let value = i64::try_from(scaled).unwrap_or(i64::MAX);
+    Some(if negative { -value } else { value })
+}
+
+/// The powers of two and ten a suffix stands for.
+fn suffix_power(suffix: &str) -> Option<(u32, i32)> {
+    Some(match suffix {
+        "" => (0, 0),
+        "n" => (0, -9),
+        "u" => (0, -6),
+        "m" => (0, -3),
+        "k" => (0, 3),
+        "M" => (0, 6),
+        "G" => (0, 9),
+        "T" => (0, 12),
+        "P" => (0, 15),
+        "E" => (0, 18),
+        "Ki" => (10, 0),
+        "Mi" => (20, 0),
+        "Gi" => (30, 0),
+        "Ti" => (40, 0),
+        "Pi" => (50, 0),
+        "Ei" => (60, 0),
+        _ => (0, suffix.strip_prefix(['e', 'E'])?.parse::<i32>().ok().filter(|e| e.abs() <= 60)?),
+    })
+}
+
+fn scale_up(value: i128, exponent: i32) -> i128 {
+    let power = 10_i128.checked_pow(exponent.unsigned_abs());
+    match (power, exponent >= 0) {
+        (Some(power), true) => value.saturating_mul(power),
+        (None, true) => i128::MAX,
+        (Some(power), false) => value / power + i128::from(value % power != 0),
+        (None, false) => i128::from(value != 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_as_kubernetes_reads_them() {
+        let cases = [
+            ("cpu", "1", Some(1000)),
+            ("cpu", "250m", Some(250)),
+            ("cpu", "0.1", Some(100)),
+            ("cpu", "1u", Some(1)),
+            ("cpu", "2e3", Some(2_000_000)),
+            ("memory", "1Ki", Some(1024)),
+            ("memory", "1.5Gi", Some(1_610_612_736)),
+            ("memory", "128974848", Some(128_974_848)),
+            ("memory", "129M", Some(129_000_000)),
+            ("memory", "1500m", Some(2)),
+            ("memory", "-1", Some(-1)),
+            ("memory", "8Ei", Some(i64::MAX)),
+            ("memory", "1E", Some(1_000_000_000_000_000_000)),
+            ("memory", "", None),
+            ("memory", ".", None),
+            ("memory", "1-2", None),
+            ("memory", "1.2.3", None),
+            ("memory", "10GB", None),
+            ("memory", "1e99999", None),
+            ("memory", "e3", None),
+        ];
+        for (name, text, expected) in cases {
+            assert_eq!(amount_of(name, text), expected, "{name} {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_pod_takes_the_larger_of_containers_and_init_with_its_sidecars() {
+        let spec = json!({
+            "initContainers": [
+                {"name": "a", "resources": {"requests": {"cpu": "1"}}},
+                {"name": "side", "restartPolicy": "Always", "resources": {"requests": {"cpu": "100m"}}},
+                {"name": "b", "resources": {"requests": {"cpu": "3"}}},
+            ],
+            "containers": [
+                {"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}},
+                {"name": "d", "resources": {"limits": {"cpu": "500m", "nvidia.com/gpu": "2"}}},
+            ],
+            "overhead": {"memory": "1Mi"},
+        });
+        let spec: PodSpec = serde_json::from_value(spec).unwrap();
+        let expected = [(CPU, 3100), (MEMORY, 1_074_790_400), ("nvidia.com/gpu", 2)];
+        assert_eq!(pod_requests(&spec), Ok(Resources::from(expected)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_refused_or_read_without_panic(text in "\\PC{0,24}") {
+            let _ = parse_quantity(&text, 3);
+        }
+
+        #[test]
+        fn amounts_survive_their_own_text(cpu in 0..1_000_000_i64, memory in 0..(1_i64 << 50)) {
+            let amounts = Resources::from([(CPU, cpu), (MEMORY, memory)]);
+            prop_assert_eq!(Resources::parse(&amounts.to_quantities()), Ok(amounts));
+        }
+    }
+}

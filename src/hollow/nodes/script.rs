@@ -1,0 +1,164 @@
+//! What a hollow pod does, read from its annotations: how long it runs, how it ends, how it takes TERM.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// How long the containers run before they exit on their own, like `3s`, `250ms` or `1h30m`.
+///
+/// Without it a pod of `restartPolicy: Never` runs for [`DEFAULT_RUNTIME`], any other until it is deleted.
+pub const RUNTIME: &str = "hollow.slotwright.dev/runtime";
+/// The exit code, 0 to 255 (default 0): 0 ends the pod as Succeeded, any other as Failed.
+pub const EXIT_CODE: &str = "hollow.slotwright.dev/exit-code";
+/// How long the pod stays Pending after the kubelet took it (image pull, sandbox); default none.
+pub const START_DELAY: &str = "hollow.slotwright.dev/start-delay";
+/// `"true"`: TERM changes nothing; KILL ends the containers when the grace period is over, with exit code 137.
+pub const IGNORE_TERM: &str = "hollow.slotwright.dev/ignore-term";
+/// How long the containers take to stop after TERM; default none.
+pub const TERM_DELAY: &str = "hollow.slotwright.dev/term-delay";
+/// The exit code after TERM (default 143, that is 128 + SIGTERM); 0 is a job that checkpointed cleanly.
+pub const TERM_EXIT_CODE: &str = "hollow.slotwright.dev/term-exit-code";
+/// Written by the kubelet: the device ids a pod was given, as JSON `{"nvidia.com/gpu": ["GPU-..."]}`.
+pub const DEVICES: &str = "hollow.slotwright.dev/devices";
+
+/// How long a pod of `restartPolicy: Never` runs when it does not say.
+pub const DEFAULT_RUNTIME: Duration = Duration::from_secs(1);
+
+/// An annotation that cannot be read; the pod fails with it as its message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("annotation {key}: {value:?} is not {expected}")]
+pub struct ScriptError {
+    /// The annotation.
+    pub key: &'static str,
+    /// What it says.
+    pub value: String,
+    /// What it should say.
+    pub expected: &'static str,
+}
+
+/// The behavior of one pod's containers. All of them share it: they start together and exit together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Time to the containers' own exit; `None` runs until deleted.
+    pub runtime: Option<Duration>,
+    /// Exit code of the containers' own exit.
+    pub exit_code: i32,
+    /// Time from admission to Running.
+    pub start_delay: Duration,
+    /// TERM changes nothing.
+    pub ignore_term: bool,
+    /// Time from TERM to exit.
+    pub term_delay: Duration,
+    /// Exit code after TERM.
+    pub term_exit_code: i32,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            runtime: Some(DEFAULT_RUNTIME),
+            exit_code: 0,
+            start_delay: Duration::ZERO,
+            ignore_term: false,
+            term_delay: Duration::ZERO,
+            term_exit_code: 143,
+        }
+    }
+}
+
+impl Script {
+    /// Reads a pod's annotations. `ends` says whether the restart policy lets the pod end on its own (`Never`).
+    pub fn parse(annotations: &BTreeMap<String, String>, ends: bool) -> Result<Self, ScriptError> {
+        let defaults = Self::default();
+        let runtime = duration(annotations, RUNTIME)?;
+        Ok(Self {
+            runtime: runtime.or(if ends { defaults.runtime } else { None }),
+            exit_code: exit_code(annotations, EXIT_CODE)?.unwrap_or(defaults.exit_code),
+            start_delay: duration(annotations, START_DELAY)?.unwrap_or(defaults.start_delay),
+            ignore_term: flag(annotations, IGNORE_TERM)?.unwrap_or(defaults.ignore_term),
+            term_delay: duration(annotations, TERM_DELAY)?.unwrap_or(defaults.term_delay),
+            term_exit_code: exit_code(annotations, TERM_EXIT_CODE)?.unwrap_or(defaults.term_exit_code),
+        })
+    }
+}
+
+fn read<T>(
+    annotations: &BTreeMap<String, String>,
+    key: &'static str,
+    expected: &'static str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, ScriptError> {
+    let Some(value) = annotations.get(key) else { return Ok(None) };
+    let refused = || ScriptError { key, value: value.clone(), expected };
+    parse(value.trim()).map(Some).ok_or_else(refused)
+}
+
+fn duration(
+    annotations: &BTreeMap<String, String>,
+    key: &'static str,
+) -> Result<Option<Duration>, ScriptError> {
+    let parse = |text: &str| Duration::try_from(text.parse::<SignedDuration>().ok()?).ok();
+    read(annotations, key, "a duration of zero or more with a unit, like 3s, 250ms or 1h30m", parse)
+}
+
+fn exit_code(annotations: &BTreeMap<String, String>, key: &'static str) -> Result<Option<i32>, ScriptError> {
+    read(annotations, key, "an exit code from 0 to 255", |text| text.parse::<u8>().ok().map(i32::from))
+}
+
+fn flag(annotations: &BTreeMap<String, String>, key: &'static str) -> Result<Option<bool>, ScriptError> {
+    read(annotations, key, "true or false", |text| text.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(pairs: &[(&str, &str)], ends: bool) -> Result<Script, ScriptError> {
+        let annotations = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Script::parse(&annotations, ends)
+    }
+
+    #[test]
+    fn without_annotations_a_pod_that_may_end_runs_one_second_and_succeeds() {
+        assert_eq!(script(&[], true), Ok(Script::default()));
+        assert_eq!(script(&[], false), Ok(Script { runtime: None, ..Script::default() }));
+    }
+
+    #[test]
+    fn every_annotation_is_read() {
+        let all = [
+            (RUNTIME, "1m30s"),
+            (EXIT_CODE, "3"),
+            (START_DELAY, "250ms"),
+            (IGNORE_TERM, "true"),
+            (TERM_DELAY, " 1.5s "),
+            (TERM_EXIT_CODE, "0"),
+        ];
+        let expected = Script {
+            runtime: Some(Duration::from_secs(90)),
+            exit_code: 3,
+            start_delay: Duration::from_millis(250),
+            ignore_term: true,
+            term_delay: Duration::from_millis(1500),
+            term_exit_code: 0,
+        };
+        assert_eq!(script(&all, false), Ok(expected));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let cases = [
+            (RUNTIME, "3"),
+            (RUNTIME, "-3s"),
+            (RUNTIME, "soon"),
+            (EXIT_CODE, "256"),
+            (EXIT_CODE, "-1"),
+            (IGNORE_TERM, "yes"),
+        ];
+        for (key, value) in cases {
+            let error = script(&[(key, value)], true).expect_err(value);
+            assert_eq!((error.key, error.value.as_str()), (key, value));
+        }
+    }
+}
