@@ -1,1 +1,48 @@
 //! The custom resources of group `slotwright.dev`, version `v1alpha1`: one file a kind, types only.
+//!
+//! What a field means is said once, in its doc comment: `kubectl explain` shows the same text. Behavior lives in
+//! the deciders; this room only says what an object looks like and what the API server refuses by schema.
+
+mod common;
+mod group_quota;
+mod htcjob;
+pub mod labels;
+mod negotiator;
+mod node_policy;
+mod partitionable_slot;
+mod schema;
+mod slot;
+mod submitter;
+
+pub use common::{Requests, SlotActivity, SlotResources, SlotState, Transition, condition};
+pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
+pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, PodRetention};
+pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
+pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyToleration};
+pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
+pub use slot::{JobReference, Slot, SlotClaim, SlotSpec, SlotStatus, SlotType};
+pub use submitter::{Submitter, SubmitterSpec, SubmitterStatus};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+
+/// The API group of every kind here.
+pub const GROUP: &str = "slotwright.dev";
+/// The one version that is served and stored today.
+pub const VERSION: &str = "v1alpha1";
+
+/// Every definition, in the order in which a reader meets them.
+pub fn definitions() -> Vec<CustomResourceDefinition> {
+    vec![
+        HTCJob::crd(),
+        Slot::crd(),
+        PartitionableSlot::crd(),
+        Submitter::crd(),
+        GroupQuota::crd(),
+        NodePolicy::crd(),
+        Negotiator::crd(),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Types that several kinds share.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// Names of the condition types, so that writers and readers agree.
+pub mod condition {
+    /// The spec was understood and is in force.
+    pub const ACCEPTED: &str = "Accepted";
+    /// Every proc has ended.
+    pub const COMPLETE: &str = "Complete";
+    /// There is a machine that could run an idle proc of this job, now or once it is free.
+    pub const MATCHABLE: &str = "Matchable";
+    /// The slot offers its resources to jobs.
+    pub const OFFERED: &str = "Offered";
+    /// The slot is claimed.
+    pub const CLAIMED: &str = "Claimed";
+}
+
+/// What one proc asks of a slot: `RequestCpus`, `RequestMemory`, `RequestDisk` and `Request<name>`.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Requests {
+    /// Whole CPUs: the job's RequestCpus.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub cpus: i64,
+    /// Memory, as a Kubernetes quantity such as 2Gi: the job's RequestMemory. Rounded up to whole MiB, and by the
+    /// startd's default MODIFY_REQUEST_EXPR_REQUESTMEMORY to a multiple of 128 MiB.
+    #[serde(default = "default_memory")]
+    #[schemars(schema_with = "schema::quantity")]
+    pub memory: Quantity,
+    /// Scratch space (ephemeral storage), as a Kubernetes quantity such as 10Gi: the job's RequestDisk. Rounded up to
+    /// whole MiB.
+    #[serde(default = "default_disk")]
+    #[schemars(schema_with = "schema::quantity")]
+    pub disk: Quantity,
+    /// GPUs: the job's RequestGPUs. Given as the node's GPU resource, nvidia.com/gpu where nothing else is said.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1024))]
+    pub gpus: i64,
+    /// Other extended resources by their Kubernetes name, for example example.com/fpga: 1. In ClassAds the resource is
+    /// the part behind the slash, RequestFpga.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 16))]
+    pub resources: BTreeMap<String, i64>,
+}
+
+const fn one() -> i64 {
+    1
+}
+
+fn default_memory() -> Quantity {
+    Quantity("128Mi".to_owned())
+}
+
+fn default_disk() -> Quantity {
+    Quantity("1Mi".to_owned())
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self {
+            cpus: one(),
+            memory: default_memory(),
+            disk: default_disk(),
+            gpus: 0,
+            resources: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a slot holds.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SlotResources {
+    /// CPUs.
+    pub cpus: i64,
+    /// Memory in MiB.
+    #[serde(rename = "memoryMiB")]
+    pub memory_mib: i64,
+    /// Scratch space in KiB.
+    #[serde(rename = "diskKiB")]
+    pub disk_kib: i64,
+    /// GPUs and other extended resources by their Kubernetes name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extended: BTreeMap<String, i64>,
+}
+
+/// The states of the manual's machine states and transitions.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum SlotState {
+    Owner,
+    Unclaimed,
+    Matched,
+    Claimed,
+    Preempting,
+    Backfill,
+    Drained,
+}
+
+/// The activities of the manual's machine states and transitions.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum SlotActivity {
+    Idle,
+    Busy,
+    Suspended,
+    Retiring,
+    Vacating,
+    Killing,
+    Benchmarking,
+}
+
+/// The last change of state or activity.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Transition {
+    /// The transition's number in the manual's diagram of machine states and activities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<i64>,
+    /// Why it was taken, for people.
+    pub reason: String,
+    /// When it was taken.
+    #[schemars(schema_with = "schema::time")]
+    pub time: Option<Time>,
+}

@@ -1,0 +1,100 @@
+//! `GroupQuota`: one accounting group and what it may use.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// One accounting group, declared with its quota. Groups nest by their names: physics.higgs lies in physics, which must
+/// be declared too.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+#[kube(
+    group = "slotwright.dev",
+    version = "v1alpha1",
+    kind = "GroupQuota",
+    plural = "groupquotas",
+    singular = "groupquota",
+    shortname = "gq",
+    category = "slotwright",
+    doc = "One accounting group, declared with its quota.",
+    status = "GroupQuotaStatus",
+    derive = "PartialEq",
+    printcolumn(name = "Group", type_ = "string", json_path = ".status.group", priority = 1),
+    printcolumn(
+        name = "Static",
+        type_ = "number",
+        json_path = ".spec.quota",
+        description = "Quota in slot weight."
+    ),
+    printcolumn(
+        name = "Dynamic",
+        type_ = "number",
+        json_path = ".spec.dynamicQuota",
+        description = "Quota as a share of the parent."
+    ),
+    printcolumn(
+        name = "Effective",
+        type_ = "number",
+        json_path = ".status.effectiveQuota",
+        description = "Quota in force, in slot weight."
+    ),
+    printcolumn(
+        name = "InUse",
+        type_ = "number",
+        json_path = ".status.weightedResourcesUsed",
+        description = "Slot weight in use, groups inside included."
+    ),
+    printcolumn(name = "Idle", type_ = "integer", json_path = ".status.idle"),
+    printcolumn(name = "Running", type_ = "integer", json_path = ".status.running"),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].reason"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", priority = 1)
+)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupQuotaSpec {
+    /// The group's name, where it differs from the object's: group_physics.higgs, for example, is no valid object name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"))]
+    pub group: Option<String>,
+    /// A static quota, in slot weight (cores, where SLOT_WEIGHT is not set). GROUP_QUOTA_<group>.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e12))]
+    pub quota: Option<f64>,
+    /// A dynamic quota, as a share of the parent's quota, or of the whole pool at the top. GROUP_QUOTA_DYNAMIC_<group>.
+    /// A static quota wins where both are given; a group with neither has a quota of 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub dynamic_quota: Option<f64>,
+}
+
+/// What the group has and uses.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupQuotaStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The group's name.
+    #[serde(default)]
+    pub group: String,
+    /// The quota in force, in slot weight.
+    #[serde(default)]
+    pub effective_quota: f64,
+    /// Slot weight in use by the group and the groups inside it.
+    #[serde(default)]
+    pub weighted_resources_used: f64,
+    /// Procs that wait.
+    #[serde(default)]
+    pub idle: i64,
+    /// Procs that run.
+    #[serde(default)]
+    pub running: i64,
+    /// Accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,196 @@
+//! HTCJob: a cluster of procs, what `condor_submit` makes of a submit file.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::Requests;
+use super::schema;
+
+/// A cluster of jobs in HTCondor's sense: `count` procs, each of which runs once in a pod made from the template, in a
+/// slot that both the job's and the machine's expressions agree on.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+#[kube(
+    group = "slotwright.dev",
+    version = "v1alpha1",
+    kind = "HTCJob",
+    plural = "htcjobs",
+    singular = "htcjob",
+    shortname = "htcj",
+    category = "slotwright",
+    namespaced,
+    doc = "A cluster of jobs, as HTCondor has it: a number of procs, each of which runs once in a pod of its own.",
+    status = "HTCJobStatus",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Id",
+        type_ = "integer",
+        json_path = ".status.clusterId",
+        description = "HTCondor's ClusterId."
+    ),
+    printcolumn(
+        name = "Submitter",
+        type_ = "string",
+        json_path = ".status.submitter",
+        description = "Who is charged."
+    ),
+    printcolumn(
+        name = "Prio",
+        type_ = "integer",
+        json_path = ".spec.priority",
+        priority = 1,
+        description = "JobPrio."
+    ),
+    printcolumn(
+        name = "Procs",
+        type_ = "integer",
+        json_path = ".spec.count",
+        description = "How many procs."
+    ),
+    printcolumn(
+        name = "Idle",
+        type_ = "integer",
+        json_path = ".status.idle",
+        description = "Procs that wait."
+    ),
+    printcolumn(
+        name = "Running",
+        type_ = "integer",
+        json_path = ".status.running",
+        description = "Procs that run."
+    ),
+    printcolumn(
+        name = "Done",
+        type_ = "integer",
+        json_path = ".status.completed",
+        description = "Procs that ended with exit code 0."
+    ),
+    printcolumn(
+        name = "Failed",
+        type_ = "integer",
+        json_path = ".status.failed",
+        description = "Procs that ended otherwise."
+    ),
+    printcolumn(
+        name = "Status",
+        type_ = "string",
+        json_path = ".status.summary",
+        description = "The job in one word."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Why",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.status==\"False\")].message",
+        priority = 1,
+        description = "What keeps it from running, where something does."
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct HTCJobSpec {
+    /// How many procs. Raising it adds procs; lowering it removes those that have not started.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: i64,
+    /// What each proc asks of a slot.
+    #[serde(default)]
+    pub requests: Requests,
+    /// A ClassAd expression that a machine must make true. MY is the job, TARGET the machine; a bare name is looked up
+    /// in the job, then in the machine. Example: TARGET.Arch == "X86_64" && TARGET.TotalSlotMemory > 64000. Unset
+    /// means true. The requests above and the template's nodeSelector are checked besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub requirements: Option<String>,
+    /// A ClassAd expression that says how much the job likes a machine; the higher the better. Undefined counts as 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub rank: Option<String>,
+    /// JobPrio: among one submitter's jobs a higher number goes first. It means nothing between submitters.
+    #[serde(default)]
+    pub priority: i32,
+    /// The accounting group that is charged, such as physics.higgs. A GroupQuota must declare it. The submitter is then
+    /// GROUP.OWNER, and OWNER alone without a group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub accounting_group: Option<String>,
+    /// More attributes of the job's ad: attribute name to ClassAd expression. A string needs its own quotes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 256))]
+    pub attributes: BTreeMap<String, String>,
+    /// What becomes of a proc's pod once its end is recorded here.
+    #[serde(default)]
+    pub pod_retention: PodRetention,
+    /// A pod template, as in a Job. The first container gets what the slot holds, less what other containers request.
+    /// restartPolicy is Never: whether a proc runs again is the operator's decision. nodeName is set by the operator.
+    #[schemars(schema_with = "schema::pod_template")]
+    pub template: serde_json::Value,
+}
+
+/// What becomes of a proc's pod once its end is recorded.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+pub enum PodRetention {
+    /// Pods stay until the job is deleted, so that their logs can be read.
+    #[default]
+    Keep,
+    /// Pods of procs that ended with exit code 0 are deleted, others stay.
+    KeepFailed,
+    /// Pods are deleted.
+    Delete,
+}
+
+const fn one() -> i64 {
+    1
+}
+
+/// What the operator reports of a job.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HTCJobStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// HTCondor's ClusterId: procs are named ClusterId.ProcId.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_id: Option<i64>,
+    /// The submitter that is charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitter: Option<String>,
+    /// The job in one word: Idle, Running, Completed, Failed (ended, and some procs with another exit code than 0),
+    /// Held (the spec was not accepted) or Removing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Procs that wait for a slot.
+    #[serde(default)]
+    pub idle: i64,
+    /// Procs that have a claim.
+    #[serde(default)]
+    pub running: i64,
+    /// Procs that ended with exit code 0.
+    #[serde(default)]
+    pub completed: i64,
+    /// Procs that ended with another exit code.
+    #[serde(default)]
+    pub failed: i64,
+    /// Which procs ended with exit code 0, as ranges such as 0-4,7. This is the record: a proc named here never runs
+    /// again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub completed_procs: String,
+    /// Which procs ended with another exit code, as ranges.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failed_procs: String,
+    /// When the first proc was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub start_time: Option<Time>,
+    /// When the last proc ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub completion_time: Option<Time>,
+    /// Accepted, Matchable and Complete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}

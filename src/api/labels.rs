@@ -1,0 +1,24 @@
+//! Labels, annotations, finalizers and field managers that the operator puts on objects.
+
+/// On a pod and a Slot: the uid of the HTCJob it works for.
+pub const JOB_UID: &str = "slotwright.dev/job-uid";
+/// On a pod and a Slot: the name of the HTCJob it works for.
+pub const JOB_NAME: &str = "slotwright.dev/job-name";
+/// On a pod: the proc's number within its job.
+pub const PROC: &str = "slotwright.dev/proc";
+/// On a pod: the object name of the Slot that it runs in.
+pub const SLOT: &str = "slotwright.dev/slot";
+/// On a Slot and a `PartitionableSlot`: the node that it was carved from.
+pub const NODE: &str = "slotwright.dev/node";
+/// On a pod, as annotation: the id of the claim under which it was activated.
+pub const CLAIM: &str = "slotwright.dev/claim";
+/// On a pod, as annotation: `HTCondor`'s `ClusterId.ProcId`.
+pub const JOB_ID: &str = "slotwright.dev/job-id";
+/// On a pod: held until the pod's end is recorded in its HTCJob, so that no end is lost.
+pub const TRACKING_FINALIZER: &str = "slotwright.dev/tracking";
+/// On an HTCJob: held until its pods have ended and its claims are released.
+pub const JOB_FINALIZER: &str = "slotwright.dev/release-claims";
+/// The field manager of everything the operator writes.
+pub const FIELD_MANAGER: &str = "slotwright";
+/// The field manager of status writes (old servers do not separate managers by subresource).
+pub const STATUS_MANAGER: &str = "slotwright-status";

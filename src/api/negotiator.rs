@@ -1,0 +1,129 @@
+//! Negotiator: how often matches are made, and by which ranks.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// The negotiator's configuration and statistics. Without an object of this kind HTCondor's defaults hold. One counts: the
+/// first by name.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[kube(
+    group = "slotwright.dev",
+    version = "v1alpha1",
+    kind = "Negotiator",
+    plural = "negotiators",
+    singular = "negotiator",
+    shortname = "neg",
+    category = "slotwright",
+    doc = "The negotiator's configuration and statistics.",
+    status = "NegotiatorStatus",
+    derive = "PartialEq",
+    printcolumn(name = "Cycles", type_ = "integer", json_path = ".status.cycles"),
+    printcolumn(
+        name = "Matches",
+        type_ = "integer",
+        json_path = ".status.lastCycle.matches",
+        description = "Matches of the last cycle."
+    ),
+    printcolumn(name = "Submitters", type_ = "integer", json_path = ".status.lastCycle.submitters"),
+    printcolumn(
+        name = "Millis",
+        type_ = "integer",
+        json_path = ".status.lastCycle.durationMillis",
+        description = "How long the last cycle took."
+    ),
+    printcolumn(name = "Last", type_ = "date", json_path = ".status.lastCycle.startTime"),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].reason"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", priority = 1)
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NegotiatorSpec {
+    /// NEGOTIATOR_INTERVAL: the period of cycles while jobs wait, in seconds. Unset means 60.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86400))]
+    pub interval_seconds: Option<i64>,
+    /// NEGOTIATOR_CYCLE_DELAY: the least time between the end of a cycle and the start of the next, in seconds. Unset means
+    /// 20.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86400))]
+    pub cycle_delay_seconds: Option<i64>,
+    /// NEGOTIATOR_MIN_INTERVAL: the least time between the starts of two cycles, in seconds. Unset means 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86400))]
+    pub min_interval_seconds: Option<i64>,
+    /// PRIORITY_HALFLIFE: in how many seconds half of a submitter's past usage is forgotten. Unset means 86400.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 31_536_000_000_i64))]
+    pub priority_halflife_seconds: Option<i64>,
+    /// DEFAULT_PRIO_FACTOR: the factor of submitters that have none of their own. Unset means 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1.0, max = 1e12))]
+    pub default_priority_factor: Option<f64>,
+    /// NEGOTIATOR_SLOT_CONSTRAINT: a ClassAd expression; only slots that make it true are matched. MY is the slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub slot_constraint: Option<String>,
+    /// NEGOTIATOR_PRE_JOB_RANK: a ClassAd expression that counts before the job's own Rank. MY is the slot, TARGET the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub pre_job_rank: Option<String>,
+    /// NEGOTIATOR_POST_JOB_RANK: a ClassAd expression that breaks ties of the job's own Rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub post_job_rank: Option<String>,
+}
+
+/// What the negotiator did.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NegotiatorStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// Cycles since the operator started.
+    #[serde(default)]
+    pub cycles: i64,
+    /// The last cycle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_cycle: Option<CycleStatistics>,
+    /// Accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// One negotiation cycle.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CycleStatistics {
+    /// When it started.
+    #[schemars(schema_with = "schema::time")]
+    pub start_time: Option<Time>,
+    /// How long it took, in milliseconds.
+    #[serde(default)]
+    pub duration_millis: i64,
+    /// Matches made.
+    #[serde(default)]
+    pub matches: i64,
+    /// Requests that found no match.
+    #[serde(default)]
+    pub rejects: i64,
+    /// Submitters that had idle jobs.
+    #[serde(default)]
+    pub submitters: i64,
+    /// Slots considered.
+    #[serde(default)]
+    pub slots: i64,
+    /// Procs that waited.
+    #[serde(default)]
+    pub idle_procs: i64,
+    /// Pie spins.
+    #[serde(default)]
+    pub pies: i64,
+}

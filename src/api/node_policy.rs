@@ -1,0 +1,100 @@
+//! `NodePolicy`: the startd's configuration for the nodes that it selects.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// The owner's policy for some nodes. Nodes that no policy selects are offered with HTCondor's defaults. Where several
+/// select a node, the one with the greatest precedence counts, then the first by name.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[kube(
+    group = "slotwright.dev",
+    version = "v1alpha1",
+    kind = "NodePolicy",
+    plural = "nodepolicies",
+    singular = "nodepolicy",
+    shortname = "npol",
+    category = "slotwright",
+    doc = "The owner's policy for some nodes: the startd's configuration.",
+    status = "NodePolicyStatus",
+    derive = "PartialEq",
+    printcolumn(name = "Precedence", type_ = "integer", json_path = ".spec.precedence"),
+    printcolumn(
+        name = "Nodes",
+        type_ = "integer",
+        json_path = ".status.nodes",
+        description = "Nodes that it governs."
+    ),
+    printcolumn(name = "Start", type_ = "string", json_path = ".spec.start"),
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].reason"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NodePolicySpec {
+    /// Which nodes, by their labels. Unset means all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_selector: Option<LabelSelector>,
+    /// Which policy counts where several select a node: the greatest.
+    #[serde(default)]
+    pub precedence: i32,
+    /// START: a ClassAd expression that a job must make true. MY is the slot, TARGET the job. Unset means true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub start: Option<String>,
+    /// SLOT_WEIGHT: a ClassAd expression for what a slot costs its user. Unset means Cpus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub slot_weight: Option<String>,
+    /// CLAIM_WORKLIFE in seconds: for how long a claim may start more procs of its submitter. Negative means for ever.
+    /// Unset means 1200.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_worklife_seconds: Option<i64>,
+    /// STARTD_ATTRS: more attributes of the slots' ads, attribute name to ClassAd expression. A string needs its own
+    /// quotes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 256))]
+    pub attributes: BTreeMap<String, String>,
+    /// Taints that the pool's pods tolerate. A node with another taint of effect NoSchedule or NoExecute offers nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub tolerations: Vec<PolicyToleration>,
+}
+
+/// A toleration that every pod on these nodes gets.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq, JsonSchema)]
+pub struct PolicyToleration {
+    /// The taint's key; empty for every taint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The taint's value; unset for any value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The taint's effect; unset for any effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<String>,
+}
+
+/// Where the policy is in force.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodePolicyStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// How many nodes it governs.
+    #[serde(default)]
+    pub nodes: i64,
+    /// Accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}

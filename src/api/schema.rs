@@ -1,0 +1,40 @@
+//! Schemas that the derives would make too large or not structural.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// A Kubernetes quantity, without the two kilobytes of text that the derived schema repeats at every use.
+pub(super) fn quantity(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "x-kubernetes-int-or-string": true })
+}
+
+/// A pod template, opaque to the API server: inlined its schema is 349 KB of JSON, and the cost of every write
+/// grows with it. The operator checks the template and answers on the job's `Accepted` condition.
+pub(super) fn pod_template(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+/// A point in time, RFC 3339.
+pub(super) fn time(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": "date-time", "nullable": true })
+}
+
+/// Conditions of the standard form, merged by type. Bounded as Kubernetes' own are.
+pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+            "properties": {
+                "type": { "type": "string", "maxLength": 316, "description": "What the condition is about, in CamelCase." },
+                "status": { "type": "string", "enum": ["True", "False", "Unknown"], "description": "True, False or Unknown." },
+                "observedGeneration": { "type": "integer", "format": "int64", "minimum": 0, "description": "The metadata.generation that the condition was set for." },
+                "lastTransitionTime": { "type": "string", "format": "date-time", "description": "When the status last changed." },
+                "reason": { "type": "string", "maxLength": 1024, "description": "Why, as one word for programs." },
+                "message": { "type": "string", "maxLength": 32768, "description": "Why, for people, and what to do about it." }
+            }
+        }
+    })
+}

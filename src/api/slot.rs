@@ -1,0 +1,138 @@
+//! Slot: a static or dynamic slot with its claim.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common::{SlotActivity, SlotResources, SlotState, Transition};
+use super::schema;
+
+/// A slot that runs one job at a time: resources carved from a node, and the claim on them. Written by the operator.
+/// The claim is written before the pod is made and stays until the pod's end is recorded.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+#[kube(
+    group = "slotwright.dev",
+    version = "v1alpha1",
+    kind = "Slot",
+    plural = "slots",
+    singular = "slot",
+    category = "slotwright",
+    doc = "A slot that runs one job at a time: resources carved from a node, and the claim on them.",
+    status = "SlotStatus",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Slot",
+        type_ = "string",
+        json_path = ".spec.name",
+        priority = 1,
+        description = "HTCondor's name of the slot."
+    ),
+    printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
+    printcolumn(name = "Activity", type_ = "string", json_path = ".status.activity"),
+    printcolumn(
+        name = "Job",
+        type_ = "string",
+        json_path = ".spec.claim.jobId",
+        description = "ClusterId.ProcId of the proc that it runs."
+    ),
+    printcolumn(name = "Submitter", type_ = "string", json_path = ".spec.claim.submitter"),
+    printcolumn(name = "Cpus", type_ = "integer", json_path = ".spec.resources.cpus"),
+    printcolumn(name = "MemMiB", type_ = "integer", json_path = ".spec.resources.memoryMiB"),
+    printcolumn(name = "Node", type_ = "string", json_path = ".spec.node", priority = 1),
+    printcolumn(name = "Pod", type_ = "string", json_path = ".spec.claim.pod", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct SlotSpec {
+    /// HTCondor's name of the slot, such as slot1_3@node7.
+    pub name: String,
+    /// The node that the slot was carved from.
+    pub node: String,
+    /// Static or Dynamic.
+    pub slot_type: SlotType,
+    /// The object name of the PartitionableSlot that a dynamic slot was carved from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitionable_slot: Option<String>,
+    /// What the slot holds.
+    pub resources: SlotResources,
+    /// The claim on the slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<SlotClaim>,
+}
+
+/// How a slot came to be.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+pub enum SlotType {
+    /// Made by configuration.
+    Static,
+    /// Carved from a partitionable slot for a job, and returned to it when the claim ends.
+    Dynamic,
+}
+
+/// A submitter's claim on a slot, and the proc that it runs.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SlotClaim {
+    /// The claim's id. It never changes while the claim lives, also when the claim is used for another proc.
+    pub id: String,
+    /// The submitter that is charged for it.
+    pub submitter: String,
+    /// The accounting group that is charged, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounting_group: Option<String>,
+    /// What the claim costs: SLOT_WEIGHT of the slot.
+    pub weight: f64,
+    /// When the claim was made; CLAIM_WORKLIFE counts from here.
+    #[schemars(schema_with = "schema::time")]
+    pub claimed_at: Option<Time>,
+    /// ClusterId.ProcId of the proc.
+    pub job_id: String,
+    /// The HTCJob.
+    pub job: JobReference,
+    /// The proc's number within the job.
+    pub proc: i64,
+    /// The name of the pod, in the job's namespace.
+    pub pod: String,
+}
+
+/// Names one HTCJob for good: a job of the same name made later has another uid.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+pub struct JobReference {
+    /// The job's namespace.
+    pub namespace: String,
+    /// The job's name.
+    pub name: String,
+    /// The job's uid.
+    pub uid: String,
+}
+
+/// Where the slot stands.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SlotStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The slot's state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<SlotState>,
+    /// The slot's activity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<SlotActivity>,
+    /// When the state was entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub entered_current_state: Option<MicroTime>,
+    /// When the activity was entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub entered_current_activity: Option<MicroTime>,
+    /// The last change, with its number in the manual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition: Option<Transition>,
+    /// Claimed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}

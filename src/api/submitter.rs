@@ -1,0 +1,139 @@
+//! Submitter: who is charged, with a priority that decays.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// A submitter as the accountant knows it. The operator creates one for each user that submits; admins edit the spec.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[kube(
+    group = "slotwright.dev",
+    version = "v1alpha1",
+    kind = "Submitter",
+    plural = "submitters",
+    singular = "submitter",
+    shortname = "subm",
+    category = "slotwright",
+    doc = "A submitter as the accountant knows it: who is charged, and a priority that decays.",
+    status = "SubmitterStatus",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Submitter",
+        type_ = "string",
+        json_path = ".status.name",
+        priority = 1,
+        description = "The accountant's name."
+    ),
+    printcolumn(
+        name = "EffPrio",
+        type_ = "number",
+        json_path = ".status.effectivePriority",
+        description = "Effective user priority: lower is better."
+    ),
+    printcolumn(
+        name = "RealPrio",
+        type_ = "number",
+        json_path = ".status.realPriority",
+        description = "Real user priority: weighted usage that decays."
+    ),
+    printcolumn(name = "Factor", type_ = "number", json_path = ".status.priorityFactor"),
+    printcolumn(
+        name = "InUse",
+        type_ = "number",
+        json_path = ".status.weightedResourcesUsed",
+        description = "Slot weight in use."
+    ),
+    printcolumn(
+        name = "Idle",
+        type_ = "integer",
+        json_path = ".status.idle",
+        description = "Procs that wait."
+    ),
+    printcolumn(
+        name = "Running",
+        type_ = "integer",
+        json_path = ".status.running",
+        description = "Procs that run."
+    ),
+    printcolumn(
+        name = "UsageHours",
+        type_ = "number",
+        json_path = ".status.weightedUsageHours",
+        description = "Accumulated weighted usage, in hours."
+    ),
+    printcolumn(name = "LastUsage", type_ = "date", json_path = ".status.lastUsageTime", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", priority = 1)
+)]
+#[serde(rename_all = "camelCase")]
+pub struct SubmitterSpec {
+    /// The priority factor: effective priority is real priority times this. 2000 gives half the share of 1000. Unset
+    /// means the negotiator's default, 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1.0, max = 1e12))]
+    pub priority_factor: Option<f64>,
+    /// The most slot weight that the submitter may hold at once. Unset means no ceiling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e12))]
+    pub ceiling: Option<f64>,
+}
+
+/// The accountant's record. It holds at updateTime; between two updates it follows from the rest, since what is in use
+/// does not change without an update.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubmitterStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The accountant's name of the submitter: OWNER or GROUP.OWNER.
+    #[serde(default)]
+    pub name: String,
+    /// Real user priority (RUP): weighted usage, smoothed by the half-life; 0.5 at the least.
+    #[serde(default)]
+    pub real_priority: f64,
+    /// Effective user priority (EUP): real priority times factor. Lower is better.
+    #[serde(default)]
+    pub effective_priority: f64,
+    /// The factor in force.
+    #[serde(default)]
+    pub priority_factor: f64,
+    /// Slots in use.
+    #[serde(default)]
+    pub resources_used: i64,
+    /// Slot weight in use.
+    #[serde(default)]
+    pub weighted_resources_used: f64,
+    /// Accumulated usage in slot-seconds.
+    #[serde(default)]
+    pub accumulated_usage: f64,
+    /// Accumulated usage in weighted slot-seconds.
+    #[serde(default)]
+    pub weighted_accumulated_usage: f64,
+    /// Accumulated weighted usage in hours.
+    #[serde(default)]
+    pub weighted_usage_hours: f64,
+    /// When the submitter first used a slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub begin_usage_time: Option<Time>,
+    /// When the submitter last used a slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub last_usage_time: Option<Time>,
+    /// The moment for which the numbers hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub update_time: Option<MicroTime>,
+    /// Procs that wait.
+    #[serde(default)]
+    pub idle: i64,
+    /// Procs that run.
+    #[serde(default)]
+    pub running: i64,
+    /// Accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,64 @@
+//! `slotwright crds`: writes the custom resource definitions, or checks that the written ones are current.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::api;
+
+/// Print the custom resource definitions, or write them to a directory.
+#[derive(Args, Debug)]
+pub struct CrdsArgs {
+    /// Write one file a kind into this directory; without it they are printed.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// Write nothing; exit 1 if a file in --dir differs from what would be written.
+    #[arg(long, requires = "dir")]
+    check: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a definition cannot be written as YAML, or the directory cannot be read or written.
+pub fn run(args: &CrdsArgs, out: &mut dyn Write) -> io::Result<ExitCode> {
+    let mut current = true;
+    for crd in api::definitions() {
+        let text = yaml(&crd)?;
+        match &args.dir {
+            None => write!(out, "---\n{text}")?,
+            Some(dir) if args.check => current &= check(&file(dir, &crd), &text, out)?,
+            Some(dir) => {
+                fs::create_dir_all(dir)?;
+                fs::write(file(dir, &crd), text)?;
+            }
+        }
+    }
+    Ok(if current { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The YAML of one definition, as it is committed.
+///
+/// # Errors
+/// When it cannot be written as YAML.
+pub fn yaml(crd: &CustomResourceDefinition) -> io::Result<String> {
+    // By way of JSON: its map is sorted, so that a field added to a type changes only its own lines.
+    let value = serde_json::to_value(crd).map_err(io::Error::other)?;
+    serde_saphyr::to_string(&value).map_err(io::Error::other)
+}
+
+fn file(dir: &Path, crd: &CustomResourceDefinition) -> PathBuf {
+    dir.join(format!("{}.yaml", crd.spec.names.plural))
+}
+
+fn check(path: &Path, text: &str, out: &mut dyn Write) -> io::Result<bool> {
+    let same = fs::read_to_string(path).is_ok_and(|found| found == text);
+    if !same {
+        writeln!(out, "{}: not current; run `make crds` and commit the result", path.display())?;
+    }
+    Ok(same)
+}
