@@ -23,7 +23,7 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	@hack/lint.sh
-	$(CARGO) run -q --locked --bin slotwright -- crds --check
+	$(CARGO) run -q --locked --bin slotwright -- crds --dir crds --check
 	hack/manifests.sh --check
 
 e2e: ## Run the integration tests and the chart against a real kube-apiserver (built once where missing)
@@ -33,7 +33,7 @@ bench: ## Run the benchmarks
 	$(CARGO) bench
 
 crds: ## Write crds/ from the types, and the chart's and deploy's copies
-	$(CARGO) run -q --bin slotwright -- crds
+	$(CARGO) run -q --bin slotwright -- crds --dir crds
 	hack/manifests.sh
 
 fmt: ## Format the code

@@ -10,6 +10,7 @@ pub mod labels;
 mod negotiator;
 mod node_policy;
 mod partitionable_slot;
+mod portable;
 mod schema;
 mod slot;
 mod submitter;
@@ -33,7 +34,7 @@ pub const VERSION: &str = "v1alpha1";
 
 /// Every definition, in the order in which a reader meets them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
-    vec![
+    [
         HTCJob::crd(),
         Slot::crd(),
         PartitionableSlot::crd(),
@@ -42,6 +43,8 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         NodePolicy::crd(),
         Negotiator::crd(),
     ]
+    .map(portable::portable)
+    .into()
 }
 
 #[cfg(test)]
