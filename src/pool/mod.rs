@@ -1,1 +1,224 @@
-//! The model: ids, resources, machines, slots, claims, jobs, events, effects.
+//! The model: the whole world in memory.
+//!
+//! The pool changes by [`Event`]s, through [`Pool::apply`], and by the deciders, who note in it what they ask the shell to
+//! do, so that nothing is asked for twice. Time is an argument. Everything is ordered: the same events at the same times
+//! give the same pool and the same effects, byte for byte.
+//!
+//! What must survive a crash is in the API server before the effect that depends on it; a pool built anew from a list
+//! continues where the old one stood.
+
+pub mod accountant;
+mod apply;
+mod apply_jobs;
+mod apply_pods;
+mod carve;
+mod effect;
+mod event;
+mod ids;
+mod job;
+mod machine;
+mod policy;
+mod ranges;
+mod resources;
+mod slot;
+mod submitter;
+mod time;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use effect::{Document, Effect, Notice, PodPlan};
+pub use event::{
+    Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
+};
+pub use ids::{
+    BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName,
+    SubmitterName,
+};
+pub use job::{Cluster, Cooling, End, JobSpec, Matchable, Problem, QueueKey, Request, Retention};
+pub use machine::{Machine, MachineFacts, Offer, Taint};
+pub use policy::{
+    ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector, SelectorTerm, StartdConfig,
+    Toleration,
+};
+pub use ranges::{BadRanges, Ranges};
+pub use resources::{Capacity, GPUS, ResourceName, Resources, classad_name};
+pub use slot::{
+    Activation, Backfill, Claim, Claimed, Drained, Preempting, Record, Removal, Slot, State, Taken, Unclaimed, pod_name,
+};
+pub use submitter::Submitter;
+pub use time::Time;
+
+/// When cycles ran, and what calls for the next.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// When the last cycle started.
+    pub started: Option<Time>,
+    /// When it ended.
+    pub ended: Option<Time>,
+    /// A cycle is under way.
+    pub under_way: bool,
+    /// Something changed that a cycle could act on: `condor_reschedule`.
+    pub wanted: bool,
+    /// Cycles since the start.
+    pub cycles: u64,
+    /// The last cycle.
+    pub last: Option<CycleFigures>,
+}
+
+/// One cycle in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CycleFigures {
+    /// When it started.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Time,
+    /// Matches made.
+    pub matches: u64,
+    /// Requests that found no match.
+    pub rejects: u64,
+    /// Submitters with idle procs.
+    pub submitters: u64,
+    /// Slots considered.
+    pub slots: u64,
+    /// Procs that waited.
+    pub idle: u64,
+    /// Pie spins.
+    pub pies: u64,
+}
+
+/// The whole world.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    /// Machines by name.
+    pub machines: BTreeMap<MachineName, Machine>,
+    /// Dynamic slots by name.
+    pub slots: BTreeMap<SlotName, Slot>,
+    /// Jobs by uid.
+    pub jobs: BTreeMap<JobUid, Cluster>,
+    /// Submitters by name.
+    pub submitters: BTreeMap<SubmitterName, Submitter>,
+    /// Accounting groups by the name of their object.
+    pub groups: BTreeMap<Arc<str>, Group>,
+    /// Node policies by name.
+    pub policies: BTreeMap<PolicyName, NodePolicy>,
+    /// Negotiators by name; the first counts.
+    pub negotiators: BTreeMap<Arc<str>, NegotiatorObject>,
+    /// When cycles run.
+    pub schedule: Schedule,
+    /// Whether everything that existed at the start is known.
+    pub synced: bool,
+    /// Pods of the pool whose claim is not known.
+    pub orphans: BTreeMap<PodUid, PodFacts>,
+    /// Pods that were let go, until that is seen.
+    pub released: BTreeSet<PodUid>,
+    /// Slot objects that nobody here knows.
+    pub strays: BTreeSet<SlotName>,
+    /// What the deciders have to look at.
+    pub attention: Attention,
+    /// Statuses to be written.
+    pub stale: BTreeSet<Document>,
+    /// What to tell people.
+    pub notices: Vec<Notice>,
+    claims: BTreeMap<ClaimId, SlotName>,
+    deleted_claims: BTreeSet<ClaimId>,
+    foreign: BTreeMap<PodUid, (MachineName, Capacity)>,
+    wakes: BTreeSet<Time>,
+    last_cluster: i64,
+    last_claim: u64,
+}
+
+/// What changed since the deciders last looked: work follows from what an event touches, not from the pool's size.
+#[derive(Clone, Debug, Default)]
+pub struct Attention {
+    /// Machines.
+    pub machines: BTreeSet<MachineName>,
+    /// Slots.
+    pub slots: BTreeSet<SlotName>,
+    /// Jobs.
+    pub jobs: BTreeSet<JobUid>,
+    /// Every machine: a policy changed.
+    pub policies: bool,
+    /// Every job of unknown standing: groups changed.
+    pub groups: bool,
+}
+
+impl Pool {
+    /// The negotiator's configuration in force, with `HTCondor`'s defaults.
+    pub fn negotiator(&self) -> NegotiatorConfig {
+        self.negotiators.values().next().and_then(|object| object.config.clone()).unwrap_or_default()
+    }
+
+    /// The startd's configuration of a machine, with `HTCondor`'s defaults.
+    pub fn startd(&self, machine: &Machine) -> Arc<StartdConfig> {
+        machine
+            .policy
+            .as_ref()
+            .and_then(|name| self.policies.get(name))
+            .and_then(|policy| policy.config.clone())
+            .unwrap_or_default()
+    }
+
+    /// The group of this name, whatever its letters' case: `HTCondor` does not distinguish it.
+    pub fn group(&self, name: &GroupName) -> Option<&Group> {
+        self.groups.values().find(|group| group.name.as_str().eq_ignore_ascii_case(name.as_str()))
+    }
+
+    /// The half-life in seconds, as the accountant wants it.
+    pub fn halflife(&self) -> f64 {
+        self.negotiator().halflife.as_secs_f64()
+    }
+
+    /// The slot that carries a claim.
+    pub fn slot_of(&self, claim: &ClaimId) -> Option<&Slot> {
+        self.claims.get(claim).and_then(|name| self.slots.get(name))
+    }
+
+    /// Statuses to be written; asking takes them.
+    pub fn take_stale(&mut self) -> BTreeSet<Document> {
+        std::mem::take(&mut self.stale)
+    }
+
+    /// Asks for a look at this time, whatever happens until then.
+    pub fn wake_at(&mut self, at: Time) {
+        self.wakes.insert(at);
+    }
+
+    /// When to look next, if nothing happens.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.wakes.first().copied()
+    }
+
+    /// Whether a time asked for has come; it is forgotten then.
+    pub fn woken(&mut self, now: Time) -> bool {
+        let later = self.wakes.split_off(&(now + std::time::Duration::from_millis(1)));
+        !std::mem::replace(&mut self.wakes, later).is_empty()
+    }
+
+    /// A number for a new claim.
+    pub fn next_claim_number(&mut self) -> u64 {
+        self.last_claim += 1;
+        self.last_claim
+    }
+
+    /// The submitter of this name, made where there was none.
+    pub fn submitter_mut(&mut self, name: &SubmitterName, now: Time) -> &mut Submitter {
+        self.submitters.entry(name.clone()).or_insert_with(|| {
+            self.stale.insert(Document::Submitter(name.clone()));
+            Submitter::new(name.clone(), now)
+        })
+    }
+
+    /// Tells the people who look at a job.
+    pub fn tell(&mut self, about: &JobKey, reason: &'static str, action: &'static str, note: String) {
+        self.notices.push(Notice { about: about.clone(), warning: false, reason, action, note });
+    }
+
+    /// Warns the people who look at a job.
+    pub fn warn(&mut self, about: &JobKey, reason: &'static str, action: &'static str, note: String) {
+        self.notices.push(Notice { about: about.clone(), warning: true, reason, action, note });
+    }
+}
+
+#[cfg(test)]
+mod tests;

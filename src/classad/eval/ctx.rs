@@ -1,0 +1,176 @@
+//! The state of one evaluation.
+
+use std::cell::{Cell, RefCell};
+
+use elsa::FrozenVec;
+use smallvec::SmallVec;
+
+use super::scope::{Frame, Side};
+use super::val::{Text, Val};
+use crate::classad::ad::Ad;
+use crate::classad::env::{Bound, Env};
+use crate::classad::expr::{Expr, Program};
+
+/// What an evaluation makes that must live as long as the ads it reads.
+#[derive(Default)]
+pub(crate) struct Arena<'a> {
+    frames: FrozenVec<Box<Frame<'a>>>,
+    ads: FrozenVec<Box<Ad>>,
+    exprs: FrozenVec<Box<Expr>>,
+}
+
+/// Where an expression is evaluated: the program its nodes are in, and the ad it stands in.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) frame: Option<&'a Frame<'a>>,
+}
+
+/// An attribute whose expression is being evaluated.
+type Active<'a> = (&'a Program, &'a Ad);
+
+/// One evaluation: its circumstances, its scopes and what it has cost so far.
+pub(crate) struct Ctx<'a> {
+    pub(crate) env: &'a Env,
+    arena: &'a Arena<'a>,
+    my: Option<&'a Frame<'a>>,
+    target: Option<&'a Frame<'a>>,
+    steps: Cell<u32>,
+    depth: Cell<u16>,
+    bound: Cell<Option<Bound>>,
+    random: Cell<u64>,
+    active: RefCell<SmallVec<[Active<'a>; 8]>>,
+}
+
+impl<'a> Ctx<'a> {
+    pub(crate) fn new(
+        env: &'a Env,
+        arena: &'a Arena<'a>,
+        my: Option<&'a Frame<'a>>,
+        target: Option<&'a Frame<'a>>,
+    ) -> Self {
+        Self {
+            env,
+            arena,
+            my,
+            target,
+            steps: Cell::new(0),
+            depth: Cell::new(0),
+            bound: Cell::new(None),
+            random: Cell::new(env.seed),
+            active: RefCell::default(),
+        }
+    }
+
+    /// The bound that was hit.
+    pub(crate) fn bound(&self) -> Option<Bound> {
+        self.bound.get()
+    }
+
+    /// Notes that a bound was hit; the first one counts.
+    pub(crate) fn hit(&self, bound: Bound) -> Val<'a> {
+        if self.bound.get().is_none() {
+            self.bound.set(Some(bound));
+        }
+        Val::Error
+    }
+
+    /// Pays for work. `false`: there is nothing left to pay with, stop.
+    pub(crate) fn pay(&self, steps: usize) -> bool {
+        let spent = self.steps.get().saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
+        self.steps.set(spent);
+        if spent > self.env.limits.steps {
+            self.hit(Bound::Steps);
+        }
+        self.bound.get().is_none()
+    }
+
+    /// Goes one level deeper, for a step. `false`: not allowed; leave all the same.
+    pub(crate) fn enter(&self) -> bool {
+        self.depth.set(self.depth.get() + 1);
+        if self.depth.get() > self.env.limits.depth {
+            self.hit(Bound::Depth);
+        }
+        self.pay(1)
+    }
+
+    /// Comes back from [`Ctx::enter`].
+    pub(crate) fn leave(&self) {
+        self.depth.set(self.depth.get().saturating_sub(1));
+    }
+
+    /// A string the evaluation made, if it is not too long.
+    pub(crate) fn string(&self, text: impl Into<String>) -> Val<'a> {
+        let text = text.into();
+        if self.fits(text.len()) { Val::Str(Text::Own(text.into())) } else { Val::Error }
+    }
+
+    /// Pays for a string of so many bytes. `false`: it must not be made.
+    pub(crate) fn fits(&self, bytes: usize) -> bool {
+        if bytes > self.env.limits.string {
+            self.hit(Bound::StringSize);
+        }
+        self.pay(bytes / 64)
+    }
+
+    /// A list the evaluation made, if it is not too long.
+    pub(crate) fn list(&self, items: Vec<Val<'a>>) -> Val<'a> {
+        if items.len() > self.env.limits.list {
+            return self.hit(Bound::ListSize);
+        }
+        if self.pay(items.len()) { Val::List(super::List::Made(items.into())) } else { Val::Error }
+    }
+
+    /// The scope of a nested ad that stands in another.
+    pub(crate) fn nested(&self, ad: &'a Ad, parent: Option<&'a Frame<'a>>) -> &'a Frame<'a> {
+        let side = parent.map_or(Side::My, |frame| frame.side);
+        self.arena.frames.push_get(Box::new(Frame { ad, parent, side }))
+    }
+
+    /// Keeps an ad the evaluation made.
+    pub(crate) fn keep_ad(&self, ad: Ad) -> &'a Ad {
+        self.arena.ads.push_get(Box::new(ad))
+    }
+
+    /// Keeps an expression the evaluation made.
+    pub(crate) fn keep_expr(&self, expr: Expr) -> &'a Expr {
+        self.arena.exprs.push_get(Box::new(expr))
+    }
+
+    /// The ad matched with the one on this side.
+    pub(crate) fn other(&self, side: Side) -> Option<&'a Frame<'a>> {
+        match side {
+            Side::My => self.target,
+            Side::Target => self.my,
+        }
+    }
+
+    /// Whether two ads are being matched.
+    pub(crate) fn in_match(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Marks an attribute as being evaluated. `false`: it is already, the reference is circular.
+    pub(crate) fn begin(&self, program: &'a Program, ad: &'a Ad) -> bool {
+        let mut active = self.active.borrow_mut();
+        let circular = active.iter().any(|(p, a)| std::ptr::eq(*p, program) && std::ptr::eq(*a, ad));
+        if !circular {
+            active.push((program, ad));
+        }
+        !circular
+    }
+
+    /// Ends what [`Ctx::begin`] began.
+    pub(crate) fn end(&self) {
+        self.active.borrow_mut().pop();
+    }
+
+    /// The next pseudo-random number (`SplitMix64`).
+    pub(crate) fn random(&self) -> u64 {
+        let state = self.random.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.random.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}

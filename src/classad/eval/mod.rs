@@ -1,0 +1,71 @@
+//! Evaluation.
+//!
+//! An evaluation borrows the expression, both ads and the environment for `'a`, and owns an arena for the
+//! few things it makes that must live as long (scopes of nested ads, expressions made by `eval`). Numbers,
+//! booleans and strings that stand in an ad are handed on without allocation.
+
+mod ctx;
+mod ops;
+mod scope;
+mod tree;
+mod val;
+
+pub(crate) use ctx::{At, Ctx};
+pub(crate) use ops::Tri;
+pub(crate) use scope::{Frame, Side};
+pub(crate) use val::{List, Val};
+
+use super::ad::Ad;
+use super::env::{Bound, Env};
+use super::expr::{Expr, Id};
+use super::value::Value;
+use ctx::Arena;
+
+/// The outcome of an evaluation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// The value; `error` if a bound was hit.
+    pub value: Value,
+    /// The bound that was hit first, if one was.
+    pub bound: Option<Bound>,
+}
+
+/// Evaluates an expression that need not stand in an ad.
+pub(crate) fn expression(expr: &Expr, my: Option<&Ad>, target: Option<&Ad>, env: &Env) -> Evaluation {
+    let empty = Ad::new();
+    // A target makes it a match, in which an expression always stands in some ad.
+    let my = if target.is_some() { Some(my.unwrap_or(&empty)) } else { my };
+    run(expr, my, target, env, |ctx, at| ctx.eval(at, at.program.root()))
+}
+
+/// Evaluates an attribute's expression in its ad.
+pub(crate) fn attribute(ad: &Ad, expr: &Expr, target: Option<&Ad>, env: &Env) -> Evaluation {
+    run(expr, Some(ad), target, env, |ctx, at| match at.frame {
+        Some(frame) => ctx.eval_attribute(at.program, frame),
+        None => Val::Error,
+    })
+}
+
+/// Evaluates a part of an expression that stands in an ad.
+pub(crate) fn part(expr: &Expr, id: Id, my: &Ad, target: Option<&Ad>, env: &Env) -> Evaluation {
+    run(expr, Some(my), target, env, |ctx, at| ctx.eval(at, id))
+}
+
+fn run(
+    expr: &Expr,
+    my: Option<&Ad>,
+    target: Option<&Ad>,
+    env: &Env,
+    evaluate: impl for<'a> FnOnce(&Ctx<'a>, At<'a>) -> Val<'a>,
+) -> Evaluation {
+    let my = my.map(|ad| Frame { ad, parent: None, side: Side::My });
+    let target = target.map(|ad| Frame { ad, parent: None, side: Side::Target });
+    let arena = Arena::default();
+    let ctx = Ctx::new(env, &arena, my.as_ref(), target.as_ref());
+    let at = At { program: expr.program(), frame: my.as_ref() };
+    let value = evaluate(&ctx, at).into_value(&ctx);
+    match ctx.bound() {
+        None => Evaluation { value, bound: None },
+        bound => Evaluation { value: Value::Error, bound },
+    }
+}

@@ -1,0 +1,93 @@
+//! What names stand for.
+
+use super::ctx::Ctx;
+use super::val::Val;
+use crate::classad::ad::Ad;
+use crate::classad::expr::{Program, ScopeWord};
+use crate::classad::name::Name;
+
+/// An ad with the ads it is nested in.
+pub(crate) struct Frame<'a> {
+    pub(crate) ad: &'a Ad,
+    pub(crate) parent: Option<&'a Frame<'a>>,
+    pub(crate) side: Side,
+}
+
+/// Which ad of a match something belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    My,
+    Target,
+}
+
+/// What a name was found to be.
+pub(crate) enum Found<'a> {
+    /// An attribute, and the ad that has it.
+    Attribute(&'a Program, &'a Frame<'a>),
+    /// A value that needs no further evaluation.
+    Value(Val<'a>),
+    Nothing,
+}
+
+impl<'a> Frame<'a> {
+    fn attribute(&'a self, name: &Name) -> Option<Found<'a>> {
+        self.ad.get_name(name).map(|expr| Found::Attribute(expr.program(), self))
+    }
+
+    /// The ad that all the others are nested in.
+    pub(crate) fn outermost(&'a self) -> &'a Frame<'a> {
+        let mut frame = self;
+        while let Some(parent) = frame.parent {
+            frame = parent;
+        }
+        frame
+    }
+}
+
+impl<'a> Ctx<'a> {
+    /// Looks a name up in an ad, then in those it is nested in. The words that name ads stand for them
+    /// unless the ad itself has such an attribute.
+    pub(crate) fn find(&self, name: &Name, start: &'a Frame<'a>) -> Found<'a> {
+        if let Some(found) = start.attribute(name) {
+            return found;
+        }
+        let word = ScopeWord::of(name.as_str());
+        match word {
+            Some(ScopeWord::My) => return Found::Value(Val::Ad(start)),
+            Some(ScopeWord::Parent) => return frame_or_undefined(start.parent),
+            Some(ScopeWord::Root) if self.in_match() => return Found::Nothing,
+            Some(ScopeWord::Root) => return Found::Value(Val::Ad(start.outermost())),
+            Some(ScopeWord::Target) | None => {}
+        }
+        if name.is("CurrentTime") {
+            return Found::Value(Val::Int(self.env.now));
+        }
+        let mut frame = start.parent;
+        while let Some(outer) = frame {
+            if let Some(found) = outer.attribute(name) {
+                return found;
+            }
+            frame = outer.parent;
+        }
+        match word {
+            Some(ScopeWord::Target) => frame_or_undefined(self.other(start.side)),
+            _ => Found::Nothing,
+        }
+    }
+
+    /// Looks a bare name up: as [`Ctx::find`], then in the other ad of the match. An ad nested in one of
+    /// the two does not see the other.
+    pub(crate) fn find_bare(&self, name: &Name, start: &'a Frame<'a>) -> Found<'a> {
+        match self.find(name, start) {
+            Found::Nothing if start.parent.is_none() => {
+                let other = self.other(start.side).and_then(|other| other.attribute(name));
+                other.unwrap_or(Found::Nothing)
+            }
+            found => found,
+        }
+    }
+}
+
+fn frame_or_undefined<'a>(frame: Option<&'a Frame<'a>>) -> Found<'a> {
+    Found::Value(frame.map_or(Val::Undefined, Val::Ad))
+}

@@ -1,0 +1,203 @@
+//! Values while evaluating: borrowed where possible, lists not evaluated yet.
+
+use std::fmt::Write;
+use std::ops::Deref;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::ctx::{At, Ctx};
+use super::scope::Frame;
+use crate::classad::expr::Id;
+use crate::classad::syntax::{time, unparse};
+use crate::classad::value::{AbsTime, Value};
+
+/// A value during an evaluation.
+#[derive(Clone)]
+pub(crate) enum Val<'a> {
+    Undefined,
+    Error,
+    Bool(bool),
+    Int(i64),
+    Real(f64),
+    Str(Text<'a>),
+    List(List<'a>),
+    /// A nested ad, with the ads it stands in.
+    Ad(&'a Frame<'a>),
+    AbsTime(AbsTime),
+    RelTime(f64),
+}
+
+/// A string that stands in an expression, or one that was made.
+#[derive(Clone)]
+pub(crate) enum Text<'a> {
+    Ref(&'a Arc<str>),
+    Own(Arc<str>),
+}
+
+impl Deref for Text<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::Ref(text) => text,
+            Self::Own(text) => text,
+        }
+    }
+}
+
+/// A list: expressions that are evaluated when an element is asked for, or values.
+#[derive(Clone)]
+pub(crate) enum List<'a> {
+    Lazy { at: At<'a>, items: &'a [Id] },
+    Made(Rc<[Val<'a>]>),
+}
+
+impl<'a> List<'a> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Lazy { items, .. } => items.len(),
+            Self::Made(items) => items.len(),
+        }
+    }
+
+    /// The value of an element.
+    pub(crate) fn get(&self, ctx: &Ctx<'a>, index: usize) -> Option<Val<'a>> {
+        match self {
+            Self::Lazy { at, items } => items.get(index).map(|id| ctx.eval(*at, *id)),
+            Self::Made(items) => items.get(index).cloned(),
+        }
+    }
+
+    /// The values of the elements, one after another; ends early when the evaluation is out of steps.
+    pub(crate) fn iter<'l>(&'l self, ctx: &'l Ctx<'a>) -> impl Iterator<Item = Val<'a>> + 'l {
+        (0..self.len()).take_while(|_| ctx.pay(1)).filter_map(|index| self.get(ctx, index))
+    }
+}
+
+impl<'a> Val<'a> {
+    /// The value that stands in an expression.
+    pub(crate) fn of(value: &'a Value) -> Self {
+        match value {
+            Value::Undefined => Self::Undefined,
+            Value::Error | Value::Ad(_) => Self::Error,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Int(value) => Self::Int(*value),
+            Value::Real(value) => Self::Real(*value),
+            Value::Str(value) => Self::Str(Text::Ref(value)),
+            Value::List(items) => Self::List(List::Made(items.iter().map(Self::of).collect())),
+            Value::AbsTime(value) => Self::AbsTime(*value),
+            Value::RelTime(value) => Self::RelTime(*value),
+        }
+    }
+
+    /// The value on its own, list elements evaluated.
+    pub(crate) fn into_value(self, ctx: &Ctx<'a>) -> Value {
+        match self {
+            Self::Undefined => Value::Undefined,
+            Self::Error => Value::Error,
+            Self::Bool(value) => Value::Bool(value),
+            Self::Int(value) => Value::Int(value),
+            Self::Real(value) => Value::Real(value),
+            Self::Str(Text::Ref(text)) => Value::Str(text.clone()),
+            Self::Str(Text::Own(text)) => Value::Str(text),
+            Self::List(list) => elements(&list, ctx),
+            Self::Ad(frame) => Value::Ad(frame.ad.clone()),
+            Self::AbsTime(value) => Value::AbsTime(value),
+            Self::RelTime(value) => Value::RelTime(value),
+        }
+    }
+
+    /// The characters of a string.
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What functions that take anything as a string make of it. `None` for undefined and error. Fails
+    /// by the bound on strings: then the evaluation is over and the text is of no use.
+    pub(crate) fn to_text(&self, ctx: &Ctx<'a>) -> Option<Text<'a>> {
+        let mut text = String::new();
+        match self {
+            Self::Undefined | Self::Error => return None,
+            Self::Str(string) => return Some(string.clone()),
+            Self::AbsTime(moment) => text = time::absolute(*moment),
+            Self::RelTime(secs) => text = time::relative(*secs),
+            _ => {
+                self.unparse(&mut Bounded { text: &mut text, room: ctx.env.limits.string });
+            }
+        }
+        ctx.fits(text.len());
+        Some(Text::Own(text.into()))
+    }
+
+    /// Writes the value as an expression.
+    fn unparse(&self, out: &mut Bounded<'_>) {
+        // The writer fails when it is full; what is missing then is never looked at.
+        let _ = self.write(out);
+    }
+
+    fn write(&self, out: &mut Bounded<'_>) -> std::fmt::Result {
+        let reals = unparse::Reals::Condor;
+        match self {
+            Self::Undefined => out.write_str("undefined"),
+            Self::Error => out.write_str("error"),
+            Self::Bool(value) => write!(out, "{value}"),
+            Self::Int(value) => write!(out, "{value}"),
+            Self::Real(value) => unparse::real(out, *value, reals),
+            Self::Str(text) => unparse::value(out, &Value::from(&**text), reals),
+            Self::AbsTime(value) => unparse::value(out, &Value::AbsTime(*value), reals),
+            Self::RelTime(value) => unparse::value(out, &Value::RelTime(*value), reals),
+            Self::Ad(frame) => unparse::ad(out, frame.ad, reals),
+            Self::List(List::Made(items)) if items.is_empty() => out.write_str("{  }"),
+            Self::List(List::Lazy { items: [], .. }) => out.write_str("{  }"),
+            Self::List(List::Lazy { at, items }) => {
+                let nodes = items
+                    .iter()
+                    .map(|id| move |out: &mut Bounded<'_>| unparse::node(out, at.program, *id, reals));
+                braced(out, nodes)
+            }
+            Self::List(List::Made(items)) => {
+                braced(out, items.iter().map(|item| move |out: &mut Bounded<'_>| item.write(out)))
+            }
+        }
+    }
+}
+
+fn braced<F: FnOnce(&mut Bounded<'_>) -> std::fmt::Result>(
+    out: &mut Bounded<'_>,
+    items: impl Iterator<Item = F>,
+) -> std::fmt::Result {
+    for (place, item) in items.enumerate() {
+        out.write_str(if place == 0 { "{ " } else { "," })?;
+        item(out)?;
+    }
+    out.write_str(" }")
+}
+
+fn elements<'a>(list: &List<'a>, ctx: &Ctx<'a>) -> Value {
+    if !ctx.enter() {
+        ctx.leave();
+        return Value::Error;
+    }
+    let items: Vec<Value> = list.iter(ctx).map(|item| item.into_value(ctx)).collect();
+    ctx.leave();
+    Value::List(items.into())
+}
+
+/// Text that must not outgrow its room; one byte more tells that it would have.
+struct Bounded<'s> {
+    text: &'s mut String,
+    room: usize,
+}
+
+impl Write for Bounded<'_> {
+    fn write_str(&mut self, part: &str) -> std::fmt::Result {
+        if self.text.len() > self.room {
+            return Err(std::fmt::Error);
+        }
+        self.text.push_str(part);
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Matchmaking: do two ads accept each other, and how much does one like the other.
+
+use std::fmt;
+
+use super::ad::Ad;
+use super::env::{Bound, Env};
+use super::eval;
+use super::expr::{Expr, Node};
+use super::syntax::unparse;
+use super::value::Value;
+
+/// Whether two ads match: the `Requirements` of each is true of the other. A number other than zero is
+/// true; undefined, error, anything else and no `Requirements` at all are not.
+pub fn symmetric_match(my: &Ad, target: &Ad, env: &Env) -> bool {
+    accepts(my, target, env) && accepts(target, my, env)
+}
+
+fn accepts(my: &Ad, target: &Ad, env: &Env) -> bool {
+    my.eval_attr("Requirements", Some(target), env).as_bool_equiv() == Some(true)
+}
+
+/// How much `my` prefers the target: its `Rank`, with true as 1 and anything that is no number as 0.
+pub fn rank(my: &Ad, target: &Ad, env: &Env) -> f64 {
+    my.eval_attr("Rank", Some(target), env).as_number().unwrap_or(0.0)
+}
+
+/// Explains a match or the lack of one: both sides' `Requirements` and `Rank`.
+pub fn explain_match(my: &Ad, target: &Ad, env: &Env) -> MatchReport {
+    MatchReport { my: SideReport::of(my, target, env), target: SideReport::of(target, my, env) }
+}
+
+/// Why two ads match or do not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatchReport {
+    /// What the first ad requires of the second.
+    pub my: SideReport,
+    /// What the second ad requires of the first.
+    pub target: SideReport,
+}
+
+impl MatchReport {
+    /// Whether both accept.
+    pub fn matches(&self) -> bool {
+        self.my.accepts && self.target.accepts
+    }
+}
+
+/// One side of a match.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SideReport {
+    /// Whether its `Requirements` is true.
+    pub accepts: bool,
+    /// What its `Requirements` evaluates to; `None` if it has none, and so accepts nothing.
+    pub requirements: Option<Value>,
+    /// The bound that the evaluation of `Requirements` hit, which made it `error`.
+    pub bound: Option<Bound>,
+    /// The clauses that `Requirements` joins by `&&`, each on its own; one clause if it joins none.
+    pub clauses: Vec<Clause>,
+    /// Its `Rank` of the other ad.
+    pub rank: f64,
+}
+
+/// A clause of `Requirements`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clause {
+    /// Its text.
+    pub text: String,
+    /// What it evaluates to.
+    pub value: Value,
+}
+
+impl Clause {
+    /// Whether the clause keeps the whole from being true.
+    pub fn fails(&self) -> bool {
+        self.value.as_bool_equiv() != Some(true)
+    }
+}
+
+impl SideReport {
+    fn of(my: &Ad, target: &Ad, env: &Env) -> Self {
+        let rank = rank(my, target, env);
+        let Some(expr) = my.get("Requirements") else {
+            return Self { accepts: false, requirements: None, bound: None, clauses: Vec::new(), rank };
+        };
+        let whole = eval::attribute(my, expr, Some(target), env);
+        Self {
+            accepts: whole.value.as_bool_equiv() == Some(true),
+            requirements: Some(whole.value),
+            bound: whole.bound,
+            clauses: clauses(expr, my, target, env),
+            rank,
+        }
+    }
+
+    /// The clauses that keep it from accepting.
+    pub fn failed(&self) -> impl Iterator<Item = &Clause> {
+        self.clauses.iter().filter(|clause| clause.fails())
+    }
+}
+
+/// The operands of the outermost `&&`, parentheses around the whole and around each opened as far as they
+/// hold further ones.
+fn clauses(expr: &Expr, my: &Ad, target: &Ad, env: &Env) -> Vec<Clause> {
+    let program = expr.program();
+    let mut open = vec![program.root()];
+    let mut leaves = Vec::new();
+    while let Some(id) = open.pop() {
+        match program.node(program.bare(id)) {
+            Some(Node::And(items)) => open.extend(program.kids(*items).iter().rev()),
+            _ => leaves.push(id),
+        }
+    }
+    let clause = |id| {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = unparse::node(&mut text, program, id, unparse::Reals::Exact);
+        Clause { text: text.trim().to_owned(), value: eval::part(expr, id, my, Some(target), env).value }
+    };
+    leaves.into_iter().map(clause).collect()
+}
+
+impl fmt::Display for Clause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}", self.text, self.value)
+    }
+}

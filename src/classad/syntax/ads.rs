@@ -1,0 +1,79 @@
+//! The long form of ads: an attribute a line.
+
+use super::lexer::{Dialect, is_space};
+use super::parser;
+use crate::classad::ad::Ad;
+use crate::classad::error::ParseError;
+
+/// Whether the text is an ad in the new syntax.
+pub(crate) fn starts_new(text: &str) -> bool {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        let line_comment = rest.starts_with("//") || rest.starts_with('#');
+        if line_comment {
+            rest = rest.split_once('\n').map_or("", |(_, after)| after);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.split_once("*/").map_or("", |(_, after)| after);
+        } else {
+            return rest.starts_with('[');
+        }
+    }
+}
+
+/// One ad; an attribute that does not parse fails all.
+pub(crate) fn long(text: &str) -> Result<Ad, ParseError> {
+    let (ad, errors) = long_lenient(text);
+    errors.into_iter().next().map_or(Ok(ad), Err)
+}
+
+/// One ad without the attributes that do not parse, and their errors.
+pub(crate) fn long_lenient(text: &str) -> (Ad, Vec<ParseError>) {
+    let (mut ad, mut errors) = (Ad::new(), Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        if let Err(error) = attribute(&mut ad, number, line) {
+            errors.push(error);
+        }
+    }
+    (ad, errors)
+}
+
+/// Ads with blank lines between them.
+pub(crate) fn long_stream(text: &str) -> Result<Vec<Ad>, ParseError> {
+    let (mut ads, mut ad) = (Vec::new(), Ad::new());
+    for (number, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            if !ad.is_empty() {
+                ads.push(std::mem::take(&mut ad));
+            }
+        } else {
+            attribute(&mut ad, number, line)?;
+        }
+    }
+    if !ad.is_empty() {
+        ads.push(ad);
+    }
+    Ok(ads)
+}
+
+/// Reads a line into the ad. `number` counts from 0.
+fn attribute(ad: &mut Ad, number: usize, line: &str) -> Result<(), ParseError> {
+    let trimmed = line.trim_matches(is_space);
+    if trimmed.is_empty() || trimmed.starts_with('#') {
+        return Ok(());
+    }
+    let Some((name, value)) = line.split_once('=') else {
+        let wanted = "'=' after the attribute name".to_owned();
+        return Err(ParseError::at(line, line.len(), wanted, "end of line".to_owned()).shifted(number, 0));
+    };
+    let before = name.chars().count() + 1;
+    let name = name.trim_matches(is_space);
+    if name.is_empty() {
+        let wanted = "an attribute name".to_owned();
+        return Err(ParseError::at(line, before - 1, wanted, "'='".to_owned()).shifted(number, 0));
+    }
+    let expr =
+        parser::expression_prefix(value, Dialect::Old).map_err(|error| error.shifted(number, before))?;
+    ad.insert(name, expr);
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! Splits ClassAd text into tokens.
+//!
+//! A text that is no token becomes [`Tok::Bad`], which no grammar rule accepts: where the long form stops
+//! reading a value, what follows is of no interest, broken or not.
+
+use super::literal::{Escapes, quoted};
+
+/// Which of the two spellings of strings a text uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// C escapes; adjacent strings join.
+    New,
+    /// The long form: a backslash stands for itself except in `\"`.
+    Old,
+}
+
+/// A token.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Tok {
+    /// An integer literal, a directly preceding minus included.
+    Int(i64),
+    /// A real literal.
+    Real(f64),
+    /// A string literal, unescaped.
+    Str(String),
+    /// A bare word that is none of the reserved ones.
+    Ident(String),
+    /// A name in single quotes.
+    Quoted(String),
+    /// A reserved word, in lower case.
+    Word(&'static str),
+    /// An operator or other punctuation.
+    Sym(&'static str),
+    /// Text that is no token: what would have been right there.
+    Bad(&'static str),
+    /// The end of the text.
+    End,
+}
+
+const WORDS: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
+
+/// Longest first, so that the first that fits is the token.
+const SYMBOLS: [&str; 35] = [
+    "=?=", "=!=", ">>>", "&&", "||", "<=", ">=", "==", "!=", "<<", ">>", "?:", "+", "-", "*", "/", "%", "~",
+    "^", "&", "|", "<", ">", "=", "!", "?", ":", ".", ",", ";", "(", ")", "[", "]", "{",
+];
+
+/// A token and where it starts and ends, in bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Spanned {
+    pub(crate) tok: Tok,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// Reads tokens one after another.
+pub(crate) struct Lexer<'t> {
+    text: &'t str,
+    pos: usize,
+    dialect: Dialect,
+    /// Whether the last token ends an operand, so that a minus now is an operator.
+    after_operand: bool,
+}
+
+impl<'t> Lexer<'t> {
+    pub(crate) fn new(text: &'t str, dialect: Dialect) -> Self {
+        Self { text, pos: 0, dialect, after_operand: false }
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.pos..).unwrap_or_default()
+    }
+
+    /// The next token; [`Tok::End`] for ever at the end.
+    pub(crate) fn next(&mut self) -> Spanned {
+        if let Some(bad) = self.skip_blanks() {
+            return bad;
+        }
+        let start = self.pos;
+        let tok = self.token();
+        self.after_operand = match &tok {
+            Tok::Int(_) | Tok::Real(_) | Tok::Str(_) | Tok::Ident(_) | Tok::Quoted(_) => true,
+            Tok::Word(word) => !word.starts_with("is"),
+            Tok::Sym(sym) => matches!(*sym, ")" | "]" | "}"),
+            Tok::Bad(_) | Tok::End => false,
+        };
+        Spanned { tok, start, end: self.pos }
+    }
+
+    /// Skips white space and comments; a comment without an end is a bad token.
+    fn skip_blanks(&mut self) -> Option<Spanned> {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start_matches(is_space);
+            self.pos += rest.len() - trimmed.len();
+            if trimmed.starts_with("//") {
+                self.pos += trimmed.find('\n').unwrap_or(trimmed.len());
+            } else if let Some(comment) = trimmed.strip_prefix("/*") {
+                let Some(end) = comment.find("*/") else {
+                    let start = self.pos;
+                    self.pos = self.text.len();
+                    return Some(Spanned { tok: Tok::Bad("'*/' to end the comment"), start, end: self.pos });
+                };
+                self.pos += end + 4;
+            } else {
+                return None;
+            }
+        }
+    }
+
+    fn token(&mut self) -> Tok {
+        let rest = self.rest();
+        let mut bytes = rest.bytes();
+        let (Some(first), second) = (bytes.next(), bytes.next().unwrap_or(0)) else { return Tok::End };
+        match first {
+            b'0'..=b'9' => self.number(rest, false),
+            b'.' if second.is_ascii_digit() => self.number(rest, false),
+            b'-' if !self.after_operand && starts_number(rest) => self.number(rest, true),
+            b'A'..=b'Z' | b'a'..=b'z' | b'_' => self.word(rest),
+            b'"' => self.quoted('"').map_or_else(Tok::Bad, Tok::Str),
+            b'\'' => self.quoted('\'').map_or_else(Tok::Bad, Tok::Quoted),
+            b'}' => self.take("}"),
+            b'?' => self.question(rest),
+            _ => match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+                Some(symbol) => self.take(symbol),
+                None => {
+                    self.pos += rest.chars().next().map_or(1, char::len_utf8);
+                    Tok::Bad("a ClassAd token")
+                }
+            },
+        }
+    }
+
+    fn take(&mut self, symbol: &'static str) -> Tok {
+        self.pos += symbol.len();
+        Tok::Sym(symbol)
+    }
+
+    /// `?`, or `?:` with or without space in it.
+    fn question(&mut self, rest: &str) -> Tok {
+        let after = rest.get(1..).unwrap_or_default().trim_start_matches(is_space);
+        if after.starts_with(':') {
+            self.pos += rest.len() - after.len() + 1;
+            return Tok::Sym("?:");
+        }
+        self.take("?")
+    }
+
+    fn word(&mut self, rest: &str) -> Tok {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let word = rest.get(..end).unwrap_or_default();
+        self.pos += end;
+        match WORDS.iter().find(|reserved| reserved.eq_ignore_ascii_case(word)) {
+            Some(reserved) => Tok::Word(reserved),
+            None => Tok::Ident(word.to_owned()),
+        }
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<String, &'static str> {
+        let escapes = match self.dialect {
+            Dialect::New => Escapes::C,
+            Dialect::Old => Escapes::QuoteOnly,
+        };
+        let (text, length) = match quoted(self.rest(), quote, escapes) {
+            Ok(read) => read,
+            Err(fault) => {
+                self.pos = self.text.len();
+                return Err(fault);
+            }
+        };
+        self.pos += length;
+        Ok(text)
+    }
+
+    /// An integer or a real, a minus in front included.
+    fn number(&mut self, rest: &str, negative: bool) -> Tok {
+        let digits =
+            |from: usize| rest.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_digit).count();
+        let byte = |at: usize| rest.as_bytes().get(at).copied().unwrap_or(0);
+        let start = usize::from(negative);
+        let whole = digits(start);
+        let mut end = start + whole;
+        let mut real = false;
+        if byte(end) == b'.' {
+            let fraction = digits(end + 1);
+            if fraction == 0 {
+                self.pos += end + 1;
+                return Tok::Bad("a digit after the decimal point");
+            }
+            end += 1 + fraction;
+            real = true;
+        }
+        if matches!(byte(end), b'e' | b'E') {
+            let sign = usize::from(matches!(byte(end + 1), b'+' | b'-'));
+            let exponent = digits(end + 1 + sign);
+            if exponent > 0 {
+                end += 1 + sign + exponent;
+                real = true;
+            }
+        }
+        let text = rest.get(..end).unwrap_or_default();
+        self.pos += end;
+        if real {
+            return text.parse().map_or(Tok::Bad("a number"), Tok::Real);
+        }
+        if whole > 1 && byte(start) == b'0' {
+            return Tok::Bad("a decimal integer without leading zeros");
+        }
+        if matches!(byte(end), b'x' | b'X') && text.ends_with('0') && whole == 1 {
+            return Tok::Bad("a decimal integer (there is no hexadecimal)");
+        }
+        // HTCondor reads an integer that does not fit as 0.
+        Tok::Int(text.parse().unwrap_or(0))
+    }
+}
+
+/// White space as C's `isspace` has it.
+pub(crate) fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
+}
+
+fn starts_number(rest: &str) -> bool {
+    let mut bytes = rest.bytes().skip(1);
+    match (bytes.next(), bytes.next()) {
+        (Some(b'.'), Some(second)) => second.is_ascii_digit(),
+        (Some(first), _) => first.is_ascii_digit(),
+        _ => false,
+    }
+}

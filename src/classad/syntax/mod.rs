@@ -1,0 +1,9 @@
+//! Text to expressions and back.
+
+pub(crate) mod ads;
+pub(crate) mod build;
+pub(crate) mod lexer;
+pub(crate) mod literal;
+pub(crate) mod parser;
+pub(crate) mod time;
+pub(crate) mod unparse;

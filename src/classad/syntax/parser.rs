@@ -1,0 +1,467 @@
+//! Tokens to expressions.
+//!
+//! Binary and prefix operators are reduced on a stack of their own, so that the machine's stack grows only
+//! with brackets, which are counted.
+
+use super::build::{Builder, MAX_DEPTH};
+use super::lexer::{Dialect, Lexer, Spanned, Tok};
+use super::time;
+use crate::classad::ad::Ad;
+use crate::classad::error::ParseError;
+use crate::classad::expr::{Binary, Call, Expr, Id, Node, ScopeWord, Select, Unary};
+use crate::classad::functions;
+use crate::classad::name::Name;
+use crate::classad::value::Value;
+
+/// Parses a text that is one expression and nothing else.
+pub(crate) fn expression(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
+    let mut parser = Parser::new(text, dialect);
+    let expr = parser.whole_expression()?;
+    match parser.peek() {
+        Tok::End => Ok(expr),
+        _ => Err(parser.expected("an operator or the end of the expression")),
+    }
+}
+
+/// Parses the expression a text starts with, whatever follows.
+pub(crate) fn expression_prefix(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
+    Parser::new(text, dialect).whole_expression()
+}
+
+/// Parses a text that is one ad in brackets and nothing else.
+pub(crate) fn ad(text: &str) -> Result<Ad, ParseError> {
+    let mut parser = Parser::new(text, Dialect::New);
+    let ad = parser.bracketed_ad()?;
+    match parser.peek() {
+        Tok::End => Ok(ad),
+        _ => Err(parser.expected("the end of the ad")),
+    }
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+struct Parser<'t> {
+    text: &'t str,
+    lexer: Lexer<'t>,
+    dialect: Dialect,
+    ahead: Spanned,
+    /// The brackets around here.
+    depth: u16,
+    builder: Builder,
+}
+
+/// An operator waiting for its right operand.
+#[derive(Clone, Copy)]
+enum Operator {
+    Unary(Unary),
+    Binary(Binary),
+    And,
+    Or,
+}
+
+/// A finished operand, or a run of `&&` or `||` that may go on.
+enum Operand {
+    Node(Id),
+    Run { and: bool, items: Vec<Id> },
+}
+
+impl<'t> Parser<'t> {
+    fn new(text: &'t str, dialect: Dialect) -> Self {
+        let mut lexer = Lexer::new(text, dialect);
+        let ahead = lexer.next();
+        Self { text, lexer, dialect, ahead, depth: 0, builder: Builder::default() }
+    }
+
+    fn peek(&self) -> &Tok {
+        &self.ahead.tok
+    }
+
+    fn bump(&mut self) -> Tok {
+        let next = self.lexer.next();
+        std::mem::replace(&mut self.ahead, next).tok
+    }
+
+    fn at(&self, symbol: &str) -> bool {
+        matches!(self.peek(), Tok::Sym(sym) if *sym == symbol)
+    }
+
+    fn eat(&mut self, symbol: &str) -> bool {
+        let found = self.at(symbol);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    /// The error that something else should be here; a broken token knows better what.
+    fn expected(&self, what: &str) -> ParseError {
+        let Spanned { tok, start, end } = &self.ahead;
+        let expected = if let Tok::Bad(fault) = tok { fault } else { what };
+        let found = match tok {
+            Tok::End => "end of input".to_owned(),
+            _ => format!("'{}'", excerpt(self.text.get(*start..*end).unwrap_or_default())),
+        };
+        ParseError::at(self.text, *start, expected.to_owned(), found)
+    }
+
+    fn expect(&mut self, symbol: &str, what: &str) -> Parsed<()> {
+        if self.eat(symbol) { Ok(()) } else { Err(self.expected(what)) }
+    }
+
+    fn deep(&self) -> ParseError {
+        self.expected(&format!("an expression nested at most {MAX_DEPTH} levels deep"))
+    }
+
+    /// An expression with its own program.
+    fn whole_expression(&mut self) -> Parsed<Expr> {
+        let outer = std::mem::take(&mut self.builder);
+        let parsed = self.full("an expression");
+        let builder = std::mem::replace(&mut self.builder, outer);
+        parsed.map(|_| builder.finish())
+    }
+
+    /// `c ? t : f`, or anything tighter.
+    fn full(&mut self, wanted: &str) -> Parsed<Id> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.deep());
+        }
+        let mut id = self.operators(wanted)?;
+        if self.eat("?") {
+            let yes = self.full("an expression after '?'")?;
+            self.expect(":", "':' of a conditional expression")?;
+            let no = self.full("an expression after ':'")?;
+            id = self.add(Node::Ternary(id, yes, no), &[id, yes, no])?;
+        }
+        self.depth -= 1;
+        Ok(id)
+    }
+
+    fn add(&mut self, node: Node, over: &[Id]) -> Parsed<Id> {
+        self.builder.add(node, over).ok_or_else(|| self.deep())
+    }
+
+    /// Prefix and infix operators over postfix expressions.
+    fn operators(&mut self, wanted: &str) -> Parsed<Id> {
+        let mut operators: Vec<Operator> = Vec::new();
+        let mut operands: Vec<Operand> = Vec::new();
+        let mut after: Option<&'static str> = None;
+        loop {
+            while let Some((operator, symbol)) = prefix(self.peek()) {
+                self.bump();
+                operators.push(Operator::Unary(operator));
+                after = Some(symbol);
+            }
+            let operand = match after {
+                Some(symbol) => self.postfix(&format!("an operand after '{symbol}'"))?,
+                None => self.postfix(wanted)?,
+            };
+            operands.push(Operand::Node(operand));
+            let next = infix(self.peek());
+            let power = next.map_or(0, |(operator, _)| precedence(operator));
+            while let Some(top) = operators.pop_if(|top| precedence(*top) >= power) {
+                self.reduce(top, &mut operands)?;
+            }
+            let Some((operator, symbol)) = next else { break };
+            self.bump();
+            operators.push(operator);
+            after = Some(symbol);
+        }
+        self.pop(&mut operands)
+    }
+
+    /// The last operand, as a node.
+    fn pop(&mut self, operands: &mut Vec<Operand>) -> Parsed<Id> {
+        match operands.pop() {
+            Some(Operand::Node(id)) => Ok(id),
+            Some(Operand::Run { and, items }) => {
+                let node = if and { Node::And } else { Node::Or };
+                self.builder.add_over(&items, node).ok_or_else(|| self.deep())
+            }
+            None => Err(self.expected("an operand")),
+        }
+    }
+
+    fn reduce(&mut self, operator: Operator, operands: &mut Vec<Operand>) -> Parsed<()> {
+        let right = self.pop(operands)?;
+        let reduced = match operator {
+            Operator::Unary(unary) => Operand::Node(self.add(Node::Unary(unary, right), &[right])?),
+            Operator::Binary(binary) => {
+                let left = self.pop(operands)?;
+                Operand::Node(self.add(Node::Binary(binary, left, right), &[left, right])?)
+            }
+            Operator::And | Operator::Or => {
+                self.extend(matches!(operator, Operator::And), right, operands)?
+            }
+        };
+        operands.push(reduced);
+        Ok(())
+    }
+
+    /// Puts a right operand to the run on its left, or starts one.
+    fn extend(&mut self, and: bool, right: Id, operands: &mut Vec<Operand>) -> Parsed<Operand> {
+        if let Some(Operand::Run { and: same, mut items }) =
+            operands.pop_if(|left| matches!(left, Operand::Run { and: same, .. } if *same == and))
+        {
+            items.push(right);
+            return Ok(Operand::Run { and: same, items });
+        }
+        let left = self.pop(operands)?;
+        Ok(Operand::Run { and, items: vec![left, right] })
+    }
+
+    /// `a.b`, `a[i]`, `a ?: b`
+    fn postfix(&mut self, wanted: &str) -> Parsed<Id> {
+        let mut id = self.selected(wanted)?;
+        while self.eat("?:") {
+            let otherwise = self.selected("an operand after '?:'")?;
+            id = self.add(Node::Elvis(id, otherwise), &[id, otherwise])?;
+        }
+        Ok(id)
+    }
+
+    fn selected(&mut self, wanted: &str) -> Parsed<Id> {
+        let mut id = self.primary(wanted)?;
+        loop {
+            if self.eat(".") {
+                let name = self.name("an attribute name after '.'")?;
+                id = self.select(id, name)?;
+            } else if self.eat("[") {
+                let index = self.full("a subscript after '['")?;
+                self.expect("]", "']' to end the subscript")?;
+                id = self.add(Node::Index(id, index), &[id, index])?;
+            } else {
+                return Ok(id);
+            }
+        }
+    }
+
+    fn select(&mut self, base: Id, name: Name) -> Parsed<Id> {
+        let scope = match self.builder.node(base) {
+            Some(Node::Attr(word)) => ScopeWord::of(word.as_str()),
+            _ => None,
+        };
+        self.add(Node::Select(Select { base, name, scope }), &[base])
+    }
+
+    fn name(&mut self, wanted: &str) -> Parsed<Name> {
+        match self.peek() {
+            Tok::Ident(_) | Tok::Quoted(_) => match self.bump() {
+                Tok::Ident(text) | Tok::Quoted(text) => Ok(Name::from(text)),
+                _ => Err(self.expected(wanted)),
+            },
+            _ => Err(self.expected(wanted)),
+        }
+    }
+
+    fn primary(&mut self, wanted: &str) -> Parsed<Id> {
+        let value = match self.peek() {
+            Tok::Int(value) => Value::Int(*value),
+            Tok::Real(value) => Value::Real(*value),
+            Tok::Word("true") => Value::Bool(true),
+            Tok::Word("false") => Value::Bool(false),
+            Tok::Word("undefined") => Value::Undefined,
+            Tok::Word("error") => Value::Error,
+            Tok::Str(_) => return self.string(),
+            Tok::Ident(_) => return self.identifier(),
+            Tok::Quoted(_) => {
+                let name = self.name(wanted)?;
+                return self.add(Node::Attr(name), &[]);
+            }
+            Tok::Sym(".") => {
+                self.bump();
+                let name = self.name("an attribute name after '.'")?;
+                return self.add(Node::RootAttr(name), &[]);
+            }
+            Tok::Sym("(") => return self.parentheses(),
+            Tok::Sym("{") => {
+                self.bump();
+                let items = self.items("}", false)?;
+                return self.builder.add_over(&items, Node::List).ok_or_else(|| self.deep());
+            }
+            Tok::Sym("[") => {
+                let ad = self.bracketed_ad()?;
+                return self.builder.ad(ad).ok_or_else(|| self.deep());
+            }
+            _ => return Err(self.expected(wanted)),
+        };
+        self.bump();
+        self.add(Node::Literal(value), &[])
+    }
+
+    fn parentheses(&mut self) -> Parsed<Id> {
+        self.bump();
+        let inner = self.full("an expression after '('")?;
+        self.expect(")", "')' or an operator")?;
+        self.add(Node::Paren(inner), &[inner])
+    }
+
+    fn string(&mut self) -> Parsed<Id> {
+        let mut text = String::new();
+        while let Tok::Str(part) = self.peek() {
+            text.push_str(part);
+            self.bump();
+            if self.dialect == Dialect::Old {
+                break;
+            }
+        }
+        self.add(Node::Literal(Value::from(text)), &[])
+    }
+
+    /// A bare name or a call.
+    fn identifier(&mut self) -> Parsed<Id> {
+        let start = self.ahead.start;
+        let name = self.name("a name")?;
+        if !self.eat("(") {
+            return self.add(Node::Attr(name), &[]);
+        }
+        let args = self.items(")", true)?;
+        if let Some(value) = self.constant(&name, &args, start)? {
+            return self.add(Node::Literal(value), &[]);
+        }
+        let function = functions::find(name.as_str());
+        let node = |args| Node::Call(Call { name, function, args });
+        self.builder.add_over(&args, node).ok_or_else(|| self.deep())
+    }
+
+    /// Times and odd reals have no literals but calls with a string, which are values from the start.
+    fn constant(&mut self, name: &Name, args: &[Id], start: usize) -> Parsed<Option<Value>> {
+        let [arg] = args else { return Ok(None) };
+        let Some(Node::Literal(Value::Str(text))) = self.builder.node(*arg) else { return Ok(None) };
+        let value = if name.is("absTime") {
+            time::parse_absolute(text).map(Value::AbsTime).ok_or("a time like \"2026-01-31T12:00:00Z\"")
+        } else if name.is("relTime") {
+            time::parse_relative(text).map(Value::RelTime).ok_or("a time span like \"1+02:30:00\"")
+        } else if name.is("real") {
+            match &**text {
+                "INF" => Ok(Value::Real(f64::INFINITY)),
+                "-INF" => Ok(Value::Real(f64::NEG_INFINITY)),
+                "NaN" => Ok(Value::Real(f64::NAN)),
+                _ => return Ok(None),
+            }
+        } else {
+            return Ok(None);
+        };
+        let text = text.clone();
+        self.builder.remove_last();
+        value.map(Some).map_err(|wanted| {
+            let found = format!("'{name}(\"{}\")'", excerpt(&text));
+            ParseError::at(self.text, start, wanted.to_owned(), found)
+        })
+    }
+
+    /// Expressions with commas between, up to the closing bracket.
+    fn items(&mut self, close: &'static str, semicolons: bool) -> Parsed<Vec<Id>> {
+        let mut items = Vec::new();
+        if self.eat(close) {
+            return Ok(items);
+        }
+        loop {
+            items.push(self.full("an expression")?);
+            if self.eat(close) {
+                return Ok(items);
+            }
+            if !self.eat(",") && !(semicolons && self.eat(";")) {
+                return Err(self.expected(&format!("',' or '{close}'")));
+            }
+        }
+    }
+
+    /// `[ a = 1; b = 2 ]`
+    fn bracketed_ad(&mut self) -> Parsed<Ad> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.deep());
+        }
+        self.expect("[", "'[' to start an ad")?;
+        let mut ad = Ad::new();
+        loop {
+            while self.eat(";") {}
+            if self.eat("]") {
+                break;
+            }
+            let name = self.name("an attribute name or ']'")?;
+            self.expect("=", &format!("'=' after the attribute name '{}'", excerpt(name.as_str())))?;
+            // HTCondor takes an attribute without a value for one that is not there.
+            if !self.at(";") && !self.at("]") {
+                let expr = self.whole_expression()?;
+                ad.insert(name, expr);
+            }
+            if !self.at(";") && !self.at("]") {
+                return Err(self.expected("';' or ']' after the attribute"));
+            }
+        }
+        self.depth -= 1;
+        Ok(ad)
+    }
+}
+
+/// As much of a text as a message should repeat.
+fn excerpt(text: &str) -> String {
+    let mut start: String = text.chars().take(40).collect();
+    if start.len() < text.len() {
+        start.push_str("...");
+    }
+    start
+}
+
+fn prefix(tok: &Tok) -> Option<(Unary, &'static str)> {
+    let Tok::Sym(symbol) = tok else { return None };
+    let unary = match *symbol {
+        "-" => Unary::Minus,
+        "+" => Unary::Plus,
+        "!" => Unary::Not,
+        "~" => Unary::Complement,
+        _ => return None,
+    };
+    Some((unary, symbol))
+}
+
+fn infix(tok: &Tok) -> Option<(Operator, &'static str)> {
+    let (Tok::Sym(symbol) | Tok::Word(symbol)) = tok else { return None };
+    let binary = match *symbol {
+        "&&" => return Some((Operator::And, symbol)),
+        "||" => return Some((Operator::Or, symbol)),
+        "*" => Binary::Multiply,
+        "/" => Binary::Divide,
+        "%" => Binary::Modulus,
+        "+" => Binary::Add,
+        "-" => Binary::Subtract,
+        "<<" => Binary::ShiftLeft,
+        ">>" => Binary::ShiftRight,
+        ">>>" => Binary::ShiftRightUnsigned,
+        "<" => Binary::Less,
+        "<=" => Binary::LessOrEqual,
+        ">" => Binary::Greater,
+        ">=" => Binary::GreaterOrEqual,
+        "==" => Binary::Equal,
+        "!=" => Binary::NotEqual,
+        "=?=" | "is" => Binary::Is,
+        "=!=" | "isnt" => Binary::Isnt,
+        "&" => Binary::BitAnd,
+        "^" => Binary::BitXor,
+        "|" => Binary::BitOr,
+        _ => return None,
+    };
+    Some((Operator::Binary(binary), symbol))
+}
+
+/// How tightly an operator binds.
+fn precedence(operator: Operator) -> u8 {
+    use Binary as B;
+    match operator {
+        Operator::Or => 1,
+        Operator::And => 2,
+        Operator::Binary(binary) => match binary {
+            B::BitOr => 3,
+            B::BitXor => 4,
+            B::BitAnd => 5,
+            B::Equal | B::NotEqual | B::Is | B::Isnt => 6,
+            B::Less | B::LessOrEqual | B::Greater | B::GreaterOrEqual => 7,
+            B::ShiftLeft | B::ShiftRight | B::ShiftRightUnsigned => 8,
+            B::Add | B::Subtract => 9,
+            B::Multiply | B::Divide | B::Modulus => 10,
+        },
+        Operator::Unary(_) => 11,
+    }
+}

@@ -1,0 +1,202 @@
+//! Values: what an expression evaluates to.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::ad::Ad;
+use super::syntax::unparse;
+
+/// The result of evaluating an expression. Cloning is cheap: anything large is shared.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A name that stands for nothing, or anything strict computed from it.
+    Undefined,
+    /// An operation that has no answer: wrong types, division by zero, a bound that was hit.
+    Error,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A 64-bit integer; arithmetic wraps.
+    Int(i64),
+    /// A double.
+    Real(f64),
+    /// A string. `==` compares it without ASCII case, `=?=` with.
+    Str(Arc<str>),
+    /// A list, its elements evaluated.
+    List(Arc<[Value]>),
+    /// A nested ad; its attributes are expressions still.
+    Ad(Ad),
+    /// A moment.
+    AbsTime(AbsTime),
+    /// A span of seconds.
+    RelTime(f64),
+}
+
+/// A moment with the time zone it is told in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AbsTime {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    pub secs: i64,
+    /// Seconds east of Greenwich.
+    pub offset: i32,
+}
+
+impl Value {
+    /// The truth of a value where HTCondor asks for a condition: a boolean, or a number that is not zero.
+    /// `None` for everything else: no string, list, ad or time is true or false.
+    pub fn as_bool_equiv(&self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(*value),
+            Self::Int(value) => Some(*value != 0),
+            Self::Real(value) => Some(*value != 0.0),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one. Reals and booleans are not converted: see [`Value::as_number`].
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The real, if it is one.
+    pub fn as_real(&self) -> Option<f64> {
+        match self {
+            Self::Real(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The number in a real, an integer or a boolean (1 or 0): how ranks are read.
+    #[allow(clippy::cast_precision_loss, reason = "the language compares integers with reals as doubles")]
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Bool(value) => Some(f64::from(u8::from(*value))),
+            Self::Int(value) => Some(*value as f64),
+            Self::Real(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The characters, if it is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Str(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether it is [`Value::Undefined`].
+    pub fn is_undefined(&self) -> bool {
+        matches!(self, Self::Undefined)
+    }
+
+    /// Whether it is [`Value::Error`].
+    pub fn is_error(&self) -> bool {
+        matches!(self, Self::Error)
+    }
+
+    /// The name of its type, as `slotwright classad eval --batch` prints it.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Undefined => "undefined",
+            Self::Error => "error",
+            Self::Bool(_) => "boolean",
+            Self::Int(_) => "integer",
+            Self::Real(_) => "real",
+            Self::Str(_) => "string",
+            Self::List(_) => "list",
+            Self::Ad(_) => "classad",
+            Self::AbsTime(_) => "abstime",
+            Self::RelTime(_) => "reltime",
+        }
+    }
+}
+
+/// Sameness of what was computed, for tests and change detection; not the language's `==`. A NaN is the
+/// same as another, strings compare with their case, `1` and `1.0` differ.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Undefined, Self::Undefined) | (Self::Error, Self::Error) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Real(a), Self::Real(b)) | (Self::RelTime(a), Self::RelTime(b)) => {
+                a == b || (a.is_nan() && b.is_nan())
+            }
+            (Self::Str(a), Self::Str(b)) => a == b,
+            (Self::List(a), Self::List(b)) => a == b,
+            (Self::Ad(a), Self::Ad(b)) => a == b,
+            (Self::AbsTime(a), Self::AbsTime(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// The value as an expression that evaluates to it: strings are quoted.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        unparse::value(f, self, unparse::Reals::Exact)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<i32> for Value {
+    fn from(value: i32) -> Self {
+        Self::Int(i64::from(value))
+    }
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::Int(i64::from(value))
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Str(value.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Str(value.into())
+    }
+}
+
+impl From<Arc<str>> for Value {
+    fn from(value: Arc<str>) -> Self {
+        Self::Str(value)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(value: Vec<Value>) -> Self {
+        Self::List(value.into())
+    }
+}
+
+impl From<Ad> for Value {
+    fn from(value: Ad) -> Self {
+        Self::Ad(value)
+    }
+}

@@ -1,0 +1,334 @@
+//! Events into the pool: machines, policies, accounting.
+
+use std::sync::Arc;
+
+use super::accountant::Record as Account;
+use super::event::{Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitterFacts};
+use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName};
+use super::machine::{Machine, MachineFacts, Offer};
+use super::policy::{Group, NegotiatorObject, NodePolicy};
+use super::resources::Capacity;
+use super::slot::{Activation, Claimed, Record, Slot, State};
+use super::time::Time;
+use super::{Document, Pool};
+
+impl Pool {
+    /// Takes note of what happened.
+    pub fn apply(&mut self, event: Event, now: Time) {
+        match event {
+            Event::Machine(facts) => self.machine(facts, now),
+            Event::MachineGone(name) => self.machine_gone(&name),
+            Event::ForeignPod { pod, machine, requests } => self.hold_foreign(pod, machine, requests),
+            Event::ForeignPodGone(pod) => self.drop_foreign(&pod),
+            Event::Pod(facts) => self.pod(facts, now),
+            Event::PodGone(facts) => self.pod_gone(&facts, now),
+            Event::Job(facts) => self.job(facts, now),
+            Event::JobGone(uid) => self.job_gone(&uid),
+            Event::Slot(facts) => self.slot(facts, now),
+            Event::SlotGone { slot, claim } => self.slot_gone(&slot, claim.as_ref()),
+            Event::Submitter(facts) => self.submitter(facts, now),
+            Event::SubmitterGone(name) => {
+                if let Some(submitter) = self.submitters.get_mut(&name) {
+                    (submitter.generation, submitter.factor, submitter.ceiling) = (None, None, None);
+                    self.stale.insert(Document::Submitter(name));
+                }
+            }
+            Event::Group(group) => self.group_seen(group),
+            Event::GroupGone(object) => {
+                self.groups.remove(&object);
+                self.groups_changed();
+            }
+            Event::Policy(facts) => self.policy(facts),
+            Event::PolicyGone(name) => {
+                self.policies.remove(&name);
+                self.attention.policies = true;
+            }
+            Event::Negotiator(facts) => self.negotiator_seen(facts),
+            Event::NegotiatorGone(name) => {
+                self.negotiators.remove(&name);
+                self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
+                self.schedule.wanted = true;
+            }
+            Event::Synced => self.sync(now),
+            Event::Outcome(outcome) => self.outcome(outcome, now),
+        }
+    }
+
+    fn machine(&mut self, facts: MachineFacts, now: Time) {
+        let name = facts.name.clone();
+        let foreign = self.foreign_on(&name);
+        match self.machines.get_mut(&name) {
+            Some(machine) if machine.facts == facts && machine.offer != Offer::Gone => return,
+            Some(machine) => {
+                machine.facts = facts;
+                machine.recount();
+                // Offer::Gone is for the deciders to lift; any other value says that the node exists.
+                machine.offer = if machine.offer == Offer::Gone { Offer::NotReady } else { machine.offer.clone() };
+            }
+            None => {
+                self.machines.insert(name.clone(), Machine::new(facts, foreign, now));
+            }
+        }
+        self.machine_changed(name);
+    }
+
+    fn machine_changed(&mut self, name: MachineName) {
+        self.schedule.wanted = true;
+        self.stale.insert(Document::PartitionableSlot(name.clone()));
+        self.attention.machines.insert(name);
+        // Dynamic quotas are shares of the pool.
+        self.stale.extend(self.groups.keys().cloned().map(Document::Group));
+    }
+
+    fn machine_gone(&mut self, name: &MachineName) {
+        if let Some(machine) = self.machines.get_mut(name) {
+            machine.offer = Offer::Gone;
+            self.machine_changed(name.clone());
+        }
+    }
+
+    /// Counts a pod outside the pool against its machine.
+    pub(super) fn hold_foreign(&mut self, pod: PodUid, machine: MachineName, requests: Capacity) {
+        if self.foreign.get(&pod).is_some_and(|held| held.0 == machine && held.1 == requests) {
+            return;
+        }
+        self.drop_foreign(&pod);
+        if let Some(host) = self.machines.get_mut(&machine) {
+            host.foreign.add(&requests);
+            host.recount();
+            self.machine_changed(machine.clone());
+        }
+        self.foreign.insert(pod, (machine, requests));
+    }
+
+    /// Counts a pod outside the pool no longer.
+    pub(super) fn drop_foreign(&mut self, pod: &PodUid) {
+        let Some((machine, requests)) = self.foreign.remove(pod) else { return };
+        if let Some(host) = self.machines.get_mut(&machine) {
+            host.foreign.subtract(&requests);
+            host.recount();
+            self.machine_changed(machine);
+        }
+    }
+
+    /// What pods outside the pool request on a machine that was just seen: pods may be seen before their node.
+    fn foreign_on(&self, name: &MachineName) -> Capacity {
+        let mut sum = Capacity::default();
+        if !self.machines.contains_key(name) {
+            for (_, requests) in self.foreign.values().filter(|(machine, _)| machine == name) {
+                sum.add(requests);
+            }
+        }
+        sum
+    }
+
+    fn slot(&mut self, facts: SlotFacts, now: Time) {
+        let Some(claim) = facts.claim else {
+            self.stray(facts.name);
+            return;
+        };
+        if let Some(slot) = self.slots.get_mut(&facts.name) {
+            // Somebody edited the claim: what was decided is written again.
+            if slot.record == Record::Written && (slot.claim.id != claim.id || slot.claim.proc != claim.proc) {
+                slot.record = Record::Due;
+                self.attention.slots.insert(facts.name);
+            }
+            return;
+        }
+        if self.is_deleted(&claim.id) {
+            return;
+        }
+        if self.synced {
+            self.stray(facts.name);
+            return;
+        }
+        self.adopt(SlotFacts { claim: None, ..facts }, claim, now);
+    }
+
+    fn stray(&mut self, name: SlotName) {
+        if !self.slots.contains_key(&name) {
+            self.strays.insert(name);
+        }
+    }
+
+    /// Takes a slot over from an earlier leader, with the claim that it wrote.
+    fn adopt(&mut self, facts: SlotFacts, claim: super::Claim, now: Time) {
+        let name = facts.name;
+        if !self.machines.contains_key(&name.machine) {
+            let gone = Machine::gone(name.machine.clone(), now);
+            self.machines.insert(name.machine.clone(), gone);
+            self.attention.machines.insert(name.machine.clone());
+        }
+        let assigned = self.jobs.get_mut(&claim.job.uid).is_some_and(|cluster| {
+            let free = !cluster.is_done(claim.proc) && !cluster.active.contains_key(&claim.proc);
+            if free {
+                cluster.idle.remove(claim.proc);
+                cluster.active.insert(claim.proc, name.clone());
+            }
+            free
+        });
+        let slot = Slot {
+            name,
+            resources: facts.resources,
+            state: State::Claimed(Claimed::Idle),
+            entered_state: now,
+            entered_activity: now,
+            last: None,
+            claim,
+            record: Record::Written,
+            activation: if assigned { Activation::Assigned } else { Activation::Vacant },
+            removal: None,
+        };
+        self.stale.insert(Document::Slot(slot.name.clone()));
+        self.carve(slot, now);
+    }
+
+    fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>) {
+        self.strays.remove(name);
+        if let Some(claim) = claim {
+            self.forget_deleted(claim);
+        }
+        // Somebody deleted a Slot under a live claim: the claim is the operator's to end, so it is written again.
+        if let Some(slot) = self.slots.get_mut(name)
+            && slot.record == Record::Written
+            && claim == Some(&slot.claim.id)
+        {
+            slot.record = Record::Due;
+            self.attention.slots.insert(name.clone());
+            self.stale.insert(Document::Slot(name.clone()));
+        }
+    }
+
+    fn submitter(&mut self, facts: SubmitterFacts, now: Time) {
+        let synced = self.synced;
+        let submitter = self.submitter_mut(&facts.name, now);
+        let edited = submitter.factor != facts.factor || submitter.ceiling != facts.ceiling;
+        submitter.generation = Some(facts.generation);
+        (submitter.factor, submitter.ceiling) = (facts.factor, facts.ceiling);
+        // Later on the account here is newer than the one in the object, which is our own.
+        if let Some(account) = facts.account.filter(|_| !synced) {
+            submitter.account = account;
+        }
+        if edited {
+            self.stale.insert(Document::Submitter(facts.name));
+            self.schedule.wanted = true;
+        }
+    }
+
+    fn group_seen(&mut self, group: Group) {
+        if self.groups.get(&group.object) != Some(&group) {
+            self.groups.insert(group.object.clone(), group);
+            self.groups_changed();
+        }
+    }
+
+    fn groups_changed(&mut self) {
+        self.attention.groups = true;
+        self.schedule.wanted = true;
+        self.stale.extend(self.groups.keys().cloned().map(Document::Group));
+    }
+
+    /// Marks the statuses of a group and the groups around it.
+    pub(super) fn touch_groups(&mut self, group: Option<&GroupName>) {
+        let Some(group) = group else { return };
+        let inside = |outer: &str| {
+            group.as_str().get(..outer.len()).is_some_and(|head| head.eq_ignore_ascii_case(outer))
+                && matches!(group.as_str().as_bytes().get(outer.len()), None | Some(b'.'))
+        };
+        let touched: Vec<Arc<str>> =
+            self.groups.values().filter(|g| inside(g.name.as_str())).map(|g| g.object.clone()).collect();
+        self.stale.extend(touched.into_iter().map(Document::Group));
+    }
+
+    fn policy(&mut self, facts: PolicyFacts) {
+        let (config, problems) = match facts.config {
+            Ok(config) => (Some(config), Vec::new()),
+            Err(problems) => (self.policies.get(&facts.name).and_then(|old| old.config.clone()), problems),
+        };
+        let (selector, precedence) = (facts.selector, facts.precedence);
+        let policy = NodePolicy { generation: facts.generation, selector, precedence, config, problems };
+        if self.policies.get(&facts.name) != Some(&policy) {
+            self.policies.insert(facts.name.clone(), policy);
+            self.attention.policies = true;
+            self.stale.insert(Document::Policy(facts.name));
+        }
+    }
+
+    fn negotiator_seen(&mut self, facts: NegotiatorFacts) {
+        let (config, problems) = match facts.config {
+            Ok(config) => (Some(config), Vec::new()),
+            Err(problems) => (self.negotiators.get(&facts.name).and_then(|old| old.config.clone()), problems),
+        };
+        let object = NegotiatorObject { generation: facts.generation, config, problems };
+        if self.negotiators.get(&facts.name) != Some(&object) {
+            self.negotiators.insert(facts.name.clone(), object);
+            self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
+            self.schedule.wanted = true;
+        }
+    }
+
+    fn sync(&mut self, now: Time) {
+        self.synced = true;
+        let halflife = self.halflife();
+        let mut held: std::collections::BTreeMap<_, (u64, f64)> = std::collections::BTreeMap::new();
+        for slot in self.slots.values() {
+            let sum = held.entry(slot.claim.submitter.clone()).or_default();
+            *sum = (sum.0 + 1, sum.1 + slot.claim.weight);
+        }
+        for name in held.keys() {
+            self.submitter_mut(name, now);
+        }
+        // The account was last written before the crash; the claims say what is held now.
+        for (name, submitter) in &mut self.submitters {
+            let (slots, weight) = held.get(name).copied().unwrap_or_default();
+            let account: &mut Account = &mut submitter.account;
+            if account.resources_used != slots || (account.weighted_resources_used - weight).abs() > f64::EPSILON {
+                account.reconcile(slots, weight, now.millis(), halflife);
+            }
+        }
+        self.attention.machines.extend(self.machines.keys().cloned());
+        self.attention.slots.extend(self.slots.keys().cloned());
+        self.attention.jobs.extend(self.jobs.keys().cloned());
+        self.attention.policies = true;
+        self.schedule.wanted = true;
+    }
+
+    fn outcome(&mut self, outcome: Outcome, now: Time) {
+        match outcome {
+            Outcome::SlotWritten { slot, claim, proc } => {
+                if let Some(known) = self.slots.get_mut(&slot)
+                    && known.claim.id == claim
+                    && known.claim.proc == proc
+                    && known.record == Record::Writing
+                {
+                    known.record = Record::Written;
+                    self.attention.slots.insert(slot.clone());
+                    self.stale.insert(Document::Slot(slot));
+                }
+            }
+            Outcome::SlotRefused { slot, claim, why } => self.slot_refused(&slot, &claim, &why, now),
+            Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod),
+            Outcome::PodRefused { slot, claim, why } => self.pod_refused(&slot, &claim, &why, now),
+            Outcome::JobHeld(uid) => {
+                if let Some(cluster) = self.jobs.get_mut(&uid) {
+                    cluster.held = true;
+                    self.attention.jobs.insert(uid);
+                }
+            }
+            Outcome::Failed(Retry::Pod(uid, slot)) => {
+                self.released.remove(&uid);
+                if let Some(slot) = slot {
+                    if let Some(Activation::Active { deleting, .. }) =
+                        self.slots.get_mut(&slot).map(|slot| &mut slot.activation)
+                    {
+                        *deleting = false;
+                    }
+                    self.attention.slots.insert(slot);
+                }
+            }
+            Outcome::Failed(Retry::Job(uid)) => {
+                self.attention.jobs.insert(uid);
+            }
+        }
+    }
+}

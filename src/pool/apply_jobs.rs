@@ -1,0 +1,146 @@
+//! Events into the pool: jobs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::event::JobFacts;
+use super::ids::JobUid;
+use super::job::{Cluster, JobSpec, Matchable};
+use super::ranges::Ranges;
+use super::slot::Removal;
+use super::time::Time;
+use super::{Document, Pool};
+
+impl Pool {
+    pub(super) fn job(&mut self, facts: JobFacts, now: Time) {
+        let uid = facts.key.uid.clone();
+        if !self.jobs.contains_key(&uid) {
+            let cluster = self.new_cluster(&facts);
+            self.jobs.insert(uid.clone(), cluster);
+            self.stale.insert(Document::Job(uid.clone()));
+        }
+        self.unqueue(&uid);
+        self.update_job(&uid, facts);
+        self.enqueue(&uid, now);
+        self.attention.jobs.insert(uid);
+    }
+
+    fn new_cluster(&mut self, facts: &JobFacts) -> Cluster {
+        let number = facts.cluster.unwrap_or(self.last_cluster + 1);
+        self.last_cluster = self.last_cluster.max(number);
+        Cluster {
+            key: facts.key.clone(),
+            cluster: number,
+            submitted: facts.submitted,
+            generation: 0,
+            spec: None,
+            problems: Vec::new(),
+            removing: false,
+            held: facts.held,
+            idle: Ranges::default(),
+            active: BTreeMap::new(),
+            succeeded: facts.succeeded.clone(),
+            failed: facts.failed.clone(),
+            recorded: (Ranges::default(), Ranges::default()),
+            cooling: BTreeMap::new(),
+            first_start: facts.first_start,
+            completed_at: facts.completed_at,
+            matchable: Matchable::Unknown,
+        }
+    }
+
+    fn update_job(&mut self, uid: &JobUid, facts: JobFacts) {
+        let Some(cluster) = self.jobs.get_mut(uid) else { return };
+        let changed = cluster.generation != facts.generation;
+        let recorded = (facts.succeeded, facts.failed);
+        if cluster.recorded != recorded {
+            // Pods whose ends are recorded by now may go.
+            self.attention.slots.extend(
+                self.slots.values().filter(|slot| slot.claim.job.uid == *uid).map(|slot| slot.name.clone()),
+            );
+            cluster.recorded = recorded;
+        }
+        cluster.generation = facts.generation;
+        cluster.held = facts.held;
+        if changed {
+            match facts.spec {
+                Ok(spec) => {
+                    cluster.problems.clear();
+                    set_spec(cluster, &spec);
+                    cluster.matchable = Matchable::Unknown;
+                    self.schedule.wanted = true;
+                }
+                Err(problems) => cluster.problems = problems,
+            }
+            self.stale.insert(Document::Job(uid.clone()));
+        }
+        if facts.removing && !cluster.removing {
+            remove(cluster);
+            self.remove_active(uid);
+        }
+    }
+
+    /// A job that is being deleted starts nothing, and what runs must go.
+    fn remove_active(&mut self, uid: &JobUid) {
+        let active: Vec<_> = self.jobs.get(uid).into_iter().flat_map(|c| c.active.values().cloned()).collect();
+        for name in active {
+            if let Some(slot) = self.slots.get_mut(&name) {
+                slot.removal.get_or_insert(Removal::JobRemoved);
+                self.attention.slots.insert(name);
+            }
+        }
+        self.stale.insert(Document::Job(uid.clone()));
+    }
+
+    pub(super) fn job_gone(&mut self, uid: &JobUid) {
+        self.unqueue(uid);
+        let Some(cluster) = self.jobs.get_mut(uid) else { return };
+        remove(cluster);
+        self.remove_active(uid);
+        // The slots know that the job is no more by its absence.
+        self.jobs.remove(uid);
+        self.stale.remove(&Document::Job(uid.clone()));
+        self.attention.jobs.remove(uid);
+    }
+
+    fn unqueue(&mut self, uid: &JobUid) {
+        let Some(cluster) = self.jobs.get(uid) else { return };
+        let Some(spec) = &cluster.spec else { return };
+        if let Some(submitter) = self.submitters.get_mut(&spec.submitter) {
+            submitter.queue.remove(&cluster.queue_key());
+            self.stale.insert(Document::Submitter(spec.submitter.clone()));
+        }
+        self.touch_groups(spec.group.clone().as_ref());
+    }
+
+    fn enqueue(&mut self, uid: &JobUid, now: Time) {
+        let Some(cluster) = self.jobs.get(uid) else { return };
+        let Some(spec) = cluster.spec.clone() else { return };
+        let key = cluster.queue_key();
+        self.submitter_mut(&spec.submitter, now).queue.insert(key);
+        self.stale.insert(Document::Submitter(spec.submitter.clone()));
+        self.touch_groups(spec.group.as_ref());
+    }
+}
+
+fn remove(cluster: &mut Cluster) {
+    cluster.removing = true;
+    cluster.idle = Ranges::default();
+    cluster.cooling.clear();
+}
+
+/// Puts a spec in force: procs that are new become idle, procs that are no longer wanted and have not started go.
+fn set_spec(cluster: &mut Cluster, spec: &Arc<JobSpec>) {
+    let mut spec = Arc::clone(spec);
+    Arc::make_mut(&mut spec).ad.set("ClusterId", cluster.cluster);
+    if !cluster.removing {
+        let mut idle = Ranges::up_to(spec.count);
+        let done = cluster.succeeded.iter().chain(cluster.failed.iter());
+        for proc in done.chain(cluster.active.keys().copied()) {
+            idle.remove(proc);
+        }
+        cluster.idle = idle;
+        cluster.cooling.retain(|proc, _| *proc < spec.count);
+    }
+    cluster.spec = Some(spec);
+}

@@ -1,0 +1,196 @@
+//! Events into the pool: pods and what became of calls about slots and pods.
+
+use super::event::PodFacts;
+use super::ids::{ClaimId, PodRef, SlotName};
+use super::job::{Cooling, End};
+use super::slot::{Activation, Record, Slot};
+use super::time::Time;
+use super::{Document, Pool};
+
+impl Pool {
+    pub(super) fn pod(&mut self, facts: PodFacts, now: Time) {
+        let uid = facts.pod.uid.clone();
+        if !facts.tracked {
+            self.released.remove(&uid);
+        }
+        let Some(name) = self.slot_for(&facts) else {
+            self.orphan(facts);
+            return;
+        };
+        self.orphans.remove(&uid);
+        self.drop_foreign(&uid);
+        match &facts.end {
+            Some(end) => self.pod_ended(&name, &facts, end.clone(), now),
+            None => self.pod_lives(&name, facts, now),
+        }
+    }
+
+    /// The slot whose present proc this pod is. The labels alone prove nothing, since anybody may write them: namespace,
+    /// name and claim must be those that the operator itself chose.
+    fn slot_for(&self, facts: &PodFacts) -> Option<SlotName> {
+        let slot = self.slot_of(&facts.claim)?;
+        let claim = &slot.claim;
+        let same_pod = match &slot.activation {
+            Activation::Vacant => false,
+            Activation::Assigned | Activation::Requested => true,
+            Activation::Active { pod, .. } | Activation::Ended { pod } => pod.uid == facts.pod.uid,
+        };
+        (same_pod
+            && claim.job.uid == facts.job
+            && claim.proc == facts.proc
+            && claim.job.namespace == facts.pod.namespace
+            && *claim.pod_name() == *facts.pod.name)
+            .then(|| slot.name.clone())
+    }
+
+    /// A pod that bears our marks under no live claim. Alive it holds resources all the same.
+    fn orphan(&mut self, facts: PodFacts) {
+        let uid = facts.pod.uid.clone();
+        match (&facts.machine, &facts.end) {
+            (Some(machine), None) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
+            _ => self.drop_foreign(&uid),
+        }
+        let over = facts.end.is_some() && !facts.tracked;
+        if over || self.released.contains(&uid) {
+            self.orphans.remove(&uid);
+        } else {
+            self.orphans.insert(uid, facts);
+        }
+    }
+
+    fn pod_lives(&mut self, name: &SlotName, facts: PodFacts, now: Time) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        let asked = matches!(slot.activation, Activation::Active { deleting: true, .. });
+        let deleting = facts.deleting || asked;
+        let running = facts.running;
+        let started = running && !matches!(slot.activation, Activation::Active { running: true, .. });
+        let next = Activation::Active { pod: facts.pod, running, deleting };
+        if slot.activation == next {
+            return;
+        }
+        slot.activation = next;
+        self.attention.slots.insert(name.clone());
+        if started && let Some(cluster) = self.jobs.get_mut(&facts.job) {
+            cluster.first_start.get_or_insert(now);
+            self.stale.insert(Document::Job(facts.job));
+        }
+    }
+
+    fn pod_ended(&mut self, name: &SlotName, facts: &PodFacts, end: End, now: Time) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        if matches!(slot.activation, Activation::Ended { .. }) {
+            return;
+        }
+        slot.activation = Activation::Ended { pod: facts.pod.clone() };
+        self.attention.slots.insert(name.clone());
+        self.proc_ended(facts, end, now);
+    }
+
+    /// Books a proc's end: done for good, or idle again.
+    pub(crate) fn proc_ended(&mut self, facts: &PodFacts, end: End, now: Time) {
+        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
+        self.stale.insert(Document::Job(facts.job.clone()));
+        self.attention.jobs.insert(facts.job.clone());
+        if cluster.is_done(facts.proc) {
+            return;
+        }
+        cluster.active.remove(&facts.proc);
+        match end {
+            End::Exited { code } => {
+                cluster.first_start.get_or_insert(now);
+                cluster.idle.remove(facts.proc);
+                cluster.cooling.remove(&facts.proc);
+                match code {
+                    0 => cluster.succeeded.insert(facts.proc),
+                    _ => cluster.failed.insert(facts.proc),
+                };
+                if cluster.is_complete() {
+                    cluster.completed_at = Some(now);
+                }
+                if code != 0 {
+                    let (key, proc) = (cluster.key.clone(), facts.proc);
+                    let note = format!("proc {proc} ended with exit code {code} in pod {}", facts.pod.name);
+                    self.warn(&key, "ProcFailed", "Run", note);
+                }
+            }
+            End::Evicted { why } => {
+                let (key, proc, removing) = (cluster.key.clone(), facts.proc, cluster.removing);
+                self.send_back(&facts.job, proc, now);
+                if !removing {
+                    let note = format!("proc {proc} was evicted and is idle again: {why}");
+                    self.warn(&key, "ProcEvicted", "Evict", note);
+                }
+            }
+        }
+    }
+
+    /// A proc that could not run is idle again, and waits before it is tried again.
+    pub(crate) fn send_back(&mut self, job: &super::JobUid, proc: u32, now: Time) {
+        let Some(cluster) = self.jobs.get_mut(job) else { return };
+        cluster.active.remove(&proc);
+        self.stale.insert(Document::Job(job.clone()));
+        self.attention.jobs.insert(job.clone());
+        let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
+        if cluster.removing || cluster.is_done(proc) || !wanted {
+            return;
+        }
+        let times = cluster.cooling.get(&proc).map_or(1, |cooling| cooling.times.saturating_add(1));
+        let until = now + Cooling::wait(times);
+        cluster.cooling.insert(proc, Cooling { times, until });
+        cluster.idle.insert(proc);
+        self.wake_at(until);
+    }
+
+    pub(super) fn pod_gone(&mut self, facts: &PodFacts, now: Time) {
+        let uid = &facts.pod.uid;
+        self.orphans.remove(uid);
+        self.released.remove(uid);
+        self.drop_foreign(uid);
+        // Gone without an end that was seen: somebody took the finalizer off. The pod is over, its work is lost.
+        if let Some(name) = self.slot_for(facts) {
+            let end = facts.end.clone().unwrap_or(End::Evicted { why: "its pod was deleted".into() });
+            self.pod_ended(&name, facts, end, now);
+        }
+        self.attention.jobs.insert(facts.job.clone());
+    }
+
+    pub(super) fn pod_created(&mut self, name: &SlotName, claim: &ClaimId, pod: PodRef) {
+        if let Some(slot) = self.claimed_mut(name, claim)
+            && slot.activation == Activation::Requested
+        {
+            slot.activation = Activation::Active { pod, running: false, deleting: false };
+            self.attention.slots.insert(name.clone());
+        }
+    }
+
+    pub(super) fn pod_refused(&mut self, name: &SlotName, claim: &ClaimId, why: &str, now: Time) {
+        let Some(slot) = self.claimed_mut(name, claim) else { return };
+        if slot.activation != Activation::Requested {
+            return;
+        }
+        slot.activation = Activation::Vacant;
+        let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
+        self.attention.slots.insert(name.clone());
+        self.send_back(&job.uid, proc, now);
+        self.warn(&job, "PodRefused", "CreatePod", format!("the pod of proc {proc} could not be made: {why}"));
+    }
+
+    pub(super) fn slot_refused(&mut self, name: &SlotName, claim: &ClaimId, why: &str, now: Time) {
+        let Some(slot) = self.claimed_mut(name, claim) else { return };
+        slot.record = Record::Due;
+        let assigned = slot.activation == Activation::Assigned;
+        let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
+        self.attention.slots.insert(name.clone());
+        if assigned {
+            if let Some(slot) = self.slots.get_mut(name) {
+                slot.activation = Activation::Vacant;
+            }
+            self.send_back(&job.uid, proc, now);
+            self.warn(&job, "ClaimRefused", "Claim", format!("the claim on {name} could not be written: {why}"));
+        }
+    }
+
+    fn claimed_mut(&mut self, name: &SlotName, claim: &ClaimId) -> Option<&mut Slot> {
+        self.slots.get_mut(name).filter(|slot| slot.claim.id == *claim)
+    }
+}

@@ -1,0 +1,69 @@
+//! Carving dynamic slots and returning them: the one place where a machine's resources change hands.
+
+use super::ids::{ClaimId, SlotName};
+use super::slot::Slot;
+use super::time::Time;
+use super::{Document, Pool};
+
+impl Pool {
+    /// Adds a dynamic slot with its claim: its resources are the machine's no more, and its submitter is charged.
+    /// False, and nothing done, when the machine is not there or the name is taken.
+    pub fn carve(&mut self, slot: Slot, now: Time) -> bool {
+        let Some(dynamic) = slot.name.dynamic else { return false };
+        if self.slots.contains_key(&slot.name) {
+            return false;
+        }
+        let Some(machine) = self.machines.get_mut(&slot.name.machine) else { return false };
+        machine.dynamic.insert(dynamic);
+        machine.carved.add(&slot.resources);
+        let halflife = self.halflife();
+        let weight = slot.claim.weight;
+        // Before the start is complete the accounts are not known; Synced reconciles them with the claims.
+        if self.synced {
+            self.submitter_mut(&slot.claim.submitter, now).account.charge(weight, now.millis(), halflife);
+        }
+        self.claims.insert(slot.claim.id.clone(), slot.name.clone());
+        self.touch(&slot);
+        self.attention.slots.insert(slot.name.clone());
+        self.slots.insert(slot.name.clone(), slot);
+        true
+    }
+
+    /// Takes a dynamic slot away: its resources return to the machine, and its submitter is charged no longer.
+    pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
+        let slot = self.slots.remove(name)?;
+        self.claims.remove(&slot.claim.id);
+        self.deleted_claims.insert(slot.claim.id.clone());
+        if let Some(machine) = self.machines.get_mut(&name.machine) {
+            machine.carved.subtract(&slot.resources);
+            if let Some(dynamic) = name.dynamic {
+                machine.dynamic.remove(&dynamic);
+            }
+        }
+        let halflife = self.halflife();
+        if self.synced {
+            self.submitter_mut(&slot.claim.submitter, now).account.release(slot.claim.weight, now.millis(), halflife);
+        }
+        self.touch(&slot);
+        self.attention.machines.insert(name.machine.clone());
+        self.schedule.wanted = true;
+        Some(slot)
+    }
+
+    /// The claim was deleted by us and is not seen gone yet.
+    pub(super) fn is_deleted(&self, claim: &ClaimId) -> bool {
+        self.deleted_claims.contains(claim)
+    }
+
+    pub(super) fn forget_deleted(&mut self, claim: &ClaimId) {
+        self.deleted_claims.remove(claim);
+    }
+
+    /// Marks what the existence of a slot shows in.
+    fn touch(&mut self, slot: &Slot) {
+        self.stale.insert(Document::PartitionableSlot(slot.name.machine.clone()));
+        self.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
+        self.stale.insert(Document::Job(slot.claim.job.uid.clone()));
+        self.touch_groups(slot.claim.group.as_ref());
+    }
+}

@@ -1,0 +1,228 @@
+//! What happens: the only way in which the world changes the pool.
+
+use std::sync::Arc;
+
+use super::accountant::Record as Account;
+use super::ids::{ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, SlotName, SubmitterName};
+use super::job::{End, JobSpec, Problem};
+use super::machine::MachineFacts;
+use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
+use super::ranges::Ranges;
+use super::resources::{Capacity, Resources};
+use super::slot::Claim;
+use super::time::Time;
+
+/// Something that happened, as a shell reports it.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A node is there, or changed.
+    Machine(MachineFacts),
+    /// A node was deleted.
+    MachineGone(MachineName),
+    /// A pod outside the pool holds resources of a node.
+    ForeignPod {
+        /// The pod.
+        pod: PodUid,
+        /// Its node.
+        machine: MachineName,
+        /// What it requests.
+        requests: Capacity,
+    },
+    /// A pod outside the pool ended or was deleted.
+    ForeignPodGone(PodUid),
+    /// A pod of the pool is there, or changed.
+    Pod(PodFacts),
+    /// A pod of the pool is gone for good.
+    PodGone(PodFacts),
+    /// An HTCJob is there, or changed.
+    Job(JobFacts),
+    /// An HTCJob is gone for good.
+    JobGone(JobUid),
+    /// A Slot object is there, or changed.
+    Slot(SlotFacts),
+    /// A Slot object is gone.
+    SlotGone {
+        /// The slot.
+        slot: SlotName,
+        /// The claim that it carried.
+        claim: Option<ClaimId>,
+    },
+    /// A Submitter object is there, or changed.
+    Submitter(SubmitterFacts),
+    /// A Submitter object is gone: what an admin set is forgotten.
+    SubmitterGone(SubmitterName),
+    /// A `GroupQuota` is there, or changed.
+    Group(Group),
+    /// A `GroupQuota` is gone; the object's name.
+    GroupGone(Arc<str>),
+    /// A `NodePolicy` is there, or changed.
+    Policy(PolicyFacts),
+    /// A `NodePolicy` is gone.
+    PolicyGone(PolicyName),
+    /// A Negotiator is there, or changed.
+    Negotiator(NegotiatorFacts),
+    /// A Negotiator is gone.
+    NegotiatorGone(Arc<str>),
+    /// Everything that existed at the start has been reported: deciding may begin.
+    Synced,
+    /// A call that an effect asked for has succeeded or failed.
+    Outcome(Outcome),
+}
+
+/// How an effect went.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The Slot object carries this claim, for this proc.
+    SlotWritten {
+        /// The slot.
+        slot: SlotName,
+        /// The claim.
+        claim: ClaimId,
+        /// The proc's number, by which uses of one claim are told apart.
+        proc: u32,
+    },
+    /// The Slot object could not be written.
+    SlotRefused {
+        /// The slot.
+        slot: SlotName,
+        /// The claim.
+        claim: ClaimId,
+        /// Why.
+        why: String,
+    },
+    /// The pod was made, or was there already and is the one that was asked for.
+    PodCreated {
+        /// The slot.
+        slot: SlotName,
+        /// The claim.
+        claim: ClaimId,
+        /// The pod.
+        pod: PodRef,
+    },
+    /// The pod could not be made.
+    PodRefused {
+        /// The slot.
+        slot: SlotName,
+        /// The claim.
+        claim: ClaimId,
+        /// Why.
+        why: String,
+    },
+    /// The job's finalizer is in place.
+    JobHeld(JobUid),
+    /// A call failed for now; what it was for must be decided again.
+    Failed(Retry),
+}
+
+/// What to decide again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Deleting a pod or letting it go, and the slot that it is in.
+    Pod(PodUid, Option<SlotName>),
+    /// Holding or releasing a job.
+    Job(JobUid),
+}
+
+/// What the shell sees of a pod of the pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodFacts {
+    /// The pod.
+    pub pod: PodRef,
+    /// Its node.
+    pub machine: Option<MachineName>,
+    /// The job that it works for.
+    pub job: JobUid,
+    /// The proc.
+    pub proc: u32,
+    /// The claim under which it was made.
+    pub claim: ClaimId,
+    /// Whether its containers have started.
+    pub running: bool,
+    /// How it ended, if it has.
+    pub end: Option<End>,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// Whether our finalizer is on it.
+    pub tracked: bool,
+    /// What it requests.
+    pub requests: Capacity,
+}
+
+/// What the shell sees of an HTCJob.
+#[derive(Clone, Debug)]
+pub struct JobFacts {
+    /// The job.
+    pub key: JobKey,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `metadata.creationTimestamp`.
+    pub submitted: Time,
+    /// The spec, or everything that is wrong with it.
+    pub spec: Result<Arc<JobSpec>, Vec<Problem>>,
+    /// It is being deleted.
+    pub removing: bool,
+    /// Our finalizer is on it.
+    pub held: bool,
+    /// `status.clusterId`.
+    pub cluster: Option<i64>,
+    /// `status.completedProcs`.
+    pub succeeded: Ranges,
+    /// `status.failedProcs`.
+    pub failed: Ranges,
+    /// `status.startTime`.
+    pub first_start: Option<Time>,
+    /// `status.completionTime`.
+    pub completed_at: Option<Time>,
+}
+
+/// What the shell sees of a Slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlotFacts {
+    /// The slot.
+    pub name: SlotName,
+    /// What it holds.
+    pub resources: Resources,
+    /// The claim.
+    pub claim: Option<Claim>,
+}
+
+/// What the shell sees of a Submitter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubmitterFacts {
+    /// The accountant's name.
+    pub name: SubmitterName,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `spec.priorityFactor`.
+    pub factor: Option<f64>,
+    /// `spec.ceiling`.
+    pub ceiling: Option<f64>,
+    /// The account in its status.
+    pub account: Option<Account>,
+}
+
+/// What the shell sees of a `NodePolicy`.
+#[derive(Clone, Debug)]
+pub struct PolicyFacts {
+    /// Its name.
+    pub name: PolicyName,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// Which nodes.
+    pub selector: Selector,
+    /// Its precedence.
+    pub precedence: i32,
+    /// The configuration, or everything that is wrong with it.
+    pub config: Result<Arc<StartdConfig>, Vec<Problem>>,
+}
+
+/// What the shell sees of a Negotiator.
+#[derive(Clone, Debug)]
+pub struct NegotiatorFacts {
+    /// The object's name.
+    pub name: Arc<str>,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// The configuration, or everything that is wrong with it.
+    pub config: Result<NegotiatorConfig, Vec<Problem>>,
+}

@@ -1,0 +1,179 @@
+//! Names and ids, each a type of its own so that one is never taken for another.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+macro_rules! text_id {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The text itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &self.0)
+            }
+        }
+    )*};
+}
+
+text_id! {
+    /// A machine: the name of its node.
+    MachineName;
+    /// An HTCJob's uid.
+    JobUid;
+    /// A pod's uid.
+    PodUid;
+    /// A claim's id.
+    ClaimId;
+    /// A submitter as the accountant names it: `OWNER` or `GROUP.OWNER`.
+    SubmitterName;
+    /// An accounting group's full name, such as `physics.higgs`.
+    GroupName;
+    /// The name of a `NodePolicy`.
+    PolicyName;
+}
+
+/// An HTCJob: its uid says which, namespace and name say where.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobKey {
+    /// The uid.
+    pub uid: JobUid,
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+/// One proc of a job.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcId {
+    /// The job.
+    pub job: JobUid,
+    /// The proc's number, from 0.
+    pub proc: u32,
+}
+
+/// A pod, exactly: a pod made later under the same name has another uid.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodRef {
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+    /// The uid.
+    pub uid: PodUid,
+}
+
+/// A slot's name as `HTCondor` writes it: `slot1@node` for the first slot of a machine, `slot1_3@node` for the third
+/// dynamic slot carved from it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SlotName {
+    /// The machine.
+    pub machine: MachineName,
+    /// `SlotID`, from 1.
+    pub slot: u32,
+    /// `DSlotID`, from 1, of a dynamic slot.
+    pub dynamic: Option<u32>,
+}
+
+/// Why a text is no slot name.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{0:?} is not a slot name; slot names read slot1@node or slot1_3@node")]
+pub struct BadSlotName(String);
+
+impl SlotName {
+    /// The name of the Slot or `PartitionableSlot` object: `_` and `@` are not allowed there, so that `slot1_3@node`
+    /// becomes `slot1-3.node`.
+    pub fn object_name(&self) -> String {
+        match self.dynamic {
+            Some(dynamic) => format!("slot{}-{dynamic}.{}", self.slot, self.machine),
+            None => format!("slot{}.{}", self.slot, self.machine),
+        }
+    }
+
+    /// Reads an HTCondor slot name.
+    ///
+    /// # Errors
+    /// When the text is not of that form.
+    pub fn parse(text: &str) -> Result<Self, BadSlotName> {
+        Self::read(text).ok_or_else(|| BadSlotName(text.to_owned()))
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (ids, machine) = text.strip_prefix("slot")?.split_once('@')?;
+        let (slot, dynamic) = match ids.split_once('_') {
+            Some((slot, dynamic)) => (slot, Some(positive(dynamic)?)),
+            None => (ids, None),
+        };
+        (!machine.is_empty()).then_some(())?;
+        Some(Self { machine: machine.into(), slot: positive(slot)?, dynamic })
+    }
+}
+
+fn positive(digits: &str) -> Option<u32> {
+    digits.parse().ok().filter(|n| *n > 0)
+}
+
+impl fmt::Display for SlotName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.dynamic {
+            Some(dynamic) => write!(f, "slot{}_{dynamic}@{}", self.slot, self.machine),
+            None => write!(f, "slot{}@{}", self.slot, self.machine),
+        }
+    }
+}
+
+impl fmt::Debug for SlotName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slot_names_read_and_print() {
+        for text in ["slot1@node7", "slot1_3@node7.example.com", "slot12_345@a"] {
+            assert_eq!(SlotName::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["", "slot@a", "slot0@a", "slot1_@a", "slot1_0@a", "slot1", "slot1@", "slotx@a", "1@a", "slot99999999999@a"] {
+            assert_eq!(SlotName::parse(text), Err(BadSlotName(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn object_names_are_valid_in_kubernetes() {
+        assert_eq!(SlotName::parse("slot1_3@node7.lab").unwrap().object_name(), "slot1-3.node7.lab");
+        assert_eq!(SlotName::parse("slot1@node7").unwrap().object_name(), "slot1.node7");
+    }
+}

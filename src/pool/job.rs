@@ -1,0 +1,223 @@
+//! Jobs: clusters of procs.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ids::{GroupName, JobKey, SlotName, SubmitterName};
+use super::ranges::Ranges;
+use super::resources::ResourceName;
+use super::time::Time;
+use crate::classad::Ad;
+
+/// What one proc asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// `RequestCpus`.
+    pub cpus: i64,
+    /// `RequestMemory`, MiB.
+    pub memory_mib: i64,
+    /// `RequestDisk`, KiB.
+    pub disk_kib: i64,
+    /// `RequestGPUs`.
+    pub gpus: i64,
+    /// Other extended resources by their Kubernetes name.
+    pub extended: BTreeMap<ResourceName, i64>,
+}
+
+/// Something wrong with an object, said so that its author can mend it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The reason in one word.
+    pub reason: &'static str,
+    /// The field, such as `spec.requirements`.
+    pub field: String,
+    /// What is wrong, where, and what to do.
+    pub message: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.field, self.message)
+    }
+}
+
+/// A job's spec, understood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSpec {
+    /// How many procs.
+    pub count: u32,
+    /// What each asks for.
+    pub request: Request,
+    /// The job's ad, the same for each proc but for `ProcId`.
+    pub ad: Ad,
+    /// `JobPrio`.
+    pub priority: i32,
+    /// Who is charged.
+    pub submitter: SubmitterName,
+    /// The accounting group that is charged.
+    pub group: Option<GroupName>,
+    /// What becomes of ended pods.
+    pub retention: Retention,
+}
+
+/// What becomes of a pod once its end is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retention {
+    /// It stays.
+    #[default]
+    Keep,
+    /// It stays if it failed.
+    KeepFailed,
+    /// It is deleted.
+    Delete,
+}
+
+/// How a pod ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The job's own process ended. The proc is done, whatever the code: it leaves the queue, as `OnExitRemove` has it.
+    Exited {
+        /// The main container's exit code.
+        code: i32,
+    },
+    /// The machine, not the job, ended it, or it never started. The proc is idle again.
+    Evicted {
+        /// Why.
+        why: Arc<str>,
+    },
+}
+
+/// A proc that was sent back to idle and waits before it is tried again, so that a node that refuses it is not asked
+/// without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cooling {
+    /// How often in a row it was sent back.
+    pub times: u32,
+    /// When it may be tried again.
+    pub until: Time,
+}
+
+impl Cooling {
+    /// The wait after the `times`th time in a row: 10 s doubled each time, five minutes at the most.
+    pub fn wait(times: u32) -> Duration {
+        Duration::from_secs(10u64.saturating_mul(1 << times.saturating_sub(1).min(5)).min(300))
+    }
+}
+
+/// What is known about whether any machine could run a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Matchable {
+    /// Not looked at yet.
+    #[default]
+    Unknown,
+    /// Some machine could.
+    Yes,
+    /// None could, for this reason.
+    No(Problem),
+}
+
+/// The order of one submitter's jobs: `JobPrio` first, then the older.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct QueueKey {
+    priority: Reverse<i32>,
+    submitted: Time,
+    cluster: i64,
+    job: JobKey,
+}
+
+impl QueueKey {
+    /// The job that stands here.
+    pub fn job(&self) -> &JobKey {
+        &self.job
+    }
+}
+
+/// A job with its procs.
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    /// The HTCJob.
+    pub key: JobKey,
+    /// `ClusterId`.
+    pub cluster: i64,
+    /// `QDate`.
+    pub submitted: Time,
+    /// The `metadata.generation` that `spec` was read from.
+    pub generation: i64,
+    /// The last spec that was understood.
+    pub spec: Option<Arc<JobSpec>>,
+    /// What is wrong with the present spec. While there is anything no proc is started.
+    pub problems: Vec<Problem>,
+    /// The job is being deleted.
+    pub removing: bool,
+    /// The job's finalizer is in place: deleting it waits until its claims are released.
+    pub held: bool,
+    /// Procs that wait.
+    pub idle: Ranges,
+    /// Procs with a claim, and the slot.
+    pub active: BTreeMap<u32, SlotName>,
+    /// Procs that ended with exit code 0.
+    pub succeeded: Ranges,
+    /// Procs that ended with another.
+    pub failed: Ranges,
+    /// `succeeded` and `failed` as the API server has them.
+    pub recorded: (Ranges, Ranges),
+    /// Idle procs that wait before they are tried again.
+    pub cooling: BTreeMap<u32, Cooling>,
+    /// When the first proc started.
+    pub first_start: Option<Time>,
+    /// When the last proc ended.
+    pub completed_at: Option<Time>,
+    /// Whether any machine could run it.
+    pub matchable: Matchable,
+}
+
+impl Cluster {
+    /// Where the job stands among its submitter's.
+    pub fn queue_key(&self) -> QueueKey {
+        QueueKey {
+            priority: Reverse(self.spec.as_ref().map_or(0, |spec| spec.priority)),
+            submitted: self.submitted,
+            cluster: self.cluster,
+            job: self.key.clone(),
+        }
+    }
+
+    /// Whether a proc has ended for good.
+    pub fn is_done(&self, proc: u32) -> bool {
+        self.succeeded.contains(proc) || self.failed.contains(proc)
+    }
+
+    /// Whether the API server has the proc's end.
+    pub fn is_recorded(&self, proc: u32) -> bool {
+        self.recorded.0.contains(proc) || self.recorded.1.contains(proc)
+    }
+
+    /// Whether every proc has ended.
+    pub fn is_complete(&self) -> bool {
+        self.spec.is_some() && self.idle.is_empty() && self.active.is_empty()
+    }
+
+    /// The lowest idle proc that may start now.
+    pub fn next_idle(&self, now: Time) -> Option<u32> {
+        self.idle.iter().find(|proc| self.cooling.get(proc).is_none_or(|cooling| cooling.until <= now))
+    }
+
+    /// How many idle procs may start now.
+    pub fn startable(&self, now: Time) -> u64 {
+        let waiting = self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
+        self.idle.len().saturating_sub(waiting as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_five_minutes() {
+        let waits: Vec<u64> = (1..=8).map(|times| Cooling::wait(times).as_secs()).collect();
+        assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
+    }
+}

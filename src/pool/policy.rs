@@ -1,0 +1,215 @@
+//! What admins say: node policies, accounting groups, the negotiator's configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ids::GroupName;
+use super::job::Problem;
+use super::machine::Taint;
+use crate::classad::Expr;
+
+/// Which nodes a policy is for, by their labels: a Kubernetes label selector.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    /// Every one of these must hold.
+    pub terms: Vec<SelectorTerm>,
+}
+
+/// One demand on a node's labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectorTerm {
+    /// The label has one of the values.
+    In(String, BTreeSet<String>),
+    /// The label is absent or has none of the values.
+    NotIn(String, BTreeSet<String>),
+    /// The label is there.
+    Exists(String),
+    /// The label is not there.
+    DoesNotExist(String),
+}
+
+impl Selector {
+    /// Whether the labels meet every demand. No demands select everything.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.terms.iter().all(|term| match term {
+            SelectorTerm::In(key, values) => labels.get(key).is_some_and(|value| values.contains(value)),
+            SelectorTerm::NotIn(key, values) => labels.get(key).is_none_or(|value| !values.contains(value)),
+            SelectorTerm::Exists(key) => labels.contains_key(key),
+            SelectorTerm::DoesNotExist(key) => !labels.contains_key(key),
+        })
+    }
+}
+
+/// A taint that pods of the pool tolerate. Unset parts match anything, as in Kubernetes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Toleration {
+    /// The key.
+    pub key: Option<String>,
+    /// The value.
+    pub value: Option<String>,
+    /// The effect.
+    pub effect: Option<String>,
+}
+
+impl Toleration {
+    /// Whether it tolerates the taint.
+    pub fn tolerates(&self, taint: &Taint) -> bool {
+        let met = |want: &Option<String>, have: &str| want.as_deref().is_none_or(|want| want.is_empty() || want == have);
+        met(&self.key, &taint.key) && met(&self.value, &taint.value) && met(&self.effect, &taint.effect)
+    }
+}
+
+/// The startd's configuration, understood.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StartdConfig {
+    /// `START`; true where unset.
+    pub start: Option<Expr>,
+    /// `SLOT_WEIGHT`; `Cpus` where unset.
+    pub slot_weight: Option<Expr>,
+    /// `CLAIM_WORKLIFE`: none means for ever.
+    pub claim_worklife: ClaimWorklife,
+    /// `STARTD_ATTRS` with their expressions.
+    pub attributes: Vec<(String, Expr)>,
+    /// Taints that are tolerated.
+    pub tolerations: Vec<Toleration>,
+}
+
+/// `CLAIM_WORKLIFE`: for how long a claim may start procs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimWorklife {
+    /// This long.
+    Limited(Duration),
+    /// For ever.
+    Unlimited,
+}
+
+impl Default for ClaimWorklife {
+    fn default() -> Self {
+        Self::Limited(Duration::from_secs(1200))
+    }
+}
+
+/// A `NodePolicy`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodePolicy {
+    /// The `metadata.generation` last seen.
+    pub generation: i64,
+    /// Which nodes.
+    pub selector: Selector,
+    /// The greatest precedence counts where several policies select a node.
+    pub precedence: i32,
+    /// The last configuration that was valid. It stays in force while a newer one is not.
+    pub config: Option<Arc<StartdConfig>>,
+    /// What is wrong with the present one.
+    pub problems: Vec<Problem>,
+}
+
+/// How much a group may use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quota {
+    /// Slot weight.
+    Static(f64),
+    /// A share of the parent's quota.
+    Dynamic(f64),
+}
+
+/// A `GroupQuota`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// The object's name.
+    pub object: Arc<str>,
+    /// The `metadata.generation` last seen.
+    pub generation: i64,
+    /// The group.
+    pub name: GroupName,
+    /// Its quota.
+    pub quota: Quota,
+}
+
+/// The negotiator's configuration: `HTCondor`'s knobs of the same names and their defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NegotiatorConfig {
+    /// `NEGOTIATOR_INTERVAL`.
+    pub interval: Duration,
+    /// `NEGOTIATOR_CYCLE_DELAY`.
+    pub cycle_delay: Duration,
+    /// `NEGOTIATOR_MIN_INTERVAL`.
+    pub min_interval: Duration,
+    /// `PRIORITY_HALFLIFE`.
+    pub halflife: Duration,
+    /// `DEFAULT_PRIO_FACTOR`.
+    pub default_factor: f64,
+    /// `NEGOTIATOR_SLOT_CONSTRAINT`.
+    pub slot_constraint: Option<Expr>,
+    /// `NEGOTIATOR_PRE_JOB_RANK`.
+    pub pre_job_rank: Option<Expr>,
+    /// `NEGOTIATOR_POST_JOB_RANK`.
+    pub post_job_rank: Option<Expr>,
+}
+
+impl Default for NegotiatorConfig {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(60),
+            cycle_delay: Duration::from_secs(20),
+            min_interval: Duration::from_secs(5),
+            halflife: Duration::from_secs(86_400),
+            default_factor: 1000.0,
+            slot_constraint: None,
+            pre_job_rank: None,
+            post_job_rank: None,
+        }
+    }
+}
+
+/// A `Negotiator` object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NegotiatorObject {
+    /// The `metadata.generation` last seen.
+    pub generation: i64,
+    /// The last configuration that was valid.
+    pub config: Option<NegotiatorConfig>,
+    /// What is wrong with the present one.
+    pub problems: Vec<Problem>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    }
+
+    #[test]
+    fn selectors_select_as_kubernetes_does() {
+        let values = || BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+        let zone = || "zone".to_owned();
+        for (term, on_a, on_c, on_none) in [
+            (SelectorTerm::In(zone(), values()), true, false, false),
+            (SelectorTerm::NotIn(zone(), values()), false, true, true),
+            (SelectorTerm::Exists(zone()), true, true, false),
+            (SelectorTerm::DoesNotExist(zone()), false, false, true),
+        ] {
+            let selector = Selector { terms: vec![term.clone()] };
+            let found = [&[("zone", "a")][..], &[("zone", "c")], &[]].map(|pairs| selector.selects(&labels(pairs)));
+            assert_eq!(found, [on_a, on_c, on_none], "{term:?}");
+        }
+        assert!(Selector::default().selects(&labels(&[])));
+    }
+
+    #[test]
+    fn unset_parts_of_a_toleration_match_anything() {
+        let taint = Taint { key: "gpu".into(), value: "yes".into(), effect: "NoSchedule".into() };
+        let toleration = |key: Option<&str>, value: Option<&str>, effect: Option<&str>| Toleration {
+            key: key.map(Into::into),
+            value: value.map(Into::into),
+            effect: effect.map(Into::into),
+        };
+        assert!(toleration(None, None, None).tolerates(&taint));
+        assert!(toleration(Some("gpu"), None, Some("NoSchedule")).tolerates(&taint));
+        assert!(!toleration(Some("gpu"), Some("no"), None).tolerates(&taint));
+        assert!(!toleration(Some("gpu"), None, Some("NoExecute")).tolerates(&taint));
+    }
+}

@@ -1,0 +1,159 @@
+//! Sets of proc numbers, kept and written as ranges: `0-4,7`.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use thiserror::Error;
+
+/// A set of numbers, as ranges that neither touch nor overlap. A million procs in sequence cost one entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranges {
+    /// First number to last number.
+    spans: BTreeMap<u32, u32>,
+}
+
+/// Why a text is no set of ranges.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{0:?} is not a list of ranges; they read 0-4,7")]
+pub struct BadRanges(String);
+
+impl Ranges {
+    /// The numbers from 0 up to but not including `end`.
+    pub fn up_to(end: u32) -> Self {
+        let mut spans = BTreeMap::new();
+        if let Some(last) = end.checked_sub(1) {
+            spans.insert(0, last);
+        }
+        Self { spans }
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> u64 {
+        self.spans.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
+    }
+
+    /// Whether `n` is in the set.
+    pub fn contains(&self, n: u32) -> bool {
+        self.spans.range(..=n).next_back().is_some_and(|(_, last)| *last >= n)
+    }
+
+    /// Adds `n`; false when it was there already.
+    pub fn insert(&mut self, n: u32) -> bool {
+        if self.contains(n) {
+            return false;
+        }
+        let below = self.spans.range(..n).next_back().map(|(first, last)| (*first, *last));
+        let joined = below.filter(|(_, last)| last.checked_add(1) == Some(n)).map_or(n, |(first, _)| first);
+        let above = n.checked_add(1).and_then(|next| self.spans.remove(&next));
+        self.spans.insert(joined, above.unwrap_or(n));
+        true
+    }
+
+    /// Takes `n` away; false when it was not there.
+    pub fn remove(&mut self, n: u32) -> bool {
+        let Some((first, last)) = self.spans.range(..=n).next_back().map(|(f, l)| (*f, *l)) else { return false };
+        if last < n {
+            return false;
+        }
+        self.spans.remove(&first);
+        if let Some(before) = n.checked_sub(1).filter(|before| *before >= first) {
+            self.spans.insert(first, before);
+        }
+        if let Some(after) = n.checked_add(1).filter(|after| *after <= last) {
+            self.spans.insert(after, last);
+        }
+        true
+    }
+
+    /// All numbers, in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.spans.iter().flat_map(|(first, last)| *first..=*last)
+    }
+
+    /// Reads `0-4,7`. An empty text is the empty set.
+    ///
+    /// # Errors
+    /// When the text is not of that form.
+    pub fn parse(text: &str) -> Result<Self, BadRanges> {
+        let mut set = Self::default();
+        for part in text.split(',').filter(|_| !text.is_empty()) {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
+                return Err(BadRanges(text.to_owned()));
+            };
+            // Written by us in order and apart; anything else was edited by hand and is not trusted.
+            if last < first || set.spans.last_key_value().is_some_and(|(_, end)| first <= end.saturating_add(1)) {
+                return Err(BadRanges(text.to_owned()));
+            }
+            set.spans.insert(first, last);
+        }
+        Ok(set)
+    }
+}
+
+impl fmt::Display for Ranges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (first, last)) in self.spans.iter().enumerate() {
+            if at > 0 {
+                f.write_char(',')?;
+            }
+            match first == last {
+                true => write!(f, "{first}")?,
+                false => write!(f, "{first}-{last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn written_as_ranges() {
+        let mut set = Ranges::default();
+        for n in [3, 1, 0, 2, 9, 7] {
+            assert!(set.insert(n));
+        }
+        assert_eq!(set.to_string(), "0-3,7,9");
+        assert!(!set.insert(2));
+        assert!(set.remove(1));
+        assert_eq!(set.to_string(), "0,2-3,7,9");
+        assert_eq!(Ranges::up_to(3).to_string(), "0-2");
+        assert_eq!(Ranges::up_to(0).to_string(), "");
+    }
+
+    #[test]
+    fn hand_edited_nonsense_is_refused() {
+        for text in ["x", "1-", "-1", "3-1", "1,1", "1-2,3", "5,1", "1,,2", "4294967296", " 1"] {
+            assert_eq!(Ranges::parse(text), Err(BadRanges(text.to_owned())), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_set(steps in prop::collection::vec((any::<bool>(), 0u32..40), 0..200)) {
+            let (mut ours, mut model) = (Ranges::default(), BTreeSet::new());
+            for (add, n) in steps {
+                if add {
+                    prop_assert_eq!(ours.insert(n), model.insert(n));
+                } else {
+                    prop_assert_eq!(ours.remove(n), model.remove(&n));
+                }
+                prop_assert_eq!(ours.len(), model.len() as u64);
+                prop_assert!(ours.iter().eq(model.iter().copied()));
+                prop_assert_eq!(&Ranges::parse(&ours.to_string()).unwrap(), &ours);
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! What machines hold, slots get and jobs ask for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The name of an extended resource in Kubernetes, such as `nvidia.com/gpu`.
+pub type ResourceName = Arc<str>;
+
+/// The `ClassAd` name of the resource that GPUs of every maker are counted by.
+pub const GPUS: &str = "GPUs";
+
+/// The `ClassAd` name of an extended resource: `GPUs` for GPUs of every maker, otherwise the part behind the slash with a
+/// capital, and `_` for what a name cannot hold.
+pub fn classad_name(resource: &str) -> String {
+    let tail = resource.rsplit('/').next().unwrap_or(resource);
+    if tail.eq_ignore_ascii_case("gpu") || resource.starts_with("gpu.intel.com/") {
+        return GPUS.to_owned();
+    }
+    let mut name = String::with_capacity(tail.len());
+    for (at, c) in tail.chars().enumerate() {
+        match c {
+            'a'..='z' if at == 0 => name.push(c.to_ascii_uppercase()),
+            'a'..='z' | 'A'..='Z' => name.push(c),
+            '0'..='9' if at > 0 => name.push(c),
+            _ => name.push('_'),
+        }
+    }
+    name
+}
+
+/// What a slot holds: whole CPUs, memory in MiB, disk in KiB, and extended resources by their Kubernetes name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resources {
+    /// Whole CPUs.
+    pub cpus: i64,
+    /// Memory in MiB.
+    pub memory_mib: i64,
+    /// Scratch space in KiB.
+    pub disk_kib: i64,
+    /// Extended resources.
+    pub extended: BTreeMap<ResourceName, i64>,
+}
+
+impl Resources {
+    /// Takes `other` away. What is missing becomes negative: see [`Resources::floor_at_zero`].
+    pub fn subtract(&mut self, other: &Self) {
+        self.cpus = self.cpus.saturating_sub(other.cpus);
+        self.memory_mib = self.memory_mib.saturating_sub(other.memory_mib);
+        self.disk_kib = self.disk_kib.saturating_sub(other.disk_kib);
+        for (name, amount) in &other.extended {
+            let left = self.extended.entry(name.clone()).or_default();
+            *left = left.saturating_sub(*amount);
+        }
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Self) {
+        self.cpus = self.cpus.saturating_add(other.cpus);
+        self.memory_mib = self.memory_mib.saturating_add(other.memory_mib);
+        self.disk_kib = self.disk_kib.saturating_add(other.disk_kib);
+        for (name, amount) in &other.extended {
+            let sum = self.extended.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*amount);
+        }
+    }
+
+    /// A slot never offers less than nothing, also when pods of others took more than was left.
+    #[must_use]
+    pub fn floor_at_zero(mut self) -> Self {
+        self.cpus = self.cpus.max(0);
+        self.memory_mib = self.memory_mib.max(0);
+        self.disk_kib = self.disk_kib.max(0);
+        for amount in self.extended.values_mut() {
+            *amount = (*amount).max(0);
+        }
+        self
+    }
+
+    /// Whether all of this fits into `room`.
+    pub fn fits_in(&self, room: &Self) -> bool {
+        self.cpus <= room.cpus
+            && self.memory_mib <= room.memory_mib
+            && self.disk_kib <= room.disk_kib
+            && self.extended.iter().all(|(name, amount)| *amount <= room.amount(name))
+    }
+
+    /// How much there is of an extended resource.
+    pub fn amount(&self, name: &str) -> i64 {
+        self.extended.get(name).copied().unwrap_or(0)
+    }
+
+    /// The extended resource that GPUs are counted by here: the one that there is most of, the first by name among
+    /// equals.
+    pub fn gpu_resource(&self) -> Option<&ResourceName> {
+        self.extended
+            .iter()
+            .filter(|(name, _)| classad_name(name) == GPUS)
+            .max_by(|a, b| a.1.cmp(b.1).then(b.0.cmp(a.0)))
+            .map(|(name, _)| name)
+    }
+
+    /// How much there is by `ClassAd` name: `GPUs`, `Fpga`, ...
+    pub fn by_classad_name(&self) -> BTreeMap<String, i64> {
+        let mut amounts = BTreeMap::new();
+        for (name, amount) in &self.extended {
+            let slot = amounts.entry(classad_name(name)).or_insert(*amount);
+            *slot = (*slot).max(*amount);
+        }
+        amounts
+    }
+}
+
+impl fmt::Display for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} CPUs, {} MiB memory, {} KiB disk", self.cpus, self.memory_mib, self.disk_kib)?;
+        for (name, amount) in self.extended.iter().filter(|(_, amount)| **amount != 0) {
+            write!(f, ", {amount} {name}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What Kubernetes counts on a node: thousandths of a CPU and bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capacity {
+    /// Thousandths of a CPU.
+    pub milli_cpu: i64,
+    /// Memory in bytes.
+    pub memory: i64,
+    /// Ephemeral storage in bytes.
+    pub disk: i64,
+    /// Pods, or extended resources, by name.
+    pub extended: BTreeMap<ResourceName, i64>,
+}
+
+impl Capacity {
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Self) {
+        self.milli_cpu = self.milli_cpu.saturating_add(other.milli_cpu);
+        self.memory = self.memory.saturating_add(other.memory);
+        self.disk = self.disk.saturating_add(other.disk);
+        for (name, amount) in &other.extended {
+            let sum = self.extended.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*amount);
+        }
+    }
+
+    /// Takes `other` away.
+    pub fn subtract(&mut self, other: &Self) {
+        self.milli_cpu = self.milli_cpu.saturating_sub(other.milli_cpu);
+        self.memory = self.memory.saturating_sub(other.memory);
+        self.disk = self.disk.saturating_sub(other.disk);
+        for (name, amount) in &other.extended {
+            let left = self.extended.entry(name.clone()).or_default();
+            *left = left.saturating_sub(*amount);
+        }
+    }
+
+    /// What a slot can offer of it: whole CPUs, MiB and KiB, each rounded down so that nothing is offered twice.
+    pub fn whole(&self) -> Resources {
+        Resources {
+            cpus: self.milli_cpu.div_euclid(1000),
+            memory_mib: self.memory.div_euclid(1 << 20),
+            disk_kib: self.disk.div_euclid(1 << 10),
+            extended: self.extended.clone(),
+        }
+        .floor_at_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_have_classad_names() {
+        for (resource, name) in [
+            ("nvidia.com/gpu", "GPUs"),
+            ("amd.com/gpu", "GPUs"),
+            ("gpu.intel.com/i915", "GPUs"),
+            ("example.com/fpga", "Fpga"),
+            ("example.com/fast-nic.2", "Fast_nic_2"),
+            ("example.com/9p", "_p"),
+            ("", ""),
+        ] {
+            assert_eq!(classad_name(resource), name, "{resource}");
+        }
+    }
+
+    #[test]
+    fn fractions_are_not_offered() {
+        let capacity = Capacity { milli_cpu: 7_900, memory: (3 << 20) - 1, disk: 2_047, extended: BTreeMap::new() };
+        assert_eq!(capacity.whole(), Resources { cpus: 7, memory_mib: 2, disk_kib: 1, extended: BTreeMap::new() });
+    }
+
+    #[test]
+    fn more_taken_than_there_is_offers_nothing() {
+        let capacity = Capacity { milli_cpu: -500, ..Capacity::default() };
+        assert_eq!(capacity.whole().cpus, 0);
+    }
+}

@@ -1,0 +1,228 @@
+//! Dynamic slots, their state and activity, and the claim on them.
+
+use std::sync::Arc;
+
+use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
+use super::resources::Resources;
+use super::time::Time;
+
+/// A slot's state with the activity that it has there: only the pairs of the manual's diagram can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// The machine's owner has it.
+    Owner,
+    /// Free for jobs.
+    Unclaimed(Unclaimed),
+    /// Promised to a submitter, the claim not yet made: here, not yet written.
+    Matched,
+    /// Claimed by a submitter.
+    Claimed(Claimed),
+    /// The claim is being ended.
+    Preempting(Preempting),
+    /// Backfill work runs.
+    Backfill(Backfill),
+    /// Drained, or about to be.
+    Drained(Drained),
+}
+
+/// Activities of Unclaimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Unclaimed {
+    Idle,
+    Benchmarking,
+}
+
+/// Activities of Claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Claimed {
+    Idle,
+    Busy,
+    Suspended,
+    Retiring,
+}
+
+/// Activities of Preempting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Preempting {
+    Vacating,
+    Killing,
+}
+
+/// Activities of Backfill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Backfill {
+    Idle,
+    Busy,
+    Killing,
+}
+
+/// Activities of Drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are the manual's own")]
+pub enum Drained {
+    Retiring,
+    Idle,
+}
+
+impl State {
+    /// The state's name, as in the ad's `State`.
+    pub const fn state(self) -> &'static str {
+        match self {
+            Self::Owner => "Owner",
+            Self::Unclaimed(_) => "Unclaimed",
+            Self::Matched => "Matched",
+            Self::Claimed(_) => "Claimed",
+            Self::Preempting(_) => "Preempting",
+            Self::Backfill(_) => "Backfill",
+            Self::Drained(_) => "Drained",
+        }
+    }
+
+    /// The activity's name, as in the ad's `Activity`.
+    pub const fn activity(self) -> &'static str {
+        match self {
+            Self::Owner
+            | Self::Matched
+            | Self::Unclaimed(Unclaimed::Idle)
+            | Self::Claimed(Claimed::Idle)
+            | Self::Backfill(Backfill::Idle)
+            | Self::Drained(Drained::Idle) => "Idle",
+            Self::Unclaimed(Unclaimed::Benchmarking) => "Benchmarking",
+            Self::Claimed(Claimed::Busy) | Self::Backfill(Backfill::Busy) => "Busy",
+            Self::Claimed(Claimed::Suspended) => "Suspended",
+            Self::Claimed(Claimed::Retiring) | Self::Drained(Drained::Retiring) => "Retiring",
+            Self::Preempting(Preempting::Vacating) => "Vacating",
+            Self::Preempting(Preempting::Killing) | Self::Backfill(Backfill::Killing) => "Killing",
+        }
+    }
+}
+
+/// A submitter's claim on a slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// Its id; it stays when the claim is used for another proc.
+    pub id: ClaimId,
+    /// Who is charged.
+    pub submitter: SubmitterName,
+    /// The accounting group that is charged.
+    pub group: Option<GroupName>,
+    /// What it costs: the slot's `SLOT_WEIGHT`.
+    pub weight: f64,
+    /// When it was made. `CLAIM_WORKLIFE` counts from here.
+    pub since: Time,
+    /// The job of the proc that it is for.
+    pub job: JobKey,
+    /// `HTCondor`'s number of that job.
+    pub cluster: i64,
+    /// The proc.
+    pub proc: u32,
+    /// How many procs it was activated for before this one.
+    pub reuses: u32,
+}
+
+impl Claim {
+    /// The proc that the claim is for.
+    pub fn proc_id(&self) -> ProcId {
+        ProcId { job: self.job.uid.clone(), proc: self.proc }
+    }
+
+    /// `ClusterId.ProcId`.
+    pub fn job_id(&self) -> String {
+        format!("{}.{}", self.cluster, self.proc)
+    }
+
+    /// The name of the pod. It follows from the proc alone, so that the API server itself refuses a second pod for it.
+    pub fn pod_name(&self) -> String {
+        pod_name(&self.job.name, self.proc)
+    }
+}
+
+/// The name of a proc's pod.
+pub fn pod_name(job: &str, proc: u32) -> String {
+    format!("{job}-{proc}")
+}
+
+/// Whether the Slot object in the API server carries the claim as it is here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// It does not; it has to be written before anything depends on it.
+    Due,
+    /// A write is under way.
+    Writing,
+    /// It does.
+    Written,
+}
+
+/// How far the proc has come in its slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// The claim has no proc to run.
+    Vacant,
+    /// The claim's proc has no pod yet: it is made once the claim is written.
+    Assigned,
+    /// The pod's creation is under way.
+    Requested,
+    /// The pod exists.
+    Active {
+        /// The pod.
+        pod: PodRef,
+        /// Whether its containers have started.
+        running: bool,
+        /// Whether it is being deleted.
+        deleting: bool,
+    },
+    /// The pod has ended. It is held by the tracking finalizer until that is recorded.
+    Ended {
+        /// The pod.
+        pod: PodRef,
+    },
+}
+
+/// Why a proc must leave its slot before it has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// The job was deleted: `condor_rm`.
+    JobRemoved,
+    /// The node was deleted.
+    MachineGone,
+}
+
+/// The last change of state or activity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its number in the manual's diagram.
+    pub number: u8,
+    /// Why, for people.
+    pub why: Arc<str>,
+    /// When.
+    pub at: Time,
+}
+
+/// A dynamic slot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// Its name.
+    pub name: SlotName,
+    /// What was carved for it.
+    pub resources: Resources,
+    /// State and activity.
+    pub state: State,
+    /// When the state was entered.
+    pub entered_state: Time,
+    /// When the activity was entered.
+    pub entered_activity: Time,
+    /// The last transition.
+    pub last: Option<Taken>,
+    /// The claim.
+    pub claim: Claim,
+    /// Whether the API server has the claim.
+    pub record: Record,
+    /// How far the proc has come.
+    pub activation: Activation,
+    /// Set when the proc must go.
+    pub removal: Option<Removal>,
+}
