@@ -3,6 +3,11 @@
 //! What a field means is said once, in its doc comment: `kubectl explain` shows the same text. Behavior lives in
 //! the deciders; this room only says what an object looks like and what the API server refuses by schema.
 
+// Docs here are what `kubectl explain` prints: knobs stand without Markdown's marks.
+#![allow(clippy::doc_markdown)]
+// Printer columns repeat their keys.
+#![allow(clippy::duplicated_attributes)]
+
 mod common;
 mod group_quota;
 mod htcjob;
