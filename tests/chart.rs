@@ -1,7 +1,10 @@
 //! The Helm chart, rendered by Helm's own SDK (`hack/helm.sh`): every object is what Kubernetes takes, the operator may
 //! do what is listed here and nothing else, and the output changes only on purpose.
 //!
-//! Where the SDK cannot be had (no Python, no PyPI) these tests say so and pass; with `CI=true` they fail.
+//! Where the SDK cannot be had (no Python, no package index) these tests say so and pass; with `CI=true` they fail.
+
+// A test states what it expects by panicking.
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! Holds what we build from to `deny.toml`, without cargo-deny: licenses, sources, and one version of what must be one.
 
+// A test states what it expects by panicking.
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
