@@ -48,6 +48,7 @@ install_packages() {
 fetch_source() {
   local mirror options
   mkdir -p "$WORK"/{lists/partial,dl,gopath/src/k8s.io}
+  # shellcheck disable=SC2016  # apt's own placeholder
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 '/debian/\?$') \
     || die "no Debian mirror is configured in apt"
   echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main" >"$WORK/src.list"
