@@ -1,1 +1,39 @@
 //! The negotiator: accountant, group quotas, pie spin, candidates.
+//!
+//! One negotiation is a pure function, [`negotiate`]: a [`Cycle`] says who asks for what, which slots are
+//! free and what is in use; the [`Outcome`] says who gets which slot and why others get none. Everything is
+//! known by its index in the input, so that callers map back to their own objects.
+//!
+//! | file | is |
+//! | --- | --- |
+//! | [`accountant`] | what a submitter has used, and the priority that follows |
+//! | [`config`] | the knobs of a cycle |
+//! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
+//! | [`cycle`] | input and output of a negotiation |
+//! | `round` | group after group |
+//! | `spin` | the pie spins of one group |
+//! | `pie` | shares, limits and the rounding rule |
+//! | `ledger` | what is in use while a cycle goes on |
+//! | `turn` | one submitter's turn in a spin |
+//! | `candidates` | which slots match a request, the best first |
+
+pub mod accountant;
+mod candidates;
+pub mod config;
+pub mod cycle;
+pub mod groups;
+mod ledger;
+mod pie;
+mod round;
+mod spin;
+mod turn;
+
+pub use config::Config;
+pub use cycle::{
+    Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,
+    SubmitterInput, negotiate,
+};
+pub use groups::GroupInput;
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::JobFacts;
-use super::ids::JobUid;
+use super::ids::{JobUid, SlotName};
 use super::job::{Cluster, JobSpec, Matchable};
 use super::ranges::Ranges;
 use super::slot::Removal;
@@ -39,6 +39,7 @@ impl Pool {
             held: facts.held,
             idle: Ranges::default(),
             active: BTreeMap::new(),
+            unrecorded: BTreeMap::new(),
             succeeded: facts.succeeded.clone(),
             failed: facts.failed.clone(),
             recorded: (Ranges::default(), Ranges::default()),
@@ -54,11 +55,13 @@ impl Pool {
         let changed = cluster.generation != facts.generation;
         let recorded = (facts.succeeded, facts.failed);
         if cluster.recorded != recorded {
-            // Pods whose ends are recorded by now may go.
-            self.attention.slots.extend(
-                self.slots.values().filter(|slot| slot.claim.job.uid == *uid).map(|slot| slot.name.clone()),
-            );
             cluster.recorded = recorded;
+            // Pods whose ends are recorded by now may go.
+            let waiting = std::mem::take(&mut cluster.unrecorded);
+            let (over, waiting) = waiting.into_iter().partition(|(proc, _)| cluster.is_recorded(*proc));
+            cluster.unrecorded = waiting;
+            let over: BTreeMap<u32, SlotName> = over;
+            self.attention.slots.extend(over.into_values());
         }
         cluster.generation = facts.generation;
         cluster.held = facts.held;

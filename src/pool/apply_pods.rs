@@ -84,6 +84,12 @@ impl Pool {
         slot.activation = Activation::Ended { pod: facts.pod.clone() };
         self.attention.slots.insert(name.clone());
         self.proc_ended(facts, end, now);
+        if let Some(cluster) = self.jobs.get_mut(&facts.job)
+            && cluster.is_done(facts.proc)
+            && !cluster.is_recorded(facts.proc)
+        {
+            cluster.unrecorded.insert(facts.proc, name.clone());
+        }
     }
 
     /// Books a proc's end: done for good, or idle again.

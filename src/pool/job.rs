@@ -157,6 +157,8 @@ pub struct Cluster {
     pub idle: Ranges,
     /// Procs with a claim, and the slot.
     pub active: BTreeMap<u32, SlotName>,
+    /// Procs that ended in a slot that waits until that is recorded.
+    pub unrecorded: BTreeMap<u32, SlotName>,
     /// Procs that ended with exit code 0.
     pub succeeded: Ranges,
     /// Procs that ended with another.

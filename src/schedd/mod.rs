@@ -1,1 +1,11 @@
-//! The schedd's part: procs of a cluster, their order, claims and activation.
+//! The schedd's part: what a submission becomes, the order of procs, claims and their activation.
+
+mod analysis;
+mod claims;
+mod jobs;
+mod submit;
+
+pub use analysis::explain_rejection;
+pub use claims::{assign, claim_match, find_work, withdraw, within_caps};
+pub use jobs::{review_job, unknown_group};
+pub use submit::{Submission, submit};

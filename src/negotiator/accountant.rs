@@ -1,0 +1,154 @@
+//! What a submitter has used, and the priority that follows from it.
+//!
+//! A [`Record`] holds at one moment. Usage changes only by [`Record::charge`], [`Record::release`] and
+//! [`Record::reconcile`], and between two such changes everything else follows: whoever has the record knows
+//! the priority at any later time, without anybody writing it down. Advancing in many steps comes to the
+//! same as advancing in one, so neither a crash nor the length of a negotiation cycle changes anybody's
+//! priority.
+//!
+//! Source: HTCondor manual, "User Priorities and Negotiation"; the accountant's own arithmetic.
+
+/// The best real priority there is, and that of everybody new.
+pub const MIN_REAL_PRIORITY: f64 = 0.5;
+
+/// The smallest priority factor: a smaller one would let a priority fall below its minimum.
+pub const MIN_PRIORITY_FACTOR: f64 = 1.0;
+
+/// One submitter's (or one group's) account.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Real user priority (RUP): [`Record::weighted_resources_used`] smoothed by the half-life, never below
+    /// [`MIN_REAL_PRIORITY`]. Lower is better.
+    pub real_priority: f64,
+    /// Slots in use.
+    pub resources_used: u64,
+    /// Slot weight in use.
+    pub weighted_resources_used: f64,
+    /// Slots times seconds, from the beginning.
+    pub accumulated_usage: f64,
+    /// Slot weight times seconds, from the beginning.
+    pub weighted_accumulated_usage: f64,
+    /// When the submitter first used a slot, in seconds since 1970.
+    pub begin_usage_time: Option<i64>,
+    /// The last moment known at which the submitter used a slot, in seconds since 1970.
+    pub last_usage_time: Option<i64>,
+    /// The moment at which all of this holds, in milliseconds since 1970.
+    pub updated_at: i64,
+}
+
+impl Record {
+    /// The account of somebody who never used anything, from `now` (milliseconds since 1970) on.
+    pub fn new(now: i64) -> Self {
+        Self {
+            real_priority: MIN_REAL_PRIORITY,
+            resources_used: 0,
+            weighted_resources_used: 0.0,
+            accumulated_usage: 0.0,
+            weighted_accumulated_usage: 0.0,
+            begin_usage_time: None,
+            last_usage_time: None,
+            updated_at: now,
+        }
+    }
+
+    /// Moves the record to `now` (milliseconds since 1970): the real priority goes half of the way to what
+    /// is in use with each half-life (in seconds), and usage accumulates.
+    ///
+    /// A clock that went back charges nothing, and time is not charged twice once it has caught up. Without
+    /// a positive half-life the past counts for nothing.
+    pub fn advance(&mut self, now: i64, halflife: f64) {
+        self.repair();
+        let elapsed = now.saturating_sub(self.updated_at);
+        if elapsed <= 0 {
+            return;
+        }
+        let seconds = millis_to_seconds(elapsed);
+        let kept = if halflife > 0.0 { (-seconds / halflife).exp2() } else { 0.0 };
+        let used = self.weighted_resources_used;
+        // This form, unlike RUP*kept + used*(1-kept), leaves a settled priority exactly where it is.
+        self.real_priority = (used + (self.real_priority - used) * kept).max(MIN_REAL_PRIORITY);
+        self.weighted_accumulated_usage += used * seconds;
+        self.accumulated_usage += count_to_f64(self.resources_used) * seconds;
+        self.updated_at = now;
+        self.note_use();
+    }
+
+    /// The record as it will be at `now` (milliseconds since 1970) if usage stays as it is.
+    #[must_use]
+    pub fn at(&self, now: i64, halflife: f64) -> Self {
+        let mut later = self.clone();
+        later.advance(now, halflife);
+        later
+    }
+
+    /// A slot of this weight came into use at `now` (milliseconds since 1970).
+    pub fn charge(&mut self, weight: f64, now: i64, halflife: f64) {
+        self.advance(now, halflife);
+        self.resources_used = self.resources_used.saturating_add(1);
+        self.weighted_resources_used += sane(weight);
+        self.note_use();
+    }
+
+    /// A slot of this weight went out of use at `now` (milliseconds since 1970). Releasing more than is in
+    /// use leaves nothing in use.
+    pub fn release(&mut self, weight: f64, now: i64, halflife: f64) {
+        self.advance(now, halflife);
+        self.note_use();
+        self.resources_used = self.resources_used.saturating_sub(1);
+        // The last slot out takes with it what rounding has left of the sum.
+        self.weighted_resources_used = match self.resources_used {
+            0 => 0.0,
+            _ => (self.weighted_resources_used - sane(weight)).max(0.0),
+        };
+    }
+
+    /// Sets usage to what the claims in force say, at `now` (milliseconds since 1970): after a restart, or
+    /// when events were missed. The time before `now` is charged at the old usage.
+    pub fn reconcile(&mut self, slots: u64, weight: f64, now: i64, halflife: f64) {
+        self.advance(now, halflife);
+        self.resources_used = slots;
+        self.weighted_resources_used = if slots == 0 { 0.0 } else { sane(weight) };
+        self.note_use();
+    }
+
+    /// The effective priority (EUP): the real one times the factor, which counts as
+    /// [`MIN_PRIORITY_FACTOR`] if it is less. Lower is better; shares go by its inverse.
+    pub fn effective_priority(&self, factor: f64) -> f64 {
+        self.real_priority.max(MIN_REAL_PRIORITY) * factor.max(MIN_PRIORITY_FACTOR)
+    }
+
+    /// A record that was edited by hand or comes from a status nobody has filled in counts as new where it
+    /// makes no sense.
+    fn repair(&mut self) {
+        if !self.real_priority.is_finite() || self.real_priority < MIN_REAL_PRIORITY {
+            self.real_priority = MIN_REAL_PRIORITY;
+        }
+        self.weighted_resources_used = sane(self.weighted_resources_used);
+        self.accumulated_usage = sane(self.accumulated_usage);
+        self.weighted_accumulated_usage = sane(self.weighted_accumulated_usage);
+    }
+
+    /// Something in use now is in use: remember when.
+    fn note_use(&mut self) {
+        if self.resources_used > 0 {
+            let now = self.updated_at.div_euclid(1000);
+            self.begin_usage_time.get_or_insert(now);
+            self.last_usage_time = Some(now);
+        }
+    }
+}
+
+/// An amount that is no number, infinite or negative counts as none.
+fn sane(amount: f64) -> f64 {
+    if amount.is_finite() { amount.max(0.0) } else { 0.0 }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "285,000 years of milliseconds are exact")]
+fn millis_to_seconds(millis: i64) -> f64 {
+    millis as f64 / 1000.0
+}
+
+#[allow(clippy::cast_precision_loss, reason = "nobody uses 2^53 slots")]
+fn count_to_f64(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,91 @@
+//! What is in use while a cycle goes on: by name, by group and by the groups above.
+
+use std::collections::HashMap;
+
+use super::cycle::Cycle;
+use super::groups::sum_up;
+
+/// The usage of everybody, matches of this cycle included.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger {
+    /// The account of each submitter entry: entries of one name share one.
+    accounts: Vec<usize>,
+    used: Vec<f64>,
+    group_used: Vec<f64>,
+    ungrouped_used: f64,
+    parents: Vec<Option<usize>>,
+    subtree_quotas: Vec<f64>,
+    pool_weight: f64,
+}
+
+impl Ledger {
+    pub(super) fn new(cycle: &Cycle) -> Self {
+        let mut used: Vec<f64> = Vec::with_capacity(cycle.submitters.len());
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        let accounts = cycle.submitters.iter().map(|submitter| {
+            *by_name.entry(&submitter.name).or_insert_with(|| {
+                used.push(submitter.weighted_used.max(0.0));
+                used.len() - 1
+            })
+        });
+        let accounts = accounts.collect();
+        let parent =
+            |(node, group): (usize, &super::GroupInput)| group.parent.filter(|parent| *parent < node);
+        Self {
+            accounts,
+            used,
+            group_used: cycle.groups.iter().map(|group| group.weighted_used.max(0.0)).collect(),
+            ungrouped_used: cycle.ungrouped_used.max(0.0),
+            parents: cycle.groups.iter().enumerate().map(parent).collect(),
+            subtree_quotas: cycle.groups.iter().map(|group| group.subtree_quota).collect(),
+            pool_weight: cycle.pool_weight.max(0.0),
+        }
+    }
+
+    /// Which account a submitter's entry has.
+    pub(super) fn account(&self, submitter: usize) -> usize {
+        self.accounts.get(submitter).copied().unwrap_or(usize::MAX)
+    }
+
+    /// What a submitter uses, over all entries of its name.
+    pub(super) fn used(&self, submitter: usize) -> f64 {
+        self.used.get(self.account(submitter)).copied().unwrap_or_default()
+    }
+
+    /// What a group's own submitters use; without a group, those of no group.
+    pub(super) fn group_used(&self, group: Option<usize>) -> f64 {
+        match group {
+            Some(group) => self.group_used.get(group).copied().unwrap_or_default(),
+            None => self.ungrouped_used,
+        }
+    }
+
+    /// Charges a submitter of a group.
+    pub(super) fn charge(&mut self, submitter: usize, group: Option<usize>, cost: f64) {
+        let account = self.account(submitter);
+        if let Some(used) = self.used.get_mut(account) {
+            *used += cost;
+        }
+        match group.and_then(|group| self.group_used.get_mut(group)) {
+            Some(used) => *used += cost,
+            None => self.ungrouped_used += cost,
+        }
+    }
+
+    /// What a group may still take of its own and its ancestors' quotas, up to the whole pool.
+    pub(super) fn headroom(&self, group: Option<usize>) -> f64 {
+        let used = sum_up(&self.parents, &self.group_used);
+        let tops = self.parents.iter().zip(&used).filter(|(parent, _)| parent.is_none());
+        let total = self.ungrouped_used + tops.map(|(_, used)| used).sum::<f64>();
+        let mut least = self.pool_weight - total;
+        let mut node = group;
+        while let Some(current) = node {
+            let (Some(quota), Some(used)) = (self.subtree_quotas.get(current), used.get(current)) else {
+                break;
+            };
+            least = least.min(quota - used);
+            node = self.parents.get(current).copied().flatten();
+        }
+        least.max(0.0)
+    }
+}

@@ -1,0 +1,199 @@
+//! The pie spins of one group: divide, let everybody take, divide what is left.
+
+use super::cycle::{Pie, RejectReason, Slice, SubmitterInput};
+use super::pie::{Division, Limits, ceiling_left, starvation};
+use super::round::Round;
+use super::turn::{Turn, Verdict};
+
+/// The spins of one group.
+#[derive(Debug)]
+pub(super) struct Spins<'r, 'a> {
+    round: &'r mut Round<'a>,
+    group: Option<usize>,
+    /// What the group's submitters may use in all; none without groups.
+    quota: Option<f64>,
+    /// The spin, from 1.
+    spin: u32,
+}
+
+/// Whether the group goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    Continue,
+    Stop,
+}
+
+impl<'r, 'a> Spins<'r, 'a> {
+    pub(super) fn new(round: &'r mut Round<'a>, group: Option<usize>, quota: Option<f64>) -> Self {
+        Self { round, group, quota, spin: 0 }
+    }
+
+    /// Spins until nobody takes or leaves.
+    pub(super) fn run(mut self, mut members: Vec<usize>) {
+        loop {
+            self.spin += 1;
+            if self.quota_used_up() {
+                return self.stop(&members, RejectReason::GroupQuota);
+            }
+            if !self.round.cycle.config.consider_preemption {
+                members.retain(|submitter| self.round.has_jobs(*submitter));
+            }
+            let before = members.len();
+            let (flow, taken) = self.spin(&mut members);
+            let progress = taken > 0.0 || members.len() < before;
+            let more = !members.is_empty() && !self.round.table.pool.is_empty();
+            if flow == Flow::Stop || !progress || !more {
+                return;
+            }
+        }
+    }
+
+    /// One spin. Removes those who are done from the list; returns the slot weight taken.
+    fn spin(&mut self, members: &mut Vec<usize>) -> (Flow, f64) {
+        let division = self.divide(members);
+        let mut slices = self.slices(members, division);
+        let mut pie_left: f64 = slices.iter().map(|slice| slice.limit).sum();
+        if !self.round.cycle.config.consider_preemption && pie_left <= 0.0 {
+            self.stop(members, RejectReason::SubmitterLimit);
+            return (Flow::Stop, 0.0);
+        }
+        if self.spin == 1 {
+            self.sort(members, &slices);
+            slices = self.slices(members, division);
+        }
+        self.note(pie_left, slices);
+        let mut taken = 0.0;
+        let mut stay = Vec::with_capacity(members.len());
+        for (place, submitter) in members.iter().copied().enumerate() {
+            if self.quota_used_up() {
+                let rest: Vec<usize> = members.iter().copied().skip(place).collect();
+                self.stop(&rest, RejectReason::GroupQuota);
+                return (Flow::Stop, taken);
+            }
+            let limits = self.limits(submitter, division).1.within(pie_left);
+            let (verdict, cost) = self.turn(submitter, limits, pie_left);
+            pie_left -= cost;
+            taken += cost;
+            if verdict == Verdict::Resume {
+                stay.push(submitter);
+            }
+        }
+        *members = stay;
+        (Flow::Continue, taken)
+    }
+
+    /// A submitter's turn, if it may have one. Returns the slot weight taken.
+    fn turn(&mut self, submitter: usize, limits: Limits, pie_left: f64) -> (Verdict, f64) {
+        let cycle = self.round.cycle;
+        let Some(input) = cycle.submitters.get(submitter) else { return (Verdict::Done, 0.0) };
+        if !self.round.has_jobs(submitter) && self.spin == 1 {
+            return (Verdict::Done, 0.0);
+        }
+        let least = self.round.min_slot_weight;
+        let ceiling = ceiling_left(input.ceiling, self.round.ledger.used(submitter));
+        if ceiling <= 0.0 || ceiling < least {
+            self.stop(&[submitter], RejectReason::Ceiling);
+            return (Verdict::Done, 0.0);
+        }
+        if self.spin > 1 && (limits.limit < least || pie_left < least) {
+            self.stop(&[submitter], limits.reason());
+            return (Verdict::Resume, 0.0);
+        }
+        let config = &cycle.config;
+        let turn = Turn {
+            submitter,
+            requests: &input.requests,
+            limits,
+            ceiling,
+            caching: config.match_list_caching,
+            one_size: !config.use_slot_weights && !config.consider_preemption,
+        };
+        let Some(progress) = self.round.progress.get_mut(submitter) else { return (Verdict::Done, 0.0) };
+        let (verdict, used) = turn.take(&mut self.round.table, progress);
+        if let Some(reason) = turn.reached(used, &self.round.table.pool) {
+            self.stop(&[submitter], reason);
+        }
+        self.round.ledger.charge(submitter, self.group, used);
+        (verdict, used)
+    }
+
+    /// Whether the group has what it may have. With preemption, everybody gets one turn nevertheless.
+    fn quota_used_up(&self) -> bool {
+        let ignored = self.spin == 1 && self.round.cycle.config.consider_preemption;
+        let used = self.round.ledger.group_used(self.group);
+        !ignored && self.quota.is_some_and(|quota| used >= quota)
+    }
+
+    /// The slot weight to divide, what is in use included.
+    fn weight(&self) -> f64 {
+        let pool = self.round.cycle.pool_weight.max(0.0);
+        self.quota.map_or(pool, |quota| quota.min(pool))
+    }
+
+    /// Divides among the names of the members.
+    fn divide(&self, members: &[usize]) -> Division {
+        let mut names: Vec<(usize, f64)> = members
+            .iter()
+            .filter_map(|submitter| {
+                let input: &SubmitterInput = self.round.cycle.submitters.get(*submitter)?;
+                Some((self.round.ledger.account(*submitter), input.effective_priority))
+            })
+            .collect();
+        names.sort_by_key(|(account, _)| *account);
+        names.dedup_by_key(|(account, _)| *account);
+        Division::among(names.iter().map(|(_, priority)| *priority))
+    }
+
+    /// A submitter's share and limits as things stand now.
+    fn limits(&self, submitter: usize, division: Division) -> (f64, Limits) {
+        let round = &*self.round;
+        let share = round
+            .cycle
+            .submitters
+            .get(submitter)
+            .map_or(0.0, |input| division.share(input.effective_priority));
+        let used = round.ledger.used(submitter);
+        let group_left =
+            self.quota.map_or(f64::INFINITY, |quota| quota - round.ledger.group_used(self.group));
+        (share, Limits::new(&round.cycle.config, share, self.weight(), used, group_left))
+    }
+
+    fn slices(&self, members: &[usize], division: Division) -> Vec<Slice> {
+        let slice = |submitter: &usize| {
+            let (share, limits) = self.limits(*submitter, division);
+            Slice { submitter: *submitter, share, limit: limits.limit }
+        };
+        members.iter().map(slice).collect()
+    }
+
+    /// The order of turns: the best priority first, then who has the least of what they should have, then
+    /// the order given. (HTCondor breaks the last ties by chance.)
+    fn sort(&self, members: &mut Vec<usize>, slices: &[Slice]) {
+        let mut keyed: Vec<(f64, f64, usize)> = slices
+            .iter()
+            .map(|slice| {
+                let input = self.round.cycle.submitters.get(slice.submitter);
+                let priority =
+                    input.map_or(f64::MAX, |input| super::pie::sane_priority(input.effective_priority));
+                (priority, starvation(self.round.ledger.used(slice.submitter), slice.limit), slice.submitter)
+            })
+            .collect();
+        keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        *members = keyed.into_iter().map(|(_, _, submitter)| submitter).collect();
+    }
+
+    /// Keeps how the pie was divided.
+    fn note(&mut self, left: f64, slices: Vec<Slice>) {
+        let pie = Pie { group: self.group, spin: self.spin, weight: self.weight(), left, slices };
+        self.round.table.stats.pies.push(pie);
+    }
+
+    /// Remembers why submitters were not asked for all that they want.
+    fn stop(&mut self, submitters: &[usize], reason: RejectReason) {
+        for submitter in submitters {
+            if let Some(stopped) = self.round.stopped.get_mut(*submitter) {
+                *stopped = Some(reason);
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The accountant against the manual's stories, and the laws of its arithmetic.
+
+use proptest::prelude::*;
+
+use super::assert_near;
+use crate::negotiator::accountant::{MIN_REAL_PRIORITY, Record};
+
+const HOUR: i64 = 3_600_000;
+const DAY: i64 = 24 * HOUR;
+const HALFLIFE: f64 = 86_400.0;
+const START: i64 = 1_700_000_000_000;
+
+fn with_usage(slots: u64, weight: f64, priority: f64) -> Record {
+    let mut record = Record::new(START);
+    record.reconcile(slots, weight, START, HALFLIFE);
+    record.real_priority = priority;
+    record
+}
+
+/// What the manual plots: a new user with 100 cores in use. It is 100 less what is left of 99.5.
+#[test]
+fn priority_grows_to_the_cores_in_use() {
+    let record = with_usage(100, 100.0, MIN_REAL_PRIORITY);
+    let cases = [(0, 0.5), (12, 29.642_875), (24, 50.25), (48, 75.125), (72, 87.5625), (24 * 10, 99.902_832)];
+    for (hours, expected) in cases {
+        let priority = record.at(START + hours * HOUR, HALFLIFE).real_priority;
+        assert!((priority - expected).abs() < 1e-6, "after {hours} h: {priority}, not {expected}");
+    }
+}
+
+/// "RUP of 10 and no running jobs: 5 one day later, 2.5 two days later", and 0.5 in the end.
+#[test]
+fn priority_halves_each_day_without_jobs() {
+    let record = with_usage(0, 0.0, 10.0);
+    for (days, expected) in [(1, 5.0), (2, 2.5), (3, 1.25), (4, 0.625), (5, 0.5), (500, 0.5)] {
+        assert_near(record.at(START + days * DAY, HALFLIFE).real_priority, expected);
+    }
+}
+
+/// "100 cores for 24 hours, then removes all the jobs."
+#[test]
+fn priority_rises_then_falls() {
+    let mut record = with_usage(100, 100.0, MIN_REAL_PRIORITY);
+    record.reconcile(0, 0.0, START + DAY, HALFLIFE);
+    assert_near(record.real_priority, 50.25);
+    assert_near(record.at(START + 2 * DAY, HALFLIFE).real_priority, 25.125);
+    assert_near(record.weighted_accumulated_usage, 100.0 * 86_400.0);
+}
+
+/// "User A's RUP should be about 75 at the 48 hour mark, and user B will still be the minimum of .5. At that
+/// instance, user B deserves 150 times user A."
+#[test]
+fn newcomer_deserves_150_times_the_share() {
+    let a = with_usage(100, 100.0, MIN_REAL_PRIORITY).at(START + 2 * DAY, HALFLIFE);
+    let b = Record::new(START + 2 * DAY);
+    let ratio = a.effective_priority(1.0) / b.effective_priority(1.0);
+    assert!((ratio - 150.0).abs() < 1.0, "{ratio}");
+}
+
+#[test]
+fn effective_priority_is_real_times_factor() {
+    let record = with_usage(10, 10.0, 10.0);
+    for (factor, expected) in [(1000.0, 10_000.0), (2000.0, 20_000.0), (1.0, 10.0), (0.0, 10.0), (-3.0, 10.0)]
+    {
+        assert_near(record.effective_priority(factor), expected);
+    }
+}
+
+#[test]
+fn usage_counts_slots_and_weight_from_the_moment_of_the_claim() {
+    let mut record = Record::new(START);
+    record.charge(4.0, START + HOUR, HALFLIFE);
+    record.charge(2.0, START + 2 * HOUR, HALFLIFE);
+    record.release(4.0, START + 3 * HOUR, HALFLIFE);
+    record.advance(START + 5 * HOUR, HALFLIFE);
+    assert_eq!(record.resources_used, 1);
+    assert_near(record.weighted_resources_used, 2.0);
+    assert_near(record.accumulated_usage, 3600.0 * (1.0 + 2.0 + 1.0 + 1.0));
+    assert_near(record.weighted_accumulated_usage, 3600.0 * (4.0 + 6.0 + 2.0 + 2.0));
+    assert_eq!(record.begin_usage_time, Some((START + HOUR) / 1000));
+    assert_eq!(record.last_usage_time, Some((START + 5 * HOUR) / 1000));
+    record.release(2.0, START + 6 * HOUR, HALFLIFE);
+    record.advance(START + 9 * HOUR, HALFLIFE);
+    assert_eq!(record.last_usage_time, Some((START + 6 * HOUR) / 1000));
+    assert_eq!(record.begin_usage_time, Some((START + HOUR) / 1000));
+}
+
+#[test]
+fn nothing_is_left_of_sums_that_round() {
+    let mut record = Record::new(START);
+    (0..10).for_each(|_| record.charge(0.1, START, HALFLIFE));
+    (0..11).for_each(|_| record.release(0.1, START, HALFLIFE));
+    assert_eq!((record.resources_used, record.weighted_resources_used), (0, 0.0));
+}
+
+#[test]
+fn a_clock_that_jumps_back_charges_nothing_and_never_twice() {
+    let mut record = with_usage(10, 10.0, 1.0);
+    record.advance(START + DAY, HALFLIFE);
+    let before = record.clone();
+    record.advance(START, HALFLIFE);
+    record.advance(i64::MIN, HALFLIFE);
+    assert_eq!(record, before);
+    record.charge(1.0, START + HOUR, HALFLIFE);
+    assert_near(record.weighted_accumulated_usage, before.weighted_accumulated_usage);
+    record.advance(START + DAY, HALFLIFE);
+    assert_near(record.weighted_accumulated_usage, 10.0 * 86_400.0);
+}
+
+#[test]
+fn nonsense_in_a_record_is_repaired() {
+    for bad in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
+        let mut record = with_usage(1, 1.0, bad);
+        record.weighted_accumulated_usage = -5.0;
+        record.advance(START + DAY, HALFLIFE);
+        assert!(record.real_priority >= MIN_REAL_PRIORITY && record.real_priority.is_finite());
+        assert_near(record.weighted_accumulated_usage, 86_400.0);
+    }
+}
+
+#[test]
+fn without_a_halflife_the_present_is_all() {
+    for halflife in [0.0, -1.0, f64::NAN] {
+        assert_near(with_usage(7, 7.0, 100.0).at(START + 1, halflife).real_priority, 7.0);
+    }
+}
+
+proptest! {
+    /// Advancing in any number of steps comes to the same as advancing at once.
+    #[test]
+    fn steps_do_not_matter(
+        slots in 0_u64..1000, weight in 0.0..1e4_f64, priority in 0.5..1e5_f64,
+        steps in prop::collection::vec(0_i64..10 * DAY, 1..20), halflife in 1.0..1e7_f64,
+    ) {
+        let once = with_usage(slots, weight, priority).at(START + steps.iter().sum::<i64>(), halflife);
+        let mut stepped = with_usage(slots, weight, priority);
+        let mut now = START;
+        for step in steps {
+            now += step;
+            stepped.advance(now, halflife);
+        }
+        assert_near(stepped.real_priority, once.real_priority);
+        assert_near(stepped.accumulated_usage, once.accumulated_usage);
+        assert_near(stepped.weighted_accumulated_usage, once.weighted_accumulated_usage);
+        prop_assert_eq!(stepped.updated_at, once.updated_at);
+        prop_assert_eq!(stepped.last_usage_time, once.last_usage_time);
+    }
+
+    /// The priority goes towards what is in use and never past it.
+    #[test]
+    fn priority_stays_between_past_and_present(
+        weight in 0.0..1e4_f64, priority in 0.5..1e4_f64, after in 0_i64..100 * DAY,
+    ) {
+        let later = with_usage(1, weight, priority).at(START + after, HALFLIFE).real_priority;
+        let (low, high) = (priority.min(weight).max(0.5), priority.max(weight));
+        prop_assert!(low - 1e-9 <= later && later <= high + 1e-9, "{low} <= {later} <= {high}");
+    }
+}

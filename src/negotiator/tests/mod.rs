@@ -1,0 +1,16 @@
+//! Tests of the room, a file for each of its subjects.
+
+mod accountant;
+mod groups;
+mod kit;
+mod laws;
+mod quotas;
+mod ranks;
+mod shares;
+
+/// Asserts that two numbers differ by a billionth of the larger at most.
+#[track_caller]
+fn assert_near(left: f64, right: f64) {
+    let close = (left - right).abs() <= 1e-9 * left.abs().max(right.abs()).max(1.0);
+    assert!(close, "{left} is not {right}");
+}

@@ -1,0 +1,107 @@
+//! Why a job does not match: the answer to the question that every user has.
+
+use crate::classad::{Ad, Env, explain_match};
+use crate::pool::{Cluster, Machine, Matchable, Offer, Pool, Problem, Resources, Time, classad_name};
+use crate::startd::whole_machine_ad;
+
+/// How many machines are looked at to explain one job.
+const LOOKED_AT: usize = 1000;
+
+/// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it.
+pub fn explain_rejection(pool: &Pool, cluster: &Cluster, now: Time) -> Matchable {
+    let Some(spec) = &cluster.spec else { return Matchable::Unknown };
+    let machines: Vec<&Machine> = pool.machines.values().filter(|m| m.offer == Offer::Offered).take(LOOKED_AT).collect();
+    if machines.is_empty() {
+        return no("NoMachines", "status", "no node offers its resources; see kubectl get pslots for the reasons".to_owned());
+    }
+    if let Some(problem) = too_large(&spec.request, &machines) {
+        return Matchable::No(problem);
+    }
+    let env = Env::at(now.secs());
+    let ads: Vec<Ad> = machines.iter().map(|machine| whole_machine_ad(machine, &pool.startd(machine))).collect();
+    let mut tally = Tally::default();
+    for ad in &ads {
+        let report = explain_match(&spec.ad, ad, &env);
+        if report.matches() {
+            return Matchable::Yes;
+        }
+        match (report.my.accepts, report.my.failed().next(), report.target.failed().next()) {
+            (false, Some(clause), _) => tally.count(Side::Job, &clause.text),
+            (false, None, _) => tally.count(Side::Job, "Requirements"),
+            (true, _, Some(clause)) => tally.count(Side::Machine, &clause.text),
+            (true, _, None) => tally.count(Side::Machine, "Requirements"),
+        }
+    }
+    tally.verdict(ads.len())
+}
+
+fn no(reason: &'static str, field: &str, message: String) -> Matchable {
+    Matchable::No(Problem { reason, field: field.to_owned(), message })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Job,
+    Machine,
+}
+
+/// Which clause kept how many machines out.
+#[derive(Debug, Default)]
+struct Tally(std::collections::BTreeMap<(Side, String), usize>);
+
+impl Tally {
+    fn count(&mut self, side: Side, clause: &str) {
+        *self.0.entry((side, clause.to_owned())).or_default() += 1;
+    }
+
+    fn verdict(self, machines: usize) -> Matchable {
+        let Some(((side, clause), count)) = self.0.into_iter().max_by_key(|(_, count)| *count) else {
+            return Matchable::Unknown;
+        };
+        match side {
+            Side::Job => no(
+                "RequirementsNotMet",
+                "spec.requirements",
+                format!("{clause} is not true on {count} of {machines} nodes, and no node matches; relax it, or add a node that meets it"),
+            ),
+            Side::Machine => no(
+                "RefusedByMachines",
+                "status",
+                format!("{count} of {machines} nodes refuse the job by {clause}, and no node takes it; see the START expression of their NodePolicy"),
+            ),
+        }
+    }
+}
+
+/// A request that no machine could ever hold.
+fn too_large(request: &crate::pool::Request, machines: &[&Machine]) -> Option<Problem> {
+    let largest = |amount: &dyn Fn(&Resources) -> i64| {
+        machines.iter().map(|m| (amount(&m.total), m.facts.name.as_str())).max_by_key(|(amount, _)| *amount)
+    };
+    let check = |field: String, unit: &str, asked: i64, amount: &dyn Fn(&Resources) -> i64| {
+        let (most, node) = largest(amount)?;
+        (asked > most).then(|| Problem {
+            reason: "RequestTooLarge",
+            field,
+            message: format!(
+                "{asked}{unit} is more than any node offers (the most is {most}{unit}, on {node}); ask for less, or add a larger node"
+            ),
+        })
+    };
+    check("spec.requests.cpus".into(), " CPUs", request.cpus, &|r| r.cpus)
+        .or_else(|| check("spec.requests.memory".into(), " MiB", request.memory_mib, &|r| r.memory_mib))
+        .or_else(|| {
+            let managed = machines.iter().all(|machine| machine.total.disk_kib > 0);
+            managed.then(|| check("spec.requests.disk".into(), " KiB", request.disk_kib, &|r| r.disk_kib)).flatten()
+        })
+        .or_else(|| {
+            let gpus = |r: &Resources| r.by_classad_name().get(crate::pool::GPUS).copied().unwrap_or(0);
+            check("spec.requests.gpus".into(), " GPUs", request.gpus, &gpus)
+        })
+        .or_else(|| {
+            request.extended.iter().find_map(|(name, asked)| {
+                let unit = format!(" {}", classad_name(name));
+                check(format!("spec.requests.resources[{name}]"), &unit, *asked, &|r| r.amount(name))
+            })
+        })
+}

@@ -1,0 +1,220 @@
+//! Claims: what a match becomes, what is done with the rest of the slot, and with a claim whose job has ended.
+
+use crate::classad::{Ad, Env, symmetric_match};
+use crate::negotiator::groups::Tree;
+use crate::pool::{
+    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, JobUid, MachineName, Pool, Record, Slot, SlotName,
+    State, SubmitterName, Taken, Time,
+};
+use crate::startd::{Carving, carve, dynamic_slot_ad, partitionable_slot_ad, slot_weight};
+
+/// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
+const LOOKED_AT: usize = 256;
+
+/// Turns a match into claims: a dynamic slot for the job that was matched, and, as `CLAIM_PARTITIONABLE_LEFTOVERS` has it,
+/// more of them for the same submitter's jobs while anything of the slot is left. Each claim is checked against what is so
+/// now, and against quotas and ceilings. Gives the claims made, by job.
+pub fn claim_match(pool: &mut Pool, machine: &MachineName, job: &JobUid, quotas: &Quotas, now: Time) -> Vec<(JobUid, u32)> {
+    let mut made = Vec::new();
+    let Some(submitter) = pool.jobs.get(job).and_then(|c| c.spec.as_ref()).map(|spec| spec.submitter.clone()) else {
+        return made;
+    };
+    let mut candidates = vec![job.clone()];
+    let queue = pool.submitters.get(&submitter).into_iter().flat_map(|s| &s.queue).map(|key| key.job().uid.clone());
+    candidates.extend(queue.filter(|uid| uid != job).take(LOOKED_AT));
+    for uid in candidates {
+        while let Some(proc) = claim_one(pool, machine, &uid, quotas, now) {
+            made.push((uid.clone(), proc));
+        }
+        let empty = pool.machines.get(machine).is_none_or(|m| m.available().cpus == 0);
+        if empty {
+            break;
+        }
+    }
+    made
+}
+
+/// Carves one dynamic slot for the next proc of a job.
+fn claim_one(pool: &mut Pool, machine: &MachineName, job: &JobUid, quotas: &Quotas, now: Time) -> Option<u32> {
+    let env = Env::at(now.secs());
+    let host = pool.machines.get(machine)?;
+    let cluster = pool.jobs.get(job).filter(|cluster| may_start(pool, cluster))?;
+    let spec = cluster.spec.clone()?;
+    let proc = cluster.next_idle(now)?;
+    if !matches!(host.state, State::Unclaimed(_)) {
+        return None;
+    }
+    let config = pool.startd(host);
+    let pslot = partitionable_slot_ad(host, &config);
+    let Carving::Slot(resources) = carve(host, &pslot, &spec.request, &spec.ad, &env) else { return None };
+    let weight = slot_weight(&pslot, &resources, &config, &env);
+    if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
+        return None;
+    }
+    let name = SlotName { machine: machine.clone(), slot: 1, dynamic: Some(host.free_dynamic_id()) };
+    let (key, number) = (cluster.key.clone(), cluster.cluster);
+    let claim = Claim {
+        id: claim_id(&name, pool.next_claim_number(), now),
+        submitter: spec.submitter.clone(),
+        group: spec.group.clone(),
+        weight,
+        since: now,
+        job: key,
+        cluster: number,
+        proc,
+        reuses: 0,
+    };
+    let slot = Slot {
+        name: name.clone(),
+        resources,
+        state: State::Matched,
+        entered_state: now,
+        entered_activity: now,
+        // A dynamic slot is made for the match: it never was Unclaimed on its own.
+        last: Some(Taken { number: 6, why: "matched by the negotiator".into(), at: now }),
+        claim,
+        record: Record::Due,
+        activation: Activation::Vacant,
+        removal: None,
+    };
+    pool.carve(slot, now).then_some(())?;
+    pool.wake_at(now + crate::startd::MATCH_TIMEOUT);
+    assign(pool, &name, job, proc);
+    Some(proc)
+}
+
+/// A claim's id, as `HTCondor` makes it: the slot, when, and a number. It is no secret here, the API server guards Slots.
+fn claim_id(name: &SlotName, number: u64, now: Time) -> ClaimId {
+    format!("{name}#{}#{number}", now.millis()).into()
+}
+
+/// Whether a job may start procs at all.
+fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
+    !cluster.removing
+        && cluster.held
+        && cluster.problems.is_empty()
+        && cluster.spec.as_ref().is_some_and(|spec| spec.group.as_ref().is_none_or(|group| pool.group(group).is_some()))
+}
+
+/// Gives a proc to a claim.
+pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32) {
+    let (Some(slot), Some(cluster)) = (pool.slots.get_mut(name), pool.jobs.get_mut(job)) else { return };
+    cluster.idle.remove(proc);
+    cluster.active.insert(proc, name.clone());
+    slot.claim.job = cluster.key.clone();
+    slot.claim.cluster = cluster.cluster;
+    slot.claim.proc = proc;
+    slot.activation = Activation::Assigned;
+    slot.record = Record::Due;
+    pool.attention.slots.insert(name.clone());
+    pool.stale.insert(Document::Job(job.clone()));
+    pool.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
+}
+
+/// Takes a proc that has not started from its claim: it is idle again at once.
+pub fn withdraw(pool: &mut Pool, name: &SlotName) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    if slot.activation != Activation::Assigned {
+        return;
+    }
+    slot.activation = Activation::Vacant;
+    let (job, proc) = (slot.claim.job.uid.clone(), slot.claim.proc);
+    let Some(cluster) = pool.jobs.get_mut(&job) else { return };
+    cluster.active.remove(&proc);
+    let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
+    if wanted && !cluster.removing && !cluster.is_done(proc) {
+        cluster.idle.insert(proc);
+    }
+    pool.schedule.wanted = true;
+    pool.stale.insert(Document::Job(job.clone()));
+    pool.attention.jobs.insert(job);
+}
+
+/// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used again
+/// without the negotiator. The slot's own expressions are asked again, as at any activation.
+pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32)> {
+    let slot = pool.slots.get(name)?;
+    let machine = pool.machines.get(&name.machine)?;
+    let config = pool.startd(machine);
+    if let ClaimWorklife::Limited(worklife) = config.claim_worklife
+        && now.since(slot.claim.since) > worklife
+    {
+        return None;
+    }
+    let env = Env::at(now.secs());
+    let queue = &pool.submitters.get(&slot.claim.submitter)?.queue;
+    let ad = dynamic_slot_ad(machine, &config, slot);
+    queue.iter().take(LOOKED_AT).find_map(|key| {
+        let uid = &key.job().uid;
+        let cluster = pool.jobs.get(uid).filter(|cluster| may_start(pool, cluster))?;
+        let spec = cluster.spec.as_ref()?;
+        let proc = cluster.next_idle(now)?;
+        fits(&spec.ad, &ad, &env).then(|| (uid.clone(), proc))
+    })
+}
+
+fn fits(job: &Ad, slot: &Ad, env: &Env) -> bool {
+    symmetric_match(job, slot, env)
+}
+
+/// Quotas in force: the most slot weight that each group may hold, with its parents.
+#[derive(Debug, Default)]
+pub struct Quotas {
+    /// Group names in lower case, with quota.
+    by_name: std::collections::BTreeMap<String, f64>,
+}
+
+impl Quotas {
+    /// Works the quotas out from the groups declared and the pool's weight.
+    pub fn new(tree: &Tree, pool_weight: f64) -> Self {
+        let allotments = tree.assign(pool_weight, true);
+        let by_name = tree
+            .groups()
+            .iter()
+            .zip(&allotments.groups)
+            .map(|(group, allotment)| (group.name.to_ascii_lowercase(), allotment.subtree_quota))
+            .collect();
+        Self { by_name }
+    }
+
+    /// A group's quota; none when it is not declared.
+    pub fn of(&self, group: &str) -> Option<f64> {
+        self.by_name.get(&group.to_ascii_lowercase()).copied()
+    }
+}
+
+/// Whether a claim of this weight leaves the submitter within its ceiling, and its group and the groups around it within
+/// their quotas. Stricter than `HTCondor`, where a submitter may overshoot by one match: a quota here is a promise.
+pub fn within_caps(
+    pool: &Pool,
+    submitter: &SubmitterName,
+    group: Option<&GroupName>,
+    weight: f64,
+    quotas: &Quotas,
+) -> bool {
+    const SLACK: f64 = 1e-9;
+    let ceiling = pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.account.weighted_resources_used)));
+    if ceiling.is_some_and(|(ceiling, used)| used + weight > ceiling + SLACK) {
+        return false;
+    }
+    let Some(group) = group else { return true };
+    ancestry(group.as_str()).all(|name| {
+        quotas.of(name).is_none_or(|quota| group_usage(pool, name) + weight <= quota + SLACK)
+    })
+}
+
+/// A group's name and those of the groups around it: `a.b.c`, `a.b`, `a`.
+pub fn ancestry(group: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(group), |name| name.rsplit_once('.').map(|(outer, _)| outer))
+}
+
+/// Slot weight that a group and the groups inside it hold.
+pub fn group_usage(pool: &Pool, group: &str) -> f64 {
+    pool.submitters
+        .values()
+        .filter(|submitter| {
+            submitter.group().is_some_and(|own| ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group)))
+        })
+        .map(|submitter| submitter.account.weighted_resources_used)
+        .sum()
+}

@@ -1,0 +1,41 @@
+//! Jobs: held when accepted, released when they are being deleted and nothing of them is left.
+
+use crate::pool::{Cluster, Document, Effect, JobUid, Pool, Problem};
+
+/// Looks at a job that changed.
+pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
+    let Some(cluster) = pool.jobs.get(uid) else { return };
+    if cluster.removing {
+        let clear = cluster.active.is_empty()
+            && cluster.unrecorded.is_empty()
+            && !pool.orphans.values().any(|pod| pod.job == *uid);
+        if cluster.held && clear {
+            effects.push(Effect::ReleaseJob(cluster.key.clone()));
+        }
+        return;
+    }
+    let fresh = !cluster.held && cluster.problems.is_empty() && cluster.spec.is_some();
+    if fresh {
+        effects.push(Effect::HoldJob(cluster.key.clone()));
+    }
+    if cluster.completed_at.is_none() && cluster.is_complete() && !cluster.succeeded.is_empty() | !cluster.failed.is_empty() {
+        pool.stale.insert(Document::Job(uid.clone()));
+    }
+}
+
+/// What is wrong with a job's accounting group, if it has one that nobody declared.
+pub fn unknown_group(pool: &Pool, cluster: &Cluster) -> Option<Problem> {
+    let group = cluster.spec.as_ref()?.group.as_ref()?;
+    if pool.group(group).is_some() {
+        return None;
+    }
+    let known: Vec<&str> = pool.groups.values().map(|group| group.name.as_str()).collect();
+    let known = if known.is_empty() { "none is declared".to_owned() } else { format!("declared: {}", known.join(", ")) };
+    Some(Problem {
+        reason: "UnknownGroup",
+        field: "spec.accountingGroup".to_owned(),
+        message: format!(
+            "no GroupQuota declares the group {group} ({known}); use one of those, or ask an admin to apply a GroupQuota for it"
+        ),
+    })
+}

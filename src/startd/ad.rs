@@ -1,0 +1,218 @@
+//! The slot's ad: what matchmaking and policy see of a slot.
+//!
+//! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
+
+use std::sync::LazyLock;
+
+use crate::classad::{Ad, Expr, Value};
+use crate::pool::{Machine, Resources, Slot, SlotName, StartdConfig, State, Time, classad_name};
+
+/// An expression of ours, which a test parses.
+fn constant(text: &str) -> Expr {
+    Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
+}
+
+static REQUIREMENTS: LazyLock<Expr> = LazyLock::new(|| constant("START && WithinResourceLimits"));
+static FALSE: LazyLock<Expr> = LazyLock::new(|| constant("false"));
+static TRUE: LazyLock<Expr> = LazyLock::new(|| constant("true"));
+static CPUS: LazyLock<Expr> = LazyLock::new(|| constant("Cpus"));
+
+/// What a machine offers of its own, before any slot: the attributes that all its slots share.
+pub fn machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
+    let facts = &machine.facts;
+    let mut ad = Ad::new();
+    ad.set("MyType", "Machine");
+    ad.set("Machine", facts.name.as_str());
+    ad.set("Arch", htcondor_arch(&facts.arch));
+    ad.set("OpSys", &*facts.os.to_ascii_uppercase());
+    ad.set("DetectedCpus", facts.allocatable.whole().cpus);
+    ad.set("DetectedMemory", facts.allocatable.whole().memory_mib);
+    set_resources(&mut ad, "Total", &machine.total);
+    set_resources(&mut ad, "TotalSlot", &machine.total);
+    ad.set("MachineResources", &*machine_resources(&machine.total));
+    ad.insert("NodeLabels", Expr::literal(Value::from(labels(machine))));
+    ad.insert("WithinResourceLimits", within_resource_limits(&machine.total));
+    ad.insert("Start", config.start.clone().unwrap_or_else(|| TRUE.clone()));
+    ad.insert("Requirements", REQUIREMENTS.clone());
+    ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
+    ad.set("Rank", 0.0);
+    for (name, expr) in &config.attributes {
+        ad.insert(name.as_str(), expr.clone());
+    }
+    ad
+}
+
+/// A partitionable slot's ad: what is left to carve.
+pub fn partitionable_slot_ad(machine: &Machine, config: &StartdConfig) -> Ad {
+    let mut ad = whole_machine_ad(machine, config);
+    set_resources(&mut ad, "", &machine.available());
+    ad
+}
+
+/// The partitionable slot's ad as if nothing were carved: what an idle machine would offer.
+pub fn whole_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
+    let mut ad = machine_ad(machine, config);
+    set_resources(&mut ad, "", &machine.total);
+    set_name(&mut ad, &machine.slot_name());
+    set_state(&mut ad, machine.state, machine.entered_state, machine.entered_state);
+    ad.set("PartitionableSlot", true);
+    ad.set("SlotType", "Partitionable");
+    ad.set("NumDynamicSlots", i64::try_from(machine.dynamic.len()).unwrap_or(i64::MAX));
+    ad
+}
+
+/// A dynamic slot's ad.
+pub fn dynamic_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) -> Ad {
+    let mut ad = machine_ad(machine, config);
+    set_resources(&mut ad, "", &slot.resources);
+    set_resources(&mut ad, "TotalSlot", &slot.resources);
+    set_name(&mut ad, &slot.name);
+    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
+    ad.set("DynamicSlot", true);
+    ad.set("SlotType", "Dynamic");
+    if matches!(slot.state, State::Matched | State::Preempting(_)) {
+        // "the machine lies about its START expression while in this state": it takes no other match.
+        ad.insert("Requirements", FALSE.clone());
+    }
+    ad.set("RemoteUser", slot.claim.submitter.as_str());
+    if let Some(group) = &slot.claim.group {
+        ad.set("AccountingGroup", group.as_str());
+    }
+    ad.set("JobId", &*slot.claim.job_id());
+    ad
+}
+
+fn set_name(ad: &mut Ad, name: &SlotName) {
+    ad.set("Name", &*name.to_string());
+    ad.set("SlotID", i64::from(name.slot));
+    if let Some(dynamic) = name.dynamic {
+        ad.set("DSlotID", i64::from(dynamic));
+    }
+}
+
+fn set_state(ad: &mut Ad, state: State, entered_state: Time, entered_activity: Time) {
+    ad.set("State", state.state());
+    ad.set("Activity", state.activity());
+    ad.set("EnteredCurrentState", entered_state.secs());
+    ad.set("EnteredCurrentActivity", entered_activity.secs());
+}
+
+fn set_resources(ad: &mut Ad, prefix: &str, resources: &Resources) {
+    ad.set(&*format!("{prefix}Cpus"), resources.cpus);
+    ad.set(&*format!("{prefix}Memory"), resources.memory_mib);
+    ad.set(&*format!("{prefix}Disk"), resources.disk_kib);
+    for (name, amount) in resources.by_classad_name() {
+        ad.set(&*format!("{prefix}{name}"), amount);
+    }
+}
+
+fn machine_resources(total: &Resources) -> String {
+    let mut names = vec!["Cpus".to_owned(), "Memory".to_owned(), "Disk".to_owned()];
+    names.extend(total.by_classad_name().into_keys());
+    names.join(" ")
+}
+
+/// The node's labels as a nested ad: `TARGET.NodeLabels.'topology.kubernetes.io/zone'`.
+fn labels(machine: &Machine) -> Ad {
+    let mut ad = Ad::new();
+    for (key, value) in machine.facts.labels.iter() {
+        ad.set(key.as_str(), value.as_str());
+    }
+    ad
+}
+
+/// `HTCondor`'s name of an architecture.
+fn htcondor_arch(arch: &str) -> &str {
+    match arch {
+        "amd64" => "X86_64",
+        "386" => "INTEL",
+        "arm64" => "aarch64",
+        other => other,
+    }
+}
+
+/// `WithinResourceLimits`, the clause by which a slot refuses what it cannot hold. Disk is left out where the node
+/// reports no ephemeral storage: there it is not managed.
+fn within_resource_limits(total: &Resources) -> Expr {
+    let mut clauses = vec![
+        "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus".to_owned(),
+        "MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory".to_owned(),
+    ];
+    if total.disk_kib > 0 {
+        clauses.push("MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk".to_owned());
+    }
+    for name in total.extended.keys().map(|name| classad_name(name)).collect::<std::collections::BTreeSet<_>>() {
+        clauses.push(format!("(TARGET.Request{name} is UNDEFINED || MY.{name} >= TARGET.Request{name})"));
+    }
+    constant(&clauses.join(" && "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::classad::{Env, symmetric_match};
+    use crate::pool::{Capacity, MachineFacts};
+
+    fn machine() -> Machine {
+        let facts = MachineFacts {
+            name: "node1".into(),
+            arch: "amd64".into(),
+            os: "linux".into(),
+            labels: Arc::new(BTreeMap::from([("topology.kubernetes.io/zone".to_owned(), "a".to_owned())])),
+            allocatable: Capacity {
+                milli_cpu: 8_000,
+                memory: 16 << 30,
+                disk: 100 << 30,
+                extended: BTreeMap::from([("nvidia.com/gpu".into(), 2)]),
+            },
+            ready: true,
+            cordoned: false,
+            taints: vec![],
+        };
+        Machine::new(facts, Capacity::default(), Time::from_secs(1_000))
+    }
+
+    #[test]
+    fn a_partitionable_slot_says_what_it_has() {
+        let ad = partitionable_slot_ad(&machine(), &StartdConfig::default());
+        let text = ad.to_long();
+        for line in [
+            "Name = \"slot1@node1\"",
+            "Cpus = 8",
+            "Memory = 16384",
+            "TotalSlotCpus = 8",
+            "GPUs = 2",
+            "Arch = \"X86_64\"",
+            "OpSys = \"LINUX\"",
+            "PartitionableSlot = true",
+            "MachineResources = \"Cpus Memory Disk GPUs\"",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_does_not_match() {
+        let ad = partitionable_slot_ad(&machine(), &StartdConfig::default());
+        for (job, fits) in [
+            ("[RequestCpus = 8; RequestMemory = 16384; RequestDisk = 1; Requirements = true]", true),
+            ("[RequestCpus = 9; RequestMemory = 1; RequestDisk = 1; Requirements = true]", false),
+            ("[RequestCpus = 1; RequestMemory = 16385; RequestDisk = 1; Requirements = true]", false),
+            ("[RequestCpus = 1; RequestMemory = 1; RequestDisk = 104857601; Requirements = true]", false),
+            ("[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; RequestGPUs = 2; Requirements = true]", true),
+            ("[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; RequestGPUs = 3; Requirements = true]", false),
+            ("[RequestMemory = 1; RequestDisk = 1; Requirements = true]", false),
+            (
+                "[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; \
+                 Requirements = TARGET.NodeLabels.'topology.kubernetes.io/zone' =?= \"a\"]",
+                true,
+            ),
+        ] {
+            let job = Ad::parse_new(job).unwrap();
+            assert_eq!(symmetric_match(&job, &ad, &Env::at(2_000)), fits, "{job}");
+        }
+    }
+}

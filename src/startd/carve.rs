@@ -1,0 +1,95 @@
+//! How much to carve for a job.
+
+use std::collections::BTreeMap;
+
+use crate::classad::{Ad, Env, symmetric_match};
+use crate::pool::{Machine, Request, Resources, StartdConfig};
+
+/// What a match becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carving {
+    /// A dynamic slot of this size.
+    Slot(Resources),
+    /// The job does not fit, or one of the two does not want the other (any more).
+    Refused,
+}
+
+/// What a request becomes in a slot: `MODIFY_REQUEST_EXPR_*` with their defaults, `quantize(RequestCpus, {1})`,
+/// `quantize(RequestMemory, {128})` and `quantize(RequestDisk, {1024})`. GPUs are asked of the node's own GPU resource.
+///
+/// None when the machine has no resource of a kind that is asked for.
+pub fn quantized(request: &Request, machine: &Machine) -> Option<Resources> {
+    let mut extended = BTreeMap::new();
+    if request.gpus > 0 {
+        extended.insert(machine.total.gpu_resource()?.clone(), request.gpus);
+    }
+    for (name, amount) in request.extended.iter().filter(|(_, amount)| **amount > 0) {
+        machine.total.extended.contains_key(name).then_some(())?;
+        extended.insert(name.clone(), *amount);
+    }
+    Some(Resources {
+        cpus: request.cpus,
+        memory_mib: up_to_multiple(request.memory_mib, 128),
+        disk_kib: up_to_multiple(request.disk_kib, 1024),
+        extended,
+    })
+}
+
+fn up_to_multiple(amount: i64, step: i64) -> i64 {
+    let rest = amount.rem_euclid(step);
+    if rest == 0 { amount } else { amount.saturating_add(step - rest) }
+}
+
+/// Carves for a job from what is left of a machine: both sides' `Requirements` are asked once more, since the match may
+/// be older than what is left.
+///
+/// A request is rounded up, so that a job may match and not fit: then the slot gets what is left of the rounded
+/// resource, never less than was asked.
+pub fn carve(machine: &Machine, pslot: &Ad, request: &Request, job: &Ad, env: &Env) -> Carving {
+    let left = machine.available();
+    let Some(mut wanted) = quantized(request, machine) else { return Carving::Refused };
+    wanted.memory_mib = wanted.memory_mib.min(left.memory_mib.max(request.memory_mib));
+    wanted.disk_kib = wanted.disk_kib.min(left.disk_kib.max(request.disk_kib));
+    if machine.total.disk_kib == 0 {
+        wanted.disk_kib = 0;
+    }
+    if wanted.fits_in(&left) && symmetric_match(job, pslot, env) { Carving::Slot(wanted) } else { Carving::Refused }
+}
+
+/// `SLOT_WEIGHT` of a slot of this size: what its claim costs. Not a number, or less than nothing, counts as 1, as in the
+/// negotiator.
+pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &StartdConfig, env: &Env) -> f64 {
+    let Some(expr) = &config.slot_weight else {
+        #[allow(clippy::cast_precision_loss, reason = "no machine has 2^52 CPUs")]
+        return resources.cpus as f64;
+    };
+    let mut ad = machine_ad.clone();
+    ad.set("Cpus", resources.cpus);
+    ad.set("Memory", resources.memory_mib);
+    ad.set("Disk", resources.disk_kib);
+    for (name, amount) in machine_resource_names(&ad) {
+        ad.set(&*name, amount);
+    }
+    for (name, amount) in resources.by_classad_name() {
+        ad.set(&*name, amount);
+    }
+    expr.eval(Some(&ad), None, env).as_number().filter(|weight| *weight >= 0.0 && weight.is_finite()).unwrap_or(1.0)
+}
+
+/// A dynamic slot without GPUs has none, although its machine has some.
+fn machine_resource_names(ad: &Ad) -> Vec<(String, i64)> {
+    let names = ad.eval_attr("MachineResources", None, &Env::at(0));
+    names.as_str().unwrap_or_default().split(' ').skip(3).map(|name| (name.to_owned(), 0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_rounded_up() {
+        for (amount, step, rounded) in [(1, 128, 128), (128, 128, 128), (129, 128, 256), (0, 128, 0), (i64::MAX, 128, i64::MAX)] {
+            assert_eq!(up_to_multiple(amount, step), rounded, "{amount}");
+        }
+    }
+}
