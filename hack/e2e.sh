@@ -2,7 +2,8 @@
 # e2e.sh [chart|tests]: against a real kube-apiserver with etcd and the controller manager; both parts without an argument.
 #
 #   chart  definitions, roles and Deployment of the chart, as the server sees them: dry run, apply, apply again (nothing
-#          may change), what the operator's account may and may not do, and the pods that come of the Deployment.
+#          may change), what the operator's account may and may not do, the examples, and the pods that come of
+#          the Deployment.
 #   tests  tests/e2e.rs, the same tests that run against the embedded server. They read:
 #            SLOTWRIGHT_TEST_KUBECONFIG           this cluster, as its administrator
 #            SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG  this cluster, with nothing but what the chart grants the operator
@@ -92,12 +93,23 @@ pods() {
   die "the Deployment has $count pods, not 2"
 }
 
+# What a user does first. The columns are those of the definitions: an empty answer would mean that they are wrong.
+examples() {
+  [ -d "$ROOT/examples" ] || { say "no examples/ yet"; return; }
+  kubectl apply -R -f "$ROOT/examples/"
+  kubectl get htcjobs,groupquotas,submitters,partitionableslots,slots -A
+  for _ in $(seq 50); do kubectl explain htcjob.spec >/dev/null 2>&1 && break; sleep .2; done    # published a moment late
+  kubectl explain htcjob.spec >/dev/null
+  kubectl delete -R --wait=false -f "$ROOT/examples/"
+}
+
 chart() {
   kubectl create namespace "$NAMESPACE"
   definitions
   render
   apply
   permissions
+  examples
   if [ -n "$(kubectl -n default get serviceaccount default --ignore-not-found -o name)" ]; then pods; fi
   kubectl -n "$NAMESPACE" delete deployment slotwright
   say "chart: passed"
