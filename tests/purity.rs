@@ -33,8 +33,9 @@ const ROOMS: &[Room] = &[
     pure("config", &["classad"]),
     pure("pool", &["classad", "config"]),
     pure("startd", &["classad", "config", "pool"]),
-    pure("schedd", &["classad", "config", "pool"]),
     pure("negotiator", &["classad", "config", "pool"]),
+    // Turns matches into claims: carves by the startd's rules, and checks them against the negotiator's groups.
+    pure("schedd", &["classad", "config", "pool", "startd", "negotiator"]),
     pure("defrag", &["classad", "config", "pool", "startd"]),
     pure("sim", &["classad", "config", "pool", "startd", "schedd", "negotiator", "defrag"]),
     shell("api", &[]),
