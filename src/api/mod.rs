@@ -3,6 +3,11 @@
 //! What a field means is said once, in its doc comment: `kubectl explain` shows the same text. Behavior lives in
 //! the deciders; this room only says what an object looks like and what the API server refuses by schema.
 
+// Docs here are what `kubectl explain` prints: knobs stand without Markdown's marks.
+#![allow(clippy::doc_markdown)]
+// Printer columns repeat their keys.
+#![allow(clippy::duplicated_attributes)]
+
 mod common;
 mod group_quota;
 mod htcjob;
@@ -10,6 +15,7 @@ pub mod labels;
 mod negotiator;
 mod node_policy;
 mod partitionable_slot;
+mod portable;
 mod schema;
 mod slot;
 mod submitter;
@@ -33,7 +39,7 @@ pub const VERSION: &str = "v1alpha1";
 
 /// Every definition, in the order in which a reader meets them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
-    vec![
+    [
         HTCJob::crd(),
         Slot::crd(),
         PartitionableSlot::crd(),
@@ -42,6 +48,8 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         NodePolicy::crd(),
         Negotiator::crd(),
     ]
+    .map(portable::portable)
+    .into()
 }
 
 #[cfg(test)]

@@ -46,3 +46,12 @@ fn every_kind_has_status_category_and_columns() {
         assert!(version.additional_printer_columns.as_ref().is_some_and(|columns| columns.len() >= 4));
     }
 }
+
+#[test]
+fn old_servers_take_every_definition() {
+    for crd in definitions() {
+        let text = serde_json::to_string(&crd).unwrap();
+        assert!(!text.contains(r#""default":"""#), "{}: an empty default", crd.spec.names.kind);
+        assert!(!text.contains(",null]"), "{}: a null in an enum", crd.spec.names.kind);
+    }
+}

@@ -1,0 +1,40 @@
+# Every target's one line is what `make help` prints.
+CARGO ?= cargo
+NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
+
+.PHONY: help demo test lint e2e bench crds fmt
+
+help: ## Say what each target does
+	@grep -E '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 8
+
+demo: ## Run a pool on an embedded cluster: nodes, jobs, the operator, a summary
+	$(CARGO) run -q --bin slotwright -- demo
+
+test: ## Run all tests against the embedded server, and the examples in the docs
+ifeq ($(NEXTEST),yes)
+	$(CARGO) nextest run
+else
+	@echo "cargo-nextest is not installed: cargo test instead"
+	$(CARGO) test --lib --bins --tests
+endif
+	$(CARGO) test --doc -q
+
+lint: ## Check format, clippy, dependencies, scripts, and that what is generated is up to date
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	@hack/lint.sh
+	$(CARGO) run -q --locked --bin slotwright -- crds --dir crds --check
+	hack/manifests.sh --check
+
+e2e: ## Run the integration tests and the chart against a real kube-apiserver (built once where missing)
+	hack/e2e.sh
+
+bench: ## Run the benchmarks
+	$(CARGO) bench
+
+crds: ## Write crds/ from the types, and the chart's and deploy's copies
+	$(CARGO) run -q --bin slotwright -- crds --dir crds
+	hack/manifests.sh
+
+fmt: ## Format the code
+	$(CARGO) fmt

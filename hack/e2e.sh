@@ -1,0 +1,143 @@
+#!/bin/bash
+# e2e.sh [chart|tests]: against a real kube-apiserver with etcd and the controller manager; both parts without an argument.
+#
+#   chart  definitions, roles and Deployment of the chart, as the server sees them: dry run, apply, apply again (nothing
+#          may change), what the operator's account may and may not do, the examples, and the pods that come of
+#          the Deployment.
+#   tests  tests/e2e.rs, the same tests that run against the embedded server. They read:
+#            SLOTWRIGHT_TEST_KUBECONFIG           this cluster, as its administrator
+#            SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG  this cluster, with nothing but what the chart grants the operator
+#
+# The control plane lives for this run only, in a directory and on ports of its own. Binaries: hack/kube/assets.sh.
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "$0")/.." && pwd)
+NAMESPACE=slotwright-system
+ACCOUNT=system:serviceaccount:$NAMESPACE:slotwright
+PART=${1:-all}
+
+say() { echo "e2e: [${SECONDS}s] $*"; }
+die() { echo "e2e: $*" >&2; exit 1; }
+kubectl() { timeout 120 "$KUBECTL" "$@"; }
+
+control_plane() {
+  KUBECTL=$("$ROOT/hack/kube/kubectl.sh")
+  SLOTWRIGHT_KUBE_STATE=$(mktemp -d "${TMPDIR:-/tmp}/slotwright-e2e-XXXXXX"); export SLOTWRIGHT_KUBE_STATE
+  trap '"$ROOT/hack/kube/up.sh" stop' EXIT
+  local exports; exports=$("$ROOT/hack/kube/up.sh" start); eval "$exports"
+  MINOR=$(kubectl get --raw /version | sed -nE 's/.*"minor": *"([0-9]+).*/\1/p')
+  say "Kubernetes 1.$MINOR is up"
+}
+
+# --- chart -------------------------------------------------------------------------------------------------------------
+
+definitions() {
+  # Servers before 1.25 know no validation rules: they drop them, but kubectl would refuse to send them.
+  local flags=(); [ "$MINOR" -ge 25 ] || flags=(--validate=false)
+  kubectl apply "${flags[@]}" -f "$ROOT/charts/slotwright/crds/"
+  kubectl wait --for=condition=Established --timeout=60s -f "$ROOT/charts/slotwright/crds/"
+}
+
+render() {
+  # policy/v1 came with 1.21.
+  local old=(); [ "$MINOR" -ge 21 ] || { old=(--set podDisruptionBudget.enabled=false); say "no policy/v1 here: without the PodDisruptionBudget"; }
+  "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${old[@]}" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
+}
+
+apply() {
+  local again
+  kubectl apply --dry-run=server -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
+  kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml"
+  again=$(kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml")
+  ! grep -v unchanged <<<"$again" || die "the second apply changed something"
+  kubectl kustomize "$ROOT/deploy/base" >"$SLOTWRIGHT_KUBE_STATE/kustomize.yaml"
+  if [ "$MINOR" -ge 21 ]; then kubectl apply --dry-run=server -f "$SLOTWRIGHT_KUBE_STATE/kustomize.yaml" >/dev/null; fi
+}
+
+# Asks the server's authorizer: expected-answer namespace verb resource.
+may() {
+  local expected=$1 namespace=$2 answer; shift 2
+  answer=$(kubectl auth can-i --as="$ACCOUNT" -n "$namespace" "$@" 2>/dev/null || true)
+  [ "$answer" = "$expected" ] || die "may the operator $* in $namespace? expected $expected, the server says $answer"
+}
+
+permissions() {
+  may yes default list nodes
+  may yes default create pods
+  may yes default delete pods
+  may yes default patch htcjobs.slotwright.dev --subresource=status
+  may yes default create slots.slotwright.dev
+  may yes default create events
+  may yes kube-node-lease watch leases.coordination.k8s.io
+  may yes "$NAMESPACE" update leases.coordination.k8s.io
+  may no kube-node-lease update leases.coordination.k8s.io
+  may no default get leases.coordination.k8s.io
+  may no default get secrets
+  may no default create pods --subresource=exec
+  may no default patch nodes
+  may no default delete htcjobs.slotwright.dev
+  may no default update groupquotas.slotwright.dev
+  may no default create clusterroles.rbac.authorization.k8s.io
+  say "the operator's account may do what it needs, and nothing of what it must not"
+}
+
+# The Deployment's pods are admitted as they are written; there is no node to run them.
+pods() {
+  local count
+  for _ in $(seq 100); do
+    count=$(kubectl -n "$NAMESPACE" get pods -o name | wc -l)
+    if [ "$count" = 2 ]; then say "the Deployment made its 2 pods"; return; fi
+    sleep .3
+  done
+  kubectl -n "$NAMESPACE" describe replicasets >&2
+  die "the Deployment has $count pods, not 2"
+}
+
+# What a user does first. The columns are those of the definitions: an empty answer would mean that they are wrong.
+examples() {
+  [ -d "$ROOT/examples" ] || { say "no examples/ yet"; return; }
+  kubectl apply -R -f "$ROOT/examples/"
+  kubectl get htcjobs,groupquotas,submitters,partitionableslots,slots -A
+  for _ in $(seq 50); do kubectl explain htcjob.spec >/dev/null 2>&1 && break; sleep .2; done    # published a moment late
+  kubectl explain htcjob.spec >/dev/null
+  kubectl delete -R --wait=false -f "$ROOT/examples/"
+}
+
+chart() {
+  kubectl create namespace "$NAMESPACE"
+  definitions
+  render
+  apply
+  permissions
+  examples
+  if [ -n "$(kubectl -n default get serviceaccount default --ignore-not-found -o name)" ]; then pods; fi
+  kubectl -n "$NAMESPACE" delete deployment slotwright
+  say "chart: passed"
+}
+
+# --- tests -------------------------------------------------------------------------------------------------------------
+
+# The administrator's credentials, acting as the operator's account: the server then grants what the chart grants.
+operator_kubeconfig() {
+  sed "s|client-key-data: [^}]*|&, as: \"$ACCOUNT\"|" "$KUBECONFIG" >"$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig"
+  chmod 600 "$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig"
+  [ "$(KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig kubectl auth can-i get secrets 2>/dev/null)" = no ] \
+    || die "the operator's kubeconfig does not act as $ACCOUNT"
+}
+
+tests() {
+  export SLOTWRIGHT_TEST_KUBECONFIG=$KUBECONFIG
+  if [ -e "$SLOTWRIGHT_KUBE_STATE/chart.yaml" ]; then
+    operator_kubeconfig
+    export SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig
+  fi
+  cd "$ROOT"
+  if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --test e2e; else cargo test --test e2e; fi
+}
+
+control_plane
+case $PART in
+  all) chart; tests ;;
+  chart|tests) "$PART" ;;
+  *) die "usage: e2e.sh [chart|tests]" ;;
+esac

@@ -1,0 +1,69 @@
+"""Renders or lints a Helm chart with Helm's own SDK. Called by helm.sh, which provides the SDK."""
+
+import argparse
+import sys
+
+import helm_python
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="helm.sh")
+    parser.add_argument("action", choices=["render", "lint"])
+    parser.add_argument("chart", help="the chart's directory")
+    parser.add_argument("--values", metavar="FILE", help="values in YAML, over the chart's own")
+    parser.add_argument("--set", metavar="K=V", help="more values, over those: a.b=1,c=2")
+    parser.add_argument("--name", default="slotwright", help="the release's name")
+    parser.add_argument("--namespace", default="slotwright-system", help="the release's namespace")
+    parser.add_argument("--notes", action="store_true", help="render NOTES.txt only")
+    return parser.parse_args()
+
+
+def merge(base: dict, over: dict) -> dict:
+    """`over` wins; maps are merged key by key, as `helm --set` does over `--values`."""
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def values(args: argparse.Namespace) -> dict:
+    found = {}
+    if args.values:
+        with open(args.values, encoding="utf-8") as file:
+            found = helm_python.values_from_yaml(file.read())
+    return merge(found, helm_python.parse_set_string(args.set)) if args.set else found
+
+
+def render(args: argparse.Namespace) -> int:
+    """Prints every object, in the order of the templates' names: the same chart and values, the same bytes."""
+    with helm_python.Chart.load(args.chart) as chart:
+        given = values(args)
+        chart.validate_schema(chart.merge_values(given))
+        rendered = chart.render(given, name=args.name, namespace=args.namespace)
+    for path, text in sorted(rendered.items()):
+        if path.endswith("NOTES.txt") != args.notes or not text.strip():
+            continue
+        print(text.strip("\n") if args.notes else f"---\n# Source: {path}\n{text.strip().removeprefix('---').strip()}")
+    return 0
+
+
+def lint(args: argparse.Namespace) -> int:
+    """Prints findings; fails on warnings too."""
+    report = helm_python.lint(args.chart, values(args), strict=True, namespace=args.namespace)
+    bad = [m for m in report["messages"] if m["severity"] >= 2]
+    for message in bad:
+        print(f"{args.chart}: {message['path']}: {message['error']}", file=sys.stderr)
+    return 1 if bad else 0
+
+
+def main() -> int:
+    args = arguments()
+    try:
+        return {"render": render, "lint": lint}[args.action](args)
+    except helm_python.HelmError as error:
+        print(f"helm.sh: {error}", file=sys.stderr)
+        return 1
+
+
+sys.exit(main())

@@ -1,0 +1,135 @@
+#!/bin/bash
+# assets.sh [--check]: provides the binaries of a real Kubernetes control plane, and prints the directory they are in.
+#
+# In the directory: etcd, kube-apiserver, kube-controller-manager. Looked for in this order:
+#   1. $KUBEBUILDER_ASSETS, where it is set (envtest's layout; a controller manager there is optional): taken as it is;
+#   2. the cache, ${SLOTWRIGHT_KUBE_CACHE:-/var/tmp/slotwright-kube}/bin;
+#   3. otherwise built into the cache from Debian bookworm's own source package: Kubernetes 1.20.2, the newest that a
+#      machine with nothing but the Debian archive can have. Needs Debian 12 and root (apt-get); 3 to 10 minutes, once.
+# --check only says whether 1 or 2 would do: exit 0 and the directory, or exit 1.
+#
+# stdout: the directory, nothing else. stderr: progress. Two callers at once: the second waits for the first.
+set -euo pipefail
+
+CACHE=${SLOTWRIGHT_KUBE_CACHE:-/var/tmp/slotwright-kube}
+VERSION=1.20.2
+SOURCE='1.20.5+really1.20.2-1.1+deb12u1'       # the package's version; named, so that a rebuild is the same build
+COMPONENTS=(kube-apiserver kube-controller-manager)
+STAMP="$CACHE/bin/.stamp-$SOURCE"
+
+say() { echo "assets: [${SECONDS}s] $*" >&2; }
+die() { echo "assets: $*" >&2; exit 1; }
+
+# Exits with the directory on stdout when it has all the given programs.
+take() { # dir program...
+  local dir=$1 program; shift
+  for program in "$@"; do [ -x "$dir/$program" ] || return 0; done
+  (cd "$dir" && pwd); exit 0
+}
+
+take_cache() { [ ! -e "$STAMP" ] || take "$CACHE/bin" etcd "${COMPONENTS[@]}"; }
+
+# A daemon that apt installs would start by itself: forbidden while this runs, where nobody else forbids it already.
+install_packages() {
+  local package missing=() policy=/usr/sbin/policy-rc.d own_policy=
+  for package in golang-go etcd-server golang-github-modern-go-reflect2-dev dpkg-dev; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  say "installing ${missing[*]}"
+  apt-get update -qq >&2 || say "apt-get update failed; going on with the lists at hand"
+  if [ ! -e "$policy" ]; then printf '#!/bin/sh\nexit 101\n' >"$policy"; chmod +x "$policy"; own_policy=yes; fi
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
+    >"$CACHE/apt.log" 2>&1 </dev/null || { tail -5 "$CACHE/apt.log" >&2; rm -f ${own_policy:+"$policy"}; die "apt-get install failed: see $CACHE/apt.log"; }
+  [ -z "$own_policy" ] || rm -f "$policy"
+}
+
+# The source package, by an apt configuration of our own: the machine's list of sources stays as it is.
+fetch_source() {
+  local mirror options
+  mkdir -p "$WORK"/{lists/partial,dl,gopath/src/k8s.io}
+  # shellcheck disable=SC2016  # apt's own placeholder
+  mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 '/debian/\?$') \
+    || die "no Debian mirror is configured in apt"
+  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main" >"$WORK/src.list"
+  options=(-o Dir::Etc::sourcelist="$WORK/src.list" -o Dir::Etc::sourceparts=/dev/null
+           -o Dir::State::lists="$WORK/lists" -o Dir::Cache::srcpkgcache= -o Dir::Cache::pkgcache= -o APT::Sandbox::User=root)
+  apt-get "${options[@]}" update -qq >&2
+  (cd "$WORK/dl" && apt-get "${options[@]}" source -qq --download-only "kubernetes=$SOURCE" >&2)
+  tar -xzf "$WORK"/dl/kubernetes_*.orig.tar.gz -C "$WORK"       # Debian's patches concern kubectl only
+  mv "$(ls -d "$WORK"/kubernetes-*/)" "$KUBE"
+  say "source unpacked"
+}
+
+# 1.20 vendors reflect2 1.0.1, which ends in SIGSEGV at the first custom resource when built with Go 1.18 or later.
+# Debian's package has the fixed release with the same API.
+replace_reflect2() {
+  local vendored=$KUBE/vendor/github.com/modern-go/reflect2
+  rm -rf "$vendored"
+  cp -rL /usr/share/gocode/src/github.com/modern-go/reflect2 "$vendored"
+}
+
+# pkg/generated/openapi/zz_generated.openapi.go is the one generated file that the archive lacks.
+generate_openapi() {
+  local trees dirs
+  trees=(pkg/apis vendor/k8s.io/{api,apiextensions-apiserver,apimachinery,apiserver,client-go,cloud-provider,controller-manager,kube-aggregator,kube-controller-manager,kube-proxy,kube-scheduler,kubelet,metrics})
+  $GO build -o "$WORK/openapi-gen" k8s.io/kubernetes/vendor/k8s.io/kube-openapi/cmd/openapi-gen
+  dirs=$(grep -rl --include='*.go' '+k8s:openapi-gen=' "${trees[@]}" | xargs -n1 dirname | LC_ALL=C sort -u \
+    | sed 's|^|k8s.io/kubernetes/|' | paste -sd,)
+  "$WORK/openapi-gen" --logtostderr -i "$dirs" -p k8s.io/kubernetes/pkg/generated/openapi -O zz_generated.openapi \
+    -h vendor/k8s.io/code-generator/hack/boilerplate.go.txt -r "$WORK/violations.report" 2>"$WORK/openapi-gen.log" \
+    || { tail -5 "$WORK/openapi-gen.log" >&2; die "openapi-gen failed"; }
+  say "OpenAPI generated"
+}
+
+build_components() {
+  local package flags="-s -w" component
+  for package in component-base/version client-go/pkg/version; do
+    flags+=" -X k8s.io/kubernetes/vendor/k8s.io/$package.gitVersion=v$VERSION"
+    flags+=" -X k8s.io/kubernetes/vendor/k8s.io/$package.gitMajor=1 -X k8s.io/kubernetes/vendor/k8s.io/$package.gitMinor=20"
+    flags+=" -X k8s.io/kubernetes/vendor/k8s.io/$package.gitTreeState=archive"
+  done
+  # One call for all: what they share is compiled once, and one links while the other still compiles.
+  $GO build -o "$WORK/out/" -ldflags "$flags" "${COMPONENTS[@]/#/k8s.io/kubernetes/cmd/}" >&2
+  for component in "${COMPONENTS[@]}"; do
+    mv "$WORK/out/$component" "$CACHE/bin/$component"
+    say "$component: $(stat -c %s "$CACHE/bin/$component") bytes"
+  done
+}
+
+build() {
+  [ "$(id -u)" = 0 ] || die "no Kubernetes binaries: set KUBEBUILDER_ASSETS, or run this once as root on Debian 12"
+  grep -q '^VERSION_CODENAME=bookworm' /etc/os-release || die "no Kubernetes binaries: set KUBEBUILDER_ASSETS (the build needs Debian 12)"
+  install_packages
+  ln -sf "$(command -v etcd)" "$CACHE/bin/etcd"
+  WORK=$CACHE/work KUBE=$CACHE/work/gopath/src/k8s.io/kubernetes GO=/usr/bin/go
+  rm -rf "$WORK"; mkdir -p "$WORK/out"
+  fetch_source
+  export GOPATH=$WORK/gopath GO111MODULE=off CGO_ENABLED=0 GOCACHE=$WORK/gocache GOFLAGS=
+  unset GOROOT || true
+  cd "$KUBE"
+  replace_reflect2
+  generate_openapi
+  build_components
+  touch "$STAMP"
+  cd /; chmod -R u+w "$WORK"; rm -rf "$WORK"
+  say "built into $CACHE/bin"
+}
+
+main() {
+  if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+    take "$KUBEBUILDER_ASSETS" etcd kube-apiserver
+    die "KUBEBUILDER_ASSETS is $KUBEBUILDER_ASSETS, but etcd or kube-apiserver is not in it"
+  fi
+  take_cache
+  [ "${1:-}" != --check ] || exit 1
+  mkdir -p "$CACHE/bin"
+  exec 9>"$CACHE/lock"
+  flock -n 9 || { say "another build runs: waiting for it"; flock 9; }
+  take_cache
+  build
+  take_cache
+  die "the build left $CACHE/bin incomplete"
+}
+
+main "$@"
