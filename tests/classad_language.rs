@@ -48,7 +48,8 @@ fn literals() {
         "\x\101\n\"" => "xA\n\""
         {1+1, a} => { 2,undefined }
         [a = 1; a = 2;; A = 3] => [ A = 3 ]
-        relTime("1+00:00:01") => relTime("1+00:00:01")
+        relTime(86401) => relTime("1+00:00:01")
+        relTime("1+00:00:01") => 8.640100000000000E+04
         absTime("2020-01-01T00:00:00+01:00") => absTime("2020-01-01T00:00:00+01:00")
         "#,
     );
@@ -70,7 +71,7 @@ fn precedence() {
         false || true && false => false
         !false && false => false
         -2 - -3 => 1
-        1 | 2 ^ 3 & 1 << 1 => 3
+        1 | 2 ^ 3 & 1 << 1 => 1
         ",
     );
 }
@@ -100,8 +101,8 @@ fn arithmetic() {
         "a" + 1 => error
         undefined + "a" => undefined
         undefined + error => error
-        relTime("5") + 1 => error
-        relTime("5") * 2 => relTime("10")
+        relTime(5) + 1 => error
+        relTime(5) * 2 => relTime("10")
         absTime("2020-01-01T00:00:00Z") - absTime("2019-12-31T00:00:00Z") => relTime("1+00:00:00")
         "#,
     );
@@ -146,7 +147,7 @@ fn comparison_and_identity() {
         {1} =?= {1} => error
         {1} =?= undefined => false
         error is undefined => false
-        relTime("1") == 1 => error
+        relTime(1) == 1 => error
         "#,
     );
 }
@@ -296,7 +297,7 @@ fn unparse_is_htcondors_form() {
         "!a && -b",
         "f(1,2)",
         "{ 1,2 }",
-        "[ a = 1; B = 2; a_ = 4; aa = 3 ]",
+        "[ a = 1; a_ = 4; aa = 3; B = 2 ]",
         "a - -1",
         "'b c' + 'parent'.x",
         "0.1 + 1e300",

@@ -11,9 +11,10 @@ mod tree;
 mod val;
 
 pub(crate) use ctx::{At, Ctx};
-pub(crate) use ops::Tri;
-pub(crate) use scope::{Frame, Side};
-pub(crate) use val::{List, Val};
+pub(crate) use ops::{Tri, binary, compare, compare_caseless};
+pub(crate) use scope::Frame;
+use scope::Side;
+pub(crate) use val::{List, Text, Val};
 
 use super::ad::Ad;
 use super::env::{Bound, Env};

@@ -81,7 +81,7 @@ pub(crate) fn unary<'a>(op: Unary, value: &Val<'a>) -> Val<'a> {
         (Unary::Minus, Val::Int(number)) => Val::Int(number.wrapping_neg()),
         (Unary::Minus, Val::Real(number)) => Val::Real(-number),
         (Unary::Minus, Val::RelTime(secs)) => Val::RelTime(-secs),
-        (Unary::Plus, Val::Int(_) | Val::Real(_) | Val::RelTime(_) | Val::AbsTime(_)) => value.clone(),
+        (Unary::Plus, Val::Int(_) | Val::Real(_) | Val::RelTime(_)) => value.clone(),
         (Unary::Complement, Val::Int(number)) => Val::Int(!number),
         _ => Val::Error,
     }
@@ -189,9 +189,15 @@ fn times<'a>(op: Binary, left: &Val<'a>, right: &Val<'a>, a: Option<Number>, b: 
         (Binary::Subtract, Val::AbsTime(a), Val::AbsTime(b)) => {
             Val::RelTime(seconds(a.secs.saturating_sub(b.secs)))
         }
-        (Binary::Multiply, Val::RelTime(secs), _) => b.map_or(Val::Error, |b| Val::RelTime(secs * b.real())),
-        (Binary::Multiply, _, Val::RelTime(secs)) => a.map_or(Val::Error, |a| Val::RelTime(a.real() * secs)),
-        (Binary::Divide, Val::RelTime(secs), _) => b.map_or(Val::Error, |b| Val::RelTime(secs / b.real())),
+        (Binary::Multiply, Val::RelTime(secs), Val::Int(_) | Val::Real(_)) => {
+            b.map_or(Val::Error, |b| Val::RelTime(secs * b.real()))
+        }
+        (Binary::Multiply, Val::Int(_) | Val::Real(_), Val::RelTime(secs)) => {
+            a.map_or(Val::Error, |a| Val::RelTime(a.real() * secs))
+        }
+        (Binary::Divide, Val::RelTime(secs), Val::Int(_) | Val::Real(_)) => {
+            b.map_or(Val::Error, |b| Val::RelTime(secs / b.real()))
+        }
         _ => Val::Error,
     }
 }

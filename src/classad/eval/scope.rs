@@ -75,6 +75,14 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// The expression of the attribute that a bare name stands for.
+    pub(crate) fn expression_of(&self, name: &Name, start: &'a Frame<'a>) -> Option<&'a Program> {
+        match self.find_bare(name, start) {
+            Found::Attribute(program, _) => Some(program),
+            _ => None,
+        }
+    }
+
     /// Looks a bare name up: as [`Ctx::find`], then in the other ad of the match. An ad nested in one of
     /// the two does not see the other.
     pub(crate) fn find_bare(&self, name: &Name, start: &'a Frame<'a>) -> Found<'a> {

@@ -86,7 +86,8 @@ impl<'a> Val<'a> {
             Value::Str(value) => Self::Str(Text::Ref(value)),
             Value::List(items) => Self::List(List::Made(items.iter().map(Self::of).collect())),
             Value::AbsTime(value) => Self::AbsTime(*value),
-            Value::RelTime(value) => Self::RelTime(*value),
+            // HTCondor's literal `relTime("...")` evaluates to a real.
+            Value::RelTime(value) => Self::Real(*value),
         }
     }
 

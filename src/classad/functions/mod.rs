@@ -1,7 +1,17 @@
 //! The built-in functions, by subject. To add one: write it in the file of its subject, and put it in that
 //! file's table.
 
+mod arguments;
 mod control;
+mod convert;
+mod lists;
+mod numbers;
+mod patterns;
+mod strftime;
+mod string_lists;
+mod strings;
+mod times;
+mod versions;
 
 use std::fmt;
 
@@ -61,7 +71,17 @@ impl fmt::Debug for Function {
     }
 }
 
-const TABLES: [&[Entry]; 1] = [&control::TABLE];
+static TABLES: [&[Entry]; 9] = [
+    &control::TABLE,
+    &strings::TABLE,
+    &string_lists::TABLE,
+    &lists::TABLE,
+    &numbers::TABLE,
+    &patterns::TABLE,
+    &times::TABLE,
+    &versions::TABLE,
+    &arguments::TABLE,
+];
 
 /// The function of that name, in any case.
 pub(crate) fn find(name: &str) -> Option<Function> {

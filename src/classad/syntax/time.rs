@@ -24,7 +24,7 @@ const DAY: i64 = 86_400;
 const ERA: i64 = 146_097;
 
 /// Days from 1970-01-01 to a date; months and days beyond their range carry over.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = year.saturating_add((month - 1).div_euclid(12));
     let month = (month - 1).rem_euclid(12) + 1;
     // Years that start in March put the leap day last.
@@ -71,29 +71,30 @@ pub(crate) fn absolute(time: AbsTime) -> String {
     )
 }
 
-/// A span like `1+02:03:04.5`, leading units of zero left out.
-#[allow(clippy::cast_possible_truncation, reason = "a span beyond any calendar prints its largest number")]
+/// A span like `1+02:03:04`, leading units of zero and any fraction of a second left out.
 pub(crate) fn relative(secs: f64) -> String {
+    span(secs, |second, _| format!("{second:02}"))
+}
+
+/// A span as [`relative`] prints it, with the fraction, for text that reads back as the same.
+pub(crate) fn relative_exact(secs: f64) -> String {
+    span(secs, |second, fraction| {
+        if fraction == 0.0 { format!("{second:02}") } else { format!("{}", f64::from(second) + fraction) }
+    })
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "a span beyond any calendar prints its largest number")]
+fn span(secs: f64, print_seconds: impl Fn(i32, f64) -> String) -> String {
     let sign = if secs < 0.0 { "-" } else { "" };
     let whole = secs.abs().trunc() as i64;
-    let fraction = secs.abs().fract();
-    let (days, hours, minutes, seconds) = (whole / DAY, whole / 3600 % 24, whole / 60 % 60, whole % 60);
-    let mut text = String::from(sign);
-    if days > 0 {
-        text.push_str(&format!("{days}+"));
+    let (days, hours, minutes) = (whole / DAY, whole / 3600 % 24, whole / 60 % 60);
+    let seconds = print_seconds((whole % 60) as i32, secs.abs().fract());
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{sign}{seconds}"),
+        (0, 0, _) => format!("{sign}{minutes:02}:{seconds}"),
+        (0, _, _) => format!("{sign}{hours:02}:{minutes:02}:{seconds}"),
+        _ => format!("{sign}{days}+{hours:02}:{minutes:02}:{seconds}"),
     }
-    if days > 0 || hours > 0 {
-        text.push_str(&format!("{hours:02}:"));
-    }
-    if days > 0 || hours > 0 || minutes > 0 {
-        text.push_str(&format!("{minutes:02}:"));
-    }
-    text.push_str(&format!("{seconds:02}"));
-    if fraction > 0.0 {
-        let digits = format!("{fraction:.15}");
-        text.push_str(digits.trim_start_matches('0').trim_end_matches('0'));
-    }
-    text
 }
 
 /// Reads a moment. Date and time are numbers of four and two digits with anything but digits between; what

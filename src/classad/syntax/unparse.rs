@@ -103,7 +103,12 @@ pub(crate) fn expr<W: Write>(out: &mut W, expr: &Expr, reals: Reals) -> Result {
 /// Prints an ad in the new syntax, on one line.
 pub(crate) fn ad<W: Write>(out: &mut W, ad: &Ad, reals: Reals) -> Result {
     out.write_char('[')?;
-    for (place, (name, value)) in ad.iter().enumerate() {
+    let mut entries: Vec<_> = ad.iter().collect();
+    if reals == Reals::Condor {
+        // HTCondor keeps attributes in this order, which shows where a function makes text of an ad.
+        entries.sort_by_key(|(name, _)| name.as_str().len());
+    }
+    for (place, (name, value)) in entries.into_iter().enumerate() {
         out.write_str(if place > 0 { "; " } else { " " })?;
         identifier(out, name.as_str())?;
         out.write_str(" = ")?;
@@ -158,7 +163,7 @@ pub(crate) fn value<W: Write>(out: &mut W, value: &Value, reals: Reals) -> Resul
         }
         Value::Ad(nested) => ad(out, nested, reals),
         Value::AbsTime(time) => write!(out, "absTime(\"{}\")", time::absolute(*time)),
-        Value::RelTime(secs) => write!(out, "relTime(\"{}\")", time::relative(*secs)),
+        Value::RelTime(secs) => write!(out, "relTime(\"{}\")", time::relative_exact(*secs)),
     }
 }
 

@@ -1,0 +1,177 @@
+//! Functions on environments and argument lists in HTCondor's two notations, and on users.
+
+use std::collections::BTreeMap;
+
+use super::convert::list;
+use super::{ANY, Args, Entry, entry};
+use crate::classad::eval::{Ctx, Val};
+
+pub(super) static TABLE: [Entry; 6] = [
+    entry("envv1tov2", 1, 1, env_v1_to_v2),
+    entry("mergeenvironment", 0, ANY, merge_environment),
+    entry("listtoargs", 1, 2, list_to_args),
+    entry("argstolist", 1, 2, args_to_list),
+    entry("usermap", 2, 4, user_map),
+    entry("userhome", 1, 2, user_home),
+];
+
+/// Variables in the order in which they print.
+type Environment = BTreeMap<String, String>;
+
+/// Puts `NAME=value` to the environment. `None`: it is not of that form.
+fn put(environment: &mut Environment, assignment: &str) -> Option<()> {
+    if let Some((name, value)) = assignment.split_once('=').filter(|(name, _)| !name.is_empty()) {
+        environment.insert(name.to_owned(), value.to_owned());
+        return Some(());
+    }
+    // A macro that stands for assignments not known yet is kept as it is.
+    assignment.starts_with("$$").then(|| drop(environment.insert(assignment.to_owned(), String::new())))
+}
+
+fn print<'a>(ctx: &Ctx<'a>, environment: Environment) -> Val<'a> {
+    let quoted = environment.into_iter().map(|(name, value)| quote(&format!("{name}={value}")));
+    ctx.string(quoted.collect::<Vec<_>>().join(" "))
+}
+
+/// A word of the second notation: what a space or quote would end stands in quotes.
+fn quote(word: &str) -> String {
+    if word.is_empty() {
+        return "''".to_owned();
+    }
+    let special = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\'');
+    let mut out = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.find(special) {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let end = from.find(|c| !special(c)).unwrap_or(from.len());
+        let (run, after) = from.split_at_checked(end).unwrap_or((from, ""));
+        out.push_str(before);
+        out.push('\'');
+        out.push_str(&run.replace('\'', "''"));
+        out.push('\'');
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// The words of the second notation. `None`: a quote is not closed.
+fn unquote(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut in_word) = (Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => {
+                in_word = true;
+                loop {
+                    match chars.next()? {
+                        '\'' if chars.next_if_eq(&'\'').is_some() => word.push('\''),
+                        '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            ' ' | '\t' | '\n' | '\r' => {
+                if std::mem::take(&mut in_word) {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            c => {
+                in_word = true;
+                word.push(c);
+            }
+        }
+    }
+    if in_word {
+        words.push(word);
+    }
+    Some(words)
+}
+
+fn env_v1_to_v2<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let text = match args.eval(ctx, 0) {
+        Val::Undefined => return Val::Undefined,
+        Val::Str(text) => text,
+        _ => return Val::Error,
+    };
+    ctx.pay(text.len());
+    let mut environment = Environment::new();
+    for assignment in text.split([';', '\n']).filter(|part| !part.is_empty()) {
+        if put(&mut environment, assignment).is_none() {
+            return Val::Error;
+        }
+    }
+    print(ctx, environment)
+}
+
+fn merge_environment<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let mut environment = Environment::new();
+    for place in 0..args.len() {
+        let text = match args.eval(ctx, place) {
+            Val::Undefined => continue,
+            Val::Str(text) => text,
+            _ => return Val::Error,
+        };
+        ctx.pay(text.len());
+        let words = unquote(&text).unwrap_or_else(|| vec![String::new()]);
+        if words.iter().any(|word| put(&mut environment, word).is_none()) {
+            return Val::Error;
+        }
+    }
+    print(ctx, environment)
+}
+
+/// Which notation the second argument asks for: the second one unless told.
+fn notation<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<i64> {
+    if args.len() < 2 {
+        return Some(2);
+    }
+    match args.eval(ctx, 1) {
+        Val::Int(version @ 1..=2) => Some(version),
+        _ => None,
+    }
+}
+
+fn list_to_args<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let (Ok(list), Some(version)) = (list(args.eval(ctx, 0)), notation(ctx, args)) else { return Val::Error };
+    let mut words = Vec::new();
+    for item in list.iter(ctx) {
+        let Some(word) = item.as_str() else { return Val::Error };
+        let plain = !word.is_empty() && !word.contains(|c: char| c.is_ascii_whitespace());
+        match version {
+            2 => words.push(quote(word)),
+            _ if plain => words.push(word.to_owned()),
+            _ => return Val::Error,
+        }
+        ctx.pay(word.len() / 16);
+    }
+    ctx.string(words.join(" "))
+}
+
+fn args_to_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let text = args.eval(ctx, 0);
+    let (Some(text), Some(version)) = (text.as_str(), notation(ctx, args)) else { return Val::Error };
+    ctx.pay(text.len());
+    let words = match version {
+        2 => unquote(text),
+        _ => Some(text.split_ascii_whitespace().map(str::to_owned).collect()),
+    };
+    match words {
+        Some(words) => ctx.list(words.into_iter().map(|word| ctx.string(word)).collect()),
+        None => Val::Error,
+    }
+}
+
+/// There are no user maps here, so no user is in one: the default, or undefined.
+fn user_map<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    if args.len() == 4 { args.eval(ctx, 3) } else { Val::Undefined }
+}
+
+/// Users of the cluster have no home directories where this runs: the default, or undefined.
+fn user_home<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    match args.eval(ctx, 0) {
+        Val::Str(_) | Val::Undefined if args.len() == 2 => args.eval(ctx, 1),
+        Val::Str(_) | Val::Undefined => Val::Undefined,
+        _ => Val::Error,
+    }
+}

@@ -1,0 +1,124 @@
+//! How functions read their arguments: what counts as a number, a string, a list.
+
+use crate::classad::eval::{Ctx, List, Val};
+
+/// A double to an integer as the processor does it: what does not fit is the smallest integer.
+#[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
+pub(crate) fn to_integer(number: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&number) { number as i64 } else { i64::MIN }
+}
+
+/// An integer as a double.
+#[allow(clippy::cast_precision_loss, reason = "the language mixes integers and doubles")]
+pub(crate) fn to_real(number: i64) -> f64 {
+    number as f64
+}
+
+/// A length as an integer.
+pub(crate) fn length(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+/// The number a text starts with, as C's `strtod` reads it, and the bytes it takes. `None`: no number.
+pub(crate) fn leading_number(text: &str) -> Option<(f64, usize)> {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+    let blanks = text.len() - rest.len();
+    let unsigned = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+    let sign_bytes = rest.len() - unsigned.len();
+    let (value, bytes) = special(unsigned).or_else(|| hexadecimal(unsigned)).or_else(|| decimal(unsigned))?;
+    let value = if rest.starts_with('-') { -value } else { value };
+    Some((value, blanks + sign_bytes + bytes))
+}
+
+fn special(text: &str) -> Option<(f64, usize)> {
+    let starts = |word: &str| text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
+    match () {
+        () if starts("infinity") => Some((f64::INFINITY, 8)),
+        () if starts("inf") => Some((f64::INFINITY, 3)),
+        () if starts("nan") => Some((f64::NAN, 3)),
+        () => None,
+    }
+}
+
+fn hexadecimal(text: &str) -> Option<(f64, usize)> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    let mut value = 0.0;
+    let mut count = 0;
+    for digit in digits.chars().map_while(|c| c.to_digit(16)) {
+        value = value * 16.0 + f64::from(digit);
+        count += 1;
+    }
+    (count > 0).then_some((value, 2 + count))
+}
+
+fn decimal(text: &str) -> Option<(f64, usize)> {
+    let digits =
+        |from: usize| text.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_digit).count();
+    let byte = |at: usize| text.as_bytes().get(at).copied().unwrap_or(0);
+    let whole = digits(0);
+    let mut end = whole;
+    if byte(end) == b'.' {
+        let fraction = digits(end + 1);
+        if whole + fraction == 0 {
+            return None;
+        }
+        end += 1 + fraction;
+    } else if whole == 0 {
+        return None;
+    }
+    if matches!(byte(end), b'e' | b'E') {
+        let sign = usize::from(matches!(byte(end + 1), b'+' | b'-'));
+        let exponent = digits(end + 1 + sign);
+        if exponent > 0 {
+            end += 1 + sign + exponent;
+        }
+    }
+    Some((text.get(..end)?.parse().ok()?, end))
+}
+
+/// A number as [`super::numbers`] and conversions take it: numbers, booleans, times, strings that start
+/// with a number.
+pub(crate) fn lenient_number(value: &Val<'_>) -> Option<f64> {
+    match value {
+        Val::Bool(truth) => Some(f64::from(u8::from(*truth))),
+        Val::Int(number) => Some(to_real(*number)),
+        Val::Real(number) | Val::RelTime(number) => Some(*number),
+        Val::AbsTime(time) => Some(to_real(time.secs)),
+        Val::Str(text) => leading_number(text).map(|(number, _)| number),
+        _ => None,
+    }
+}
+
+/// A list argument: `Err` is the answer of a function that got none.
+pub(crate) fn list<'a>(value: Val<'a>) -> Result<List<'a>, Val<'a>> {
+    match value {
+        Val::List(list) => Ok(list),
+        Val::Undefined => Err(Val::Undefined),
+        _ => Err(Val::Error),
+    }
+}
+
+/// The items of a string list: what is between any of the delimiters, without space around it, unless
+/// nothing is left.
+pub(crate) fn items<'t>(text: &'t str, delimiters: &'t str) -> impl Iterator<Item = &'t str> {
+    let parts = text.split(move |c: char| delimiters.contains(c));
+    parts.map(|part| part.trim_matches(|c: char| c.is_ascii_whitespace())).filter(|part| !part.is_empty())
+}
+
+/// The strings among the arguments, or what to answer where one is undefined or no string.
+pub(crate) fn string<'a, 'v>(value: &'v Val<'a>, ctx: &Ctx<'a>) -> Result<&'v str, Val<'a>> {
+    match value {
+        Val::Str(text) => {
+            ctx.pay(text.len() / 64);
+            Ok(text)
+        }
+        Val::Undefined => Err(Val::Undefined),
+        _ => Err(Val::Error),
+    }
+}
+
+/// Either outcome is the answer.
+pub(crate) fn answer<'a>(outcome: Result<Val<'a>, Val<'a>>) -> Val<'a> {
+    outcome.unwrap_or_else(|early| early)
+}

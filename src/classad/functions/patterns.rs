@@ -1,0 +1,245 @@
+//! Functions on regular expressions.
+//!
+//! HTCondor uses PCRE; we use an engine whose time is linear in the text, because patterns come from
+//! tenants. What it lacks (look-around, back references, atomic groups) is an error here.
+
+use regex::bytes::{Captures, Regex, RegexBuilder};
+
+use super::convert::{answer, list, string};
+use super::{Args, Entry, entry};
+use crate::classad::eval::{Ctx, Text, Val};
+
+pub(super) static TABLE: [Entry; 5] = [
+    entry("regexp", 2, 3, |ctx, args| answer(regexp(ctx, args))),
+    entry("regexpmember", 2, 3, |ctx, args| answer(member(ctx, args))),
+    entry("regexps", 3, 4, |ctx, args| answer(substitute(ctx, args, ""))),
+    entry("replace", 3, 4, |ctx, args| answer(substitute(ctx, args, "f"))),
+    entry("replaceall", 3, 4, |ctx, args| answer(substitute(ctx, args, "fg"))),
+];
+
+/// The letters that change how a pattern works.
+#[derive(Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "they are flags, each on its own")]
+pub(super) struct Options {
+    caseless: bool,
+    multiline: bool,
+    dotall: bool,
+    extended: bool,
+    /// The whole text with what matched replaced, not only the replacement.
+    full: bool,
+    /// All matches, not only the first.
+    global: bool,
+}
+
+impl Options {
+    /// Unknown letters mean nothing.
+    pub(super) fn of(letters: &str) -> Self {
+        Self {
+            caseless: letters.contains('i'),
+            multiline: letters.contains('m'),
+            dotall: letters.contains('s'),
+            extended: letters.contains('x'),
+            full: letters.contains('f'),
+            global: letters.contains('g'),
+        }
+    }
+}
+
+/// Compiles a pattern. `None`: it is none, or more than we want to pay for.
+pub(super) fn compile(ctx: &Ctx<'_>, pattern: &str, options: Options) -> Option<Regex> {
+    // Compiling costs far more than looking at the characters.
+    if !ctx.pay(50 + pattern.len()) {
+        return None;
+    }
+    RegexBuilder::new(&translate(pattern))
+        .unicode(false)
+        .case_insensitive(options.caseless)
+        .multi_line(options.multiline)
+        .dot_matches_new_line(options.dotall)
+        .ignore_whitespace(options.extended)
+        .octal(false)
+        .size_limit(1 << 20)
+        .dfa_size_limit(1 << 20)
+        .nest_limit(100)
+        .build()
+        .ok()
+}
+
+/// Rewrites what PCRE reads differently: in a class, `[` and doubled operators stand for themselves; a
+/// brace that starts no repetition does too.
+fn translate(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern.char_indices();
+    let mut class = false;
+    let mut class_start = false;
+    while let Some((at, c)) = rest.next() {
+        let after = pattern.get(at + c.len_utf8()..).unwrap_or_default();
+        let first = std::mem::take(&mut class_start);
+        match c {
+            '\\' => {
+                out.push('\\');
+                let Some((_, escaped)) = rest.next() else { break };
+                translate_escape(escaped, class, &mut out);
+            }
+            '[' if class && after.starts_with(':') && after.contains(":]") => {
+                let named = after.find(":]").map_or(0, |end| end + 2);
+                out.push('[');
+                for (_, c) in rest.by_ref().take(named) {
+                    out.push(c);
+                }
+            }
+            '[' if class => out.push_str("\\["),
+            '[' => {
+                class = true;
+                class_start = true;
+                out.push('[');
+            }
+            '^' if class && first => {
+                class_start = true;
+                out.push('^');
+            }
+            ']' if class && first => out.push_str("\\]"),
+            ']' if class => {
+                class = false;
+                out.push(']');
+            }
+            '&' | '~' if class => {
+                out.push('\\');
+                out.push(c);
+            }
+            '{' if !class && !repetition(after) => out.push_str("\\{"),
+            '}' if !class && !out_in_repetition(pattern, at) => out.push_str("\\}"),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+fn translate_escape(escaped: char, class: bool, out: &mut String) {
+    match escaped {
+        'h' if class => out.push_str("x20\\t"),
+        'h' => {
+            out.pop();
+            out.push_str("[\\x20\\t]");
+        }
+        'Z' if !class => out.push('z'),
+        'e' => out.push_str("x1b"),
+        '<' | '>' => {
+            out.pop();
+            out.push(escaped);
+        }
+        _ => out.push(escaped),
+    }
+}
+
+/// Whether `n}`, `n,}` or `n,m}` follows.
+fn repetition(after: &str) -> bool {
+    let Some((inside, _)) = after.split_once('}') else { return false };
+    let (low, high) = inside.split_once(',').unwrap_or((inside, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    !low.is_empty() && digits(low) && digits(high)
+}
+
+/// Whether the brace at this place closes a repetition (or a `\x{..}`).
+fn out_in_repetition(pattern: &str, at: usize) -> bool {
+    let before = pattern.get(..at).unwrap_or_default();
+    let Some(open) = before.rfind('{') else { return false };
+    let inside = pattern.get(open + 1..).unwrap_or_default();
+    repetition(inside) || before.get(..open).is_some_and(|head| head.ends_with(['x', 'p', 'P']))
+}
+
+/// The options argument: none if it is not there.
+fn options<'a>(ctx: &Ctx<'a>, args: Args<'a>, place: usize) -> Result<Text<'a>, Val<'a>> {
+    if args.len() <= place {
+        return Ok(Text::Own("".into()));
+    }
+    match args.eval(ctx, place) {
+        Val::Str(text) => Ok(text),
+        Val::Undefined => Err(Val::Undefined),
+        _ => Err(Val::Error),
+    }
+}
+
+fn regexp<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
+    let (pattern, text) = (args.eval(ctx, 0), args.eval(ctx, 1));
+    let letters = options(ctx, args, 2);
+    let (pattern, text) = (string(&pattern, ctx)?, string(&text, ctx)?);
+    let regex = compile(ctx, pattern, Options::of(&letters?)).ok_or(Val::Error)?;
+    Ok(Val::Bool(regex.is_match(text.as_bytes())))
+}
+
+fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
+    let (pattern, list_value) = (args.eval(ctx, 0), args.eval(ctx, 1));
+    let letters = options(ctx, args, 2);
+    let pattern = string(&pattern, ctx)?;
+    let list = list(list_value)?;
+    let regex = compile(ctx, pattern, Options::of(&letters?)).ok_or(Val::Error)?;
+    let mut undefined = false;
+    for item in list.iter(ctx) {
+        match item {
+            Val::Str(text) => {
+                ctx.pay(text.len() / 16);
+                if regex.is_match(text.as_bytes()) {
+                    return Ok(Val::Bool(true));
+                }
+            }
+            Val::Undefined => undefined = true,
+            _ => return Err(Val::Error),
+        }
+    }
+    Ok(if undefined { Val::Undefined } else { Val::Bool(false) })
+}
+
+/// Substitution; `always` are options the function has anyway.
+fn substitute<'a>(ctx: &Ctx<'a>, args: Args<'a>, always: &str) -> Result<Val<'a>, Val<'a>> {
+    let (pattern, text, replacement) = (args.eval(ctx, 0), args.eval(ctx, 1), args.eval(ctx, 2));
+    let letters = options(ctx, args, 3);
+    let (pattern, text) = (string(&pattern, ctx)?, string(&text, ctx)?);
+    let replacement = string(&replacement, ctx)?;
+    let options = Options::of(&format!("{}{always}", &*letters?));
+    let regex = compile(ctx, pattern, options).ok_or(Val::Error)?;
+    ctx.pay(text.len());
+    let mut out: Vec<u8> = Vec::new();
+    let mut end = 0;
+    for captures in regex.captures_iter(text.as_bytes()) {
+        let Some(found) = captures.get(0) else { break };
+        // HTCondor gives up where a global replacement finds an empty match.
+        if options.global && found.is_empty() {
+            return Err(Val::Error);
+        }
+        if options.full {
+            out.extend_from_slice(text.as_bytes().get(end..found.start()).unwrap_or_default());
+        }
+        expand(replacement, &captures, &mut out).ok_or(Val::Error)?;
+        end = found.end();
+        if !ctx.fits(out.len()) {
+            return Err(Val::Error);
+        }
+        if !options.global {
+            break;
+        }
+    }
+    if options.full {
+        out.extend_from_slice(text.as_bytes().get(end..).unwrap_or_default());
+    }
+    Ok(ctx.string(String::from_utf8_lossy(&out)))
+}
+
+/// Writes the replacement with `\0` to `\9` as the groups. `None`: there is no such group.
+fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Vec<u8>) -> Option<()> {
+    let mut bytes = replacement.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        match bytes.peek().copied() {
+            Some(digit) if byte == b'\\' && digit.is_ascii_digit() => {
+                bytes.next();
+                let group = usize::from(digit - b'0');
+                if group >= captures.len() {
+                    return None;
+                }
+                out.extend_from_slice(captures.get(group).map_or(&[], |found| found.as_bytes()));
+            }
+            _ => out.push(byte),
+        }
+    }
+    Some(())
+}

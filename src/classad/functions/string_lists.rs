@@ -1,0 +1,180 @@
+//! Functions on lists that are written in a string.
+
+use super::convert::{items, leading_number, length, to_integer, to_real};
+use super::patterns::{self, Options};
+use super::{Args, Entry, entry};
+use crate::classad::eval::{Ctx, Text, Val};
+
+pub(super) static TABLE: [Entry; 11] = [
+    entry("stringlistsize", 1, 2, size),
+    entry("stringlistsum", 1, 2, |ctx, args| summarize(ctx, args, Summary::Sum)),
+    entry("stringlistavg", 1, 2, |ctx, args| summarize(ctx, args, Summary::Average)),
+    entry("stringlistmin", 1, 2, |ctx, args| summarize(ctx, args, Summary::Least)),
+    entry("stringlistmax", 1, 2, |ctx, args| summarize(ctx, args, Summary::Greatest)),
+    entry("stringlistmember", 2, 3, |ctx, args| member(ctx, args, same)),
+    entry("stringlistimember", 2, 3, |ctx, args| member(ctx, args, same_caseless)),
+    entry("stringlistsubsetmatch", 2, 3, |ctx, args| subset(ctx, args, same)),
+    entry("stringlistisubsetmatch", 2, 3, |ctx, args| subset(ctx, args, same_caseless)),
+    entry("stringlistsintersect", 2, 3, intersect),
+    entry("stringlist_regexpmember", 2, 4, regexp_member),
+];
+
+/// What ends an item where the functions on one list are not told.
+const DELIMITERS: &str = ", ";
+/// The same for functions that look for members.
+const MEMBER_DELIMITERS: &str = ", \t\r\n";
+
+type Same = fn(&str, &str) -> bool;
+
+fn same(a: &str, b: &str) -> bool {
+    a == b
+}
+
+fn same_caseless(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
+
+/// The delimiters argument, if given; `None` if it is no string.
+fn delimiters<'a>(ctx: &Ctx<'a>, args: Args<'a>, place: usize, default: &str) -> Option<Text<'a>> {
+    if args.len() <= place {
+        return Some(Text::Own(default.into()));
+    }
+    match args.eval(ctx, place) {
+        Val::Str(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The list and its delimiters of the functions on one list.
+fn one_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(Text<'a>, Text<'a>)> {
+    let list = args.eval(ctx, 0);
+    let delimiters = delimiters(ctx, args, 1, DELIMITERS)?;
+    match list {
+        Val::Str(text) => ctx.pay(text.len()).then_some((text, delimiters)),
+        _ => None,
+    }
+}
+
+fn size<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let Some((list, delimiters)) = one_list(ctx, args) else { return Val::Error };
+    Val::Int(length(items(&list, &delimiters).count()))
+}
+
+#[derive(Clone, Copy)]
+enum Summary {
+    Sum,
+    Average,
+    Least,
+    Greatest,
+}
+
+fn summarize<'a>(ctx: &Ctx<'a>, args: Args<'a>, summary: Summary) -> Val<'a> {
+    let Some((list, delimiters)) = one_list(ctx, args) else { return Val::Error };
+    let mut integers = true;
+    // HTCondor starts from the smallest positive float where it means the most negative one, and so finds
+    // no maximum below it.
+    let mut result: f64 = match summary {
+        Summary::Sum | Summary::Average => 0.0,
+        Summary::Least => f64::from(f32::MAX),
+        Summary::Greatest => f64::from(f32::MIN_POSITIVE),
+    };
+    let mut count = 0_i64;
+    for item in items(&list, &delimiters) {
+        let Some((number, _)) = leading_number(item) else { return Val::Error };
+        integers &= item.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-'));
+        count += 1;
+        match summary {
+            Summary::Sum | Summary::Average => result += number,
+            Summary::Least => result = if number < result { number } else { result },
+            Summary::Greatest => result = if number > result { number } else { result },
+        }
+    }
+    if count == 0 {
+        return match summary {
+            Summary::Sum | Summary::Average => Val::Real(0.0),
+            Summary::Least | Summary::Greatest => Val::Undefined,
+        };
+    }
+    if matches!(summary, Summary::Average) {
+        result /= to_real(count);
+    }
+    if integers { Val::Int(to_integer(result)) } else { Val::Real(result) }
+}
+
+/// Two string arguments and the delimiters. One that is undefined reads as empty; both undefined, or one
+/// that is no string, answer for the function.
+fn two_strings<'a>(
+    ctx: &Ctx<'a>,
+    args: Args<'a>,
+) -> Result<(Option<Text<'a>>, Option<Text<'a>>, Text<'a>), Val<'a>> {
+    let read = |place| match args.eval(ctx, place) {
+        Val::Str(text) => Ok(Some(text)),
+        Val::Undefined => Ok(None),
+        _ => Err(Val::Error),
+    };
+    let (first, second) = (read(0), read(1));
+    let delimiters = delimiters(ctx, args, 2, MEMBER_DELIMITERS).ok_or(Val::Error)?;
+    let (first, second) = (first?, second?);
+    let bytes = first.as_deref().map_or(0, str::len) + second.as_deref().map_or(0, str::len);
+    if !ctx.pay(bytes) {
+        return Err(Val::Error);
+    }
+    if first.is_none() && second.is_none() {
+        return Err(Val::Undefined);
+    }
+    Ok((first, second, delimiters))
+}
+
+fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>, same: Same) -> Val<'a> {
+    let (wanted, list, delimiters) = match two_strings(ctx, args) {
+        Ok(read) => read,
+        Err(answer) => return answer,
+    };
+    let (Some(wanted), Some(list)) = (wanted, list) else { return Val::Bool(false) };
+    Val::Bool(items(&list, &delimiters).any(|item| same(item, &wanted)))
+}
+
+fn subset<'a>(ctx: &Ctx<'a>, args: Args<'a>, same: Same) -> Val<'a> {
+    let (part, whole, delimiters) = match two_strings(ctx, args) {
+        Ok(read) => read,
+        Err(answer) => return answer,
+    };
+    let (part, whole) = (part.as_deref().unwrap_or_default(), whole.as_deref());
+    let Some(whole) = whole else { return Val::Bool(false) };
+    let whole: Vec<&str> = items(whole, &delimiters).collect();
+    Val::Bool(items(part, &delimiters).all(|item| {
+        ctx.pay(whole.len());
+        ctx.bound().is_none() && whole.iter().any(|known| same(known, item))
+    }))
+}
+
+fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let (first, second, delimiters) = match two_strings(ctx, args) {
+        Ok(read) => read,
+        Err(answer) => return answer,
+    };
+    let (Some(first), Some(second)) = (first, second) else { return Val::Undefined };
+    let second: Vec<&str> = items(&second, &delimiters).collect();
+    Val::Bool(items(&first, &delimiters).any(|item| {
+        ctx.pay(second.len());
+        ctx.bound().is_none() && second.contains(&item)
+    }))
+}
+
+fn regexp_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let (pattern, list) = (args.eval(ctx, 0), args.eval(ctx, 1));
+    let Some(delimiters) = delimiters(ctx, args, 2, DELIMITERS) else { return Val::Error };
+    let options = if args.len() > 3 { args.eval(ctx, 3) } else { ctx.string("") };
+    let (Some(pattern), Some(list), Some(options)) = (pattern.as_str(), list.as_str(), options.as_str())
+    else {
+        return Val::Error;
+    };
+    if items(list, &delimiters).next().is_none() {
+        return Val::Undefined;
+    }
+    let Some(regex) = patterns::compile(ctx, pattern, Options::of(&options.to_ascii_lowercase())) else {
+        return Val::Error;
+    };
+    ctx.pay(list.len());
+    Val::Bool(items(list, &delimiters).any(|item| regex.is_match(item.as_bytes())))
+}

@@ -1,0 +1,177 @@
+//! Functions on time.
+
+use super::convert::to_real;
+use super::{Args, Entry, entry};
+use crate::classad::ad::Ad;
+use crate::classad::eval::{Ctx, Val};
+use crate::classad::syntax::time::Civil;
+use crate::classad::value::AbsTime;
+
+pub(super) static TABLE: [Entry; 17] = [
+    entry("time", 0, 0, |ctx, _| Val::Int(ctx.env.now)),
+    entry("currenttime", 0, 0, |ctx, _| Val::AbsTime(now(ctx))),
+    entry("abstime", 0, 2, absolute),
+    entry("reltime", 1, 1, relative),
+    entry("timezoneoffset", 0, 0, |ctx, _| Val::RelTime(f64::from(ctx.env.utc_offset))),
+    entry("daytime", 0, 0, day_time),
+    entry("getyear", 1, 1, |ctx, args| calendar(ctx, args, |civil| civil.year)),
+    entry("getmonth", 1, 1, |ctx, args| calendar(ctx, args, |civil| civil.month)),
+    entry("getdayofyear", 1, 1, |ctx, args| calendar(ctx, args, |civil| civil.day_of_year)),
+    entry("getdayofmonth", 1, 1, |ctx, args| calendar(ctx, args, |civil| civil.day)),
+    entry("getdayofweek", 1, 1, |ctx, args| calendar(ctx, args, |civil| civil.day_of_week)),
+    entry("getdays", 1, 1, |ctx, args| clock(ctx, args, |_| None, |secs| secs / 86_400)),
+    entry("gethours", 1, 1, |ctx, args| clock(ctx, args, |civil| Some(civil.hour), |secs| secs / 3600 % 24)),
+    entry("getminutes", 1, 1, |ctx, args| {
+        clock(ctx, args, |civil| Some(civil.minute), |secs| secs / 60 % 60)
+    }),
+    entry("getseconds", 1, 1, |ctx, args| clock(ctx, args, |civil| Some(civil.second), |secs| secs % 60)),
+    entry("splittime", 1, 1, split),
+    entry("formattime", 0, 2, format),
+];
+
+fn now(ctx: &Ctx<'_>) -> AbsTime {
+    AbsTime { secs: ctx.env.now, offset: ctx.env.utc_offset }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "moments are whole seconds")]
+fn absolute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    if args.len() == 0 {
+        return Val::AbsTime(now(ctx));
+    }
+    let mut offset = ctx.env.utc_offset;
+    if args.len() == 2 {
+        offset = match args.eval(ctx, 1) {
+            Val::Int(secs) => i32::try_from(secs).unwrap_or(0),
+            Val::Real(secs) => secs as i32,
+            _ => return Val::Error,
+        };
+    }
+    match args.eval(ctx, 0) {
+        Val::Int(secs) => Val::AbsTime(AbsTime { secs, offset }),
+        Val::Real(secs) | Val::RelTime(secs) => Val::AbsTime(AbsTime { secs: secs as i64, offset }),
+        Val::AbsTime(time) => Val::AbsTime(AbsTime { secs: time.secs, offset }),
+        // Text is read by the parser only; here it is handed on, whatever it says.
+        Val::Str(text) => Val::Str(text),
+        Val::Undefined => Val::Undefined,
+        _ => Val::Error,
+    }
+}
+
+fn relative<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    match args.eval(ctx, 0) {
+        Val::Int(secs) => Val::RelTime(to_real(secs)),
+        Val::Real(secs) | Val::RelTime(secs) => Val::RelTime(secs),
+        Val::AbsTime(time) => Val::RelTime(to_real(time.secs)),
+        Val::Str(_) => Val::RelTime(0.0),
+        Val::Undefined => Val::Undefined,
+        _ => Val::Error,
+    }
+}
+
+fn day_time<'a>(ctx: &Ctx<'a>, _: Args<'a>) -> Val<'a> {
+    let local = ctx.env.now.saturating_add(i64::from(ctx.env.utc_offset));
+    Val::RelTime(to_real(local.rem_euclid(86_400)))
+}
+
+/// The same moment on the local clock, which is the one that the functions read.
+fn local(ctx: &Ctx<'_>, time: AbsTime) -> Civil {
+    Civil::of(AbsTime { secs: time.secs, offset: ctx.env.utc_offset })
+}
+
+fn calendar<'a>(ctx: &Ctx<'a>, args: Args<'a>, read: fn(&Civil) -> i64) -> Val<'a> {
+    match args.eval(ctx, 0) {
+        Val::AbsTime(time) => Val::Int(read(&local(ctx, time))),
+        _ => Val::Error,
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "spans are counted in whole seconds")]
+fn clock<'a>(
+    ctx: &Ctx<'a>,
+    args: Args<'a>,
+    moment: fn(&Civil) -> Option<i64>,
+    span: fn(i64) -> i64,
+) -> Val<'a> {
+    match args.eval(ctx, 0) {
+        Val::AbsTime(time) => moment(&local(ctx, time)).map_or(Val::Error, Val::Int),
+        Val::RelTime(secs) => Val::Int(span(secs as i64)),
+        _ => Val::Error,
+    }
+}
+
+/// The ad that `splitTime` makes.
+#[allow(clippy::cast_possible_truncation, reason = "moments are whole seconds")]
+fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let ad = match args.eval(ctx, 0) {
+        Val::Undefined => return Val::Undefined,
+        Val::AbsTime(time) => split_moment(time),
+        Val::Int(secs) => split_moment(AbsTime { secs, offset: ctx.env.utc_offset }),
+        Val::Real(secs) => split_moment(AbsTime { secs: secs as i64, offset: ctx.env.utc_offset }),
+        Val::RelTime(secs) => split_span(secs),
+        _ => return Val::Error,
+    };
+    Val::Ad(ctx.nested(ctx.keep_ad(ad), None))
+}
+
+fn split_moment(time: AbsTime) -> Ad {
+    let civil = Civil::of(time);
+    Ad::new()
+        .with("Type", "AbsoluteTime")
+        .with("Year", civil.year)
+        .with("Month", civil.month)
+        .with("Day", civil.day)
+        .with("Hours", civil.hour)
+        .with("Minutes", civil.minute)
+        .with("Seconds", civil.second)
+        .with("Offset", time.offset)
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "spans are counted in whole seconds")]
+fn split_span(secs: f64) -> Ad {
+    let whole = secs as i64;
+    let seconds = to_real(whole % 60) + secs.fract();
+    Ad::new()
+        .with("Type", "RelativeTime")
+        .with("Days", whole / 86_400)
+        .with("Hours", whole / 3600 % 24)
+        .with("Minutes", whole / 60 % 60)
+        .with("Seconds", seconds)
+}
+
+/// C's `strftime` in the C locale, on the local clock.
+#[allow(clippy::cast_possible_truncation, reason = "moments are whole seconds")]
+fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let value = if args.len() > 0 { args.eval(ctx, 0) } else { Val::AbsTime(now(ctx)) };
+    let secs = |secs| local(ctx, AbsTime { secs, offset: 0 });
+    let civil = match value {
+        Val::Int(number) => secs(number),
+        Val::Real(number) => secs(number as i64),
+        Val::AbsTime(time) => secs(time.secs),
+        Val::Ad(frame) => from_ad(ctx, &Val::Ad(frame)),
+        _ => return Val::Error,
+    };
+    let pattern = if args.len() > 1 { args.eval(ctx, 1) } else { ctx.string("%c") };
+    let Some(pattern) = pattern.as_str() else { return Val::Error };
+    let mut out = String::new();
+    super::strftime::format(&mut out, pattern, &civil, ctx.env.utc_offset);
+    ctx.string(out)
+}
+
+/// The date in an ad as `splitTime` makes it; what is missing is 0.
+fn from_ad<'a>(ctx: &Ctx<'a>, ad: &Val<'a>) -> Civil {
+    let read = |name: &str| match ctx.select(ad, &name.into()) {
+        Val::Int(number) => number,
+        _ => 0,
+    };
+    let (year, month, day) = (read("Year"), read("Month"), read("Day"));
+    let calendar = Civil::of(AbsTime { secs: super::strftime::midnight(year, month, day), offset: 0 });
+    Civil {
+        year,
+        month: if month == 0 { 1 } else { month },
+        day,
+        hour: read("Hours"),
+        minute: read("Minutes"),
+        second: read("Seconds"),
+        ..calendar
+    }
+}
