@@ -1,0 +1,98 @@
+//! Resource quantities (`100m`, `1.5Gi`, `2e3`) as exact numbers of thousandths.
+
+use std::str::FromStr;
+
+/// A quantity in thousandths of its unit; what is smaller is rounded up, as Kubernetes does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Quantity(i128);
+
+/// The text is not a quantity.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
+pub struct QuantityError;
+
+impl Quantity {
+    /// The number in thousandths: `100m` is 100, `2` is 2000.
+    pub fn milli(self) -> i128 {
+        self.0
+    }
+
+    /// The number in whole units, rounded up: `1500m` is 2.
+    pub fn units(self) -> i128 {
+        self.0.div_euclid(1000) + i128::from(self.0.rem_euclid(1000) != 0)
+    }
+}
+
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let (number, scale) = split(text).ok_or(QuantityError)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = format!("{whole}{fraction}");
+        let negative = digits.starts_with('-');
+        let digits = digits.trim_start_matches(['+', '-']);
+        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(QuantityError);
+        }
+        let value: i128 = digits.parse().map_err(|_| QuantityError)?;
+        let places = i32::try_from(fraction.len()).map_err(|_| QuantityError)?;
+        let milli = scale.apply(value, places).ok_or(QuantityError)?;
+        Ok(Self(if negative { -milli.0 } else { milli.1 }))
+    }
+}
+
+/// A suffix: a power of ten, or of two.
+#[derive(Clone, Copy)]
+enum Scale {
+    Ten(i32),
+    Two(u32),
+}
+
+impl Scale {
+    /// Thousandths of `value * scale / 10^places`: rounded up for negative numbers (towards zero is down), and up.
+    fn apply(self, value: i128, places: i32) -> Option<(i128, i128)> {
+        let (factor, ten) = match self {
+            Self::Ten(e) => (1_i128, e.checked_add(3)?.checked_sub(places)?),
+            Self::Two(shift) => (1_i128.checked_shl(shift)?, 3 - places),
+        };
+        let scaled = value.checked_mul(factor)?;
+        if ten >= 0 {
+            let exact = scaled.checked_mul(10_i128.checked_pow(ten.unsigned_abs())?)?;
+            return Some((exact, exact));
+        }
+        let Some(divisor) = 10_i128.checked_pow(ten.unsigned_abs()) else {
+            return Some((i128::from(scaled != 0), i128::from(scaled != 0)));
+        };
+        let up = scaled / divisor + i128::from(scaled % divisor != 0);
+        Some((up, up))
+    }
+}
+
+fn split(text: &str) -> Option<(&str, Scale)> {
+    let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
+    let (number, suffix) = text.split_at_checked(end)?;
+    let scale = match suffix {
+        "" => Scale::Ten(0),
+        "n" => Scale::Ten(-9),
+        "u" => Scale::Ten(-6),
+        "m" => Scale::Ten(-3),
+        "k" => Scale::Ten(3),
+        "M" => Scale::Ten(6),
+        "G" => Scale::Ten(9),
+        "T" => Scale::Ten(12),
+        "P" => Scale::Ten(15),
+        "E" => Scale::Ten(18),
+        "Ki" => Scale::Two(10),
+        "Mi" => Scale::Two(20),
+        "Gi" => Scale::Two(30),
+        "Ti" => Scale::Two(40),
+        "Pi" => Scale::Two(50),
+        "Ei" => Scale::Two(60),
+        other => {
+            let exponent = other.strip_prefix(['e', 'E'])?;
+            Scale::Ten(exponent.parse().ok().filter(|e: &i32| e.abs() <= 30)?)
+        }
+    };
+    Some((number, scale))
+}

@@ -1,0 +1,183 @@
+//! Refusals, worded as the real API server words them, as `meta/v1` `Status` bodies.
+
+use serde_json::{Map, Value, json};
+
+use crate::hollow::schema::{ApplyError, FieldError, PatchError, causes, invalid_message};
+
+use super::resource::Resource;
+
+/// Why a request was refused: everything that the `Status` body needs.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct ApiError {
+    /// HTTP status code.
+    pub(super) code: u16,
+    /// Machine-readable reason: `NotFound`, `Conflict`, ...
+    pub(super) reason: &'static str,
+    /// What a person reads.
+    pub(super) message: String,
+    /// `Status.details`.
+    pub(super) details: Map<String, Value>,
+}
+
+impl ApiError {
+    pub(super) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: Map::new() }
+    }
+
+    fn about(mut self, res: &Resource, name: &str) -> Self {
+        if !name.is_empty() {
+            self.details.insert("name".to_owned(), name.into());
+        }
+        if !res.group.is_empty() {
+            self.details.insert("group".to_owned(), res.group.clone().into());
+        }
+        self.details.insert("kind".to_owned(), res.plural.clone().into());
+        self
+    }
+
+    fn with_causes(mut self, list: Value) -> Self {
+        self.details.insert("causes".to_owned(), list);
+        self
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    /// 404 for a path that no resource has.
+    pub(super) fn no_such_resource() -> Self {
+        Self::new(404, "NotFound", "the server could not find the requested resource")
+    }
+
+    pub(super) fn not_found(res: &Resource, name: &str) -> Self {
+        Self::new(404, "NotFound", format!("{} {name:?} not found", res.qualified())).about(res, name)
+    }
+
+    pub(super) fn already_exists(res: &Resource, name: &str) -> Self {
+        Self::new(409, "AlreadyExists", format!("{} {name:?} already exists", res.qualified()))
+            .about(res, name)
+    }
+
+    /// 409 of optimistic concurrency and of preconditions.
+    pub(super) fn conflict(res: &Resource, name: &str, why: &str) -> Self {
+        let text = format!("Operation cannot be fulfilled on {} {name:?}: {why}", res.qualified());
+        Self::new(409, "Conflict", text).about(res, name)
+    }
+
+    /// The conflict of a stale `resourceVersion`.
+    pub(super) fn modified(res: &Resource, name: &str) -> Self {
+        Self::conflict(
+            res,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    pub(super) fn forbidden(res: &Resource, name: &str, why: &str) -> Self {
+        let text = format!("{} {name:?} is forbidden: {why}", res.qualified());
+        Self::new(403, "Forbidden", text).about(res, name)
+    }
+
+    pub(super) fn method_not_allowed() -> Self {
+        Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    }
+
+    pub(super) fn invalid(res: &Resource, name: &str, errors: &[FieldError]) -> Self {
+        let kind = res.qualified_kind();
+        let mut error = Self::new(422, "Invalid", invalid_message(&kind, name, errors)).about(res, name);
+        error.details.insert("kind".to_owned(), res.kind.clone().into());
+        error.with_causes(causes(errors))
+    }
+
+    /// 410: the history does not reach back to what was asked for.
+    pub(super) fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    /// 504 of a resourceVersion that this server has not reached.
+    pub(super) fn too_large_version(asked: u64, current: u64) -> Self {
+        let text = format!("Too large resource version: {asked}, current: {current}");
+        let mut error = Self::new(504, "Timeout", format!("Timeout: {text}"));
+        error.details.insert("retryAfterSeconds".to_owned(), 1.into());
+        error.with_causes(
+            json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]),
+        )
+    }
+
+    pub(super) fn body_too_large(limit: usize) -> Self {
+        Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
+    }
+
+    pub(super) fn media_type(accepted: &[&str]) -> Self {
+        PatchError::unsupported(accepted).into()
+    }
+
+    pub(super) fn not_acceptable() -> Self {
+        Self::new(406, "NotAcceptable", "only the following media types are accepted: application/json")
+    }
+
+    /// 429 of an eviction that a disruption budget forbids.
+    pub(super) fn disruption(budget: &str, healthy: i64, desired: i64) -> Self {
+        let mut error = Self::new(
+            429,
+            "TooManyRequests",
+            "Cannot evict pod as it would violate the pod's disruption budget.",
+        );
+        let text = format!(
+            "The disruption budget {budget} needs {desired} healthy pods and has {healthy} currently"
+        );
+        error.details.insert("retryAfterSeconds".to_owned(), 10.into());
+        error.with_causes(json!([{"reason": "DisruptionBudget", "message": text}]))
+    }
+
+    /// 403 of writing into a namespace that is going away.
+    pub(super) fn namespace_terminating(res: &Resource, name: &str, namespace: &str) -> Self {
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        Self::forbidden(res, name, &why).with_causes(json!([{
+            "reason": "NamespaceTerminating",
+            "message": format!("namespace {namespace} is being terminated"),
+            "field": "metadata.namespace"
+        }]))
+    }
+
+    /// The `Status` body.
+    pub(super) fn status(&self) -> Value {
+        let mut body = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code,
+        });
+        if !self.details.is_empty()
+            && let Some(map) = body.as_object_mut()
+        {
+            map.insert("details".to_owned(), Value::Object(self.details.clone()));
+        }
+        body
+    }
+}
+
+impl From<PatchError> for ApiError {
+    fn from(error: PatchError) -> Self {
+        Self::new(error.code(), error.reason(), error.to_string())
+    }
+}
+
+impl From<ApplyError> for ApiError {
+    fn from(error: ApplyError) -> Self {
+        let api = Self::new(error.code(), error.reason(), error.to_string());
+        let list = error.causes();
+        if list.is_empty() { api } else { api.with_causes(Value::Array(list)) }
+    }
+}
+
+/// The `Status` of a delete that removed the object.
+pub(super) fn deleted_status(res: &Resource, name: &str, uid: &str) -> Value {
+    let mut details = json!({"name": name, "kind": res.plural, "uid": uid});
+    if !res.group.is_empty()
+        && let Some(map) = details.as_object_mut()
+    {
+        map.insert("group".to_owned(), res.group.clone().into());
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}

@@ -1,0 +1,496 @@
+//! Create, update and patch: one pipeline for all kinds.
+//!
+//! The order of the real server: decode, (patch), keep what the client may not change, prune, default, validate,
+//! managed fields, store. A write that changes nothing stores nothing.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::hollow::schema::{
+    self as shapes, FieldError, FieldErrorKind, Writer, apply, json_patch, merge_patch, strategic_merge_patch,
+};
+
+use super::api::{Api, Call, RETRIES};
+use super::encode::view;
+use super::error::ApiError;
+use super::events;
+use super::json::{copy, finalizers, get, is_deleting, meta, remove, set, some_text};
+use super::names::validate_metadata;
+use super::params::FieldValidation;
+use super::resource::Resource;
+use super::shape_up::shape_up;
+use super::store::{Key, Object};
+use super::strategy;
+use super::time::rfc3339;
+
+/// Which part of the object a write may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Main,
+    Status,
+    /// `namespaces/finalize`
+    Finalize,
+}
+
+impl Part {
+    fn subresource(self) -> &'static str {
+        match self {
+            Self::Main => "",
+            Self::Status => "status",
+            Self::Finalize => "finalize",
+        }
+    }
+}
+
+/// What a write brings.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    Replace(Value),
+    MergePatch(Value),
+    JsonPatch(Value),
+    StrategicPatch(Value),
+    Apply(Value),
+}
+
+/// Checks `apiVersion` and `kind` of a body against the resource; fills them in when absent.
+pub(super) fn check_type(res: &Resource, body: &mut Value) -> Result<(), ApiError> {
+    if !body.is_object() {
+        return Err(ApiError::bad_request(format!("the body is not a JSON object: expected a {}", res.kind)));
+    }
+    let api_version = res.api_version();
+    let found = some_text(body, &["apiVersion"]).unwrap_or(&api_version).to_owned();
+    let kind = some_text(body, &["kind"]).unwrap_or(&res.kind).to_owned();
+    if kind != res.kind {
+        let text = format!("{kind} in version {found:?} cannot be handled as a {}", res.kind);
+        return Err(ApiError::bad_request(text));
+    }
+    if found != api_version {
+        return Err(ApiError::bad_request(format!(
+            "the API version in the data ({found}) does not match the expected API version ({api_version})"
+        )));
+    }
+    set(body, &["apiVersion"], api_version);
+    set(body, &["kind"], kind);
+    Ok(())
+}
+
+/// Creates an object.
+pub(super) fn create(
+    api: &Api,
+    call: &mut Call,
+    namespace: &str,
+    name: Option<&str>,
+    body: Value,
+) -> Result<Arc<Object>, ApiError> {
+    create_as(api, call, namespace, name, body, false)
+}
+
+fn create_as(
+    api: &Api,
+    call: &mut Call,
+    namespace: &str,
+    name: Option<&str>,
+    mut body: Value,
+    applied: bool,
+) -> Result<Arc<Object>, ApiError> {
+    let res = Arc::clone(&call.res);
+    check_type(&res, &mut body)?;
+    place(&res, namespace, name, &mut body)?;
+    if some_text(&body, &["metadata", "resourceVersion"]).is_some() && !applied {
+        return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
+    }
+    let generated = meta(&body, "name").is_empty() && !meta(&body, "generateName").is_empty();
+    for _ in 0..8 {
+        let mut object = body.clone();
+        if generated {
+            let stem: String = meta(&body, "generateName").chars().take(58).collect();
+            set(&mut object, &["metadata", "name"], format!("{stem}{}", api.ids.suffix()));
+        }
+        check_namespace(api, &res, namespace, meta(&object, "name"))?;
+        let object = finish_create(api, call, object, applied)?;
+        let key = Key::of(&object);
+        if call.params.dry_run {
+            if api.store.get(&res.storage, &key).is_some() {
+                return Err(ApiError::already_exists(&res, &key.name));
+            }
+            return Ok(Arc::new(Object::new(object, 0)));
+        }
+        match api.insert(&res, object) {
+            Ok(stored) => return Ok(stored),
+            Err(_) if generated => {}
+            Err(_) => return Err(ApiError::already_exists(&res, &key.name)),
+        }
+    }
+    Err(ApiError::already_exists(&res, meta(&body, "generateName")))
+}
+
+/// Namespace and name of the URL win where the body has none, and must agree where it has.
+fn place(res: &Resource, namespace: &str, name: Option<&str>, body: &mut Value) -> Result<(), ApiError> {
+    match meta(body, "namespace") {
+        "" => {}
+        found if found == namespace => {}
+        found if res.namespaced => {
+            return Err(ApiError::bad_request(format!(
+                "the namespace of the provided object does not match the namespace sent on the request \
+                 ({found} is not {namespace})"
+            )));
+        }
+        _ => {}
+    }
+    if res.namespaced {
+        set(body, &["metadata", "namespace"], namespace);
+    } else {
+        remove(body, &["metadata", "namespace"]);
+    }
+    if let Some(name) = name {
+        match meta(body, "name") {
+            "" => set(body, &["metadata", "name"], name),
+            found if found == name => {}
+            found => {
+                return Err(ApiError::bad_request(format!(
+                    "the name of the object ({found}) does not match the name on the URL ({name})"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_namespace(api: &Api, res: &Resource, namespace: &str, name: &str) -> Result<(), ApiError> {
+    if !res.namespaced {
+        return Ok(());
+    }
+    let namespaces = api.registry.resolve("", "v1", "namespaces").ok_or_else(ApiError::no_such_resource)?;
+    let found = api.fetch(&namespaces, &Key::new("", namespace))?;
+    if is_deleting(&found.value) {
+        return Err(ApiError::namespace_terminating(res, name, namespace));
+    }
+    Ok(())
+}
+
+/// Everything between the decoded body and the store.
+fn finish_create(api: &Api, call: &mut Call, mut object: Value, applied: bool) -> Result<Value, ApiError> {
+    let res = Arc::clone(&call.res);
+    for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
+        remove(&mut object, &["metadata", field]);
+    }
+    set(&mut object, &["metadata", "uid"], api.ids.uid());
+    set(&mut object, &["metadata", "creationTimestamp"], rfc3339(call.now));
+    set(&mut object, &["metadata", "generation"], 1);
+    if !res.generation {
+        remove(&mut object, &["metadata", "generation"]);
+    }
+    // A kubelet registers its node with its status; every other status belongs to its writer alone.
+    if res.status && !res.is("", "Node") {
+        remove(&mut object, &["status"]);
+    }
+    let unknown = shape_up(&res, &mut object)?;
+    report_unknown(call, unknown)?;
+    to_stored(&res, &mut object);
+    strategy::default(&res, &mut object);
+    strategy::prepare_create(&res, &mut object, call.now);
+    let mut errors = validate_metadata(&res, &object);
+    errors.extend(validate(&res, &object, None));
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(&res, meta(&object, "name"), &errors));
+    }
+    if !applied {
+        track(call, None, &mut object, Part::Main);
+    }
+    Ok(object)
+}
+
+fn to_stored(res: &Resource, object: &mut Value) {
+    if events::is_new_form(res) {
+        events::to_stored(object);
+    } else {
+        set(object, &["apiVersion"], res.storage_api_version.clone());
+    }
+}
+
+fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = strategy::validate(res, object, old);
+    if let Some(schema) = res.custom.as_ref().and_then(|c| c.schema.as_ref()) {
+        errors.extend(schema.validate(object, old));
+    }
+    errors
+}
+
+fn track(call: &Call, old: Option<&Value>, new: &mut Value, part: Part) {
+    let api_version = call.res.api_version();
+    let writer = Writer {
+        manager: &call.manager,
+        api_version: &api_version,
+        subresource: part.subresource(),
+        now: call.now,
+    };
+    shapes::track_update(&call.res.shape, old, new, &writer);
+}
+
+/// Fields that were dropped: silence, warnings or a refusal, as the client wants.
+fn report_unknown(call: &mut Call, unknown: Vec<String>) -> Result<(), ApiError> {
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<String> = unknown.into_iter().map(|f| format!("unknown field {f:?}")).collect();
+    match call.params.field_validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => call.warnings.extend(texts),
+        FieldValidation::Strict => {
+            return Err(ApiError::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+                call.res.kind,
+                call.res.version,
+                call.res.kind,
+                texts.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Updates or patches an object; true when it was created by an apply.
+pub(super) fn update(
+    api: &Api,
+    call: &mut Call,
+    key: &Key,
+    part: Part,
+    source: &Source,
+) -> Result<(Arc<Object>, bool), ApiError> {
+    let res = Arc::clone(&call.res);
+    for _ in 0..RETRIES {
+        let Some(old) = api.store.get(&res.storage, key) else {
+            return create_by_update(api, call, key, part, source).map(|object| (object, true));
+        };
+        let (new, applied) = next_state(call, &old.value, part, source)?;
+        let new = finish_update(call, &old, new, key, part, matches!(source, Source::Replace(_)), applied)?;
+        if same(&old.value, &new) {
+            return Ok((old, false));
+        }
+        if call.params.dry_run {
+            return Ok((Arc::new(Object::new(new, old.version)), false));
+        }
+        if let Ok(object) = api.commit(&res, &old, new) {
+            return Ok((object, false));
+        }
+        call.warnings.clear();
+    }
+    Err(ApiError::modified(&res, &key.name))
+}
+
+/// Apply creates what is not there, and so does a PUT of a Lease; all else is 404.
+fn create_by_update(
+    api: &Api,
+    call: &mut Call,
+    key: &Key,
+    part: Part,
+    source: &Source,
+) -> Result<Arc<Object>, ApiError> {
+    let not_found = || ApiError::not_found(&call.res, &key.name);
+    match source {
+        Source::Apply(body) if part == Part::Main => {
+            let (object, _) = apply_to(call, None, body, part)?;
+            create_as(api, call, &key.namespace, Some(&key.name), object, true)
+        }
+        Source::Replace(body) if part == Part::Main && call.res.is("coordination.k8s.io", "Lease") => {
+            create_as(api, call, &key.namespace, Some(&key.name), body.clone(), false)
+        }
+        _ => Err(not_found()),
+    }
+}
+
+/// The state that the client wants, in the version it speaks; true when managed fields are done.
+fn next_state(call: &Call, old: &Value, part: Part, source: &Source) -> Result<(Value, bool), ApiError> {
+    let shown = view(&call.res, old);
+    let new = match source {
+        Source::Replace(body) => body.clone(),
+        Source::MergePatch(patch) => {
+            let mut new = shown;
+            merge_patch(&mut new, patch);
+            new
+        }
+        Source::JsonPatch(patch) => json_patch(&shown, patch)?,
+        Source::StrategicPatch(patch) => strategic_merge_patch(&call.res.shape, &shown, patch)?,
+        Source::Apply(body) => return apply_to(call, Some(&shown), body, part),
+    };
+    Ok((new, false))
+}
+
+fn apply_to(call: &Call, live: Option<&Value>, body: &Value, part: Part) -> Result<(Value, bool), ApiError> {
+    if call.params.field_manager.is_empty() {
+        let error = FieldError::new(FieldErrorKind::Required, "fieldManager", "is required for apply patch");
+        return Err(ApiError::new(
+            422,
+            "Invalid",
+            format!("PatchOptions.meta.k8s.io \"\" is invalid: {error}"),
+        ));
+    }
+    let mut body = body.clone();
+    check_type(&call.res, &mut body)?;
+    // Fields that this part of the object ignores are not owned by writing them.
+    match part {
+        Part::Main if call.res.status => remove(&mut body, &["status"]),
+        Part::Status => remove(&mut body, &["spec"]),
+        _ => None,
+    };
+    let api_version = call.res.api_version();
+    let writer = Writer {
+        manager: &call.manager,
+        api_version: &api_version,
+        subresource: part.subresource(),
+        now: call.now,
+    };
+    let new = apply(&call.res.shape, live, &body, &writer, call.params.force)?;
+    Ok((new, true))
+}
+
+/// Everything between the wanted state and the store.
+fn finish_update(
+    call: &mut Call,
+    old: &Object,
+    mut new: Value,
+    key: &Key,
+    part: Part,
+    replace: bool,
+    applied: bool,
+) -> Result<Value, ApiError> {
+    let res = Arc::clone(&call.res);
+    check_type(&res, &mut new)?;
+    place(&res, &key.namespace, Some(&key.name), &mut new)?;
+    check_version(&res, old, &new, replace)?;
+    restrict(&res, &old.value, &mut new, part);
+    let unknown = shape_up(&res, &mut new)?;
+    report_unknown(call, unknown)?;
+    to_stored(&res, &mut new);
+    strategy::default(&res, &mut new);
+    strategy::prepare_update(&res, &old.value, &mut new, call.now);
+    let mut errors = validate_metadata(&res, &new);
+    errors.extend(validate_finalizers(&old.value, &new));
+    errors.extend(validate(&res, &new, Some(&old.value)));
+    if !errors.is_empty() {
+        return Err(ApiError::invalid(&res, &key.name, &errors));
+    }
+    if res.generation && part == Part::Main && wants_other(&res, &old.value, &new) {
+        let generation = super::json::int(&old.value, &["metadata", "generation"]).unwrap_or(0);
+        set(&mut new, &["metadata", "generation"], generation + 1);
+    }
+    if !applied {
+        track(call, Some(&old.value), &mut new, part);
+    }
+    Ok(new)
+}
+
+/// Optimistic concurrency: a version or uid that the client names must be the stored one.
+fn check_version(res: &Resource, old: &Object, new: &Value, replace: bool) -> Result<(), ApiError> {
+    let name = meta(&old.value, "name");
+    match some_text(new, &["metadata", "resourceVersion"]) {
+        Some(version) if version != old.version.to_string() => return Err(ApiError::modified(res, name)),
+        None if replace && res.custom.is_some() => {
+            let message = "Invalid value: 0x0: must be specified for an update".to_owned();
+            let error = FieldError {
+                kind: FieldErrorKind::Invalid,
+                field: "metadata.resourceVersion".into(),
+                message,
+            };
+            return Err(ApiError::invalid(res, name, &[error]));
+        }
+        _ => {}
+    }
+    let (uid, stored) = (meta(new, "uid"), meta(&old.value, "uid"));
+    if !uid.is_empty() && uid != stored {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}");
+        return Err(ApiError::conflict(res, name, &why));
+    }
+    Ok(())
+}
+
+/// Puts back what this part of the object may not change.
+fn restrict(res: &Resource, old: &Value, new: &mut Value, part: Part) {
+    match part {
+        Part::Main if res.status => copy(new, old, &["status"]),
+        Part::Main => {}
+        Part::Status if res.custom.is_some() => {
+            let (status, managed) =
+                (new.get("status").cloned(), get(new, &["metadata", "managedFields"]).cloned());
+            *new = view(res, old);
+            match status {
+                Some(status) => set(new, &["status"], status),
+                None => {
+                    remove(new, &["status"]);
+                }
+            }
+            if let Some(managed) = managed {
+                set(new, &["metadata", "managedFields"], managed);
+            }
+        }
+        Part::Status => copy(new, old, &["spec"]),
+        Part::Finalize => {
+            let names = get(new, &["spec", "finalizers"]).cloned().unwrap_or_else(|| json!([]));
+            *new = view(res, old);
+            set(new, &["spec", "finalizers"], names);
+        }
+    }
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "generation",
+        "generateName",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "resourceVersion",
+        "selfLink",
+    ] {
+        copy(new, old, &["metadata", field]);
+    }
+}
+
+fn validate_finalizers(old: &Value, new: &Value) -> Vec<FieldError> {
+    if !is_deleting(old) {
+        return Vec::new();
+    }
+    let before = finalizers(old);
+    let added: Vec<String> =
+        finalizers(new).into_iter().filter(|f| !before.contains(f)).map(|f| format!("{f:?}")).collect();
+    if added.is_empty() {
+        return Vec::new();
+    }
+    let detail = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+        added.join(", ")
+    );
+    vec![FieldError::new(FieldErrorKind::Forbidden, "metadata.finalizers", &detail)]
+}
+
+/// True when the wanted state changed: anything but metadata and status.
+fn wants_other(res: &Resource, old: &Value, new: &Value) -> bool {
+    let skip = |key: &str| key == "metadata" || (key == "status" && res.status);
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    old.iter().any(|(k, v)| !skip(k) && new.get(k) != Some(v))
+        || new.keys().any(|k| !skip(k) && !old.contains_key(k))
+}
+
+/// True when storing `new` would change nothing: managed fields may differ in their times.
+pub(super) fn same(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    old.len() == new.len()
+        && old.iter().all(|(key, value)| match (key.as_str(), new.get(key)) {
+            ("metadata", Some(other)) => same_metadata(value, other),
+            (_, other) => other == Some(value),
+        })
+}
+
+fn same_metadata(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    let skip = |key: &str| matches!(key, "resourceVersion" | "managedFields");
+    let timeless = |map: &serde_json::Map<String, Value>| -> Vec<Value> {
+        let mut entries = map.get("managedFields").and_then(Value::as_array).cloned().unwrap_or_default();
+        for entry in &mut entries {
+            remove(entry, &["time"]);
+        }
+        entries
+    };
+    old.iter().all(|(k, v)| skip(k) || new.get(k) == Some(v))
+        && new.keys().all(|k| skip(k) || old.contains_key(k))
+        && (old.get("managedFields") == new.get("managedFields") || timeless(old) == timeless(new))
+}
