@@ -319,7 +319,9 @@ async fn many_pods_on_many_nodes_each_run_once() {
     let Cluster { client, embedded: _embedded } = cluster().await;
     let (job, nodes, procs) = (unique("many"), 50, 300);
     let mut fleet = shapes::uniform(nodes, 8000, 16 * GIB);
-    fleet.iter_mut().for_each(|shape| shape.name = format!("{job}-{}", shape.name));
+    for shape in &mut fleet {
+        shape.name = format!("{job}-{}", shape.name);
+    }
     let names: Vec<String> = fleet.iter().map(|shape| shape.name.clone()).collect();
     let watch = Watch::start(&client);
     let hollow = HollowNodes::start(client.clone(), fleet, Options::default()).await.expect("registered");
