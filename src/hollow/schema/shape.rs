@@ -51,14 +51,26 @@ impl Shape {
 }
 
 /// Fields that are structs and not pointers in Kubernetes' Go types.
-const STRUCTS: [&str; 8] =
-    ["spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "source", "involvedObject"];
+const STRUCTS: [&str; 9] = [
+    "metadata",
+    "spec",
+    "status",
+    "template",
+    "jobTemplate",
+    "strategy",
+    "updateStrategy",
+    "source",
+    "involvedObject",
+];
 
 fn pad(place: Place<'_>, value: &mut Value) {
     let Value::Object(map) = value else { return };
     for name in STRUCTS.into_iter().filter(|name| place.declares(name)) {
         let field = map.entry(name).or_insert_with(|| Value::Object(Map::new()));
         pad(place.field(name), field);
+    }
+    if place.declares("creationTimestamp") {
+        map.entry("creationTimestamp").or_insert(Value::Null);
     }
     for name in place.required_lists() {
         map.entry(name).or_insert(Value::Null);
@@ -146,6 +158,12 @@ impl<'a> Place<'a> {
         let names = self.inner.and_then(|s| s.get("required")).and_then(Value::as_array);
         let names = names.into_iter().flatten().filter_map(Value::as_str);
         names.filter(move |name| self.field(name).text("type") == Some("array"))
+    }
+
+    /// Whether the type says what an object or a list here holds.
+    pub(super) fn is_typed(self) -> bool {
+        let has = |key: &str| self.inner.is_some_and(|s| s.get(key).is_some_and(Value::is_object));
+        has("properties") || has("additionalProperties") || has("items")
     }
 
     /// Whether an object here is owned as a whole.
