@@ -1,1 +1,3 @@
 //! What the command line does, one file a command.
+
+pub mod classad;
