@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::val::Val;
 use crate::classad::expr::{Binary, Unary};
+use crate::classad::functions::to_c_int;
 use crate::classad::value::AbsTime;
 
 /// Truth with its two ways of not knowing.
@@ -175,17 +176,18 @@ fn reals<'a>(op: Binary, a: f64, b: f64) -> Val<'a> {
     if result == f64::INFINITY { Val::Error } else { Val::Real(result) }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "moments are whole seconds")]
 fn times<'a>(op: Binary, left: &Val<'a>, right: &Val<'a>, a: Option<Number>, b: Option<Number>) -> Val<'a> {
-    let shifted = |time: &AbsTime, secs: f64| {
-        Val::AbsTime(AbsTime { secs: time.secs.saturating_add(secs as i64), offset: time.offset })
+    let shifted = |time: &AbsTime, secs: i64| {
+        Val::AbsTime(AbsTime { secs: time.secs.saturating_add(secs), offset: time.offset })
     };
     match (op, left, right) {
         (Binary::Add, Val::RelTime(a), Val::RelTime(b)) => Val::RelTime(a + b),
         (Binary::Subtract, Val::RelTime(a), Val::RelTime(b)) => Val::RelTime(a - b),
         (Binary::Add, Val::AbsTime(time), Val::RelTime(secs))
-        | (Binary::Add, Val::RelTime(secs), Val::AbsTime(time)) => shifted(time, *secs),
-        (Binary::Subtract, Val::AbsTime(time), Val::RelTime(secs)) => shifted(time, -secs),
+        | (Binary::Add, Val::RelTime(secs), Val::AbsTime(time)) => shifted(time, to_c_int(*secs).into()),
+        (Binary::Subtract, Val::AbsTime(time), Val::RelTime(secs)) => {
+            shifted(time, -i64::from(to_c_int(*secs)))
+        }
         (Binary::Subtract, Val::AbsTime(a), Val::AbsTime(b)) => {
             Val::RelTime(seconds(a.secs.saturating_sub(b.secs)))
         }

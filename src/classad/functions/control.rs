@@ -8,7 +8,7 @@ use crate::classad::ad::Ad;
 use crate::classad::eval::{At, Ctx, Frame, Tri, Val};
 use crate::classad::expr::{Expr, Id, Node, Program, ScopeWord};
 use crate::classad::name::Name;
-use crate::classad::syntax::unparse::{self, Reals};
+use crate::classad::syntax::unparse::{self, Style};
 
 pub(super) static TABLE: [Entry; 15] = [
     entry("isundefined", 1, 1, |ctx, args| is(ctx, args, |value| matches!(value, Val::Undefined))),
@@ -74,7 +74,7 @@ fn unparse_attribute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let mut text = String::new();
     if let Some(expr) = expr {
         // Writing to a string does not fail.
-        let _ = unparse::expr(&mut text, expr, Reals::Condor);
+        let _ = unparse::expr(&mut text, expr, Style::Pretty(0));
     }
     ctx.string(text)
 }
@@ -146,7 +146,7 @@ fn missing(program: &Program, id: Id, node: &Node, ads: &[&Ad]) -> Option<String
             Some(ScopeWord::My) if known(&select.name) => None,
             _ => {
                 let mut text = String::new();
-                let _ = unparse::node(&mut text, program, id, Reals::Condor);
+                let _ = unparse::node(&mut text, program, id, Style::Condor);
                 Some(text)
             }
         },

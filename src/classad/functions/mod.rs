@@ -15,6 +15,8 @@ mod versions;
 
 use std::fmt;
 
+pub(crate) use convert::to_c_int;
+
 use super::eval::{At, Ctx, Val};
 use super::expr::Id;
 

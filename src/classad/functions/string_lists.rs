@@ -142,6 +142,10 @@ fn subset<'a>(ctx: &Ctx<'a>, args: Args<'a>, same: Same) -> Val<'a> {
     let (part, whole) = (part.as_deref().unwrap_or_default(), whole.as_deref());
     let Some(whole) = whole else { return Val::Bool(false) };
     let whole: Vec<&str> = items(whole, &delimiters).collect();
+    // A list that is empty is in any; one of nothing but delimiters, for HTCondor, in none.
+    if !part.is_empty() && items(part, &delimiters).next().is_none() {
+        return Val::Bool(false);
+    }
     Val::Bool(items(part, &delimiters).all(|item| {
         ctx.pay(whole.len());
         ctx.bound().is_none() && whole.iter().any(|known| same(known, item))

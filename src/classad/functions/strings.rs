@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::convert::{answer, leading_number, length, lenient_number, to_integer};
+use super::convert::{answer, leading_number, length, lenient_number, to_integer, wrap_c_int};
 use super::{ANY, Args, Entry, entry};
 use crate::classad::eval::{Ctx, Text, Val, compare_caseless};
 
@@ -121,12 +121,14 @@ fn interval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
             None => return Val::Error,
         },
     };
+    let secs = i64::from(wrap_c_int(secs));
     let (days, hours) = (secs / 86_400, secs / 3600 % 24);
     let (minutes, seconds) = (secs / 60 % 60, secs % 60);
+    // The sign is that of the largest unit.
     ctx.string(match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds}"),
-        (0, 0, _) => format!("{minutes}:{seconds:02}"),
-        (0, _, _) => format!("{hours}:{minutes:02}:{seconds:02}"),
-        _ => format!("{days}+{hours:02}:{minutes:02}:{seconds:02}"),
+        (0, 0, _) => format!("{minutes}:{:02}", seconds.abs()),
+        (0, _, _) => format!("{hours}:{:02}:{:02}", minutes.abs(), seconds.abs()),
+        _ => format!("{days}+{:02}:{:02}:{:02}", hours.abs(), minutes.abs(), seconds.abs()),
     })
 }

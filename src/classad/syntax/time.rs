@@ -1,5 +1,6 @@
 //! Times to text and back.
 
+use crate::classad::functions::to_c_int;
 use crate::classad::value::AbsTime;
 
 /// A moment in the proleptic Gregorian calendar, told in its own time zone.
@@ -73,7 +74,7 @@ pub(crate) fn absolute(time: AbsTime) -> String {
 
 /// A span like `1+02:03:04`, leading units of zero and any fraction of a second left out.
 pub(crate) fn relative(secs: f64) -> String {
-    span(secs, |second, _| format!("{second:02}"))
+    span(f64::from(to_c_int(secs)), |second, _| format!("{second:02}"))
 }
 
 /// A span as [`relative`] prints it, with the fraction, for text that reads back as the same.
