@@ -1,9 +1,16 @@
 //! Hollow nodes against an API server: the one that `SLOTWRIGHT_E2E_KUBECONFIG` names, else the embedded one.
 //!
 //! Nothing here sleeps: each wait ends with what the API server shows, or fails after [`PATIENCE`].
-// `json!` literals read best without a borrow.
-#![allow(clippy::needless_pass_by_value)]
+// Helpers here are tests too; `json!` literals read best without a borrow.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
@@ -18,24 +25,30 @@ use slotwright::hollow::nodes::shape::{A100, GIB, NVIDIA_GPU};
 use slotwright::hollow::nodes::{
     HollowNodes, LEASE_NAMESPACE, NOT_READY, NodeShape, Options, UNREACHABLE, UNSCHEDULABLE, shapes,
 };
+use slotwright::hollow::server::{HollowServer, RunningServer, ServerConfig};
 use slotwright::hollow::watchdog::watch::Watch;
 use slotwright::hollow::watchdog::{JOB_UID, PROC, ProcId};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A cluster and the client for it.
 struct Cluster {
     client: Client,
+    /// Ends with the test.
+    embedded: Option<RunningServer>,
 }
 
-/// `None` when there is no cluster to test against.
-async fn cluster() -> Option<Cluster> {
-    let path = std::env::var("SLOTWRIGHT_E2E_KUBECONFIG").ok()?;
+async fn cluster() -> Cluster {
+    let Ok(path) = std::env::var("SLOTWRIGHT_E2E_KUBECONFIG") else {
+        let address = (Ipv4Addr::LOCALHOST, 0).into();
+        let server = HollowServer::start(address, ServerConfig::default()).await.expect("a free port");
+        let client = Client::try_from(server.kube_config().expect("a URL")).expect("a client");
+        return Cluster { client, embedded: Some(server) };
+    };
     let file = Kubeconfig::read_from(path).expect("the file that SLOTWRIGHT_E2E_KUBECONFIG names");
-    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-        .await
-        .expect("a usable kubeconfig");
-    Some(Cluster { client: Client::try_from(config).expect("a client") })
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(file, &options).await.expect("a usable kubeconfig");
+    Cluster { client: Client::try_from(config).expect("a client"), embedded: None }
 }
 
 /// Names differ between tests and runs, so that a real server can serve many.
@@ -110,7 +123,7 @@ async fn node_when(client: &Client, name: &str, what: &str, holds: impl Fn(&Node
 
 #[tokio::test]
 async fn nodes_register_ready_with_leases_and_devices_and_again_after_a_restart() {
-    let Some(Cluster { client }) = cluster().await else { return };
+    let Cluster { client, embedded: _embedded } = cluster().await;
     let name = unique("gpu");
     let shape = || {
         NodeShape::new(&name, 8000, 32 * GIB)
@@ -147,7 +160,7 @@ async fn nodes_register_ready_with_leases_and_devices_and_again_after_a_restart(
 
 #[tokio::test]
 async fn bound_pods_run_and_end_as_their_annotations_say() {
-    let Some(Cluster { client }) = cluster().await else { return };
+    let Cluster { client, embedded: _embedded } = cluster().await;
     let (node, good, bad) = (unique("run"), unique("good"), unique("bad"));
     let shape = NodeShape::new(&node, 4000, 8 * GIB).gpu(A100, 2);
     let hollow = HollowNodes::start(client.clone(), vec![shape], quick()).await.expect("registered");
@@ -182,7 +195,7 @@ async fn bound_pods_run_and_end_as_their_annotations_say() {
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused() {
-    let Some(Cluster { client }) = cluster().await else { return };
+    let Cluster { client, embedded: _embedded } = cluster().await;
     let (node, first, second, picky) = (unique("full"), unique("first"), unique("second"), unique("picky"));
     let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
     create(&client, &first, &node, &[("runtime", "1h")], requests(json!({"cpu": "3"}))).await;
@@ -211,7 +224,7 @@ fn shapes_named(node: &str) -> Vec<NodeShape> {
 
 #[tokio::test]
 async fn deletion_takes_its_grace_and_finalizers_keep_the_end_visible() {
-    let Some(Cluster { client }) = cluster().await else { return };
+    let Cluster { client, embedded: _embedded } = cluster().await;
     let (node, polite, stubborn) = (unique("grace"), unique("polite"), unique("stubborn"));
     let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
     let kept = json!({"metadata": {"finalizers": ["hollow.slotwright.dev/test"]}});
@@ -226,8 +239,8 @@ async fn deletion_takes_its_grace_and_finalizers_keep_the_end_visible() {
     pods(&client).delete(&stubborn, &DeleteParams::default().grace_period(1)).await.expect("deleted");
     assert_eq!(exit_code(&phase(&client, &stubborn, "Failed").await), Some(137));
     for name in [&polite, &stubborn] {
-        let none = json!({"metadata": {"finalizers": null}});
-        pods(&client).patch(name, &PatchParams::default(), &Patch::Merge(&none)).await.expect("patched");
+        let freed = json!({"metadata": {"finalizers": null}});
+        pods(&client).patch(name, &PatchParams::default(), &Patch::Merge(&freed)).await.expect("patched");
         gone(&client, name).await;
     }
     hollow.remove(&node).await.expect("removed");
@@ -236,7 +249,7 @@ async fn deletion_takes_its_grace_and_finalizers_keep_the_end_visible() {
 
 #[tokio::test]
 async fn a_killed_node_becomes_unreachable_and_continues_after_a_restart() {
-    let Some(Cluster { client }) = cluster().await else { return };
+    let Cluster { client, embedded: _embedded } = cluster().await;
     let (node, short, long) = (unique("killed"), unique("short"), unique("long"));
     let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
     create(&client, &short, &node, &[("runtime", "1s")], json!({})).await;
@@ -266,7 +279,7 @@ async fn a_killed_node_becomes_unreachable_and_continues_after_a_restart() {
 
 #[tokio::test]
 async fn nodes_can_be_made_not_ready_and_cordoned() {
-    let Some(Cluster { client }) = cluster().await else { return };
+    let Cluster { client, embedded: _embedded } = cluster().await;
     let node = unique("states");
     let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
     hollow.set_ready(&node, false).await.expect("not ready");
@@ -284,13 +297,31 @@ async fn nodes_can_be_made_not_ready_and_cordoned() {
     hollow.shutdown().await;
 }
 
-/// 50 nodes, 300 pods, four procs' worth of cores each: the watchdog sees each run once and no node overfull.
+#[tokio::test]
+async fn a_new_process_lists_what_is_there_although_the_history_is_gone() {
+    let Cluster { client, embedded } = cluster().await;
+    let (node, first, second) = (unique("relist"), unique("first"), unique("second"));
+    // Bound before any kubelet runs, and with a history that nobody can watch from.
+    create(&client, &first, &node, &[], json!({})).await;
+    embedded.iter().for_each(RunningServer::compact);
+    let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
+    phase(&client, &first, "Succeeded").await;
+    embedded.iter().for_each(RunningServer::compact);
+    create(&client, &second, &node, &[], json!({})).await;
+    phase(&client, &second, "Succeeded").await;
+    hollow.remove(&node).await.expect("removed");
+    hollow.shutdown().await;
+}
+
+/// 50 nodes, 300 pods of one core each: the watchdog sees each run once and no node overfull.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_pods_on_many_nodes_each_run_once() {
-    let Some(Cluster { client }) = cluster().await else { return };
+    let Cluster { client, embedded: _embedded } = cluster().await;
     let (job, nodes, procs) = (unique("many"), 50, 300);
     let mut fleet = shapes::uniform(nodes, 8000, 16 * GIB);
-    fleet.iter_mut().for_each(|shape| shape.name = format!("{job}-{}", shape.name));
+    for shape in &mut fleet {
+        shape.name = format!("{job}-{}", shape.name);
+    }
     let names: Vec<String> = fleet.iter().map(|shape| shape.name.clone()).collect();
     let watch = Watch::start(&client);
     let hollow = HollowNodes::start(client.clone(), fleet, Options::default()).await.expect("registered");

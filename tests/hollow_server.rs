@@ -619,3 +619,61 @@ async fn kube_discovers_what_is_served() {
         assert!(discovery.resolve_gvk(&GroupVersionKind::gvk("", "v1", "Pod")).is_some());
     }
 }
+
+#[tokio::test]
+async fn server_side_apply_owns_fields() {
+    let (_server, client) = start().await;
+    let api = widgets(&client).await;
+    let body =
+        |spec: &Value| Patch::Apply(json!({"apiVersion": "test.dev/v1", "kind": "Widget", "spec": spec}));
+    let (me, other) = (PatchParams::apply("me"), PatchParams::apply("other"));
+    let made = api.patch("a", &me, &body(&json!({"color": "red"}))).await.unwrap();
+    assert_eq!(made.data["spec"]["replicas"], 1);
+    let again = api.patch("a", &me, &body(&json!({"color": "red"}))).await.unwrap();
+    assert_eq!(again.resource_version(), made.resource_version(), "nothing changed");
+    let conflict = status(api.patch("a", &other, &body(&json!({"color": "green"}))).await);
+    assert_eq!((conflict.code, conflict.reason.as_str()), (409, "Conflict"));
+    assert!(
+        conflict.message.starts_with("Apply failed with 1 conflict: conflict with \"me\""),
+        "{}",
+        conflict.message
+    );
+    assert_eq!(conflict.details.unwrap().causes[0].reason, "FieldManagerConflict");
+    let forced = api.patch("a", &other.clone().force(), &body(&json!({"color": "green"}))).await.unwrap();
+    assert_eq!(forced.data["spec"]["color"], "green");
+    let nameless = PatchParams { field_manager: None, ..PatchParams::default() };
+    assert_eq!(status(api.patch("a", &nameless, &body(&json!({"color": "red"}))).await).code, 422);
+
+    let report =
+        Patch::Apply(json!({"apiVersion": "test.dev/v1", "kind": "Widget", "status": {"replicas": 2}}));
+    let reported = api.patch_status("a", &me, &report).await.unwrap();
+    assert_eq!((&reported.data["status"]["replicas"], reported.metadata.generation), (&json!(2), Some(2)));
+    let again = api.patch_status("a", &me, &report).await.unwrap();
+    assert_eq!(again.resource_version(), reported.resource_version());
+    let missing = status(api.patch_status("b", &me, &report).await);
+    assert_eq!(missing.code, 404, "a status is not applied to what is not there");
+}
+
+#[tokio::test]
+async fn unknown_fields_warn_or_fail() {
+    let (_server, client) = start().await;
+    let api = widgets(&client).await;
+    let mut strict = PostParams::default();
+    strict.field_manager = Some("me".to_owned());
+    let pods: Api<Pod> = Api::namespaced(client.clone(), "default");
+    let uri = |strict: bool| {
+        format!("/api/v1/namespaces/default/pods{}", if strict { "?fieldValidation=Strict" } else { "" })
+    };
+    let body = json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": {"nodeNam": "n",
+        "containers": [{"name": "c", "image": "i"}]}});
+    let send = async |uri: String| {
+        let request = http::Request::post(uri).header("content-type", "application/json");
+        client.request::<Pod>(request.body(body.to_string().into_bytes()).unwrap()).await
+    };
+    let refused = status(send(uri(true)).await);
+    assert_eq!(refused.code, 400);
+    assert!(refused.message.contains("unknown field \"spec.nodeNam\""), "{}", refused.message);
+    send(uri(false)).await.unwrap();
+    assert_eq!(pods.get("p").await.unwrap().spec.unwrap().node_name, None);
+    api.create(&strict, &widget("a", &json!({"color": "red", "junk": 1}))).await.unwrap();
+}

@@ -1,3 +1,139 @@
 //! Kubernetes I/O: watches into events, effects into API calls, leader election. Holds no policy.
 
+mod cache;
+mod engine;
+mod health;
+mod leader;
+mod publisher;
+pub mod render;
 pub mod translate;
+mod watch;
+mod writer;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use kube::runtime::events::{Recorder, Reporter};
+use kube::{Api, Client, Config};
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::cache::Kind;
+use self::engine::{Engine, Seen};
+use self::health::Health;
+use self::leader::Election;
+use self::writer::{Context, Writer};
+use crate::pool::Time;
+
+/// How the operator runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where `/livez`, `/readyz` and `/metrics` are served; nowhere if unset.
+    pub health_addr: Option<SocketAddr>,
+    /// Elect a leader by a Lease in this namespace. Without one the operator decides at once: only for a cluster in which
+    /// no other can run.
+    pub leader_elect_namespace: Option<String>,
+    /// Who this is, in the Lease and in events: the pod's name.
+    pub identity: String,
+}
+
+/// Why the operator ended by itself.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// No client can be made of the configuration.
+    #[error("the API server cannot be reached with this configuration: {0}")]
+    Client(#[from] Box<kube::Error>),
+    /// The lease is lost: whoever has it now must not be disturbed, so that the process must end.
+    #[error("leadership was lost; restart to stand for it again")]
+    LeadershipLost,
+    /// The health server ended.
+    #[error("health checks cannot be served: {0}")]
+    Health(#[from] std::io::Error),
+}
+
+/// The lease's name.
+const LEASE: &str = "slotwright-operator";
+/// Changes that wait for the engine; a watch that is ahead of it waits.
+const AHEAD: usize = 4096;
+
+/// The wall clock.
+fn now() -> Time {
+    Time::from_millis(Timestamp::now().as_millisecond())
+}
+
+/// Runs the operator until `stop`, on the cluster that `config` names.
+///
+/// # Errors
+/// When there is no client, the health address cannot be bound, or the leadership was lost.
+pub async fn run(config: Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
+    let client = client(config)?;
+    let health = Arc::new(Health::default());
+    let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
+    if let Some(addr) = options.health_addr {
+        aside.spawn(health::serve(addr, Arc::clone(&health), now, stop.clone()));
+    }
+    let lost = CancellationToken::new();
+    let released = CancellationToken::new();
+    let mut keeper = None;
+    if let Some(namespace) = &options.leader_elect_namespace {
+        let election = Election::new(client.clone(), namespace, LEASE, &options.identity);
+        tokio::select! {
+            won = election.win(&stop) => if !won { return Ok(()) },
+            Some(ended) = aside.join_next() => return health_ended(ended),
+        }
+        tracing::info!(identity = options.identity, "this operator leads");
+        let (released, lost) = (released.clone(), lost.clone());
+        keeper = Some(tokio::spawn(async move { election.keep(released, lost).await }));
+    }
+    health.leads(now());
+    let ending = stop.child_token();
+    let engine = lead(client, &options, health, ending.clone());
+    tokio::select! {
+        () = engine => {}
+        // Nothing of a former leader may go on: the engine is dropped where it stands.
+        () = lost.cancelled() => return Err(Error::LeadershipLost),
+        Some(ended) = aside.join_next() => return health_ended(ended),
+    }
+    released.cancel();
+    if let Some(keeper) = keeper {
+        let _ = keeper.await;
+    }
+    Ok(())
+}
+
+fn health_ended(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> Result<(), Error> {
+    match ended {
+        Ok(result) => Ok(result?),
+        Err(error) => Err(Error::Health(std::io::Error::other(error))),
+    }
+}
+
+fn client(mut config: Config) -> Result<Client, Error> {
+    // Retries are the writer's, where they are bounded and seen.
+    config.default_retry = false;
+    config.connect_timeout = Some(Duration::from_secs(4));
+    Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
+}
+
+/// Watches and decides until `stop`.
+async fn lead(client: Client, options: &Options, health: Arc<Health>, stop: CancellationToken) {
+    let (out, seen) = mpsc::channel(AHEAD);
+    let mut watches = JoinSet::new();
+    watches.spawn(watch::run(Api::all(client.clone()), out.clone(), Seen::Node));
+    watches.spawn(watch::run(Api::all(client.clone()), out.clone(), |change| Seen::Pod(Box::new(change))));
+    for kind in Kind::ALL {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
+        let wrap = move |change| Seen::Custom(kind, Box::new(change));
+        watches.spawn(watch::run(api, out.clone(), wrap));
+    }
+    drop(out);
+    let reporter = Reporter { controller: "slotwright".to_owned(), instance: Some(options.identity.clone()) };
+    let recorder = Recorder::new(client.clone(), reporter);
+    let writer = Writer::new(Context { client, recorder });
+    Engine::new(writer, health, now).run(seen, stop).await;
+}

@@ -44,6 +44,18 @@ impl Shape {
         Cow::Owned(obj)
     }
 
+    /// Fields of an object that its type does not have (`spec.containers[0].imagee`), sorted: what `fieldValidation`
+    /// warns of or refuses. Custom resources: see [`StructuralSchema::prune`], which also removes them; here they,
+    /// like unknown kinds, have none.
+    pub fn unknown_fields(&self, obj: &Value) -> Vec<String> {
+        let mut unknown = Vec::new();
+        if !self.custom {
+            collect_unknown(self.root(), obj, "", &mut unknown);
+        }
+        unknown.sort();
+        unknown
+    }
+
     /// The place of the whole object.
     pub(super) fn root(&self) -> Place<'_> {
         Place::new(self.schema.as_deref())
@@ -51,8 +63,17 @@ impl Shape {
 }
 
 /// Fields that are structs and not pointers in Kubernetes' Go types.
-const STRUCTS: [&str; 8] =
-    ["spec", "status", "template", "jobTemplate", "strategy", "updateStrategy", "source", "involvedObject"];
+const STRUCTS: [&str; 9] = [
+    "metadata",
+    "spec",
+    "status",
+    "template",
+    "jobTemplate",
+    "strategy",
+    "updateStrategy",
+    "source",
+    "involvedObject",
+];
 
 fn pad(place: Place<'_>, value: &mut Value) {
     let Value::Object(map) = value else { return };
@@ -60,8 +81,32 @@ fn pad(place: Place<'_>, value: &mut Value) {
         let field = map.entry(name).or_insert_with(|| Value::Object(Map::new()));
         pad(place.field(name), field);
     }
+    if place.declares("creationTimestamp") {
+        map.entry("creationTimestamp").or_insert(Value::Null);
+    }
     for name in place.required_lists() {
         map.entry(name).or_insert(Value::Null);
+    }
+}
+
+fn collect_unknown(place: Place<'_>, value: &Value, path: &str, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (name, field) in map {
+                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                if place.has_fields() && !place.declares(name) {
+                    unknown.push(below);
+                } else {
+                    collect_unknown(place.field(name), field, &below, unknown);
+                }
+            }
+        }
+        Value::Array(list) => {
+            for (i, item) in list.iter().enumerate() {
+                collect_unknown(place.item(), item, &format!("{path}[{i}]"), unknown);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -148,6 +193,17 @@ impl<'a> Place<'a> {
         names.filter(move |name| self.field(name).text("type") == Some("array"))
     }
 
+    /// Whether an object here has declared fields and no others.
+    fn has_fields(self) -> bool {
+        self.inner.is_some_and(|s| s.get("properties").is_some() && s.get("additionalProperties").is_none())
+    }
+
+    /// Whether the type says what an object or a list here holds.
+    pub(super) fn is_typed(self) -> bool {
+        let has = |key: &str| self.inner.is_some_and(|s| s.get(key).is_some_and(Value::is_object));
+        has("properties") || has("additionalProperties") || has("items")
+    }
+
     /// Whether an object here is owned as a whole.
     pub(super) fn is_atomic_map(self) -> bool {
         self.text("x-kubernetes-map-type") == Some("atomic")
@@ -178,5 +234,22 @@ impl<'a> Place<'a> {
     /// `x-kubernetes-patch-merge-key`.
     pub(super) fn merge_key(self) -> Option<&'a str> {
         self.text("x-kubernetes-patch-merge-key")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_fields_of_built_in_kinds() {
+        let pod = Shape::built_in(&GroupVersionKind::gvk("", "v1", "Pod"));
+        let obj = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"any": "thing"}, "nam": 1},
+            "spec": {"nodeSelector": {"a": "b"}, "containers": [{"name": "c", "imagee": "x", "resources": {"limits": {"cpu": 1}}}]}, "x": 1});
+        assert_eq!(pod.unknown_fields(&obj), ["metadata.nam", "spec.containers[0].imagee", "x"]);
+        let crd =
+            Shape::built_in(&GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"));
+        let obj = json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {"properties": {"a": {"default": {"z": 1}, "enum": [{"q": 1}], "typ": "x"}}}}}]}});
+        assert_eq!(crd.unknown_fields(&obj), ["spec.versions[0].schema.openAPIV3Schema.properties.a.typ"]);
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn list(api: &Api, call: &Call, namespace: Option<&str>) -> Result<Pa
     let (all, version, after) = versioned(api, call, namespace)?;
     let mut selected = all
         .into_iter()
-        .filter(|o| after.as_ref().is_none_or(|last| Key::of(&o.value) > *last))
+        .filter(|o| after.as_ref().is_none_or(|last| is_after(&o.value, last)))
         .filter(|o| selection.matches(&o.value));
     let limit = call.params.limit;
     let mut meta = json!({"resourceVersion": version.to_string()});
@@ -89,6 +89,11 @@ pub(super) fn list(api: &Api, call: &Call, namespace: Option<&str>) -> Result<Pa
         }
     }
     Ok(Page { objects, meta })
+}
+
+fn is_after(object: &Value, last: &Key) -> bool {
+    let meta = |field| super::json::meta(object, field);
+    (meta("namespace"), meta("name")) > (last.namespace.as_str(), last.name.as_str())
 }
 
 type Versioned = (Vec<Arc<Object>>, u64, Option<Key>);

@@ -232,6 +232,9 @@ impl Store {
         if version < oldest && version != inner.version {
             return Err(TooOld(oldest));
         }
+        if table.history.back().is_none_or(|last| last.object.version <= version) {
+            return Ok(table.objects.values().cloned().collect());
+        }
         let mut objects = table.objects.clone();
         for change in table.history.iter().rev().take_while(|c| c.object.version > version) {
             let key = Key::of(&change.object.value);

@@ -55,8 +55,14 @@ pub(super) enum Source {
 
 /// Checks `apiVersion` and `kind` of a body against the resource; fills them in when absent.
 pub(super) fn check_type(res: &Resource, body: &mut Value) -> Result<(), ApiError> {
+    let no_object = |what: &str| {
+        ApiError::bad_request(format!("{what} is not a JSON object: expected a {}", res.kind))
+    };
     if !body.is_object() {
-        return Err(ApiError::bad_request(format!("the body is not a JSON object: expected a {}", res.kind)));
+        return Err(no_object("the body"));
+    }
+    if body.get("metadata").is_some_and(|m| !m.is_object() && !m.is_null()) {
+        return Err(no_object("metadata"));
     }
     let api_version = res.api_version();
     let found = some_text(body, &["apiVersion"]).unwrap_or(&api_version).to_owned();

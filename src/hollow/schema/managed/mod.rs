@@ -1,7 +1,7 @@
 //! Field ownership: `metadata.managedFields` and server-side apply.
 //!
 //! Follows the field manager of the real server: an apply merges, then removes what the same applier owned before
-//! and no other applier owns; it conflicts where it changes what another manager owns. Every other write takes over
+//! and nobody else owns; it conflicts where it changes what another manager owns. Every other write takes over
 //! the fields it changes. Objects with a single served version are assumed: sets are never converted.
 //!
 //! Fields that a door does not write (`status` at the main resource, all but `status` at the status subresource) are
@@ -145,6 +145,7 @@ fn update(
     writer: &Writer<'_>,
     name: &str,
 ) -> Managers {
+    reconcile(shape, before, &mut managers);
     let changes = walk::compare(&shape.padded(before), &shape.padded(after), shape.root());
     let taken = changes.modified.union(&changes.added);
     for owned in managers.values_mut() {
@@ -253,6 +254,7 @@ impl Input<'_> {
         let root = self.shape.root();
         let manager = Manager::applier(self.writer);
         let mut managers = self.managers.clone();
+        reconcile(self.shape, self.before, &mut managers);
         let last = managers.remove(&manager);
         let merged = walk::merge(self.before, self.applied, root);
         let set = entries::strip_meta(&walk::fields(self.applied, root));
@@ -278,15 +280,12 @@ impl Input<'_> {
         Ok((after, managers))
     }
 
-    /// Removes what this applier owned before (`last`), does not apply now (`mine`), and no other applier owns.
+    /// Removes what this applier owned before (`last`), does not apply now (`mine`), and nobody else owns.
     fn drop_abandoned(&self, merged: &Value, last: &Set, mine: &Set, others: &Managers) -> Value {
         let root = self.shape.root();
         let named = |set: &Set| walk::with_named_fields(set, root);
         let last = named(last);
-        let owned = others
-            .iter()
-            .filter(|(manager, _)| manager.apply)
-            .fold(mine.clone(), |all, (_, o)| all.union(&o.set));
+        let owned = others.values().fold(mine.clone(), |all, other| all.union(&other.set));
         let empty = || Value::Object(Map::new());
         let all = named(&walk::fields(merged, root));
         let bare = walk::remove(merged, &last, root).unwrap_or_else(empty);
@@ -295,6 +294,12 @@ impl Input<'_> {
         let kept = named(&walk::fields(&with_owned, root));
         let gone = all.difference(&kept).intersection(&last);
         walk::remove(merged, &gone, root).unwrap_or_else(empty)
+    }
+}
+
+fn reconcile(shape: &Shape, live: &Value, managers: &mut Managers) {
+    for owned in managers.values_mut() {
+        owned.set = walk::reconcile(&owned.set, live, shape.root());
     }
 }
 
@@ -322,5 +327,7 @@ pub fn strip_managed_fields(obj: &mut Value) {
     }
 }
 
+#[cfg(test)]
+mod oracle;
 #[cfg(test)]
 mod tests;

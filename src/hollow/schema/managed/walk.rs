@@ -319,6 +319,30 @@ pub(super) fn remove(value: &Value, gone: &Set, place: Place<'_>) -> Option<Valu
     }
 }
 
+/// The set brought up to date with a live value: who owns a container without anything in it owns all that is in it
+/// now. It is how the real server treats lists and maps that became granular; it also meets those whose owner has
+/// lost every entry.
+pub(super) fn reconcile(set: &Set, live: &Value, place: Place<'_>) -> Set {
+    let children: Vec<(String, &Value, Place<'_>)> = match view(live, place) {
+        View::Leaf => return set.clone(),
+        View::Map(map) => {
+            map.iter().map(|(name, field)| (set::field(name), field, place.field(name))).collect()
+        }
+        View::List(items) => items.into_iter().map(|(element, item)| (element, item, place.item())).collect(),
+    };
+    let mut result = set.clone();
+    for (element, value, inner) in children {
+        let Some(below) = result.below.remove(&element) else { continue };
+        let below = if below.below.is_empty() && inner.is_typed() {
+            Set { member: true, below: fields(value, inner).below }
+        } else {
+            reconcile(&below, value, inner)
+        };
+        result.below.insert(element, below);
+    }
+    result
+}
+
 /// The set with every declared field that leads to a member made a member itself.
 pub(super) fn with_named_fields(set: &Set, place: Place<'_>) -> Set {
     let mut result = Set { member: set.member, below: BTreeMap::new() };

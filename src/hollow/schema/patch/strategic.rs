@@ -27,7 +27,7 @@ pub(super) fn merge_map(
             return Ok(rest.map(|(k, v)| (k.clone(), v.clone())).collect());
         }
         Some(other) => {
-            return Err(PatchError::Unprocessable(format!("unknown patch type found: {other}")));
+            return Err(unknown_directive(other, patch));
         }
     }
     retain_keys(&mut original, patch)?;
@@ -120,7 +120,7 @@ fn merge_items(
             }
             None | Some("merge") => merge_item(&mut live, item, key, place.item())?,
             Some(other) => {
-                return Err(PatchError::Unprocessable(format!("unknown patch type found: {other}")));
+                return Err(unknown_directive(other, item));
             }
         }
     }
@@ -134,6 +134,13 @@ fn merge_item(live: &mut Vec<Value>, item: &Object, key: &str, place: Place<'_>)
         _ => live.push(Value::Object(merge_map(Object::new(), item, place)?)),
     }
     Ok(())
+}
+
+fn unknown_directive(directive: &str, patch: &Object) -> PatchError {
+    PatchError::Unprocessable(format!(
+        "unknown patch type: {directive} in map: {}",
+        Value::Object(patch.clone())
+    ))
 }
 
 fn directive(item: &Object) -> Option<&str> {

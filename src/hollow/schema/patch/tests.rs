@@ -165,7 +165,10 @@ fn strategic_merge_refuses_what_it_cannot_do() {
     );
     let cases = [
         (json!({"spec": {"containers": [{"image": "x"}]}}), "does not contain declared merge key: name"),
-        (json!({"metadata": {"$patch": "explode"}}), "unknown patch type found: explode"),
+        (
+            json!({"metadata": {"$patch": "explode"}}),
+            "unknown patch type: explode in map: {\"$patch\":\"explode\"}",
+        ),
         (json!({"metadata": {"$retainKeys": ["a"], "b": 1}}), "invalid patch format of retainKeys"),
         (json!([]), "invalid JSON document"),
     ];

@@ -167,8 +167,8 @@ fn junctions_report_at_the_root_with_the_path_in_the_text() {
     assert_eq!(
         messages(&all, &json!({"spec": {"a": 1}})),
         [
-            r#"<nil>: Invalid value: "": "spec" must validate all the schemas (allOf)"#,
-            "spec.b: Required value"
+            "spec.b: Required value",
+            r#"<nil>: Invalid value: "": "spec" must validate all the schemas (allOf)"#
         ]
     );
 }

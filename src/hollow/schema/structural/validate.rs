@@ -309,8 +309,8 @@ impl Walk {
         }
         if valid < nodes.len() {
             let none = if valid == 0 { ". None validated" } else { "" };
-            self.junction(&format!("must validate all the schemas (allOf){none}"));
             self.errors.extend(all);
+            self.junction(&format!("must validate all the schemas (allOf){none}"));
         }
     }
 }

@@ -78,12 +78,12 @@ fn number(obj: &Value, pointer: &str) -> i64 {
     obj.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Entries of a map or a list, as text.
-fn count(obj: &Value, pointer: &str) -> String {
+/// Entries of a map or a list.
+fn count(obj: &Value, pointer: &str) -> usize {
     match obj.pointer(pointer) {
-        Some(Value::Object(map)) => map.len().to_string(),
-        Some(Value::Array(list)) => list.len().to_string(),
-        _ => "0".to_owned(),
+        Some(Value::Object(map)) => map.len(),
+        Some(Value::Array(list)) => list.len(),
+        _ => 0,
     }
 }
 

@@ -48,11 +48,11 @@ fn cell_of(path: &str) -> Cell {
     JsonPath::parse(path).map_or(Cell::Empty, Cell::Path)
 }
 
-/// The cell of the values that a path leads to. Strings print them all; other types take the first of their type.
+/// The cell of the values that a path leads to: the first counts, as in the real server.
 pub(super) fn cell(kind: &str, found: &[&Value], now: Timestamp) -> Value {
     let Some(first) = found.first() else { return Value::Null };
     match kind {
-        "string" => found.iter().map(|v| printed(v)).collect::<Vec<_>>().join(" ").into(),
+        "string" => printed(first).into(),
         "integer" => integer(first).map_or(Value::Null, Value::from),
         "number" => first
             .as_f64()

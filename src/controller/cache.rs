@@ -1,0 +1,158 @@
+//! What the API server was last seen to have: versions, uids and statuses, so that a write can be left out when it would
+//! change nothing, and refused when it would overwrite what was not seen.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use kube::ResourceExt;
+use kube::api::{ApiResource, DynamicObject};
+use kube::core::GroupVersionKind;
+use serde_json::Value;
+
+use crate::api;
+use crate::pool::JobUid;
+
+/// The kinds that the operator watches and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "each is the kind of its name")]
+pub enum Kind {
+    HTCJob,
+    Slot,
+    PartitionableSlot,
+    Submitter,
+    GroupQuota,
+    NodePolicy,
+    Negotiator,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::HTCJob,
+        Self::Slot,
+        Self::PartitionableSlot,
+        Self::Submitter,
+        Self::GroupQuota,
+        Self::NodePolicy,
+        Self::Negotiator,
+    ];
+
+    /// The kind's name and plural.
+    pub const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::HTCJob => ("HTCJob", "htcjobs"),
+            Self::Slot => ("Slot", "slots"),
+            Self::PartitionableSlot => ("PartitionableSlot", "partitionableslots"),
+            Self::Submitter => ("Submitter", "submitters"),
+            Self::GroupQuota => ("GroupQuota", "groupquotas"),
+            Self::NodePolicy => ("NodePolicy", "nodepolicies"),
+            Self::Negotiator => ("Negotiator", "negotiators"),
+        }
+    }
+
+    /// What a dynamic client calls it.
+    pub fn resource(self) -> ApiResource {
+        let (kind, plural) = self.names();
+        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(api::GROUP, api::VERSION, kind), plural)
+    }
+}
+
+/// Names one object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// The kind.
+    pub kind: Kind,
+    /// The namespace, of a namespaced kind.
+    pub namespace: Option<Arc<str>>,
+    /// The name.
+    pub name: String,
+}
+
+/// An object as it was last seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Known {
+    /// Its uid.
+    pub uid: String,
+    /// Its version.
+    pub version: String,
+    /// Its status.
+    pub status: Value,
+    /// Its finalizers.
+    pub finalizers: Vec<String>,
+}
+
+impl Known {
+    /// What is remembered of an object.
+    pub fn of(object: &DynamicObject) -> Self {
+        Self {
+            uid: object.uid().unwrap_or_default(),
+            version: object.resource_version().unwrap_or_default(),
+            status: object.data.get("status").cloned().unwrap_or(Value::Null),
+            finalizers: object.finalizers().to_vec(),
+        }
+    }
+}
+
+/// Everything seen.
+#[derive(Debug, Default)]
+pub struct Cache {
+    objects: BTreeMap<ObjectKey, Known>,
+    /// Pod templates by job.
+    pub templates: BTreeMap<JobUid, Arc<PodTemplateSpec>>,
+}
+
+impl Cache {
+    /// An object as it was last seen.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Known> {
+        self.objects.get(key)
+    }
+
+    /// Takes note of an object, by a watch or by the answer to a write. Of two sights of one object the newer counts: the
+    /// answer to a write often comes before the watch tells the state before it.
+    pub fn see(&mut self, key: ObjectKey, known: Known) {
+        match self.objects.get_mut(&key) {
+            Some(old) if old.uid == known.uid && newer(&old.version, &known.version) => {}
+            Some(old) => *old = known,
+            None => {
+                self.objects.insert(key, known);
+            }
+        }
+    }
+
+    /// Forgets an object; a newer one of the same name stays.
+    pub fn forget(&mut self, key: &ObjectKey, uid: &str) {
+        if self.objects.get(key).is_some_and(|known| known.uid == uid) {
+            self.objects.remove(key);
+        }
+    }
+}
+
+/// Whether version `a` is newer than `b`. Versions of one resource are numbers that grow, which Kubernetes guarantees since
+/// 1.35 and every API server has always done; if one is no number the later sight counts.
+fn newer(a: &str, b: &str) -> bool {
+    matches!((a.parse::<u64>(), b.parse::<u64>()), (Ok(a), Ok(b)) if a > b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(uid: &str, version: &str) -> Known {
+        Known { uid: uid.into(), version: version.into(), status: Value::Null, finalizers: vec![] }
+    }
+
+    #[test]
+    fn an_older_sight_does_not_hide_a_newer_one() {
+        let key = ObjectKey { kind: Kind::Slot, namespace: None, name: "s".into() };
+        let mut cache = Cache::default();
+        for (uid, version, expected) in [("1", "5", "5"), ("1", "4", "5"), ("1", "10", "10"), ("2", "7", "7")] {
+            cache.see(key.clone(), known(uid, version));
+            assert_eq!(cache.get(&key).unwrap().version, expected);
+        }
+        cache.forget(&key, "1");
+        assert!(cache.get(&key).is_some());
+        cache.forget(&key, "2");
+        assert!(cache.get(&key).is_none());
+    }
+}

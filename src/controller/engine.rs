@@ -1,0 +1,379 @@
+//! The loop: what was seen goes into the pool, what the deciders ask for goes out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::DynamicObject;
+use kube::{Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::cache::{Cache, Kind, Known, ObjectKey};
+use super::health::Health;
+use super::publisher::Publisher;
+use super::render::{self, Rendered};
+use super::translate::{self, PodView, SlimNode, SlimPod};
+use super::watch::Change;
+use super::writer::{Reply, Task, Writer};
+use crate::decide::{self, Negotiation};
+use crate::negotiator::{self, Outcome as Matches};
+use crate::pool::{Document, Effect, Event, Pool, SlotName, Time};
+
+/// How many changes are taken in before the deciders look again: enough to be quick, few enough to answer soon.
+const AT_A_TIME: usize = 2000;
+
+/// Something that a watch saw.
+#[derive(Debug)]
+pub enum Seen {
+    /// A node.
+    Node(Change<SlimNode>),
+    /// A pod.
+    Pod(Box<Change<SlimPod>>),
+    /// A custom resource.
+    Custom(Kind, Box<Change<DynamicObject>>),
+}
+
+/// How many watches must have told everything before the deciders begin: nodes, pods and the kinds.
+const WATCHES: usize = 2 + Kind::ALL.len();
+
+/// Reads the time: the one place where the engine does.
+pub type Clock = fn() -> Time;
+
+/// The operator's loop with all it owns.
+pub struct Engine {
+    pool: Pool,
+    cache: Cache,
+    writer: Writer,
+    publisher: Publisher,
+    health: Arc<Health>,
+    clock: Clock,
+    /// Events of the start, in the order in which the pool wants them, until all watches have told everything.
+    early: Option<BTreeMap<u8, Vec<Event>>>,
+    synced: usize,
+    cycles: mpsc::UnboundedSender<(Box<Negotiation>, Matches)>,
+    negotiated: mpsc::UnboundedReceiver<(Box<Negotiation>, Matches)>,
+}
+
+impl Engine {
+    /// An engine that has seen nothing yet.
+    pub fn new(writer: Writer, health: Arc<Health>, clock: Clock) -> Self {
+        let (cycles, negotiated) = mpsc::unbounded_channel();
+        Self {
+            pool: Pool::default(),
+            cache: Cache::default(),
+            writer,
+            publisher: Publisher::default(),
+            health,
+            clock,
+            early: Some(BTreeMap::new()),
+            synced: 0,
+            cycles,
+            negotiated,
+        }
+    }
+
+    /// Runs until `stop`, then waits for writes under way.
+    pub async fn run(mut self, mut seen: mpsc::Receiver<Seen>, stop: CancellationToken) {
+        loop {
+            let pause = self.pause();
+            tokio::select! {
+                () = stop.cancelled() => break,
+                Some(first) = seen.recv() => self.take_in(first, &mut seen),
+                Some((line, replies)) = self.writer.finished() => {
+                    self.writer.advance(line);
+                    self.answer(replies);
+                }
+                Some((negotiation, matches)) = self.negotiated.recv() => {
+                    decide::conclude(&mut self.pool, &negotiation, &matches, (self.clock)());
+                }
+                () = tokio::time::sleep(pause) => {}
+            }
+            self.decide();
+            self.publish();
+            self.health.beat(&self.pool, (self.clock)());
+        }
+        self.finish_writes().await;
+    }
+
+    /// How long nothing needs to be done, if nothing happens.
+    fn pause(&self) -> Duration {
+        let now = (self.clock)();
+        let next = [self.pool.next_wake(), self.publisher.next()].into_iter().flatten().min();
+        next.map_or(Duration::from_secs(30), |at| at.since(now).max(Duration::from_millis(1)))
+    }
+
+    fn take_in(&mut self, first: Seen, more: &mut mpsc::Receiver<Seen>) {
+        let mut next = Some(first);
+        for _ in 0..AT_A_TIME {
+            let Some(seen) = next else { return };
+            match seen {
+                Seen::Node(change) => self.node(change),
+                Seen::Pod(change) => self.pod(*change),
+                Seen::Custom(kind, change) => self.custom(kind, *change),
+            }
+            next = more.try_recv().ok();
+        }
+        if let Some(Seen::Custom(kind, change)) = next {
+            self.custom(kind, *change);
+        } else if let Some(Seen::Pod(change)) = next {
+            self.pod(*change);
+        } else if let Some(Seen::Node(change)) = next {
+            self.node(change);
+        }
+    }
+
+    /// Hands an event to the pool; at the start, keeps it until everything has been told. `rank` is its place among the
+    /// events of the start: what others refer to comes first.
+    fn event(&mut self, rank: u8, event: Event) {
+        match &mut self.early {
+            Some(early) => early.entry(rank).or_default().push(event),
+            None => self.pool.apply(event, (self.clock)()),
+        }
+    }
+
+    fn watch_synced(&mut self) {
+        self.synced += 1;
+        if self.synced < WATCHES {
+            return;
+        }
+        let now = (self.clock)();
+        for event in self.early.take().into_iter().flat_map(BTreeMap::into_values).flatten() {
+            self.pool.apply(event, now);
+        }
+        self.pool.apply(Event::Synced, now);
+        self.health.ready();
+        tracing::info!(
+            machines = self.pool.machines.len(),
+            slots = self.pool.slots.len(),
+            jobs = self.pool.jobs.len(),
+            "everything is known, the operator begins"
+        );
+    }
+
+    fn node(&mut self, change: Change<SlimNode>) {
+        match change {
+            Change::Apply(node) => {
+                if let Some(facts) = translate::node(&node) {
+                    self.event(4, Event::Machine(facts));
+                }
+            }
+            Change::Gone(node) => self.event(4, Event::MachineGone(node.name_any().into())),
+            Change::Synced => self.watch_synced(),
+        }
+    }
+
+    fn pod(&mut self, change: Change<SlimPod>) {
+        match change {
+            Change::Apply(pod) => match translate::pod(&pod) {
+                Some(PodView::Ours(facts)) => self.event(7, Event::Pod(facts)),
+                Some(PodView::Foreign(pod, machine, requests)) => {
+                    self.event(7, Event::ForeignPod { pod, machine, requests });
+                }
+                Some(PodView::Neither(uid)) => self.event(7, Event::ForeignPodGone(uid)),
+                None => {}
+            },
+            Change::Gone(pod) => match translate::pod(&pod) {
+                Some(PodView::Ours(facts)) => self.event(7, Event::PodGone(facts)),
+                Some(PodView::Foreign(uid, ..) | PodView::Neither(uid)) => self.event(7, Event::ForeignPodGone(uid)),
+                None => {}
+            },
+            Change::Synced => self.watch_synced(),
+        }
+    }
+
+    fn custom(&mut self, kind: Kind, change: Change<DynamicObject>) {
+        match change {
+            Change::Synced => self.watch_synced(),
+            Change::Apply(object) => {
+                self.cache.see(key_of(kind, &object), Known::of(&object));
+                self.custom_there(kind, object);
+            }
+            Change::Gone(object) => {
+                self.cache.forget(&key_of(kind, &object), object.uid().as_deref().unwrap_or_default());
+                self.custom_gone(kind, object);
+            }
+        }
+    }
+
+    fn custom_there(&mut self, kind: Kind, object: DynamicObject) {
+        match kind {
+            Kind::HTCJob => {
+                let Some(job) = typed::<crate::api::HTCJob>(object) else { return };
+                let Some(facts) = translate::job(&job) else { return };
+                if let Ok(template) = translate::template_of(&job) {
+                    self.cache.templates.insert(facts.key.uid.clone(), Arc::new(template));
+                }
+                self.event(5, Event::Job(facts));
+            }
+            Kind::Slot => {
+                if let Some(facts) = typed(object).as_ref().and_then(translate::slot) {
+                    self.event(6, Event::Slot(facts));
+                }
+            }
+            Kind::PartitionableSlot => self.partitionable_slot(&object),
+            Kind::Submitter => {
+                if let Some(facts) = typed(object).as_ref().and_then(translate::submitter) {
+                    self.event(3, Event::Submitter(facts));
+                }
+            }
+            Kind::GroupQuota => {
+                if let Some(object) = typed(object) {
+                    self.event(2, Event::Group(translate::group(&object)));
+                }
+            }
+            Kind::NodePolicy => {
+                if let Some(object) = typed(object) {
+                    self.event(1, Event::Policy(translate::node_policy(&object)));
+                }
+            }
+            Kind::Negotiator => {
+                if let Some(object) = typed(object) {
+                    self.event(0, Event::Negotiator(translate::negotiator(&object)));
+                }
+            }
+        }
+    }
+
+    fn custom_gone(&mut self, kind: Kind, object: DynamicObject) {
+        match kind {
+            Kind::HTCJob => {
+                let uid = object.uid().unwrap_or_default().into();
+                self.cache.templates.remove(&uid);
+                self.event(5, Event::JobGone(uid));
+            }
+            Kind::Slot => {
+                if let Some(facts) = typed(object).as_ref().and_then(translate::slot) {
+                    let claim = facts.claim.map(|claim| claim.id);
+                    self.event(6, Event::SlotGone { slot: facts.name, claim });
+                }
+            }
+            Kind::PartitionableSlot => self.partitionable_slot(&object),
+            Kind::Submitter => {
+                if let Some(facts) = typed(object).as_ref().and_then(translate::submitter) {
+                    self.event(3, Event::SubmitterGone(facts.name));
+                }
+            }
+            Kind::GroupQuota => self.event(2, Event::GroupGone(object.name_any().into())),
+            Kind::NodePolicy => self.event(1, Event::PolicyGone(object.name_any().as_str().into())),
+            Kind::Negotiator => self.event(0, Event::NegotiatorGone(object.name_any().into())),
+        }
+    }
+
+    /// Partitionable slots follow from nodes alone: whatever happens to their objects is mended.
+    fn partitionable_slot(&mut self, object: &DynamicObject) {
+        let node = object.data.get("spec").and_then(|spec| spec.get("node")).and_then(|node| node.as_str());
+        if let Some(node) = node {
+            self.publisher.mark([Document::PartitionableSlot(node.into())]);
+        }
+    }
+
+    fn answer(&mut self, replies: Vec<Reply>) {
+        for reply in replies {
+            match reply {
+                Reply::Event(event) => self.pool.apply(event, (self.clock)()),
+                Reply::Seen(key, known) => self.cache.see(key, known),
+                Reply::Forgotten(key, uid) => self.cache.forget(&key, &uid),
+                Reply::Stale(document) => self.publisher.mark([document]),
+            }
+        }
+    }
+
+    fn decide(&mut self) {
+        let decision = decide::decide(&mut self.pool, (self.clock)());
+        for effect in decision.effects {
+            let template = match &effect {
+                Effect::CreatePod(plan) => self.cache.templates.get(&plan.job.uid).cloned(),
+                _ => None,
+            };
+            self.writer.submit(Task::Effect(effect, template));
+        }
+        if let Some(negotiation) = decision.negotiation {
+            let cycles = self.cycles.clone();
+            // A cycle may take long: it works on its snapshot, beside the loop.
+            tokio::task::spawn_blocking(move || {
+                let matches = negotiator::negotiate(&negotiation.cycle);
+                let _ = cycles.send((negotiation, matches));
+            });
+        }
+    }
+
+    fn publish(&mut self) {
+        if self.early.is_some() {
+            return;
+        }
+        self.publisher.mark(self.pool.take_stale());
+        let now = (self.clock)();
+        for document in self.publisher.due(now) {
+            if let Some(task) = self.status_task(document, now) {
+                self.writer.submit(task);
+            }
+        }
+    }
+
+    /// The write that brings an object's status up to date, if it is not.
+    fn status_task(&self, document: Document, now: Time) -> Option<Task> {
+        let object = self.object_of(&document)?;
+        let known = self.cache.get(&object);
+        let old = known.map_or(&serde_json::Value::Null, |known| &known.status);
+        let (status, create) = match render::render(&self.pool, &document, old, now) {
+            Rendered::Status(status) => (status, None),
+            Rendered::Object { create, status } => (status, Some(create)),
+            Rendered::Absent => return Some(Task::Delete { uid: known?.uid.clone(), object }),
+            Rendered::Nothing => return None,
+        };
+        match (known, create) {
+            (Some(known), _) => {
+                let patch = render::merge_patch(&known.status, &status)?;
+                Some(Task::Status { document, object, version: known.version.clone(), patch })
+            }
+            (None, Some(body)) => Some(Task::Create { document, object, body }),
+            (None, None) => None,
+        }
+    }
+
+    fn object_of(&self, document: &Document) -> Option<ObjectKey> {
+        let cluster = |kind, name: String| Some(ObjectKey { kind, namespace: None, name });
+        match document {
+            Document::Job(uid) => {
+                let key = &self.pool.jobs.get(uid)?.key;
+                let (namespace, name) = (Some(key.namespace.clone()), key.name.to_string());
+                Some(ObjectKey { kind: Kind::HTCJob, namespace, name })
+            }
+            Document::Slot(name) => cluster(Kind::Slot, name.object_name()),
+            Document::PartitionableSlot(machine) => {
+                let name = SlotName { machine: machine.clone(), slot: 1, dynamic: None };
+                cluster(Kind::PartitionableSlot, name.object_name())
+            }
+            Document::Submitter(name) => cluster(Kind::Submitter, translate::submitter_object_name(name)),
+            Document::Group(object) => cluster(Kind::GroupQuota, object.to_string()),
+            Document::Policy(name) => cluster(Kind::NodePolicy, name.to_string()),
+            Document::Negotiator(name) => cluster(Kind::Negotiator, name.to_string()),
+        }
+    }
+
+    /// Waits for what is under way, so that nothing is left half done without need.
+    async fn finish_writes(&mut self) {
+        let limit = tokio::time::sleep(Duration::from_secs(5));
+        let mut limit = std::pin::pin!(limit);
+        while !self.writer.is_idle() {
+            tokio::select! {
+                () = &mut limit => return,
+                Some((line, _)) = self.writer.finished() => self.writer.advance(line),
+            }
+        }
+    }
+}
+
+fn key_of(kind: Kind, object: &DynamicObject) -> ObjectKey {
+    ObjectKey { kind, namespace: object.namespace().map(Into::into), name: object.name_any() }
+}
+
+/// Reads an object as its type. One that the schema let through and the type does not is left alone, and said so: it must not
+/// stop the others.
+fn typed<K: Resource + DeserializeOwned>(object: DynamicObject) -> Option<K> {
+    let name = object.name_any();
+    let parsed = object.try_parse();
+    parsed.inspect_err(|error| tracing::warn!(object = name, error = %error, "an object cannot be read")).ok()
+}

@@ -1,0 +1,141 @@
+//! `/livez`, `/readyz` and `/metrics`.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::pool::{Pool, Time};
+
+/// An operator that leads and whose loop has not turned for this long is stuck: it turns at least every half minute.
+const STUCK_AFTER_MILLIS: i64 = 120_000;
+
+/// What the operator tells about itself.
+#[derive(Debug, Default)]
+pub struct Health {
+    leading: AtomicBool,
+    ready: AtomicBool,
+    last_beat: AtomicI64,
+    figures: Mutex<Figures>,
+}
+
+/// Numbers for Prometheus.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    machines: usize,
+    slots: usize,
+    jobs: usize,
+    submitters: usize,
+    orphans: usize,
+    cycles: u64,
+}
+
+impl Health {
+    /// The operator leads.
+    pub fn leads(&self, now: Time) {
+        self.last_beat.store(now.millis(), Ordering::Relaxed);
+        self.leading.store(true, Ordering::Relaxed);
+    }
+
+    /// Everything is known, and deciding has begun.
+    pub fn ready(&self) {
+        self.ready.store(true, Ordering::Relaxed);
+    }
+
+    /// The loop has turned.
+    pub fn beat(&self, pool: &Pool, now: Time) {
+        self.last_beat.store(now.millis(), Ordering::Relaxed);
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Figures {
+            machines: pool.machines.len(),
+            slots: pool.slots.len(),
+            jobs: pool.jobs.len(),
+            submitters: pool.submitters.len(),
+            orphans: pool.orphans.len(),
+            cycles: pool.schedule.cycles,
+        };
+    }
+
+    fn is_alive(&self, now: Time) -> bool {
+        !self.leading.load(Ordering::Relaxed)
+            || now.millis() - self.last_beat.load(Ordering::Relaxed) < STUCK_AFTER_MILLIS
+    }
+
+    /// A candidate is ready to take over; a leader is ready once it knows everything.
+    fn is_ready(&self) -> bool {
+        !self.leading.load(Ordering::Relaxed) || self.ready.load(Ordering::Relaxed)
+    }
+
+    fn metrics(&self) -> String {
+        let figures = *self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        let mut gauge = |name: &str, help: &str, value: u64| {
+            let _ = writeln!(text, "# HELP slotwright_{name} {help}\n# TYPE slotwright_{name} gauge\nslotwright_{name} {value}");
+        };
+        gauge("leader", "Whether this operator leads.", u64::from(self.leading.load(Ordering::Relaxed)));
+        gauge("machines", "Machines of the pool.", figures.machines as u64);
+        gauge("dynamic_slots", "Dynamic slots, each with a claim.", figures.slots as u64);
+        gauge("jobs", "HTCJobs.", figures.jobs as u64);
+        gauge("submitters", "Submitters.", figures.submitters as u64);
+        gauge("orphan_pods", "Pods of the pool without a claim.", figures.orphans as u64);
+        let _ = writeln!(
+            text,
+            "# HELP slotwright_negotiation_cycles_total Negotiation cycles since the start.\n\
+             # TYPE slotwright_negotiation_cycles_total counter\nslotwright_negotiation_cycles_total {}",
+            figures.cycles
+        );
+        text
+    }
+}
+
+type Shared = (Arc<Health>, fn() -> Time);
+
+/// Serves until `stop`.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub async fn serve(
+    addr: SocketAddr,
+    health: Arc<Health>,
+    clock: fn() -> Time,
+    stop: CancellationToken,
+) -> std::io::Result<()> {
+    let listener = TcpListener::bind(addr).await?;
+    let status = |fine: bool| if fine { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "no") };
+    let router = Router::new()
+        .route("/livez", get(move |State((h, clock)): State<Shared>| async move { status(h.is_alive(clock())) }))
+        .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.is_ready()) }))
+        .route("/metrics", get(|State((h, _)): State<Shared>| async move { h.metrics() }))
+        .with_state((health, clock));
+    axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leader_is_ready_once_it_knows_and_alive_while_it_turns() {
+        let at = Time::from_secs(1000);
+        let health = Health::default();
+        assert!(health.is_ready() && health.is_alive(Time::from_secs(9999)), "a candidate waits in good health");
+        health.leads(at);
+        assert!(!health.is_ready() && health.is_alive(at));
+        health.ready();
+        assert!(health.is_ready());
+        assert!(!health.is_alive(Time::from_secs(1121)));
+        health.beat(&Pool::default(), Time::from_secs(1121));
+        assert!(health.is_alive(Time::from_secs(1121)));
+    }
+
+    #[test]
+    fn metrics_are_prometheus_text() {
+        insta::assert_snapshot!(Health::default().metrics());
+    }
+}

@@ -1,0 +1,200 @@
+//! Leader election by a Lease, as client-go has it: one operator decides, the others wait.
+//!
+//! Expiry is judged by the time since this process last saw the record change, never by another machine's clock. A leader
+//! that cannot renew in time gives up before anybody else may take over; calls are bounded well below that.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// How long a leader may be silent before another takes over.
+const TTL: Duration = Duration::from_secs(15);
+/// How often a leader renews, and a candidate looks.
+const RENEW_EVERY: Duration = Duration::from_secs(5);
+/// A leader that could not renew for this long stops: the rest is for calls that are still under way.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+/// A call that takes longer counts as failed.
+const CALL_LIMIT: Duration = Duration::from_secs(3);
+
+/// Who leads, by a Lease.
+#[derive(Clone)]
+pub struct Election {
+    api: Api<Lease>,
+    name: String,
+    me: String,
+}
+
+/// What a candidate knows of the record, and since when.
+#[derive(Debug)]
+struct Sighting {
+    record: Option<(Option<String>, Option<MicroTime>, Option<i32>)>,
+    at: Instant,
+}
+
+/// What a look at the lease means.
+#[derive(Debug, PartialEq, Eq)]
+enum Standing {
+    /// Nobody holds it, or its holder is silent for too long, or it is ours.
+    Free,
+    /// Somebody else holds it.
+    Held,
+}
+
+/// Whether a candidate may take the lease.
+fn standing(spec: Option<&LeaseSpec>, me: &str, unchanged_for: Duration) -> Standing {
+    let holder = spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
+    let ttl = spec
+        .and_then(|spec| spec.lease_duration_seconds)
+        .and_then(|seconds| u64::try_from(seconds).ok())
+        .map_or(TTL, Duration::from_secs);
+    if holder.is_empty() || holder == me || unchanged_for > ttl { Standing::Free } else { Standing::Held }
+}
+
+impl Election {
+    /// An election for the lease `name` in `namespace`, under the identity `me`.
+    pub fn new(client: Client, namespace: &str, name: &str, me: &str) -> Self {
+        Self { api: Api::namespaced(client, namespace), name: name.to_owned(), me: me.to_owned() }
+    }
+
+    /// Waits until this process leads. False when `stop` came first.
+    pub async fn win(&self, stop: &CancellationToken) -> bool {
+        let mut sighting = Sighting { record: None, at: Instant::now() };
+        loop {
+            match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
+                Ok(Ok(true)) => return true,
+                Ok(Ok(false)) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "the lease cannot be read or written");
+                }
+                Err(_) => tracing::warn!("the API server does not answer about the lease"),
+            }
+            tokio::select! {
+                () = stop.cancelled() => return false,
+                () = sleep(RENEW_EVERY) => {}
+            }
+        }
+    }
+
+    /// Renews until that fails for too long, then cancels `lost`; releases the lease when `stop` comes.
+    pub async fn keep(&self, stop: CancellationToken, lost: CancellationToken) {
+        let mut renewed = Instant::now();
+        let mut sighting = Sighting { record: None, at: Instant::now() };
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = sleep(RENEW_EVERY) => {}
+            }
+            match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
+                Ok(Ok(true)) => renewed = Instant::now(),
+                Ok(Ok(false)) => {
+                    tracing::error!("another operator holds the lease; this one stops");
+                    lost.cancel();
+                    return;
+                }
+                Ok(Err(error)) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "the lease was not renewed");
+                }
+                Err(_) => tracing::warn!("the lease was not renewed: the API server does not answer"),
+            }
+            if renewed.elapsed() > GIVE_UP_AFTER {
+                tracing::error!("the lease could not be renewed for {GIVE_UP_AFTER:?}; this operator stops");
+                lost.cancel();
+                return;
+            }
+        }
+        let _ = timeout(CALL_LIMIT, self.release()).await;
+    }
+
+    /// One attempt to take or renew the lease. A race with another candidate ends in a conflict, and is lost.
+    async fn try_acquire(&self, sighting: &mut Sighting) -> Result<bool, kube::Error> {
+        let Some(found) = self.api.get_opt(&self.name).await? else {
+            let lease = self.lease(None, 0);
+            return won(self.api.create(&PostParams::default(), &lease).await);
+        };
+        let record = found
+            .spec
+            .as_ref()
+            .map(|s| (s.holder_identity.clone(), s.renew_time.clone(), s.lease_transitions));
+        if sighting.record != record {
+            *sighting = Sighting { record, at: Instant::now() };
+        }
+        if standing(found.spec.as_ref(), &self.me, sighting.at.elapsed()) == Standing::Held {
+            return Ok(false);
+        }
+        let transitions = found.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
+        let lease = self.lease(Some(&found), transitions);
+        won(self.api.replace(&self.name, &PostParams::default(), &lease).await)
+    }
+
+    /// The lease as held by us, over the one found.
+    fn lease(&self, found: Option<&Lease>, transitions: i32) -> Lease {
+        let now = MicroTime(Timestamp::now());
+        let ours = found
+            .and_then(|lease| lease.spec.as_ref())
+            .filter(|spec| spec.holder_identity.as_deref() == Some(&self.me));
+        Lease {
+            metadata: ObjectMeta {
+                name: Some(self.name.clone()),
+                resource_version: found.and_then(|lease| lease.metadata.resource_version.clone()),
+                ..ObjectMeta::default()
+            },
+            spec: Some(LeaseSpec {
+                holder_identity: Some(self.me.clone()),
+                lease_duration_seconds: i32::try_from(TTL.as_secs()).ok(),
+                acquire_time: ours.and_then(|spec| spec.acquire_time.clone()).or_else(|| Some(now.clone())),
+                renew_time: Some(now),
+                lease_transitions: Some(transitions.saturating_add(i32::from(ours.is_none()))),
+                ..LeaseSpec::default()
+            }),
+        }
+    }
+
+    /// Lets the next leader start at once.
+    async fn release(&self) -> Result<(), kube::Error> {
+        let Some(mut lease) = self.api.get_opt(&self.name).await? else { return Ok(()) };
+        if let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(&self.me)) {
+            spec.holder_identity = None;
+            lease.metadata.managed_fields = None;
+            self.api.replace(&self.name, &PostParams::default(), &lease).await?;
+        }
+        Ok(())
+    }
+}
+
+fn won(result: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
+    match result {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_may_be_taken_when_its_holder_is_silent() {
+        let spec = |holder: &str, seconds: i32| LeaseSpec {
+            holder_identity: Some(holder.to_owned()),
+            lease_duration_seconds: Some(seconds),
+            ..LeaseSpec::default()
+        };
+        for (spec, unchanged, expected) in [
+            (None, 0, Standing::Free),
+            (Some(spec("", 15)), 0, Standing::Free),
+            (Some(spec("me", 15)), 0, Standing::Free),
+            (Some(spec("other", 15)), 15, Standing::Held),
+            (Some(spec("other", 15)), 16, Standing::Free),
+            (Some(spec("other", 60)), 59, Standing::Held),
+        ] {
+            assert_eq!(standing(spec.as_ref(), "me", Duration::from_secs(unchanged)), expected, "{spec:?} {unchanged}");
+        }
+    }
+}

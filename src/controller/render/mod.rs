@@ -1,0 +1,10 @@
+//! From the pool to Kubernetes objects: pure functions.
+
+mod conditions;
+mod pod;
+mod slot;
+mod status;
+
+pub use pod::{BadTemplate, pod};
+pub use slot::slot;
+pub use status::{Rendered, merge_patch, render};

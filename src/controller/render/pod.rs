@@ -1,0 +1,229 @@
+//! A proc's pod: the job's template, with what the slot holds.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec, PodTemplateSpec, ResourceRequirements, Toleration};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ObjectMeta;
+use thiserror::Error;
+
+use crate::api::labels;
+use crate::controller::translate::millis;
+use crate::pool::{Capacity, PodPlan, Resources};
+
+/// Why no pod can be made of a template.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum BadTemplate {
+    /// It has no containers.
+    #[error("spec.template.spec.containers is empty; give it at least one container")]
+    NoContainers,
+    /// The other containers leave nothing for the first.
+    #[error(
+        "the containers besides {main} request more {resource} than the slot holds; raise spec.requests, which are for all containers together"
+    )]
+    NothingLeft {
+        /// The first container.
+        main: String,
+        /// The resource.
+        resource: String,
+    },
+}
+
+/// Makes a proc's pod.
+///
+/// # Errors
+/// When the template has no containers, or its other containers leave nothing for the first.
+pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplate> {
+    let mut spec = template.spec.clone().unwrap_or_default();
+    give_resources(&mut spec, &plan.resources)?;
+    for container in &mut spec.containers {
+        add_environment(container, plan);
+    }
+    spec.node_name = Some(plan.slot.machine.to_string());
+    spec.restart_policy = Some("Never".to_owned());
+    if !plan.tolerations.is_empty() {
+        spec.tolerations.get_or_insert_default().extend(plan.tolerations.iter().map(toleration));
+    }
+    Ok(Pod { metadata: metadata(template, plan), spec: Some(spec), status: None })
+}
+
+fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
+    let given = template.metadata.clone().unwrap_or_default();
+    let mut pod_labels = given.labels.unwrap_or_default();
+    pod_labels.extend([
+        (labels::JOB_UID.to_owned(), plan.job.uid.to_string()),
+        (labels::JOB_NAME.to_owned(), plan.job.name.to_string()),
+        (labels::PROC.to_owned(), plan.proc.proc.to_string()),
+    ]);
+    let mut annotations = given.annotations.unwrap_or_default();
+    annotations.extend([
+        (labels::CLAIM.to_owned(), plan.claim.id.to_string()),
+        (labels::SLOT.to_owned(), plan.slot.to_string()),
+        (labels::JOB_ID.to_owned(), plan.claim.job_id()),
+    ]);
+    ObjectMeta {
+        name: Some(plan.claim.pod_name()),
+        namespace: Some(plan.job.namespace.to_string()),
+        labels: Some(pod_labels),
+        annotations: Some(annotations),
+        finalizers: Some(vec![labels::TRACKING_FINALIZER.to_owned()]),
+        owner_references: Some(vec![OwnerReference {
+            api_version: format!("{}/{}", crate::api::GROUP, crate::api::VERSION),
+            kind: "HTCJob".to_owned(),
+            name: plan.job.name.to_string(),
+            uid: plan.job.uid.to_string(),
+            controller: Some(true),
+            block_owner_deletion: Some(false),
+        }]),
+        ..ObjectMeta::default()
+    }
+}
+
+/// Gives the first container what the slot holds less what the others request, as requests and limits: the pod takes
+/// exactly the slot.
+fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
+    let mut left = whole(slot);
+    let Some((main, others)) = spec.containers.split_first_mut() else { return Err(BadTemplate::NoContainers) };
+    for other in others {
+        left.subtract(&requested(other));
+    }
+    let mut amounts = BTreeMap::new();
+    let too_little = |resource: &str| BadTemplate::NothingLeft { main: main.name.clone(), resource: resource.to_owned() };
+    let mut give = |name: &str, amount: i64, least: i64, text: String| {
+        if amount < least {
+            return Err(too_little(name));
+        }
+        if amount > 0 {
+            amounts.insert(name.to_owned(), Quantity(text));
+        }
+        Ok(())
+    };
+    give("cpu", left.milli_cpu, 1, format!("{}m", left.milli_cpu))?;
+    give("memory", left.memory, 1, format!("{}Mi", left.memory >> 20))?;
+    give("ephemeral-storage", left.disk, 0, format!("{}Ki", left.disk >> 10))?;
+    for (name, amount) in &left.extended {
+        give(name, *amount, 0, amount.to_string())?;
+    }
+    let resources = main.resources.get_or_insert_default();
+    *resources = ResourceRequirements {
+        claims: resources.claims.take(),
+        requests: Some(amounts.clone()),
+        limits: Some(amounts),
+    };
+    Ok(())
+}
+
+fn whole(slot: &Resources) -> Capacity {
+    Capacity {
+        milli_cpu: slot.cpus.saturating_mul(1000),
+        memory: slot.memory_mib.saturating_mul(1 << 20),
+        disk: slot.disk_kib.saturating_mul(1 << 10),
+        extended: slot.extended.clone(),
+    }
+}
+
+fn requested(container: &Container) -> Capacity {
+    let mut amounts = BTreeMap::new();
+    if let Some(resources) = &container.resources {
+        amounts.extend(resources.limits.iter().flatten());
+        amounts.extend(resources.requests.iter().flatten());
+    }
+    let mut capacity = Capacity::default();
+    for (name, quantity) in amounts {
+        let amount = millis(quantity).unwrap_or(0);
+        match name.as_str() {
+            "cpu" => capacity.milli_cpu = amount,
+            "memory" => capacity.memory = amount / 1000,
+            "ephemeral-storage" => capacity.disk = amount / 1000,
+            other => {
+                capacity.extended.insert(other.into(), amount / 1000);
+            }
+        }
+    }
+    capacity
+}
+
+fn add_environment(container: &mut Container, plan: &PodPlan) {
+    let environment = container.env.get_or_insert_default();
+    for (name, value) in &plan.environment {
+        if !environment.iter().any(|given| given.name == **name) {
+            environment.push(EnvVar { name: name.to_string(), value: Some(value.clone()), value_from: None });
+        }
+    }
+}
+
+fn toleration(toleration: &crate::pool::Toleration) -> Toleration {
+    Toleration {
+        key: toleration.key.clone().filter(|key| !key.is_empty()),
+        operator: Some(if toleration.value.is_some() { "Equal" } else { "Exists" }.to_owned()),
+        value: toleration.value.clone(),
+        effect: toleration.effect.clone().filter(|effect| !effect.is_empty()),
+        toleration_seconds: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::pool::{Claim, JobKey, SlotName, Time};
+
+    fn plan() -> PodPlan {
+        let job = JobKey { uid: "u1".into(), namespace: "alice".into(), name: "sweep".into() };
+        let claim = Claim {
+            id: "slot1_1@n1#0#1".into(),
+            submitter: "alice".into(),
+            group: None,
+            weight: 2.0,
+            since: Time::from_secs(0),
+            job: job.clone(),
+            cluster: 12,
+            proc: 3,
+            reuses: 0,
+        };
+        PodPlan {
+            proc: claim.proc_id(),
+            job,
+            slot: SlotName::parse("slot1_1@n1").unwrap(),
+            resources: Resources {
+                cpus: 2,
+                memory_mib: 1024,
+                disk_kib: 2048,
+                extended: [("nvidia.com/gpu".into(), 1)].into(),
+            },
+            claim,
+            tolerations: vec![crate::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
+            environment: [("_CONDOR_SLOT".into(), "slot1_1@n1".to_owned())].into(),
+        }
+    }
+
+    fn make(spec: Value) -> Result<Pod, BadTemplate> {
+        let template = json!({"metadata": {"labels": {"app": "x"}, "annotations": {"a": "b"}}, "spec": spec});
+        pod(&serde_json::from_value(template).unwrap(), &plan())
+    }
+
+    #[test]
+    fn a_pod_takes_exactly_its_slot() {
+        insta::assert_yaml_snapshot!(make(json!({"containers": [{"name": "main", "image": "busybox"}]})).unwrap());
+    }
+
+    #[test]
+    fn other_containers_keep_what_they_request() {
+        let pod = make(json!({"containers": [
+            {"name": "main", "resources": {"requests": {"cpu": "7"}}},
+            {"name": "side", "resources": {"requests": {"cpu": "250m", "memory": "24Mi"}}}]}))
+        .unwrap();
+        let spec = pod.spec.unwrap();
+        let requests = spec.containers[0].resources.clone().unwrap().requests.unwrap();
+        assert_eq!((requests["cpu"].0.as_str(), requests["memory"].0.as_str()), ("1750m", "1000Mi"));
+    }
+
+    #[test]
+    fn containers_that_leave_nothing_are_refused() {
+        let greedy = json!({"containers": [{"name": "main"}, {"name": "side", "resources": {"requests": {"cpu": "2"}}}]});
+        assert_eq!(make(greedy), Err(BadTemplate::NothingLeft { main: "main".into(), resource: "cpu".into() }));
+        assert_eq!(make(json!({"containers": []})), Err(BadTemplate::NoContainers));
+    }
+}

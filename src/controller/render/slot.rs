@@ -1,0 +1,47 @@
+//! A Slot object with its claim.
+
+use kube::api::ObjectMeta;
+
+use crate::api::{self, SlotResources, SlotSpec, SlotType, labels};
+use crate::controller::translate::claim_of;
+use crate::pool::{Claim, Resources, SlotName};
+
+/// Makes the Slot object of a dynamic slot.
+pub fn slot(name: &SlotName, held: &Resources, claim: &Claim) -> api::Slot {
+    let pslot = SlotName { dynamic: None, ..name.clone() };
+    let spec = SlotSpec {
+        name: name.to_string(),
+        node: name.machine.to_string(),
+        slot_type: SlotType::Dynamic,
+        partitionable_slot: Some(pslot.object_name()),
+        resources: resources(held),
+        claim: Some(claim_of(claim)),
+    };
+    let metadata = ObjectMeta {
+        name: Some(name.object_name()),
+        labels: Some([(labels::NODE.to_owned(), label_value(name.machine.as_str()))].into()),
+        ..ObjectMeta::default()
+    };
+    api::Slot { metadata, spec, status: None }
+}
+
+/// Resources as objects show them.
+pub(super) fn resources(resources: &Resources) -> SlotResources {
+    SlotResources {
+        cpus: resources.cpus,
+        memory_mib: resources.memory_mib,
+        disk_kib: resources.disk_kib,
+        extended: resources
+            .extended
+            .iter()
+            .filter(|(_, amount)| **amount > 0)
+            .map(|(name, amount)| (name.to_string(), *amount))
+            .collect(),
+    }
+}
+
+/// A node's name as a label's value, which is at most 63 characters long.
+pub(super) fn label_value(name: &str) -> String {
+    let short: String = name.chars().take(63).collect();
+    short.trim_end_matches(['-', '.', '_']).to_owned()
+}

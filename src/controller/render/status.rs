@@ -1,0 +1,370 @@
+//! What each object's status should say, by the pool.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
+use kube::api::ObjectMeta;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::conditions::{Says, accepted, condition};
+use super::slot::{label_value, resources};
+use crate::api::{
+    self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus, PartitionableSlotSpec,
+    PartitionableSlotStatus, SlotActivity, SlotState, SlotStatus, SubmitterSpec, SubmitterStatus, Transition,
+    condition as types, labels,
+};
+use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
+use crate::decide::quotas;
+use crate::pool::{
+    Cluster, Document, Machine, Matchable, Offer, Pool, Problem, Slot, SlotName, State, Submitter, Time,
+};
+use crate::schedd::{group_usage, unknown_group};
+
+/// An object as the pool wants it.
+#[derive(Debug, PartialEq)]
+pub enum Rendered {
+    /// It exists by itself, or somebody else makes it: its status.
+    Status(Value),
+    /// The operator makes it: the object to create where there is none, and its status.
+    Object {
+        /// The object, without status.
+        create: Value,
+        /// The status.
+        status: Value,
+    },
+    /// The operator takes it away.
+    Absent,
+    /// There is nothing to say.
+    Nothing,
+}
+
+/// What an object should say now. `old` is the status that it has, whose condition times are kept.
+pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rendered {
+    let conditions: Vec<Condition> =
+        old.get("conditions").and_then(|found| serde_json::from_value(found.clone()).ok()).unwrap_or_default();
+    match document {
+        Document::Job(uid) => pool.jobs.get(uid).map_or(Rendered::Nothing, |c| status(&job(pool, c, &conditions, now))),
+        Document::Slot(name) => pool.slots.get(name).map_or(Rendered::Nothing, |s| status(&slot(s, &conditions, now))),
+        Document::PartitionableSlot(name) => {
+            pool.machines.get(name).map_or(Rendered::Absent, |machine| partitionable_slot(machine, &conditions, now))
+        }
+        Document::Submitter(name) => {
+            pool.submitters.get(name).map_or(Rendered::Nothing, |s| submitter(pool, s, &conditions, now))
+        }
+        Document::Group(object) => group(pool, object, &conditions, now),
+        Document::Policy(name) => pool.policies.get(name).map_or(Rendered::Nothing, |policy| {
+            let nodes = pool.machines.values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
+            status(&NodePolicyStatus {
+                observed_generation: Some(policy.generation),
+                nodes: count(nodes),
+                conditions: vec![accepted(&conditions, &policy.problems, policy.generation, now)],
+            })
+        }),
+        Document::Negotiator(name) => negotiator(pool, name, &conditions, now),
+    }
+}
+
+fn status<T: Serialize>(status: &T) -> Rendered {
+    serde_json::to_value(status).map_or(Rendered::Nothing, Rendered::Status)
+}
+
+fn count(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn size(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn job(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJobStatus {
+    let mut problems = cluster.problems.clone();
+    problems.extend(unknown_group(pool, cluster));
+    let complete = cluster.is_complete() && problems.is_empty() && !cluster.removing;
+    let mut conditions = vec![accepted(old, &problems, cluster.generation, now)];
+    if problems.is_empty() && !cluster.removing {
+        conditions.push(matchable(cluster, old, now));
+        conditions.push(completion(cluster, complete, old, now));
+    }
+    HTCJobStatus {
+        observed_generation: Some(cluster.generation),
+        cluster_id: Some(cluster.cluster),
+        submitter: cluster.spec.as_ref().map(|spec| spec.submitter.to_string()),
+        summary: Some(summary(cluster, complete, &problems).to_owned()),
+        idle: size(cluster.idle.len()),
+        running: count(cluster.active.len()),
+        completed: size(cluster.succeeded.len()),
+        failed: size(cluster.failed.len()),
+        completed_procs: cluster.succeeded.to_string(),
+        failed_procs: cluster.failed.to_string(),
+        start_time: cluster.first_start.map(kube_time),
+        completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),
+        conditions,
+    }
+}
+
+fn summary(cluster: &Cluster, complete: bool, problems: &[Problem]) -> &'static str {
+    if cluster.removing {
+        "Removing"
+    } else if complete && cluster.failed.is_empty() {
+        "Completed"
+    } else if complete {
+        "Failed"
+    } else if !cluster.active.is_empty() {
+        "Running"
+    } else if problems.is_empty() {
+        "Idle"
+    } else {
+        "Held"
+    }
+}
+
+fn matchable(cluster: &Cluster, old: &[Condition], now: Time) -> Condition {
+    let says = match &cluster.matchable {
+        Matchable::Unknown => {
+            Says { type_: types::MATCHABLE, status: None, reason: "NotNegotiated", message: "no cycle has looked at the job yet".to_owned() }
+        }
+        Matchable::Yes => Says {
+            type_: types::MATCHABLE,
+            status: Some(true),
+            reason: "MachineFound",
+            message: "there is a node that could run a proc, now or once it is free".to_owned(),
+        },
+        Matchable::No(problem) => {
+            Says { type_: types::MATCHABLE, status: Some(false), reason: problem.reason, message: problem.to_string() }
+        }
+    };
+    condition(old, says, cluster.generation, now)
+}
+
+fn completion(cluster: &Cluster, complete: bool, old: &[Condition], now: Time) -> Condition {
+    let (reason, message) = match (complete, cluster.failed.len()) {
+        (false, _) => ("ProcsLeft", "procs are idle or running".to_owned()),
+        (true, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),
+        (true, failed) => ("SomeFailed", format!("{failed} procs ended with another exit code than 0: {}", cluster.failed)),
+    };
+    condition(old, Says { type_: types::COMPLETE, status: Some(complete), reason, message }, cluster.generation, now)
+}
+
+fn state(state: State) -> SlotState {
+    match state {
+        State::Owner => SlotState::Owner,
+        State::Unclaimed(_) => SlotState::Unclaimed,
+        State::Matched => SlotState::Matched,
+        State::Claimed(_) => SlotState::Claimed,
+        State::Preempting(_) => SlotState::Preempting,
+        State::Backfill(_) => SlotState::Backfill,
+        State::Drained(_) => SlotState::Drained,
+    }
+}
+
+fn activity(state: State) -> SlotActivity {
+    match state.activity() {
+        "Busy" => SlotActivity::Busy,
+        "Suspended" => SlotActivity::Suspended,
+        "Retiring" => SlotActivity::Retiring,
+        "Vacating" => SlotActivity::Vacating,
+        "Killing" => SlotActivity::Killing,
+        "Benchmarking" => SlotActivity::Benchmarking,
+        _ => SlotActivity::Idle,
+    }
+}
+
+fn slot(slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
+    let claimed = matches!(slot.state, State::Claimed(_));
+    let message = slot.last.as_ref().map(|last| last.why.to_string()).unwrap_or_default();
+    let reason = slot.state.state();
+    SlotStatus {
+        observed_generation: None,
+        state: Some(state(slot.state)),
+        activity: Some(activity(slot.state)),
+        entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
+        entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
+        last_transition: slot.last.as_ref().map(|last| Transition {
+            number: Some(i64::from(last.number)),
+            reason: last.why.to_string(),
+            time: Some(kube_time(last.at)),
+        }),
+        conditions: vec![condition(old, Says { type_: types::CLAIMED, status: Some(claimed), reason, message }, 1, now)],
+    }
+}
+
+fn partitionable_slot(machine: &Machine, old: &[Condition], now: Time) -> Rendered {
+    if machine.offer == Offer::Gone {
+        return Rendered::Absent;
+    }
+    let name: SlotName = machine.slot_name();
+    let says = Says {
+        type_: types::OFFERED,
+        status: Some(machine.offer == Offer::Offered),
+        reason: machine.offer.reason(),
+        message: machine.offer.message(),
+    };
+    let spec = PartitionableSlotSpec { name: name.to_string(), node: machine.facts.name.to_string() };
+    let metadata = ObjectMeta {
+        name: Some(name.object_name()),
+        labels: Some([(labels::NODE.to_owned(), label_value(machine.facts.name.as_str()))].into()),
+        ..ObjectMeta::default()
+    };
+    let status = PartitionableSlotStatus {
+        observed_generation: Some(1),
+        state: Some(state(machine.state)),
+        activity: Some(SlotActivity::Idle),
+        total: resources(&machine.total),
+        available: resources(&machine.available()),
+        dynamic_slots: count(machine.dynamic.len()),
+        conditions: vec![condition(old, says, 1, now)],
+    };
+    object(&api::PartitionableSlot { metadata, spec, status: None }, &status)
+}
+
+fn object<K: Serialize, S: Serialize>(create: &K, status: &S) -> Rendered {
+    match (serde_json::to_value(create), serde_json::to_value(status)) {
+        (Ok(create), Ok(status)) => Rendered::Object { create, status },
+        _ => Rendered::Nothing,
+    }
+}
+
+/// Two digits behind the point: what people read, and fewer writes.
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -> Rendered {
+    let config = pool.negotiator();
+    let account = &submitter.account;
+    let factor = submitter.factor.unwrap_or(config.default_factor);
+    let (mut idle, mut running) = (0, 0);
+    for cluster in submitter.queue.iter().filter_map(|key| pool.jobs.get(&key.job().uid)) {
+        idle += size(cluster.idle.len());
+        running += count(cluster.active.len());
+    }
+    let seconds = |secs: Option<i64>| secs.map(|secs| kube_time(Time::from_secs(secs)));
+    let generation = submitter.generation.unwrap_or(1);
+    let status = SubmitterStatus {
+        observed_generation: Some(generation),
+        name: submitter.name.to_string(),
+        real_priority: account.real_priority,
+        effective_priority: rounded(account.effective_priority(factor)),
+        priority_factor: factor,
+        resources_used: size(account.resources_used),
+        weighted_resources_used: account.weighted_resources_used,
+        accumulated_usage: account.accumulated_usage,
+        weighted_accumulated_usage: account.weighted_accumulated_usage,
+        weighted_usage_hours: rounded(account.weighted_accumulated_usage / 3600.0),
+        begin_usage_time: seconds(account.begin_usage_time),
+        last_usage_time: seconds(account.last_usage_time),
+        update_time: Some(MicroTime(timestamp(Time::from_millis(account.updated_at)))),
+        idle,
+        running,
+        conditions: vec![accepted(old, &[], generation, now)],
+    };
+    let metadata =
+        ObjectMeta { name: Some(submitter_object_name(&submitter.name)), ..ObjectMeta::default() };
+    object(&api::Submitter { metadata, spec: SubmitterSpec::default(), status: None }, &status)
+}
+
+fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time) -> Rendered {
+    let Some(group) = pool.groups.get(object) else { return Rendered::Nothing };
+    let (quotas, refused) = quotas(pool, now);
+    let problems: Vec<Problem> = refused
+        .get(object)
+        .map(|why| Problem { reason: "GroupNotAccepted", field: "spec.group".to_owned(), message: why.clone() })
+        .into_iter()
+        .collect();
+    let inside = |submitter: &&Submitter| {
+        submitter.group().is_some_and(|own| {
+            crate::schedd::ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group.name.as_str()))
+        })
+    };
+    let (mut idle, mut running) = (0, 0);
+    for key in pool.submitters.values().filter(inside).flat_map(|submitter| &submitter.queue) {
+        if let Some(cluster) = pool.jobs.get(&key.job().uid) {
+            idle += size(cluster.idle.len());
+            running += count(cluster.active.len());
+        }
+    }
+    status(&GroupQuotaStatus {
+        observed_generation: Some(group.generation),
+        group: group.name.to_string(),
+        effective_quota: rounded(quotas.of(group.name.as_str()).unwrap_or(0.0)),
+        weighted_resources_used: rounded(group_usage(pool, group.name.as_str())),
+        idle,
+        running,
+        conditions: vec![accepted(old, &problems, group.generation, now)],
+    })
+}
+
+fn negotiator(pool: &Pool, name: &std::sync::Arc<str>, old: &[Condition], now: Time) -> Rendered {
+    let Some(object) = pool.negotiators.get(name) else { return Rendered::Nothing };
+    let first = pool.negotiators.keys().next();
+    let mut problems = object.problems.clone();
+    if first != Some(name) {
+        problems.push(Problem {
+            reason: "AnotherNegotiator",
+            field: "metadata.name".to_owned(),
+            message: format!(
+                "the negotiator {} is in force, the first by name; delete one of the two",
+                first.map(ToString::to_string).unwrap_or_default()
+            ),
+        });
+    }
+    let figures = pool.schedule.last.filter(|_| first == Some(name));
+    status(&NegotiatorStatus {
+        observed_generation: Some(object.generation),
+        cycles: size(pool.schedule.cycles),
+        last_cycle: figures.map(|cycle| CycleStatistics {
+            start_time: Some(kube_time(cycle.started)),
+            duration_millis: cycle.ended.since(cycle.started).as_millis().try_into().unwrap_or(i64::MAX),
+            matches: size(cycle.matches),
+            rejects: size(cycle.rejects),
+            submitters: size(cycle.submitters),
+            slots: size(cycle.slots),
+            idle_procs: size(cycle.idle),
+            pies: size(cycle.pies),
+        }),
+        conditions: vec![accepted(old, &problems, object.generation, now)],
+    })
+}
+
+/// What has to be merged into `old` so that it becomes `new`: null for what is gone. None where they are the same.
+pub fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
+    let (Value::Object(before), Value::Object(after)) = (old, new) else {
+        return (old != new).then(|| new.clone());
+    };
+    let mut patch = serde_json::Map::new();
+    for (key, value) in after {
+        match before.get(key) {
+            None if value.is_null() => {}
+            None => {
+                patch.insert(key.clone(), value.clone());
+            }
+            Some(old) => {
+                patch.extend(merge_patch(old, value).map(|changed| (key.clone(), changed)));
+            }
+        }
+    }
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn patches_make_old_into_new() {
+        for (old, new, patch) in [
+            (json!({"a": 1}), json!({"a": 1}), None),
+            (json!({"a": 1}), json!({"a": 2}), Some(json!({"a": 2}))),
+            (json!({"a": 1, "b": 1}), json!({"a": 1}), Some(json!({"b": null}))),
+            (json!({"a": {"x": 1, "y": 2}}), json!({"a": {"x": 1, "y": 3}}), Some(json!({"a": {"y": 3}}))),
+            (json!({}), json!({"a": [1]}), Some(json!({"a": [1]}))),
+            (Value::Null, json!({"a": 1}), Some(json!({"a": 1}))),
+        ] {
+            assert_eq!(merge_patch(&old, &new), patch, "{old} {new}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Watches: streams of changes for the engine, with deletes worked out after a relist.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::pin::pin;
+
+use futures::StreamExt;
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt, watcher as watch};
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+
+/// A change of one object.
+#[derive(Clone, Debug)]
+pub enum Change<K> {
+    /// It is there, or changed.
+    Apply(K),
+    /// It is gone; this is how it was last seen.
+    Gone(K),
+    /// Everything that existed when the watch began has been reported.
+    Synced,
+}
+
+/// Which objects were seen, so that those that vanish while the watch was down are noticed: a relist sends no deletes.
+#[derive(Debug)]
+pub struct Tracker<K> {
+    known: BTreeMap<String, K>,
+    listed: Option<BTreeSet<String>>,
+    synced: bool,
+}
+
+impl<K> Default for Tracker<K> {
+    fn default() -> Self {
+        Self { known: BTreeMap::new(), listed: None, synced: false }
+    }
+}
+
+impl<K: Resource + Clone> Tracker<K> {
+    /// What a watch event means.
+    pub fn observe(&mut self, event: Event<K>) -> Vec<Change<K>> {
+        match event {
+            Event::Init => {
+                self.listed = Some(BTreeSet::new());
+                Vec::new()
+            }
+            Event::InitApply(object) => {
+                let key = key(&object);
+                if let Some(listed) = &mut self.listed {
+                    listed.insert(key.clone());
+                }
+                self.apply(key, object)
+            }
+            Event::Apply(object) => self.apply(key(&object), object),
+            Event::Delete(object) => {
+                self.known.remove(&key(&object));
+                vec![Change::Gone(object)]
+            }
+            Event::InitDone => self.finish_list(),
+        }
+    }
+
+    fn apply(&mut self, key: String, object: K) -> Vec<Change<K>> {
+        let old = self.known.insert(key, object.clone());
+        let replaced = old.filter(|old| old.meta().uid != object.meta().uid);
+        // Deleted and made again while nobody looked: two objects, although one name.
+        replaced.map(Change::Gone).into_iter().chain([Change::Apply(object)]).collect()
+    }
+
+    fn finish_list(&mut self) -> Vec<Change<K>> {
+        let listed = self.listed.take().unwrap_or_default();
+        let vanished: Vec<String> = self.known.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+        let mut changes: Vec<Change<K>> =
+            vanished.iter().filter_map(|key| self.known.remove(key)).map(Change::Gone).collect();
+        if !std::mem::replace(&mut self.synced, true) {
+            changes.push(Change::Synced);
+        }
+        changes
+    }
+}
+
+fn key<K: Resource>(object: &K) -> String {
+    format!("{}/{}", object.meta().namespace.as_deref().unwrap_or_default(), object.name_any())
+}
+
+/// Watches a kind until the receiver is gone. Errors are logged and the watch goes on, with growing pauses.
+pub async fn run<K, T>(api: Api<K>, out: mpsc::Sender<T>, wrap: impl Fn(Change<K>) -> T)
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let slim = |object: &mut K| object.managed_fields_mut().clear();
+    let stream = watch(api, watcher::Config::default()).default_backoff().modify(slim);
+    let mut stream = pin!(stream);
+    let mut tracker = Tracker::default();
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(event) => {
+                for change in tracker.observe(event) {
+                    if out.send(wrap(change)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::warn!(error = &error as &dyn std::error::Error, "a watch failed and is resumed");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    fn object(name: &str, uid: &str) -> ConfigMap {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some(name.to_owned());
+        object.metadata.uid = Some(uid.to_owned());
+        object
+    }
+
+    fn told(changes: Vec<Change<ConfigMap>>) -> Vec<String> {
+        let text = |verb: &str, o: &ConfigMap| format!("{verb} {} {}", o.name_any(), o.metadata.uid.as_deref().unwrap_or(""));
+        changes
+            .iter()
+            .map(|change| match change {
+                Change::Apply(o) => text("apply", o),
+                Change::Gone(o) => text("gone", o),
+                Change::Synced => "synced".to_owned(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_vanished_during_a_disconnect_is_noticed() {
+        let mut tracker = Tracker::default();
+        assert!(tracker.observe(Event::Init).is_empty());
+        assert_eq!(told(tracker.observe(Event::InitApply(object("a", "1")))), ["apply a 1"]);
+        assert_eq!(told(tracker.observe(Event::InitApply(object("b", "2")))), ["apply b 2"]);
+        assert_eq!(told(tracker.observe(Event::InitDone)), ["synced"]);
+        assert_eq!(told(tracker.observe(Event::Apply(object("c", "3")))), ["apply c 3"]);
+        tracker.observe(Event::Init);
+        assert_eq!(told(tracker.observe(Event::InitApply(object("a", "9")))), ["gone a 1", "apply a 9"]);
+        assert_eq!(told(tracker.observe(Event::InitApply(object("c", "3")))), ["apply c 3"]);
+        assert_eq!(told(tracker.observe(Event::InitDone)), ["gone b 2"]);
+    }
+}

@@ -1,0 +1,244 @@
+//! Calls to the API server: which failures are retried, and what a task's calls are.
+
+use std::future::Future;
+use std::time::Duration;
+
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::runtime::events::{Event as KubeEvent, EventType};
+use serde_json::{Value, json};
+use thiserror::Error;
+use tokio::time::{sleep, timeout};
+
+use super::{Context, Reply, Task, pods, slots};
+use crate::api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
+use crate::controller::cache::{Kind, Known, ObjectKey};
+use crate::pool::{Document, Effect, Event, JobKey, Notice, Outcome, Retry};
+
+/// A call that takes longer counts as failed. It is shorter than what a lost lease leaves, so that no call of a former
+/// leader comes after the next one's first.
+const CALL_LIMIT: Duration = Duration::from_secs(4);
+/// How often a call is made before it is given up.
+const ATTEMPTS: u32 = 8;
+/// The pause before the second attempt; it doubles from there.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// Why a call did not succeed.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// There is no such object.
+    #[error("not found")]
+    NotFound,
+    /// An object of that name exists.
+    #[error("already exists")]
+    AlreadyExists,
+    /// The object is not as it was expected to be.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// The API server refuses; asking again changes nothing.
+    #[error("{0}")]
+    Refused(String),
+    /// The API server does not answer, or cannot at present.
+    #[error("given up after {ATTEMPTS} attempts: {0}")]
+    GivenUp(String),
+}
+
+/// Makes a call, again and again while that may help.
+///
+/// # Errors
+/// A [`Failure`] that says whether the object, the request or the server is the reason.
+pub async fn attempt<T, F, Fut>(call: F) -> Result<T, Failure>
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Result<T, kube::Error>>,
+{
+    let mut pause = FIRST_PAUSE;
+    let mut last = String::new();
+    for _ in 0..ATTEMPTS {
+        match timeout(CALL_LIMIT, call()).await {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(kube::Error::Api(status))) => match status.code {
+                404 => return Err(Failure::NotFound),
+                409 if status.is_already_exists() => return Err(Failure::AlreadyExists),
+                409 => return Err(Failure::Conflict(status.message.clone())),
+                429 | 500.. => last.clone_from(&status.message),
+                _ => return Err(Failure::Refused(status.message.clone())),
+            },
+            Ok(Err(error)) => last = error.to_string(),
+            Err(_) => last = format!("no answer within {CALL_LIMIT:?}"),
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(10));
+    }
+    Err(Failure::GivenUp(last))
+}
+
+/// Does what a task asks for.
+pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
+    match task {
+        Task::Effect(effect, template) => match effect {
+            Effect::WriteSlot { slot, resources, claim } => slots::write(context, slot, &resources, claim).await,
+            Effect::DeleteSlot(slot) => slots::delete(context, slot).await,
+            Effect::CreatePod(plan) => pods::create(context, plan, template).await,
+            Effect::DeletePod { pod, slot, grace } => pods::delete(context, pod, slot, grace).await,
+            Effect::ReleasePod { pod, delete } => pods::release(context, pod, delete).await,
+            Effect::HoldJob(job) => finalize(context, job, true).await,
+            Effect::ReleaseJob(job) => finalize(context, job, false).await,
+            Effect::Tell(notice) => tell(context, &notice).await,
+        },
+        Task::Status { document, object, version, patch } => {
+            write_status(context, document, object, &version, &patch).await
+        }
+        Task::Create { document, object, body } => create(context, document, object, &body).await,
+        Task::Delete { object, uid } => delete(context, object, uid).await,
+    }
+}
+
+/// The key of a job's object.
+pub(super) fn job_key(job: &JobKey) -> ObjectKey {
+    ObjectKey { kind: Kind::HTCJob, namespace: Some(job.namespace.clone()), name: job.name.to_string() }
+}
+
+/// The API of an object's kind, in its namespace.
+pub(super) fn api(context: &Context, key: &ObjectKey) -> Api<DynamicObject> {
+    let resource = key.kind.resource();
+    match &key.namespace {
+        Some(namespace) => Api::namespaced_with(context.client.clone(), namespace, &resource),
+        None => Api::all_with(context.client.clone(), &resource),
+    }
+}
+
+/// Parameters of a patch by the operator.
+pub(super) fn patch_params(manager: &str) -> PatchParams {
+    PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }
+}
+
+pub(super) fn post_params() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}
+
+pub(super) fn of_uid(uid: &str) -> DeleteParams {
+    DeleteParams {
+        preconditions: Some(Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+        ..DeleteParams::background()
+    }
+}
+
+async fn write_status(context: &Context, document: Document, key: ObjectKey, version: &str, patch: &Value) -> Vec<Reply> {
+    let api = api(context, &key);
+    let body = Patch::Merge(json!({"metadata": {"resourceVersion": version}, "status": patch}));
+    let params = patch_params(STATUS_MANAGER);
+    match attempt(|| api.patch_status(&key.name, &params, &body)).await {
+        Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
+        Err(Failure::NotFound) => Vec::new(),
+        // Somebody else wrote; the watch brings what, or this read does if the watch is slow.
+        Err(Failure::Conflict(_)) => {
+            let mut replies = refresh(&api, &key).await;
+            replies.push(Reply::Stale(document));
+            replies
+        }
+        Err(failure) => {
+            tracing::warn!(object = key.name, error = %failure, "a status was not written");
+            vec![Reply::Stale(document)]
+        }
+    }
+}
+
+async fn refresh(api: &Api<DynamicObject>, key: &ObjectKey) -> Vec<Reply> {
+    match attempt(|| api.get(&key.name)).await {
+        Ok(object) => vec![Reply::Seen(key.clone(), Known::of(&object))],
+        Err(_) => Vec::new(),
+    }
+}
+
+async fn create(context: &Context, document: Document, key: ObjectKey, body: &Value) -> Vec<Reply> {
+    let object: DynamicObject = match serde_json::from_value(body.clone()) {
+        Ok(object) => object,
+        Err(error) => {
+            tracing::error!(object = key.name, error = %error, "an object of the operator's own cannot be written");
+            return Vec::new();
+        }
+    };
+    let api = api(context, &key);
+    let params = post_params();
+    match attempt(|| api.create(&params, &object)).await {
+        Ok(made) => vec![Reply::Seen(key, Known::of(&made)), Reply::Stale(document)],
+        Err(Failure::AlreadyExists) => {
+            let mut replies = refresh(&api, &key).await;
+            replies.push(Reply::Stale(document));
+            replies
+        }
+        Err(failure) => {
+            tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not made");
+            vec![Reply::Stale(document)]
+        }
+    }
+}
+
+async fn delete(context: &Context, key: ObjectKey, uid: String) -> Vec<Reply> {
+    let api = api(context, &key);
+    let params = of_uid(&uid);
+    if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) = attempt(|| api.delete(&key.name, &params)).await {
+        tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not deleted");
+        return Vec::new();
+    }
+    vec![Reply::Forgotten(key, uid)]
+}
+
+/// Puts the job's finalizer on, or takes it off. A job made later under the same name is left alone.
+async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
+    let key = job_key(&job);
+    let api = api(context, &key);
+    for _ in 0..5 {
+        let found = match attempt(|| api.get(&key.name)).await {
+            Ok(found) if Known::of(&found).uid == job.uid.as_str() => found,
+            Ok(_) | Err(Failure::NotFound) => return Vec::new(),
+            Err(_) => break,
+        };
+        let known = Known::of(&found);
+        let mut finalizers = known.finalizers.clone();
+        finalizers.retain(|finalizer| finalizer != JOB_FINALIZER);
+        if hold && found.metadata.deletion_timestamp.is_none() {
+            finalizers.push(JOB_FINALIZER.to_owned());
+        }
+        let body = Patch::Merge(json!({"metadata": {"resourceVersion": known.version, "finalizers": finalizers}}));
+        let params = patch_params(FIELD_MANAGER);
+        match attempt(|| api.patch(&key.name, &params, &body)).await {
+            Ok(object) if hold => {
+                let held = Reply::Event(Event::Outcome(Outcome::JobHeld(job.uid)));
+                return vec![Reply::Seen(key, Known::of(&object)), held];
+            }
+            Ok(_) | Err(Failure::NotFound) => return Vec::new(),
+            Err(Failure::Conflict(_)) => {}
+            Err(failure) => {
+                tracing::warn!(job = %job.name, error = %failure, "the job's finalizer was not written");
+                break;
+            }
+        }
+    }
+    vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Job(job.uid))))]
+}
+
+async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
+    let reference = k8s_openapi::api::core::v1::ObjectReference {
+        api_version: Some(format!("{}/{}", crate::api::GROUP, crate::api::VERSION)),
+        kind: Some("HTCJob".to_owned()),
+        namespace: Some(notice.about.namespace.to_string()),
+        name: Some(notice.about.name.to_string()),
+        uid: Some(notice.about.uid.to_string()),
+        ..Default::default()
+    };
+    let event = KubeEvent {
+        type_: if notice.warning { EventType::Warning } else { EventType::Normal },
+        reason: notice.reason.to_owned(),
+        note: Some(notice.note.chars().take(1000).collect()),
+        action: notice.action.to_owned(),
+        secondary: None,
+    };
+    // An event is a courtesy: one attempt, and nothing depends on it.
+    match timeout(CALL_LIMIT, context.recorder.publish(&event, &reference)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written"),
+        Err(_) => tracing::debug!("an event was not written in time"),
+    }
+    Vec::new()
+}

@@ -1,0 +1,172 @@
+//! Writes: bounded in number, in order for each object, retried where that may help.
+//!
+//! A write is described by a [`Task`] and answered by [`Reply`]s. Tasks about one object run one after another, in the order
+//! in which they were asked for; tasks about different objects run side by side.
+
+mod calls;
+mod pods;
+mod slots;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use kube::Client;
+use kube::runtime::events::Recorder;
+use serde_json::Value;
+use tokio::sync::{Semaphore, mpsc};
+
+
+
+use super::cache::{Known, ObjectKey};
+use crate::pool::{Document, Effect, Event};
+
+/// How many writes are under way at once.
+const AT_ONCE: usize = 48;
+
+/// A write to make.
+#[derive(Debug)]
+pub enum Task {
+    /// An effect of the deciders, with the job's template where a pod is to be made.
+    Effect(Effect, Option<Arc<PodTemplateSpec>>),
+    /// A status, as a merge patch over a version that was seen.
+    Status {
+        /// What it is about.
+        document: Document,
+        /// The object.
+        object: ObjectKey,
+        /// The version that the patch was made over.
+        version: String,
+        /// The patch of `status`.
+        patch: Value,
+    },
+    /// An object of the operator's own, which is not there yet.
+    Create {
+        /// What it is about.
+        document: Document,
+        /// The object's name.
+        object: ObjectKey,
+        /// The object.
+        body: Value,
+    },
+    /// An object of the operator's own that is no longer wanted.
+    Delete {
+        /// The object.
+        object: ObjectKey,
+        /// The one that is meant.
+        uid: String,
+    },
+}
+
+/// What came of a write.
+#[derive(Debug)]
+pub enum Reply {
+    /// Something for the pool.
+    Event(Event),
+    /// An object as the API server has it now.
+    Seen(ObjectKey, Known),
+    /// An object that is gone.
+    Forgotten(ObjectKey, String),
+    /// A status has to be worked out again.
+    Stale(Document),
+}
+
+/// Tasks about one of these run one after another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Line {
+    Object(ObjectKey),
+    Pod(Arc<str>, Arc<str>),
+    Story(Arc<str>),
+}
+
+/// What every call needs.
+pub struct Context {
+    /// The client. It does not retry by itself: retries are ours to see and to bound.
+    pub client: Client,
+    /// Writes Kubernetes events.
+    pub recorder: Recorder,
+}
+
+/// The writer: owned by the engine, which hands it tasks and takes its replies.
+pub struct Writer {
+    context: Arc<Context>,
+    places: Arc<Semaphore>,
+    lines: BTreeMap<Line, VecDeque<Task>>,
+    done: mpsc::UnboundedSender<(Line, Vec<Reply>)>,
+    finished: mpsc::UnboundedReceiver<(Line, Vec<Reply>)>,
+}
+
+/// A line whose task is done, to be handed back to [`Writer::advance`].
+pub struct Finished(Line);
+
+impl Writer {
+    /// A writer that is idle.
+    pub fn new(context: Context) -> Self {
+        let (done, finished) = mpsc::unbounded_channel();
+        Self {
+            context: Arc::new(context),
+            places: Arc::new(Semaphore::new(AT_ONCE)),
+            lines: BTreeMap::new(),
+            done,
+            finished,
+        }
+    }
+
+    /// Starts a task, or puts it behind those about the same object.
+    pub fn submit(&mut self, task: Task) {
+        let line = line(&task);
+        if let Some(waiting) = self.lines.get_mut(&line) {
+            waiting.push_back(task);
+        } else {
+            self.lines.insert(line.clone(), VecDeque::new());
+            self.start(line, task);
+        }
+    }
+
+    /// Whether anything is under way.
+    pub fn is_idle(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Waits for a task to end.
+    pub async fn finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
+        self.finished.recv().await.map(|(line, replies)| (Finished(line), replies))
+    }
+
+    /// Starts what waited behind the task that ended.
+    pub fn advance(&mut self, Finished(line): Finished) {
+        match self.lines.get_mut(&line).and_then(VecDeque::pop_front) {
+            Some(task) => self.start(line, task),
+            None => {
+                self.lines.remove(&line);
+            }
+        }
+    }
+
+    fn start(&self, line: Line, task: Task) {
+        let (context, places, done) = (Arc::clone(&self.context), Arc::clone(&self.places), self.done.clone());
+        tokio::spawn(async move {
+            let _place = places.acquire_owned().await;
+            let replies = calls::perform(&context, task).await;
+            // The engine is gone: so is the leadership, and nothing is to be told any more.
+            let _ = done.send((line, replies));
+        });
+    }
+}
+
+fn line(task: &Task) -> Line {
+    match task {
+        Task::Effect(effect, _) => match effect {
+            Effect::WriteSlot { slot, .. } | Effect::DeleteSlot(slot) => Line::Object(slots::key(slot)),
+            Effect::CreatePod(plan) => Line::Pod(plan.job.namespace.clone(), plan.claim.pod_name().into()),
+            Effect::DeletePod { pod, .. } | Effect::ReleasePod { pod, .. } => {
+                Line::Pod(pod.namespace.clone(), pod.name.clone())
+            }
+            Effect::HoldJob(job) | Effect::ReleaseJob(job) => Line::Object(calls::job_key(job)),
+            Effect::Tell(notice) => Line::Story(notice.about.uid.as_str().into()),
+        },
+        Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
+            Line::Object(object.clone())
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Pods: made under a written claim, ended with grace, let go once their end is recorded.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use kube::api::{Api, Patch};
+use kube::{Client, ResourceExt};
+use serde_json::json;
+
+use super::calls::{Failure, attempt, of_uid, patch_params, post_params};
+use super::{Context, Reply};
+use crate::api::labels;
+use crate::controller::render;
+use crate::pool::{Event, Outcome, PodPlan, PodRef, Retry, SlotName};
+
+fn pods(client: &Client, namespace: &str) -> Api<Pod> {
+    Api::namespaced(client.clone(), namespace)
+}
+
+/// Makes a proc's pod. A pod of that name made under the same claim is the one that was asked for, whose answer was lost.
+pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Arc<PodTemplateSpec>>) -> Vec<Reply> {
+    let slot = plan.slot.clone();
+    let claim = plan.claim.id.clone();
+    let outcome = match make(context, &plan, template).await {
+        Ok(pod) => Outcome::PodCreated { slot, claim, pod },
+        Err(why) => Outcome::PodRefused { slot, claim, why },
+    };
+    vec![Reply::Event(Event::Outcome(outcome))]
+}
+
+async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<PodTemplateSpec>>) -> Result<PodRef, String> {
+    let template = template.ok_or("the job is gone")?;
+    let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
+    let api = pods(&context.client, &plan.job.namespace);
+    let params = post_params();
+    match attempt(|| api.create(&params, &pod)).await {
+        Ok(made) => Ok(reference(&made)),
+        Err(Failure::AlreadyExists) => existing(&api, plan).await,
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
+/// What the pod is that has the name already.
+async fn existing(api: &Api<Pod>, plan: &PodPlan) -> Result<PodRef, String> {
+    let name = plan.claim.pod_name();
+    let found = match attempt(|| api.get(&name)).await {
+        Ok(found) => found,
+        Err(Failure::NotFound) => return Err("an earlier pod of that name was just deleted".to_owned()),
+        Err(failure) => return Err(failure.to_string()),
+    };
+    let same_job = found.labels().get(labels::JOB_UID).map(String::as_str) == Some(plan.job.uid.as_str());
+    let same_claim = found.annotations().get(labels::CLAIM).map(String::as_str) == Some(plan.claim.id.as_str());
+    let same_proc = found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
+    if same_job && same_claim && same_proc {
+        return Ok(reference(&found));
+    }
+    if same_job {
+        return Err(format!("an earlier pod {name} of this proc has not gone yet"));
+    }
+    Err(format!("a pod {name} exists that is not this job's; delete it, or give the job another name"))
+}
+
+fn reference(pod: &Pod) -> PodRef {
+    PodRef {
+        namespace: pod.namespace().unwrap_or_default().into(),
+        name: pod.name_any().into(),
+        uid: pod.uid().unwrap_or_default().into(),
+    }
+}
+
+/// Deletes a pod, with its own grace where none is given. Gone, or replaced by another, is as good as deleted.
+pub(super) async fn delete(context: &Context, pod: PodRef, slot: Option<SlotName>, grace: Option<u32>) -> Vec<Reply> {
+    let api = pods(&context.client, &pod.namespace);
+    let mut params = of_uid(pod.uid.as_str());
+    params.grace_period_seconds = grace;
+    match attempt(|| api.delete(&pod.name, &params)).await {
+        Ok(_) | Err(Failure::NotFound | Failure::Conflict(_)) => Vec::new(),
+        Err(failure) => {
+            tracing::warn!(pod = %pod.name, error = %failure, "a pod was not deleted");
+            vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
+        }
+    }
+}
+
+/// Takes the tracking finalizer off, and deletes the pod where it is not to be kept. Other finalizers stay.
+pub(super) async fn release(context: &Context, pod: PodRef, also_delete: bool) -> Vec<Reply> {
+    let api = pods(&context.client, &pod.namespace);
+    // The uid makes the patch fail on a pod made later under the same name.
+    let patch = Patch::Strategic(json!({"metadata": {
+        "uid": pod.uid.as_str(),
+        "$deleteFromPrimitiveList/finalizers": [labels::TRACKING_FINALIZER],
+    }}));
+    let params = patch_params(labels::FIELD_MANAGER);
+    match attempt(|| api.patch(&pod.name, &params, &patch)).await {
+        Ok(_) => {}
+        Err(Failure::NotFound | Failure::Conflict(_)) => return Vec::new(),
+        Err(failure) => {
+            tracing::warn!(pod = %pod.name, error = %failure, "a pod was not let go");
+            return vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, None))))];
+        }
+    }
+    if also_delete { delete(context, pod, None, Some(0)).await } else { Vec::new() }
+}
