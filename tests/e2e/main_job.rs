@@ -106,7 +106,7 @@ async fn a_group_stays_within_its_quota() {
     let done = cluster.completed("main-group", "higgs").await;
     assert_eq!(done.status.unwrap().submitter.as_deref(), Some("physics.main-group"));
     // Nobody else used the pool: what ran at once was the group's.
-    let most = cluster.watch.report().totals().most_at_once;
+    let most = cluster.watch.report().totals().peak_running;
     assert!((1..=3).contains(&most), "{most} procs at once");
     cluster.stop().await;
 }
