@@ -353,6 +353,14 @@ proptest! {
     }
 
     #[test]
+    fn arbitrary_rules_never_panic(rule in r"[ -~]{0,24}|(self|oldSelf)(\.[a-c]|\[[0-9a-c]\]|[+*<=!&|?:-]{1,2}|size\(self\)|[0-9'\(\)]){0,8}", obj in any_json()) {
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": rule}]});
+        if let Ok(schema) = StructuralSchema::parse(&schema, AT) {
+            let _ = schema.validate(&obj, Some(&obj));
+        }
+    }
+
+    #[test]
     fn arbitrary_schemas_and_objects_never_panic(schema in any_json(), mut obj in any_json()) {
         let _ = rich().validate(&obj, None);
         if let Ok(schema) = StructuralSchema::parse(&schema, AT) {
