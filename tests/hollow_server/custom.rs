@@ -79,3 +79,60 @@ async fn server_side_apply_owns_fields() {
     let missing = status(api.patch_status("b", &me, &report).await);
     assert_eq!(missing.code, 404, "a status is not applied to what is not there");
 }
+
+#[tokio::test]
+async fn versions_of_a_kind_share_their_objects() {
+    let (_server, client) = start().await;
+    let mut crd = widgets_crd();
+    let mut old = crd.spec.versions[0].clone();
+    old.name = "v1alpha1".to_owned();
+    old.storage = false;
+    crd.spec.versions.push(old);
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    crds.create(&PostParams::default(), &crd).await.unwrap();
+    let gvk = GroupVersionKind::gvk("test.dev", "v1alpha1", "Widget");
+    let resource = ApiResource::from_gvk_with_plural(&gvk, "widgets");
+    let old: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
+    let new: Api<DynamicObject> = Api::namespaced_with(client, "default", &widget_resource());
+    new.create(&PostParams::default(), &widget("a", &json!({"color": "red"}))).await.unwrap();
+    let seen = old.get("a").await.unwrap();
+    assert_eq!(seen.types.as_ref().map(|t| t.api_version.as_str()), Some("test.dev/v1alpha1"));
+    let same = old.replace("a", &PostParams::default(), &seen).await.unwrap();
+    assert_eq!(same.resource_version(), seen.resource_version());
+    let green = Patch::Merge(json!({"spec": {"color": "green"}}));
+    old.patch("a", &PatchParams::default(), &green).await.unwrap();
+    let seen = new.get("a").await.unwrap();
+    assert_eq!(seen.types.as_ref().map(|t| t.api_version.as_str()), Some("test.dev/v1"));
+    assert_eq!((&seen.data["spec"]["color"], seen.metadata.generation), (&json!("green"), Some(2)));
+}
+
+#[tokio::test]
+async fn rules_of_a_schema_are_enforced() {
+    let (_server, client) = start().await;
+    let mut crd = serde_json::to_value(widgets_crd()).unwrap();
+    let spec = &mut crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    spec["x-kubernetes-validations"] =
+        json!([{"rule": "self.color == oldSelf.color", "message": "the color stays"}]);
+    let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
+    crds.create(&PostParams::default(), &as_kind(crd)).await.unwrap();
+    let api: Api<DynamicObject> = Api::namespaced_with(client, "default", &widget_resource());
+    api.create(&PostParams::default(), &widget("a", &json!({"color": "red"}))).await.unwrap();
+    let green = Patch::Merge(json!({"spec": {"color": "green"}}));
+    let refused = status(api.patch("a", &PatchParams::default(), &green).await);
+    assert_eq!(refused.code, 422);
+    assert!(refused.message.contains("the color stays"), "{}", refused.message);
+}
+
+#[tokio::test]
+async fn bad_definitions_are_refused() {
+    let (_server, client) = start().await;
+    let crds: Api<CustomResourceDefinition> = Api::all(client);
+    let mut misnamed = widgets_crd();
+    misnamed.metadata.name = Some("gadgets.test.dev".to_owned());
+    let refused = status(crds.create(&PostParams::default(), &misnamed).await);
+    assert!(refused.message.contains("must be spec.names.plural+\".\"+spec.group"), "{}", refused.message);
+    let mut storeless = widgets_crd();
+    storeless.spec.versions[0].storage = false;
+    let refused = status(crds.create(&PostParams::default(), &storeless).await);
+    assert!(refused.message.contains("exactly one version marked as storage"), "{}", refused.message);
+}

@@ -170,6 +170,17 @@ impl RunningServer {
         Ok(config)
     }
 
+    /// The same for a client that [`RunningServer::request_counts`] tells from others by `client` (its User-Agent).
+    ///
+    /// `client` must be visible ASCII; what is not is left out.
+    pub fn kube_config_as(&self, client: &str) -> Result<kube::Config, ::http::uri::InvalidUri> {
+        let mut config = self.kube_config()?;
+        if let Ok(value) = ::http::HeaderValue::from_str(client) {
+            config.headers.push((::http::header::USER_AGENT, value));
+        }
+        Ok(config)
+    }
+
     /// How many requests came in, by client, verb and resource.
     pub fn request_counts(&self) -> BTreeMap<RequestKey, u64> {
         self.api.counts.all()
