@@ -228,7 +228,8 @@ def describe(classad2, text, ads, depth=0):
         if "parse" in str(exception):
             return ("parse-error", "")
         # An evaluation that fails is an error; a value that Python cannot hold is none.
-        return ("error", "") if fails(classad2, text, ads) else ("skip", "")
+        # In a list it says nothing of the list: lists are lazy.
+        return ("error", "") if depth == 0 and fails(classad2, text, ads) else ("skip", "")
     except UnicodeDecodeError:
         return ("skip", "")
     if isinstance(value, bool):
@@ -318,7 +319,7 @@ def main():
         out(["ads", my, target])
         for _ in range(options.per_ads):
             text = gen.expr(gen.r.choice([1, 2, 2, 3])) if gen.r.random() < 0.6 else gen.call(2)
-            if len(text) > 300:
+            if len(text) > 300 or "Time()" in text:
                 continue
             kind, value = oracle.ask((my, target, text))
             if kind == "skip" or len(value) > 400:

@@ -236,7 +236,7 @@ fn unsigned_shift(a: i64, count: i64) -> i64 {
     if a >= 0 {
         return a.wrapping_shr(low(count));
     }
-    let shifted = a >> count.clamp(0, 63);
+    let shifted = a.wrapping_shr(low(count));
     let mask = 1_i64.wrapping_shl(low(64_i64.wrapping_sub(count))).wrapping_sub(1);
     shifted & mask
 }
@@ -269,8 +269,7 @@ fn holds(op: Binary, order: Option<Ordering>) -> bool {
         Binary::Greater => order == Some(Ordering::Greater),
         Binary::GreaterOrEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
         Binary::Equal => order == Some(Ordering::Equal),
-        // A NaN is not equal, and not unequal either.
-        Binary::NotEqual => matches!(order, Some(Ordering::Greater | Ordering::Less)),
+        Binary::NotEqual => order != Some(Ordering::Equal),
         _ => false,
     }
 }
@@ -291,6 +290,8 @@ pub(crate) fn identical<'a>(left: &Val<'a>, right: &Val<'a>) -> Val<'a> {
         (Val::Real(a), Val::Real(b)) | (Val::RelTime(a), Val::RelTime(b)) => a == b,
         (Val::Str(a), Val::Str(b)) => **a == **b,
         (Val::AbsTime(a), Val::AbsTime(b)) => a == b,
+        // HTCondor has two types of list, those written and those made, which differ.
+        (Val::List(a), Val::List(b)) if a.is_made() != b.is_made() => false,
         (Val::List(_), Val::List(_)) | (Val::Ad(_), Val::Ad(_)) => return Val::Error,
         _ => false,
     })

@@ -60,6 +60,11 @@ impl<'a> List<'a> {
         }
     }
 
+    /// Whether a function made it.
+    pub(crate) fn is_made(&self) -> bool {
+        matches!(self, Self::Made(_))
+    }
+
     /// The value of an element.
     pub(crate) fn get(&self, ctx: &Ctx<'a>, index: usize) -> Option<Val<'a>> {
         match self {

@@ -83,7 +83,8 @@ pub(crate) fn lenient_number(value: &Val<'_>) -> Option<f64> {
     match value {
         Val::Bool(truth) => Some(f64::from(u8::from(*truth))),
         Val::Int(number) => Some(to_real(*number)),
-        Val::Real(number) | Val::RelTime(number) => Some(*number),
+        Val::Real(number) => Some(*number),
+        Val::RelTime(secs) => Some(to_c_int(*secs).into()),
         Val::AbsTime(time) => Some(to_real(time.secs)),
         Val::Str(text) => leading_number(text).map(|(number, _)| number),
         _ => None,

@@ -187,13 +187,14 @@ fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     if list.len() == 0 {
         return Ok(Val::Bool(false));
     }
-    let regex = compile(ctx, pattern, Options::of(letters)).ok_or(Val::Error)?;
+    // A pattern that is none matches nothing here.
+    let regex = compile(ctx, pattern, Options::of(letters));
     let mut undefined = false;
     for item in list.iter(ctx) {
         match item {
             Val::Str(text) => {
                 ctx.pay(text.len() / 16);
-                if regex.is_match(text.as_bytes()) {
+                if regex.as_ref().is_some_and(|regex| regex.is_match(text.as_bytes())) {
                     return Ok(Val::Bool(true));
                 }
             }
@@ -255,13 +256,16 @@ fn replace(
 
 /// Writes the replacement with `\0` to `\9` as the groups. `None`: there is no such group.
 fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Vec<u8>) -> Option<()> {
+    // PCRE counts the groups up to the last that took part.
+    let count =
+        (0..captures.len()).rev().find(|group| captures.get(*group).is_some()).map_or(0, |last| last + 1);
     let mut bytes = replacement.bytes().peekable();
     while let Some(byte) = bytes.next() {
         match bytes.peek().copied() {
             Some(digit) if byte == b'\\' && digit.is_ascii_digit() => {
                 bytes.next();
                 let group = usize::from(digit - b'0');
-                if group >= captures.len() {
+                if group >= count {
                     return None;
                 }
                 out.extend_from_slice(captures.get(group).map_or(&[], |found| found.as_bytes()));

@@ -53,8 +53,10 @@ fn substr<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
         return Err(Val::Undefined);
     }
     let (text, offset, wanted) = match values.as_slice() {
-        [Val::Str(text), Val::Int(offset)] => (text, *offset, i64::MAX),
-        [Val::Str(text), Val::Int(offset), Val::Int(length)] => (text, *offset, *length),
+        [Val::Str(text), Val::Int(offset)] => (text, i64::from(wrap_c_int(*offset)), i64::MAX),
+        [Val::Str(text), Val::Int(offset), Val::Int(length)] => {
+            (text, wrap_c_int(*offset).into(), wrap_c_int(*length).into())
+        }
         _ => return Err(Val::Error),
     };
     let size = length(text.len());
@@ -69,10 +71,11 @@ fn substr<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
 
 fn compare<'a>(ctx: &Ctx<'a>, args: Args<'a>, order: fn(&str, &str) -> Ordering) -> Val<'a> {
     let (a, b) = (args.eval(ctx, 0), args.eval(ctx, 1));
-    answer(text(ctx, a).and_then(|a| {
-        let b = text(ctx, b)?;
-        Ok(Val::Int(order(&a, &b) as i64))
-    }))
+    match (text(ctx, a), text(ctx, b)) {
+        (Ok(a), Ok(b)) => Val::Int(order(&a, &b) as i64),
+        (Err(Val::Undefined), _) | (_, Err(Val::Undefined)) => Val::Undefined,
+        _ => Val::Error,
+    }
 }
 
 fn string<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {

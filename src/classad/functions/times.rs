@@ -46,6 +46,8 @@ fn absolute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         };
     }
     match args.eval(ctx, 0) {
+        // HTCondor takes this offset for a failure.
+        Val::Int(_) if args.len() == 2 && offset == -1 => ctx.fail(),
         Val::Int(secs) => Val::AbsTime(AbsTime { secs: wrap_c_int(secs).into(), offset }),
         Val::Real(secs) | Val::RelTime(secs) => Val::AbsTime(AbsTime { secs: to_c_int(secs).into(), offset }),
         Val::AbsTime(time) => Val::AbsTime(AbsTime { secs: time.secs, offset }),
@@ -125,13 +127,13 @@ fn split_moment(time: AbsTime) -> Ad {
 
 fn split_span(secs: f64) -> Ad {
     let whole = i64::from(to_c_int(secs));
-    let seconds = to_real(whole % 60) + secs.fract();
+    // The days have the sign, the rest has none.
     Ad::new()
         .with("Type", "RelativeTime")
         .with("Days", whole / 86_400)
-        .with("Hours", whole / 3600 % 24)
-        .with("Minutes", whole / 60 % 60)
-        .with("Seconds", seconds)
+        .with("Hours", (whole / 3600 % 24).abs())
+        .with("Minutes", (whole / 60 % 60).abs())
+        .with("Seconds", to_real((whole % 60).abs()) + secs.fract().abs())
 }
 
 /// C's `strftime` in the C locale, on the local clock.

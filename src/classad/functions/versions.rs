@@ -19,8 +19,8 @@ fn compare<'a>(ctx: &Ctx<'a>, args: Args<'a>, answer: fn(i64) -> Val<'a>) -> Val
     let (a, b) = (text(ctx, args.eval(ctx, 0)), text(ctx, args.eval(ctx, 1)));
     match (a, b) {
         (Ok(a), Ok(b)) => answer(natural(&a, &b)),
-        (Err(Val::Error), _) | (_, Err(Val::Error)) => Val::Error,
-        _ => Val::Undefined,
+        (Err(Val::Undefined), _) | (_, Err(Val::Undefined)) => Val::Undefined,
+        _ => Val::Error,
     }
 }
 
@@ -30,8 +30,8 @@ fn in_range<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         (Ok(version), Ok(low), Ok(high)) => {
             Val::Bool(natural(&low, &version) <= 0 && natural(&version, &high) <= 0)
         }
-        (Err(Val::Error), ..) | (_, Err(Val::Error), _) | (.., Err(Val::Error)) => Val::Error,
-        _ => Val::Undefined,
+        (_, Err(Val::Undefined), _) | (.., Err(Val::Undefined)) => Val::Undefined,
+        _ => Val::Error,
     }
 }
 
@@ -40,10 +40,12 @@ fn in_range<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 fn natural(a: &str, b: &str) -> i64 {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let at = |text: &[u8], place: usize| text.get(place).copied().unwrap_or(0);
+    // C compares characters as signed.
+    let signed = |byte: u8| i64::from(byte.cast_signed());
     let Some(first) = (0..a.len().max(b.len())).find(|place| at(a, *place) != at(b, *place)) else {
         return 0;
     };
-    let difference = i64::from(at(a, first)) - i64::from(at(b, first));
+    let difference = signed(at(a, first)) - signed(at(b, first));
     // The digits right before the difference belong to the number that it is in.
     let start = (0..first).rev().take_while(|place| at(a, *place).is_ascii_digit()).last().unwrap_or(first);
     let (run_a, run_b) = (Run::at(a, start), Run::at(b, start));

@@ -42,7 +42,7 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Styl
         Some(Node::Select(select)) => {
             sub(out, select.base)?;
             out.write_char('.')?;
-            identifier(out, select.name.as_str())
+            member(out, select.name.as_str())
         }
         Some(Node::Unary(op, inner)) => {
             out.write_str(unary(*op))?;
@@ -256,7 +256,12 @@ fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
 
 /// Prints a name, in quotes where it would not read as one.
 pub(crate) fn identifier<W: Write>(out: &mut W, name: &str) -> Result {
-    const RESERVED: [&str; 7] = ["true", "false", "undefined", "error", "is", "isnt", "parent"];
+    if name.eq_ignore_ascii_case("parent") { escaped(out, name, '\'') } else { member(out, name) }
+}
+
+/// Prints the name of an attribute after a dot, where `parent` is as good as any.
+fn member<W: Write>(out: &mut W, name: &str) -> Result {
+    const RESERVED: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name));
