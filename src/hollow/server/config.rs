@@ -38,7 +38,8 @@ impl fmt::Debug for Clock {
 pub struct ServerConfig {
     /// Time of `creationTimestamp`, `deletionTimestamp`, conditions and managed fields.
     pub clock: Clock,
-    /// Changes remembered per resource for watches from an older version; at least 1. A small number forces 410 Gone.
+    /// Changes remembered per resource for watches from an older version; at least 1. A small number forces 410 Gone;
+    /// each remembered change keeps one state of its object in memory (some 10 KB for a pod).
     pub history: usize,
     /// How often watches that allow it get a bookmark; `None`: only by [`super::RunningServer::send_bookmarks`].
     pub bookmarks: Option<Duration>,
@@ -54,7 +55,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             clock: Clock::system(),
-            history: 16_384,
+            history: 4096,
             bookmarks: Some(Duration::from_mins(1)),
             body_limit: 3 * 1024 * 1024,
             collect_garbage: true,
