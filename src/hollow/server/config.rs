@@ -45,6 +45,8 @@ pub struct ServerConfig {
     pub bookmarks: Option<Duration>,
     /// Largest request body in bytes.
     pub body_limit: usize,
+    /// Events kept; the oldest goes when another comes (the real server forgets them after an hour).
+    pub max_events: usize,
     /// Whether dependents are deleted after their owners.
     pub collect_garbage: bool,
     /// Seed of uids and generated names; `None`: another one for each server.
@@ -58,6 +60,7 @@ impl Default for ServerConfig {
             history: 4096,
             bookmarks: Some(Duration::from_mins(1)),
             body_limit: 3 * 1024 * 1024,
+            max_events: 10_000,
             collect_garbage: true,
             seed: None,
         }
