@@ -207,3 +207,15 @@ async fn unknown_fields_warn_or_fail() {
     send(uri(false)).await.unwrap();
     assert_eq!(pods.get("p").await.unwrap().spec.unwrap().node_name, None);
 }
+
+#[tokio::test]
+async fn old_events_are_forgotten() {
+    let (_server, client) = start_with(ServerConfig { max_events: 2, ..fixed() }).await;
+    let events: Api<CoreEvent> = Api::namespaced(client, "default");
+    for name in ["e1", "e2", "e3"] {
+        let event = as_kind(json!({"metadata": {"name": name}, "involvedObject": {"namespace": "default"}}));
+        events.create(&PostParams::default(), &event).await.unwrap();
+    }
+    let left = events.list(&ListParams::default()).await.unwrap();
+    assert_eq!(left.items.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), ["e2", "e3"]);
+}

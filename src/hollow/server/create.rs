@@ -48,6 +48,7 @@ pub(super) fn create_as(
             let stem: String = meta(&body, "generateName").chars().take(58).collect();
             set(&mut object, &["metadata", "name"], format!("{stem}{}", api.ids.suffix()));
         }
+        check_definition(api, &res)?;
         check_namespace(api, &res, namespace, meta(&object, "name"))?;
         let object = finish_create(api, call, object, applied)?;
         let key = Key::of(&object);
@@ -64,6 +65,18 @@ pub(super) fn create_as(
         }
     }
     Err(ApiError::already_exists(&res, meta(&body, "generateName")))
+}
+
+/// A CRD that is being deleted takes no new objects, or its deletion would never end.
+fn check_definition(api: &Api, res: &Resource) -> Result<(), ApiError> {
+    let Some(custom) = &res.custom else { return Ok(()) };
+    let crds = api.registry.resolve("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    let crd = crds.and_then(|crds| api.store.get(&crds.storage, &Key::new("", &custom.crd)));
+    if crd.is_some_and(|crd| !is_deleting(&crd.value)) {
+        return Ok(());
+    }
+    let why = "create not allowed while custom resource definition is terminating";
+    Err(ApiError::new(405, "MethodNotAllowed", why))
 }
 
 fn check_namespace(api: &Api, res: &Resource, namespace: &str, name: &str) -> Result<(), ApiError> {

@@ -1,7 +1,8 @@
 //! An API server in this process that speaks the Kubernetes HTTP API to kube-rs and to real kubectl.
 //!
 //! It is a test bed, not the product: no authentication, no authorization, no admission plugins, no controllers other
-//! than the garbage collector and the emptying of namespaces; everything is in memory and gone at the end.
+//! than the garbage collector and the emptying of namespaces; everything is in memory and gone at the end. Its
+//! timeouts run on tokio's clock, so a paused tokio clock ends every watch at once: do not pause it.
 //!
 //! ```text
 //! http -> path, params -> dispatch -> read | watch | write | delete | scale | pod_actions -> store
