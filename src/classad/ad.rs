@@ -189,7 +189,7 @@ impl PartialEq for Ad {
 /// The new syntax, on one line, attributes sorted by name. A chained parent is not included.
 impl fmt::Display for Ad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        unparse::ad(f, self, unparse::Reals::Exact)
+        unparse::ad(f, self, unparse::Style::Exact)
     }
 }
 

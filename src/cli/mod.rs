@@ -1,3 +1,5 @@
 //! What the command line does, one file a command.
 
+pub mod classad;
 pub mod crds;
+pub mod operator;

@@ -5,23 +5,35 @@ use std::fmt::{Result, Write};
 use super::time;
 use crate::classad::ad::Ad;
 use crate::classad::expr::{Binary, Expr, Id, Kids, Node, Program, Unary};
+use crate::classad::name::Name;
 use crate::classad::value::Value;
 
-/// How reals print.
+/// What the text is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reals {
-    /// With the 16 digits HTCondor always prints: what functions of the language make of a real.
+pub(crate) enum Style {
+    /// What functions of the language make of a value: style with the 16 digits HTCondor always prints,
+    /// attributes in the order in which it keeps them.
     Condor,
-    /// The same where that reads back as the same real, else with the 17 digits it takes.
+    /// The same over many lines, from this indentation on: what `unparse()` answers.
+    Pretty(usize),
+    /// For reading back: style with the 17 digits it may take, attributes sorted.
     Exact,
 }
 
+/// Spaces that lists and ads are indented by, twice: HTCondor indents the bracket, then what is in it.
+const LIST_INDENT: usize = 3;
+const AD_INDENT: usize = 4;
+
+fn new_line<W: Write>(out: &mut W, indent: usize) -> Result {
+    write!(out, "\n{:indent$}", "")
+}
+
 /// Prints the tree under a node.
-pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, reals: Reals) -> Result {
-    let sub = |out: &mut W, id: Id| node(out, program, id, reals);
+pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Style) -> Result {
+    let sub = |out: &mut W, id: Id| node(out, program, id, style);
     match program.node(id) {
         None => Ok(()),
-        Some(Node::Literal(literal)) => value(out, literal, reals),
+        Some(Node::Literal(literal)) => value(out, literal, style),
         Some(Node::Attr(name)) => identifier(out, name.as_str()),
         Some(Node::RootAttr(name)) => {
             out.write_char('.')?;
@@ -30,7 +42,7 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, reals: Real
         Some(Node::Select(select)) => {
             sub(out, select.base)?;
             out.write_char('.')?;
-            identifier(out, select.name.as_str())
+            member(out, select.name.as_str())
         }
         Some(Node::Unary(op, inner)) => {
             out.write_str(unary(*op))?;
@@ -41,8 +53,8 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, reals: Real
             write!(out, " {} ", binary(*op))?;
             sub(out, *right)
         }
-        Some(Node::And(items)) => separated(out, program, *items, " && ", reals),
-        Some(Node::Or(items)) => separated(out, program, *items, " || ", reals),
+        Some(Node::And(items)) => separated(out, program, *items, " && ", style),
+        Some(Node::Or(items)) => separated(out, program, *items, " || ", style),
         Some(Node::Ternary(condition, yes, no)) => {
             sub(out, *condition)?;
             out.write_str(" ? ")?;
@@ -66,55 +78,85 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, reals: Real
             sub(out, *inner)?;
             out.write_char(')')
         }
-        Some(Node::List(items)) => list(out, program, *items, reals),
-        Some(Node::Ad(nested)) => ad(out, nested, reals),
+        Some(Node::List(items)) => list(out, program, *items, style),
+        Some(Node::Ad(nested)) => ad(out, nested, style),
         Some(Node::Call(call)) => {
             write!(out, "{}(", call.name)?;
-            separated(out, program, call.args, ",", reals)?;
+            separated(out, program, call.args, ",", style)?;
             out.write_char(')')
         }
     }
 }
 
-fn list<W: Write>(out: &mut W, program: &Program, items: Kids, reals: Reals) -> Result {
+fn list<W: Write>(out: &mut W, program: &Program, items: Kids, style: Style) -> Result {
+    if let Style::Pretty(indent) = style {
+        let outer = indent + LIST_INDENT;
+        let inner = outer + LIST_INDENT;
+        new_line(out, outer)?;
+        out.write_char('{')?;
+        for (place, id) in program.kids(items).iter().enumerate() {
+            out.write_str(if place > 0 { "," } else { "" })?;
+            new_line(out, inner)?;
+            node(out, program, *id, Style::Pretty(inner))?;
+        }
+        new_line(out, outer)?;
+        return out.write_char('}');
+    }
     if items.start == items.end {
         return out.write_str("{  }");
     }
     out.write_str("{ ")?;
-    separated(out, program, items, ",", reals)?;
+    separated(out, program, items, ",", style)?;
     out.write_str(" }")
 }
 
-fn separated<W: Write>(out: &mut W, program: &Program, items: Kids, with: &str, reals: Reals) -> Result {
+fn separated<W: Write>(out: &mut W, program: &Program, items: Kids, with: &str, style: Style) -> Result {
     for (place, id) in program.kids(items).iter().enumerate() {
         if place > 0 {
             out.write_str(with)?;
         }
-        node(out, program, *id, reals)?;
+        node(out, program, *id, style)?;
     }
     Ok(())
 }
 
 /// Prints an expression.
-pub(crate) fn expr<W: Write>(out: &mut W, expr: &Expr, reals: Reals) -> Result {
-    node(out, expr.program(), expr.program().root(), reals)
+pub(crate) fn expr<W: Write>(out: &mut W, expr: &Expr, style: Style) -> Result {
+    node(out, expr.program(), expr.program().root(), style)
 }
 
 /// Prints an ad in the new syntax, on one line.
-pub(crate) fn ad<W: Write>(out: &mut W, ad: &Ad, reals: Reals) -> Result {
-    out.write_char('[')?;
+pub(crate) fn ad<W: Write>(out: &mut W, ad: &Ad, style: Style) -> Result {
     let mut entries: Vec<_> = ad.iter().collect();
-    if reals == Reals::Condor {
-        // HTCondor keeps attributes in this order, which shows where a function makes text of an ad.
+    if style != Style::Exact {
         entries.sort_by_key(|(name, _)| name.as_str().len());
     }
+    if let Style::Pretty(indent) = style {
+        return pretty_ad(out, &entries, indent + AD_INDENT);
+    }
+    out.write_char('[')?;
     for (place, (name, value)) in entries.into_iter().enumerate() {
         out.write_str(if place > 0 { "; " } else { " " })?;
         identifier(out, name.as_str())?;
         out.write_str(" = ")?;
-        expr(out, value, reals)?;
+        expr(out, value, style)?;
     }
     out.write_str(if ad.is_empty() { "  ]" } else { " ]" })
+}
+
+fn pretty_ad<W: Write>(out: &mut W, entries: &[(&Name, &Expr)], outer: usize) -> Result {
+    let inner = outer + AD_INDENT;
+    new_line(out, outer)?;
+    out.write_char('[')?;
+    for (place, (name, value)) in entries.iter().enumerate() {
+        out.write_str(if place > 0 { "; " } else { "" })?;
+        new_line(out, inner)?;
+        identifier(out, name.as_str())?;
+        out.write_str(" = ")?;
+        expr(out, value, Style::Pretty(inner))?;
+    }
+    new_line(out, outer)?;
+    out.write_char(']')
 }
 
 /// Prints an ad in the long form.
@@ -142,13 +184,13 @@ fn old_string(string: &str) -> bool {
 }
 
 /// Prints a value as an expression that evaluates to it.
-pub(crate) fn value<W: Write>(out: &mut W, value: &Value, reals: Reals) -> Result {
+pub(crate) fn value<W: Write>(out: &mut W, value: &Value, style: Style) -> Result {
     match value {
         Value::Undefined => out.write_str("undefined"),
         Value::Error => out.write_str("error"),
         Value::Bool(truth) => write!(out, "{truth}"),
         Value::Int(number) => write!(out, "{number}"),
-        Value::Real(number) => real(out, *number, reals),
+        Value::Real(number) => real(out, *number, style),
         Value::Str(text) => string(out, text),
         Value::List(items) if items.is_empty() => out.write_str("{  }"),
         Value::List(items) => {
@@ -157,18 +199,18 @@ pub(crate) fn value<W: Write>(out: &mut W, value: &Value, reals: Reals) -> Resul
                 if place > 0 {
                     out.write_char(',')?;
                 }
-                self::value(out, item, reals)?;
+                self::value(out, item, style)?;
             }
             out.write_str(" }")
         }
-        Value::Ad(nested) => ad(out, nested, reals),
+        Value::Ad(nested) => ad(out, nested, style),
         Value::AbsTime(time) => write!(out, "absTime(\"{}\")", time::absolute(*time)),
         Value::RelTime(secs) => write!(out, "relTime(\"{}\")", time::relative_exact(*secs)),
     }
 }
 
 /// Prints a real: C's `%1.15E`, or a call that makes what has no digits.
-pub(crate) fn real<W: Write>(out: &mut W, number: f64, reals: Reals) -> Result {
+pub(crate) fn real<W: Write>(out: &mut W, number: f64, style: Style) -> Result {
     if number.is_nan() {
         return out.write_str("real(\"NaN\")");
     }
@@ -179,7 +221,7 @@ pub(crate) fn real<W: Write>(out: &mut W, number: f64, reals: Reals) -> Result {
         return out.write_str(if number.is_sign_negative() { "-0.0" } else { "0.0" });
     }
     let mut text = format!("{number:.15E}");
-    if reals == Reals::Exact && text.parse::<f64>() != Ok(number) {
+    if style == Style::Exact && text.parse::<f64>() != Ok(number) {
         text = format!("{number:.16E}");
     }
     let (digits, exponent) = text.split_once('E').unwrap_or((&text, "0"));
@@ -214,7 +256,12 @@ fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
 
 /// Prints a name, in quotes where it would not read as one.
 pub(crate) fn identifier<W: Write>(out: &mut W, name: &str) -> Result {
-    const RESERVED: [&str; 7] = ["true", "false", "undefined", "error", "is", "isnt", "parent"];
+    if name.eq_ignore_ascii_case("parent") { escaped(out, name, '\'') } else { member(out, name) }
+}
+
+/// Prints the name of an attribute after a dot, where `parent` is as good as any.
+fn member<W: Write>(out: &mut W, name: &str) -> Result {
+    const RESERVED: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name));
