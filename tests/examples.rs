@@ -35,9 +35,12 @@ fn files(directory: &str) -> Vec<PathBuf> {
 
 /// The objects of a file, as the API server gives them out again: with a uid and a time.
 fn objects(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap();
+    stored(&std::fs::read_to_string(path).unwrap(), path)
+}
+
+fn stored(text: &str, path: &Path) -> Vec<Value> {
     let mut objects: Vec<Value> =
-        serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_saphyr::from_multiple(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     for object in &mut objects {
         let uid = format!("{}/{}", object["metadata"]["namespace"], object["metadata"]["name"]);
         object["metadata"]["uid"] = json!(uid);
@@ -45,6 +48,14 @@ fn objects(path: &Path) -> Vec<Value> {
         object["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
     }
     objects
+}
+
+/// The manifests that stand in a page, between fences.
+fn manifests(page: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let fenced = text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+    fenced.flat_map(|block| stored(&block, &path)).collect()
 }
 
 fn all(directory: &str) -> Vec<Value> {
@@ -96,7 +107,9 @@ fn missing(written: &Value, understood: &Value, path: &str) {
 #[test]
 fn the_api_server_would_take_every_object_whole() {
     let schemas = schemas();
-    for object in all("examples") {
+    let pages = ["README.md", "docs/jobs.md"].map(manifests).concat();
+    assert_eq!(pages.len(), 2);
+    for object in all("examples").into_iter().chain(pages) {
         let what = name(&object);
         if object["kind"] == "Namespace" {
             nothing_lost::<Namespace>(&object, &what);
@@ -217,7 +230,7 @@ fn event(object: &Value) -> Option<Event> {
 
 #[test]
 fn the_operator_accepts_every_object() {
-    for object in all("examples") {
+    for object in all("examples").into_iter().chain(["README.md", "docs/jobs.md"].map(manifests).concat()) {
         let problems = match event(&object) {
             Some(Event::Job(facts)) => facts.spec.err(),
             Some(Event::Policy(facts)) => facts.config.err(),
@@ -335,6 +348,43 @@ fn only_the_zero_count_is_refused_by_the_api_server() {
             }
         }
     }
+}
+
+#[test]
+fn links_in_the_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let pages = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/admins.md",
+        "docs/differences.md",
+        "docs/jobs.md",
+        "docs/mapping.md",
+    ];
+    for page in pages {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target =
+                if file.is_empty() { root.join(page) } else { root.join(page).parent().unwrap().join(file) };
+            assert!(target.exists(), "{page}: {link}");
+            let headings = || std::fs::read_to_string(&target).unwrap();
+            assert!(
+                anchor.is_empty() || headings().lines().any(|line| slug(line) == anchor),
+                "{page}: {link}"
+            );
+        }
+    }
+}
+
+/// A heading's anchor, as GitHub makes it.
+fn slug(line: &str) -> String {
+    let Some(heading) = line.strip_prefix('#') else { return String::new() };
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .collect::<String>()
+        .replace(' ', "-")
 }
 
 #[test]
