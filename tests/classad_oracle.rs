@@ -2,6 +2,13 @@
 //!
 //! `CLASSAD_ORACLE=FILE` compares another recording.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::float_cmp,
+    reason = "a test says what it expects by panicking"
+)]
+
 use serde_json::Value as Json;
 use slotwright::classad::{Ad, Env, Expr, ParseError, Value};
 use slotwright::cli::classad::describe;

@@ -35,9 +35,12 @@ fn files(directory: &str) -> Vec<PathBuf> {
 
 /// The objects of a file, as the API server gives them out again: with a uid and a time.
 fn objects(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap();
+    stored(&std::fs::read_to_string(path).unwrap(), path)
+}
+
+fn stored(text: &str, path: &Path) -> Vec<Value> {
     let mut objects: Vec<Value> =
-        serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_saphyr::from_multiple(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     for object in &mut objects {
         let uid = format!("{}/{}", object["metadata"]["namespace"], object["metadata"]["name"]);
         object["metadata"]["uid"] = json!(uid);
@@ -45,6 +48,14 @@ fn objects(path: &Path) -> Vec<Value> {
         object["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
     }
     objects
+}
+
+/// The manifests that stand in a page, between fences.
+fn manifests(page: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let fenced = text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+    fenced.flat_map(|block| stored(&block, &path)).collect()
 }
 
 fn all(directory: &str) -> Vec<Value> {
@@ -96,14 +107,17 @@ fn missing(written: &Value, understood: &Value, path: &str) {
 #[test]
 fn the_api_server_would_take_every_object_whole() {
     let schemas = schemas();
-    for object in all("examples") {
+    let pages = ["README.md", "docs/jobs.md"].map(manifests).concat();
+    assert_eq!(pages.len(), 2);
+    for object in all("examples").into_iter().chain(pages) {
         let what = name(&object);
         if object["kind"] == "Namespace" {
             nothing_lost::<Namespace>(&object, &what);
             continue;
         }
         assert_eq!(object["apiVersion"], "slotwright.dev/v1alpha1", "{what}");
-        let schema = schemas.get(object["kind"].as_str().unwrap()).unwrap_or_else(|| panic!("{what}: no such kind"));
+        let schema =
+            schemas.get(object["kind"].as_str().unwrap()).unwrap_or_else(|| panic!("{what}: no such kind"));
         assert_eq!(schema.prune(&mut object.clone()), Vec::<String>::new(), "{what}: unknown fields");
         let errors: Vec<String> = schema.validate(&object, None).iter().map(ToString::to_string).collect();
         assert!(errors.is_empty(), "{what}: {errors:?}");
@@ -112,14 +126,23 @@ fn the_api_server_would_take_every_object_whole() {
 
 #[test]
 fn pod_templates_have_known_fields_and_meet_the_restricted_standard() {
-    for object in all("examples").iter().chain(&all("examples/broken")).filter(|object| object["kind"] == "HTCJob") {
+    for object in
+        all("examples").iter().chain(&all("examples/broken")).filter(|object| object["kind"] == "HTCJob")
+    {
         let what = name(object);
         let template = &object["spec"]["template"];
         nothing_lost::<PodTemplateSpec>(template, &what);
-        let runtime = script::Script::parse(&parse(&template["metadata"]["annotations"]), true).unwrap().runtime.unwrap();
+        let runtime = script::Script::parse(&parse(&template["metadata"]["annotations"]), true)
+            .unwrap()
+            .runtime
+            .unwrap();
         assert!(runtime <= Duration::from_secs(5), "{what}: the demo is to be short");
         let pod = &template["spec"]["securityContext"];
-        assert_eq!((&pod["runAsNonRoot"], &pod["seccompProfile"]["type"]), (&json!(true), &json!("RuntimeDefault")), "{what}");
+        assert_eq!(
+            (&pod["runAsNonRoot"], &pod["seccompProfile"]["type"]),
+            (&json!(true), &json!("RuntimeDefault")),
+            "{what}"
+        );
         for container in template["spec"]["containers"].as_array().unwrap() {
             let context = &container["securityContext"];
             assert_eq!(context["allowPrivilegeEscalation"], json!(false), "{what}");
@@ -132,8 +155,11 @@ fn pod_templates_have_known_fields_and_meet_the_restricted_standard() {
 #[test]
 fn jobs_live_in_the_namespaces_that_come_with_them() {
     let objects = all("examples");
-    let namespaces: BTreeSet<Option<&str>> =
-        objects.iter().filter(|object| object["kind"] == "Namespace").map(|object| object["metadata"]["name"].as_str()).collect();
+    let namespaces: BTreeSet<Option<&str>> = objects
+        .iter()
+        .filter(|object| object["kind"] == "Namespace")
+        .map(|object| object["metadata"]["name"].as_str())
+        .collect();
     let broken = all("examples/broken");
     for object in objects.iter().chain(&broken).filter(|object| object["kind"] == "HTCJob") {
         assert!(namespaces.contains(&object["metadata"]["namespace"].as_str()), "{}", name(object));
@@ -204,7 +230,7 @@ fn event(object: &Value) -> Option<Event> {
 
 #[test]
 fn the_operator_accepts_every_object() {
-    for object in all("examples") {
+    for object in all("examples").into_iter().chain(["README.md", "docs/jobs.md"].map(manifests).concat()) {
         let problems = match event(&object) {
             Some(Event::Job(facts)) => facts.spec.err(),
             Some(Event::Policy(facts)) => facts.config.err(),
@@ -219,7 +245,7 @@ fn the_operator_accepts_every_object() {
 fn every_job_finds_machines_among_the_demos() {
     let mut world = World::new(&all("examples"));
     world.negotiate();
-    assert_eq!(world.pool.jobs.len(), 9);
+    assert_eq!(world.pool.jobs.len(), 8);
     for cluster in world.pool.jobs.values() {
         let found = cluster.matchable == Matchable::Yes || !cluster.active.is_empty();
         assert!(found, "{}: {:?}", cluster.key.name, cluster.matchable);
@@ -239,10 +265,13 @@ fn every_job_finds_machines_among_the_demos() {
 #[test]
 fn quotas_are_what_the_comment_says() {
     let mut world = World::new(&all("examples"));
-    decide::decide(&mut world.pool, world.now);
-    let (quotas, refused) = decide::quotas(&world.pool, world.now);
+    // Once the deciders have looked at the nodes these offer what they have.
+    let mut idle = World::new(&all("examples"));
+    decide::decide(&mut idle.pool, idle.now);
+    let (quotas, refused) = decide::quotas(&idle.pool, idle.now);
     assert!(refused.is_empty(), "{refused:?}");
-    let expected = [("biology", 54.4), ("physics", 108.8), ("physics.neutrino", 8.0), ("physics.higgs", 50.4)];
+    let expected =
+        [("biology", 54.4), ("physics", 108.8), ("physics.neutrino", 8.0), ("physics.higgs", 50.4)];
     for (group, quota) in expected {
         let found = quotas.of(group).unwrap();
         assert!((found - quota).abs() < 1e-6, "{group} has {found}");
@@ -257,9 +286,13 @@ fn quotas_are_what_the_comment_says() {
 /// `reason:` and `message:` of a broken example's comment.
 fn promised(path: &Path) -> (String, String) {
     let text = std::fs::read_to_string(path).unwrap();
-    let comment: Vec<&str> =
-        text.lines().map_while(|line| line.strip_prefix('#')).map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
-    let at = comment.iter().position(|line| line.starts_with("reason: ")).expect("the comment names the reason");
+    let comment: Vec<&str> = text
+        .lines()
+        .map_while(|line| line.strip_prefix('#'))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .collect();
+    let at =
+        comment.iter().position(|line| line.starts_with("reason: ")).expect("the comment names the reason");
     let reason = comment[at].strip_prefix("reason: ").unwrap().to_owned();
     let message: Vec<&str> = comment[at + 1..].iter().map(|line| line.trim()).collect();
     (reason, message.join(" ").strip_prefix("message: ").expect("the comment gives the message").to_owned())
@@ -302,15 +335,56 @@ fn only_the_zero_count_is_refused_by_the_api_server() {
     let schemas = schemas();
     for path in files("examples/broken") {
         for object in objects(&path) {
-            let errors: Vec<String> = schemas["HTCJob"].validate(&object, None).iter().map(ToString::to_string).collect();
+            let errors: Vec<String> =
+                schemas["HTCJob"].validate(&object, None).iter().map(ToString::to_string).collect();
             if path.ends_with("zero-count.yaml") {
                 assert_eq!(errors.len(), 1, "{errors:?}");
-                assert!(errors[0].starts_with("spec.count: ") && errors[0].contains("greater than or equal to 1"), "{errors:?}");
+                assert!(
+                    errors[0].starts_with("spec.count: ") && errors[0].contains("greater than or equal to 1"),
+                    "{errors:?}"
+                );
             } else {
                 assert!(errors.is_empty(), "{errors:?}");
             }
         }
     }
+}
+
+#[test]
+fn links_in_the_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let pages = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/admins.md",
+        "docs/differences.md",
+        "docs/jobs.md",
+        "docs/mapping.md",
+    ];
+    for page in pages {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target =
+                if file.is_empty() { root.join(page) } else { root.join(page).parent().unwrap().join(file) };
+            assert!(target.exists(), "{page}: {link}");
+            let headings = || std::fs::read_to_string(&target).unwrap();
+            assert!(
+                anchor.is_empty() || headings().lines().any(|line| slug(line) == anchor),
+                "{page}: {link}"
+            );
+        }
+    }
+}
+
+/// A heading's anchor, as GitHub makes it.
+fn slug(line: &str) -> String {
+    let Some(heading) = line.strip_prefix('#') else { return String::new() };
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    text.chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .collect::<String>()
+        .replace(' ', "-")
 }
 
 #[test]

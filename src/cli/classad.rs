@@ -36,10 +36,10 @@ enum Command {
 /// What both commands need to know.
 #[derive(Debug, Args)]
 struct Circumstances {
-    /// The time that time() answers, in seconds since 1970 [default: the clock's]
+    /// The current time, in seconds since 1970 [default: the clock's]
     #[arg(long, value_name = "SECONDS")]
     now: Option<i64>,
-    /// Where random() starts
+    /// Where random numbers start
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }

@@ -40,9 +40,8 @@ impl Tri {
     /// `self && right`; not symmetric where errors are about.
     pub(crate) fn and(self, right: Self) -> Self {
         match (self, right) {
-            (Self::True, right) => right,
             (Self::Undefined, Self::True) => Self::Undefined,
-            (Self::Undefined, right) => right,
+            (Self::True | Self::Undefined, right) => right,
             (left, _) => left,
         }
     }
@@ -50,9 +49,8 @@ impl Tri {
     /// `self || right`
     pub(crate) fn or(self, right: Self) -> Self {
         match (self, right) {
-            (Self::False, right) => right,
             (Self::Undefined, Self::False) => Self::Undefined,
-            (Self::Undefined, right) => right,
+            (Self::False | Self::Undefined, right) => right,
             (left, _) => left,
         }
     }

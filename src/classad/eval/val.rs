@@ -87,12 +87,11 @@ impl<'a> Val<'a> {
             Value::Error | Value::Ad(_) => Self::Error,
             Value::Bool(value) => Self::Bool(*value),
             Value::Int(value) => Self::Int(*value),
-            Value::Real(value) => Self::Real(*value),
             Value::Str(value) => Self::Str(Text::Ref(value)),
             Value::List(items) => Self::List(List::Made(items.iter().map(Self::of).collect())),
             Value::AbsTime(value) => Self::AbsTime(*value),
             // HTCondor's literal `relTime("...")` evaluates to a real.
-            Value::RelTime(value) => Self::Real(*value),
+            Value::Real(value) | Value::RelTime(value) => Self::Real(*value),
         }
     }
 

@@ -60,9 +60,8 @@ fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 fn referenced(args: Args<'_>) -> Option<(&Name, bool)> {
     let id = *args.ids.first()?;
     match args.at.program.node(id)? {
-        Node::Attr(name) => Some((name, true)),
+        Node::Attr(name) | Node::RootAttr(name) => Some((name, true)),
         Node::Select(select) => Some((&select.name, false)),
-        Node::RootAttr(name) => Some((name, true)),
         _ => None,
     }
 }

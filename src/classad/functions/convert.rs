@@ -92,7 +92,7 @@ pub(crate) fn lenient_number(value: &Val<'_>) -> Option<f64> {
 }
 
 /// A list argument: `Err` is the answer of a function that got none.
-pub(crate) fn list<'a>(value: Val<'a>) -> Result<List<'a>, Val<'a>> {
+pub(crate) fn list(value: Val<'_>) -> Result<List<'_>, Val<'_>> {
     match value {
         Val::List(list) => Ok(list),
         Val::Undefined => Err(Val::Undefined),

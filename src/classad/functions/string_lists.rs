@@ -157,7 +157,11 @@ fn subset<'a>(ctx: &Ctx<'a>, args: Args<'a>, same: Same) -> Val<'a> {
 }
 
 fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
-    if (0..args.len()).any(|place| matches!(args.eval(ctx, place), Val::Undefined)) {
+    let has = |test: fn(&Val<'a>) -> bool| (0..args.len()).any(|place| test(&args.eval(ctx, place)));
+    if has(|value| matches!(value, Val::Error)) {
+        return Val::Error;
+    }
+    if has(|value| matches!(value, Val::Undefined)) {
         return Val::Undefined;
     }
     let (first, second, delimiters) = match two_strings(ctx, args) {

@@ -8,10 +8,10 @@ use crate::classad::eval::{Ctx, Text, Val, compare_caseless};
 
 pub(super) static TABLE: [Entry; 11] = [
     entry("strcat", 0, ANY, strcat),
-    entry("toupper", 1, 1, |ctx, args| recase(ctx, args, |text| text.to_ascii_uppercase())),
-    entry("tolower", 1, 1, |ctx, args| recase(ctx, args, |text| text.to_ascii_lowercase())),
+    entry("toupper", 1, 1, |ctx, args| recase(ctx, args, str::to_ascii_uppercase)),
+    entry("tolower", 1, 1, |ctx, args| recase(ctx, args, str::to_ascii_lowercase)),
     entry("substr", 2, 3, |ctx, args| answer(substr(ctx, args))),
-    entry("strcmp", 2, 2, |ctx, args| compare(ctx, args, |a, b| a.cmp(b))),
+    entry("strcmp", 2, 2, |ctx, args| compare(ctx, args, str::cmp)),
     entry("stricmp", 2, 2, |ctx, args| compare(ctx, args, compare_caseless)),
     entry("string", 1, 1, string),
     entry("int", 1, 1, int),

@@ -11,13 +11,21 @@ use crate::classad::value::Value;
 /// What the text is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// What functions of the language make of a value: style with the 16 digits HTCondor always prints,
+    /// What functions of the language make of a value: reals with the 16 digits HTCondor always prints,
     /// attributes in the order in which it keeps them.
     Condor,
     /// The same over many lines, from this indentation on: what `unparse()` answers.
     Pretty(usize),
-    /// For reading back: style with the 17 digits it may take, attributes sorted.
+    /// For reading back: reals with the 17 digits it may take, attributes sorted.
     Exact,
+    /// The same for the long form, in whose strings a backslash stands for itself.
+    Long,
+}
+
+impl Style {
+    fn reads_back(self) -> bool {
+        matches!(self, Self::Exact | Self::Long)
+    }
 }
 
 /// Spaces that lists and ads are indented by, twice: HTCondor indents the bracket, then what is in it.
@@ -46,6 +54,10 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Styl
         }
         Some(Node::Unary(op, inner)) => {
             out.write_str(unary(*op))?;
+            if *op == Unary::Minus && style.reads_back() && starts_with_digit(program, *inner) {
+                // Without the space it would read as a negative literal.
+                out.write_char(' ')?;
+            }
             sub(out, *inner)
         }
         Some(Node::Binary(op, left, right)) => {
@@ -128,7 +140,7 @@ pub(crate) fn expr<W: Write>(out: &mut W, expr: &Expr, style: Style) -> Result {
 /// Prints an ad in the new syntax, on one line.
 pub(crate) fn ad<W: Write>(out: &mut W, ad: &Ad, style: Style) -> Result {
     let mut entries: Vec<_> = ad.iter().collect();
-    if style != Style::Exact {
+    if !style.reads_back() {
         entries.sort_by_key(|(name, _)| name.as_str().len());
     }
     if let Style::Pretty(indent) = style {
@@ -165,22 +177,11 @@ pub(crate) fn long(ad: &Ad) -> String {
     for (name, value) in ad {
         text.push_str(name.as_str());
         text.push_str(" = ");
-        match value.as_literal() {
-            Some(Value::Str(string)) if old_string(string) => {
-                text.push('"');
-                text.push_str(&string.replace('"', "\\\""));
-                text.push('"');
-            }
-            _ => text.push_str(&value.to_string()),
-        }
+        // Writing to a string does not fail.
+        let _ = expr(&mut text, value, Style::Long);
         text.push('\n');
     }
     text
-}
-
-/// Whether a string can be written the long form's way, in which a backslash stands for itself.
-fn old_string(string: &str) -> bool {
-    !string.contains(['\n', '\r']) && !string.contains("\\\"")
 }
 
 /// Prints a value as an expression that evaluates to it.
@@ -191,7 +192,8 @@ pub(crate) fn value<W: Write>(out: &mut W, value: &Value, style: Style) -> Resul
         Value::Bool(truth) => write!(out, "{truth}"),
         Value::Int(number) => write!(out, "{number}"),
         Value::Real(number) => real(out, *number, style),
-        Value::Str(text) => string(out, text),
+        Value::Str(text) if style == Style::Long => long_string(out, text),
+        Value::Str(text) => escaped(out, text, '"'),
         Value::List(items) if items.is_empty() => out.write_str("{  }"),
         Value::List(items) => {
             out.write_str("{ ")?;
@@ -221,7 +223,7 @@ pub(crate) fn real<W: Write>(out: &mut W, number: f64, style: Style) -> Result {
         return out.write_str(if number.is_sign_negative() { "-0.0" } else { "0.0" });
     }
     let mut text = format!("{number:.15E}");
-    if style == Style::Exact && text.parse::<f64>() != Ok(number) {
+    if style.reads_back() && text.parse::<f64>() != Ok(number) {
         text = format!("{number:.16E}");
     }
     let (digits, exponent) = text.split_once('E').unwrap_or((&text, "0"));
@@ -229,9 +231,25 @@ pub(crate) fn real<W: Write>(out: &mut W, number: f64, style: Style) -> Result {
     write!(out, "{digits}E{sign}{exponent:0>2}")
 }
 
-/// Prints a string literal in the new syntax.
-fn string<W: Write>(out: &mut W, text: &str) -> Result {
-    escaped(out, text, '"')
+/// Prints a string literal in the long form. There is no way to write the end of a line.
+fn long_string<W: Write>(out: &mut W, text: &str) -> Result {
+    let text = text.replace('"', "\\\"").replace('\n', "\\n").replace('\r', "\\r");
+    write!(out, "\"{text}\"")
+}
+
+/// Whether the text of a node starts with a digit (or a point and a digit).
+fn starts_with_digit(program: &Program, mut id: Id) -> bool {
+    loop {
+        id = match program.node(id) {
+            Some(Node::Literal(Value::Int(number))) => return *number >= 0,
+            Some(Node::Literal(Value::Real(number))) => {
+                return number.is_finite() && number.is_sign_positive();
+            }
+            Some(Node::Select(select)) => select.base,
+            Some(Node::Index(base, _) | Node::Elvis(base, _)) => *base,
+            _ => return false,
+        }
+    }
 }
 
 fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
@@ -247,7 +265,8 @@ fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
             13 => out.write_str("\\r")?,
             b'\\' => out.write_str("\\\\")?,
             _ if char::from(byte) == quote => write!(out, "\\{quote}")?,
-            b' '..=b'~' => out.write_char(char::from(byte))?,
+            // There is no escape for 0, but it may stand for itself.
+            0 | b' '..=b'~' => out.write_char(char::from(byte))?,
             _ => write!(out, "\\{byte:03o}")?,
         }
     }
