@@ -50,6 +50,7 @@ fn same(kind: &str, ours: &str, theirs: &str) -> bool {
 fn recorded_answers_of_htcondor() {
     let file = std::env::var("CLASSAD_ORACLE").unwrap_or_else(|_| RECORDED.to_owned());
     let recorded = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let committed = file == RECORDED;
     let known: Vec<&str> =
         DIFFERENCES.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
     let (mut my, mut target) = (None, None);
@@ -75,7 +76,10 @@ fn recorded_answers_of_htcondor() {
         if our_kind == kind && same(kind, &our_value, value) {
             continue;
         }
-        if known.contains(&text) || our_kind == "bound" || excusable(text, kind) {
+        // The recording here lists its differences one by one; another seed's cannot be listed beforehand.
+        let excuse = !committed && (our_kind == "bound" || excusable(text, kind));
+        if known.contains(&text) || excuse {
+            println!("excused: {text}\n    ours {our_kind} {our_value}\n    theirs {kind} {value}");
             excused += 1;
             continue;
         }
@@ -95,7 +99,7 @@ fn excusable(text: &str, kind: &str) -> bool {
     let context = text.contains("evalInEachContext(") || text.contains("countMatches(");
     let time =
         (text.contains("9223372036854775807") || text.contains("9007199254740993")) && text.contains("Time(");
-    (context && kind != "classad") || time || text.contains("unresolved(")
+    (context && kind != "classad") || time
 }
 
 fn show_at_most() -> usize {

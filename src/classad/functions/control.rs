@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
-use crate::classad::ad::Ad;
 use crate::classad::eval::{At, Ctx, Frame, Tri, Val};
 use crate::classad::expr::{Expr, Id, Node, Program, ScopeWord};
 use crate::classad::name::Name;
@@ -85,8 +84,8 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         return Val::Error;
     }
     let Some((program, frame)) = resolve(ctx, args) else { return Val::Undefined };
-    let mut search = Unresolved { ctx, frame, ads: vec![frame.ad], names: BTreeMap::new() };
-    if !search.collect(program) {
+    let mut search = Unresolved { ctx, frame, names: BTreeMap::new(), found: vec![program] };
+    if !search.collect_all() {
         return Val::Error;
     }
     let names = search.names;
@@ -96,6 +95,7 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let pattern = args.eval(ctx, 1);
     let Some(pattern) = pattern.as_str() else { return ctx.fail() };
     match patterns::compile(ctx, pattern, Options::of("i")) {
+        Some(_) if pattern.is_empty() => Val::Bool(false),
         Some(regex) => Val::Bool(names.values().any(|name| regex.is_match(name.as_bytes()))),
         None => Val::Error,
     }
@@ -115,17 +115,41 @@ fn resolve<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(&'a Program, &'a Frame<
     }
 }
 
-/// A search for names that no ad has.
+/// A search for names that no ad has. HTCondor does not look for bare names in the other ad here, nor in
+/// the nested ad that they stand in.
 struct Unresolved<'s, 'a> {
     ctx: &'s Ctx<'a>,
     frame: &'a Frame<'a>,
-    /// The ads around the expression that is looked at, outermost first.
-    ads: Vec<&'a Ad>,
     /// What was found, by its folded text.
     names: BTreeMap<String, String>,
+    /// The attribute's expression and those of the attributes of its ad that it leads to.
+    found: Vec<&'a Program>,
 }
 
 impl<'a> Unresolved<'_, 'a> {
+    /// Collects the names in all expressions, which become more on the way. `false`: out of steps.
+    fn collect_all(&mut self) -> bool {
+        let mut done = 0;
+        while let Some(program) = self.found.get(done).copied() {
+            done += 1;
+            if !self.collect(program) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the ad has the attribute; its expression is then searched too.
+    fn has(&mut self, name: &Name) -> bool {
+        let Some(expr) = self.frame.ad.get_name(name) else { return false };
+        let program = expr.program();
+        self.ctx.pay(self.found.len() / 16);
+        if !self.found.iter().any(|known| std::ptr::eq(*known, program)) {
+            self.found.push(program);
+        }
+        true
+    }
+
     /// Collects the names in an expression. `false`: out of steps.
     fn collect(&mut self, program: &'a Program) -> bool {
         // Bases of selections are part of the longer name.
@@ -137,10 +161,7 @@ impl<'a> Unresolved<'_, 'a> {
             }
             let id = Id::try_from(place).unwrap_or(Id::MAX);
             if let Node::Ad(ad) = node {
-                self.ads.push(ad);
-                let inside = ad.iter().all(|(_, expr)| self.collect(expr.program()));
-                self.ads.pop();
-                if !inside {
+                if !ad.iter().all(|(_, expr)| self.collect(expr.program())) {
                     return false;
                 }
             } else if !bases.contains(&id)
@@ -152,30 +173,35 @@ impl<'a> Unresolved<'_, 'a> {
         true
     }
 
-    fn missing(&self, program: &Program, id: Id, node: &Node) -> Option<String> {
-        let here = |ad: Option<&&Ad>, name: &Name| ad.is_some_and(|ad| ad.get_name(name).is_some());
-        let there = |name: &Name| {
-            self.ctx.other(self.frame.side).is_some_and(|other| other.ad.get_name(name).is_some())
-        };
-        // HTCondor does not look for bare names in the other ad here.
-        let anywhere = |name: &Name| self.ads.iter().any(|ad| here(Some(ad), name));
+    fn missing(&mut self, program: &Program, id: Id, node: &Node) -> Option<String> {
+        let other = self.ctx.other(self.frame.side);
+        let there = |name: &Name| other.is_some_and(|other| other.ad.get_name(name).is_some());
         let (name, known) = match node {
-            Node::Attr(name) | Node::RootAttr(name) => (name.to_string(), anywhere(name)),
+            Node::Attr(name) | Node::RootAttr(name) => (name.to_string(), self.has(name)),
             Node::Select(select) => match select.scope {
                 Some(ScopeWord::Target) => (select.name.to_string(), there(&select.name)),
-                Some(ScopeWord::My | ScopeWord::Root) => {
-                    (select.name.to_string(), here(self.ads.first(), &select.name))
-                }
+                Some(ScopeWord::My | ScopeWord::Root) => (select.name.to_string(), self.has(&select.name)),
                 _ => {
                     let mut text = String::new();
                     // Writing to a string does not fail.
                     let _ = unparse::node(&mut text, program, id, Style::Condor);
-                    (text, false)
+                    (text, leftmost(program, id).is_some_and(|name| self.has(name)))
                 }
             },
             _ => return None,
         };
         (!known).then_some(name)
+    }
+}
+
+/// The bare name that a chain of selections starts with.
+fn leftmost(program: &Program, mut id: Id) -> Option<&Name> {
+    loop {
+        match program.node(id)? {
+            Node::Select(select) => id = select.base,
+            Node::Attr(name) => return Some(name),
+            _ => return None,
+        }
     }
 }
 
