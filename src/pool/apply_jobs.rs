@@ -11,6 +11,9 @@ use super::slot::Removal;
 use super::time::Time;
 use super::{Document, Pool};
 
+/// How many problems of one job become events of their own; the condition names all.
+const TOLD_AT_ONCE: usize = 4;
+
 impl Pool {
     pub(super) fn job(&mut self, facts: JobFacts, now: Time) {
         let uid = facts.key.uid.clone();
@@ -47,6 +50,7 @@ impl Pool {
             first_start: facts.first_start,
             completed_at: facts.completed_at,
             matchable: Matchable::Unknown,
+            group_missing: false,
         }
     }
 
@@ -73,7 +77,13 @@ impl Pool {
                     cluster.matchable = Matchable::Unknown;
                     self.schedule.wanted = true;
                 }
-                Err(problems) => cluster.problems = problems,
+                Err(problems) => {
+                    let key = cluster.key.clone();
+                    cluster.problems.clone_from(&problems);
+                    for problem in problems.iter().take(TOLD_AT_ONCE) {
+                        self.warn(&key, problem.reason, "Accept", problem.to_string());
+                    }
+                }
             }
             self.stale.insert(Document::Job(uid.clone()));
         }

@@ -110,13 +110,18 @@ impl Pool {
                     0 => cluster.succeeded.insert(facts.proc),
                     _ => cluster.failed.insert(facts.proc),
                 };
-                if cluster.is_complete() {
+                let key = cluster.key.clone();
+                let complete = cluster.is_complete().then(|| (cluster.succeeded.len(), cluster.failed.len()));
+                if complete.is_some() {
                     cluster.completed_at = Some(now);
                 }
                 if code != 0 {
-                    let (key, proc) = (cluster.key.clone(), facts.proc);
-                    let note = format!("proc {proc} ended with exit code {code} in pod {}", facts.pod.name);
+                    let note = format!("proc {} ended with exit code {code} in pod {}", facts.proc, facts.pod.name);
                     self.warn(&key, "ProcFailed", "Run", note);
+                }
+                if let Some((succeeded, failed)) = complete {
+                    let note = format!("all procs have ended: {succeeded} with exit code 0, {failed} with another");
+                    self.tell(&key, "Completed", "Run", note);
                 }
             }
             End::Evicted { why } => {

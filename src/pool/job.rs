@@ -173,6 +173,8 @@ pub struct Cluster {
     pub completed_at: Option<Time>,
     /// Whether any machine could run it.
     pub matchable: Matchable,
+    /// Its accounting group was missing when that was last looked at, and its author was told.
+    pub group_missing: bool,
 }
 
 impl Cluster {
