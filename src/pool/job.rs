@@ -210,7 +210,8 @@ impl Cluster {
 
     /// How many idle procs may start now.
     pub fn startable(&self, now: Time) -> u64 {
-        let waiting = self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
+        let waiting =
+            self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
         self.idle.len().saturating_sub(waiting as u64)
     }
 }

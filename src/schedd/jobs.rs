@@ -17,7 +17,10 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
     let fresh = !cluster.held && cluster.problems.is_empty();
     if let Some(spec) = cluster.spec.clone().filter(|_| fresh) {
         let key = cluster.key.clone();
-        let note = format!("accepted as cluster {}: {} procs of submitter {}", cluster.cluster, spec.count, spec.submitter);
+        let note = format!(
+            "accepted as cluster {}: {} procs of submitter {}",
+            cluster.cluster, spec.count, spec.submitter
+        );
         effects.push(Effect::HoldJob(key.clone()));
         pool.tell(&key, "Submitted", "Accept", note);
     }
@@ -38,11 +41,14 @@ fn tell_group(pool: &mut Pool, uid: &JobUid) {
 /// What is wrong with a job's accounting group, if it has one that nobody declared.
 pub fn unknown_group(pool: &Pool, cluster: &Cluster) -> Option<Problem> {
     let group = cluster.spec.as_ref()?.group.as_ref()?;
-    if pool.group(group).is_some() {
-        return None;
-    }
+    // A group whose parent is missing is not accepted either: without the parent its cap is not known.
+    let group = super::ancestry(group.as_str()).find(|name| pool.group(&(*name).into()).is_none())?;
     let known: Vec<&str> = pool.groups.values().map(|group| group.name.as_str()).collect();
-    let known = if known.is_empty() { "none is declared".to_owned() } else { format!("declared: {}", known.join(", ")) };
+    let known = if known.is_empty() {
+        "none is declared".to_owned()
+    } else {
+        format!("declared: {}", known.join(", "))
+    };
     Some(Problem {
         reason: "UnknownGroup",
         field: "spec.accountingGroup".to_owned(),
