@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::crds;
+use slotwright::cli::{crds, demo};
 
 /// HTCondor's policy model on Kubernetes pods.
 #[derive(Parser, Debug)]
@@ -18,11 +18,14 @@ struct Cli {
 enum Command {
     /// Print the custom resource definitions, or write them to a directory.
     Crds(crds::CrdsArgs),
+    /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
+    Demo(demo::DemoArgs),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Crds(args) => crds::run(&args, &mut io::stdout().lock()),
+        Command::Demo(args) => demo::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("slotwright: {error}");

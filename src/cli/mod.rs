@@ -1,3 +1,4 @@
 //! What the command line does, one file a command.
 
 pub mod crds;
+pub mod demo;
