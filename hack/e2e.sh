@@ -132,7 +132,7 @@ tests() {
     export SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig
   fi
   cd "$ROOT"
-  if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --test e2e; else cargo test --test e2e; fi
+  if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --test e2e -j 1; else cargo test --test e2e -- --test-threads 1; fi
 }
 
 control_plane

@@ -4,7 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{crds, demo};
+use slotwright::cli::{classad, crds, demo, operator};
+use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
 #[derive(Parser, Debug)]
@@ -16,6 +17,10 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    /// Run the operator on a cluster.
+    Operator(operator::OperatorArgs),
+    /// Evaluate ClassAd expressions, or match two ads.
+    Classad(classad::ClassadArgs),
     /// Print the custom resource definitions, or write them to a directory.
     Crds(crds::CrdsArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
@@ -23,12 +28,39 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Command::Crds(args) => crds::run(&args, &mut io::stdout().lock()),
-        Command::Demo(args) => demo::run(&args),
+    // Two libraries bring TLS; whichever is first would otherwise depend on the build.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let outcome: Result<ExitCode, Box<dyn std::error::Error>> = match Cli::parse().command {
+        Command::Operator(args) => {
+            log_to_stderr("info,kube=warn,hyper=warn,tower=warn");
+            block_on(operator::run(args))
+        }
+        Command::Classad(args) => {
+            classad::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
+        Command::Crds(args) => crds::run(&args, &mut io::stdout().lock()).map_err(Into::into),
+        Command::Demo(args) => {
+            log_to_stderr(args.log_filter());
+            block_on(demo::run(args))
+        }
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("slotwright: {error}");
         ExitCode::from(2)
     })
+}
+
+fn block_on<E: std::error::Error + 'static>(
+    future: impl Future<Output = Result<ExitCode, E>>,
+) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(future).map_err(Into::into)
+}
+
+/// Logs to standard error; `RUST_LOG` overrides what is logged.
+fn log_to_stderr(default: &str) {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
 }

@@ -149,7 +149,7 @@ impl Ad {
 
     /// Takes over the other ad's own attributes, which win over those that are here.
     pub fn update(&mut self, other: &Ad) {
-        for (name, expr) in other.iter() {
+        for (name, expr) in other {
             self.insert(name, expr.clone());
         }
     }
@@ -163,7 +163,8 @@ impl Ad {
     }
 
     /// The ad in the long form: an attribute a line, sorted by name, a newline after each; strings with
-    /// their backslashes as they are. A chained parent is not included.
+    /// their backslashes as they are. A chained parent is not included. The form cannot hold a string with the
+    /// end of a line in it: there it says `\n`, two characters.
     pub fn to_long(&self) -> String {
         unparse::long(self)
     }
@@ -189,7 +190,7 @@ impl PartialEq for Ad {
 /// The new syntax, on one line, attributes sorted by name. A chained parent is not included.
 impl fmt::Display for Ad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        unparse::ad(f, self, unparse::Reals::Exact)
+        unparse::ad(f, self, unparse::Style::Exact)
     }
 }
 

@@ -276,7 +276,7 @@ impl PartialEq for Expr {
 
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        unparse::node(f, &self.0, self.0.root(), unparse::Reals::Exact)
+        unparse::node(f, &self.0, self.0.root(), unparse::Style::Exact)
     }
 }
 

@@ -113,7 +113,7 @@ fn clauses(expr: &Expr, my: &Ad, target: &Ad, env: &Env) -> Vec<Clause> {
     let clause = |id| {
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = unparse::node(&mut text, program, id, unparse::Reals::Exact);
+        let _ = unparse::node(&mut text, program, id, unparse::Style::Exact);
         Clause { text: text.trim().to_owned(), value: eval::part(expr, id, my, Some(target), env).value }
     };
     leaves.into_iter().map(clause).collect()

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ad::Ad;
-use super::syntax::unparse;
+use super::syntax::{time, unparse};
 
 /// The result of evaluating an expression. Cloning is cheap: anything large is shared.
 #[derive(Clone, Debug)]
@@ -38,6 +38,13 @@ pub struct AbsTime {
     pub secs: i64,
     /// Seconds east of Greenwich.
     pub offset: i32,
+}
+
+/// ISO 8601 with the offset, as HTCondor prints it.
+impl fmt::Display for AbsTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&time::absolute(*self))
+    }
 }
 
 impl Value {
@@ -137,7 +144,7 @@ impl PartialEq for Value {
 /// The value as an expression that evaluates to it: strings are quoted.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        unparse::value(f, self, unparse::Reals::Exact)
+        unparse::value(f, self, unparse::Style::Exact)
     }
 }
 

@@ -1,4 +1,6 @@
 //! What the command line does, one file a command.
 
+pub mod classad;
 pub mod crds;
 pub mod demo;
+pub mod operator;

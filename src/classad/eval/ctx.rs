@@ -38,6 +38,7 @@ pub(crate) struct Ctx<'a> {
     steps: Cell<u32>,
     depth: Cell<u16>,
     bound: Cell<Option<Bound>>,
+    failed: Cell<bool>,
     random: Cell<u64>,
     active: RefCell<SmallVec<[Active<'a>; 8]>>,
 }
@@ -57,6 +58,7 @@ impl<'a> Ctx<'a> {
             steps: Cell::new(0),
             depth: Cell::new(0),
             bound: Cell::new(None),
+            failed: Cell::new(false),
             random: Cell::new(env.seed),
             active: RefCell::default(),
         }
@@ -73,6 +75,17 @@ impl<'a> Ctx<'a> {
             self.bound.set(Some(bound));
         }
         Val::Error
+    }
+
+    /// Gives up: the whole evaluation is an error, whatever is still to be evaluated.
+    pub(crate) fn fail(&self) -> Val<'a> {
+        self.failed.set(true);
+        Val::Error
+    }
+
+    /// Whether the evaluation was given up.
+    pub(crate) fn failed(&self) -> bool {
+        self.failed.get()
     }
 
     /// Pays for work. `false`: there is nothing left to pay with, stop.
@@ -124,7 +137,13 @@ impl<'a> Ctx<'a> {
     /// The scope of a nested ad that stands in another.
     pub(crate) fn nested(&self, ad: &'a Ad, parent: Option<&'a Frame<'a>>) -> &'a Frame<'a> {
         let side = parent.map_or(Side::My, |frame| frame.side);
-        self.arena.frames.push_get(Box::new(Frame { ad, parent, side }))
+        self.arena.frames.push_get(Box::new(Frame { ad, parent, side, sees_other: false }))
+    }
+
+    /// The same scope, from which bare names reach the other ad.
+    pub(crate) fn reaching(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
+        let Frame { ad, parent, side, .. } = *frame;
+        self.arena.frames.push_get(Box::new(Frame { ad, parent, side, sees_other: true }))
     }
 
     /// Keeps an ad the evaluation made.

@@ -59,13 +59,14 @@ fn run(
     env: &Env,
     evaluate: impl for<'a> FnOnce(&Ctx<'a>, At<'a>) -> Val<'a>,
 ) -> Evaluation {
-    let my = my.map(|ad| Frame { ad, parent: None, side: Side::My });
-    let target = target.map(|ad| Frame { ad, parent: None, side: Side::Target });
+    let my = my.map(|ad| Frame { ad, parent: None, side: Side::My, sees_other: true });
+    let target = target.map(|ad| Frame { ad, parent: None, side: Side::Target, sees_other: true });
     let arena = Arena::default();
     let ctx = Ctx::new(env, &arena, my.as_ref(), target.as_ref());
     let at = At { program: expr.program(), frame: my.as_ref() };
     let value = evaluate(&ctx, at).into_value(&ctx);
     match ctx.bound() {
+        None if ctx.failed() => Evaluation { value: Value::Error, bound: None },
         None => Evaluation { value, bound: None },
         bound => Evaluation { value: Value::Error, bound },
     }

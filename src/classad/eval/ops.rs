@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::val::Val;
 use crate::classad::expr::{Binary, Unary};
+use crate::classad::functions::to_c_int;
 use crate::classad::value::AbsTime;
 
 /// Truth with its two ways of not knowing.
@@ -39,9 +40,8 @@ impl Tri {
     /// `self && right`; not symmetric where errors are about.
     pub(crate) fn and(self, right: Self) -> Self {
         match (self, right) {
-            (Self::True, right) => right,
             (Self::Undefined, Self::True) => Self::Undefined,
-            (Self::Undefined, right) => right,
+            (Self::True | Self::Undefined, right) => right,
             (left, _) => left,
         }
     }
@@ -49,9 +49,8 @@ impl Tri {
     /// `self || right`
     pub(crate) fn or(self, right: Self) -> Self {
         match (self, right) {
-            (Self::False, right) => right,
             (Self::Undefined, Self::False) => Self::Undefined,
-            (Self::Undefined, right) => right,
+            (Self::False | Self::Undefined, right) => right,
             (left, _) => left,
         }
     }
@@ -175,17 +174,18 @@ fn reals<'a>(op: Binary, a: f64, b: f64) -> Val<'a> {
     if result == f64::INFINITY { Val::Error } else { Val::Real(result) }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "moments are whole seconds")]
 fn times<'a>(op: Binary, left: &Val<'a>, right: &Val<'a>, a: Option<Number>, b: Option<Number>) -> Val<'a> {
-    let shifted = |time: &AbsTime, secs: f64| {
-        Val::AbsTime(AbsTime { secs: time.secs.saturating_add(secs as i64), offset: time.offset })
+    let shifted = |time: &AbsTime, secs: i64| {
+        Val::AbsTime(AbsTime { secs: time.secs.saturating_add(secs), offset: time.offset })
     };
     match (op, left, right) {
         (Binary::Add, Val::RelTime(a), Val::RelTime(b)) => Val::RelTime(a + b),
         (Binary::Subtract, Val::RelTime(a), Val::RelTime(b)) => Val::RelTime(a - b),
         (Binary::Add, Val::AbsTime(time), Val::RelTime(secs))
-        | (Binary::Add, Val::RelTime(secs), Val::AbsTime(time)) => shifted(time, *secs),
-        (Binary::Subtract, Val::AbsTime(time), Val::RelTime(secs)) => shifted(time, -secs),
+        | (Binary::Add, Val::RelTime(secs), Val::AbsTime(time)) => shifted(time, to_c_int(*secs).into()),
+        (Binary::Subtract, Val::AbsTime(time), Val::RelTime(secs)) => {
+            shifted(time, -i64::from(to_c_int(*secs)))
+        }
         (Binary::Subtract, Val::AbsTime(a), Val::AbsTime(b)) => {
             Val::RelTime(seconds(a.secs.saturating_sub(b.secs)))
         }
@@ -234,7 +234,7 @@ fn unsigned_shift(a: i64, count: i64) -> i64 {
     if a >= 0 {
         return a.wrapping_shr(low(count));
     }
-    let shifted = a >> count.clamp(0, 63);
+    let shifted = a.wrapping_shr(low(count));
     let mask = 1_i64.wrapping_shl(low(64_i64.wrapping_sub(count))).wrapping_sub(1);
     shifted & mask
 }
@@ -267,8 +267,7 @@ fn holds(op: Binary, order: Option<Ordering>) -> bool {
         Binary::Greater => order == Some(Ordering::Greater),
         Binary::GreaterOrEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
         Binary::Equal => order == Some(Ordering::Equal),
-        // A NaN is not equal, and not unequal either.
-        Binary::NotEqual => matches!(order, Some(Ordering::Greater | Ordering::Less)),
+        Binary::NotEqual => order != Some(Ordering::Equal),
         _ => false,
     }
 }
@@ -289,6 +288,8 @@ pub(crate) fn identical<'a>(left: &Val<'a>, right: &Val<'a>) -> Val<'a> {
         (Val::Real(a), Val::Real(b)) | (Val::RelTime(a), Val::RelTime(b)) => a == b,
         (Val::Str(a), Val::Str(b)) => **a == **b,
         (Val::AbsTime(a), Val::AbsTime(b)) => a == b,
+        // HTCondor has two types of list, those written and those made, which differ.
+        (Val::List(a), Val::List(b)) if a.is_made() != b.is_made() => false,
         (Val::List(_), Val::List(_)) | (Val::Ad(_), Val::Ad(_)) => return Val::Error,
         _ => false,
     })

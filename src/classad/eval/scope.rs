@@ -11,6 +11,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) ad: &'a Ad,
     pub(crate) parent: Option<&'a Frame<'a>>,
     pub(crate) side: Side,
+    /// Whether bare names that are nowhere in here may be those of the other ad of the match.
+    pub(crate) sees_other: bool,
 }
 
 /// Which ad of a match something belongs to.
@@ -75,10 +77,26 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The expression of the attribute that a bare name stands for.
-    pub(crate) fn expression_of(&self, name: &Name, start: &'a Frame<'a>) -> Option<&'a Program> {
+    /// The attribute that a bare name stands for, and the ad that has it.
+    pub(crate) fn attribute_of(
+        &self,
+        name: &Name,
+        start: &'a Frame<'a>,
+    ) -> Option<(&'a Program, &'a Frame<'a>)> {
         match self.find_bare(name, start) {
-            Found::Attribute(program, _) => Some(program),
+            Found::Attribute(program, frame) => Some((program, frame)),
+            _ => None,
+        }
+    }
+
+    /// The attribute of an ad, or of those it is nested in.
+    pub(crate) fn attribute_in(
+        &self,
+        name: &Name,
+        start: &'a Frame<'a>,
+    ) -> Option<(&'a Program, &'a Frame<'a>)> {
+        match self.find(name, start) {
+            Found::Attribute(program, frame) => Some((program, frame)),
             _ => None,
         }
     }
@@ -87,7 +105,7 @@ impl<'a> Ctx<'a> {
     /// the two does not see the other.
     pub(crate) fn find_bare(&self, name: &Name, start: &'a Frame<'a>) -> Found<'a> {
         match self.find(name, start) {
-            Found::Nothing if start.parent.is_none() => {
+            Found::Nothing if start.sees_other => {
                 let other = self.other(start.side).and_then(|other| other.attribute(name));
                 other.unwrap_or(Found::Nothing)
             }

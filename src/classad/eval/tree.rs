@@ -5,7 +5,7 @@ use super::ops::{self, Tri};
 use super::scope::{Found, Frame};
 use super::val::{List, Val};
 use crate::classad::expr::{Call, Id, Kids, Node, Program, Select};
-use crate::classad::functions::Args;
+use crate::classad::functions::{Args, wrap_c_int};
 use crate::classad::name::Name;
 
 impl<'a> Ctx<'a> {
@@ -125,7 +125,11 @@ impl<'a> Ctx<'a> {
             (Val::Error, _) | (_, Val::Error) => Val::Error,
             (Val::Undefined, _) | (_, Val::Undefined) => Val::Undefined,
             (Val::List(list), Val::Int(index)) => {
-                usize::try_from(*index).ok().and_then(|index| list.get(self, index)).unwrap_or(Val::Error)
+                // HTCondor counts with 32 bits.
+                usize::try_from(wrap_c_int(*index))
+                    .ok()
+                    .and_then(|index| list.get(self, index))
+                    .unwrap_or(Val::Error)
             }
             (Val::Ad(frame), Val::Str(name)) => self.eval_found(self.find(&Name::from(&**name), frame)),
             _ => Val::Error,

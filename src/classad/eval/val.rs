@@ -60,6 +60,11 @@ impl<'a> List<'a> {
         }
     }
 
+    /// Whether a function made it.
+    pub(crate) fn is_made(&self) -> bool {
+        matches!(self, Self::Made(_))
+    }
+
     /// The value of an element.
     pub(crate) fn get(&self, ctx: &Ctx<'a>, index: usize) -> Option<Val<'a>> {
         match self {
@@ -82,12 +87,11 @@ impl<'a> Val<'a> {
             Value::Error | Value::Ad(_) => Self::Error,
             Value::Bool(value) => Self::Bool(*value),
             Value::Int(value) => Self::Int(*value),
-            Value::Real(value) => Self::Real(*value),
             Value::Str(value) => Self::Str(Text::Ref(value)),
             Value::List(items) => Self::List(List::Made(items.iter().map(Self::of).collect())),
             Value::AbsTime(value) => Self::AbsTime(*value),
             // HTCondor's literal `relTime("...")` evaluates to a real.
-            Value::RelTime(value) => Self::Real(*value),
+            Value::Real(value) | Value::RelTime(value) => Self::Real(*value),
         }
     }
 
@@ -140,23 +144,23 @@ impl<'a> Val<'a> {
     }
 
     fn write(&self, out: &mut Bounded<'_>) -> std::fmt::Result {
-        let reals = unparse::Reals::Condor;
+        let style = unparse::Style::Condor;
         match self {
             Self::Undefined => out.write_str("undefined"),
             Self::Error => out.write_str("error"),
             Self::Bool(value) => write!(out, "{value}"),
             Self::Int(value) => write!(out, "{value}"),
-            Self::Real(value) => unparse::real(out, *value, reals),
-            Self::Str(text) => unparse::value(out, &Value::from(&**text), reals),
-            Self::AbsTime(value) => unparse::value(out, &Value::AbsTime(*value), reals),
-            Self::RelTime(value) => unparse::value(out, &Value::RelTime(*value), reals),
-            Self::Ad(frame) => unparse::ad(out, frame.ad, reals),
+            Self::Real(value) => unparse::real(out, *value, style),
+            Self::Str(text) => unparse::value(out, &Value::from(&**text), style),
+            Self::AbsTime(value) => unparse::value(out, &Value::AbsTime(*value), style),
+            Self::RelTime(value) => unparse::value(out, &Value::RelTime(*value), style),
+            Self::Ad(frame) => unparse::ad(out, frame.ad, style),
             Self::List(List::Made(items)) if items.is_empty() => out.write_str("{  }"),
             Self::List(List::Lazy { items: [], .. }) => out.write_str("{  }"),
             Self::List(List::Lazy { at, items }) => {
                 let nodes = items
                     .iter()
-                    .map(|id| move |out: &mut Bounded<'_>| unparse::node(out, at.program, *id, reals));
+                    .map(|id| move |out: &mut Bounded<'_>| unparse::node(out, at.program, *id, style));
                 braced(out, nodes)
             }
             Self::List(List::Made(items)) => {

@@ -164,6 +164,9 @@ fn args_to_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 
 /// There are no user maps here, so no user is in one: the default, or undefined.
 fn user_map<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    if [0, 1].iter().any(|place| matches!(args.eval(ctx, *place), Val::Error)) {
+        return Val::Error;
+    }
     if args.len() == 4 { args.eval(ctx, 3) } else { Val::Undefined }
 }
 

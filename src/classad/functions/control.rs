@@ -1,14 +1,13 @@
 //! Type tests, conditions, and functions about expressions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
-use crate::classad::ad::Ad;
 use crate::classad::eval::{At, Ctx, Frame, Tri, Val};
 use crate::classad::expr::{Expr, Id, Node, Program, ScopeWord};
 use crate::classad::name::Name;
-use crate::classad::syntax::unparse::{self, Reals};
+use crate::classad::syntax::unparse::{self, Style};
 
 pub(super) static TABLE: [Entry; 15] = [
     entry("isundefined", 1, 1, |ctx, args| is(ctx, args, |value| matches!(value, Val::Undefined))),
@@ -60,9 +59,8 @@ fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 fn referenced(args: Args<'_>) -> Option<(&Name, bool)> {
     let id = *args.ids.first()?;
     match args.at.program.node(id)? {
-        Node::Attr(name) => Some((name, true)),
+        Node::Attr(name) | Node::RootAttr(name) => Some((name, true)),
         Node::Select(select) => Some((&select.name, false)),
-        Node::RootAttr(name) => Some((name, true)),
         _ => None,
     }
 }
@@ -74,98 +72,148 @@ fn unparse_attribute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let mut text = String::new();
     if let Some(expr) = expr {
         // Writing to a string does not fail.
-        let _ = unparse::expr(&mut text, expr, Reals::Condor);
+        let _ = unparse::expr(&mut text, expr, Style::Pretty(0));
     }
     ctx.string(text)
 }
 
-/// The names in an attribute's expression that its ad does not have, sorted; with a pattern, whether one
-/// of them matches it.
+/// The names in an attribute's expression that neither its ad nor the other has, sorted; with a pattern,
+/// whether one of them matches it.
 fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
-    let Some((name, bare)) = referenced(args) else { return Val::Error };
-    let frame = args.at.frame.filter(|_| bare);
-    let Some((frame, expr)) = frame.and_then(|frame| Some((frame, frame.ad.get_name(name)?))) else {
-        return Val::Undefined;
-    };
-    let mut names = BTreeMap::new();
-    if !collect(ctx, expr.program(), &mut vec![frame.ad], &mut names) {
+    if referenced(args).is_none() {
         return Val::Error;
     }
+    let Some((program, frame)) = resolve(ctx, args) else { return Val::Undefined };
+    let mut search = Unresolved { ctx, frame, names: BTreeMap::new(), found: vec![program] };
+    if !search.collect_all() {
+        return Val::Error;
+    }
+    let names = search.names;
     if args.len() == 1 {
         return ctx.string(names.into_values().collect::<Vec<_>>().join(","));
     }
     let pattern = args.eval(ctx, 1);
-    let Some(pattern) = pattern.as_str() else { return Val::Error };
-    let caseless = Options::of("i");
-    match patterns::compile(ctx, pattern, caseless) {
+    let Some(pattern) = pattern.as_str() else { return ctx.fail() };
+    match patterns::compile(ctx, pattern, Options::of("i")) {
+        Some(_) if pattern.is_empty() => Val::Bool(false),
         Some(regex) => Val::Bool(names.values().any(|name| regex.is_match(name.as_bytes()))),
         None => Val::Error,
     }
 }
 
-/// Collects the names that none of the ads has, under their folded text. `false`: out of steps.
-fn collect<'p>(
-    ctx: &Ctx<'_>,
-    program: &'p Program,
-    ads: &mut Vec<&'p Ad>,
-    names: &mut BTreeMap<String, String>,
-) -> bool {
-    // Bases of selections are part of the longer name.
-    let bases: Vec<Id> = program
-        .nodes
-        .iter()
-        .filter_map(|node| if let Node::Select(select) = node { Some(select.base) } else { None })
-        .collect();
-    for (place, node) in program.nodes.iter().enumerate() {
-        let id = Id::try_from(place).unwrap_or(Id::MAX);
-        if !ctx.pay(1 + bases.len()) {
-            return false;
-        }
-        if let Node::Ad(ad) = node {
-            ads.push(ad);
-            let inside = ad.iter().all(|(_, expr)| collect(ctx, expr.program(), ads, names));
-            ads.pop();
-            if !inside {
-                return false;
-            }
-        } else if !bases.contains(&id)
-            && let Some(name) = missing(program, id, node, ads)
-        {
-            names.insert(name.to_ascii_lowercase(), name);
-        }
-    }
-    true
-}
-
-fn missing(program: &Program, id: Id, node: &Node, ads: &[&Ad]) -> Option<String> {
-    let known = |name: &Name| ads.iter().any(|ad| ad.get_name(name).is_some());
-    match node {
-        Node::Attr(name) | Node::RootAttr(name) if !known(name) => Some(name.to_string()),
-        Node::Select(select) => match select.scope {
-            Some(ScopeWord::Target) => Some(select.name.to_string()),
-            Some(ScopeWord::My) if known(&select.name) => None,
-            _ => {
-                let mut text = String::new();
-                let _ = unparse::node(&mut text, program, id, Reals::Condor);
-                Some(text)
-            }
+/// The attribute that the first argument refers to, and the ad that has it.
+fn resolve<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(&'a Program, &'a Frame<'a>)> {
+    let id = *args.ids.first()?;
+    match (args.at.program.node(id)?, args.at.frame) {
+        (Node::Attr(name), Some(frame)) => ctx.attribute_of(name, frame),
+        (Node::RootAttr(name), Some(frame)) if !ctx.in_match() => ctx.attribute_in(name, frame.outermost()),
+        (Node::Select(select), _) => match ctx.eval(args.at, select.base) {
+            Val::Ad(frame) => ctx.attribute_in(&select.name, frame),
+            _ => None,
         },
         _ => None,
     }
 }
 
-/// The expression to evaluate in other contexts: of the attribute, where the argument names one.
+/// A search for names that no ad has. HTCondor does not look for bare names in the other ad here, nor in
+/// the nested ad that they stand in.
+struct Unresolved<'s, 'a> {
+    ctx: &'s Ctx<'a>,
+    frame: &'a Frame<'a>,
+    /// What was found, by its folded text.
+    names: BTreeMap<String, String>,
+    /// The attribute's expression and those of the attributes of its ad that it leads to.
+    found: Vec<&'a Program>,
+}
+
+impl<'a> Unresolved<'_, 'a> {
+    /// Collects the names in all expressions, which become more on the way. `false`: out of steps.
+    fn collect_all(&mut self) -> bool {
+        let mut done = 0;
+        while let Some(program) = self.found.get(done).copied() {
+            done += 1;
+            if !self.collect(program) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the ad has the attribute; its expression is then searched too.
+    fn has(&mut self, name: &Name) -> bool {
+        let Some(expr) = self.frame.ad.get_name(name) else { return false };
+        let program = expr.program();
+        self.ctx.pay(self.found.len() / 16);
+        if !self.found.iter().any(|known| std::ptr::eq(*known, program)) {
+            self.found.push(program);
+        }
+        true
+    }
+
+    /// Collects the names in an expression. `false`: out of steps.
+    fn collect(&mut self, program: &'a Program) -> bool {
+        // Bases of selections are part of the longer name.
+        let base = |node: &Node| if let Node::Select(select) = node { Some(select.base) } else { None };
+        let bases: BTreeSet<Id> = program.nodes.iter().filter_map(base).collect();
+        for (place, node) in program.nodes.iter().enumerate() {
+            if !self.ctx.pay(1) {
+                return false;
+            }
+            let id = Id::try_from(place).unwrap_or(Id::MAX);
+            if let Node::Ad(ad) = node {
+                if !ad.iter().all(|(_, expr)| self.collect(expr.program())) {
+                    return false;
+                }
+            } else if !bases.contains(&id)
+                && let Some(name) = self.missing(program, id, node)
+            {
+                self.names.insert(name.to_ascii_lowercase(), name);
+            }
+        }
+        true
+    }
+
+    fn missing(&mut self, program: &Program, id: Id, node: &Node) -> Option<String> {
+        let other = self.ctx.other(self.frame.side);
+        let there = |name: &Name| other.is_some_and(|other| other.ad.get_name(name).is_some());
+        let (name, known) = match node {
+            Node::Attr(name) | Node::RootAttr(name) => (name.to_string(), self.has(name)),
+            Node::Select(select) => match select.scope {
+                Some(ScopeWord::Target) => (select.name.to_string(), there(&select.name)),
+                Some(ScopeWord::My | ScopeWord::Root) => (select.name.to_string(), self.has(&select.name)),
+                _ => {
+                    let mut text = String::new();
+                    // Writing to a string does not fail.
+                    let _ = unparse::node(&mut text, program, id, Style::Condor);
+                    (text, leftmost(program, id).is_some_and(|name| self.has(name)))
+                }
+            },
+            _ => return None,
+        };
+        (!known).then_some(name)
+    }
+}
+
+/// The bare name that a chain of selections starts with.
+fn leftmost(program: &Program, mut id: Id) -> Option<&Name> {
+    loop {
+        match program.node(id)? {
+            Node::Select(select) => id = select.base,
+            Node::Attr(name) => return Some(name),
+            _ => return None,
+        }
+    }
+}
+
+/// The expression to evaluate in other contexts: where the argument names an attribute, that of the
+/// attribute.
 pub(super) fn quoted<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(&'a Program, Id)> {
     let id = *args.ids.first()?;
-    if let (Some(Node::Attr(name)), Some(frame)) = (args.at.program.node(id), args.at.frame)
-        && let Some(program) = ctx.expression_of(name, frame)
-    {
-        return Some((program, program.root()));
-    }
-    Some((args.at.program, id))
+    let attribute = resolve(ctx, args).map(|(program, _)| (program, program.root()));
+    Some(attribute.unwrap_or((args.at.program, id)))
 }
 
 /// Evaluates a quoted expression in an ad.
 pub(super) fn eval_in<'a>(ctx: &Ctx<'a>, (program, id): (&'a Program, Id), frame: &'a Frame<'a>) -> Val<'a> {
-    ctx.eval(At { program, frame: Some(frame) }, id)
+    ctx.eval(At { program, frame: Some(ctx.reaching(frame)) }, id)
 }

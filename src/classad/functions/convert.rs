@@ -1,6 +1,6 @@
 //! How functions read their arguments: what counts as a number, a string, a list.
 
-use crate::classad::eval::{Ctx, List, Val};
+use crate::classad::eval::{List, Val};
 
 /// A double to an integer as the processor does it: what does not fit is the smallest integer.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
@@ -83,7 +83,8 @@ pub(crate) fn lenient_number(value: &Val<'_>) -> Option<f64> {
     match value {
         Val::Bool(truth) => Some(f64::from(u8::from(*truth))),
         Val::Int(number) => Some(to_real(*number)),
-        Val::Real(number) | Val::RelTime(number) => Some(*number),
+        Val::Real(number) => Some(*number),
+        Val::RelTime(secs) => Some(to_c_int(*secs).into()),
         Val::AbsTime(time) => Some(to_real(time.secs)),
         Val::Str(text) => leading_number(text).map(|(number, _)| number),
         _ => None,
@@ -91,7 +92,7 @@ pub(crate) fn lenient_number(value: &Val<'_>) -> Option<f64> {
 }
 
 /// A list argument: `Err` is the answer of a function that got none.
-pub(crate) fn list<'a>(value: Val<'a>) -> Result<List<'a>, Val<'a>> {
+pub(crate) fn list(value: Val<'_>) -> Result<List<'_>, Val<'_>> {
     match value {
         Val::List(list) => Ok(list),
         Val::Undefined => Err(Val::Undefined),
@@ -106,16 +107,17 @@ pub(crate) fn items<'t>(text: &'t str, delimiters: &'t str) -> impl Iterator<Ite
     parts.map(|part| part.trim_matches(|c: char| c.is_ascii_whitespace())).filter(|part| !part.is_empty())
 }
 
-/// The strings among the arguments, or what to answer where one is undefined or no string.
-pub(crate) fn string<'a, 'v>(value: &'v Val<'a>, ctx: &Ctx<'a>) -> Result<&'v str, Val<'a>> {
-    match value {
-        Val::Str(text) => {
-            ctx.pay(text.len() / 64);
-            Ok(text)
-        }
-        Val::Undefined => Err(Val::Undefined),
-        _ => Err(Val::Error),
-    }
+/// A double to a C `int`, in which HTCondor counts seconds: what does not fit is the smallest.
+#[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
+pub(crate) fn to_c_int(number: f64) -> i32 {
+    let whole = number.trunc();
+    if (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&whole) { whole as i32 } else { i32::MIN }
+}
+
+/// An integer to a C `int`: the upper half is lost.
+#[allow(clippy::cast_possible_truncation, reason = "that is the point")]
+pub(crate) fn wrap_c_int(number: i64) -> i32 {
+    number as i32
 }
 
 /// Either outcome is the answer.

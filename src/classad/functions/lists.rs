@@ -112,6 +112,9 @@ fn operator(symbol: &str) -> Option<Binary> {
 fn compare_all<'a>(ctx: &Ctx<'a>, args: Args<'a>, any: bool) -> Result<Val<'a>, Val<'a>> {
     let (symbol, list_value) = (args.eval(ctx, 0), args.eval(ctx, 1));
     let other = args.eval(ctx, 2);
+    if matches!(symbol, Val::Undefined) {
+        return Err(Val::Undefined);
+    }
     let Some(operator) = symbol.as_str().and_then(operator) else { return Err(Val::Error) };
     let list = list(list_value)?;
     for item in list.iter(ctx) {
@@ -183,7 +186,7 @@ fn join<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let (separator, items) = match args.len() {
         0 => return ctx.string(""),
         1 => match args.eval(ctx, 0) {
-            Val::List(list) => (Val::Undefined, list),
+            Val::List(list) => (ctx.string(""), list),
             only => (only, List::Made([].into())),
         },
         2 => {
@@ -202,13 +205,13 @@ fn join<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 }
 
 fn join_items<'a>(ctx: &Ctx<'a>, separator: &Val<'a>, items: &List<'a>) -> Val<'a> {
-    let separator = match separator {
+    let glue = match separator {
         Val::Error => return Val::Error,
         other => other.to_text(ctx),
     };
-    let separator = separator.as_deref().unwrap_or_default();
+    let glue = glue.as_deref().unwrap_or_default();
     let mut text = String::new();
-    let mut defined = items.len() == 0;
+    let mut defined = items.len() == 0 && !matches!(separator, Val::Undefined);
     for item in items.iter(ctx) {
         match item {
             Val::Undefined => continue,
@@ -217,7 +220,7 @@ fn join_items<'a>(ctx: &Ctx<'a>, separator: &Val<'a>, items: &List<'a>) -> Val<'
         }
         let part: Option<Text<'a>> = item.to_text(ctx);
         if !text.is_empty() {
-            text.push_str(separator);
+            text.push_str(glue);
         }
         text.push_str(part.as_deref().unwrap_or_default());
         if !ctx.fits(text.len()) {
@@ -228,11 +231,11 @@ fn join_items<'a>(ctx: &Ctx<'a>, separator: &Val<'a>, items: &List<'a>) -> Val<'
 }
 
 fn eval_in_each_context<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
-    let Some(quoted) = control::quoted(ctx, args) else { return Val::Error };
     let list = match list(args.eval(ctx, 1)) {
         Ok(list) => list,
         Err(answer) => return answer,
     };
+    let Some(quoted) = control::quoted(ctx, args) else { return Val::Undefined };
     let results = list.iter(ctx).map(|item| match item {
         Val::Ad(frame) => control::eval_in(ctx, quoted, frame),
         Val::Undefined => Val::Undefined,
@@ -242,12 +245,12 @@ fn eval_in_each_context<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 }
 
 fn count_matches<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
-    let Some(quoted) = control::quoted(ctx, args) else { return Val::Error };
     let list = match list(args.eval(ctx, 1)) {
         Ok(list) => list,
         Err(Val::Undefined) => return Val::Int(0),
         Err(answer) => return answer,
     };
+    let Some(quoted) = control::quoted(ctx, args) else { return Val::Int(0) };
     let matches = list.iter(ctx).filter(|item| match item {
         Val::Ad(frame) => Tri::of(&control::eval_in(ctx, quoted, frame)) == Tri::True,
         _ => false,

@@ -15,6 +15,8 @@ mod versions;
 
 use std::fmt;
 
+pub(crate) use convert::{to_c_int, to_integer, to_real, wrap_c_int};
+
 use super::eval::{At, Ctx, Val};
 use super::expr::Id;
 
@@ -33,6 +35,11 @@ impl<'a> Args<'a> {
     /// The value of an argument; error if there is none in that place.
     pub(crate) fn eval(&self, ctx: &Ctx<'a>, place: usize) -> Val<'a> {
         self.ids.get(place).map_or(Val::Error, |id| ctx.eval(self.at, *id))
+    }
+
+    /// The value of an argument that may be left out.
+    pub(crate) fn eval_if(&self, ctx: &Ctx<'a>, place: usize) -> Option<Val<'a>> {
+        self.ids.get(place).map(|id| ctx.eval(self.at, *id))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Functions on numbers.
 
-use super::convert::{leading_number, lenient_number, list, to_integer, to_real};
+use super::convert::{lenient_number, list, to_integer, to_real};
 use super::{Args, Entry, entry};
 use crate::classad::eval::{Ctx, List, Val};
 
@@ -31,8 +31,6 @@ impl Number {
     fn of(value: &Val<'_>) -> Option<Self> {
         match value {
             Val::Int(number) => Some(Self::Int(*number)),
-            Val::Bool(truth) => Some(Self::Int(i64::from(*truth))),
-            Val::Str(text) => leading_number(text).map(|(number, _)| Self::Real(number)),
             value => lenient_number(value).map(Self::Real),
         }
     }
@@ -99,10 +97,7 @@ fn multiple<'a>(value: Val<'a>, number: &Number, base: &Number) -> Val<'a> {
             let sum = number.wrapping_add(base.wrapping_sub(1));
             Val::Int(sum.checked_div(*base).unwrap_or(i64::MIN).wrapping_mul(*base))
         }
-        (number, base) if base.real() == 0.0 => match number {
-            Number::Int(number) => Val::Int(*number),
-            Number::Real(number) => Val::Real(*number),
-        },
+        (_, base) if base.real() == 0.0 => value,
         (number, base) => Val::Real((number.real() / base.real()).ceil() * base.real()),
     }
 }
@@ -119,6 +114,7 @@ fn random<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
             let fraction = to_real(i64::try_from(ctx.random() >> 11).unwrap_or(0)) / 9_007_199_254_740_992.0;
             Val::Real(fraction * limit)
         }
+        Val::Int(_) | Val::Real(_) => ctx.fail(),
         _ => Val::Error,
     }
 }

@@ -5,9 +5,9 @@
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use super::convert::{answer, list, string};
+use super::convert::answer;
 use super::{Args, Entry, entry};
-use crate::classad::eval::{Ctx, Text, Val};
+use crate::classad::eval::{Ctx, Val};
 
 pub(super) static TABLE: [Entry; 5] = [
     entry("regexp", 2, 3, |ctx, args| answer(regexp(ctx, args))),
@@ -148,38 +148,53 @@ fn out_in_repetition(pattern: &str, at: usize) -> bool {
     repetition(inside) || before.get(..open).is_some_and(|head| head.ends_with(['x', 'p', 'P']))
 }
 
-/// The options argument: none if it is not there.
-fn options<'a>(ctx: &Ctx<'a>, args: Args<'a>, place: usize) -> Result<Text<'a>, Val<'a>> {
-    if args.len() <= place {
-        return Ok(Text::Own("".into()));
+/// The arguments, if there is neither an error nor anything undefined among them.
+fn known<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Vec<Val<'a>>, Val<'a>> {
+    let values: Vec<Val<'a>> = (0..args.len()).map(|place| args.eval(ctx, place)).collect();
+    if values.iter().any(|value| matches!(value, Val::Error)) {
+        return Err(Val::Error);
     }
-    match args.eval(ctx, place) {
-        Val::Str(text) => Ok(text),
-        Val::Undefined => Err(Val::Undefined),
-        _ => Err(Val::Error),
+    if values.iter().any(|value| matches!(value, Val::Undefined)) {
+        return Err(Val::Undefined);
     }
+    Ok(values)
+}
+
+/// A string argument; empty if it is not there.
+fn text<'v>(values: &'v [Val<'_>], place: usize, ctx: &Ctx<'_>) -> Option<&'v str> {
+    let text = values.get(place).map_or(Some(""), Val::as_str)?;
+    ctx.pay(text.len() / 16).then_some(text)
 }
 
 fn regexp<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
-    let (pattern, text) = (args.eval(ctx, 0), args.eval(ctx, 1));
-    let letters = options(ctx, args, 2);
-    let (pattern, text) = (string(&pattern, ctx)?, string(&text, ctx)?);
-    let regex = compile(ctx, pattern, Options::of(&letters?)).ok_or(Val::Error)?;
-    Ok(Val::Bool(regex.is_match(text.as_bytes())))
+    let values = known(ctx, args)?;
+    let matched = || {
+        let letters = text(&values, 2, ctx)?;
+        let subject = text(&values, 1, ctx)?;
+        let regex = compile(ctx, text(&values, 0, ctx)?, Options::of(letters))?;
+        Some(regex.is_match(subject.as_bytes()))
+    };
+    matched().map(Val::Bool).ok_or(Val::Error)
 }
 
 fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
-    let (pattern, list_value) = (args.eval(ctx, 0), args.eval(ctx, 1));
-    let letters = options(ctx, args, 2);
-    let pattern = string(&pattern, ctx)?;
-    let list = list(list_value)?;
-    let regex = compile(ctx, pattern, Options::of(&letters?)).ok_or(Val::Error)?;
+    let values = known(ctx, args)?;
+    let (Some(pattern), Some(Val::List(list)), Some(letters)) =
+        (text(&values, 0, ctx), values.get(1), text(&values, 2, ctx))
+    else {
+        return Err(Val::Error);
+    };
+    if list.len() == 0 {
+        return Ok(Val::Bool(false));
+    }
+    // A pattern that is none matches nothing here.
+    let regex = compile(ctx, pattern, Options::of(letters));
     let mut undefined = false;
     for item in list.iter(ctx) {
         match item {
             Val::Str(text) => {
                 ctx.pay(text.len() / 16);
-                if regex.is_match(text.as_bytes()) {
+                if regex.as_ref().is_some_and(|regex| regex.is_match(text.as_bytes())) {
                     return Ok(Val::Bool(true));
                 }
             }
@@ -192,48 +207,65 @@ fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
 
 /// Substitution; `always` are options the function has anyway.
 fn substitute<'a>(ctx: &Ctx<'a>, args: Args<'a>, always: &str) -> Result<Val<'a>, Val<'a>> {
-    let (pattern, text, replacement) = (args.eval(ctx, 0), args.eval(ctx, 1), args.eval(ctx, 2));
-    let letters = options(ctx, args, 3);
-    let (pattern, text) = (string(&pattern, ctx)?, string(&text, ctx)?);
-    let replacement = string(&replacement, ctx)?;
-    let options = Options::of(&format!("{}{always}", &*letters?));
+    let values = known(ctx, args)?;
+    let (Some(pattern), Some(subject), Some(replacement), Some(letters)) =
+        (text(&values, 0, ctx), text(&values, 1, ctx), text(&values, 2, ctx), text(&values, 3, ctx))
+    else {
+        return Err(Val::Error);
+    };
+    let options = Options::of(&format!("{letters}{always}"));
     let regex = compile(ctx, pattern, options).ok_or(Val::Error)?;
-    ctx.pay(text.len());
+    let replaced = replace(ctx, &regex, subject, replacement, options).ok_or(Val::Error)?;
+    Ok(ctx.string(String::from_utf8_lossy(&replaced)))
+}
+
+/// The text with what matched replaced, or only the replacements, as the options tell.
+fn replace(
+    ctx: &Ctx<'_>,
+    regex: &Regex,
+    subject: &str,
+    replacement: &str,
+    options: Options,
+) -> Option<Vec<u8>> {
+    let subject = subject.as_bytes();
     let mut out: Vec<u8> = Vec::new();
     let mut end = 0;
-    for captures in regex.captures_iter(text.as_bytes()) {
-        let Some(found) = captures.get(0) else { break };
+    for captures in regex.captures_iter(subject) {
+        let found = captures.get(0)?;
         // HTCondor gives up where a global replacement finds an empty match.
         if options.global && found.is_empty() {
-            return Err(Val::Error);
+            return None;
         }
         if options.full {
-            out.extend_from_slice(text.as_bytes().get(end..found.start()).unwrap_or_default());
+            out.extend_from_slice(subject.get(end..found.start()).unwrap_or_default());
         }
-        expand(replacement, &captures, &mut out).ok_or(Val::Error)?;
+        expand(replacement, &captures, &mut out)?;
         end = found.end();
         if !ctx.fits(out.len()) {
-            return Err(Val::Error);
+            return None;
         }
         if !options.global {
             break;
         }
     }
     if options.full {
-        out.extend_from_slice(text.as_bytes().get(end..).unwrap_or_default());
+        out.extend_from_slice(subject.get(end..).unwrap_or_default());
     }
-    Ok(ctx.string(String::from_utf8_lossy(&out)))
+    Some(out)
 }
 
 /// Writes the replacement with `\0` to `\9` as the groups. `None`: there is no such group.
 fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Vec<u8>) -> Option<()> {
+    // PCRE counts the groups up to the last that took part.
+    let count =
+        (0..captures.len()).rev().find(|group| captures.get(*group).is_some()).map_or(0, |last| last + 1);
     let mut bytes = replacement.bytes().peekable();
     while let Some(byte) = bytes.next() {
         match bytes.peek().copied() {
             Some(digit) if byte == b'\\' && digit.is_ascii_digit() => {
                 bytes.next();
                 let group = usize::from(digit - b'0');
-                if group >= captures.len() {
+                if group >= count {
                     return None;
                 }
                 out.extend_from_slice(captures.get(group).map_or(&[], |found| found.as_bytes()));

@@ -100,9 +100,8 @@ fn write_directive(out: &mut String, directive: char, civil: &Civil, offset: i32
         'W' => write!(out, "{:02}", (day_of_year + 7 - (day_of_week + 6) % 7) / 7),
         'y' => write!(out, "{:02}", year.rem_euclid(100)),
         'Y' => write!(out, "{year}"),
-        'z' => zone(out, offset),
         'Z' if offset == 0 => out.write_str("UTC"),
-        'Z' => zone(out, offset),
+        'z' | 'Z' => zone(out, offset),
         '%' => out.write_char('%'),
         other => write!(out, "%{other}"),
     }

@@ -113,7 +113,11 @@ fn two_strings<'a>(
         _ => Err(Val::Error),
     };
     let (first, second) = (read(0), read(1));
-    let delimiters = delimiters(ctx, args, 2, MEMBER_DELIMITERS).ok_or(Val::Error)?;
+    let delimiters = match args.eval_if(ctx, 2) {
+        None | Some(Val::Undefined) => Text::Own(MEMBER_DELIMITERS.into()),
+        Some(Val::Str(text)) => text,
+        Some(_) => return Err(Val::Error),
+    };
     let (first, second) = (first?, second?);
     let bytes = first.as_deref().map_or(0, str::len) + second.as_deref().map_or(0, str::len);
     if !ctx.pay(bytes) {
@@ -140,8 +144,12 @@ fn subset<'a>(ctx: &Ctx<'a>, args: Args<'a>, same: Same) -> Val<'a> {
         Err(answer) => return answer,
     };
     let (part, whole) = (part.as_deref().unwrap_or_default(), whole.as_deref());
-    let Some(whole) = whole else { return Val::Bool(false) };
+    let Some(whole) = whole else { return Val::Bool(part.is_empty()) };
     let whole: Vec<&str> = items(whole, &delimiters).collect();
+    // A list that is empty is in any; one of nothing but delimiters, for HTCondor, in none.
+    if !part.is_empty() && items(part, &delimiters).next().is_none() {
+        return Val::Bool(false);
+    }
     Val::Bool(items(part, &delimiters).all(|item| {
         ctx.pay(whole.len());
         ctx.bound().is_none() && whole.iter().any(|known| same(known, item))
@@ -149,13 +157,23 @@ fn subset<'a>(ctx: &Ctx<'a>, args: Args<'a>, same: Same) -> Val<'a> {
 }
 
 fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    let has = |test: fn(&Val<'a>) -> bool| (0..args.len()).any(|place| test(&args.eval(ctx, place)));
+    if has(|value| matches!(value, Val::Error)) {
+        return Val::Error;
+    }
+    if has(|value| matches!(value, Val::Undefined)) {
+        return Val::Undefined;
+    }
     let (first, second, delimiters) = match two_strings(ctx, args) {
         Ok(read) => read,
         Err(answer) => return answer,
     };
+    // Alone of its kind it has the short list of delimiters, and takes none for those.
+    let own = args.len() > 2 && !delimiters.is_empty();
+    let delimiters = if own { &*delimiters } else { DELIMITERS };
     let (Some(first), Some(second)) = (first, second) else { return Val::Undefined };
-    let second: Vec<&str> = items(&second, &delimiters).collect();
-    Val::Bool(items(&first, &delimiters).any(|item| {
+    let second: Vec<&str> = items(&second, delimiters).collect();
+    Val::Bool(items(&first, delimiters).any(|item| {
         ctx.pay(second.len());
         ctx.bound().is_none() && second.contains(&item)
     }))
@@ -169,12 +187,12 @@ fn regexp_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     else {
         return Val::Error;
     };
-    if items(list, &delimiters).next().is_none() {
-        return Val::Undefined;
-    }
     let Some(regex) = patterns::compile(ctx, pattern, Options::of(&options.to_ascii_lowercase())) else {
         return Val::Error;
     };
+    if items(list, &delimiters).next().is_none() {
+        return Val::Undefined;
+    }
     ctx.pay(list.len());
     Val::Bool(items(list, &delimiters).any(|item| regex.is_match(item.as_bytes())))
 }

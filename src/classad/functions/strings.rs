@@ -2,16 +2,16 @@
 
 use std::cmp::Ordering;
 
-use super::convert::{answer, leading_number, length, lenient_number, to_integer};
+use super::convert::{answer, leading_number, length, lenient_number, to_integer, wrap_c_int};
 use super::{ANY, Args, Entry, entry};
 use crate::classad::eval::{Ctx, Text, Val, compare_caseless};
 
 pub(super) static TABLE: [Entry; 11] = [
     entry("strcat", 0, ANY, strcat),
-    entry("toupper", 1, 1, |ctx, args| recase(ctx, args, |text| text.to_ascii_uppercase())),
-    entry("tolower", 1, 1, |ctx, args| recase(ctx, args, |text| text.to_ascii_lowercase())),
+    entry("toupper", 1, 1, |ctx, args| recase(ctx, args, str::to_ascii_uppercase)),
+    entry("tolower", 1, 1, |ctx, args| recase(ctx, args, str::to_ascii_lowercase)),
     entry("substr", 2, 3, |ctx, args| answer(substr(ctx, args))),
-    entry("strcmp", 2, 2, |ctx, args| compare(ctx, args, |a, b| a.cmp(b))),
+    entry("strcmp", 2, 2, |ctx, args| compare(ctx, args, str::cmp)),
     entry("stricmp", 2, 2, |ctx, args| compare(ctx, args, compare_caseless)),
     entry("string", 1, 1, string),
     entry("int", 1, 1, int),
@@ -53,8 +53,10 @@ fn substr<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
         return Err(Val::Undefined);
     }
     let (text, offset, wanted) = match values.as_slice() {
-        [Val::Str(text), Val::Int(offset)] => (text, *offset, i64::MAX),
-        [Val::Str(text), Val::Int(offset), Val::Int(length)] => (text, *offset, *length),
+        [Val::Str(text), Val::Int(offset)] => (text, i64::from(wrap_c_int(*offset)), i64::MAX),
+        [Val::Str(text), Val::Int(offset), Val::Int(length)] => {
+            (text, wrap_c_int(*offset).into(), wrap_c_int(*length).into())
+        }
         _ => return Err(Val::Error),
     };
     let size = length(text.len());
@@ -69,10 +71,11 @@ fn substr<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
 
 fn compare<'a>(ctx: &Ctx<'a>, args: Args<'a>, order: fn(&str, &str) -> Ordering) -> Val<'a> {
     let (a, b) = (args.eval(ctx, 0), args.eval(ctx, 1));
-    answer(text(ctx, a).and_then(|a| {
-        let b = text(ctx, b)?;
-        Ok(Val::Int(order(&a, &b) as i64))
-    }))
+    match (text(ctx, a), text(ctx, b)) {
+        (Ok(a), Ok(b)) => Val::Int(order(&a, &b) as i64),
+        (Err(Val::Undefined), _) | (_, Err(Val::Undefined)) => Val::Undefined,
+        _ => Val::Error,
+    }
 }
 
 fn string<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
@@ -121,12 +124,14 @@ fn interval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
             None => return Val::Error,
         },
     };
+    let secs = i64::from(wrap_c_int(secs));
     let (days, hours) = (secs / 86_400, secs / 3600 % 24);
     let (minutes, seconds) = (secs / 60 % 60, secs % 60);
+    // The sign is that of the largest unit.
     ctx.string(match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds}"),
-        (0, 0, _) => format!("{minutes}:{seconds:02}"),
-        (0, _, _) => format!("{hours}:{minutes:02}:{seconds:02}"),
-        _ => format!("{days}+{hours:02}:{minutes:02}:{seconds:02}"),
+        (0, 0, _) => format!("{minutes}:{:02}", seconds.abs()),
+        (0, _, _) => format!("{hours}:{:02}:{:02}", minutes.abs(), seconds.abs()),
+        _ => format!("{days}+{:02}:{:02}:{:02}", hours.abs(), minutes.abs(), seconds.abs()),
     })
 }

@@ -1,6 +1,6 @@
 //! Functions on time.
 
-use super::convert::to_real;
+use super::convert::{to_c_int, to_real, wrap_c_int};
 use super::{Args, Entry, entry};
 use crate::classad::ad::Ad;
 use crate::classad::eval::{Ctx, Val};
@@ -33,7 +33,6 @@ fn now(ctx: &Ctx<'_>) -> AbsTime {
     AbsTime { secs: ctx.env.now, offset: ctx.env.utc_offset }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "moments are whole seconds")]
 fn absolute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if args.len() == 0 {
         return Val::AbsTime(now(ctx));
@@ -41,14 +40,16 @@ fn absolute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let mut offset = ctx.env.utc_offset;
     if args.len() == 2 {
         offset = match args.eval(ctx, 1) {
-            Val::Int(secs) => i32::try_from(secs).unwrap_or(0),
-            Val::Real(secs) => secs as i32,
+            Val::Int(secs) => wrap_c_int(secs),
+            Val::Real(secs) => to_c_int(secs),
             _ => return Val::Error,
         };
     }
     match args.eval(ctx, 0) {
-        Val::Int(secs) => Val::AbsTime(AbsTime { secs, offset }),
-        Val::Real(secs) | Val::RelTime(secs) => Val::AbsTime(AbsTime { secs: secs as i64, offset }),
+        // HTCondor takes this offset for a failure.
+        Val::Int(_) if args.len() == 2 && offset == -1 => ctx.fail(),
+        Val::Int(secs) => Val::AbsTime(AbsTime { secs: wrap_c_int(secs).into(), offset }),
+        Val::Real(secs) | Val::RelTime(secs) => Val::AbsTime(AbsTime { secs: to_c_int(secs).into(), offset }),
         Val::AbsTime(time) => Val::AbsTime(AbsTime { secs: time.secs, offset }),
         // Text is read by the parser only; here it is handed on, whatever it says.
         Val::Str(text) => Val::Str(text),
@@ -59,7 +60,7 @@ fn absolute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 
 fn relative<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     match args.eval(ctx, 0) {
-        Val::Int(secs) => Val::RelTime(to_real(secs)),
+        Val::Int(secs) => Val::RelTime(wrap_c_int(secs).into()),
         Val::Real(secs) | Val::RelTime(secs) => Val::RelTime(secs),
         Val::AbsTime(time) => Val::RelTime(to_real(time.secs)),
         Val::Str(_) => Val::RelTime(0.0),
@@ -85,7 +86,6 @@ fn calendar<'a>(ctx: &Ctx<'a>, args: Args<'a>, read: fn(&Civil) -> i64) -> Val<'
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "spans are counted in whole seconds")]
 fn clock<'a>(
     ctx: &Ctx<'a>,
     args: Args<'a>,
@@ -94,19 +94,18 @@ fn clock<'a>(
 ) -> Val<'a> {
     match args.eval(ctx, 0) {
         Val::AbsTime(time) => moment(&local(ctx, time)).map_or(Val::Error, Val::Int),
-        Val::RelTime(secs) => Val::Int(span(secs as i64)),
+        Val::RelTime(secs) => Val::Int(span(to_c_int(secs).into())),
         _ => Val::Error,
     }
 }
 
 /// The ad that `splitTime` makes.
-#[allow(clippy::cast_possible_truncation, reason = "moments are whole seconds")]
 fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let ad = match args.eval(ctx, 0) {
         Val::Undefined => return Val::Undefined,
         Val::AbsTime(time) => split_moment(time),
         Val::Int(secs) => split_moment(AbsTime { secs, offset: ctx.env.utc_offset }),
-        Val::Real(secs) => split_moment(AbsTime { secs: secs as i64, offset: ctx.env.utc_offset }),
+        Val::Real(secs) => split_moment(AbsTime { secs: to_c_int(secs).into(), offset: ctx.env.utc_offset }),
         Val::RelTime(secs) => split_span(secs),
         _ => return Val::Error,
     };
@@ -126,27 +125,26 @@ fn split_moment(time: AbsTime) -> Ad {
         .with("Offset", time.offset)
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "spans are counted in whole seconds")]
 fn split_span(secs: f64) -> Ad {
-    let whole = secs as i64;
-    let seconds = to_real(whole % 60) + secs.fract();
+    let whole = i64::from(to_c_int(secs));
+    // The days have the sign, the rest has none.
     Ad::new()
         .with("Type", "RelativeTime")
         .with("Days", whole / 86_400)
-        .with("Hours", whole / 3600 % 24)
-        .with("Minutes", whole / 60 % 60)
-        .with("Seconds", seconds)
+        .with("Hours", (whole / 3600 % 24).abs())
+        .with("Minutes", (whole / 60 % 60).abs())
+        .with("Seconds", to_real((whole % 60).abs()) + secs.fract().abs())
 }
 
 /// C's `strftime` in the C locale, on the local clock.
-#[allow(clippy::cast_possible_truncation, reason = "moments are whole seconds")]
 fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let value = if args.len() > 0 { args.eval(ctx, 0) } else { Val::AbsTime(now(ctx)) };
     let secs = |secs| local(ctx, AbsTime { secs, offset: 0 });
     let civil = match value {
         Val::Int(number) => secs(number),
-        Val::Real(number) => secs(number as i64),
-        Val::AbsTime(time) => secs(time.secs),
+        Val::Real(number) => secs(to_c_int(number).into()),
+        // A moment is told in its own zone, under the local one's name.
+        Val::AbsTime(time) => Civil::of(time),
         Val::Ad(frame) => from_ad(ctx, &Val::Ad(frame)),
         _ => return Val::Error,
     };

@@ -1,7 +1,6 @@
 //! Comparing version numbers.
 
-use std::cmp::Ordering;
-
+use super::convert::length;
 use super::strings::text;
 use super::{Args, Entry, entry};
 use crate::classad::eval::{Ctx, Val};
@@ -20,8 +19,8 @@ fn compare<'a>(ctx: &Ctx<'a>, args: Args<'a>, answer: fn(i64) -> Val<'a>) -> Val
     let (a, b) = (text(ctx, args.eval(ctx, 0)), text(ctx, args.eval(ctx, 1)));
     match (a, b) {
         (Ok(a), Ok(b)) => answer(natural(&a, &b)),
-        (Err(Val::Error), _) | (_, Err(Val::Error)) => Val::Error,
-        _ => Val::Undefined,
+        (Err(Val::Undefined), _) | (_, Err(Val::Undefined)) => Val::Undefined,
+        _ => Val::Error,
     }
 }
 
@@ -31,45 +30,48 @@ fn in_range<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         (Ok(version), Ok(low), Ok(high)) => {
             Val::Bool(natural(&low, &version) <= 0 && natural(&version, &high) <= 0)
         }
-        (Err(Val::Error), ..) | (_, Err(Val::Error), _) | (.., Err(Val::Error)) => Val::Error,
-        _ => Val::Undefined,
+        (_, Err(Val::Undefined), _) | (.., Err(Val::Undefined)) => Val::Undefined,
+        _ => Val::Error,
     }
 }
 
-/// Compares with runs of digits as numbers. Runs that start with zeros are fractions: more zeros sort
-/// first. The answer is negative, 0 or positive, and mostly the difference of the bytes that decide.
+/// Compares with runs of digits as numbers. A number with more zeros in front sorts first, and one with as
+/// many compares digit by digit, as fractions do. The answer is negative, 0 or positive: what decided.
 fn natural(a: &str, b: &str) -> i64 {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let at = |text: &[u8], place: usize| text.get(place).copied().unwrap_or(0);
-    let end = a.len().max(b.len());
-    let Some(first) = (0..end).find(|place| at(a, *place) != at(b, *place)) else { return 0 };
-    let difference = i64::from(at(a, first)) - i64::from(at(b, first));
+    // C compares characters as signed.
+    let signed = |byte: u8| i64::from(byte.cast_signed());
+    let Some(first) = (0..a.len().max(b.len())).find(|place| at(a, *place) != at(b, *place)) else {
+        return 0;
+    };
+    let difference = signed(at(a, first)) - signed(at(b, first));
     // The digits right before the difference belong to the number that it is in.
     let start = (0..first).rev().take_while(|place| at(a, *place).is_ascii_digit()).last().unwrap_or(first);
-    let digit = |text: &[u8]| at(text, first).is_ascii_digit();
-    let zeros = start < first && (start..first).all(|place| at(a, place) == b'0');
-    let leading_zero =
-        zeros || (start == first && digit(a) && digit(b) && (at(a, first) == b'0' || at(b, first) == b'0'));
-    if leading_zero {
-        return fraction(a, b, first, zeros, difference);
-    }
-    if !(digit(a) || start < first) || !(digit(b) || start < first) {
-        return difference;
-    }
-    let run = |text: &[u8]| (first..text.len()).take_while(|place| at(text, *place).is_ascii_digit()).count();
-    match run(a).cmp(&run(b)) {
-        Ordering::Equal => difference,
-        Ordering::Less => -1,
-        Ordering::Greater => 1,
+    let (run_a, run_b) = (Run::at(a, start), Run::at(b, start));
+    if run_a.digits == 0 || run_b.digits == 0 {
+        difference
+    } else if run_a.zeros != run_b.zeros {
+        run_b.zeros - run_a.zeros
+    } else if run_a.zeros == 0 && run_a.digits != run_b.digits {
+        run_a.digits - run_b.digits
+    } else {
+        difference
     }
 }
 
-/// The order where a number starts with zeros: a further zero sorts before a digit, both before its end.
-fn fraction(a: &[u8], b: &[u8], first: usize, zeros: bool, difference: i64) -> i64 {
-    let digit = |text: &[u8]| text.get(first).is_some_and(u8::is_ascii_digit);
-    match (digit(a), digit(b)) {
-        (true, false) if zeros => -1,
-        (false, true) if zeros => 1,
-        _ => difference,
+/// A run of digits.
+struct Run {
+    digits: i64,
+    /// Zeros in front of a further digit.
+    zeros: i64,
+}
+
+impl Run {
+    fn at(text: &[u8], start: usize) -> Self {
+        let rest = text.iter().skip(start);
+        let digits = rest.clone().take_while(|byte| byte.is_ascii_digit()).count();
+        let zeros = rest.take(digits.saturating_sub(1)).take_while(|byte| **byte == b'0').count();
+        Self { digits: length(digits), zeros: length(zeros) }
     }
 }

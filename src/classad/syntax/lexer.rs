@@ -121,13 +121,13 @@ impl<'t> Lexer<'t> {
             b'\'' => self.quoted('\'').map_or_else(Tok::Bad, Tok::Quoted),
             b'}' => self.take("}"),
             b'?' => self.question(rest),
-            _ => match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
-                Some(symbol) => self.take(symbol),
-                None => {
-                    self.pos += rest.chars().next().map_or(1, char::len_utf8);
-                    Tok::Bad("a ClassAd token")
+            _ => {
+                if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+                    return self.take(symbol);
                 }
-            },
+                self.pos += rest.chars().next().map_or(1, char::len_utf8);
+                Tok::Bad("a ClassAd token")
+            }
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn quoted(text: &str, quote: char, escapes: Escapes) -> Result<(Strin
                 let closes_line =
                     |next: usize| text.get(next + 1..).is_none_or(|after| after.trim_end().is_empty());
                 match rest.peek() {
-                    Some(&(next, escaped)) if escaped == quote && !closes_line(next) => {
+                    Some(&(next, c)) if c == quote && !closes_line(next) => {
                         rest.next();
                         bytes.push(quote as u8);
                     }

@@ -361,7 +361,8 @@ impl<'t> Parser<'t> {
             if self.eat(close) {
                 return Ok(items);
             }
-            if !self.eat(",") && !(semicolons && self.eat(";")) {
+            let separated = self.eat(",") || (semicolons && self.eat(";"));
+            if !separated {
                 return Err(self.expected(&format!("',' or '{close}'")));
             }
         }

@@ -1,5 +1,6 @@
 //! Times to text and back.
 
+use crate::classad::functions::{to_c_int, to_integer, to_real};
 use crate::classad::value::AbsTime;
 
 /// A moment in the proleptic Gregorian calendar, told in its own time zone.
@@ -73,22 +74,22 @@ pub(crate) fn absolute(time: AbsTime) -> String {
 
 /// A span like `1+02:03:04`, leading units of zero and any fraction of a second left out.
 pub(crate) fn relative(secs: f64) -> String {
-    span(secs, |second, _| format!("{second:02}"))
+    let secs = to_c_int(secs);
+    span(secs < 0, secs.wrapping_abs().into(), |second| format!("{second:02}"))
 }
 
 /// A span as [`relative`] prints it, with the fraction, for text that reads back as the same.
 pub(crate) fn relative_exact(secs: f64) -> String {
-    span(secs, |second, fraction| {
-        if fraction == 0.0 { format!("{second:02}") } else { format!("{}", f64::from(second) + fraction) }
+    let fraction = secs.abs().fract();
+    span(secs < 0.0, to_integer(secs.abs()), |second| {
+        if fraction == 0.0 { format!("{second:02}") } else { format!("{}", to_real(second) + fraction) }
     })
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "a span beyond any calendar prints its largest number")]
-fn span(secs: f64, print_seconds: impl Fn(i32, f64) -> String) -> String {
-    let sign = if secs < 0.0 { "-" } else { "" };
-    let whole = secs.abs().trunc() as i64;
+fn span(negative: bool, whole: i64, print_seconds: impl Fn(i64) -> String) -> String {
+    let sign = if negative { "-" } else { "" };
     let (days, hours, minutes) = (whole / DAY, whole / 3600 % 24, whole / 60 % 60);
-    let seconds = print_seconds((whole % 60) as i32, secs.abs().fract());
+    let seconds = print_seconds(whole % 60);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{sign}{seconds}"),
         (0, 0, _) => format!("{sign}{minutes:02}:{seconds}"),

@@ -5,23 +5,43 @@ use std::fmt::{Result, Write};
 use super::time;
 use crate::classad::ad::Ad;
 use crate::classad::expr::{Binary, Expr, Id, Kids, Node, Program, Unary};
+use crate::classad::name::Name;
 use crate::classad::value::Value;
 
-/// How reals print.
+/// What the text is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reals {
-    /// With the 16 digits HTCondor always prints: what functions of the language make of a real.
+pub(crate) enum Style {
+    /// What functions of the language make of a value: reals with the 16 digits HTCondor always prints,
+    /// attributes in the order in which it keeps them.
     Condor,
-    /// The same where that reads back as the same real, else with the 17 digits it takes.
+    /// The same over many lines, from this indentation on: what `unparse()` answers.
+    Pretty(usize),
+    /// For reading back: reals with the 17 digits it may take, attributes sorted.
     Exact,
+    /// The same for the long form, in whose strings a backslash stands for itself.
+    Long,
+}
+
+impl Style {
+    fn reads_back(self) -> bool {
+        matches!(self, Self::Exact | Self::Long)
+    }
+}
+
+/// Spaces that lists and ads are indented by, twice: HTCondor indents the bracket, then what is in it.
+const LIST_INDENT: usize = 3;
+const AD_INDENT: usize = 4;
+
+fn new_line<W: Write>(out: &mut W, indent: usize) -> Result {
+    write!(out, "\n{:indent$}", "")
 }
 
 /// Prints the tree under a node.
-pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, reals: Reals) -> Result {
-    let sub = |out: &mut W, id: Id| node(out, program, id, reals);
+pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Style) -> Result {
+    let sub = |out: &mut W, id: Id| node(out, program, id, style);
     match program.node(id) {
         None => Ok(()),
-        Some(Node::Literal(literal)) => value(out, literal, reals),
+        Some(Node::Literal(literal)) => value(out, literal, style),
         Some(Node::Attr(name)) => identifier(out, name.as_str()),
         Some(Node::RootAttr(name)) => {
             out.write_char('.')?;
@@ -30,10 +50,14 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, reals: Real
         Some(Node::Select(select)) => {
             sub(out, select.base)?;
             out.write_char('.')?;
-            identifier(out, select.name.as_str())
+            member(out, select.name.as_str())
         }
         Some(Node::Unary(op, inner)) => {
             out.write_str(unary(*op))?;
+            if *op == Unary::Minus && style.reads_back() && starts_with_digit(program, *inner) {
+                // Without the space it would read as a negative literal.
+                out.write_char(' ')?;
+            }
             sub(out, *inner)
         }
         Some(Node::Binary(op, left, right)) => {
@@ -41,8 +65,8 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, reals: Real
             write!(out, " {} ", binary(*op))?;
             sub(out, *right)
         }
-        Some(Node::And(items)) => separated(out, program, *items, " && ", reals),
-        Some(Node::Or(items)) => separated(out, program, *items, " || ", reals),
+        Some(Node::And(items)) => separated(out, program, *items, " && ", style),
+        Some(Node::Or(items)) => separated(out, program, *items, " || ", style),
         Some(Node::Ternary(condition, yes, no)) => {
             sub(out, *condition)?;
             out.write_str(" ? ")?;
@@ -66,55 +90,85 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, reals: Real
             sub(out, *inner)?;
             out.write_char(')')
         }
-        Some(Node::List(items)) => list(out, program, *items, reals),
-        Some(Node::Ad(nested)) => ad(out, nested, reals),
+        Some(Node::List(items)) => list(out, program, *items, style),
+        Some(Node::Ad(nested)) => ad(out, nested, style),
         Some(Node::Call(call)) => {
             write!(out, "{}(", call.name)?;
-            separated(out, program, call.args, ",", reals)?;
+            separated(out, program, call.args, ",", style)?;
             out.write_char(')')
         }
     }
 }
 
-fn list<W: Write>(out: &mut W, program: &Program, items: Kids, reals: Reals) -> Result {
+fn list<W: Write>(out: &mut W, program: &Program, items: Kids, style: Style) -> Result {
+    if let Style::Pretty(indent) = style {
+        let outer = indent + LIST_INDENT;
+        let inner = outer + LIST_INDENT;
+        new_line(out, outer)?;
+        out.write_char('{')?;
+        for (place, id) in program.kids(items).iter().enumerate() {
+            out.write_str(if place > 0 { "," } else { "" })?;
+            new_line(out, inner)?;
+            node(out, program, *id, Style::Pretty(inner))?;
+        }
+        new_line(out, outer)?;
+        return out.write_char('}');
+    }
     if items.start == items.end {
         return out.write_str("{  }");
     }
     out.write_str("{ ")?;
-    separated(out, program, items, ",", reals)?;
+    separated(out, program, items, ",", style)?;
     out.write_str(" }")
 }
 
-fn separated<W: Write>(out: &mut W, program: &Program, items: Kids, with: &str, reals: Reals) -> Result {
+fn separated<W: Write>(out: &mut W, program: &Program, items: Kids, with: &str, style: Style) -> Result {
     for (place, id) in program.kids(items).iter().enumerate() {
         if place > 0 {
             out.write_str(with)?;
         }
-        node(out, program, *id, reals)?;
+        node(out, program, *id, style)?;
     }
     Ok(())
 }
 
 /// Prints an expression.
-pub(crate) fn expr<W: Write>(out: &mut W, expr: &Expr, reals: Reals) -> Result {
-    node(out, expr.program(), expr.program().root(), reals)
+pub(crate) fn expr<W: Write>(out: &mut W, expr: &Expr, style: Style) -> Result {
+    node(out, expr.program(), expr.program().root(), style)
 }
 
 /// Prints an ad in the new syntax, on one line.
-pub(crate) fn ad<W: Write>(out: &mut W, ad: &Ad, reals: Reals) -> Result {
-    out.write_char('[')?;
+pub(crate) fn ad<W: Write>(out: &mut W, ad: &Ad, style: Style) -> Result {
     let mut entries: Vec<_> = ad.iter().collect();
-    if reals == Reals::Condor {
-        // HTCondor keeps attributes in this order, which shows where a function makes text of an ad.
+    if !style.reads_back() {
         entries.sort_by_key(|(name, _)| name.as_str().len());
     }
+    if let Style::Pretty(indent) = style {
+        return pretty_ad(out, &entries, indent + AD_INDENT);
+    }
+    out.write_char('[')?;
     for (place, (name, value)) in entries.into_iter().enumerate() {
         out.write_str(if place > 0 { "; " } else { " " })?;
         identifier(out, name.as_str())?;
         out.write_str(" = ")?;
-        expr(out, value, reals)?;
+        expr(out, value, style)?;
     }
     out.write_str(if ad.is_empty() { "  ]" } else { " ]" })
+}
+
+fn pretty_ad<W: Write>(out: &mut W, entries: &[(&Name, &Expr)], outer: usize) -> Result {
+    let inner = outer + AD_INDENT;
+    new_line(out, outer)?;
+    out.write_char('[')?;
+    for (place, (name, value)) in entries.iter().enumerate() {
+        out.write_str(if place > 0 { "; " } else { "" })?;
+        new_line(out, inner)?;
+        identifier(out, name.as_str())?;
+        out.write_str(" = ")?;
+        expr(out, value, Style::Pretty(inner))?;
+    }
+    new_line(out, outer)?;
+    out.write_char(']')
 }
 
 /// Prints an ad in the long form.
@@ -123,33 +177,23 @@ pub(crate) fn long(ad: &Ad) -> String {
     for (name, value) in ad {
         text.push_str(name.as_str());
         text.push_str(" = ");
-        match value.as_literal() {
-            Some(Value::Str(string)) if old_string(string) => {
-                text.push('"');
-                text.push_str(&string.replace('"', "\\\""));
-                text.push('"');
-            }
-            _ => text.push_str(&value.to_string()),
-        }
+        // Writing to a string does not fail.
+        let _ = expr(&mut text, value, Style::Long);
         text.push('\n');
     }
     text
 }
 
-/// Whether a string can be written the long form's way, in which a backslash stands for itself.
-fn old_string(string: &str) -> bool {
-    !string.contains(['\n', '\r']) && !string.contains("\\\"")
-}
-
 /// Prints a value as an expression that evaluates to it.
-pub(crate) fn value<W: Write>(out: &mut W, value: &Value, reals: Reals) -> Result {
+pub(crate) fn value<W: Write>(out: &mut W, value: &Value, style: Style) -> Result {
     match value {
         Value::Undefined => out.write_str("undefined"),
         Value::Error => out.write_str("error"),
         Value::Bool(truth) => write!(out, "{truth}"),
         Value::Int(number) => write!(out, "{number}"),
-        Value::Real(number) => real(out, *number, reals),
-        Value::Str(text) => string(out, text),
+        Value::Real(number) => real(out, *number, style),
+        Value::Str(text) if style == Style::Long => long_string(out, text),
+        Value::Str(text) => escaped(out, text, '"'),
         Value::List(items) if items.is_empty() => out.write_str("{  }"),
         Value::List(items) => {
             out.write_str("{ ")?;
@@ -157,18 +201,18 @@ pub(crate) fn value<W: Write>(out: &mut W, value: &Value, reals: Reals) -> Resul
                 if place > 0 {
                     out.write_char(',')?;
                 }
-                self::value(out, item, reals)?;
+                self::value(out, item, style)?;
             }
             out.write_str(" }")
         }
-        Value::Ad(nested) => ad(out, nested, reals),
+        Value::Ad(nested) => ad(out, nested, style),
         Value::AbsTime(time) => write!(out, "absTime(\"{}\")", time::absolute(*time)),
         Value::RelTime(secs) => write!(out, "relTime(\"{}\")", time::relative_exact(*secs)),
     }
 }
 
 /// Prints a real: C's `%1.15E`, or a call that makes what has no digits.
-pub(crate) fn real<W: Write>(out: &mut W, number: f64, reals: Reals) -> Result {
+pub(crate) fn real<W: Write>(out: &mut W, number: f64, style: Style) -> Result {
     if number.is_nan() {
         return out.write_str("real(\"NaN\")");
     }
@@ -179,7 +223,7 @@ pub(crate) fn real<W: Write>(out: &mut W, number: f64, reals: Reals) -> Result {
         return out.write_str(if number.is_sign_negative() { "-0.0" } else { "0.0" });
     }
     let mut text = format!("{number:.15E}");
-    if reals == Reals::Exact && text.parse::<f64>() != Ok(number) {
+    if style.reads_back() && text.parse::<f64>() != Ok(number) {
         text = format!("{number:.16E}");
     }
     let (digits, exponent) = text.split_once('E').unwrap_or((&text, "0"));
@@ -187,9 +231,25 @@ pub(crate) fn real<W: Write>(out: &mut W, number: f64, reals: Reals) -> Result {
     write!(out, "{digits}E{sign}{exponent:0>2}")
 }
 
-/// Prints a string literal in the new syntax.
-fn string<W: Write>(out: &mut W, text: &str) -> Result {
-    escaped(out, text, '"')
+/// Prints a string literal in the long form. There is no way to write the end of a line.
+fn long_string<W: Write>(out: &mut W, text: &str) -> Result {
+    let text = text.replace('"', "\\\"").replace('\n', "\\n").replace('\r', "\\r");
+    write!(out, "\"{text}\"")
+}
+
+/// Whether the text of a node starts with a digit (or a point and a digit).
+fn starts_with_digit(program: &Program, mut id: Id) -> bool {
+    loop {
+        id = match program.node(id) {
+            Some(Node::Literal(Value::Int(number))) => return *number >= 0,
+            Some(Node::Literal(Value::Real(number))) => {
+                return number.is_finite() && number.is_sign_positive();
+            }
+            Some(Node::Select(select)) => select.base,
+            Some(Node::Index(base, _) | Node::Elvis(base, _)) => *base,
+            _ => return false,
+        }
+    }
 }
 
 fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
@@ -205,7 +265,8 @@ fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
             13 => out.write_str("\\r")?,
             b'\\' => out.write_str("\\\\")?,
             _ if char::from(byte) == quote => write!(out, "\\{quote}")?,
-            b' '..=b'~' => out.write_char(char::from(byte))?,
+            // There is no escape for 0, but it may stand for itself.
+            0 | b' '..=b'~' => out.write_char(char::from(byte))?,
             _ => write!(out, "\\{byte:03o}")?,
         }
     }
@@ -214,7 +275,12 @@ fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
 
 /// Prints a name, in quotes where it would not read as one.
 pub(crate) fn identifier<W: Write>(out: &mut W, name: &str) -> Result {
-    const RESERVED: [&str; 7] = ["true", "false", "undefined", "error", "is", "isnt", "parent"];
+    if name.eq_ignore_ascii_case("parent") { escaped(out, name, '\'') } else { member(out, name) }
+}
+
+/// Prints the name of an attribute after a dot, where `parent` is as good as any.
+fn member<W: Write>(out: &mut W, name: &str) -> Result {
+    const RESERVED: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name));

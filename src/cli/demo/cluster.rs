@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http::header::USER_AGENT;
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Patch, PatchParams};
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client, Config, ResourceExt};
@@ -22,6 +23,8 @@ use crate::hollow::nodes::shape::{GIB, NVIDIA_GPU};
 use crate::hollow::nodes::{self, HollowNodes, NodeShape, shapes};
 use crate::hollow::server::{HollowServer, RunningServer, ServerConfig};
 
+/// The operator's namespace, as the chart has it: its leader election's Lease lies here.
+pub const NAMESPACE: &str = "slotwright-system";
 /// How long a definition may take until it is served.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(10);
 /// Millicores of a uniform node.
@@ -40,8 +43,8 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
-    /// No client for it.
-    #[error("no client for the embedded API server: {0}")]
+    /// It cannot be used.
+    #[error("the embedded API server cannot be used: {0}")]
     Client(String),
     /// A definition is not served.
     #[error("definition {name}: {why}")]
@@ -86,7 +89,14 @@ impl Cluster {
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let started = HollowServer::start(addr, ServerConfig::default()).await;
         let server = started.map_err(|source| Error::Bind { addr, source })?;
-        define(&client(&server, "slotwright-demo")?).await?;
+        let admin = client(&server, "slotwright-demo")?;
+        define(&admin).await?;
+        let namespace = Namespace {
+            metadata: ObjectMeta { name: Some(NAMESPACE.to_owned()), ..ObjectMeta::default() },
+            ..Namespace::default()
+        };
+        let created = Api::all(admin).create(&PostParams::default(), &namespace).await;
+        created.map_err(|error| Error::Client(error.to_string()))?;
         let shapes = uniform.map_or_else(shapes::demo, |n| shapes::uniform(n, UNIFORM_CPUS, UNIFORM_MEMORY));
         let capacity = capacity(&shapes);
         let nodes =

@@ -10,7 +10,7 @@
 //! | `verdict`, `summary` | the end (pure) |
 //! | `play` | all of it in its order |
 
-mod cluster;
+pub mod cluster;
 mod manifests;
 mod play;
 mod progress;
@@ -30,7 +30,6 @@ use std::process::ExitCode;
 use clap::Args;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 pub use manifests::EMBEDDED;
 
@@ -66,37 +65,35 @@ pub struct DemoArgs {
     verbose: bool,
 }
 
+impl DemoArgs {
+    /// What is logged where RUST_LOG says nothing: little, for the table stands on the same terminal.
+    pub fn log_filter(&self) -> &'static str {
+        if self.verbose { "slotwright=debug,info" } else { "error" }
+    }
+}
+
 /// Why there is no summary.
 #[derive(Debug, Error)]
-enum Error {
+pub enum Error {
+    /// The cluster does not start.
     #[error(transparent)]
     Cluster(#[from] cluster::Error),
+    /// Manifests cannot be read, or the output is closed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Runs the command. The exit code is 0 only if every job is complete and the watchdog has nothing to object to; 130 after an
-/// interruption before that.
+/// Runs the command until its end, Ctrl-C or SIGTERM. The exit code is 0 only if every job is complete and the watchdog has
+/// nothing to object to; 130 after an interruption before that.
 ///
 /// # Errors
 /// When the cluster does not start, manifests cannot be read, or the output is closed.
-pub fn run(args: &DemoArgs) -> io::Result<ExitCode> {
-    let fallback = if args.verbose { "slotwright=debug,info" } else { "error" };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(fallback));
-    // A library's caller may have its own.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).try_init();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let played = runtime.block_on(async {
-        let stop = CancellationToken::new();
-        let signals = tokio::spawn(on_signal(stop.clone()));
-        let played = play::play(args, &stop).await;
-        signals.abort();
-        played
-    });
-    played.map_err(|error| match error {
-        Error::Io(error) => error,
-        Error::Cluster(error) => io::Error::other(error),
-    })
+pub async fn run(args: DemoArgs) -> Result<ExitCode, Error> {
+    let stop = CancellationToken::new();
+    let signals = tokio::spawn(on_signal(stop.clone()));
+    let played = play::play(&args, &stop).await;
+    signals.abort();
+    played
 }
 
 /// Cancels at Ctrl-C or SIGTERM. A second one ends the process at once.

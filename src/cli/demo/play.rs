@@ -92,15 +92,15 @@ async fn apply(
 ) -> Result<(BTreeSet<Key>, Vec<String>), Error> {
     let (mut jobs, mut refused) = (BTreeSet::new(), Vec::new());
     for file in files {
-        let applied = applier.apply(file).await;
-        if !applied.taken.is_empty() {
-            screen.say(&format!("applied {}: {}", file.name, applied.taken.join(" ")))?;
+        let result = applier.apply(file).await;
+        if !result.taken.is_empty() {
+            screen.say(&format!("applied {}: {}", file.name, result.taken.join(" ")))?;
         }
-        for refusal in &applied.refused {
+        for refusal in &result.refused {
             screen.say(&format!("refused {refusal}"))?;
         }
-        jobs.extend(applied.jobs);
-        refused.extend(applied.refused);
+        jobs.extend(result.jobs);
+        refused.extend(result.refused);
     }
     Ok((jobs, refused))
 }
@@ -125,7 +125,7 @@ impl Show {
         // Elected as any operator is: another one that is started beside it waits its turn.
         let options = controller::Options {
             health_addr: None,
-            leader_elect_namespace: Some("kube-system".to_owned()),
+            leader_elect_namespace: Some(cluster::NAMESPACE.to_owned()),
             identity: "slotwright-demo".to_owned(),
         };
         let operator =

@@ -99,7 +99,7 @@ fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplat
         }
         Ok(())
     };
-    give("cpu", left.milli_cpu, 1, format!("{}m", left.milli_cpu))?;
+    give("cpu", left.milli_cpu, 1, cpu_quantity(left.milli_cpu))?;
     give("memory", left.memory, 1, format!("{}Mi", left.memory >> 20))?;
     give("ephemeral-storage", left.disk, 0, format!("{}Ki", left.disk >> 10))?;
     for (name, amount) in &left.extended {
@@ -112,6 +112,11 @@ fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplat
         limits: Some(amounts),
     };
     Ok(())
+}
+
+/// Thousandths of a CPU as people write them: whole where they are.
+fn cpu_quantity(milli: i64) -> String {
+    if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") }
 }
 
 fn whole(slot: &Resources) -> Capacity {

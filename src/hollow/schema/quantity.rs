@@ -31,14 +31,14 @@ impl FromStr for Quantity {
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let digits = format!("{whole}{fraction}");
         let negative = digits.starts_with('-');
-        let digits = digits.trim_start_matches(['+', '-']);
+        let digits = digits.strip_prefix(['+', '-']).unwrap_or(&digits);
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(QuantityError);
         }
         let value: i128 = digits.parse().map_err(|_| QuantityError)?;
         let places = i32::try_from(fraction.len()).map_err(|_| QuantityError)?;
         let milli = scale.apply(value, places).ok_or(QuantityError)?;
-        Ok(Self(if negative { -milli.0 } else { milli.1 }))
+        Ok(Self(if negative { -milli } else { milli }))
     }
 }
 
@@ -50,22 +50,22 @@ enum Scale {
 }
 
 impl Scale {
-    /// Thousandths of `value * scale / 10^places`: rounded up for negative numbers (towards zero is down), and up.
-    fn apply(self, value: i128, places: i32) -> Option<(i128, i128)> {
+    /// Thousandths of `value * scale / 10^places`, rounded away from zero (`value` is not negative).
+    fn apply(self, value: i128, places: i32) -> Option<i128> {
         let (factor, ten) = match self {
             Self::Ten(e) => (1_i128, e.checked_add(3)?.checked_sub(places)?),
-            Self::Two(shift) => (1_i128.checked_shl(shift)?, 3 - places),
+            Self::Two(shift) => (1_i128.checked_shl(shift)?, 3_i32.checked_sub(places)?),
         };
         let scaled = value.checked_mul(factor)?;
-        if ten >= 0 {
-            let exact = scaled.checked_mul(10_i128.checked_pow(ten.unsigned_abs())?)?;
-            return Some((exact, exact));
-        }
-        let Some(divisor) = 10_i128.checked_pow(ten.unsigned_abs()) else {
-            return Some((i128::from(scaled != 0), i128::from(scaled != 0)));
+        let Some(power) = 10_i128.checked_pow(ten.unsigned_abs()) else {
+            // Too large to say, or too small to be more than the least.
+            return if ten > 0 && scaled != 0 { None } else { Some(i128::from(scaled != 0)) };
         };
-        let up = scaled / divisor + i128::from(scaled % divisor != 0);
-        Some((up, up))
+        if ten >= 0 {
+            scaled.checked_mul(power)
+        } else {
+            Some(scaled / power + i128::from(scaled % power != 0))
+        }
     }
 }
 
@@ -95,4 +95,64 @@ fn split(text: &str) -> Option<(&str, Scale)> {
         }
     };
     Some((number, scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn quantities_are_thousandths() {
+        let cases = [
+            ("0", 0),
+            ("100m", 100),
+            ("2", 2_000),
+            ("1.5", 1_500),
+            (".5", 500),
+            ("+3", 3_000),
+            ("-1.5", -1_500),
+            ("1k", 1_000_000),
+            ("1Ki", 1_024_000),
+            ("1.5Gi", 1_610_612_736_000),
+            ("2e3", 2_000_000),
+            ("1E", 1_000_000_000_000_000_000_000),
+            ("1E2", 100_000),
+            ("1n", 1),
+            ("0.0001", 1),
+            ("1500u", 2),
+        ];
+        for (text, milli) in cases {
+            assert_eq!(text.parse::<Quantity>().map(Quantity::milli), Ok(milli), "{text}");
+        }
+        assert_eq!("1500m".parse::<Quantity>().unwrap().units(), 2);
+        assert_eq!("-1500m".parse::<Quantity>().unwrap().units(), -1);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "",
+            ".",
+            "m",
+            "1x",
+            "1.2.3",
+            "--1",
+            "1 ",
+            "1e",
+            "1e99",
+            "Ki",
+            "99999999999999999999999999999999999999Ei",
+        ] {
+            assert_eq!(text.parse::<Quantity>(), Err(QuantityError), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in "[0-9.+eEinumkKMGTP-]{0,45}") {
+            let _ = text.parse::<Quantity>().map(Quantity::units);
+        }
+    }
 }

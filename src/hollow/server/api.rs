@@ -1,6 +1,7 @@
 //! The state of one server and the small writes that all rooms share.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -31,6 +32,8 @@ pub(super) struct Api {
     pub(super) stop: CancellationToken,
     /// Counts the rounds of bookmarks.
     pub(super) bookmarks: watch::Sender<u64>,
+    /// Names of the events, oldest first.
+    events: Mutex<VecDeque<Key>>,
 }
 
 /// One request to one resource: what the handlers need beside the object.
@@ -54,6 +57,7 @@ impl Api {
             counts: Counts::default(),
             stop: CancellationToken::new(),
             bookmarks: watch::Sender::new(0),
+            events: Mutex::default(),
             config,
         }
     }
@@ -71,7 +75,23 @@ impl Api {
     pub(super) fn insert(&self, res: &Resource, value: Value) -> Result<Arc<Object>, Stale> {
         let object = self.store.put(&res.storage, None, value)?;
         self.after(res, &object, false);
+        if res.custom.is_none() && res.kind == "Event" {
+            self.forget_events(res, Key::of(&object.value));
+        }
         Ok(object)
+    }
+
+    /// Takes note of a new event, and removes the oldest when there are too many.
+    fn forget_events(&self, res: &Resource, new: Key) {
+        let oldest = {
+            let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+            events.push_back(new);
+            if events.len() > self.config.max_events { events.pop_front() } else { None }
+        };
+        if let Some(old) = oldest.and_then(|key| self.store.get(&res.storage, &key)) {
+            // Whoever changes or deletes it at this moment may keep it.
+            let _ = self.erase(res, &old, old.value.clone());
+        }
     }
 
     /// Stores the next state of an object, or removes it when that state was all that a deletion waited for.

@@ -38,12 +38,15 @@ impl fmt::Debug for Clock {
 pub struct ServerConfig {
     /// Time of `creationTimestamp`, `deletionTimestamp`, conditions and managed fields.
     pub clock: Clock,
-    /// Changes remembered per resource for watches from an older version; at least 1. A small number forces 410 Gone.
+    /// Changes remembered per resource for watches from an older version; at least 1. A small number forces 410 Gone;
+    /// each remembered change keeps one state of its object in memory (some 10 KB for a pod).
     pub history: usize,
     /// How often watches that allow it get a bookmark; `None`: only by [`super::RunningServer::send_bookmarks`].
     pub bookmarks: Option<Duration>,
     /// Largest request body in bytes.
     pub body_limit: usize,
+    /// Events kept; the oldest goes when another comes (the real server forgets them after an hour).
+    pub max_events: usize,
     /// Whether dependents are deleted after their owners.
     pub collect_garbage: bool,
     /// Seed of uids and generated names; `None`: another one for each server.
@@ -54,9 +57,10 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             clock: Clock::system(),
-            history: 16_384,
+            history: 4096,
             bookmarks: Some(Duration::from_mins(1)),
             body_limit: 3 * 1024 * 1024,
+            max_events: 10_000,
             collect_garbage: true,
             seed: None,
         }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::api::{Api, Call};
 use super::counts::RequestKey;
+use super::create::create;
 use super::delete::{Options, delete, delete_all};
 use super::discovery::review_kind;
 use super::encode::{self, Form};
@@ -18,7 +19,7 @@ use super::http::{Reply, client, header};
 use super::params::Params;
 use super::path::Target;
 use super::store::{Key, Object};
-use super::write::{Part, Source, create, update};
+use super::write::{Part, Source, update};
 use super::{pod_actions, protobuf, read, scale, watch};
 
 /// Counts and answers a request to a resource.

@@ -1,7 +1,8 @@
 //! An API server in this process that speaks the Kubernetes HTTP API to kube-rs and to real kubectl.
 //!
 //! It is a test bed, not the product: no authentication, no authorization, no admission plugins, no controllers other
-//! than the garbage collector and the emptying of namespaces; everything is in memory and gone at the end.
+//! than the garbage collector and the emptying of namespaces; everything is in memory and gone at the end. Its
+//! timeouts run on tokio's clock, so a paused tokio clock ends every watch at once: do not pause it.
 //!
 //! ```text
 //! http -> path, params -> dispatch -> read | watch | write | delete | scale | pod_actions -> store
@@ -14,7 +15,7 @@
 //! | `registry`, `builtin`, `crd`, `resource` | what is served |
 //! | `http`, `path`, `params`, `dispatch`, `encode`, `protobuf`, `error` | HTTP in and out |
 //! | `read`, `watch`, `selectors` | get, list, watch |
-//! | `write`, `shape_up`, `strategy`, `names`, `pods`, `pod_rules`, `events` | create, update, patch |
+//! | `create`, `write`, `shape_up`, `strategy`, `names`, `pods`, `pod_rules`, `events` | create, update, patch |
 //! | `delete`, `gc` | deletion and what follows from it |
 //! | `scale`, `pod_actions` | scale, binding, eviction |
 //! | `discovery`, `counts` | what clients ask about the server itself |
@@ -24,6 +25,7 @@ mod builtin;
 mod config;
 mod counts;
 mod crd;
+mod create;
 mod delete;
 mod discovery;
 mod dispatch;
@@ -116,7 +118,7 @@ fn seed(api: &Api) -> Result<(), error::ApiError> {
             now: api.now(),
             warnings: Vec::new(),
         };
-        write::create(api, &mut call, "", None, json!({"metadata": {"name": name}}))?;
+        create::create(api, &mut call, "", None, json!({"metadata": {"name": name}}))?;
     }
     Ok(())
 }
@@ -166,6 +168,17 @@ impl RunningServer {
         let mut config = kube::Config::new(self.url.parse()?);
         "default".clone_into(&mut config.default_namespace);
         config.default_retry = false;
+        Ok(config)
+    }
+
+    /// The same for a client that [`RunningServer::request_counts`] tells from others by `client` (its User-Agent).
+    ///
+    /// `client` must be visible ASCII; what is not is left out.
+    pub fn kube_config_as(&self, client: &str) -> Result<kube::Config, ::http::uri::InvalidUri> {
+        let mut config = self.kube_config()?;
+        if let Ok(value) = ::http::HeaderValue::from_str(client) {
+            config.headers.push((::http::header::USER_AGENT, value));
+        }
         Ok(config)
     }
 

@@ -244,6 +244,7 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     #[test]
@@ -290,5 +291,15 @@ mod tests {
         }
         let error = FieldSelector::parse("spec.foo=1", &fields).map(|_| ()).unwrap_err();
         assert_eq!(error.to_string(), "field label not supported: spec.foo");
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_never_panics(text in "[a-z!=<>(), ./\\PC]{0,30}") {
+            let object = json!({"metadata": {"labels": {"a": "b"}}});
+            let _ = LabelSelector::parse(&text).map(|s| s.matches(&object));
+            let _ = FieldSelector::parse(&text, &[]).map(|s| s.matches(&object));
+            let _ = super::super::path::parse(&text);
+        }
     }
 }

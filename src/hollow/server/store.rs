@@ -346,6 +346,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn thing(name: &str, n: u64) -> Value {
@@ -383,5 +384,54 @@ mod tests {
         let removed = store.remove(&id, &Key::new("d", "a"), a + 1, thing("a", 2));
         assert_eq!(removed.map(|_| ()), Err(Stale));
         assert_eq!(store.version(), a);
+    }
+
+    /// Name, whether the object is deleted (or else written), for a random history.
+    fn histories() -> impl Strategy<Value = Vec<(u8, bool)>> {
+        proptest::collection::vec((0_u8..5, any::<bool>()), 1..40)
+    }
+
+    fn state(objects: &[Arc<Object>]) -> Vec<(String, u64)> {
+        objects.iter().map(|o| (meta(&o.value, "name").to_owned(), o.version)).collect()
+    }
+
+    proptest! {
+        /// At each version that the ring still reaches, the rebuilt list is the list that was, and replaying the
+        /// changes since then leads to the list that is.
+        #[test]
+        fn history_leads_from_each_old_list_to_the_present(history in histories(), ring in 1_usize..50) {
+            let (store, id) = (Store::new(ring), StorageId::new("", "things"));
+            let mut lists = vec![(store.version(), Vec::new())];
+            for (i, (name, delete)) in history.into_iter().enumerate() {
+                let name = format!("n{name}");
+                let key = Key::new("d", &name);
+                let old = store.get(&id, &key);
+                let new = thing(&name, i as u64);
+                match (&old, delete) {
+                    (Some(old), true) => store.remove(&id, &key, old.version, new).map(|_| ()),
+                    _ => store.put(&id, old.as_ref().map(|o| o.version), new).map(|_| ()),
+                }.unwrap();
+                lists.push((store.version(), state(&store.snapshot(&id, None).0)));
+            }
+            let (_, present) = lists.last().cloned().unwrap();
+            for (version, list) in lists {
+                let (Ok(rebuilt), Ok((changes, _))) = (store.snapshot_at(&id, version), store.since(&id, version))
+                else {
+                    prop_assert!(version < store.oldest(&id));
+                    continue;
+                };
+                prop_assert_eq!(&state(&rebuilt), &list);
+                let mut replayed: BTreeMap<String, u64> = list.into_iter().collect();
+                for change in changes {
+                    let name = meta(&change.object.value, "name").to_owned();
+                    if change.deleted {
+                        replayed.remove(&name);
+                    } else {
+                        replayed.insert(name, change.object.version);
+                    }
+                }
+                prop_assert_eq!(replayed.into_iter().collect::<Vec<_>>(), present.clone());
+            }
+        }
     }
 }

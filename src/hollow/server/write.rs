@@ -1,4 +1,4 @@
-//! Create, update and patch: one pipeline for all kinds.
+//! Update and patch, and the steps that create shares: one pipeline for all kinds.
 //!
 //! The order of the real server: decode, (patch), keep what the client may not change, prune, default, validate,
 //! managed fields, store. A write that changes nothing stores nothing.
@@ -12,6 +12,7 @@ use crate::hollow::schema::{
 };
 
 use super::api::{Api, Call, RETRIES};
+use super::create::create_as;
 use super::encode::view;
 use super::error::ApiError;
 use super::events;
@@ -22,7 +23,6 @@ use super::resource::Resource;
 use super::shape_up::shape_up;
 use super::store::{Key, Object};
 use super::strategy;
-use super::time::rfc3339;
 
 /// Which part of the object a write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +55,8 @@ pub(super) enum Source {
 
 /// Checks `apiVersion` and `kind` of a body against the resource; fills them in when absent.
 pub(super) fn check_type(res: &Resource, body: &mut Value) -> Result<(), ApiError> {
-    let no_object = |what: &str| {
-        ApiError::bad_request(format!("{what} is not a JSON object: expected a {}", res.kind))
-    };
+    let no_object =
+        |what: &str| ApiError::bad_request(format!("{what} is not a JSON object: expected a {}", res.kind));
     if !body.is_object() {
         return Err(no_object("the body"));
     }
@@ -81,58 +80,13 @@ pub(super) fn check_type(res: &Resource, body: &mut Value) -> Result<(), ApiErro
     Ok(())
 }
 
-/// Creates an object.
-pub(super) fn create(
-    api: &Api,
-    call: &mut Call,
-    namespace: &str,
-    name: Option<&str>,
-    body: Value,
-) -> Result<Arc<Object>, ApiError> {
-    create_as(api, call, namespace, name, body, false)
-}
-
-fn create_as(
-    api: &Api,
-    call: &mut Call,
-    namespace: &str,
-    name: Option<&str>,
-    mut body: Value,
-    applied: bool,
-) -> Result<Arc<Object>, ApiError> {
-    let res = Arc::clone(&call.res);
-    check_type(&res, &mut body)?;
-    place(&res, namespace, name, &mut body)?;
-    if some_text(&body, &["metadata", "resourceVersion"]).is_some() && !applied {
-        return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
-    }
-    let generated = meta(&body, "name").is_empty() && !meta(&body, "generateName").is_empty();
-    for _ in 0..8 {
-        let mut object = body.clone();
-        if generated {
-            let stem: String = meta(&body, "generateName").chars().take(58).collect();
-            set(&mut object, &["metadata", "name"], format!("{stem}{}", api.ids.suffix()));
-        }
-        check_namespace(api, &res, namespace, meta(&object, "name"))?;
-        let object = finish_create(api, call, object, applied)?;
-        let key = Key::of(&object);
-        if call.params.dry_run {
-            if api.store.get(&res.storage, &key).is_some() {
-                return Err(ApiError::already_exists(&res, &key.name));
-            }
-            return Ok(Arc::new(Object::new(object, 0)));
-        }
-        match api.insert(&res, object) {
-            Ok(stored) => return Ok(stored),
-            Err(_) if generated => {}
-            Err(_) => return Err(ApiError::already_exists(&res, &key.name)),
-        }
-    }
-    Err(ApiError::already_exists(&res, meta(&body, "generateName")))
-}
-
 /// Namespace and name of the URL win where the body has none, and must agree where it has.
-fn place(res: &Resource, namespace: &str, name: Option<&str>, body: &mut Value) -> Result<(), ApiError> {
+pub(super) fn place(
+    res: &Resource,
+    namespace: &str,
+    name: Option<&str>,
+    body: &mut Value,
+) -> Result<(), ApiError> {
     match meta(body, "namespace") {
         "" => {}
         found if found == namespace => {}
@@ -163,51 +117,8 @@ fn place(res: &Resource, namespace: &str, name: Option<&str>, body: &mut Value) 
     Ok(())
 }
 
-fn check_namespace(api: &Api, res: &Resource, namespace: &str, name: &str) -> Result<(), ApiError> {
-    if !res.namespaced {
-        return Ok(());
-    }
-    let namespaces = api.registry.resolve("", "v1", "namespaces").ok_or_else(ApiError::no_such_resource)?;
-    let found = api.fetch(&namespaces, &Key::new("", namespace))?;
-    if is_deleting(&found.value) {
-        return Err(ApiError::namespace_terminating(res, name, namespace));
-    }
-    Ok(())
-}
-
-/// Everything between the decoded body and the store.
-fn finish_create(api: &Api, call: &mut Call, mut object: Value, applied: bool) -> Result<Value, ApiError> {
-    let res = Arc::clone(&call.res);
-    for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
-        remove(&mut object, &["metadata", field]);
-    }
-    set(&mut object, &["metadata", "uid"], api.ids.uid());
-    set(&mut object, &["metadata", "creationTimestamp"], rfc3339(call.now));
-    set(&mut object, &["metadata", "generation"], 1);
-    if !res.generation {
-        remove(&mut object, &["metadata", "generation"]);
-    }
-    // A kubelet registers its node with its status; every other status belongs to its writer alone.
-    if res.status && !res.is("", "Node") {
-        remove(&mut object, &["status"]);
-    }
-    let unknown = shape_up(&res, &mut object)?;
-    report_unknown(call, unknown)?;
-    to_stored(&res, &mut object);
-    strategy::default(&res, &mut object);
-    strategy::prepare_create(&res, &mut object, call.now);
-    let mut errors = validate_metadata(&res, &object);
-    errors.extend(validate(&res, &object, None));
-    if !errors.is_empty() {
-        return Err(ApiError::invalid(&res, meta(&object, "name"), &errors));
-    }
-    if !applied {
-        track(call, None, &mut object, Part::Main);
-    }
-    Ok(object)
-}
-
-fn to_stored(res: &Resource, object: &mut Value) {
+/// From the version of the request to the stored one.
+pub(super) fn to_stored(res: &Resource, object: &mut Value) {
     if events::is_new_form(res) {
         events::to_stored(object);
     } else {
@@ -215,7 +126,8 @@ fn to_stored(res: &Resource, object: &mut Value) {
     }
 }
 
-fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+/// What the kind's rules and the schema of a custom resource say against an object.
+pub(super) fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = strategy::validate(res, object, old);
     if let Some(schema) = res.custom.as_ref().and_then(|c| c.schema.as_ref()) {
         errors.extend(schema.validate(object, old));
@@ -223,7 +135,8 @@ fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> Vec<FieldErr
     errors
 }
 
-fn track(call: &Call, old: Option<&Value>, new: &mut Value, part: Part) {
+/// Records who wrote what in the managed fields.
+pub(super) fn track(call: &Call, old: Option<&Value>, new: &mut Value, part: Part) {
     let api_version = call.res.api_version();
     let writer = Writer {
         manager: &call.manager,
@@ -235,7 +148,7 @@ fn track(call: &Call, old: Option<&Value>, new: &mut Value, part: Part) {
 }
 
 /// Fields that were dropped: silence, warnings or a refusal, as the client wants.
-fn report_unknown(call: &mut Call, unknown: Vec<String>) -> Result<(), ApiError> {
+pub(super) fn report_unknown(call: &mut Call, unknown: Vec<String>) -> Result<(), ApiError> {
     if unknown.is_empty() {
         return Ok(());
     }

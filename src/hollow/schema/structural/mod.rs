@@ -5,13 +5,14 @@
 //! not ECMA 262, and the messages must be those of the real server, which walks schema and object in its own order.
 //! The same parsed tree serves defaulting, pruning and the list types of server-side apply, which no validator gives.
 //!
-//! `x-kubernetes-validations` (CEL rules) are accepted and **not evaluated**: an evaluator brings a second parser
-//! generator runtime into the build. [`StructuralSchema::has_rules`] lets the server say so.
+//! `x-kubernetes-validations` (CEL rules) are evaluated by `kube-cel`, the crate behind kube's `cel` feature. The cost
+//! limits of the real server are not applied.
 
 mod defaults;
 mod formats;
 mod node;
 mod prune;
+mod rules;
 mod validate;
 
 use std::sync::Arc;
@@ -28,7 +29,8 @@ pub struct StructuralSchema {
     root: Arc<Node>,
     /// The schema as written, with the standard `metadata`, for server-side apply.
     source: Arc<Value>,
-    rules: bool,
+    /// The CEL rules; `None` when there are none.
+    rules: Option<Arc<kube_cel::CompiledSchema>>,
 }
 
 impl StructuralSchema {
@@ -39,20 +41,25 @@ impl StructuralSchema {
     pub fn parse(open_api_v3_schema: &Value, path: &str) -> Result<Self, Vec<FieldError>> {
         let mut parser = node::Parser::new(path);
         let root = parser.root(open_api_v3_schema);
-        let (errors, rules) = parser.finish();
+        let (errors, has_rules) = parser.finish();
         if !errors.is_empty() {
             return Err(errors);
         }
+        let rules = if has_rules { Some(Arc::new(rules::compile(open_api_v3_schema, path)?)) } else { None };
         Ok(Self { root: Arc::new(root), source: Arc::new(with_object_meta(open_api_v3_schema)), rules })
     }
 
     /// Checks an object; empty when valid.
     ///
-    /// `old` is the stored object in an update; transition rules are CEL and not evaluated, and errors that the
-    /// stored object already had are reported again (no ratcheting). `metadata` is not looked at.
+    /// `old` is the stored object in an update: CEL transition rules need it. Errors that the stored object already
+    /// had are reported again (no ratcheting). CEL rules run only when the schema itself is satisfied. `metadata` is
+    /// not looked at, except by rules.
     pub fn validate(&self, obj: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let _ = old;
-        validate::validate(&self.root, obj)
+        let errors = validate::validate(&self.root, obj);
+        match &self.rules {
+            Some(rules) if errors.is_empty() => rules::broken(rules, obj, old),
+            _ => errors,
+        }
     }
 
     /// Fills in `default`s where a field is absent or a null that the field does not allow, then drops the nulls
@@ -70,7 +77,7 @@ impl StructuralSchema {
 
     /// True when some field of the schema has `x-kubernetes-validations`.
     pub fn has_rules(&self) -> bool {
-        self.rules
+        self.rules.is_some()
     }
 
     pub(super) fn source(&self) -> &Arc<Value> {

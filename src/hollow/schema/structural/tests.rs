@@ -174,6 +174,47 @@ fn junctions_report_at_the_root_with_the_path_in_the_text() {
 }
 
 #[test]
+fn cel_rules_hold() {
+    let schema = spec(&json!({"type": "object",
+        "x-kubernetes-validations": [
+            {"rule": "self.min <= self.max", "message": "min must not exceed max"},
+            {"rule": "self.min == oldSelf.min", "message": "min is immutable", "reason": "FieldValueForbidden", "fieldPath": ".min"},
+        ],
+        "properties": {"min": {"type": "integer"}, "max": {"type": "integer"},
+            "name": {"type": "string", "x-kubernetes-validations": [{"rule": "self.startsWith('a')", "messageExpression": "'not ' + self"}]}}}));
+    assert!(schema.has_rules());
+    let obj = |min: i64, max: i64, name: &str| json!({"spec": {"min": min, "max": max, "name": name}});
+    assert_eq!(messages(&schema, &obj(1, 2, "ab")), Vec::<String>::new());
+    assert_eq!(
+        messages(&schema, &obj(3, 2, "ab")),
+        [r#"spec: Invalid value: "object": min must not exceed max"#]
+    );
+    assert_eq!(messages(&schema, &obj(1, 2, "b")), [r#"spec.name: Invalid value: "string": not b"#]);
+    let changed: Vec<String> =
+        schema.validate(&obj(2, 2, "a"), Some(&obj(1, 2, "a"))).iter().map(ToString::to_string).collect();
+    assert_eq!(changed, ["spec.min: Forbidden: min is immutable"]);
+    // A broken schema is reported first, and alone.
+    assert_eq!(messages(&schema, &json!({"spec": {"min": "x", "max": 0}})).len(), 1);
+}
+
+#[test]
+fn a_rule_that_is_not_cel_is_refused() {
+    let bad = json!({"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-validations": [{"rule": "self.("}]}}});
+    let errors = StructuralSchema::parse(&bad, AT).unwrap_err();
+    let text = errors.first().unwrap().to_string();
+    let start = format!(
+        "{AT}.properties[spec].x-kubernetes-validations[0].rule: Invalid value: \"self.(\": compilation failed"
+    );
+    assert!(text.starts_with(&start), "{text}");
+}
+
+#[test]
+fn schemas_are_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<StructuralSchema>();
+}
+
+#[test]
 fn schemas_that_are_not_structural_are_refused() {
     let cases = [
         (json!({"properties": {}}), ".type: Required value: must not be empty at the root"),
@@ -309,6 +350,14 @@ proptest! {
         prop_assert!(schema.prune(&mut obj).is_empty());
         schema.default(&mut obj);
         prop_assert_eq!(once, obj);
+    }
+
+    #[test]
+    fn arbitrary_rules_never_panic(rule in r"[ -~]{0,24}|(self|oldSelf)(\.[a-c]|\[[0-9a-c]\]|[+*<=!&|?:-]{1,2}|size\(self\)|[0-9'\(\)]){0,8}", obj in any_json()) {
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{"rule": rule}]});
+        if let Ok(schema) = StructuralSchema::parse(&schema, AT) {
+            let _ = schema.validate(&obj, Some(&obj));
+        }
     }
 
     #[test]

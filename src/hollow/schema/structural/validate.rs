@@ -316,7 +316,7 @@ impl Walk {
 }
 
 /// The JSON schema type of a value; floats without a fraction are integers, as in Kubernetes.
-fn type_name(value: &Value) -> &'static str {
+pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

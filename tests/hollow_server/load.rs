@@ -1,5 +1,4 @@
 //! The embedded API server under many writers and watchers at once.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -1,7 +1,6 @@
 //! The embedded API server as real kubectl sees it: the flows of a day, each with what it must print.
 //!
 //! Uses `$KUBECTL`, or `kubectl` on the PATH; without one the test says so and passes.
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use slotwright::hollow::server::{HollowServer, ServerConfig};
 
-const CRD: &str = r#"
+const CRD: &str = r"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.test.dev}
@@ -37,7 +36,7 @@ spec:
               color: {type: string, enum: [red, green], description: The paint.}
               replicas: {type: integer, default: 1, minimum: 0}
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
-"#;
+";
 
 const NODE_AND_POD: &str = r#"
 apiVersion: v1

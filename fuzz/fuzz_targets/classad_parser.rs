@@ -1,0 +1,16 @@
+#![no_main]
+//! What parses prints as text that parses to the same tree, in every syntax.
+
+use libfuzzer_sys::fuzz_target;
+use slotwright::classad::{Ad, Expr};
+
+fuzz_target!(|text: &str| {
+    if let Ok(expr) = Expr::parse(text) {
+        assert_eq!(Expr::parse(&expr.to_string()), Ok(expr));
+    }
+    if let Ok(ad) = Ad::parse_new(text) {
+        assert_eq!(Ad::parse_new(&ad.to_string()), Ok(ad));
+    }
+    let _ = Ad::parse_long_lenient(text);
+    let _ = Ad::parse_long_stream(text);
+});

@@ -1,0 +1,70 @@
+//! `slotwright operator`: runs the operator on the cluster of the kubeconfig, or of the pod it runs in.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use clap::Args;
+use kube::Config;
+use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::controller;
+
+/// Run the operator on a cluster: that of the kubeconfig, or the one that it runs in.
+#[derive(Args, Debug)]
+pub struct OperatorArgs {
+    /// Where /livez, /readyz and /metrics are served.
+    #[arg(long, default_value = "0.0.0.0:8081")]
+    health_addr: SocketAddr,
+    /// The namespace of the leader election's Lease.
+    #[arg(long, env = "POD_NAMESPACE", default_value = "slotwright-system")]
+    leader_elect_namespace: String,
+    /// Decide at once, without an election. Only where no other operator can run.
+    #[arg(long)]
+    no_leader_elect: bool,
+    /// Who this operator is, in the Lease and in events.
+    #[arg(long, env = "POD_NAME")]
+    identity: Option<String>,
+}
+
+/// Why the operator did not run, or ended by itself.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// There is no cluster to run on.
+    #[error("no cluster: {0}; set KUBECONFIG, or run in a pod with a service account")]
+    NoCluster(#[from] Box<kube::config::InferConfigError>),
+    /// Signals cannot be received.
+    #[error("signals cannot be received: {0}")]
+    Signals(#[from] std::io::Error),
+    /// The operator ended by itself.
+    #[error(transparent)]
+    Operator(#[from] controller::Error),
+}
+
+/// Runs the operator until it is told to stop by SIGTERM or SIGINT.
+///
+/// # Errors
+/// When there is no cluster, or the operator ends by itself.
+pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
+    let config = Config::infer().await.map_err(Box::new)?;
+    let identity = args.identity.unwrap_or_else(|| format!("slotwright-{}", std::process::id()));
+    let options = controller::Options {
+        health_addr: Some(args.health_addr),
+        leader_elect_namespace: (!args.no_leader_elect).then_some(args.leader_elect_namespace),
+        identity,
+    };
+    let stop = CancellationToken::new();
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let asked = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+        tracing::info!("stopping: writes under way are finished and the lease is released");
+        asked.cancel();
+    });
+    controller::run(config, options, stop).await?;
+    Ok(ExitCode::SUCCESS)
+}

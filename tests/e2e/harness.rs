@@ -1,0 +1,269 @@
+//! A cluster with hollow nodes, an operator that can be killed, and a watchdog that is not the operator.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::runtime::conditions::is_crd_established;
+use kube::runtime::wait::await_condition;
+use kube::{Client, Config, ResourceExt};
+use serde_json::{Value, json};
+use slotwright::api::{self, HTCJob, PartitionableSlot, Slot};
+use slotwright::hollow::nodes::{HollowNodes, NodeShape, Options};
+use slotwright::hollow::server::{HollowServer, RunningServer, ServerConfig};
+use slotwright::hollow::watchdog::watch::Watch;
+
+/// Longer than anything takes on a busy machine: a test that reaches it has failed.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+pub struct Cluster {
+    pub client: Client,
+    pub watch: Watch,
+    pub nodes: Option<HollowNodes>,
+    server: Option<RunningServer>,
+    kubeconfig: std::path::PathBuf,
+    operator: Option<Child>,
+    _dir: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// A cluster with these nodes and a running operator.
+    pub async fn start(shapes: Vec<NodeShape>) -> Self {
+        let mut cluster = Self::without_operator(shapes).await;
+        cluster.start_operator();
+        cluster
+    }
+
+    pub async fn without_operator(shapes: Vec<NodeShape>) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let kubeconfig = dir.path().join("kubeconfig");
+        let (config, server) = match std::env::var_os("SLOTWRIGHT_TEST_KUBECONFIG") {
+            Some(path) => {
+                let operator = std::env::var_os("SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG").unwrap_or_else(|| path.clone());
+                std::fs::copy(operator, &kubeconfig).unwrap();
+                let file = Kubeconfig::read_from(path).unwrap();
+                (Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap(), None)
+            }
+            None => {
+                let server = HollowServer::start(([127, 0, 0, 1], 0).into(), ServerConfig::default()).await.unwrap();
+                std::fs::write(&kubeconfig, server.kubeconfig()).unwrap();
+                (server.kube_config().unwrap(), Some(server))
+            }
+        };
+        let client = Client::try_from(config).unwrap();
+        install(&client).await;
+        if server.is_none() {
+            sweep(&client).await;
+        }
+        let nodes = HollowNodes::start(client.clone(), shapes, Options::default()).await.unwrap();
+        let watch = Watch::start(&client);
+        Self { client, watch, nodes: Some(nodes), server, kubeconfig, operator: None, _dir: dir }
+    }
+
+    /// Starts the operator as a process of its own, as a cluster would.
+    pub fn start_operator(&mut self) {
+        let child = Command::new(env!("CARGO_BIN_EXE_slotwright"))
+            .args(["operator", "--no-leader-elect", "--health-addr", "127.0.0.1:0"])
+            .env("KUBECONFIG", &self.kubeconfig)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        self.operator = Some(child);
+    }
+
+    /// `kill -9`.
+    pub fn kill_operator(&mut self) {
+        if let Some(mut operator) = self.operator.take() {
+            operator.kill().unwrap();
+            operator.wait().unwrap();
+        }
+    }
+
+    pub fn jobs(&self, namespace: &str) -> Api<HTCJob> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    pub fn pods(&self, namespace: &str) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    pub fn slots(&self) -> Api<Slot> {
+        Api::all(self.client.clone())
+    }
+
+    pub fn pslots(&self) -> Api<PartitionableSlot> {
+        Api::all(self.client.clone())
+    }
+
+    /// Applies an object as a user would.
+    pub async fn apply(&self, object: Value) {
+        let kind = object["kind"].as_str().unwrap();
+        let resource = kube::api::ApiResource::from_gvk_with_plural(
+            &kube::core::GroupVersionKind::gvk(api::GROUP, api::VERSION, kind),
+            match kind {
+                "HTCJob" => "htcjobs",
+                "GroupQuota" => "groupquotas",
+                "Negotiator" => "negotiators",
+                "NodePolicy" => "nodepolicies",
+                "Submitter" => "submitters",
+                other => panic!("no plural for {other}"),
+            },
+        );
+        let namespace = object["metadata"]["namespace"].as_str();
+        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+        let api: Api<kube::api::DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        api.patch(&name, &PatchParams::apply("user"), &Patch::Apply(object)).await.unwrap();
+    }
+
+    pub async fn namespace(&self, name: &str) {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let namespace =
+            Namespace { metadata: ObjectMeta { name: Some(name.to_owned()), ..Default::default() }, ..Default::default() };
+        match api.create(&PostParams::default(), &namespace).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+            Err(error) => panic!("{error}"),
+        }
+        // A real server refuses pods until the controller manager has made the service account.
+        let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> = Api::namespaced(self.client.clone(), name);
+        if self.server.is_none() {
+            eventually("the default service account", || async { accounts.get_opt("default").await.unwrap().is_some() }).await;
+        }
+    }
+
+    /// Short cycles: the defaults wait 20 s between two.
+    pub async fn quick_cycles(&self) {
+        self.apply(json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator", "metadata": {"name": "quick"},
+            "spec": {"intervalSeconds": 2, "cycleDelaySeconds": 0, "minIntervalSeconds": 1},
+        }))
+        .await;
+    }
+
+    /// Waits until a job says that it is complete, and gives it.
+    pub async fn completed(&self, namespace: &str, name: &str) -> HTCJob {
+        self.job_when(namespace, name, "is complete", |job| condition(job, "Complete").is_some_and(|c| c.0 == "True")).await
+    }
+
+    pub async fn job_when(&self, namespace: &str, name: &str, what: &str, met: impl Fn(&HTCJob) -> bool) -> HTCJob {
+        let wanted = |job: Option<&HTCJob>| job.is_some_and(&met);
+        match tokio::time::timeout(PATIENCE, await_condition(self.jobs(namespace), name, wanted)).await {
+            Ok(job) => job.unwrap().unwrap(),
+            Err(_) => {
+                let job = self.jobs(namespace).get_opt(name).await.unwrap();
+                panic!("{namespace}/{name} never {what}: {:#?}", job.map(|job| job.status))
+            }
+        }
+    }
+
+    /// Ends the cluster; on a shared one, takes away what the test made.
+    pub async fn stop(mut self) {
+        self.kill_operator();
+        if let Some(nodes) = self.nodes.take() {
+            if self.server.is_none() {
+                for name in nodes.names() {
+                    nodes.remove(&name).await.unwrap();
+                }
+            }
+            nodes.shutdown().await;
+        }
+        if let Some(server) = self.server.take() {
+            server.shutdown().await;
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(operator) = &mut self.operator {
+            let _ = operator.kill();
+            let _ = operator.wait();
+        }
+    }
+}
+
+async fn install(client: &Client) {
+    let crds: Api<k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition> =
+        Api::all(client.clone());
+    for crd in api::definitions() {
+        let name = crd.name_any();
+        crds.patch(&name, &PatchParams::apply("test").force(), &Patch::Apply(&crd)).await.unwrap();
+        tokio::time::timeout(PATIENCE, await_condition(crds.clone(), &name, is_crd_established())).await.unwrap().unwrap();
+    }
+}
+
+/// On a server that outlives a test, nothing of an earlier test may be in the way.
+async fn sweep(client: &Client) {
+    let jobs: Api<HTCJob> = Api::all(client.clone());
+    for job in jobs.list(&ListParams::default()).await.unwrap() {
+        let api: Api<HTCJob> = Api::namespaced(client.clone(), &job.namespace().unwrap());
+        let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        let _ = api.patch(&job.name_any(), &PatchParams::default(), &free).await;
+        let _ = api.delete(&job.name_any(), &DeleteParams::background()).await;
+    }
+    let pods: Api<Pod> = Api::all(client.clone());
+    for pod in pods.list(&ListParams::default().labels(api::labels::JOB_UID)).await.unwrap() {
+        let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap());
+        let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        let _ = api.delete(&pod.name_any(), &DeleteParams::default().grace_period(0)).await;
+        let _ = api.patch(&pod.name_any(), &PatchParams::default(), &free).await;
+    }
+    let everything = (DeleteParams::background(), ListParams::default());
+    let _ = Api::<Slot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ = Api::<PartitionableSlot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ = Api::<api::Submitter>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ = Api::<api::GroupQuota>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ = Api::<api::NodePolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ = Api::<api::Negotiator>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+}
+
+/// Waits until something is so; what is asked is the API server, and the pause is only between two questions.
+pub async fn eventually<F, Fut>(what: &str, mut met: F)
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = bool>,
+{
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !met().await {
+        assert!(tokio::time::Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// A job of `count` procs that hollow nodes run for `runtime`.
+pub fn job(namespace: &str, name: &str, count: u32, runtime: &str, edit: impl FnOnce(&mut Value)) -> Value {
+    let mut object = json!({
+        "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "count": count,
+            "template": {
+                "metadata": {"annotations": {"hollow.slotwright.dev/runtime": runtime}},
+                "spec": {"containers": [{"name": "main", "image": "busybox", "command": ["sleep", "1"]}]},
+            },
+        },
+    });
+    edit(&mut object);
+    object
+}
+
+/// A condition's status, reason and message.
+pub fn condition(job: &HTCJob, type_: &str) -> Option<(String, String, String)> {
+    let conditions = &job.status.as_ref()?.conditions;
+    let found = conditions.iter().find(|c| c.type_ == type_)?;
+    Some((found.status.clone(), found.reason.clone(), found.message.clone()))
+}
+
+/// Reasons of the events about a job, with their notes.
+pub async fn story(cluster: &Cluster, namespace: &str, job: &str) -> BTreeMap<String, String> {
+    let events: Api<k8s_openapi::api::core::v1::Event> = Api::namespaced(cluster.client.clone(), namespace);
+    let about = ListParams::default().fields(&format!("involvedObject.kind=HTCJob,involvedObject.name={job}"));
+    let found = events.list(&about).await.unwrap();
+    found.into_iter().map(|e| (e.reason.unwrap_or_default(), e.message.unwrap_or_default())).collect()
+}

@@ -1,0 +1,62 @@
+//! Many procs, and an operator that dies.
+
+use serde_json::json;
+use slotwright::hollow::nodes::shapes;
+use slotwright::hollow::watchdog::Watchdog;
+
+use crate::harness::{Cluster, eventually, job};
+
+/// Each proc ran exactly once, and no node ever held more than it has.
+fn verify(report: &Watchdog, procs: usize) {
+    assert_eq!(report.violations(), []);
+    assert_eq!(report.procs().count(), procs);
+    for (proc, counts) in report.procs() {
+        assert_eq!((counts.started, counts.succeeded, counts.failed), (1, 1, 0), "{proc:?}");
+    }
+}
+
+async fn thousand(cluster: &Cluster, namespace: &str) {
+    cluster.quick_cycles().await;
+    for (tenant, count) in [("a", 400), ("b", 350), ("c", 250)] {
+        let namespace = format!("{namespace}-{tenant}");
+        cluster.namespace(&namespace).await;
+        let sweep = job(&namespace, "sweep", count, "400ms", |o| o["spec"]["requests"] = json!({"memory": "256Mi"}));
+        cluster.apply(sweep).await;
+    }
+}
+
+async fn finish(cluster: &Cluster, namespace: &str) {
+    for tenant in ["a", "b", "c"] {
+        cluster.completed(&format!("{namespace}-{tenant}"), "sweep").await;
+    }
+    eventually("every slot is returned", || async {
+        cluster.slots().list(&Default::default()).await.unwrap().items.is_empty()
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_procs_run_exactly_once() {
+    let cluster = Cluster::start(shapes::uniform(50, 4000, 16 << 30)).await;
+    thousand(&cluster, "many").await;
+    finish(&cluster, "many").await;
+    verify(&cluster.watch.report(), 1000);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_that_is_killed_loses_and_doubles_nothing() {
+    let mut cluster = Cluster::start(shapes::uniform(50, 4000, 16 << 30)).await;
+    thousand(&cluster, "killed").await;
+    for done in [100, 400, 700] {
+        eventually("some procs are done", || async {
+            cluster.watch.report().procs().filter(|(_, counts)| counts.succeeded > 0).count() >= done
+        })
+        .await;
+        cluster.kill_operator();
+        cluster.start_operator();
+    }
+    finish(&cluster, "killed").await;
+    verify(&cluster.watch.report(), 1000);
+    cluster.stop().await;
+}
