@@ -182,7 +182,11 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ),
     ("/events", WRITE_EVENTS, "an object's story; the older group"),
     ("events.k8s.io/events", WRITE_EVENTS, "an object's story"),
-    ("slotwright.dev/htcjobs", READ, "what to run; the users' own"),
+    (
+        "slotwright.dev/htcjobs",
+        &["get", "list", "watch", "patch"],
+        "what to run; patch: the finalizer that holds a job until its claims are released",
+    ),
     ("slotwright.dev/groupquotas", READ, "the admins' own"),
     ("slotwright.dev/nodepolicies", READ, "the admins' own"),
     ("slotwright.dev/negotiators", READ, "the admins' own"),

@@ -146,7 +146,8 @@ mod tests {
     fn an_older_sight_does_not_hide_a_newer_one() {
         let key = ObjectKey { kind: Kind::Slot, namespace: None, name: "s".into() };
         let mut cache = Cache::default();
-        for (uid, version, expected) in [("1", "5", "5"), ("1", "4", "5"), ("1", "10", "10"), ("2", "7", "7")] {
+        for (uid, version, expected) in [("1", "5", "5"), ("1", "4", "5"), ("1", "10", "10"), ("2", "7", "7")]
+        {
             cache.see(key.clone(), known(uid, version));
             assert_eq!(cache.get(&key).unwrap().version, expected);
         }

@@ -176,7 +176,9 @@ impl Engine {
             },
             Change::Gone(pod) => match translate::pod(&pod) {
                 Some(PodView::Ours(facts)) => self.event(7, Event::PodGone(facts)),
-                Some(PodView::Foreign(uid, ..) | PodView::Neither(uid)) => self.event(7, Event::ForeignPodGone(uid)),
+                Some(PodView::Foreign(uid, ..) | PodView::Neither(uid)) => {
+                    self.event(7, Event::ForeignPodGone(uid))
+                }
                 None => {}
             },
             Change::Synced => self.watch_synced(),

@@ -76,7 +76,10 @@ impl Health {
         let figures = *self.figures.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         let mut gauge = |name: &str, help: &str, value: u64| {
-            let _ = writeln!(text, "# HELP slotwright_{name} {help}\n# TYPE slotwright_{name} gauge\nslotwright_{name} {value}");
+            let _ = writeln!(
+                text,
+                "# HELP slotwright_{name} {help}\n# TYPE slotwright_{name} gauge\nslotwright_{name} {value}"
+            );
         };
         gauge("leader", "Whether this operator leads.", u64::from(self.leading.load(Ordering::Relaxed)));
         gauge("machines", "Machines of the pool.", figures.machines as u64);
@@ -107,9 +110,13 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let listener = TcpListener::bind(addr).await?;
-    let status = |fine: bool| if fine { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "no") };
+    let status =
+        |fine: bool| if fine { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "no") };
     let router = Router::new()
-        .route("/livez", get(move |State((h, clock)): State<Shared>| async move { status(h.is_alive(clock())) }))
+        .route(
+            "/livez",
+            get(move |State((h, clock)): State<Shared>| async move { status(h.is_alive(clock())) }),
+        )
         .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.is_ready()) }))
         .route("/metrics", get(|State((h, _)): State<Shared>| async move { h.metrics() }))
         .with_state((health, clock));
@@ -124,7 +131,10 @@ mod tests {
     fn a_leader_is_ready_once_it_knows_and_alive_while_it_turns() {
         let at = Time::from_secs(1000);
         let health = Health::default();
-        assert!(health.is_ready() && health.is_alive(Time::from_secs(9999)), "a candidate waits in good health");
+        assert!(
+            health.is_ready() && health.is_alive(Time::from_secs(9999)),
+            "a candidate waits in good health"
+        );
         health.leads(at);
         assert!(!health.is_ready() && health.is_alive(at));
         health.ready();

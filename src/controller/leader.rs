@@ -15,10 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 /// How long a leader may be silent before another takes over.
 const TTL: Duration = Duration::from_secs(15);
-/// How often a leader renews, and a candidate looks.
-const RENEW_EVERY: Duration = Duration::from_secs(5);
+/// How often a leader renews, and a candidate looks. With [`CALL_LIMIT`] a leader notices at the latest 13 s after its last
+/// renewal that it must stop: after at most `GIVE_UP_AFTER`, one pause and one call that does not return.
+const RENEW_EVERY: Duration = Duration::from_secs(2);
 /// A leader that could not renew for this long stops: the rest is for calls that are still under way.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
+const GIVE_UP_AFTER: Duration = Duration::from_secs(8);
 /// A call that takes longer counts as failed.
 const CALL_LIMIT: Duration = Duration::from_secs(3);
 
@@ -70,7 +71,10 @@ impl Election {
                 Ok(Ok(true)) => return true,
                 Ok(Ok(false)) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "the lease cannot be read or written");
+                    tracing::warn!(
+                        error = &error as &dyn std::error::Error,
+                        "the lease cannot be read or written"
+                    );
                 }
                 Err(_) => tracing::warn!("the API server does not answer about the lease"),
             }
@@ -115,7 +119,11 @@ impl Election {
     async fn try_acquire(&self, sighting: &mut Sighting) -> Result<bool, kube::Error> {
         let Some(found) = self.api.get_opt(&self.name).await? else {
             let lease = self.lease(None, 0);
-            return won(self.api.create(&PostParams::default(), &lease).await);
+            return won(self.api.create(&PostParams::default(), &lease).await).inspect_err(|error| {
+                if matches!(error, kube::Error::Api(status) if status.is_not_found()) {
+                    tracing::error!("the Lease's namespace does not exist; create it, or name another by --leader-elect-namespace");
+                }
+            });
         };
         let record = found
             .spec
@@ -158,7 +166,9 @@ impl Election {
     /// Lets the next leader start at once.
     async fn release(&self) -> Result<(), kube::Error> {
         let Some(mut lease) = self.api.get_opt(&self.name).await? else { return Ok(()) };
-        if let Some(spec) = lease.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(&self.me)) {
+        if let Some(spec) =
+            lease.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(&self.me))
+        {
             spec.holder_identity = None;
             lease.metadata.managed_fields = None;
             self.api.replace(&self.name, &PostParams::default(), &lease).await?;
@@ -194,7 +204,11 @@ mod tests {
             (Some(spec("other", 15)), 16, Standing::Free),
             (Some(spec("other", 60)), 59, Standing::Held),
         ] {
-            assert_eq!(standing(spec.as_ref(), "me", Duration::from_secs(unchanged)), expected, "{spec:?} {unchanged}");
+            assert_eq!(
+                standing(spec.as_ref(), "me", Duration::from_secs(unchanged)),
+                expected,
+                "{spec:?} {unchanged}"
+            );
         }
     }
 }

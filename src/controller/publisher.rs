@@ -24,7 +24,8 @@ impl Publisher {
     /// Those that may be written now.
     pub fn due(&mut self, now: Time) -> Vec<Document> {
         self.last.retain(|_, at| now.since(*at) < PACE);
-        let due: Vec<Document> = self.waiting.iter().filter(|d| !self.last.contains_key(*d)).cloned().collect();
+        let due: Vec<Document> =
+            self.waiting.iter().filter(|d| !self.last.contains_key(*d)).cloned().collect();
         for document in &due {
             self.waiting.remove(document);
             self.last.insert(document.clone(), now);

@@ -122,7 +122,9 @@ mod tests {
     }
 
     fn told(changes: Vec<Change<ConfigMap>>) -> Vec<String> {
-        let text = |verb: &str, o: &ConfigMap| format!("{verb} {} {}", o.name_any(), o.metadata.uid.as_deref().unwrap_or(""));
+        let text = |verb: &str, o: &ConfigMap| {
+            format!("{verb} {} {}", o.name_any(), o.metadata.uid.as_deref().unwrap_or(""))
+        };
         changes
             .iter()
             .map(|change| match change {

@@ -70,8 +70,11 @@ fn review_machines(pool: &mut Pool, now: Time) {
 /// Groups came or went: jobs of unknown groups may start, or may no longer.
 fn review_groups(pool: &mut Pool) {
     if std::mem::take(&mut pool.attention.groups) {
-        let grouped = pool.jobs.iter().filter(|(_, c)| c.spec.as_ref().is_some_and(|spec| spec.group.is_some()));
-        pool.stale.extend(grouped.map(|(uid, _)| crate::pool::Document::Job(uid.clone())));
+        let grouped =
+            pool.jobs.iter().filter(|(_, c)| c.spec.as_ref().is_some_and(|spec| spec.group.is_some()));
+        let uids: Vec<_> = grouped.map(|(uid, _)| uid.clone()).collect();
+        pool.stale.extend(uids.iter().cloned().map(crate::pool::Document::Job));
+        pool.attention.jobs.extend(uids);
         pool.schedule.wanted = true;
     }
 }

@@ -6,7 +6,8 @@ use crate::classad::{Ad, Env};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
 use crate::pool::{
-    CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, Pool, Quota, State, Submitter, Time,
+    CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, Pool, Quota, State,
+    Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
 use crate::startd::{partitionable_slot_ad, slot_weight};
@@ -53,7 +54,9 @@ fn due(pool: &Pool, now: Time) -> Option<Time> {
 fn anything_waits(pool: &Pool, now: Time) -> bool {
     pool.submitters.values().any(|submitter| {
         submitter.queue.iter().any(|key| {
-            pool.jobs.get(&key.job().uid).is_some_and(|c| c.next_idle(now).is_some() && schedd::may_start(pool, c))
+            pool.jobs
+                .get(&key.job().uid)
+                .is_some_and(|c| c.next_idle(now).is_some() && schedd::may_start(pool, c))
         })
     })
 }
@@ -121,7 +124,10 @@ fn cycle_config(config: &NegotiatorConfig) -> Config {
 
 /// `NEGOTIATOR_SLOT_CONSTRAINT`.
 fn chosen(config: &NegotiatorConfig, slot: &Ad, env: &Env) -> bool {
-    config.slot_constraint.as_ref().is_none_or(|c| c.eval(Some(slot), None, env).as_bool_equiv() == Some(true))
+    config
+        .slot_constraint
+        .as_ref()
+        .is_none_or(|c| c.eval(Some(slot), None, env).as_bool_equiv() == Some(true))
 }
 
 /// A submitter's jobs that wait, in their order.
@@ -145,7 +151,11 @@ fn pool_weight(pool: &Pool, env: &Env) -> f64 {
         .map(|machine| {
             let config = pool.startd(machine);
             let left = machine.available();
-            let ad = if config.slot_weight.is_some() { partitionable_slot_ad(machine, &config) } else { Ad::new() };
+            let ad = if config.slot_weight.is_some() {
+                partitionable_slot_ad(machine, &config)
+            } else {
+                Ad::new()
+            };
             slot_weight(&ad, &left, &config, env)
         })
         .sum();
@@ -188,7 +198,9 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
     for found in &outcome.matches {
         let Some(machine) = negotiation.machines.get(found.slot) else { continue };
-        let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else { continue };
+        let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
+            continue;
+        };
         for (uid, _) in schedd::claim_match(pool, machine, job, &quotas, now) {
             let entry = claims.entry(uid).or_default();
             entry.0 += 1;
@@ -215,7 +227,11 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
         let key = cluster.key.clone();
         let first: Vec<&str> = machines.iter().take(3).map(MachineName::as_str).collect();
         let more = if machines.len() > first.len() { ", ..." } else { "" };
-        let note = format!("{procs} procs were matched with slots on {} nodes ({}{more})", machines.len(), first.join(", "));
+        let note = format!(
+            "{procs} procs were matched with slots on {} nodes ({}{more})",
+            machines.len(),
+            first.join(", ")
+        );
         pool.tell(&key, "Matched", "Negotiate", note);
     }
 }
@@ -229,7 +245,9 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
         }
         let matchable = schedd::explain_rejection(pool, cluster, now);
         let uid = cluster.key.uid.clone();
-        let Some(cluster) = pool.jobs.get_mut(&uid).filter(|cluster| cluster.matchable != matchable) else { continue };
+        let Some(cluster) = pool.jobs.get_mut(&uid).filter(|cluster| cluster.matchable != matchable) else {
+            continue;
+        };
         let key = cluster.key.clone();
         cluster.matchable = matchable.clone();
         pool.stale.insert(Document::Job(uid));
@@ -248,7 +266,13 @@ fn figures(negotiation: &Negotiation, outcome: &Outcome, now: Time) -> CycleFigu
         rejects: count(outcome.rejections.len()),
         submitters: count(negotiation.cycle.submitters.iter().filter(|s| !s.requests.is_empty()).count()),
         slots: count(negotiation.cycle.slots.len()),
-        idle: negotiation.cycle.submitters.iter().flat_map(|s| &s.requests).map(|request| request.count).sum(),
+        idle: negotiation
+            .cycle
+            .submitters
+            .iter()
+            .flat_map(|s| &s.requests)
+            .map(|request| request.count)
+            .sum(),
         pies: count(outcome.stats.pies.len()),
     }
 }

@@ -37,7 +37,8 @@ fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects:
         pool.proc_ended(facts, end, now);
     }
     let cluster = pool.jobs.get(&facts.job);
-    let waits = cluster.is_some_and(|cluster| cluster.is_done(facts.proc) && !cluster.is_recorded(facts.proc));
+    let waits =
+        cluster.is_some_and(|cluster| cluster.is_done(facts.proc) && !cluster.is_recorded(facts.proc));
     if waits {
         return;
     }

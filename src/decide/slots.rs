@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::pool::{
-    Activation, Cluster, Document, Effect, Offer, PodPlan, Pool, Record, Retention, Slot, SlotName, State, Time,
+    Activation, Cluster, Document, Effect, Offer, PodPlan, Pool, Record, Retention, Slot, SlotName, State,
+    Time,
 };
 use crate::schedd;
 use crate::startd::{self, Chore, Step, View};
@@ -13,18 +14,26 @@ const MOST_STEPS: usize = 32;
 
 /// Takes a slot as far as it goes now.
 pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+    let mut changed = false;
     for _ in 0..MOST_STEPS {
         let Some(slot) = pool.slots.get(name) else { return };
         match startd::next(slot, view(pool, slot, now)) {
-            Step::Rest => return,
+            Step::Rest => break,
             Step::Take(transition, why) => {
                 if let Some(slot) = pool.slots.get_mut(name) {
-                    startd::take(slot, transition, why, now);
+                    changed |= startd::take(slot, transition, why, now);
                 }
-                pool.stale.insert(Document::Slot(name.clone()));
             }
             Step::Do(chore) => perform(pool, name, &chore, now, effects),
         }
+    }
+    // A slot whose pod is about to be made is Busy in a moment: telling that it is Idle would cost a write for each proc.
+    let passing = pool.slots.get(name).is_some_and(|slot| {
+        slot.state == State::Matched
+            || matches!(slot.activation, Activation::Assigned | Activation::Requested)
+    });
+    if changed && !passing {
+        pool.stale.insert(Document::Slot(name.clone()));
     }
 }
 
@@ -34,7 +43,9 @@ fn view(pool: &Pool, slot: &Slot, now: Time) -> View {
     View {
         offered: pool.machines.get(&slot.name.machine).is_some_and(|machine| machine.offer == Offer::Offered),
         wanted: cluster.is_some_and(|cluster| {
-            cluster.active.get(&proc) == Some(&slot.name) && schedd::may_start(pool, cluster) && still_counted(cluster, proc)
+            cluster.active.get(&proc) == Some(&slot.name)
+                && schedd::may_start(pool, cluster)
+                && still_counted(cluster, proc)
         }),
         settled: cluster.is_none_or(|cluster| !cluster.is_done(proc) || cluster.is_recorded(proc)),
         now,
@@ -61,12 +72,16 @@ fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let Some(slot) = pool.slots.get_mut(name) else { return };
     slot.record = Record::Writing;
     let (resources, claim) = (slot.resources.clone(), slot.claim.clone());
-    effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim });
+    let again = slot.state != State::Matched;
+    effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim, again });
 }
 
 fn create_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
-    let tolerations =
-        pool.machines.get(&name.machine).map(|machine| pool.startd(machine).tolerations.clone()).unwrap_or_default();
+    let tolerations = pool
+        .machines
+        .get(&name.machine)
+        .map(|machine| pool.startd(machine).tolerations.clone())
+        .unwrap_or_default();
     let Some(slot) = pool.slots.get_mut(name) else { return };
     slot.activation = Activation::Requested;
     let claim = slot.claim.clone();
@@ -90,7 +105,11 @@ fn delete_pod(pool: &mut Pool, name: &SlotName, force: bool, effects: &mut Vec<E
     let Some(slot) = pool.slots.get_mut(name) else { return };
     if let Activation::Active { pod, deleting, .. } = &mut slot.activation {
         *deleting = true;
-        effects.push(Effect::DeletePod { pod: pod.clone(), slot: Some(name.clone()), grace: force.then_some(0) });
+        effects.push(Effect::DeletePod {
+            pod: pod.clone(),
+            slot: Some(name.clone()),
+            grace: force.then_some(0),
+        });
     }
 }
 
@@ -124,7 +143,12 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
         }
         schedd::assign(pool, name, &job, proc);
     } else if let Some(slot) = pool.slots.get_mut(name) {
-        startd::take(slot, &startd::CLAIMED_IDLE_TO_PREEMPTING, "the schedd has nothing more for the claim", now);
+        startd::take(
+            slot,
+            &startd::CLAIMED_IDLE_TO_PREEMPTING,
+            "the schedd has nothing more for the claim",
+            now,
+        );
     }
 }
 

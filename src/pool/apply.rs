@@ -63,7 +63,8 @@ impl Pool {
                 machine.facts = facts;
                 machine.recount();
                 // Offer::Gone is for the deciders to lift; any other value says that the node exists.
-                machine.offer = if machine.offer == Offer::Gone { Offer::NotReady } else { machine.offer.clone() };
+                machine.offer =
+                    if machine.offer == Offer::Gone { Offer::NotReady } else { machine.offer.clone() };
             }
             None => {
                 self.machines.insert(name.clone(), Machine::new(facts, foreign, now));
@@ -129,7 +130,8 @@ impl Pool {
         };
         if let Some(slot) = self.slots.get_mut(&facts.name) {
             // Somebody edited the claim: what was decided is written again.
-            if slot.record == Record::Written && (slot.claim.id != claim.id || slot.claim.proc != claim.proc) {
+            if slot.record == Record::Written && (slot.claim.id != claim.id || slot.claim.proc != claim.proc)
+            {
                 slot.record = Record::Due;
                 self.attention.slots.insert(facts.name);
             }
@@ -282,7 +284,9 @@ impl Pool {
         for (name, submitter) in &mut self.submitters {
             let (slots, weight) = held.get(name).copied().unwrap_or_default();
             let account: &mut Account = &mut submitter.account;
-            if account.resources_used != slots || (account.weighted_resources_used - weight).abs() > f64::EPSILON {
+            if account.resources_used != slots
+                || (account.weighted_resources_used - weight).abs() > f64::EPSILON
+            {
                 account.reconcile(slots, weight, now.millis(), halflife);
             }
         }
@@ -302,8 +306,7 @@ impl Pool {
                     && known.record == Record::Writing
                 {
                     known.record = Record::Written;
-                    self.attention.slots.insert(slot.clone());
-                    self.stale.insert(Document::Slot(slot));
+                    self.attention.slots.insert(slot);
                 }
             }
             Outcome::SlotRefused { slot, claim, why } => self.slot_refused(&slot, &claim, &why, now),

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use super::event::JobFacts;
 use super::ids::{JobUid, SlotName};
-use super::job::{Cluster, JobSpec, Matchable};
+use super::job::{Cluster, JobSpec, Matchable, Problem};
 use super::ranges::Ranges;
 use super::slot::Removal;
 use super::time::Time;
 use super::{Document, Pool};
+
+/// How many problems of one job become events of their own; the condition names all.
+const TOLD_AT_ONCE: usize = 4;
 
 impl Pool {
     pub(super) fn job(&mut self, facts: JobFacts, now: Time) {
@@ -47,6 +50,7 @@ impl Pool {
             first_start: facts.first_start,
             completed_at: facts.completed_at,
             matchable: Matchable::Unknown,
+            group_missing: false,
         }
     }
 
@@ -65,27 +69,43 @@ impl Pool {
         }
         cluster.generation = facts.generation;
         cluster.held = facts.held;
-        if changed {
-            match facts.spec {
-                Ok(spec) => {
-                    cluster.problems.clear();
-                    set_spec(cluster, &spec);
-                    cluster.matchable = Matchable::Unknown;
-                    self.schedule.wanted = true;
-                }
-                Err(problems) => cluster.problems = problems,
-            }
-            self.stale.insert(Document::Job(uid.clone()));
-        }
-        if facts.removing && !cluster.removing {
+        let going = facts.removing && !cluster.removing;
+        if going {
             remove(cluster);
+        }
+        if changed {
+            self.take_spec(uid, facts.spec);
+        }
+        if going {
             self.remove_active(uid);
+        }
+    }
+
+    /// Puts a new spec in force, or tells what is wrong with it; the last good one stays for what runs.
+    fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>) {
+        let Some(cluster) = self.jobs.get_mut(uid) else { return };
+        self.stale.insert(Document::Job(uid.clone()));
+        match spec {
+            Ok(spec) => {
+                cluster.problems.clear();
+                set_spec(cluster, &spec);
+                cluster.matchable = Matchable::Unknown;
+                self.schedule.wanted = true;
+            }
+            Err(problems) => {
+                let key = cluster.key.clone();
+                cluster.problems.clone_from(&problems);
+                for problem in problems.iter().take(TOLD_AT_ONCE) {
+                    self.warn(&key, problem.reason, "Accept", problem.to_string());
+                }
+            }
         }
     }
 
     /// A job that is being deleted starts nothing, and what runs must go.
     fn remove_active(&mut self, uid: &JobUid) {
-        let active: Vec<_> = self.jobs.get(uid).into_iter().flat_map(|c| c.active.values().cloned()).collect();
+        let active: Vec<_> =
+            self.jobs.get(uid).into_iter().flat_map(|c| c.active.values().cloned()).collect();
         for name in active {
             if let Some(slot) = self.slots.get_mut(&name) {
                 slot.removal.get_or_insert(Removal::JobRemoved);

@@ -110,13 +110,20 @@ impl Pool {
                     0 => cluster.succeeded.insert(facts.proc),
                     _ => cluster.failed.insert(facts.proc),
                 };
-                if cluster.is_complete() {
+                let key = cluster.key.clone();
+                let complete = cluster.is_complete().then(|| (cluster.succeeded.len(), cluster.failed.len()));
+                if complete.is_some() {
                     cluster.completed_at = Some(now);
                 }
                 if code != 0 {
-                    let (key, proc) = (cluster.key.clone(), facts.proc);
-                    let note = format!("proc {proc} ended with exit code {code} in pod {}", facts.pod.name);
+                    let note =
+                        format!("proc {} ended with exit code {code} in pod {}", facts.proc, facts.pod.name);
                     self.warn(&key, "ProcFailed", "Run", note);
+                }
+                if let Some((succeeded, failed)) = complete {
+                    let note =
+                        format!("all procs have ended: {succeeded} with exit code 0, {failed} with another");
+                    self.tell(&key, "Completed", "Run", note);
                 }
             }
             End::Evicted { why } => {
@@ -178,7 +185,12 @@ impl Pool {
         let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
         self.attention.slots.insert(name.clone());
         self.send_back(&job.uid, proc, now);
-        self.warn(&job, "PodRefused", "CreatePod", format!("the pod of proc {proc} could not be made: {why}"));
+        self.warn(
+            &job,
+            "PodRefused",
+            "CreatePod",
+            format!("the pod of proc {proc} could not be made: {why}"),
+        );
     }
 
     pub(super) fn slot_refused(&mut self, name: &SlotName, claim: &ClaimId, why: &str, now: Time) {
@@ -192,7 +204,12 @@ impl Pool {
                 slot.activation = Activation::Vacant;
             }
             self.send_back(&job.uid, proc, now);
-            self.warn(&job, "ClaimRefused", "Claim", format!("the claim on {name} could not be written: {why}"));
+            self.warn(
+                &job,
+                "ClaimRefused",
+                "Claim",
+                format!("the claim on {name} could not be written: {why}"),
+            );
         }
     }
 

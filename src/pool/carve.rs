@@ -42,7 +42,11 @@ impl Pool {
         }
         let halflife = self.halflife();
         if self.synced {
-            self.submitter_mut(&slot.claim.submitter, now).account.release(slot.claim.weight, now.millis(), halflife);
+            self.submitter_mut(&slot.claim.submitter, now).account.release(
+                slot.claim.weight,
+                now.millis(),
+                halflife,
+            );
         }
         self.touch(&slot);
         self.attention.machines.insert(name.machine.clone());

@@ -19,6 +19,9 @@ pub enum Effect {
         resources: Resources,
         /// The claim.
         claim: Claim,
+        /// The Slot was written before: whatever it carries now is replaced. A new claim never replaces another, which may
+        /// be that of a former leader.
+        again: bool,
     },
     /// Delete the Slot object.
     DeleteSlot(SlotName),

@@ -166,7 +166,18 @@ mod tests {
         for text in ["slot1@node7", "slot1_3@node7.example.com", "slot12_345@a"] {
             assert_eq!(SlotName::parse(text).unwrap().to_string(), text);
         }
-        for text in ["", "slot@a", "slot0@a", "slot1_@a", "slot1_0@a", "slot1", "slot1@", "slotx@a", "1@a", "slot99999999999@a"] {
+        for text in [
+            "",
+            "slot@a",
+            "slot0@a",
+            "slot1_@a",
+            "slot1_0@a",
+            "slot1",
+            "slot1@",
+            "slotx@a",
+            "1@a",
+            "slot99999999999@a",
+        ] {
             assert_eq!(SlotName::parse(text), Err(BadSlotName(text.to_owned())));
         }
     }

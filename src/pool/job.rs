@@ -173,6 +173,8 @@ pub struct Cluster {
     pub completed_at: Option<Time>,
     /// Whether any machine could run it.
     pub matchable: Matchable,
+    /// Its accounting group was missing when that was last looked at, and its author was told.
+    pub group_missing: bool,
 }
 
 impl Cluster {
@@ -208,7 +210,8 @@ impl Cluster {
 
     /// How many idle procs may start now.
     pub fn startable(&self, now: Time) -> u64 {
-        let waiting = self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
+        let waiting =
+            self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
         self.idle.len().saturating_sub(waiting as u64)
     }
 }

@@ -76,12 +76,18 @@ impl Offer {
         match self {
             Self::Offered => "the node offers its resources to jobs".to_owned(),
             Self::NotReady => "the node does not report Ready: nothing new starts on it".to_owned(),
-            Self::Cordoned => "the node is cordoned: nothing new starts on it until it is uncordoned".to_owned(),
+            Self::Cordoned => {
+                "the node is cordoned: nothing new starts on it until it is uncordoned".to_owned()
+            }
             Self::Tainted(key) => {
-                format!("the node has the taint {key}; a NodePolicy for it may tolerate it in spec.tolerations")
+                format!(
+                    "the node has the taint {key}; a NodePolicy for it may tolerate it in spec.tolerations"
+                )
             }
             Self::PolicyNotAccepted(name) => {
-                format!("NodePolicy {name} selects the node and was not accepted; see the policy's conditions")
+                format!(
+                    "NodePolicy {name} selects the node and was not accepted; see the policy's conditions"
+                )
             }
             Self::Gone => "the node was deleted".to_owned(),
         }
@@ -182,7 +188,12 @@ mod tests {
             arch: "amd64".into(),
             os: "linux".into(),
             labels: Arc::default(),
-            allocatable: Capacity { milli_cpu: 8_000, memory: 16 << 30, disk: 1 << 40, extended: BTreeMap::new() },
+            allocatable: Capacity {
+                milli_cpu: 8_000,
+                memory: 16 << 30,
+                disk: 1 << 40,
+                extended: BTreeMap::new(),
+            },
             ready: true,
             cordoned: false,
             taints: vec![],
@@ -198,7 +209,9 @@ mod tests {
     #[test]
     fn dynamic_ids_are_used_again() {
         let mut machine = machine();
-        for (used, free) in [(vec![], 1), (vec![1, 2], 3), (vec![1, 3], 2), (vec![2], 1), (vec![1, 2, 4, 5], 3)] {
+        for (used, free) in
+            [(vec![], 1), (vec![1, 2], 3), (vec![1, 3], 2), (vec![2], 1), (vec![1, 2, 4, 5], 3)]
+        {
             machine.dynamic = used.into_iter().collect();
             assert_eq!(machine.free_dynamic_id(), free, "{:?}", machine.dynamic);
         }

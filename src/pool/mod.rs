@@ -32,19 +32,20 @@ pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
 };
 pub use ids::{
-    BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName,
-    SubmitterName,
+    BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
+    SlotName, SubmitterName,
 };
 pub use job::{Cluster, Cooling, End, JobSpec, Matchable, Problem, QueueKey, Request, Retention};
 pub use machine::{Machine, MachineFacts, Offer, Taint};
 pub use policy::{
-    ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector, SelectorTerm, StartdConfig,
-    Toleration,
+    ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector, SelectorTerm,
+    StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, GPUS, ResourceName, Resources, classad_name};
 pub use slot::{
-    Activation, Backfill, Claim, Claimed, Drained, Preempting, Record, Removal, Slot, State, Taken, Unclaimed, pod_name,
+    Activation, Backfill, Claim, Claimed, Drained, Preempting, Record, Removal, Slot, State, Taken,
+    Unclaimed, pod_name,
 };
 pub use submitter::Submitter;
 pub use time::Time;

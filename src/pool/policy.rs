@@ -55,7 +55,9 @@ pub struct Toleration {
 impl Toleration {
     /// Whether it tolerates the taint.
     pub fn tolerates(&self, taint: &Taint) -> bool {
-        let met = |want: &Option<String>, have: &str| want.as_deref().is_none_or(|want| want.is_empty() || want == have);
+        let met = |want: &Option<String>, have: &str| {
+            want.as_deref().is_none_or(|want| want.is_empty() || want == have)
+        };
         met(&self.key, &taint.key) && met(&self.value, &taint.value) && met(&self.effect, &taint.effect)
     }
 }
@@ -193,7 +195,8 @@ mod tests {
             (SelectorTerm::DoesNotExist(zone()), false, false, true),
         ] {
             let selector = Selector { terms: vec![term.clone()] };
-            let found = [&[("zone", "a")][..], &[("zone", "c")], &[]].map(|pairs| selector.selects(&labels(pairs)));
+            let found =
+                [&[("zone", "a")][..], &[("zone", "c")], &[]].map(|pairs| selector.selects(&labels(pairs)));
             assert_eq!(found, [on_a, on_c, on_none], "{term:?}");
         }
         assert!(Selector::default().selects(&labels(&[])));

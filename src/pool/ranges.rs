@@ -56,7 +56,9 @@ impl Ranges {
 
     /// Takes `n` away; false when it was not there.
     pub fn remove(&mut self, n: u32) -> bool {
-        let Some((first, last)) = self.spans.range(..=n).next_back().map(|(f, l)| (*f, *l)) else { return false };
+        let Some((first, last)) = self.spans.range(..=n).next_back().map(|(f, l)| (*f, *l)) else {
+            return false;
+        };
         if last < n {
             return false;
         }
@@ -87,7 +89,9 @@ impl Ranges {
                 return Err(BadRanges(text.to_owned()));
             };
             // Written by us in order and apart; anything else was edited by hand and is not trusted.
-            if last < first || set.spans.last_key_value().is_some_and(|(_, end)| first <= end.saturating_add(1)) {
+            if last < first
+                || set.spans.last_key_value().is_some_and(|(_, end)| first <= end.saturating_add(1))
+            {
                 return Err(BadRanges(text.to_owned()));
             }
             set.spans.insert(first, last);

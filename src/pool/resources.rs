@@ -190,8 +190,12 @@ mod tests {
 
     #[test]
     fn fractions_are_not_offered() {
-        let capacity = Capacity { milli_cpu: 7_900, memory: (3 << 20) - 1, disk: 2_047, extended: BTreeMap::new() };
-        assert_eq!(capacity.whole(), Resources { cpus: 7, memory_mib: 2, disk_kib: 1, extended: BTreeMap::new() });
+        let capacity =
+            Capacity { milli_cpu: 7_900, memory: (3 << 20) - 1, disk: 2_047, extended: BTreeMap::new() };
+        assert_eq!(
+            capacity.whole(),
+            Resources { cpus: 7, memory_mib: 2, disk_kib: 1, extended: BTreeMap::new() }
+        );
     }
 
     #[test]

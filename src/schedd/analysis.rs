@@ -10,15 +10,21 @@ const LOOKED_AT: usize = 1000;
 /// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it.
 pub fn explain_rejection(pool: &Pool, cluster: &Cluster, now: Time) -> Matchable {
     let Some(spec) = &cluster.spec else { return Matchable::Unknown };
-    let machines: Vec<&Machine> = pool.machines.values().filter(|m| m.offer == Offer::Offered).take(LOOKED_AT).collect();
+    let machines: Vec<&Machine> =
+        pool.machines.values().filter(|m| m.offer == Offer::Offered).take(LOOKED_AT).collect();
     if machines.is_empty() {
-        return no("NoMachines", "status", "no node offers its resources; see kubectl get pslots for the reasons".to_owned());
+        return no(
+            "NoMachines",
+            "status",
+            "no node offers its resources; see kubectl get pslots for the reasons".to_owned(),
+        );
     }
     if let Some(problem) = too_large(&spec.request, &machines) {
         return Matchable::No(problem);
     }
     let env = Env::at(now.secs());
-    let ads: Vec<Ad> = machines.iter().map(|machine| whole_machine_ad(machine, &pool.startd(machine))).collect();
+    let ads: Vec<Ad> =
+        machines.iter().map(|machine| whole_machine_ad(machine, &pool.startd(machine))).collect();
     let mut tally = Tally::default();
     for ad in &ads {
         let report = explain_match(&spec.ad, ad, &env);
@@ -62,12 +68,16 @@ impl Tally {
             Side::Job => no(
                 "RequirementsNotMet",
                 "spec.requirements",
-                format!("{clause} is not true on {count} of {machines} nodes, and no node matches; relax it, or add a node that meets it"),
+                format!(
+                    "{clause} is not true on {count} of {machines} nodes, and no node matches; relax it, or add a node that meets it"
+                ),
             ),
             Side::Machine => no(
                 "RefusedByMachines",
                 "status",
-                format!("{count} of {machines} nodes refuse the job by {clause}, and no node takes it; see the START expression of their NodePolicy"),
+                format!(
+                    "{count} of {machines} nodes refuse the job by {clause}, and no node takes it; see the START expression of their NodePolicy"
+                ),
             ),
         }
     }
@@ -92,7 +102,9 @@ fn too_large(request: &crate::pool::Request, machines: &[&Machine]) -> Option<Pr
         .or_else(|| check("spec.requests.memory".into(), " MiB", request.memory_mib, &|r| r.memory_mib))
         .or_else(|| {
             let managed = machines.iter().all(|machine| machine.total.disk_kib > 0);
-            managed.then(|| check("spec.requests.disk".into(), " KiB", request.disk_kib, &|r| r.disk_kib)).flatten()
+            managed
+                .then(|| check("spec.requests.disk".into(), " KiB", request.disk_kib, &|r| r.disk_kib))
+                .flatten()
         })
         .or_else(|| {
             let gpus = |r: &Resources| r.by_classad_name().get(crate::pool::GPUS).copied().unwrap_or(0);

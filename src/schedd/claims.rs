@@ -3,8 +3,8 @@
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::Tree;
 use crate::pool::{
-    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, JobUid, MachineName, Pool, Record, Slot, SlotName,
-    State, SubmitterName, Taken, Time,
+    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, JobUid, MachineName, Pool,
+    Record, Slot, SlotName, State, SubmitterName, Taken, Time,
 };
 use crate::startd::{Carving, carve, dynamic_slot_ad, partitionable_slot_ad, slot_weight};
 
@@ -14,13 +14,21 @@ const LOOKED_AT: usize = 256;
 /// Turns a match into claims: a dynamic slot for the job that was matched, and, as `CLAIM_PARTITIONABLE_LEFTOVERS` has it,
 /// more of them for the same submitter's jobs while anything of the slot is left. Each claim is checked against what is so
 /// now, and against quotas and ceilings. Gives the claims made, by job.
-pub fn claim_match(pool: &mut Pool, machine: &MachineName, job: &JobUid, quotas: &Quotas, now: Time) -> Vec<(JobUid, u32)> {
+pub fn claim_match(
+    pool: &mut Pool,
+    machine: &MachineName,
+    job: &JobUid,
+    quotas: &Quotas,
+    now: Time,
+) -> Vec<(JobUid, u32)> {
     let mut made = Vec::new();
-    let Some(submitter) = pool.jobs.get(job).and_then(|c| c.spec.as_ref()).map(|spec| spec.submitter.clone()) else {
+    let Some(submitter) = pool.jobs.get(job).and_then(|c| c.spec.as_ref()).map(|spec| spec.submitter.clone())
+    else {
         return made;
     };
     let mut candidates = vec![job.clone()];
-    let queue = pool.submitters.get(&submitter).into_iter().flat_map(|s| &s.queue).map(|key| key.job().uid.clone());
+    let queue =
+        pool.submitters.get(&submitter).into_iter().flat_map(|s| &s.queue).map(|key| key.job().uid.clone());
     candidates.extend(queue.filter(|uid| uid != job).take(LOOKED_AT));
     for uid in candidates {
         while let Some(proc) = claim_one(pool, machine, &uid, quotas, now) {
@@ -35,7 +43,13 @@ pub fn claim_match(pool: &mut Pool, machine: &MachineName, job: &JobUid, quotas:
 }
 
 /// Carves one dynamic slot for the next proc of a job.
-fn claim_one(pool: &mut Pool, machine: &MachineName, job: &JobUid, quotas: &Quotas, now: Time) -> Option<u32> {
+fn claim_one(
+    pool: &mut Pool,
+    machine: &MachineName,
+    job: &JobUid,
+    quotas: &Quotas,
+    now: Time,
+) -> Option<u32> {
     let env = Env::at(now.secs());
     let host = pool.machines.get(machine)?;
     let cluster = pool.jobs.get(job).filter(|cluster| may_start(pool, cluster))?;
@@ -93,7 +107,8 @@ pub fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
     !cluster.removing
         && cluster.held
         && cluster.problems.is_empty()
-        && cluster.spec.as_ref().is_some_and(|spec| spec.group.as_ref().is_none_or(|group| pool.group(group).is_some()))
+        && super::unknown_group(pool, cluster).is_none()
+        && cluster.spec.is_some()
 }
 
 /// Gives a proc to a claim.
@@ -193,14 +208,14 @@ pub fn within_caps(
     quotas: &Quotas,
 ) -> bool {
     const SLACK: f64 = 1e-9;
-    let ceiling = pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.account.weighted_resources_used)));
+    let ceiling =
+        pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.account.weighted_resources_used)));
     if ceiling.is_some_and(|(ceiling, used)| used + weight > ceiling + SLACK) {
         return false;
     }
     let Some(group) = group else { return true };
-    ancestry(group.as_str()).all(|name| {
-        quotas.of(name).is_none_or(|quota| group_usage(pool, name) + weight <= quota + SLACK)
-    })
+    ancestry(group.as_str())
+        .all(|name| quotas.of(name).is_none_or(|quota| group_usage(pool, name) + weight <= quota + SLACK))
 }
 
 /// A group's name and those of the groups around it: `a.b.c`, `a.b`, `a`.
@@ -213,7 +228,9 @@ pub fn group_usage(pool: &Pool, group: &str) -> f64 {
     pool.submitters
         .values()
         .filter(|submitter| {
-            submitter.group().is_some_and(|own| ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group)))
+            submitter
+                .group()
+                .is_some_and(|own| ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group)))
         })
         .map(|submitter| submitter.account.weighted_resources_used)
         .sum()

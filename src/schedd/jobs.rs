@@ -1,6 +1,6 @@
 //! Jobs: held when accepted, released when they are being deleted and nothing of them is left.
 
-use crate::pool::{Cluster, Document, Effect, JobUid, Pool, Problem};
+use crate::pool::{Cluster, Effect, JobUid, Pool, Problem};
 
 /// Looks at a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
@@ -14,23 +14,41 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
         }
         return;
     }
-    let fresh = !cluster.held && cluster.problems.is_empty() && cluster.spec.is_some();
-    if fresh {
-        effects.push(Effect::HoldJob(cluster.key.clone()));
+    let fresh = !cluster.held && cluster.problems.is_empty();
+    if let Some(spec) = cluster.spec.clone().filter(|_| fresh) {
+        let key = cluster.key.clone();
+        let note = format!(
+            "accepted as cluster {}: {} procs of submitter {}",
+            cluster.cluster, spec.count, spec.submitter
+        );
+        effects.push(Effect::HoldJob(key.clone()));
+        pool.tell(&key, "Submitted", "Accept", note);
     }
-    if cluster.completed_at.is_none() && cluster.is_complete() && !cluster.succeeded.is_empty() | !cluster.failed.is_empty() {
-        pool.stale.insert(Document::Job(uid.clone()));
+    tell_group(pool, uid);
+}
+
+/// Says once that the group is missing, and says it again only after it was there.
+fn tell_group(pool: &mut Pool, uid: &JobUid) {
+    let Some(problem) = pool.jobs.get(uid).map(|cluster| unknown_group(pool, cluster)) else { return };
+    let Some(cluster) = pool.jobs.get_mut(uid) else { return };
+    let known = std::mem::replace(&mut cluster.group_missing, problem.is_some());
+    if let Some(problem) = problem.filter(|_| !known) {
+        let key = cluster.key.clone();
+        pool.warn(&key, problem.reason, "Accept", problem.to_string());
     }
 }
 
 /// What is wrong with a job's accounting group, if it has one that nobody declared.
 pub fn unknown_group(pool: &Pool, cluster: &Cluster) -> Option<Problem> {
     let group = cluster.spec.as_ref()?.group.as_ref()?;
-    if pool.group(group).is_some() {
-        return None;
-    }
+    // A group whose parent is missing is not accepted either: without the parent its cap is not known.
+    let group = super::ancestry(group.as_str()).find(|name| pool.group(&(*name).into()).is_none())?;
     let known: Vec<&str> = pool.groups.values().map(|group| group.name.as_str()).collect();
-    let known = if known.is_empty() { "none is declared".to_owned() } else { format!("declared: {}", known.join(", ")) };
+    let known = if known.is_empty() {
+        "none is declared".to_owned()
+    } else {
+        format!("declared: {}", known.join(", "))
+    };
     Some(Problem {
         reason: "UnknownGroup",
         field: "spec.accountingGroup".to_owned(),

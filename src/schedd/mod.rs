@@ -6,7 +6,9 @@ mod jobs;
 mod submit;
 
 pub use analysis::explain_rejection;
-pub use claims::{Quotas, ancestry, assign, claim_match, find_work, group_usage, may_start, withdraw, within_caps};
+pub use claims::{
+    Quotas, ancestry, assign, claim_match, find_work, group_usage, may_start, withdraw, within_caps,
+};
 pub use jobs::{review_job, unknown_group};
-pub(crate) use submit::{bad_expression, is_attribute_name};
 pub use submit::{Submission, submit};
+pub(crate) use submit::{bad_expression, is_attribute_name};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-
 use crate::classad::{Ad, Expr, ParseError};
-use crate::pool::{GroupName, JobSpec, Problem, Request, ResourceName, Retention, SubmitterName, Time, classad_name};
+use crate::pool::{
+    GroupName, JobSpec, Problem, Request, ResourceName, Retention, SubmitterName, Time, classad_name,
+};
 
 /// The longest job name of which a pod name and its host name can be made: 63 less a dash and five digits.
 const LONGEST_NAME: usize = 57;
@@ -42,8 +43,24 @@ pub struct Submission {
 
 /// Attributes that say who and what the job is; a job cannot claim them for itself.
 const PROTECTED: &[&str] = &[
-    "AccountingGroup", "AcctGroup", "AcctGroupUser", "ClusterId", "JobPrio", "JobStatus", "MyType", "Owner", "ProcId", "QDate",
-    "Rank", "RequestCpus", "RequestDisk", "RequestGPUs", "RequestMemory", "Requirements", "Submitter", "User",
+    "AccountingGroup",
+    "AcctGroup",
+    "AcctGroupUser",
+    "ClusterId",
+    "JobPrio",
+    "JobStatus",
+    "MyType",
+    "Owner",
+    "ProcId",
+    "QDate",
+    "Rank",
+    "RequestCpus",
+    "RequestDisk",
+    "RequestGPUs",
+    "RequestMemory",
+    "Requirements",
+    "Submitter",
+    "User",
 ];
 
 /// Understands a submission.
@@ -122,7 +139,9 @@ fn set_requests(ad: &mut Ad, request: &Request) {
 fn requirements_expr(user: Option<Expr>, node_selector: &BTreeMap<String, String>) -> Expr {
     let mut clauses: Vec<String> = node_selector
         .iter()
-        .map(|(key, value)| format!("TARGET.NodeLabels.'{}' =?= \"{}\"", quoted(key, '\''), quoted(value, '"')))
+        .map(|(key, value)| {
+            format!("TARGET.NodeLabels.'{}' =?= \"{}\"", quoted(key, '\''), quoted(value, '"'))
+        })
         .collect();
     match user {
         Some(user) if clauses.is_empty() => return user,
@@ -176,7 +195,10 @@ fn check_counts(submission: &Submission, problems: &mut Vec<Problem>) -> u32 {
         problems.push(Problem {
             reason: "InvalidRequest",
             field: "spec.count".to_owned(),
-            message: format!("{} procs are too many for one job; submit several jobs of at most 100000", submission.count),
+            message: format!(
+                "{} procs are too many for one job; submit several jobs of at most 100000",
+                submission.count
+            ),
         });
     }
     u32::try_from(submission.count).unwrap_or(0)
@@ -218,7 +240,9 @@ fn add_attributes(ad: &mut Ad, attributes: &BTreeMap<String, String>, problems: 
             problems.push(Problem {
                 reason: "ProtectedAttribute",
                 field,
-                message: "the operator sets this attribute itself; use the field of the spec that stands for it".to_owned(),
+                message:
+                    "the operator sets this attribute itself; use the field of the spec that stands for it"
+                        .to_owned(),
             });
         } else if let Some(expr) = expression(&field, Some(text), problems) {
             ad.insert(name.as_str(), expr);
@@ -233,9 +257,9 @@ pub(crate) fn is_attribute_name(text: &str) -> bool {
 }
 
 fn check_group(group: &str, problems: &mut Vec<Problem>) {
-    let parts_ok = group
-        .split('.')
-        .all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'));
+    let parts_ok = group.split('.').all(|part| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    });
     if !parts_ok {
         problems.push(Problem {
             reason: "InvalidGroup",
@@ -244,4 +268,3 @@ fn check_group(group: &str, problems: &mut Vec<Problem>) {
         });
     }
 }
-

@@ -141,7 +141,9 @@ fn within_resource_limits(total: &Resources) -> Expr {
     if total.disk_kib > 0 {
         clauses.push("MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk".to_owned());
     }
-    for name in total.extended.keys().map(|name| classad_name(name)).collect::<std::collections::BTreeSet<_>>() {
+    for name in
+        total.extended.keys().map(|name| classad_name(name)).collect::<std::collections::BTreeSet<_>>()
+    {
         clauses.push(format!("(TARGET.Request{name} is UNDEFINED || MY.{name} >= TARGET.Request{name})"));
     }
     constant(&clauses.join(" && "))
@@ -202,8 +204,14 @@ mod tests {
             ("[RequestCpus = 9; RequestMemory = 1; RequestDisk = 1; Requirements = true]", false),
             ("[RequestCpus = 1; RequestMemory = 16385; RequestDisk = 1; Requirements = true]", false),
             ("[RequestCpus = 1; RequestMemory = 1; RequestDisk = 104857601; Requirements = true]", false),
-            ("[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; RequestGPUs = 2; Requirements = true]", true),
-            ("[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; RequestGPUs = 3; Requirements = true]", false),
+            (
+                "[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; RequestGPUs = 2; Requirements = true]",
+                true,
+            ),
+            (
+                "[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; RequestGPUs = 3; Requirements = true]",
+                false,
+            ),
             ("[RequestMemory = 1; RequestDisk = 1; Requirements = true]", false),
             (
                 "[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; \

@@ -53,7 +53,11 @@ pub fn carve(machine: &Machine, pslot: &Ad, request: &Request, job: &Ad, env: &E
     if machine.total.disk_kib == 0 {
         wanted.disk_kib = 0;
     }
-    if wanted.fits_in(&left) && symmetric_match(job, pslot, env) { Carving::Slot(wanted) } else { Carving::Refused }
+    if wanted.fits_in(&left) && symmetric_match(job, pslot, env) {
+        Carving::Slot(wanted)
+    } else {
+        Carving::Refused
+    }
 }
 
 /// `SLOT_WEIGHT` of a slot of this size: what its claim costs. Not a number, or less than nothing, counts as 1, as in the
@@ -73,7 +77,10 @@ pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &StartdConfig
     for (name, amount) in resources.by_classad_name() {
         ad.set(&*name, amount);
     }
-    expr.eval(Some(&ad), None, env).as_number().filter(|weight| *weight >= 0.0 && weight.is_finite()).unwrap_or(1.0)
+    expr.eval(Some(&ad), None, env)
+        .as_number()
+        .filter(|weight| *weight >= 0.0 && weight.is_finite())
+        .unwrap_or(1.0)
 }
 
 /// A dynamic slot without GPUs has none, although its machine has some.
@@ -88,7 +95,9 @@ mod tests {
 
     #[test]
     fn requests_are_rounded_up() {
-        for (amount, step, rounded) in [(1, 128, 128), (128, 128, 128), (129, 128, 256), (0, 128, 0), (i64::MAX, 128, i64::MAX)] {
+        for (amount, step, rounded) in
+            [(1, 128, 128), (128, 128, 128), (129, 128, 256), (0, 128, 0), (i64::MAX, 128, i64::MAX)]
+        {
             assert_eq!(up_to_multiple(amount, step), rounded, "{amount}");
         }
     }

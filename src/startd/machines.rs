@@ -2,7 +2,8 @@
 
 use super::transitions::{OWNER_TO_UNCLAIMED, UNCLAIMED_TO_OWNER};
 use crate::pool::{
-    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Time, Toleration,
+    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Time,
+    Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
@@ -71,7 +72,9 @@ fn forget_if_gone(pool: &mut Pool, name: &MachineName) {
 fn governing(pool: &Pool, machine: &Machine) -> Option<PolicyName> {
     let mut best: Option<(&PolicyName, &NodePolicy)> = None;
     for (name, policy) in &pool.policies {
-        if policy.selector.selects(&machine.facts.labels) && best.is_none_or(|(_, b)| policy.precedence > b.precedence) {
+        if policy.selector.selects(&machine.facts.labels)
+            && best.is_none_or(|(_, b)| policy.precedence > b.precedence)
+        {
             best = Some((name, policy));
         }
     }
@@ -97,7 +100,8 @@ fn offer(pool: &Pool, machine: &Machine, policy: Option<&PolicyName>) -> Offer {
     }
     let tolerations: &[Toleration] =
         policy.and_then(|(_, policy)| policy.config.as_ref()).map_or(&[], |config| &config.tolerations);
-    match facts.taints.iter().find(|taint| !tolerations.iter().any(|toleration| toleration.tolerates(taint))) {
+    match facts.taints.iter().find(|taint| !tolerations.iter().any(|toleration| toleration.tolerates(taint)))
+    {
         Some(taint) => Offer::Tainted(taint.key.clone()),
         None => Offer::Offered,
     }

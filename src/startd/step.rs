@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::transitions::{
-    BUSY_TO_IDLE, BUSY_TO_RETIRING, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING, MATCHED_TO_CLAIMED, MATCHED_TO_OWNER,
-    RETIRING_TO_PREEMPTING, Transition, VACATING_TO_OWNER,
+    BUSY_TO_IDLE, BUSY_TO_RETIRING, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING, MATCHED_TO_CLAIMED,
+    MATCHED_TO_OWNER, RETIRING_TO_PREEMPTING, Transition, VACATING_TO_OWNER,
 };
 use crate::pool::{Activation, Claimed, Preempting, Record, Removal, Slot, State, Time};
 
@@ -63,7 +63,9 @@ pub fn next(slot: &Slot, view: View) -> Step {
         State::Matched => matched(slot, view),
         State::Claimed(Claimed::Idle) => claimed_idle(slot, view),
         State::Claimed(Claimed::Busy) => claimed_busy(slot, view),
-        State::Claimed(Claimed::Retiring) => Step::Take(&RETIRING_TO_PREEMPTING, "the machine is gone: retirement is over"),
+        State::Claimed(Claimed::Retiring) => {
+            Step::Take(&RETIRING_TO_PREEMPTING, "the machine is gone: retirement is over")
+        }
         State::Preempting(Preempting::Vacating) => vacating(slot, view),
         State::Owner => Step::Do(Chore::GiveBack),
         State::Claimed(Claimed::Suspended)

@@ -10,23 +10,52 @@ async fn every_mistake_is_explained_and_the_others_run() {
     let cluster = Cluster::start(shapes::uniform(2, 4000, 8 << 30)).await;
     cluster.quick_cycles().await;
     cluster.namespace("bad").await;
-    cluster.apply(job("bad", "typo", 1, "100ms", |o| o["spec"]["requirements"] = json!("TARGET.Memory >= && 3"))).await;
+    cluster
+        .apply(job("bad", "typo", 1, "100ms", |o| o["spec"]["requirements"] = json!("TARGET.Memory >= && 3")))
+        .await;
     cluster.apply(job("bad", "huge", 1, "100ms", |o| o["spec"]["requests"] = json!({"cpus": 500}))).await;
-    cluster.apply(job("bad", "nogroup", 1, "100ms", |o| o["spec"]["accountingGroup"] = json!("nobody"))).await;
-    cluster.apply(job("bad", "picky", 1, "100ms", |o| o["spec"]["requirements"] = json!("TARGET.Arch == \"S390X\""))).await;
+    cluster
+        .apply(job("bad", "nogroup", 1, "100ms", |o| o["spec"]["accountingGroup"] = json!("nobody")))
+        .await;
+    cluster
+        .apply(job("bad", "picky", 1, "100ms", |o| {
+            o["spec"]["requirements"] = json!("TARGET.Arch == \"S390X\"")
+        }))
+        .await;
     cluster.apply(job("bad", "good", 3, "100ms", |_| {})).await;
 
     let zero = job("bad", "zero", 0, "100ms", |_| {});
-    let refused = cluster.jobs("bad").create(&Default::default(), &serde_json::from_value(zero).unwrap()).await;
+    let refused =
+        cluster.jobs("bad").create(&Default::default(), &serde_json::from_value(zero).unwrap()).await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("spec.count") && refused.contains("greater than or equal to 1"), "{refused}");
 
     cluster.completed("bad", "good").await;
     for (name, type_, reason, message) in [
-        ("typo", "Accepted", "InvalidExpression", "spec.requirements: not a ClassAd expression: line 1, column 18"),
-        ("nogroup", "Accepted", "UnknownGroup", "spec.accountingGroup: no GroupQuota declares the group nobody"),
-        ("huge", "Matchable", "RequestTooLarge", "spec.requests.cpus: 500 CPUs is more than any node offers (the most is 4 CPUs"),
-        ("picky", "Matchable", "RequirementsNotMet", "spec.requirements: TARGET.Arch == \"S390X\" is not true on 2 of 2 nodes"),
+        (
+            "typo",
+            "Accepted",
+            "InvalidExpression",
+            "spec.requirements: not a ClassAd expression: line 1, column 18",
+        ),
+        (
+            "nogroup",
+            "Accepted",
+            "UnknownGroup",
+            "spec.accountingGroup: no GroupQuota declares the group nobody",
+        ),
+        (
+            "huge",
+            "Matchable",
+            "RequestTooLarge",
+            "spec.requests.cpus: 500 CPUs is more than any node offers (the most is 4 CPUs",
+        ),
+        (
+            "picky",
+            "Matchable",
+            "RequirementsNotMet",
+            "spec.requirements: TARGET.Arch == \"S390X\" is not true on 2 of 2 nodes",
+        ),
     ] {
         let told = |job: &slotwright::api::HTCJob| {
             condition(job, type_).is_some_and(|(status, why, text)| {

@@ -42,13 +42,15 @@ impl Cluster {
         let kubeconfig = dir.path().join("kubeconfig");
         let (config, server) = match std::env::var_os("SLOTWRIGHT_TEST_KUBECONFIG") {
             Some(path) => {
-                let operator = std::env::var_os("SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG").unwrap_or_else(|| path.clone());
+                let operator =
+                    std::env::var_os("SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG").unwrap_or_else(|| path.clone());
                 std::fs::copy(operator, &kubeconfig).unwrap();
                 let file = Kubeconfig::read_from(path).unwrap();
                 (Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap(), None)
             }
             None => {
-                let server = HollowServer::start(([127, 0, 0, 1], 0).into(), ServerConfig::default()).await.unwrap();
+                let server =
+                    HollowServer::start(([127, 0, 0, 1], 0).into(), ServerConfig::default()).await.unwrap();
                 std::fs::write(&kubeconfig, server.kubeconfig()).unwrap();
                 (server.kube_config().unwrap(), Some(server))
             }
@@ -123,17 +125,23 @@ impl Cluster {
 
     pub async fn namespace(&self, name: &str) {
         let api: Api<Namespace> = Api::all(self.client.clone());
-        let namespace =
-            Namespace { metadata: ObjectMeta { name: Some(name.to_owned()), ..Default::default() }, ..Default::default() };
+        let namespace = Namespace {
+            metadata: ObjectMeta { name: Some(name.to_owned()), ..Default::default() },
+            ..Default::default()
+        };
         match api.create(&PostParams::default(), &namespace).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.is_already_exists() => {}
             Err(error) => panic!("{error}"),
         }
         // A real server refuses pods until the controller manager has made the service account.
-        let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> = Api::namespaced(self.client.clone(), name);
+        let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> =
+            Api::namespaced(self.client.clone(), name);
         if self.server.is_none() {
-            eventually("the default service account", || async { accounts.get_opt("default").await.unwrap().is_some() }).await;
+            eventually("the default service account", || async {
+                accounts.get_opt("default").await.unwrap().is_some()
+            })
+            .await;
         }
     }
 
@@ -148,10 +156,19 @@ impl Cluster {
 
     /// Waits until a job says that it is complete, and gives it.
     pub async fn completed(&self, namespace: &str, name: &str) -> HTCJob {
-        self.job_when(namespace, name, "is complete", |job| condition(job, "Complete").is_some_and(|c| c.0 == "True")).await
+        self.job_when(namespace, name, "is complete", |job| {
+            condition(job, "Complete").is_some_and(|c| c.0 == "True")
+        })
+        .await
     }
 
-    pub async fn job_when(&self, namespace: &str, name: &str, what: &str, met: impl Fn(&HTCJob) -> bool) -> HTCJob {
+    pub async fn job_when(
+        &self,
+        namespace: &str,
+        name: &str,
+        what: &str,
+        met: impl Fn(&HTCJob) -> bool,
+    ) -> HTCJob {
         let wanted = |job: Option<&HTCJob>| job.is_some_and(&met);
         match tokio::time::timeout(PATIENCE, await_condition(self.jobs(namespace), name, wanted)).await {
             Ok(job) => job.unwrap().unwrap(),
@@ -189,12 +206,16 @@ impl Drop for Cluster {
 }
 
 async fn install(client: &Client) {
-    let crds: Api<k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition> =
-        Api::all(client.clone());
+    let crds: Api<
+        k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    > = Api::all(client.clone());
     for crd in api::definitions() {
         let name = crd.name_any();
         crds.patch(&name, &PatchParams::apply("test").force(), &Patch::Apply(&crd)).await.unwrap();
-        tokio::time::timeout(PATIENCE, await_condition(crds.clone(), &name, is_crd_established())).await.unwrap().unwrap();
+        tokio::time::timeout(PATIENCE, await_condition(crds.clone(), &name, is_crd_established()))
+            .await
+            .unwrap()
+            .unwrap();
     }
 }
 
@@ -216,7 +237,8 @@ async fn sweep(client: &Client) {
     }
     let everything = (DeleteParams::background(), ListParams::default());
     let _ = Api::<Slot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
-    let _ = Api::<PartitionableSlot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ =
+        Api::<PartitionableSlot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::Submitter>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::GroupQuota>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::NodePolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
@@ -263,7 +285,8 @@ pub fn condition(job: &HTCJob, type_: &str) -> Option<(String, String, String)> 
 /// Reasons of the events about a job, with their notes.
 pub async fn story(cluster: &Cluster, namespace: &str, job: &str) -> BTreeMap<String, String> {
     let events: Api<k8s_openapi::api::core::v1::Event> = Api::namespaced(cluster.client.clone(), namespace);
-    let about = ListParams::default().fields(&format!("involvedObject.kind=HTCJob,involvedObject.name={job}"));
+    let about =
+        ListParams::default().fields(&format!("involvedObject.kind=HTCJob,involvedObject.name={job}"));
     let found = events.list(&about).await.unwrap();
     found.into_iter().map(|e| (e.reason.unwrap_or_default(), e.message.unwrap_or_default())).collect()
 }

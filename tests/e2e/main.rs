@@ -2,7 +2,13 @@
 //! `SLOTWRIGHT_TEST_KUBECONFIG` names (`make e2e`). Each test has a cluster of its own where the server is embedded, and
 //! namespaces and nodes of its own otherwise.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "a test states what it expects by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a test states what it expects by panicking"
+)]
 
 mod bad_input;
 mod harness;

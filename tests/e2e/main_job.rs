@@ -15,7 +15,9 @@ const GIB: i64 = 1 << 30;
 async fn a_job_runs_to_its_end_and_everything_is_returned() {
     let cluster = Cluster::start(shapes::uniform(2, 4000, 8 * GIB)).await;
     cluster.namespace("main-alice").await;
-    cluster.apply(job("main-alice", "sweep", 12, "300ms", |o| o["spec"]["requests"] = json!({"cpus": 2}))).await;
+    cluster
+        .apply(job("main-alice", "sweep", 12, "300ms", |o| o["spec"]["requests"] = json!({"cpus": 2})))
+        .await;
 
     let done = cluster.completed("main-alice", "sweep").await;
     let status = done.status.clone().unwrap();
@@ -41,7 +43,10 @@ async fn a_job_runs_to_its_end_and_everything_is_returned() {
     eventually("every slot is returned", || async {
         cluster.slots().list(&ListParams::default()).await.unwrap().items.is_empty()
             && cluster.pslots().list(&ListParams::default()).await.unwrap().iter().all(|pslot| {
-                pslot.status.as_ref().is_some_and(|s| s.dynamic_slots == 0 && s.available == s.total && s.total.cpus == 4)
+                pslot
+                    .status
+                    .as_ref()
+                    .is_some_and(|s| s.dynamic_slots == 0 && s.available == s.total && s.total.cpus == 4)
             })
     })
     .await;
@@ -79,7 +84,9 @@ async fn deleting_a_job_ends_its_pods_and_frees_its_slots() {
     let cluster = Cluster::start(shapes::uniform(1, 4000, 8 * GIB)).await;
     cluster.namespace("main-rm").await;
     cluster.apply(job("main-rm", "long", 8, "10m", |_| {})).await;
-    cluster.job_when("main-rm", "long", "runs", |job| job.status.as_ref().is_some_and(|s| s.running == 4)).await;
+    cluster
+        .job_when("main-rm", "long", "runs", |job| job.status.as_ref().is_some_and(|s| s.running == 4))
+        .await;
     eventually("pods exist", || async {
         cluster.pods("main-rm").list(&ListParams::default()).await.unwrap().items.len() == 4
     })
@@ -102,7 +109,9 @@ async fn a_group_stays_within_its_quota() {
     cluster
         .apply(json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "physics"}, "spec": {"quota": 3}}))
         .await;
-    cluster.apply(job("main-group", "higgs", 9, "300ms", |o| o["spec"]["accountingGroup"] = json!("physics"))).await;
+    cluster
+        .apply(job("main-group", "higgs", 9, "300ms", |o| o["spec"]["accountingGroup"] = json!("physics")))
+        .await;
     let done = cluster.completed("main-group", "higgs").await;
     assert_eq!(done.status.unwrap().submitter.as_deref(), Some("physics.main-group"));
     // Nobody else used the pool: what ran at once was the group's.
@@ -126,7 +135,10 @@ async fn gpus_are_given_to_those_who_ask() {
     for pod in cluster.pods("main-gpu").list(&ListParams::default()).await.unwrap() {
         let spec = pod.spec.unwrap();
         assert_eq!(spec.node_name.as_deref(), Some("gpu-1"));
-        assert_eq!(spec.containers[0].resources.as_ref().unwrap().limits.as_ref().unwrap()["nvidia.com/gpu"].0, "1");
+        assert_eq!(
+            spec.containers[0].resources.as_ref().unwrap().limits.as_ref().unwrap()["nvidia.com/gpu"].0,
+            "1"
+        );
     }
     cluster.stop().await;
 }

@@ -20,7 +20,8 @@ async fn thousand(cluster: &Cluster, namespace: &str) {
     for (tenant, count) in [("a", 400), ("b", 350), ("c", 250)] {
         let namespace = format!("{namespace}-{tenant}");
         cluster.namespace(&namespace).await;
-        let sweep = job(&namespace, "sweep", count, "400ms", |o| o["spec"]["requests"] = json!({"memory": "256Mi"}));
+        let sweep =
+            job(&namespace, "sweep", count, "400ms", |o| o["spec"]["requests"] = json!({"memory": "256Mi"}));
         cluster.apply(sweep).await;
     }
 }

@@ -18,13 +18,15 @@ async fn a_cordoned_node_offers_nothing_new() {
     let pslot = format!("slot1.{name}");
     eventually("the slot says so", || async {
         let slot = cluster.pslots().get_opt(&pslot).await.unwrap();
-        slot.and_then(|slot| slot.status).is_some_and(|status| status.conditions.iter().any(|c| c.reason == "Cordoned"))
+        slot.and_then(|slot| slot.status)
+            .is_some_and(|status| status.conditions.iter().any(|c| c.reason == "Cordoned"))
     })
     .await;
     cluster.apply(job("nodes-cordon", "waits", 2, "100ms", |_| {})).await;
     cluster
         .job_when("nodes-cordon", "waits", "waits", |job| {
-            let reason = |c: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| c.reason == "Accepted";
+            let reason =
+                |c: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| c.reason == "Accepted";
             job.status.as_ref().is_some_and(|s| s.idle == 2 && s.conditions.iter().any(reason))
         })
         .await;
@@ -68,7 +70,9 @@ async fn procs_of_a_lost_node_run_elsewhere() {
     cluster.quick_cycles().await;
     cluster.namespace("nodes-lost").await;
     cluster.apply(job("nodes-lost", "sweep", 4, "2s", |_| {})).await;
-    cluster.job_when("nodes-lost", "sweep", "runs", |job| job.status.as_ref().is_some_and(|s| s.running == 4)).await;
+    cluster
+        .job_when("nodes-lost", "sweep", "runs", |job| job.status.as_ref().is_some_and(|s| s.running == 4))
+        .await;
     eventually("pods run", || async {
         let pods = cluster.pods("nodes-lost").list(&ListParams::default()).await.unwrap();
         pods.items.len() == 4

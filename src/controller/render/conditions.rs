@@ -21,7 +21,10 @@ pub(super) struct Says<'a> {
 /// time passed.
 pub(super) fn condition(old: &[Condition], says: Says<'_>, generation: i64, now: Time) -> Condition {
     let status = says.status.map_or("Unknown", |status| if status { "True" } else { "False" });
-    let since = old.iter().find(|c| c.type_ == says.type_ && c.status == status).map(|c| c.last_transition_time.clone());
+    let since = old
+        .iter()
+        .find(|c| c.type_ == says.type_ && c.status == status)
+        .map(|c| c.last_transition_time.clone());
     Condition {
         type_: says.type_.to_owned(),
         status: status.to_owned(),

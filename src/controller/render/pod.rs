@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec, PodTemplateSpec, ResourceRequirements, Toleration};
+use k8s_openapi::api::core::v1::{
+    Container, EnvVar, Pod, PodSpec, PodTemplateSpec, ResourceRequirements, Toleration,
+};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
@@ -84,12 +86,15 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
 /// exactly the slot.
 fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
     let mut left = whole(slot);
-    let Some((main, others)) = spec.containers.split_first_mut() else { return Err(BadTemplate::NoContainers) };
+    let Some((main, others)) = spec.containers.split_first_mut() else {
+        return Err(BadTemplate::NoContainers);
+    };
     for other in others {
         left.subtract(&requested(other));
     }
     let mut amounts = BTreeMap::new();
-    let too_little = |resource: &str| BadTemplate::NothingLeft { main: main.name.clone(), resource: resource.to_owned() };
+    let too_little =
+        |resource: &str| BadTemplate::NothingLeft { main: main.name.clone(), resource: resource.to_owned() };
     let mut give = |name: &str, amount: i64, least: i64, text: String| {
         if amount < least {
             return Err(too_little(name));
@@ -211,7 +216,9 @@ mod tests {
 
     #[test]
     fn a_pod_takes_exactly_its_slot() {
-        insta::assert_yaml_snapshot!(make(json!({"containers": [{"name": "main", "image": "busybox"}]})).unwrap());
+        insta::assert_yaml_snapshot!(
+            make(json!({"containers": [{"name": "main", "image": "busybox"}]})).unwrap()
+        );
     }
 
     #[test]
@@ -228,7 +235,10 @@ mod tests {
     #[test]
     fn containers_that_leave_nothing_are_refused() {
         let greedy = json!({"containers": [{"name": "main"}, {"name": "side", "resources": {"requests": {"cpu": "2"}}}]});
-        assert_eq!(make(greedy), Err(BadTemplate::NothingLeft { main: "main".into(), resource: "cpu".into() }));
+        assert_eq!(
+            make(greedy),
+            Err(BadTemplate::NothingLeft { main: "main".into(), resource: "cpu".into() })
+        );
         assert_eq!(make(json!({"containers": []})), Err(BadTemplate::NoContainers));
     }
 }

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::conditions::{Says, accepted, condition};
 use super::slot::{label_value, resources};
 use crate::api::{
-    self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus, PartitionableSlotSpec,
-    PartitionableSlotStatus, SlotActivity, SlotState, SlotStatus, SubmitterSpec, SubmitterStatus, Transition,
-    condition as types, labels,
+    self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
+    PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotState, SlotStatus, SubmitterSpec,
+    SubmitterStatus, Transition, condition as types, labels,
 };
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::quotas;
@@ -39,20 +39,28 @@ pub enum Rendered {
 
 /// What an object should say now. `old` is the status that it has, whose condition times are kept.
 pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rendered {
-    let conditions: Vec<Condition> =
-        old.get("conditions").and_then(|found| serde_json::from_value(found.clone()).ok()).unwrap_or_default();
+    let conditions: Vec<Condition> = old
+        .get("conditions")
+        .and_then(|found| serde_json::from_value(found.clone()).ok())
+        .unwrap_or_default();
     match document {
-        Document::Job(uid) => pool.jobs.get(uid).map_or(Rendered::Nothing, |c| status(&job(pool, c, &conditions, now))),
-        Document::Slot(name) => pool.slots.get(name).map_or(Rendered::Nothing, |s| status(&slot(s, &conditions, now))),
-        Document::PartitionableSlot(name) => {
-            pool.machines.get(name).map_or(Rendered::Absent, |machine| partitionable_slot(machine, &conditions, now))
+        Document::Job(uid) => {
+            pool.jobs.get(uid).map_or(Rendered::Nothing, |c| status(&job(pool, c, &conditions, now)))
         }
+        Document::Slot(name) => {
+            pool.slots.get(name).map_or(Rendered::Nothing, |s| status(&slot(s, &conditions, now)))
+        }
+        Document::PartitionableSlot(name) => pool
+            .machines
+            .get(name)
+            .map_or(Rendered::Absent, |machine| partitionable_slot(machine, &conditions, now)),
         Document::Submitter(name) => {
             pool.submitters.get(name).map_or(Rendered::Nothing, |s| submitter(pool, s, &conditions, now))
         }
         Document::Group(object) => group(pool, object, &conditions, now),
         Document::Policy(name) => pool.policies.get(name).map_or(Rendered::Nothing, |policy| {
-            let nodes = pool.machines.values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
+            let nodes =
+                pool.machines.values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
             status(&NodePolicyStatus {
                 observed_generation: Some(policy.generation),
                 nodes: count(nodes),
@@ -119,18 +127,24 @@ fn summary(cluster: &Cluster, complete: bool, problems: &[Problem]) -> &'static 
 
 fn matchable(cluster: &Cluster, old: &[Condition], now: Time) -> Condition {
     let says = match &cluster.matchable {
-        Matchable::Unknown => {
-            Says { type_: types::MATCHABLE, status: None, reason: "NotNegotiated", message: "no cycle has looked at the job yet".to_owned() }
-        }
+        Matchable::Unknown => Says {
+            type_: types::MATCHABLE,
+            status: None,
+            reason: "NotNegotiated",
+            message: "no cycle has looked at the job yet".to_owned(),
+        },
         Matchable::Yes => Says {
             type_: types::MATCHABLE,
             status: Some(true),
             reason: "MachineFound",
             message: "there is a node that could run a proc, now or once it is free".to_owned(),
         },
-        Matchable::No(problem) => {
-            Says { type_: types::MATCHABLE, status: Some(false), reason: problem.reason, message: problem.to_string() }
-        }
+        Matchable::No(problem) => Says {
+            type_: types::MATCHABLE,
+            status: Some(false),
+            reason: problem.reason,
+            message: problem.to_string(),
+        },
     };
     condition(old, says, cluster.generation, now)
 }
@@ -139,9 +153,16 @@ fn completion(cluster: &Cluster, complete: bool, old: &[Condition], now: Time) -
     let (reason, message) = match (complete, cluster.failed.len()) {
         (false, _) => ("ProcsLeft", "procs are idle or running".to_owned()),
         (true, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),
-        (true, failed) => ("SomeFailed", format!("{failed} procs ended with another exit code than 0: {}", cluster.failed)),
+        (true, failed) => {
+            ("SomeFailed", format!("{failed} procs ended with another exit code than 0: {}", cluster.failed))
+        }
     };
-    condition(old, Says { type_: types::COMPLETE, status: Some(complete), reason, message }, cluster.generation, now)
+    condition(
+        old,
+        Says { type_: types::COMPLETE, status: Some(complete), reason, message },
+        cluster.generation,
+        now,
+    )
 }
 
 fn state(state: State) -> SlotState {
@@ -183,7 +204,12 @@ fn slot(slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
             reason: last.why.to_string(),
             time: Some(kube_time(last.at)),
         }),
-        conditions: vec![condition(old, Says { type_: types::CLAIMED, status: Some(claimed), reason, message }, 1, now)],
+        conditions: vec![condition(
+            old,
+            Says { type_: types::CLAIMED, status: Some(claimed), reason, message },
+            1,
+            now,
+        )],
     }
 }
 
@@ -257,8 +283,7 @@ fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -
         running,
         conditions: vec![accepted(old, &[], generation, now)],
     };
-    let metadata =
-        ObjectMeta { name: Some(submitter_object_name(&submitter.name)), ..ObjectMeta::default() };
+    let metadata = ObjectMeta { name: Some(submitter_object_name(&submitter.name)), ..ObjectMeta::default() };
     object(&api::Submitter { metadata, spec: SubmitterSpec::default(), status: None }, &status)
 }
 
@@ -267,7 +292,11 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
     let (quotas, refused) = quotas(pool, now);
     let problems: Vec<Problem> = refused
         .get(object)
-        .map(|why| Problem { reason: "GroupNotAccepted", field: "spec.group".to_owned(), message: why.clone() })
+        .map(|why| Problem {
+            reason: "GroupNotAccepted",
+            field: "spec.group".to_owned(),
+            message: why.clone(),
+        })
         .into_iter()
         .collect();
     let inside = |submitter: &&Submitter| {

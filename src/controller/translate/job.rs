@@ -21,11 +21,8 @@ pub fn owner(job: &HTCJob) -> String {
 
 /// What the pool knows of an HTCJob.
 pub fn job(job: &HTCJob) -> Option<JobFacts> {
-    let key = JobKey {
-        uid: job.uid()?.into(),
-        namespace: job.namespace()?.into(),
-        name: job.name_any().into(),
-    };
+    let key =
+        JobKey { uid: job.uid()?.into(), namespace: job.namespace()?.into(), name: job.name_any().into() };
     let status = job.status.clone().unwrap_or_default();
     let submitted = job.creation_timestamp().as_ref().map_or(Time::default(), time);
     Some(JobFacts {
@@ -94,7 +91,11 @@ fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<crate::pool::JobSpec>
 fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
     let mut amount = |field: &str, quantity, unit| {
         ceil_units(quantity, unit).unwrap_or_else(|error| {
-            problems.push(Problem { reason: "InvalidRequest", field: field.to_owned(), message: error.to_string() });
+            problems.push(Problem {
+                reason: "InvalidRequest",
+                field: field.to_owned(),
+                message: error.to_string(),
+            });
             1
         })
     };
@@ -103,7 +104,11 @@ fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
         memory_mib: amount("spec.requests.memory", &requests.memory, 1 << 20),
         disk_kib: amount("spec.requests.disk", &requests.disk, 1 << 10),
         gpus: requests.gpus,
-        extended: requests.resources.iter().map(|(name, amount)| (Arc::from(name.as_str()), *amount)).collect(),
+        extended: requests
+            .resources
+            .iter()
+            .map(|(name, amount)| (Arc::from(name.as_str()), *amount))
+            .collect(),
     }
 }
 
@@ -135,13 +140,20 @@ fn check_template(template: &PodTemplateSpec, requests: &Requests, problems: &mu
         problem(".containers", "is empty; give it at least one container");
     }
     if spec.restart_policy.as_deref().is_some_and(|policy| policy != "Never") {
-        problem(".restartPolicy", "must be Never or left out: whether a proc runs again is the operator's decision");
+        problem(
+            ".restartPolicy",
+            "must be Never or left out: whether a proc runs again is the operator's decision",
+        );
     }
     if spec.node_name.is_some() {
-        problem(".nodeName", "is set by the operator; use spec.requirements, for example TARGET.Machine == \"node7\"");
+        problem(
+            ".nodeName",
+            "is set by the operator; use spec.requirements, for example TARGET.Machine == \"node7\"",
+        );
     }
     let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    if affinity.is_some_and(|affinity| affinity.required_during_scheduling_ignored_during_execution.is_some()) {
+    if affinity.is_some_and(|affinity| affinity.required_during_scheduling_ignored_during_execution.is_some())
+    {
         problem(
             ".affinity.nodeAffinity",
             "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
@@ -150,7 +162,8 @@ fn check_template(template: &PodTemplateSpec, requests: &Requests, problems: &mu
     let asked: BTreeMap<&str, i64> = [("cpu", requests.cpus)].into();
     for container in spec.containers.iter().skip(1) {
         let own = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
-        let cpu = own.and_then(|own| own.get("cpu")).and_then(|cpu| super::quantity::millis(cpu).ok()).unwrap_or(0);
+        let cpu =
+            own.and_then(|own| own.get("cpu")).and_then(|cpu| super::quantity::millis(cpu).ok()).unwrap_or(0);
         if cpu >= asked.get("cpu").copied().unwrap_or(0).saturating_mul(1000) {
             problem(
                 &format!(".containers[{}].resources.requests.cpu", container.name),
@@ -185,7 +198,10 @@ mod tests {
     fn a_job_is_understood() {
         let facts = facts(good());
         let spec = facts.spec.unwrap();
-        assert_eq!((spec.count, spec.request.cpus, spec.request.memory_mib, spec.request.disk_kib), (3, 2, 1431, 1 << 20));
+        assert_eq!(
+            (spec.count, spec.request.cpus, spec.request.memory_mib, spec.request.disk_kib),
+            (3, 2, 1431, 1 << 20)
+        );
         assert_eq!(spec.submitter.as_str(), "alice");
         assert_eq!(facts.submitted, Time::from_secs(1_767_225_600));
     }

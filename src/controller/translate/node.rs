@@ -53,7 +53,9 @@ const IMPLIED: &[&str] =
 
 /// Resources that are no extended resources of devices.
 fn is_extended(name: &str) -> bool {
-    name.contains('/') && !name.starts_with("kubernetes.io/") && !name.starts_with("hugepages-")
+    name.contains('/')
+        && !name.starts_with("kubernetes.io/")
+        && !name.starts_with("hugepages-")
         && !name.starts_with("attachable-volumes-")
 }
 
@@ -120,7 +122,10 @@ mod tests {
         let facts = node(&serde_json::from_value(object).unwrap()).unwrap();
         assert_eq!(facts.allocatable.milli_cpu, 7900);
         assert_eq!(facts.allocatable.memory, 32 << 30);
-        assert_eq!(facts.allocatable.extended.iter().map(|(k, v)| (&**k, *v)).collect::<Vec<_>>(), [("nvidia.com/gpu", 4)]);
+        assert_eq!(
+            facts.allocatable.extended.iter().map(|(k, v)| (&**k, *v)).collect::<Vec<_>>(),
+            [("nvidia.com/gpu", 4)]
+        );
         assert!(facts.ready && facts.cordoned);
         assert_eq!(facts.taints.iter().map(|t| t.key.as_str()).collect::<Vec<_>>(), ["dedicated"]);
         assert_eq!(&*facts.arch, "arm64");
@@ -128,7 +133,8 @@ mod tests {
 
     #[test]
     fn a_node_without_a_ready_condition_is_not_ready() {
-        let facts = node(&serde_json::from_value(serde_json::json!({"metadata": {"name": "n1"}})).unwrap()).unwrap();
+        let facts =
+            node(&serde_json::from_value(serde_json::json!({"metadata": {"name": "n1"}})).unwrap()).unwrap();
         assert!(!facts.ready);
         assert_eq!(facts.allocatable, Capacity::default());
     }

@@ -137,7 +137,9 @@ fn end(pod: &SlimPod) -> Option<End> {
         "Succeeded" => Some(End::Exited { code: 0 }),
         "Failed" => Some(failed(pod)),
         // Nothing but our finalizer holds it: the kubelet has confirmed, or somebody forced it.
-        _ if pod.metadata.deletion_timestamp.is_some() && pod.metadata.deletion_grace_period_seconds == Some(0) => {
+        _ if pod.metadata.deletion_timestamp.is_some()
+            && pod.metadata.deletion_grace_period_seconds == Some(0) =>
+        {
             Some(evicted("its pod was deleted"))
         }
         _ => None,
@@ -147,7 +149,10 @@ fn end(pod: &SlimPod) -> Option<End> {
 fn failed(pod: &SlimPod) -> End {
     // A reason is given when something else than the job's own process ended the pod, except for its own deadline.
     if let Some(reason) = pod.status.reason.as_deref().filter(|reason| *reason != "DeadlineExceeded") {
-        return evicted(&format!("{reason}: {}", pod.status.message.as_deref().unwrap_or("the node gave no message")));
+        return evicted(&format!(
+            "{reason}: {}",
+            pod.status.message.as_deref().unwrap_or("the node gave no message")
+        ));
     }
     if pod.metadata.deletion_timestamp.is_some() {
         return evicted("its pod was deleted");
@@ -166,7 +171,9 @@ fn exit_code(pod: &SlimPod) -> Option<i32> {
         .status
         .container_statuses
         .iter()
-        .filter_map(|status| Some((Some(status.name.as_str()) != main, status.state.terminated.as_ref()?.exit_code)))
+        .filter_map(|status| {
+            Some((Some(status.name.as_str()) != main, status.state.terminated.as_ref()?.exit_code))
+        })
         .filter(|(_, code)| *code != 0)
         .collect();
     codes.sort_by_key(|(other, _)| *other);
@@ -264,7 +271,8 @@ mod tests {
     fn ends_of_pods() {
         let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
         let forced = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0});
-        let status = |name: &str, code: i32| json!({"name": name, "state": {"terminated": {"exitCode": code}}});
+        let status =
+            |name: &str, code: i32| json!({"name": name, "state": {"terminated": {"exitCode": code}}});
         for (case, status, metadata, end) in [
             ("waits", json!({"phase": "Pending"}), json!({}), None),
             ("runs", json!({"phase": "Running"}), json!({}), None),
@@ -294,8 +302,18 @@ mod tests {
                 Some(End::Exited { code: 1 }),
             ),
             ("is being deleted", json!({"phase": "Running"}), deleted.clone(), None),
-            ("was deleted", json!({"phase": "Failed"}), deleted.clone(), Some(evicted("its pod was deleted"))),
-            ("ended well while deleted", json!({"phase": "Succeeded"}), deleted, Some(End::Exited { code: 0 })),
+            (
+                "was deleted",
+                json!({"phase": "Failed"}),
+                deleted.clone(),
+                Some(evicted("its pod was deleted")),
+            ),
+            (
+                "ended well while deleted",
+                json!({"phase": "Succeeded"}),
+                deleted,
+                Some(End::Exited { code: 0 }),
+            ),
             ("was forced", json!({"phase": "Running"}), forced, Some(evicted("its pod was deleted"))),
         ] {
             assert_eq!(ours(status, metadata).end, end, "{case}");

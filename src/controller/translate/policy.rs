@@ -9,8 +9,8 @@ use kube::ResourceExt;
 use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
-    ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota, Selector, SelectorTerm, StartdConfig,
-    Toleration,
+    ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota, Selector,
+    SelectorTerm, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
 
@@ -62,8 +62,9 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
         slot_weight: expression("spec.slotWeight", spec.slot_weight.as_ref(), problems),
         claim_worklife: match spec.claim_worklife_seconds {
             None => ClaimWorklife::default(),
-            Some(seconds) => u64::try_from(seconds)
-                .map_or(ClaimWorklife::Unlimited, |seconds| ClaimWorklife::Limited(Duration::from_secs(seconds))),
+            Some(seconds) => u64::try_from(seconds).map_or(ClaimWorklife::Unlimited, |seconds| {
+                ClaimWorklife::Limited(Duration::from_secs(seconds))
+            }),
         },
         attributes,
         tolerations: spec

@@ -11,7 +11,11 @@ pub fn slot(slot: &api::Slot) -> Option<SlotFacts> {
     let name = SlotName::parse(&slot.spec.name).ok()?;
     // Its name says which object it is; one under another name is not ours.
     (slot.metadata.name.as_deref() == Some(&name.object_name())).then_some(())?;
-    Some(SlotFacts { name, resources: resources(&slot.spec.resources), claim: slot.spec.claim.as_ref().and_then(claim) })
+    Some(SlotFacts {
+        name,
+        resources: resources(&slot.spec.resources),
+        claim: slot.spec.claim.as_ref().and_then(claim),
+    })
 }
 
 fn resources(resources: &api::SlotResources) -> Resources {
@@ -19,7 +23,11 @@ fn resources(resources: &api::SlotResources) -> Resources {
         cpus: resources.cpus.max(0),
         memory_mib: resources.memory_mib.max(0),
         disk_kib: resources.disk_kib.max(0),
-        extended: resources.extended.iter().map(|(name, amount)| (Arc::from(name.as_str()), (*amount).max(0))).collect(),
+        extended: resources
+            .extended
+            .iter()
+            .map(|(name, amount)| (Arc::from(name.as_str()), (*amount).max(0)))
+            .collect(),
     }
 }
 

@@ -16,15 +16,19 @@ pub fn submitter_object_name(name: &SubmitterName) -> String {
     let text = name.as_str();
     let plain: String = text.chars().map(|c| if valid(c) { c } else { '-' }).collect();
     let well_formed = plain.split('.').all(|part| {
-        part.starts_with(|c: char| c.is_ascii_alphanumeric()) && part.ends_with(|c: char| c.is_ascii_alphanumeric())
+        part.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && part.ends_with(|c: char| c.is_ascii_alphanumeric())
     });
     if plain == text && well_formed && text.len() <= LONGEST {
         return plain;
     }
-    let parts: Vec<&str> = plain.split('.').map(|part| part.trim_matches('-')).filter(|part| !part.is_empty()).collect();
+    let parts: Vec<&str> =
+        plain.split('.').map(|part| part.trim_matches('-')).filter(|part| !part.is_empty()).collect();
     let mut short = parts.join(".");
     short.truncate(LONGEST - 18);
-    format!("{}-{:016x}", short.trim_end_matches(['-', '.']), stable_hash(text)).trim_start_matches('-').to_owned()
+    format!("{}-{:016x}", short.trim_end_matches(['-', '.']), stable_hash(text))
+        .trim_start_matches('-')
+        .to_owned()
 }
 
 fn valid(c: char) -> bool {
@@ -53,8 +57,11 @@ fn stable_hash(text: &str) -> u64 {
 pub fn submitter(object: &Submitter) -> Option<SubmitterFacts> {
     let object_name = object.metadata.name.as_deref()?;
     let status = object.status.as_ref();
-    let name: SubmitterName =
-        status.map(|status| status.name.as_str()).filter(|name| !name.is_empty()).unwrap_or(object_name).into();
+    let name: SubmitterName = status
+        .map(|status| status.name.as_str())
+        .filter(|name| !name.is_empty())
+        .unwrap_or(object_name)
+        .into();
     if submitter_object_name(&name) != object_name {
         return None;
     }
@@ -96,7 +103,8 @@ mod tests {
 
     #[test]
     fn other_names_get_a_hash() {
-        let names = ["group_physics.alice", "group-physics.alice", "Alice", "alice.", ".alice", "-", "", "a..b"];
+        let names =
+            ["group_physics.alice", "group-physics.alice", "Alice", "alice.", ".alice", "-", "", "a..b"];
         let objects: std::collections::BTreeSet<String> =
             names.iter().map(|name| submitter_object_name(&(*name).into())).collect();
         assert_eq!(objects.len(), names.len(), "{objects:?}");

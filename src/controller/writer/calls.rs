@@ -76,7 +76,9 @@ where
 pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
     match task {
         Task::Effect(effect, template) => match effect {
-            Effect::WriteSlot { slot, resources, claim } => slots::write(context, slot, &resources, claim).await,
+            Effect::WriteSlot { slot, resources, claim, again } => {
+                slots::write(context, slot, &resources, claim, again).await
+            }
             Effect::DeleteSlot(slot) => slots::delete(context, slot).await,
             Effect::CreatePod(plan) => pods::create(context, plan, template).await,
             Effect::DeletePod { pod, slot, grace } => pods::delete(context, pod, slot, grace).await,
@@ -123,7 +125,13 @@ pub(super) fn of_uid(uid: &str) -> DeleteParams {
     }
 }
 
-async fn write_status(context: &Context, document: Document, key: ObjectKey, version: &str, patch: &Value) -> Vec<Reply> {
+async fn write_status(
+    context: &Context,
+    document: Document,
+    key: ObjectKey,
+    version: &str,
+    patch: &Value,
+) -> Vec<Reply> {
     let api = api(context, &key);
     let body = Patch::Merge(json!({"metadata": {"resourceVersion": version}, "status": patch}));
     let params = patch_params(STATUS_MANAGER);
@@ -177,7 +185,9 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
 async fn delete(context: &Context, key: ObjectKey, uid: String) -> Vec<Reply> {
     let api = api(context, &key);
     let params = of_uid(&uid);
-    if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) = attempt(|| api.delete(&key.name, &params)).await {
+    if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) =
+        attempt(|| api.delete(&key.name, &params)).await
+    {
         tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not deleted");
         return Vec::new();
     }
@@ -200,7 +210,8 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         if hold && found.metadata.deletion_timestamp.is_none() {
             finalizers.push(JOB_FINALIZER.to_owned());
         }
-        let body = Patch::Merge(json!({"metadata": {"resourceVersion": known.version, "finalizers": finalizers}}));
+        let body =
+            Patch::Merge(json!({"metadata": {"resourceVersion": known.version, "finalizers": finalizers}}));
         let params = patch_params(FIELD_MANAGER);
         match attempt(|| api.patch(&key.name, &params, &body)).await {
             Ok(object) if hold => {
@@ -237,7 +248,9 @@ async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
     // An event is a courtesy: one attempt, and nothing depends on it.
     match timeout(CALL_LIMIT, context.recorder.publish(&event, &reference)).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written"),
+        Ok(Err(error)) => {
+            tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written")
+        }
         Err(_) => tracing::debug!("an event was not written in time"),
     }
     Vec::new()

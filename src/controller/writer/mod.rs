@@ -7,16 +7,15 @@ mod calls;
 mod pods;
 mod slots;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::Client;
 use kube::runtime::events::Recorder;
 use serde_json::Value;
-use tokio::sync::{Semaphore, mpsc};
-
-
+use tokio::sync::Semaphore;
+use tokio::task::{Id, JoinSet};
 
 use super::cache::{Known, ObjectKey};
 use crate::pool::{Document, Effect, Event};
@@ -92,8 +91,9 @@ pub struct Writer {
     context: Arc<Context>,
     places: Arc<Semaphore>,
     lines: BTreeMap<Line, VecDeque<Task>>,
-    done: mpsc::UnboundedSender<(Line, Vec<Reply>)>,
-    finished: mpsc::UnboundedReceiver<(Line, Vec<Reply>)>,
+    /// Dropped with the writer: no call of an operator that no longer leads goes on.
+    calls: JoinSet<Vec<Reply>>,
+    running: HashMap<Id, Line>,
 }
 
 /// A line whose task is done, to be handed back to [`Writer::advance`].
@@ -102,13 +102,12 @@ pub struct Finished(Line);
 impl Writer {
     /// A writer that is idle.
     pub fn new(context: Context) -> Self {
-        let (done, finished) = mpsc::unbounded_channel();
         Self {
             context: Arc::new(context),
             places: Arc::new(Semaphore::new(AT_ONCE)),
             lines: BTreeMap::new(),
-            done,
-            finished,
+            calls: JoinSet::new(),
+            running: HashMap::new(),
         }
     }
 
@@ -128,9 +127,19 @@ impl Writer {
         self.lines.is_empty()
     }
 
-    /// Waits for a task to end.
+    /// Waits for a task to end; none while no task is under way.
     pub async fn finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
-        self.finished.recv().await.map(|(line, replies)| (Finished(line), replies))
+        let (id, replies) = match self.calls.join_next_with_id().await? {
+            Ok((id, replies)) => (id, replies),
+            Err(error) => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "a write ended in a fault of the operator's own"
+                );
+                (error.id(), Vec::new())
+            }
+        };
+        self.running.remove(&id).map(|line| (Finished(line), replies))
     }
 
     /// Starts what waited behind the task that ended.
@@ -143,14 +152,13 @@ impl Writer {
         }
     }
 
-    fn start(&self, line: Line, task: Task) {
-        let (context, places, done) = (Arc::clone(&self.context), Arc::clone(&self.places), self.done.clone());
-        tokio::spawn(async move {
+    fn start(&mut self, line: Line, task: Task) {
+        let (context, places) = (Arc::clone(&self.context), Arc::clone(&self.places));
+        let call = self.calls.spawn(async move {
             let _place = places.acquire_owned().await;
-            let replies = calls::perform(&context, task).await;
-            // The engine is gone: so is the leadership, and nothing is to be told any more.
-            let _ = done.send((line, replies));
+            calls::perform(&context, task).await
         });
+        self.running.insert(call.id(), line);
     }
 }
 

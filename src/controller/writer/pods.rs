@@ -18,7 +18,11 @@ fn pods(client: &Client, namespace: &str) -> Api<Pod> {
 }
 
 /// Makes a proc's pod. A pod of that name made under the same claim is the one that was asked for, whose answer was lost.
-pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Arc<PodTemplateSpec>>) -> Vec<Reply> {
+pub(super) async fn create(
+    context: &Context,
+    plan: PodPlan,
+    template: Option<Arc<PodTemplateSpec>>,
+) -> Vec<Reply> {
     let slot = plan.slot.clone();
     let claim = plan.claim.id.clone();
     let outcome = match make(context, &plan, template).await {
@@ -28,7 +32,11 @@ pub(super) async fn create(context: &Context, plan: PodPlan, template: Option<Ar
     vec![Reply::Event(Event::Outcome(outcome))]
 }
 
-async fn make(context: &Context, plan: &PodPlan, template: Option<Arc<PodTemplateSpec>>) -> Result<PodRef, String> {
+async fn make(
+    context: &Context,
+    plan: &PodPlan,
+    template: Option<Arc<PodTemplateSpec>>,
+) -> Result<PodRef, String> {
     let template = template.ok_or("the job is gone")?;
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
     let api = pods(&context.client, &plan.job.namespace);
@@ -49,8 +57,10 @@ async fn existing(api: &Api<Pod>, plan: &PodPlan) -> Result<PodRef, String> {
         Err(failure) => return Err(failure.to_string()),
     };
     let same_job = found.labels().get(labels::JOB_UID).map(String::as_str) == Some(plan.job.uid.as_str());
-    let same_claim = found.annotations().get(labels::CLAIM).map(String::as_str) == Some(plan.claim.id.as_str());
-    let same_proc = found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
+    let same_claim =
+        found.annotations().get(labels::CLAIM).map(String::as_str) == Some(plan.claim.id.as_str());
+    let same_proc =
+        found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
     if same_job && same_claim && same_proc {
         return Ok(reference(&found));
     }
@@ -69,7 +79,12 @@ fn reference(pod: &Pod) -> PodRef {
 }
 
 /// Deletes a pod, with its own grace where none is given. Gone, or replaced by another, is as good as deleted.
-pub(super) async fn delete(context: &Context, pod: PodRef, slot: Option<SlotName>, grace: Option<u32>) -> Vec<Reply> {
+pub(super) async fn delete(
+    context: &Context,
+    pod: PodRef,
+    slot: Option<SlotName>,
+    grace: Option<u32>,
+) -> Vec<Reply> {
     let api = pods(&context.client, &pod.namespace);
     let mut params = of_uid(pod.uid.as_str());
     params.grace_period_seconds = grace;

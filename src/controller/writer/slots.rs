@@ -1,10 +1,11 @@
 //! Slot objects: claims are written before their pods.
 
-use kube::api::{Patch, PostParams};
+use kube::api::Patch;
 use serde_json::json;
 
-use super::calls::{Failure, api, attempt, patch_params, post_params};
+use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
+use crate::api;
 use crate::api::labels::FIELD_MANAGER;
 use crate::controller::cache::{Kind, Known, ObjectKey};
 use crate::controller::render;
@@ -15,10 +16,19 @@ pub(super) fn key(slot: &SlotName) -> ObjectKey {
     ObjectKey { kind: Kind::Slot, namespace: None, name: slot.object_name() }
 }
 
-/// Makes the Slot with its claim, or brings the claim of the one that is there up to date.
-pub(super) async fn write(context: &Context, slot: SlotName, resources: &Resources, claim: Claim) -> Vec<Reply> {
+/// Makes the Slot with its claim, or, where it was written before, brings the claim of the one that is there up to date.
+pub(super) async fn write(
+    context: &Context,
+    slot: SlotName,
+    resources: &Resources,
+    claim: Claim,
+    again: bool,
+) -> Vec<Reply> {
     let key = key(&slot);
-    match put(context, &key, &slot, resources, &claim).await {
+    let object = render::slot(&slot, resources, &claim);
+    let outcome =
+        if again { rewrite(context, &key, &object).await } else { make(context, &key, &object).await };
+    match outcome {
         Ok(known) => {
             let written = Outcome::SlotWritten { slot, claim: claim.id, proc: claim.proc };
             vec![Reply::Seen(key, known), Reply::Event(Event::Outcome(written))]
@@ -30,38 +40,38 @@ pub(super) async fn write(context: &Context, slot: SlotName, resources: &Resourc
     }
 }
 
-async fn put(
-    context: &Context,
-    key: &ObjectKey,
-    slot: &SlotName,
-    resources: &Resources,
-    claim: &Claim,
-) -> Result<Known, Failure> {
-    let object = render::slot(slot, resources, claim);
-    let typed: kube::Api<crate::api::Slot> = kube::Api::all(context.client.clone());
-    let dynamic = api(context, key);
-    let params: PostParams = post_params();
-    let patched = patch_params(FIELD_MANAGER);
-    let patch = Patch::Merge(json!({"spec": object.spec}));
-    // A claim that is used again finds its Slot; a new one does not. The wrong guess costs one call more.
-    let mut update = claim.reuses > 0;
-    for _ in 0..4 {
-        let outcome = if update {
-            attempt(|| dynamic.patch(&key.name, &patched, &patch)).await.map(|found| Known::of(&found))
-        } else {
-            attempt(|| typed.create(&params, &object)).await.map(|made| known(&made))
-        };
-        match outcome {
-            Err(Failure::AlreadyExists) => update = true,
-            Err(Failure::NotFound) if update => update = false,
-            Err(Failure::Conflict(_)) => {}
-            outcome => return outcome,
+/// Makes a Slot for a new claim. One that is there and carries this claim is ours, and the answer was lost; one that
+/// carries another may be a former leader's, and is left alone.
+async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
+    let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
+    let params = post_params();
+    match attempt(|| typed.create(&params, object)).await {
+        Ok(made) => Ok(known(&made)),
+        Err(Failure::AlreadyExists) => {
+            let found = attempt(|| typed.get(&key.name)).await?;
+            if found.spec == object.spec {
+                Ok(known(&found))
+            } else {
+                Err(Failure::Refused("a Slot of that name carries another claim".to_owned()))
+            }
         }
+        Err(failure) => Err(failure),
     }
-    Err(Failure::Conflict("the Slot keeps changing".to_owned()))
 }
 
-fn known(slot: &crate::api::Slot) -> Known {
+/// Brings the claim up to date, and makes the Slot anew if somebody deleted it.
+async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
+    let dynamic = dynamic(context, key);
+    let params = patch_params(FIELD_MANAGER);
+    let patch = Patch::Merge(json!({"spec": object.spec}));
+    match attempt(|| dynamic.patch(&key.name, &params, &patch)).await {
+        Ok(found) => Ok(Known::of(&found)),
+        Err(Failure::NotFound) => make(context, key, object).await,
+        Err(failure) => Err(failure),
+    }
+}
+
+fn known(slot: &api::Slot) -> Known {
     use kube::ResourceExt;
     Known {
         uid: slot.uid().unwrap_or_default(),
@@ -75,7 +85,7 @@ fn known(slot: &crate::api::Slot) -> Known {
 /// start, without a job, and deleted then.
 pub(super) async fn delete(context: &Context, slot: SlotName) -> Vec<Reply> {
     let key = key(&slot);
-    let api = api(context, &key);
+    let api = dynamic(context, &key);
     let params = kube::api::DeleteParams::background();
     match attempt(|| api.delete(&key.name, &params)).await {
         Ok(either) => {

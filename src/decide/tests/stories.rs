@@ -32,7 +32,11 @@ fn every_proc_runs_once_and_everything_is_returned() {
     assert_eq!(world.pods.len(), 20, "pods are kept for their logs");
     let account = &world.pool.submitters.values().next().unwrap().account;
     assert_eq!(account.resources_used, 0);
-    assert!((account.weighted_accumulated_usage - 600.0).abs() < 60.0, "{}", account.weighted_accumulated_usage);
+    assert!(
+        (account.weighted_accumulated_usage - 600.0).abs() < 60.0,
+        "{}",
+        account.weighted_accumulated_usage
+    );
 }
 
 #[test]
@@ -174,7 +178,10 @@ fn failed_procs_are_done_and_counted() {
     world.submit("sweep", "alice", 4, |_| {});
     world.pass(10);
     let cluster = world.pool.jobs.values().next().unwrap();
-    assert_eq!((cluster.succeeded.to_string(), cluster.failed.to_string()), ("0,2-3".to_owned(), "1".to_owned()));
+    assert_eq!(
+        (cluster.succeeded.to_string(), cluster.failed.to_string()),
+        ("0,2-3".to_owned(), "1".to_owned())
+    );
     assert!(cluster.completed_at.is_some());
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
-    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Outcome, PodFacts, PodPlan, PodRef,
-    Pool, Quota, Ranges, Request, Resources, SlotFacts, SlotName, State, SubmitterFacts, Time,
+    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Outcome, PodFacts,
+    PodPlan, PodRef, Pool, Quota, Ranges, Request, Resources, SlotFacts, SlotName, State, SubmitterFacts,
+    Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -65,7 +66,12 @@ impl World {
             arch: "amd64".into(),
             os: "linux".into(),
             labels: Arc::default(),
-            allocatable: Capacity { milli_cpu: cpus * 1000, memory: (cpus * 4) << 30, disk: 100 << 30, extended },
+            allocatable: Capacity {
+                milli_cpu: cpus * 1000,
+                memory: (cpus * 4) << 30,
+                disk: 100 << 30,
+                extended,
+            },
             ready: true,
             cordoned: false,
             taints: vec![],
@@ -79,7 +85,8 @@ impl World {
     }
 
     pub(super) fn group(&mut self, name: &str, quota: f64) {
-        let group = Group { object: name.into(), generation: 1, name: name.into(), quota: Quota::Static(quota) };
+        let group =
+            Group { object: name.into(), generation: 1, name: name.into(), quota: Quota::Static(quota) };
         self.pool.apply(Event::Group(group), self.now);
     }
 
@@ -158,7 +165,9 @@ impl World {
             let Some(cluster) = self.pool.jobs.get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
             let (succeeded, failed) = (cluster.succeeded.clone(), cluster.failed.clone());
-            if (&facts.succeeded, &facts.failed, facts.cluster) != (&succeeded, &failed, Some(cluster.cluster)) {
+            if (&facts.succeeded, &facts.failed, facts.cluster)
+                != (&succeeded, &failed, Some(cluster.cluster))
+            {
                 (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(cluster.cluster));
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);
@@ -170,7 +179,7 @@ impl World {
 
     fn perform(&mut self, effect: Effect) {
         match effect {
-            Effect::WriteSlot { slot, resources, claim } => {
+            Effect::WriteSlot { slot, resources, claim, .. } => {
                 self.slots.insert(slot.clone(), (resources, claim.clone()));
                 let done = Outcome::SlotWritten { slot, claim: claim.id, proc: claim.proc };
                 self.pool.apply(Event::Outcome(done), self.now);
@@ -202,7 +211,11 @@ impl World {
         assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
         self.next_uid += 1;
         let facts = PodFacts {
-            pod: PodRef { namespace: "default".into(), name: name.as_str().into(), uid: format!("pod-{}", self.next_uid).into() },
+            pod: PodRef {
+                namespace: "default".into(),
+                name: name.as_str().into(),
+                uid: format!("pod-{}", self.next_uid).into(),
+            },
             machine: Some(plan.slot.machine.clone()),
             job: plan.job.uid.clone(),
             proc: plan.proc.proc,
@@ -215,7 +228,11 @@ impl World {
         };
         let (seconds, code) = (self.fate)(&name);
         let ends = self.now + Duration::from_secs(seconds);
-        let created = Outcome::PodCreated { slot: plan.slot.clone(), claim: plan.claim.id.clone(), pod: facts.pod.clone() };
+        let created = Outcome::PodCreated {
+            slot: plan.slot.clone(),
+            claim: plan.claim.id.clone(),
+            pod: facts.pod.clone(),
+        };
         self.pods.insert(name, Pod { facts: facts.clone(), plan, ends, code });
         self.pool.apply(Event::Outcome(created), self.now);
         self.pool.apply(Event::Pod(facts), self.now);
@@ -223,7 +240,9 @@ impl World {
 
     /// A pod's end: by itself with an exit code, or because it was deleted.
     pub(super) fn end_pod(&mut self, pod: &PodRef, code: Option<i32>) {
-        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else { return };
+        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else {
+            return;
+        };
         if found.facts.end.is_none() {
             found.facts.end = Some(match code {
                 Some(code) => End::Exited { code },
@@ -239,11 +258,14 @@ impl World {
     }
 
     fn release_pod(&mut self, pod: &PodRef, delete: bool) {
-        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else { return };
+        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else {
+            return;
+        };
         let slot = self.slots.get(&found.plan.slot);
         let uid = found.facts.job.as_str();
         let recorded = self.jobs.get(uid).is_none_or(|job| {
-            job.succeeded.contains(found.facts.proc) || job.failed.contains(found.facts.proc)
+            job.succeeded.contains(found.facts.proc)
+                || job.failed.contains(found.facts.proc)
                 || !matches!(found.facts.end, Some(End::Exited { .. }))
         });
         assert!(recorded, "{} was let go before its end was recorded", pod.name);
@@ -289,7 +311,11 @@ impl World {
         events.extend(self.machines.values().cloned().map(Event::Machine));
         events.extend(self.jobs.values().cloned().map(Event::Job));
         events.extend(self.slots.iter().map(|(name, (resources, claim))| {
-            Event::Slot(SlotFacts { name: name.clone(), resources: resources.clone(), claim: Some(claim.clone()) })
+            Event::Slot(SlotFacts {
+                name: name.clone(),
+                resources: resources.clone(),
+                claim: Some(claim.clone()),
+            })
         }));
         events.extend(self.pods.values().map(|pod| Event::Pod(pod.facts.clone())));
         events.push(Event::Synced);
@@ -305,7 +331,11 @@ impl World {
             for slot in self.pool.slots.values().filter(|slot| slot.name.machine == *name) {
                 carved.add(&slot.resources);
             }
-            assert_eq!((carved.cpus, carved.memory_mib), (machine.carved.cpus, machine.carved.memory_mib), "{name}");
+            assert_eq!(
+                (carved.cpus, carved.memory_mib),
+                (machine.carved.cpus, machine.carved.memory_mib),
+                "{name}"
+            );
             let facts = self.machines.get(name.as_str());
             if let Some(facts) = facts {
                 assert!(carved.fits_in(&facts.allocatable.whole()), "{name}: {carved} are carved");
@@ -313,11 +343,19 @@ impl World {
         }
         for (uid, cluster) in &self.pool.jobs {
             let Some(spec) = &cluster.spec else { continue };
-            let sum = cluster.idle.len() + cluster.active.len() as u64 + cluster.succeeded.len() + cluster.failed.len();
+            let sum = cluster.idle.len()
+                + cluster.active.len() as u64
+                + cluster.succeeded.len()
+                + cluster.failed.len();
             assert!(cluster.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
         }
         for slot in self.pool.slots.values() {
-            assert!(!matches!(slot.state, State::Owner | State::Unclaimed(_)), "{}: {:?}", slot.name, slot.state);
+            assert!(
+                !matches!(slot.state, State::Owner | State::Unclaimed(_)),
+                "{}: {:?}",
+                slot.name,
+                slot.state
+            );
         }
     }
 }
