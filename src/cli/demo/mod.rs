@@ -91,7 +91,7 @@ pub enum Error {
 pub async fn run(args: DemoArgs) -> Result<ExitCode, Error> {
     let stop = CancellationToken::new();
     let signals = tokio::spawn(on_signal(stop.clone()));
-    let played = play::play(&args, &stop).await;
+    let played = Box::pin(play::play(&args, &stop)).await;
     signals.abort();
     played
 }

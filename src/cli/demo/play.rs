@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cluster::{self, Cluster, Kubeconfig};
 use super::manifests::{self, Applier, Manifest};
-use super::scene::{Key, Scene};
+use super::scene::{Capacity, Key, Scene};
 use super::screen::Screen;
 use super::sights::Sights;
 use super::summary::{self, Ending, Outcome};
@@ -34,54 +34,50 @@ type Operator = JoinHandle<Result<(), controller::Error>>;
 
 /// Runs the demo until its end or `stop`.
 pub(super) async fn play(args: &DemoArgs, stop: &CancellationToken) -> Result<ExitCode, Error> {
-    let files = if args.cluster_only && args.examples.is_none() {
-        Vec::new()
-    } else {
-        manifests::find(args.examples.as_deref())?
-    };
+    let needed = !args.cluster_only || args.examples.is_some();
+    let files = if needed { manifests::find(args.examples.as_deref())? } else { Vec::new() };
     let broken = args.broken.as_deref().map_or_else(|| Ok(Vec::new()), manifests::read_dir)?;
     let mut screen = Screen::new();
-    let Some(cluster) = stop.run_until_cancelled(Cluster::start(args.port, args.nodes)).await.transpose()?
-    else {
+    let starting = Box::pin(stop.run_until_cancelled(Cluster::start(args.port, args.nodes)));
+    let Some(cluster) = starting.await.transpose()? else {
         return Ok(ExitCode::from(130));
     };
-    let capacity = cluster.capacity;
+    let Capacity { nodes, cores, gpus } = cluster.capacity;
+    let url = &cluster.server.url;
     screen.say(&format!(
-        "An embedded cluster serves at {}: {} hollow nodes with {} cores and {} GPUs.",
-        cluster.server.url, capacity.nodes, capacity.cores, capacity.gpus
+        "An embedded cluster serves at {url}: {nodes} hollow nodes with {cores} cores and {gpus} GPUs."
     ))?;
-    let kubeconfig = if args.serve || args.cluster_only || args.kubeconfig.is_some() {
-        let kubeconfig = Kubeconfig::write(&cluster.server, args.kubeconfig.as_deref())?;
+    let named = args.serve || args.cluster_only || args.kubeconfig.is_some();
+    let kubeconfig =
+        named.then(|| Kubeconfig::write(&cluster.server, args.kubeconfig.as_deref())).transpose()?;
+    if let Some(kubeconfig) = &kubeconfig {
         screen.say(&format!("KUBECONFIG={}", kubeconfig.path.display()))?;
-        Some(kubeconfig)
+    }
+    let code = if args.cluster_only {
+        serve_bare(&cluster, &files, &mut screen, stop).await?
     } else {
-        None
+        let show = Show::start(&cluster, screen).await?;
+        let kubeconfig = kubeconfig.as_ref().filter(|_| args.serve);
+        show.play(args, [&files, &broken], &cluster.server, kubeconfig, stop).await?
     };
-    if args.cluster_only {
-        let mut applier = Applier::new(cluster::client(&cluster.server, "kubectl")?);
-        apply(&mut applier, &files, &mut screen).await?;
-        screen.say("There is no operator: start `slotwright operator` with this KUBECONFIG. Ctrl-C ends the cluster.")?;
-        stop.cancelled().await;
-        cluster.shutdown().await;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut show = Show::start(&cluster, screen).await?;
-    let outcome = show.run(args, &files, &broken, &cluster.server, stop).await?;
-    show.screen.clear()?;
-    show.screen.say(&format!("\n{}", outcome.text().trim_end()))?;
-    if let Some(kubeconfig) = kubeconfig.as_ref().filter(|_| args.serve && !stop.is_cancelled()) {
-        show.screen.say(&invitation(&kubeconfig.path, &outcome.scene))?;
-        stop.cancelled().await;
-    }
-    show.stop_operator().await;
-    // Watches end before their server: they would ask for it in vain.
-    drop(show);
     cluster.shutdown().await;
-    Ok(match outcome.ending {
-        Ending::Interrupted => ExitCode::from(130),
-        _ if outcome.is_good() => ExitCode::SUCCESS,
-        _ => ExitCode::from(1),
-    })
+    Ok(code)
+}
+
+/// Serves the cluster without an operator.
+async fn serve_bare(
+    cluster: &Cluster,
+    files: &[Manifest],
+    screen: &mut Screen,
+    stop: &CancellationToken,
+) -> Result<ExitCode, Error> {
+    let mut applier = Applier::new(cluster::client(&cluster.server, "kubectl")?);
+    apply(&mut applier, files, screen).await?;
+    screen.say(
+        "There is no operator: start `slotwright operator` with this KUBECONFIG. Ctrl-C ends the cluster.",
+    )?;
+    stop.cancelled().await;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Applies files and says so. Returns the jobs that were taken, and what was refused.
@@ -141,11 +137,36 @@ impl Show {
         })
     }
 
+    /// Plays to the end, with `kubeconfig` also beyond it, and ends operator and watches: they would look for their server in
+    /// vain.
+    async fn play(
+        mut self,
+        args: &DemoArgs,
+        files: [&[Manifest]; 2],
+        server: &RunningServer,
+        kubeconfig: Option<&Kubeconfig>,
+        stop: &CancellationToken,
+    ) -> Result<ExitCode, Error> {
+        let outcome = self.run(args, files, server, stop).await?;
+        self.screen.clear()?;
+        self.screen.say(&format!("\n{}", outcome.text().trim_end()))?;
+        if let Some(kubeconfig) = kubeconfig.filter(|_| !stop.is_cancelled()) {
+            self.screen.say(&invitation(&kubeconfig.path, &outcome.scene))?;
+            self.stay(stop).await;
+        }
+        self.stop_operator().await;
+        Ok(match outcome.ending {
+            Ending::Interrupted => ExitCode::from(130),
+            _ if outcome.is_good() => ExitCode::SUCCESS,
+            _ => ExitCode::from(1),
+        })
+    }
+
+    /// Applies the files, those that are broken on purpose last, and shows progress to the end.
     async fn run(
         &mut self,
         args: &DemoArgs,
-        files: &[Manifest],
-        broken: &[Manifest],
+        [files, broken]: [&[Manifest]; 2],
         server: &RunningServer,
         stop: &CancellationToken,
     ) -> Result<Outcome, Error> {
@@ -205,6 +226,13 @@ impl Show {
                 why = ended(&mut self.operator) => return Ok(Ending::OperatorEnded(why)),
             }
         }
+    }
+
+    /// Until `stop`; what the watches see is thrown away.
+    async fn stay(&mut self, stop: &CancellationToken) {
+        let forget = async { while self.sights.next().await.is_some() {} };
+        stop.run_until_cancelled(forget).await;
+        stop.cancelled().await;
     }
 
     /// Waits a while for the last claims and figures.

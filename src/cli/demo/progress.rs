@@ -9,21 +9,22 @@ const BAR: usize = 20;
 
 /// The table: at most `rows` lines of at most `columns` characters.
 pub fn table(scene: &Scene, elapsed: Duration, (columns, rows): (usize, usize)) -> Vec<String> {
+    let width = scene.name_width();
     let mut lines = vec![headline(scene, elapsed), String::new()];
-    lines.push(format!("{:<24}{:>6}{:>6}{:>6}{:>6}{:>6}", "JOB", "PROCS", "IDLE", "RUN", "DONE", "FAIL"));
+    lines.push(format!("{:<width$}{:>6}{:>6}{:>6}{:>6}{:>6}", "JOB", "PROCS", "IDLE", "RUN", "DONE", "FAIL"));
     lines.extend(scene.jobs.iter().map(|(key, job)| {
         let Job { procs, idle, running, done, failed, summary, .. } = job;
         let (name, bar) = (key.to_string(), bar(job));
-        format!("{name:<24}{procs:>6}{idle:>6}{running:>6}{done:>6}{failed:>6}  {bar}  {summary}")
+        format!("{name:<width$}{procs:>6}{idle:>6}{running:>6}{done:>6}{failed:>6}  {bar}  {summary}")
     }));
     lines.push(String::new());
     lines.push(format!(
-        "{:<24}{:>6}{:>12}{:>8}{:>10}{:>14}",
+        "{:<width$}{:>6}{:>12}{:>8}{:>10}{:>14}",
         "SUBMITTER", "CLAIMS", "IN USE", "IDLE", "PRIORITY", "USAGE"
     ));
     lines.extend(scene.submitters.iter().map(|(name, record)| {
         format!(
-            "{name:<24}{:>6}{:>12.1}{:>8}{:>10.1}{:>12.1} s",
+            "{name:<width$}{:>6}{:>12.1}{:>8}{:>10.1}{:>12.1} s",
             record.running,
             scene.weight_in_use(Some(name)),
             record.idle,

@@ -7,6 +7,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::api::condition::{ACCEPTED, COMPLETE, MATCHABLE};
 use crate::api::{GroupQuota, HTCJob, Slot, SlotType, Submitter, SubmitterStatus};
 
+/// Names shorter than this leave room.
+const NARROW: usize = 16;
+/// Names longer than this push the other columns aside.
+const WIDE: usize = 40;
+
 /// What a watch saw: an object that is there or changed, or that is gone.
 #[derive(Clone, Debug)]
 pub enum Sight {
@@ -177,12 +182,19 @@ impl Scene {
     pub fn weight_in_use(&self, submitter: Option<&str>) -> f64 {
         let claims = self.slots.values().flatten();
         let its = claims.filter(|claim| submitter.is_none_or(|name| claim.submitter == name));
-        its.map(|claim| claim.weight).sum()
+        sum(its)
     }
 
     /// Those of `expected` that are not complete, missing ones included.
     pub fn unfinished<'a>(&self, expected: &'a BTreeSet<Key>) -> Vec<&'a Key> {
         expected.iter().filter(|key| !self.jobs.get(*key).is_some_and(|job| job.complete)).collect()
+    }
+
+    /// How wide a column of names must be.
+    pub fn name_width(&self) -> usize {
+        let jobs = self.jobs.keys().map(|key| key.to_string().chars().count());
+        let others = self.submitters.keys().chain(self.groups.keys()).map(|name| name.chars().count());
+        jobs.chain(others).max().unwrap_or(0).clamp(NARROW, WIDE)
     }
 
     /// Nothing is claimed, and the accountant says so too: its figures are final until somebody submits again.
@@ -210,10 +222,15 @@ impl Scene {
     fn count_groups(&mut self) {
         for (name, group) in &mut self.groups {
             let inside = |claim: &&Claim| claim.group.as_deref().is_some_and(|own| lies_in(own, name));
-            group.used = self.slots.values().flatten().filter(inside).map(|claim| claim.weight).sum();
+            group.used = sum(self.slots.values().flatten().filter(inside));
             group.peak = group.peak.max(group.used);
         }
     }
+}
+
+/// The weight of claims. Of none it is 0, where the standard library's sum says -0.
+fn sum<'a>(claims: impl Iterator<Item = &'a Claim>) -> f64 {
+    claims.fold(0.0, |sum, claim| sum + claim.weight)
 }
 
 /// Whether a group is another or lies in it. Names of groups know no case.

@@ -7,6 +7,9 @@ use std::time::Duration;
 use super::scene::{Key, Scene};
 use super::verdict::Verdict;
 
+/// Resources whose writes are named one by one.
+const NAMED: usize = 5;
+
 /// How it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -75,21 +78,27 @@ impl Outcome {
     }
 
     fn write_jobs(&self, out: &mut String) -> std::fmt::Result {
-        writeln!(out, "{:<24}{:>6}{:>6}{:>8}{:>8}  STATUS", "JOB", "PROCS", "DONE", "FAILED", "TOOK")?;
+        let width = self.scene.name_width();
+        writeln!(out, "{:<width$}{:>6}{:>6}{:>8}{:>8}  STATUS", "JOB", "PROCS", "DONE", "FAILED", "TOOK")?;
         for (key, job) in &self.scene.jobs {
             let took =
                 job.took_millis.map_or_else(|| "-".to_owned(), |millis| format!("{} s", millis / 1000));
             let name = key.to_string();
             let summary = if job.summary.is_empty() { "(nothing said)" } else { &job.summary };
-            writeln!(out, "{name:<24}{:>6}{:>6}{:>8}{took:>8}  {summary}", job.procs, job.done, job.failed)?;
+            writeln!(
+                out,
+                "{name:<width$}{:>6}{:>6}{:>8}{took:>8}  {summary}",
+                job.procs, job.done, job.failed
+            )?;
         }
         writeln!(out)
     }
 
     fn write_submitters(&self, out: &mut String) -> std::fmt::Result {
+        let width = self.scene.name_width();
         writeln!(
             out,
-            "{:<24}{:>6}{:>8}{:>12}{:>12}{:>18}",
+            "{:<width$}{:>6}{:>8}{:>12}{:>12}{:>18}",
             "SUBMITTER", "ENDED", "FACTOR", "REAL PRIO", "EFF. PRIO", "WEIGHTED USAGE"
         )?;
         for (name, record) in &self.scene.submitters {
@@ -97,7 +106,7 @@ impl Outcome {
             let ended: i64 = its.map(|job| job.done + job.failed).sum();
             writeln!(
                 out,
-                "{name:<24}{ended:>6}{:>8}{:>12.4}{:>12.2}{:>16.1} s",
+                "{name:<width$}{ended:>6}{:>8}{:>12.4}{:>12.2}{:>16.1} s",
                 record.priority_factor,
                 record.real_priority,
                 record.effective_priority,
@@ -111,9 +120,10 @@ impl Outcome {
         if self.scene.groups.is_empty() {
             return Ok(());
         }
-        writeln!(out, "{:<24}{:>9}{:>12}", "GROUP", "QUOTA", "PEAK USE")?;
+        let width = self.scene.name_width();
+        writeln!(out, "{:<width$}{:>9}{:>12}", "GROUP", "QUOTA", "PEAK USE")?;
         for (name, group) in &self.scene.groups {
-            writeln!(out, "{name:<24}{:>9}{:>12}", group.quota, group.peak)?;
+            writeln!(out, "{name:<width$}{:>9}{:>12}", group.quota, group.peak)?;
         }
         writeln!(out)
     }
@@ -132,17 +142,22 @@ impl Outcome {
         let (carved, peak) = (self.scene.carved(), self.scene.peak_slots());
         writeln!(out, "slots      {carved} dynamic slots carved, {peak} at a time at most")?;
         writeln!(out, "pods       {} running at a time at most", self.verdict.peak_running)?;
-        let writes: u64 = self.writes.values().sum();
-        let each: Vec<String> = self.writes.iter().map(|(what, count)| format!("{what} {count}")).collect();
-        if let Some(tenths) = u64::try_from(procs).ok().and_then(|procs| (writes * 10).checked_div(procs)) {
-            let (whole, tenth) = (tenths / 10, tenths % 10);
-            writeln!(
-                out,
-                "API writes {writes} by the operator, {whole}.{tenth} for each proc: {}",
-                each.join(", ")
-            )?;
+        self.write_writes(out, u64::try_from(procs).unwrap_or(0))
+    }
+
+    fn write_writes(&self, out: &mut String, procs: u64) -> std::fmt::Result {
+        let all: u64 = self.writes.values().sum();
+        let Some(tenths) = (all * 10 + procs / 2).checked_div(procs) else { return Ok(()) };
+        let mut most: Vec<(&String, u64)> = self.writes.iter().map(|(what, count)| (what, *count)).collect();
+        most.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let mut named: Vec<String> =
+            most.iter().take(NAMED).map(|(what, count)| format!("{what} {count}")).collect();
+        let others: u64 = most.iter().skip(NAMED).map(|(_, count)| count).sum();
+        if others > 0 {
+            named.push(format!("others {others}"));
         }
-        Ok(())
+        writeln!(out, "API writes {all} by the operator, {}.{} for each proc", tenths / 10, tenths % 10)?;
+        writeln!(out, "           ({})", named.join(", "))
     }
 
     fn write_verdict(&self, out: &mut String) -> std::fmt::Result {
