@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::world::World;
 use crate::classad::Expr;
-use crate::pool::{Document, Event, Matchable, Offer, PolicyFacts, Selector, StartdConfig};
+use crate::pool::{Document, Event, JobFacts, Matchable, Offer, PolicyFacts, Selector, StartdConfig};
 use crate::schedd::group_usage;
 use crate::{decide, negotiator};
 
@@ -203,7 +203,7 @@ fn gpus_go_to_those_who_ask() {
 fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
     let mut world = World::new();
     world.node("n1", 4, 0);
-    world.group("physics", 4.0);
+    world.group("physics", 1.0);
     let weight = Expr::parse("Memory / 4096.0").unwrap();
     let policy = PolicyFacts {
         name: "by-memory".into(),
@@ -215,6 +215,8 @@ fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
     world.pool.apply(Event::Policy(policy), world.now);
     world.settle();
     world.submit("sweep", "alice", 1, |_| {});
+    let job = world.jobs.values().next().map(|facts| JobFacts { held: true, ..facts.clone() }).unwrap();
+    world.pool.apply(Event::Job(job), world.now);
     let negotiation = decide::decide(&mut world.pool, world.now).negotiation.unwrap();
     let outcome = negotiator::negotiate(&negotiation.cycle);
     world.pool.take_stale();
