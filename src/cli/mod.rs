@@ -2,4 +2,5 @@
 
 pub mod classad;
 pub mod crds;
+pub mod demo;
 pub mod operator;

@@ -1,11 +1,14 @@
 //! The main job and what may happen to it, each a short story.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::world::World;
-use crate::pool::{Event, Matchable, Offer};
+use crate::classad::Expr;
+use crate::pool::{Document, Event, JobFacts, Matchable, Offer, PolicyFacts, Selector, StartdConfig};
 use crate::schedd::group_usage;
+use crate::{decide, negotiator};
 
 fn done(world: &World, job: &str) -> (u64, u64, u64) {
     let cluster = world.pool.jobs.values().find(|c| &*c.key.name == job).unwrap();
@@ -211,4 +214,31 @@ fn gpus_go_to_those_who_ask() {
     assert_eq!(done(&world, "train"), (1, 2, 0));
     let used: i64 = world.slots.values().map(|(resources, _)| resources.amount("nvidia.com/gpu")).sum();
     assert_eq!(used, 2);
+}
+
+#[test]
+fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.group("physics", 1.0);
+    let weight = Expr::parse("Memory / 4096.0").unwrap();
+    let policy = PolicyFacts {
+        name: "by-memory".into(),
+        generation: 1,
+        selector: Selector::default(),
+        precedence: 0,
+        config: Ok(Arc::new(StartdConfig { slot_weight: Some(weight), ..StartdConfig::default() })),
+    };
+    world.pool.apply(Event::Policy(policy), world.now);
+    world.settle();
+    world.submit("sweep", "alice", 1, |_| {});
+    let job = world.jobs.values().next().map(|facts| JobFacts { held: true, ..facts.clone() }).unwrap();
+    world.pool.apply(Event::Job(job), world.now);
+    let negotiation = decide::decide(&mut world.pool, world.now).negotiation.unwrap();
+    let outcome = negotiator::negotiate(&negotiation.cycle);
+    world.pool.take_stale();
+    decide::conclude(&mut world.pool, &negotiation, &outcome, world.now);
+    assert_eq!(world.pool.slots.len(), 1);
+    let stale = world.pool.take_stale();
+    assert!(stale.contains(&Document::Group("physics".into())), "{stale:?}");
 }

@@ -1,0 +1,297 @@
+//! The demo from beginning to end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::cluster::{self, Cluster, Kubeconfig};
+use super::manifests::{self, Applier, Manifest};
+use super::scene::{Capacity, Key, Scene};
+use super::screen::Screen;
+use super::sights::Sights;
+use super::summary::{self, Ending, Outcome};
+use super::verdict::judge;
+use super::{DemoArgs, Error};
+use crate::controller;
+use crate::hollow::server::RunningServer;
+use crate::hollow::watchdog::watch::Watch;
+
+/// The operator's name at the API server, under which its requests are counted.
+const OPERATOR: &str = "slotwright-operator";
+/// How often the table is drawn.
+const FRAME: Duration = Duration::from_millis(250);
+/// After the last job: until claims are returned and the accountant has written its last figures.
+const SETTLED_WITHIN: Duration = Duration::from_secs(15);
+/// How long the operator may take to stop.
+const STOPPED_WITHIN: Duration = Duration::from_secs(8);
+
+type Operator = JoinHandle<Result<(), controller::Error>>;
+
+/// Runs the demo until its end or `stop`.
+pub(super) async fn play(args: &DemoArgs, stop: &CancellationToken) -> Result<ExitCode, Error> {
+    let needed = !args.cluster_only || args.examples.is_some();
+    let files = if needed { manifests::find(args.examples.as_deref())? } else { Vec::new() };
+    let broken = args.broken.as_deref().map_or_else(|| Ok(Vec::new()), manifests::read_dir)?;
+    let mut screen = Screen::new();
+    let starting = Box::pin(stop.run_until_cancelled(Cluster::start(args.port, args.nodes)));
+    let Some(cluster) = starting.await.transpose()? else {
+        return Ok(ExitCode::from(130));
+    };
+    let Capacity { nodes, cores, gpus } = cluster.capacity;
+    let url = &cluster.server.url;
+    screen.say(&format!(
+        "An embedded cluster serves at {url}: {nodes} hollow nodes with {cores} cores and {gpus} GPUs."
+    ))?;
+    let named = args.serve || args.cluster_only || args.kubeconfig.is_some();
+    let kubeconfig =
+        named.then(|| Kubeconfig::write(&cluster.server, args.kubeconfig.as_deref())).transpose()?;
+    if let Some(kubeconfig) = &kubeconfig {
+        screen.say(&format!("KUBECONFIG={}", kubeconfig.path.display()))?;
+    }
+    let code = if args.cluster_only {
+        serve_bare(&cluster, &files, &mut screen, stop).await?
+    } else {
+        let show = Show::start(&cluster, screen).await?;
+        let kubeconfig = kubeconfig.as_ref().filter(|_| args.serve);
+        show.play(args, [&files, &broken], &cluster.server, kubeconfig, stop).await?
+    };
+    cluster.shutdown().await;
+    Ok(code)
+}
+
+/// Serves the cluster without an operator.
+async fn serve_bare(
+    cluster: &Cluster,
+    files: &[Manifest],
+    screen: &mut Screen,
+    stop: &CancellationToken,
+) -> Result<ExitCode, Error> {
+    let mut applier = Applier::new(cluster::client(&cluster.server, "kubectl")?);
+    apply(&mut applier, files, screen).await?;
+    screen.say(
+        "There is no operator: start `slotwright operator` with this KUBECONFIG. Ctrl-C ends the cluster.",
+    )?;
+    stop.cancelled().await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Applies files and says so. Returns the jobs that were taken, and what was refused.
+async fn apply(
+    applier: &mut Applier,
+    files: &[Manifest],
+    screen: &mut Screen,
+) -> Result<(BTreeSet<Key>, Vec<String>), Error> {
+    let (mut jobs, mut refused) = (BTreeSet::new(), Vec::new());
+    for file in files {
+        let result = applier.apply(file).await;
+        if !result.taken.is_empty() {
+            screen.say(&format!("applied {}: {}", file.name, result.taken.join(" ")))?;
+        }
+        for refusal in &result.refused {
+            screen.say(&format!("refused {refusal}"))?;
+        }
+        jobs.extend(result.jobs);
+        refused.extend(result.refused);
+    }
+    Ok((jobs, refused))
+}
+
+/// What plays on the cluster.
+struct Show {
+    screen: Screen,
+    scene: Scene,
+    sights: Sights,
+    watchdog: Watch,
+    applier: Applier,
+    operator: Option<Operator>,
+    operator_stop: CancellationToken,
+}
+
+impl Show {
+    async fn start(cluster: &Cluster, screen: Screen) -> Result<Self, Error> {
+        let server = &cluster.server;
+        let sights = Sights::start(&cluster::client(server, "slotwright-demo")?).await;
+        let watchdog = Watch::start(&cluster::client(server, "watchdog")?);
+        let operator_stop = CancellationToken::new();
+        // Elected as any operator is: another one that is started beside it waits its turn.
+        let options = controller::Options {
+            health_addr: None,
+            leader_elect_namespace: Some(cluster::NAMESPACE.to_owned()),
+            identity: "slotwright-demo".to_owned(),
+        };
+        let operator =
+            tokio::spawn(controller::run(cluster::config(server, OPERATOR)?, options, operator_stop.clone()));
+        Ok(Self {
+            screen,
+            scene: Scene::new(cluster.capacity),
+            sights,
+            watchdog,
+            applier: Applier::new(cluster::client(server, "kubectl")?),
+            operator: Some(operator),
+            operator_stop,
+        })
+    }
+
+    /// Plays to the end, with `kubeconfig` also beyond it, and ends operator and watches: they would look for their server in
+    /// vain.
+    async fn play(
+        mut self,
+        args: &DemoArgs,
+        files: [&[Manifest]; 2],
+        server: &RunningServer,
+        kubeconfig: Option<&Kubeconfig>,
+        stop: &CancellationToken,
+    ) -> Result<ExitCode, Error> {
+        let outcome = self.run(args, files, server, stop).await?;
+        self.screen.clear()?;
+        self.screen.say(&format!("\n{}", outcome.text().trim_end()))?;
+        if let Some(kubeconfig) = kubeconfig.filter(|_| !stop.is_cancelled()) {
+            self.screen.say(&invitation(&kubeconfig.path, &outcome.scene))?;
+            self.stay(stop).await;
+        }
+        self.stop_operator().await;
+        Ok(match outcome.ending {
+            Ending::Interrupted => ExitCode::from(130),
+            _ if outcome.is_good() => ExitCode::SUCCESS,
+            _ => ExitCode::from(1),
+        })
+    }
+
+    /// Applies the files, those that are broken on purpose last, and shows progress to the end.
+    async fn run(
+        &mut self,
+        args: &DemoArgs,
+        [files, broken]: [&[Manifest]; 2],
+        server: &RunningServer,
+        stop: &CancellationToken,
+    ) -> Result<Outcome, Error> {
+        let began = Instant::now();
+        let deadline = began + Duration::from_secs(args.timeout);
+        let (expected, refused) = apply(&mut self.applier, files, &mut self.screen).await?;
+        let (broken_jobs, broken_refused) = apply(&mut self.applier, broken, &mut self.screen).await?;
+        self.screen.say("")?;
+        let ending = self.watch(&expected, began, deadline, stop).await?;
+        let elapsed = began.elapsed();
+        if ending == Ending::Complete {
+            self.settle().await;
+        }
+        let mut watchdog = self.watchdog.report();
+        if ending == Ending::Complete {
+            // The API says that all is over; the watchdog's own watch may be a moment behind.
+            let seen = timeout(Duration::from_secs(5), self.watchdog.until(|seen| seen.live() == 0)).await;
+            watchdog = seen.unwrap_or(watchdog);
+        }
+        let said = broken_jobs.iter().map(|key| format!("{key}: {}", summary::why(&self.scene, key)));
+        Ok(Outcome {
+            ending,
+            verdict: judge(&self.scene, &watchdog),
+            unfinished: self.scene.unfinished(&expected).into_iter().cloned().collect(),
+            refused,
+            broken: broken_refused.into_iter().chain(said).collect(),
+            writes: writes(server),
+            scene: self.scene.clone(),
+            elapsed,
+        })
+    }
+
+    /// Shows progress until there is a reason to end.
+    async fn watch(
+        &mut self,
+        expected: &BTreeSet<Key>,
+        began: Instant,
+        deadline: Instant,
+        stop: &CancellationToken,
+    ) -> Result<Ending, Error> {
+        let mut frames = tokio::time::interval(FRAME);
+        loop {
+            tokio::select! {
+                Some(sight) = self.sights.next() => {
+                    self.scene.see(sight);
+                    while let Some(more) = self.sights.pending() {
+                        self.scene.see(more);
+                    }
+                    if self.scene.unfinished(expected).is_empty() {
+                        self.screen.show(&self.scene, began.elapsed())?;
+                        return Ok(Ending::Complete);
+                    }
+                }
+                _ = frames.tick() => self.screen.show(&self.scene, began.elapsed())?,
+                () = stop.cancelled() => return Ok(Ending::Interrupted),
+                () = sleep_until(deadline) => return Ok(Ending::TimedOut),
+                why = ended(&mut self.operator) => return Ok(Ending::OperatorEnded(why)),
+            }
+        }
+    }
+
+    /// Until `stop`; what the watches see is thrown away.
+    async fn stay(&mut self, stop: &CancellationToken) {
+        let forget = async { while self.sights.next().await.is_some() {} };
+        stop.run_until_cancelled(forget).await;
+        stop.cancelled().await;
+    }
+
+    /// Waits a while for the last claims and figures.
+    async fn settle(&mut self) {
+        let until = Instant::now() + SETTLED_WITHIN;
+        while !self.scene.is_settled() {
+            tokio::select! {
+                Some(sight) = self.sights.next() => self.scene.see(sight),
+                () = sleep_until(until) => return,
+            }
+        }
+    }
+
+    async fn stop_operator(&mut self) {
+        self.operator_stop.cancel();
+        if let Some(operator) = self.operator.take() {
+            let abort = operator.abort_handle();
+            if timeout(STOPPED_WITHIN, operator).await.is_err() {
+                abort.abort();
+            }
+        }
+    }
+}
+
+/// Why the operator ended; pending while it runs.
+async fn ended(operator: &mut Option<Operator>) -> String {
+    let Some(running) = operator.as_mut() else { return std::future::pending().await };
+    let result = running.await;
+    *operator = None;
+    match result {
+        Ok(Ok(())) => "it stopped without being asked to".to_owned(),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// The operator's writes by resource and subresource.
+fn writes(server: &RunningServer) -> BTreeMap<String, u64> {
+    let mut writes = BTreeMap::new();
+    for (key, count) in server.request_counts() {
+        if key.client == OPERATOR && key.is_write() {
+            let dot = if key.subresource.is_empty() { "" } else { "/" };
+            *writes.entry(format!("{}{dot}{}", key.resource, key.subresource)).or_default() += count;
+        }
+    }
+    writes
+}
+
+/// What can be done with a cluster that stays up.
+fn invitation(kubeconfig: &Path, scene: &Scene) -> String {
+    let job = scene.jobs.keys().next();
+    let describe = job.map_or_else(String::new, |key| {
+        format!("  kubectl describe htcjob -n {} {}\n", key.namespace, key.name)
+    });
+    format!(
+        "\nThe cluster and the operator stay up until Ctrl-C. kubectl works with them:\n\
+         \x20 export KUBECONFIG={}\n\
+         \x20 kubectl get htcjobs -A\n{describe}\
+         \x20 kubectl get pslots,submitters,groupquotas",
+        kubeconfig.display()
+    )
+}
