@@ -95,12 +95,15 @@ pods() {
 
 # What a user does first. The columns are those of the definitions: an empty answer would mean that they are wrong.
 examples() {
-  [ -d "$ROOT/examples" ] || { say "no examples/ yet"; return; }
-  kubectl apply -R -f "$ROOT/examples/"
+  local refused
+  kubectl apply -f "$ROOT/examples/"
+  # Three mistakes are the operator's to explain; a count of zero is the API server's to refuse.
+  refused=$(kubectl apply -f "$ROOT/examples/broken/" 2>&1 || true)
+  grep -q 'spec.count: Invalid value: 0' <<<"$refused" || die "a job of zero procs was not refused: $refused"
   kubectl get htcjobs,groupquotas,submitters,partitionableslots,slots -A
   for _ in $(seq 50); do kubectl explain htcjob.spec >/dev/null 2>&1 && break; sleep .2; done    # published a moment late
   kubectl explain htcjob.spec >/dev/null
-  kubectl delete -R --wait=false -f "$ROOT/examples/"
+  kubectl delete -R --wait=false --ignore-not-found -f "$ROOT/examples/"
 }
 
 chart() {

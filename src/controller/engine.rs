@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::DynamicObject;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
@@ -28,14 +29,17 @@ const AT_A_TIME: usize = 2000;
 #[derive(Debug)]
 pub enum Seen {
     /// A node.
-    Node(Change<SlimNode>),
+    Node(Box<Change<SlimNode>>),
     /// A pod.
     Pod(Box<Change<SlimPod>>),
+    /// A node's Lease.
+    Lease(Box<Change<Lease>>),
     /// A custom resource.
     Custom(Kind, Box<Change<DynamicObject>>),
 }
 
-/// How many watches must have told everything before the deciders begin: nodes, pods and the kinds.
+/// How many watches must have told everything before the deciders begin: nodes, pods and the kinds. Leases are not among
+/// them: a cluster may have none.
 const WATCHES: usize = 2 + Kind::ALL.len();
 
 /// Reads the time: the one place where the engine does.
@@ -52,6 +56,8 @@ pub struct Engine {
     /// Events of the start, in the order in which the pool wants them, until all watches have told everything.
     early: Option<BTreeMap<u8, Vec<Event>>>,
     synced: usize,
+    /// When the deciders want to look again.
+    next: Option<Time>,
     cycles: mpsc::UnboundedSender<(Box<Negotiation>, Matches)>,
     negotiated: mpsc::UnboundedReceiver<(Box<Negotiation>, Matches)>,
 }
@@ -69,6 +75,7 @@ impl Engine {
             clock,
             early: Some(BTreeMap::new()),
             synced: 0,
+            next: None,
             cycles,
             negotiated,
         }
@@ -100,27 +107,21 @@ impl Engine {
     /// How long nothing needs to be done, if nothing happens.
     fn pause(&self) -> Duration {
         let now = (self.clock)();
-        let next = [self.pool.next_wake(), self.publisher.next()].into_iter().flatten().min();
+        let next = [self.next, self.publisher.next()].into_iter().flatten().min();
         next.map_or(Duration::from_secs(30), |at| at.since(now).max(Duration::from_millis(1)))
     }
 
     fn take_in(&mut self, first: Seen, more: &mut mpsc::Receiver<Seen>) {
         let mut next = Some(first);
-        for _ in 0..AT_A_TIME {
+        for left in (0..AT_A_TIME).rev() {
             let Some(seen) = next else { return };
             match seen {
-                Seen::Node(change) => self.node(change),
+                Seen::Node(change) => self.node(*change),
                 Seen::Pod(change) => self.pod(*change),
+                Seen::Lease(change) => self.lease(&change),
                 Seen::Custom(kind, change) => self.custom(kind, *change),
             }
-            next = more.try_recv().ok();
-        }
-        if let Some(Seen::Custom(kind, change)) = next {
-            self.custom(kind, *change);
-        } else if let Some(Seen::Pod(change)) = next {
-            self.pod(*change);
-        } else if let Some(Seen::Node(change)) = next {
-            self.node(change);
+            next = if left > 0 { more.try_recv().ok() } else { None };
         }
     }
 
@@ -164,6 +165,19 @@ impl Engine {
         }
     }
 
+    /// A Lease says that a kubelet lives, by changing. Until one is seen nothing is concluded from its silence.
+    fn lease(&mut self, change: &Change<Lease>) {
+        match change {
+            Change::Apply(lease) => {
+                let ttl = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds).unwrap_or(40);
+                let ttl = Duration::from_secs(u64::try_from(ttl).unwrap_or(40));
+                self.event(4, Event::Heartbeat { machine: lease.name_any().into(), ttl });
+            }
+            Change::Gone(lease) => self.event(4, Event::HeartbeatsEnded(lease.name_any().into())),
+            Change::Synced => {}
+        }
+    }
+
     fn pod(&mut self, change: Change<SlimPod>) {
         match change {
             Change::Apply(pod) => match translate::pod(&pod) {
@@ -177,7 +191,7 @@ impl Engine {
             Change::Gone(pod) => match translate::pod(&pod) {
                 Some(PodView::Ours(facts)) => self.event(7, Event::PodGone(facts)),
                 Some(PodView::Foreign(uid, ..) | PodView::Neither(uid)) => {
-                    self.event(7, Event::ForeignPodGone(uid))
+                    self.event(7, Event::ForeignPodGone(uid));
                 }
                 None => {}
             },
@@ -284,6 +298,7 @@ impl Engine {
 
     fn decide(&mut self) {
         let decision = decide::decide(&mut self.pool, (self.clock)());
+        self.next = decision.next;
         for effect in decision.effects {
             let template = match &effect {
                 Effect::CreatePod(plan) => self.cache.templates.get(&plan.job.uid).cloned(),

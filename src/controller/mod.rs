@@ -58,6 +58,8 @@ pub enum Error {
 
 /// The lease's name.
 const LEASE: &str = "slotwright-operator";
+/// Where kubelets renew the Leases of their nodes.
+const HEARTBEATS: &str = "kube-node-lease";
 /// Changes that wait for the engine; a watch that is ahead of it waits.
 const AHEAD: usize = 4096;
 
@@ -124,8 +126,10 @@ fn client(mut config: Config) -> Result<Client, Error> {
 async fn lead(client: Client, options: &Options, health: Arc<Health>, stop: CancellationToken) {
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
-    watches.spawn(watch::run(Api::all(client.clone()), out.clone(), Seen::Node));
+    watches.spawn(watch::run(Api::all(client.clone()), out.clone(), |change| Seen::Node(Box::new(change))));
     watches.spawn(watch::run(Api::all(client.clone()), out.clone(), |change| Seen::Pod(Box::new(change))));
+    let leases = Api::namespaced(client.clone(), HEARTBEATS);
+    watches.spawn(watch::run(leases, out.clone(), |change| Seen::Lease(Box::new(change))));
     for kind in Kind::ALL {
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
         let wrap = move |change| Seen::Custom(kind, Box::new(change));

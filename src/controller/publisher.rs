@@ -50,7 +50,7 @@ mod tests {
         let other = Document::Job("u2".into());
         let mut publisher = Publisher::default();
         publisher.mark([job.clone()]);
-        assert_eq!(publisher.due(at(0)), [job.clone()]);
+        assert_eq!(publisher.due(at(0)), std::slice::from_ref(&job));
         publisher.mark([job.clone(), other.clone()]);
         assert_eq!(publisher.due(at(400)), [other]);
         assert_eq!(publisher.next(), Some(at(1000)));

@@ -35,6 +35,8 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     if pool.woken(now) {
         pool.schedule.wanted = true;
     }
+    let silent = pool.heartbeats.lapsed(now);
+    pool.attention.machines.extend(silent);
     review_machines(pool, now);
     review_groups(pool);
     orphans::settle(pool, now, &mut effects);
@@ -50,7 +52,8 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     effects.extend(strays.into_iter().filter(|name| !pool.slots.contains_key(name)).map(Effect::DeleteSlot));
     let negotiation = negotiation::begin(pool, now);
     effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
-    Decision { effects, negotiation, next: pool.next_wake() }
+    let next = [pool.next_wake(), pool.heartbeats.next()].into_iter().flatten().min();
+    Decision { effects, negotiation, next }
 }
 
 fn review_machines(pool: &mut Pool, now: Time) {

@@ -110,9 +110,11 @@ fn snapshot(pool: &Pool, now: Time) -> Negotiation {
 }
 
 fn cycle_config(config: &NegotiatorConfig) -> Config {
-    let mut cycle = Config::default();
-    cycle.priority_halflife = config.halflife.as_secs_f64();
-    cycle.default_priority_factor = config.default_factor;
+    let mut cycle = Config {
+        priority_halflife: config.halflife.as_secs_f64(),
+        default_priority_factor: config.default_factor,
+        ..Config::default()
+    };
     if let Some(rank) = &config.pre_job_rank {
         cycle.pre_job_rank = Some(rank.clone());
     }

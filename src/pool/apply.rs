@@ -18,6 +18,11 @@ impl Pool {
         match event {
             Event::Machine(facts) => self.machine(facts, now),
             Event::MachineGone(name) => self.machine_gone(&name),
+            Event::Heartbeat { machine, ttl } => self.heartbeat(machine, now + ttl),
+            Event::HeartbeatsEnded(machine) => {
+                self.heartbeats.forget(&machine);
+                self.attention.machines.insert(machine);
+            }
             Event::ForeignPod { pod, machine, requests } => self.hold_foreign(pod, machine, requests),
             Event::ForeignPodGone(pod) => self.drop_foreign(&pod),
             Event::Pod(facts) => self.pod(facts, now),
@@ -71,6 +76,13 @@ impl Pool {
             }
         }
         self.machine_changed(name);
+    }
+
+    fn heartbeat(&mut self, name: MachineName, until: Time) {
+        self.heartbeats.beat(&name, until);
+        if self.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Silent) {
+            self.attention.machines.insert(name);
+        }
     }
 
     fn machine_changed(&mut self, name: MachineName) {

@@ -1,6 +1,7 @@
 //! What happens: the only way in which the world changes the pool.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::accountant::Record as Account;
 use super::ids::{ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, SlotName, SubmitterName};
@@ -19,6 +20,15 @@ pub enum Event {
     Machine(MachineFacts),
     /// A node was deleted.
     MachineGone(MachineName),
+    /// A node's kubelet renewed its Lease.
+    Heartbeat {
+        /// The node.
+        machine: MachineName,
+        /// For how long that says that it lives.
+        ttl: Duration,
+    },
+    /// A node has no Lease any more: nothing can be concluded from its silence.
+    HeartbeatsEnded(MachineName),
     /// A pod outside the pool holds resources of a node.
     ForeignPod {
         /// The pod.

@@ -48,6 +48,8 @@ pub enum Offer {
     Offered,
     /// Its kubelet is not ready.
     NotReady,
+    /// Its kubelet has not renewed its Lease in time.
+    Silent,
     /// An admin cordoned it.
     Cordoned,
     /// It has a taint that no policy tolerates.
@@ -64,6 +66,7 @@ impl Offer {
         match self {
             Self::Offered => "Offered",
             Self::NotReady => "NotReady",
+            Self::Silent => "Silent",
             Self::Cordoned => "Cordoned",
             Self::Tainted(_) => "Tainted",
             Self::PolicyNotAccepted(_) => "PolicyNotAccepted",
@@ -76,6 +79,10 @@ impl Offer {
         match self {
             Self::Offered => "the node offers its resources to jobs".to_owned(),
             Self::NotReady => "the node does not report Ready: nothing new starts on it".to_owned(),
+            Self::Silent => {
+                "the node's kubelet has not renewed its Lease in time: nothing new starts on it until it does"
+                    .to_owned()
+            }
             Self::Cordoned => {
                 "the node is cordoned: nothing new starts on it until it is uncordoned".to_owned()
             }

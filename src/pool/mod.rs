@@ -14,6 +14,7 @@ mod apply_pods;
 mod carve;
 mod effect;
 mod event;
+mod heartbeat;
 mod ids;
 mod job;
 mod machine;
@@ -31,6 +32,7 @@ pub use effect::{Document, Effect, Notice, PodPlan};
 pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
 };
+pub use heartbeat::Heartbeats;
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
@@ -115,6 +117,8 @@ pub struct Pool {
     pub released: BTreeSet<PodUid>,
     /// Slot objects that nobody here knows.
     pub strays: BTreeSet<SlotName>,
+    /// Which machines were heard of.
+    pub heartbeats: Heartbeats,
     /// What the deciders have to look at.
     pub attention: Attention,
     /// Statuses to be written.

@@ -88,7 +88,7 @@ pub enum ClaimWorklife {
 
 impl Default for ClaimWorklife {
     fn default() -> Self {
-        Self::Limited(Duration::from_secs(1200))
+        Self::Limited(Duration::from_mins(20))
     }
 }
 
@@ -153,10 +153,10 @@ pub struct NegotiatorConfig {
 impl Default for NegotiatorConfig {
     fn default() -> Self {
         Self {
-            interval: Duration::from_secs(60),
+            interval: Duration::from_mins(1),
             cycle_delay: Duration::from_secs(20),
             min_interval: Duration::from_secs(5),
-            halflife: Duration::from_secs(86_400),
+            halflife: Duration::from_hours(24),
             default_factor: 1000.0,
             slot_constraint: None,
             pre_job_rank: None,

@@ -106,10 +106,7 @@ impl fmt::Display for Ranges {
             if at > 0 {
                 f.write_char(',')?;
             }
-            match first == last {
-                true => write!(f, "{first}")?,
-                false => write!(f, "{first}-{last}")?,
-            }
+            if first == last { write!(f, "{first}")? } else { write!(f, "{first}-{last}")? }
         }
         Ok(())
     }

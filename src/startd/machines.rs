@@ -10,7 +10,7 @@ use crate::pool::{
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines.get(name) else { return };
     let policy = governing(pool, machine);
-    let offer = offer(pool, machine, policy.as_ref());
+    let offer = offer(pool, machine, policy.as_ref(), now);
     if offer == Offer::Gone {
         evacuate(pool, name);
     }
@@ -81,13 +81,16 @@ fn governing(pool: &Pool, machine: &Machine) -> Option<PolicyName> {
     best.map(|(name, _)| name.clone())
 }
 
-fn offer(pool: &Pool, machine: &Machine, policy: Option<&PolicyName>) -> Offer {
+fn offer(pool: &Pool, machine: &Machine, policy: Option<&PolicyName>, now: Time) -> Offer {
     let facts = &machine.facts;
     if machine.offer == Offer::Gone {
         return Offer::Gone;
     }
     if !facts.ready {
         return Offer::NotReady;
+    }
+    if pool.heartbeats.is_silent(&facts.name, now) {
+        return Offer::Silent;
     }
     if facts.cordoned {
         return Offer::Cordoned;

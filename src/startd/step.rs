@@ -9,7 +9,7 @@ use super::transitions::{
 use crate::pool::{Activation, Claimed, Preempting, Record, Removal, Slot, State, Time};
 
 /// `MATCH_TIMEOUT`: how long a slot waits for its claim to be made.
-pub const MATCH_TIMEOUT: Duration = Duration::from_secs(120);
+pub const MATCH_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// What surrounds a slot.
 #[derive(Clone, Copy, Debug)]

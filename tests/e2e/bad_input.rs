@@ -19,14 +19,16 @@ async fn every_mistake_is_explained_and_the_others_run() {
         .await;
     cluster
         .apply(job("bad", "picky", 1, "100ms", |o| {
-            o["spec"]["requirements"] = json!("TARGET.Arch == \"S390X\"")
+            o["spec"]["requirements"] = json!("TARGET.Arch == \"S390X\"");
         }))
         .await;
     cluster.apply(job("bad", "good", 3, "100ms", |_| {})).await;
 
     let zero = job("bad", "zero", 0, "100ms", |_| {});
-    let refused =
-        cluster.jobs("bad").create(&Default::default(), &serde_json::from_value(zero).unwrap()).await;
+    let refused = cluster
+        .jobs("bad")
+        .create(&kube::api::PostParams::default(), &serde_json::from_value(zero).unwrap())
+        .await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("spec.count") && refused.contains("greater than or equal to 1"), "{refused}");
 

@@ -17,7 +17,7 @@ use slotwright::hollow::server::{HollowServer, RunningServer, ServerConfig};
 use slotwright::hollow::watchdog::watch::Watch;
 
 /// Longer than anything takes on a busy machine: a test that reaches it has failed.
-pub const PATIENCE: Duration = Duration::from_secs(180);
+pub const PATIENCE: Duration = Duration::from_mins(3);
 
 pub struct Cluster {
     pub client: Client,
@@ -40,20 +40,17 @@ impl Cluster {
     pub async fn without_operator(shapes: Vec<NodeShape>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let kubeconfig = dir.path().join("kubeconfig");
-        let (config, server) = match std::env::var_os("SLOTWRIGHT_TEST_KUBECONFIG") {
-            Some(path) => {
-                let operator =
-                    std::env::var_os("SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG").unwrap_or_else(|| path.clone());
-                std::fs::copy(operator, &kubeconfig).unwrap();
-                let file = Kubeconfig::read_from(path).unwrap();
-                (Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap(), None)
-            }
-            None => {
-                let server =
-                    HollowServer::start(([127, 0, 0, 1], 0).into(), ServerConfig::default()).await.unwrap();
-                std::fs::write(&kubeconfig, server.kubeconfig()).unwrap();
-                (server.kube_config().unwrap(), Some(server))
-            }
+        let (config, server) = if let Some(path) = std::env::var_os("SLOTWRIGHT_TEST_KUBECONFIG") {
+            let operator =
+                std::env::var_os("SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG").unwrap_or_else(|| path.clone());
+            std::fs::copy(operator, &kubeconfig).unwrap();
+            let file = Kubeconfig::read_from(path).unwrap();
+            (Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap(), None)
+        } else {
+            let server =
+                HollowServer::start(([127, 0, 0, 1], 0).into(), ServerConfig::default()).await.unwrap();
+            std::fs::write(&kubeconfig, server.kubeconfig()).unwrap();
+            (server.kube_config().unwrap(), Some(server))
         };
         let client = Client::try_from(config).unwrap();
         install(&client).await;
@@ -134,15 +131,13 @@ impl Cluster {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {}
             Err(error) => panic!("{error}"),
         }
-        // A real server refuses pods until the controller manager has made the service account.
-        let accounts: Api<k8s_openapi::api::core::v1::ServiceAccount> =
-            Api::namespaced(self.client.clone(), name);
-        if self.server.is_none() {
-            eventually("the default service account", || async {
-                accounts.get_opt("default").await.unwrap().is_some()
-            })
-            .await;
-        }
+        // A real server refuses pods until the controller manager has made the service account and its token.
+        let probe: Pod = serde_json::from_value(json!({
+            "metadata": {"name": "probe"}, "spec": {"containers": [{"name": "probe", "image": "busybox"}]},
+        }))
+        .unwrap();
+        let dry = PostParams { dry_run: true, ..PostParams::default() };
+        eventually("pods are taken", || async { self.pods(name).create(&dry, &probe).await.is_ok() }).await;
     }
 
     /// Short cycles: the defaults wait 20 s between two.
@@ -170,12 +165,13 @@ impl Cluster {
         met: impl Fn(&HTCJob) -> bool,
     ) -> HTCJob {
         let wanted = |job: Option<&HTCJob>| job.is_some_and(&met);
-        match tokio::time::timeout(PATIENCE, await_condition(self.jobs(namespace), name, wanted)).await {
-            Ok(job) => job.unwrap().unwrap(),
-            Err(_) => {
-                let job = self.jobs(namespace).get_opt(name).await.unwrap();
-                panic!("{namespace}/{name} never {what}: {:#?}", job.map(|job| job.status))
-            }
+        if let Ok(job) =
+            tokio::time::timeout(PATIENCE, await_condition(self.jobs(namespace), name, wanted)).await
+        {
+            job.unwrap().unwrap()
+        } else {
+            let job = self.jobs(namespace).get_opt(name).await.unwrap();
+            panic!("{namespace}/{name} never {what}: {:#?}", job.map(|job| job.status))
         }
     }
 

@@ -6,6 +6,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     missing_docs,
     reason = "a test states what it expects by panicking"
 )]

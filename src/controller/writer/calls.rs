@@ -215,8 +215,8 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         let params = patch_params(FIELD_MANAGER);
         match attempt(|| api.patch(&key.name, &params, &body)).await {
             Ok(object) if hold => {
-                let held = Reply::Event(Event::Outcome(Outcome::JobHeld(job.uid)));
-                return vec![Reply::Seen(key, Known::of(&object)), held];
+                let outcome = Outcome::JobHeld(job.uid);
+                return vec![Reply::Seen(key, Known::of(&object)), Reply::Event(Event::Outcome(outcome))];
             }
             Ok(_) | Err(Failure::NotFound) => return Vec::new(),
             Err(Failure::Conflict(_)) => {}
@@ -249,7 +249,7 @@ async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
     match timeout(CALL_LIMIT, context.recorder.publish(&event, &reference)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written")
+            tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
         }
         Err(_) => tracing::debug!("an event was not written in time"),
     }

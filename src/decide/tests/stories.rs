@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::world::World;
 use crate::classad::Expr;
@@ -157,13 +158,29 @@ fn a_cordoned_node_finishes_what_runs_and_starts_nothing() {
 }
 
 #[test]
+fn a_node_that_falls_silent_starts_nothing_until_it_is_heard_of() {
+    let mut world = World::new();
+    world.node("n1", 2, 0);
+    let beat = || Event::Heartbeat { machine: "n1".into(), ttl: Duration::from_secs(40) };
+    world.pool.apply(beat(), world.now);
+    world.pass(41);
+    world.submit("sweep", "alice", 2, |_| {});
+    world.pass(10);
+    assert_eq!(done(&world, "sweep"), (2, 0, 0));
+    assert_eq!(world.pool.machines.values().next().unwrap().offer, Offer::Silent);
+    world.pool.apply(beat(), world.now);
+    world.pass(60);
+    assert_eq!(done(&world, "sweep"), (0, 0, 2));
+}
+
+#[test]
 fn a_lost_node_gives_its_procs_back() {
     let mut world = World::new();
     world.node("n1", 4, 0);
     world.submit("sweep", "alice", 4, |_| {});
     world.pass(5);
     world.machines.remove("n1");
-    world.pool.apply(crate::pool::Event::MachineGone("n1".into()), world.now);
+    world.pool.apply(Event::MachineGone("n1".into()), world.now);
     world.pass(2);
     assert_eq!(done(&world, "sweep"), (4, 0, 0));
     assert!(world.pool.machines.is_empty() && world.slots.is_empty() && world.pods.is_empty());
