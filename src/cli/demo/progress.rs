@@ -65,7 +65,7 @@ pub fn clock(elapsed: Duration) -> String {
 fn headline(scene: &Scene, elapsed: Duration) -> String {
     let capacity = &scene.capacity;
     format!(
-        "slotwright demo  {}   {} nodes, {} cores, {} GPUs   slots: {} now, {} carved   slot weight in use: {:.1}",
+        "slotwright demo  {}  {} nodes, {} cores, {} GPUs  {} slots, {} carved  {:.1} in use",
         clock(elapsed),
         capacity.nodes,
         capacity.cores,
