@@ -3,3 +3,4 @@
 pub mod classad;
 pub mod crds;
 pub mod operator;
+pub mod plugin;
