@@ -12,7 +12,7 @@ use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions::is_crd_established};
 use kube::{Client, Resource, ResourceExt};
 use serde_json::{Value, json};
-use slotwright::api::{self, HTCJob, Negotiator, PartitionableSlot, Slot, Submitter};
+use slotwright::api::{self, HTCJob, Negotiator, PartitionableSlot, PartitionableSlotSpec, Slot, Submitter};
 use slotwright::hollow::server::{Clock, HollowServer, RunningServer, ServerConfig};
 
 const NOW: &str = "2030-01-02T03:04:05Z";
@@ -187,12 +187,16 @@ async fn priorities() {
 #[tokio::test]
 async fn all_pages_are_read() {
     let cluster = Cluster::with_definitions().await;
-    for i in 0..501 {
-        let spec = json!({"name": format!("slot1@n{i}"), "node": format!("n{i}")});
-        cluster.put::<PartitionableSlot>(None, &format!("slot1.n{i}"), spec, json!({})).await;
-    }
+    let pslots: Api<PartitionableSlot> = Api::all(cluster.client.clone());
+    let create = async |i: i32| {
+        let spec = PartitionableSlotSpec { name: format!("slot1@n{i}"), node: format!("n{i}") };
+        let pslot = PartitionableSlot::new(&format!("slot1.n{i}"), spec);
+        pslots.create(&PostParams::default(), &pslot).await.unwrap();
+    };
+    // One more than fits on two pages.
+    futures::future::join_all((0..1001).map(create)).await;
     let slots = cluster.json(&["status"]).await;
-    assert_eq!(slots.as_array().map(Vec::len), Some(501));
+    assert_eq!(slots.as_array().map(Vec::len), Some(1001));
 }
 
 #[tokio::test]

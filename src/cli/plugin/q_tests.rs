@@ -74,9 +74,11 @@ fn wide_shortens_nothing_and_all_namespaces_are_named() {
 
 #[test]
 fn a_job_with_its_procs() {
-    let slots = [slot("slot1_2@node1", "uid-pi", 4), slot("slot1_1@node1", "uid-pi", 2)];
-    let others = [slot("slot1_3@node1", "uid-of-the-pi-before", 0)];
-    let all = [slots, others.map(|slot| [slot.clone(), slot]).concat().try_into().unwrap()].concat();
+    let all = [
+        slot("slot1_2@node1", "uid-pi", 4),
+        slot("slot1_1@node1", "uid-pi", 2),
+        slot("slot1_3@node1", "uid-of-the-pi-before", 0),
+    ];
     let line = detailed(&running(), Some(&all), None);
     insta::assert_snapshot!(render(std::slice::from_ref(&line), false, true));
     insta::assert_yaml_snapshot!(line);

@@ -13,8 +13,11 @@ pub fn span(seconds: i64) -> String {
     format!("{}+{:02}:{:02}", minutes / 1440, minutes / 60 % 24, minutes % 60)
 }
 
-/// An amount in KiB with the largest unit that leaves a whole part, rounded down to a tenth: `15.9Gi`.
+/// An amount in KiB with the largest unit that leaves a whole part, rounded down to a tenth: `15.9Gi`. Nothing needs no unit.
 pub fn bytes(kib: i64) -> String {
+    if kib == 0 {
+        return "0".to_owned();
+    }
     let (mut tenths, mut unit) = (i128::from(kib) * 10, "Ki");
     for larger in ["Mi", "Gi", "Ti", "Pi"] {
         if tenths.abs() < 10_240 {
@@ -44,7 +47,8 @@ mod tests {
     #[test]
     fn amounts() {
         for (kib, text) in [
-            (0, "0Ki"),
+            (0, "0"),
+            (-3, "-3Ki"),
             (1023, "1023Ki"),
             (1024, "1Mi"),
             (16 << 20, "16Gi"),
