@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::core::{PartialObjectMeta, Status};
+use kube::core::{ObjectList, PartialObjectMeta, Status};
 use kube::{Api, Client, Config, Resource};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -104,10 +104,9 @@ impl Cluster {
         K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
         K: Clone + DeserializeOwned + Debug,
     {
-        match namespace {
-            Some(namespace) => self.pages(Api::<K>::namespaced(self.client.clone(), namespace)).await,
-            None => self.list_all().await,
-        }
+        let Some(namespace) = namespace else { return self.list_all().await };
+        let api = Api::<K>::namespaced(self.client.clone(), namespace);
+        self.pages::<K, K>(async |params| api.list(params).await).await
     }
 
     /// All objects of a kind in the whole cluster.
@@ -118,7 +117,8 @@ impl Cluster {
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        self.pages(Api::<K>::all(self.client.clone())).await
+        let api = Api::<K>::all(self.client.clone());
+        self.pages::<K, K>(async |params| api.list(params).await).await
     }
 
     /// The metadata of all objects of a kind in the whole cluster.
@@ -130,24 +130,21 @@ impl Cluster {
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
         let api = Api::<K>::all(self.client.clone());
-        let (mut found, mut params) = (Vec::new(), ListParams::default().limit(PAGE));
-        loop {
-            let page = api.list_metadata(&params).await.map_err(|error| self.explain::<K>(error))?;
-            found.extend(page.items);
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => params = params.continue_token(&token),
-                None => return Ok(found),
-            }
-        }
+        self.pages::<K, _>(async |params| api.list_metadata(params).await).await
     }
 
-    async fn pages<K>(&self, api: Api<K>) -> Result<Vec<K>, Error>
+    /// Reads page after page, so that no answer is larger than a server likes to give.
+    async fn pages<K, T>(
+        &self,
+        page: impl AsyncFn(&ListParams) -> kube::Result<ObjectList<T>>,
+    ) -> Result<Vec<T>, Error>
     where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        K: Resource<DynamicType = ()>,
+        T: Clone,
     {
         let (mut found, mut params) = (Vec::new(), ListParams::default().limit(PAGE));
         loop {
-            let page = api.list(&params).await.map_err(|error| self.explain::<K>(error))?;
+            let page = page(&params).await.map_err(|error| self.explain::<K>(error))?;
             found.extend(page.items);
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),

@@ -157,8 +157,8 @@ async fn status(cluster: &Cluster, args: &StatusArgs, output: Output) -> Result<
     let mut notes = Vec::new();
     let partitionable: Vec<PartitionableSlot> = cluster.list_all().await?;
     let slots: Vec<Slot> = cluster.list_all().await?;
-    let nodes = if_allowed(cluster.list_metadata::<Node>().await, &mut notes)?.unwrap_or_default();
-    let platforms = status::platforms(nodes.into_iter().map(|node| node.metadata));
+    let machines = if_allowed(cluster.list_metadata::<Node>().await, &mut notes)?.unwrap_or_default();
+    let platforms = status::platforms(machines.into_iter().map(|node| node.metadata));
     let lines = status::lines(&partitionable, &slots, &platforms, args.node.as_deref());
     if lines.is_empty() {
         let node = args.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
@@ -201,5 +201,31 @@ fn print<T: Serialize>(output: Output, lines: &[T], table: impl FnOnce() -> Stri
         Output::Json => Ok(serde_json::to_string_pretty(lines).map_err(io::Error::other)? + "\n"),
         _ if lines.is_empty() => Ok(String::new()),
         _ => Ok(table()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_forbidden_is_noted_and_what_fails_is_an_error() {
+        let resource = || "nodes".to_owned();
+        let forbidden =
+            cluster::Error::Forbidden { resource: resource(), message: "no".to_owned(), role: "a role" };
+        let mut notes = Vec::new();
+        assert!(matches!(if_allowed::<()>(Err(forbidden), &mut notes), Ok(None)));
+        assert_eq!(notes, ["note: not allowed to list nodes: no; ask an admin for a role"]);
+        let absent = cluster::Error::NotInstalled { resource: resource() };
+        assert!(if_allowed::<()>(Err(absent), &mut notes).is_err());
+        assert!(matches!(if_allowed(Ok(1), &mut notes), Ok(Some(1))));
+        assert_eq!(notes.len(), 1);
     }
 }

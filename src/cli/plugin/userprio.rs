@@ -42,17 +42,15 @@ pub fn in_force(negotiators: &[Negotiator]) -> (NegotiatorConfig, Option<String>
         return (NegotiatorConfig::default(), None);
     };
     let facts = translate::negotiator(first);
-    match facts.config {
-        Ok(config) => (config, None),
-        Err(_) => {
-            let note = format!(
-                "the negotiator {} is not accepted; its last valid configuration is not known here, and HTCondor's \
-                 defaults are assumed",
-                facts.name
-            );
-            (NegotiatorConfig::default(), Some(note))
-        }
+    if let Ok(config) = facts.config {
+        return (config, None);
     }
+    let note = format!(
+        "the negotiator {} is not accepted; its last valid configuration is not known here, and HTCondor's defaults \
+         are assumed",
+        facts.name
+    );
+    (NegotiatorConfig::default(), Some(note))
 }
 
 /// A line a submitter, the best priority first. Objects that the operator does not recognize are left out.
