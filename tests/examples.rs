@@ -360,6 +360,7 @@ fn links_in_the_pages_lead_somewhere() {
         "docs/differences.md",
         "docs/jobs.md",
         "docs/mapping.md",
+        "docs/plugin.md",
     ];
     for page in pages {
         let text = std::fs::read_to_string(root.join(page)).unwrap();

@@ -4,3 +4,4 @@ pub mod classad;
 pub mod crds;
 pub mod demo;
 pub mod operator;
+pub mod plugin;

@@ -1,0 +1,229 @@
+//! The cluster that the plugin asks: which one, how objects are listed, and what is said when that fails.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+
+use clap::Args;
+use kube::api::ListParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ObjectList, PartialObjectMeta, Status};
+use kube::{Api, Client, Config, Resource};
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// Objects a page: what one answer of the API server should hold.
+const PAGE: u32 = 500;
+
+/// Which cluster is asked, as kubectl has these options.
+#[derive(Args, Debug, Default)]
+pub struct Connection {
+    /// The kubeconfig file [default: that of KUBECONFIG, else ~/.kube/config]
+    #[arg(long, global = true, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The kubeconfig's context [default: the current one]
+    #[arg(long, global = true, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// Why the cluster gave no answer.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// There is no usable kubeconfig.
+    #[error(
+        "no cluster: {0}; name a kubeconfig with --kubeconfig or KUBECONFIG, and one of its contexts with --context"
+    )]
+    NoCluster(String),
+    /// The API server does not know the resource.
+    #[error(
+        "the cluster has no resource {resource}: Slotwright's custom resource definitions are not installed; install \
+         the Helm chart, or run: slotwright crds | kubectl apply --server-side -f -"
+    )]
+    NotInstalled {
+        /// The resource with its group.
+        resource: String,
+    },
+    /// The user may not list the resource.
+    #[error("not allowed to list {resource}: {message}; ask an admin for {role}")]
+    Forbidden {
+        /// The resource with its group.
+        resource: String,
+        /// What the API server said.
+        message: String,
+        /// The role that would allow it.
+        role: &'static str,
+    },
+    /// The API server refused for another reason.
+    #[error("cannot list {resource}: {message}")]
+    Refused {
+        /// The resource with its group.
+        resource: String,
+        /// What the API server said.
+        message: String,
+    },
+    /// There was no answer, or one that is not understood.
+    #[error("cannot list {resource} at {server}: {message}")]
+    NoAnswer {
+        /// The resource with its group.
+        resource: String,
+        /// The API server.
+        server: String,
+        /// What went wrong, the cause last.
+        message: String,
+    },
+}
+
+/// A cluster, ready to be asked.
+pub struct Cluster {
+    client: Client,
+    server: String,
+    /// The context's namespace.
+    pub namespace: String,
+}
+
+impl Cluster {
+    /// Reads the kubeconfig, or takes the pod's service account where there is none and none is asked for. Nothing is sent
+    /// yet.
+    ///
+    /// # Errors
+    /// [`Error::NoCluster`] when there is no usable kubeconfig.
+    pub async fn connect(connection: &Connection) -> Result<Self, Error> {
+        let mut config = config(connection).await?;
+        // A person waits: better an answer now than retries for minutes.
+        config.default_retry = false;
+        let (server, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+        let client = Client::try_from(config).map_err(|error| Error::NoCluster(chain(&error)))?;
+        Ok(Self { client, server, namespace })
+    }
+
+    /// All objects of a kind, in one namespace where one is given.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn list<K>(&self, namespace: Option<&str>) -> Result<Vec<K>, Error>
+    where
+        K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
+        K: Clone + DeserializeOwned + Debug,
+    {
+        let Some(namespace) = namespace else { return self.list_all().await };
+        let api = Api::<K>::namespaced(self.client.clone(), namespace);
+        self.pages::<K, K>(async |params| api.list(params).await).await
+    }
+
+    /// All objects of a kind in the whole cluster.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn list_all<K>(&self) -> Result<Vec<K>, Error>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let api = Api::<K>::all(self.client.clone());
+        self.pages::<K, K>(async |params| api.list(params).await).await
+    }
+
+    /// The metadata of all objects of a kind in the whole cluster.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses.
+    pub async fn list_metadata<K>(&self) -> Result<Vec<PartialObjectMeta<K>>, Error>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let api = Api::<K>::all(self.client.clone());
+        self.pages::<K, _>(async |params| api.list_metadata(params).await).await
+    }
+
+    /// Reads page after page, so that no answer is larger than a server likes to give.
+    async fn pages<K, T>(
+        &self,
+        page: impl AsyncFn(&ListParams) -> kube::Result<ObjectList<T>>,
+    ) -> Result<Vec<T>, Error>
+    where
+        K: Resource<DynamicType = ()>,
+        T: Clone,
+    {
+        let (mut found, mut params) = (Vec::new(), ListParams::default().limit(PAGE));
+        loop {
+            let page = page(&params).await.map_err(|error| self.explain::<K>(error))?;
+            found.extend(page.items);
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = params.continue_token(&token),
+                None => return Ok(found),
+            }
+        }
+    }
+
+    fn explain<K: Resource<DynamicType = ()>>(&self, error: kube::Error) -> Error {
+        let (plural, group) = (K::plural(&()), K::group(&()));
+        let resource = if group.is_empty() { plural.into_owned() } else { format!("{plural}.{group}") };
+        match error {
+            kube::Error::Api(status) => refusal(resource, &status),
+            other => Error::NoAnswer { resource, server: self.server.clone(), message: chain(&other) },
+        }
+    }
+}
+
+async fn config(connection: &Connection) -> Result<Config, Error> {
+    if connection.kubeconfig.is_none() && connection.context.is_none() {
+        return Config::infer().await.map_err(|error| Error::NoCluster(error.to_string()));
+    }
+    let file = match &connection.kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let options = KubeConfigOptions { context: connection.context.clone(), ..KubeConfigOptions::default() };
+    let no_cluster = |error: kube::config::KubeconfigError| Error::NoCluster(error.to_string());
+    Config::from_custom_kubeconfig(file.map_err(no_cluster)?, &options).await.map_err(no_cluster)
+}
+
+/// What the API server's refusal to list means.
+fn refusal(resource: String, status: &Status) -> Error {
+    let message = status.message.clone();
+    match status.code {
+        // A list in a namespace that does not exist is empty: only an unknown resource is not found.
+        404 => Error::NotInstalled { resource },
+        403 => {
+            let role = match resource.split_once('.') {
+                Some(("htcjobs", _)) => "the role view in the namespace, or the chart's RELEASE-view",
+                Some(_) => "the chart's role RELEASE-pool-view",
+                None => "a role that allows it",
+            };
+            Error::Forbidden { resource, message, role }
+        }
+        _ => Error::Refused { resource, message },
+    }
+}
+
+/// An error with its causes, each said once.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let said = inner.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_say_what_to_do() {
+        for (resource, code, text) in [
+            ("slots.slotwright.dev", 404, "custom resource definitions are not installed"),
+            ("slots.slotwright.dev", 403, "said; ask an admin for the chart's role RELEASE-pool-view"),
+            ("htcjobs.slotwright.dev", 403, "the role view in the namespace"),
+            ("nodes", 403, "not allowed to list nodes"),
+            ("nodes", 500, "cannot list nodes: said"),
+        ] {
+            let status = Status { code, message: "said".to_owned(), ..Status::default() };
+            let error = refusal(resource.to_owned(), &status).to_string();
+            assert!(error.contains(text) && error.contains(resource), "{error}");
+        }
+    }
+}

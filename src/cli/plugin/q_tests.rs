@@ -1,0 +1,113 @@
+//! Jobs by hand, and what is shown of them.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn job(name: &str, status: &Value) -> HTCJob {
+    serde_json::from_value(json!({
+        "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+        "metadata": {"name": name, "namespace": "lab", "uid": format!("uid-{name}"), "generation": 1,
+                     "creationTimestamp": "2030-01-02T03:04:05Z"},
+        "spec": {"count": 5, "priority": 7, "template": {}},
+        "status": status,
+    }))
+    .unwrap()
+}
+
+fn condition_of(type_: &str, status: &str, message: &str) -> Value {
+    json!({"type": type_, "status": status, "reason": "R", "message": message,
+           "lastTransitionTime": "2030-01-02T03:04:05Z"})
+}
+
+fn too_large() -> HTCJob {
+    let long =
+        "a proc asks for 64 CPUs, and no node offers more than 32; ask for less, or have a larger node added";
+    job(
+        "big",
+        &json!({"observedGeneration": 1, "clusterId": 2, "submitter": "physics.alice", "summary": "Idle", "idle": 5,
+                "conditions": [condition_of("Accepted", "True", "the spec is in force"),
+                               condition_of("Matchable", "False", long)]}),
+    )
+}
+
+fn running() -> HTCJob {
+    job(
+        "pi",
+        &json!({"observedGeneration": 1, "clusterId": 12, "submitter": "bob", "summary": "Running",
+                "running": 2, "completed": 2, "failed": 1, "completedProcs": "0-1", "failedProcs": "3",
+                "conditions": [condition_of("Matchable", "True", "there is a node")]}),
+    )
+}
+
+fn held() -> HTCJob {
+    job(
+        "held",
+        &json!({"observedGeneration": 1, "clusterId": 3, "summary": "Held",
+                "conditions": [condition_of("Accepted", "False", "spec.requirements: line 1, column 4:\nwhat?")]}),
+    )
+}
+
+fn slot(name: &str, uid: &str, proc: i64) -> Slot {
+    let claim = json!({"id": "c", "submitter": "bob", "weight": 1, "claimedAt": "2030-01-02T04:00:00Z",
+        "jobId": format!("12.{proc}"), "job": {"namespace": "lab", "name": "pi", "uid": uid},
+        "proc": proc, "pod": format!("pi-{proc}")});
+    serde_json::from_value(json!({
+        "apiVersion": "slotwright.dev/v1alpha1", "kind": "Slot", "metadata": {"name": "s"},
+        "spec": {"name": name, "node": "node1", "slotType": "Dynamic", "claim": claim,
+                 "resources": {"cpus": 1, "memoryMiB": 1, "diskKiB": 1}},
+        "status": {"state": "Claimed", "activity": "Busy"},
+    }))
+    .unwrap()
+}
+
+#[test]
+fn a_line_a_job() {
+    let jobs = [running(), job("new", &json!(null)), held(), too_large()];
+    insta::assert_snapshot!(render(&lines(&jobs), false, false));
+}
+
+#[test]
+fn wide_shortens_nothing_and_all_namespaces_are_named() {
+    insta::assert_snapshot!(render(&lines(&[too_large()]), true, true));
+}
+
+#[test]
+fn a_job_with_its_procs() {
+    let all = [
+        slot("slot1_2@node1", "uid-pi", 4),
+        slot("slot1_1@node1", "uid-pi", 2),
+        slot("slot1_3@node1", "uid-of-the-pi-before", 0),
+    ];
+    let line = detailed(&running(), Some(&all), None);
+    insta::assert_snapshot!(render(std::slice::from_ref(&line), false, true));
+    insta::assert_yaml_snapshot!(line);
+    let one = detailed(&running(), Some(&all), Some(4)).details.and_then(|details| details.running_procs);
+    assert_eq!(one.unwrap().iter().map(|proc| proc.proc).collect::<Vec<_>>(), [4]);
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    let text = render(&[detailed(&running(), None, None)], false, true);
+    assert!(text.ends_with("Running procs: not known\n"), "{text}");
+}
+
+#[test]
+fn jobs_go_by_name_then_by_id() {
+    let mut twelve = too_large();
+    twelve.metadata.name = Some("12".to_owned());
+    let jobs = [running(), held(), twelve];
+    for (wanted, names, proc) in [
+        ("pi", vec!["pi"], None),
+        ("12", vec!["12"], None),
+        ("12.4", vec!["pi"], Some(4)),
+        ("3", vec!["held"], None),
+        ("4", vec![], None),
+        ("12.x", vec![], None),
+        ("", vec![], None),
+    ] {
+        let (found, found_proc) = select(&jobs, wanted);
+        let found: Vec<_> = found.iter().filter_map(|job| job.metadata.name.as_deref()).collect();
+        assert_eq!((found, found_proc), (names, proc), "{wanted:?}");
+    }
+}

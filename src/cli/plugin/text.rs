@@ -1,0 +1,75 @@
+//! How amounts and times are written in tables.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+/// A time to the minute, in UTC, without blanks: `2030-01-02T03:04Z`.
+pub fn minute(time: &Time) -> String {
+    time.0.strftime("%Y-%m-%dT%H:%MZ").to_string()
+}
+
+/// A span as HTCondor writes it: days, `+`, hours and minutes. A negative span counts as none.
+pub fn span(seconds: i64) -> String {
+    let minutes = seconds.max(0) / 60;
+    format!("{}+{:02}:{:02}", minutes / 1440, minutes / 60 % 24, minutes % 60)
+}
+
+/// An amount in KiB with the largest unit that leaves a whole part, rounded down to a tenth: `15.9Gi`. Nothing needs no unit.
+pub fn bytes(kib: i64) -> String {
+    if kib == 0 {
+        return "0".to_owned();
+    }
+    let (mut tenths, mut unit) = (i128::from(kib) * 10, "Ki");
+    for larger in ["Mi", "Gi", "Ti", "Pi"] {
+        if tenths.abs() < 10_240 {
+            break;
+        }
+        (tenths, unit) = (tenths / 1024, larger);
+    }
+    match tenths % 10 {
+        0 => format!("{}{unit}", tenths / 10),
+        tenth => format!("{}.{}{unit}", tenths / 10, tenth.abs()),
+    }
+}
+
+/// At most `longest` characters, the last of them `…` where something was cut off.
+pub fn shortened(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(longest.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts() {
+        for (kib, text) in [
+            (0, "0"),
+            (-3, "-3Ki"),
+            (1023, "1023Ki"),
+            (1024, "1Mi"),
+            (16 << 20, "16Gi"),
+            ((16 << 20) - 1, "15.9Gi"),
+            (3 << 29, "1.5Ti"),
+            (i64::MAX, "8388607.9Pi"),
+        ] {
+            assert_eq!(bytes(kib), text);
+        }
+    }
+
+    #[test]
+    fn spans() {
+        for (seconds, text) in [(-5, "0+00:00"), (59, "0+00:00"), (3_660, "0+01:01"), (90_000, "1+01:00")] {
+            assert_eq!(span(seconds), text);
+        }
+    }
+
+    #[test]
+    fn long_text_is_cut_by_characters() {
+        assert_eq!(shortened("äöü", 3), "äöü");
+        assert_eq!(shortened("äöüß", 3), "äö…");
+    }
+}

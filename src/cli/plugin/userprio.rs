@@ -1,0 +1,190 @@
+//! `kubectl slotwright userprio`: submitters and their priorities, like `condor_userprio`.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as KubeTime;
+use serde::Serialize;
+
+use super::table::{Align, Table};
+use super::text::{minute, span};
+use crate::api::{Negotiator, Submitter};
+use crate::controller::translate::{self, kube_time};
+use crate::pool::accountant::Record;
+use crate::pool::{NegotiatorConfig, Time};
+
+/// One submitter, at the time asked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserLine {
+    /// The accountant's name.
+    pub name: String,
+    /// Real priority times factor; lower is better.
+    pub effective_priority: f64,
+    /// Weighted usage smoothed by the half-life.
+    pub real_priority: f64,
+    /// The factor in force.
+    pub priority_factor: f64,
+    /// Slots in use.
+    pub resources_used: u64,
+    /// Slot weight in use.
+    pub weighted_resources_used: f64,
+    /// Usage from the beginning, in hours of slot weight.
+    pub weighted_usage_hours: f64,
+    /// The last moment known at which a slot was in use.
+    pub last_usage_time: Option<KubeTime>,
+    /// The most slot weight that may be in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<f64>,
+}
+
+/// The configuration in force: that of the first Negotiator by name, else HTCondor's defaults. The second is a note where
+/// that is a guess, since only the operator knows the last valid configuration of an object that is not valid now.
+pub fn in_force(negotiators: &[Negotiator]) -> (NegotiatorConfig, Option<String>) {
+    let Some(first) = negotiators.iter().min_by_key(|object| &object.metadata.name) else {
+        return (NegotiatorConfig::default(), None);
+    };
+    let facts = translate::negotiator(first);
+    if let Ok(config) = facts.config {
+        return (config, None);
+    }
+    let note = format!(
+        "the negotiator {} is not accepted; its last valid configuration is not known here, and HTCondor's defaults \
+         are assumed",
+        facts.name
+    );
+    (NegotiatorConfig::default(), Some(note))
+}
+
+/// A line a submitter, the best priority first. Objects that the operator does not recognize are left out.
+pub fn lines(submitters: &[Submitter], config: &NegotiatorConfig, now: Time) -> Vec<UserLine> {
+    let mut lines: Vec<UserLine> = submitters.iter().filter_map(|object| line(object, config, now)).collect();
+    lines.sort_by(|a, b| {
+        a.effective_priority.total_cmp(&b.effective_priority).then_with(|| a.name.cmp(&b.name))
+    });
+    lines
+}
+
+fn line(object: &Submitter, config: &NegotiatorConfig, now: Time) -> Option<UserLine> {
+    let facts = translate::submitter(object)?;
+    let factor = facts.factor.unwrap_or(config.default_factor);
+    let account = facts.account.unwrap_or_else(|| Record::new(now.millis()));
+    let account = account.at(now.millis(), config.halflife.as_secs_f64());
+    Some(UserLine {
+        name: facts.name.to_string(),
+        effective_priority: account.effective_priority(factor),
+        real_priority: account.real_priority,
+        priority_factor: factor,
+        resources_used: account.resources_used,
+        weighted_resources_used: account.weighted_resources_used,
+        weighted_usage_hours: account.weighted_accumulated_usage / 3600.0,
+        last_usage_time: account.last_usage_time.map(|secs| kube_time(Time::from_secs(secs))),
+        ceiling: facts.ceiling,
+    })
+}
+
+/// The lines as people read them.
+pub fn render(lines: &[UserLine], config: &NegotiatorConfig, now: Time) -> String {
+    let halflife = i64::try_from(config.halflife.as_secs()).unwrap_or(i64::MAX);
+    let mut table = Table::new(&[
+        ("UserName", Align::Left),
+        ("EffPrio", Align::Right),
+        ("RealPrio", Align::Right),
+        ("Factor", Align::Right),
+        ("InUse", Align::Right),
+        ("WghtedHrs", Align::Right),
+        ("LastUsage", Align::Right),
+    ]);
+    for line in lines {
+        table.row([
+            line.name.clone(),
+            format!("{:.2}", line.effective_priority),
+            format!("{:.2}", line.real_priority),
+            format!("{:.2}", line.priority_factor),
+            format!("{:.2}", line.weighted_resources_used),
+            format!("{:.2}", line.weighted_usage_hours),
+            last_usage(line, now),
+        ]);
+    }
+    // Starts at +0: an empty sum is -0, which people would see.
+    let total = |of: fn(&UserLine) -> f64| lines.iter().map(of).fold(0.0, |sum, one| sum + one);
+    format!(
+        "Priorities at {}, half-life {}\n\n{table}\n{} users: {:.2} in use, {:.2} weighted hours\n",
+        minute(&kube_time(now)),
+        span(halflife),
+        lines.len(),
+        total(|line| line.weighted_resources_used),
+        total(|line| line.weighted_usage_hours),
+    )
+}
+
+/// How long ago, as `condor_userprio` has it.
+fn last_usage(line: &UserLine, now: Time) -> String {
+    match &line.last_usage_time {
+        _ if line.resources_used > 0 => "<now>".to_owned(),
+        Some(last) => span(now.secs().saturating_sub(translate::time(last).secs())),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn submitter(name: &str, spec: &serde_json::Value, status: &serde_json::Value) -> Submitter {
+        serde_json::from_value(json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "Submitter",
+            "metadata": {"name": name}, "spec": spec, "status": status,
+        }))
+        .unwrap()
+    }
+
+    fn negotiator(name: &str, spec: &serde_json::Value) -> Negotiator {
+        serde_json::from_value(json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator",
+            "metadata": {"name": name}, "spec": spec,
+        }))
+        .unwrap()
+    }
+
+    fn submitters() -> Vec<Submitter> {
+        let idle = json!({"name": "alice", "realPriority": 8.0, "weightedAccumulatedUsage": 7200.0,
+            "beginUsageTime": "2030-01-01T00:00:00Z", "lastUsageTime": "2030-01-01T00:00:00Z",
+            "updateTime": "2030-01-01T00:00:00.000000Z"});
+        let busy = json!({"name": "bob", "realPriority": 0.5, "resourcesUsed": 2, "weightedResourcesUsed": 4.0,
+            "updateTime": "2030-01-01T00:00:00.000000Z"});
+        vec![
+            submitter("alice", &json!({"priorityFactor": 100.0}), &idle),
+            submitter("bob", &json!({}), &busy),
+            submitter("carol", &json!({"ceiling": 3.0}), &json!(null)),
+            submitter("wrong-object", &json!({}), &json!({"name": "dave"})),
+        ]
+    }
+
+    fn later(hours: i64) -> Time {
+        Time::from_secs("2030-01-01T00:00:00Z".parse::<jiff::Timestamp>().unwrap().as_second() + hours * 3600)
+    }
+
+    #[test]
+    fn priorities_are_those_of_the_moment() {
+        let (config, note) = in_force(&[
+            negotiator("b", &json!({"priorityHalflifeSeconds": 1})),
+            negotiator("a", &json!({"priorityHalflifeSeconds": 3600, "defaultPriorityFactor": 10.0})),
+        ]);
+        assert_eq!(note, None);
+        let at = |hours| render(&lines(&submitters(), &config, later(hours)), &config, later(hours));
+        insta::assert_snapshot!(format!("{}\n{}", at(0), at(2)));
+    }
+
+    #[test]
+    fn a_negotiator_that_is_not_accepted_is_a_guess() {
+        let (config, note) = in_force(&[negotiator("n", &json!({"slotConstraint": "1 +"}))]);
+        assert_eq!(config, NegotiatorConfig::default());
+        assert!(note.is_some_and(|note| note.contains("negotiator n is not accepted")));
+    }
+
+    #[test]
+    fn nobody_is_nothing() {
+        let config = NegotiatorConfig::default();
+        assert!(render(&[], &config, later(0)).ends_with("\n0 users: 0.00 in use, 0.00 weighted hours\n"));
+    }
+}
