@@ -16,15 +16,15 @@ use slotwright::hollow::nodes::{HollowNodes, NodeShape, Options};
 use slotwright::hollow::server::{HollowServer, RunningServer, ServerConfig};
 use slotwright::hollow::watchdog::watch::Watch;
 
-/// Longer than anything takes on a busy machine: a test that reaches it has failed.
+/// Longer than anything takes on a busy machine, and shorter than the runner waits: a test that reaches it has failed.
 pub const PATIENCE: Duration = Duration::from_mins(3);
 
 pub struct Cluster {
     pub client: Client,
     pub watch: Watch,
     pub nodes: Option<HollowNodes>,
-    server: Option<RunningServer>,
-    kubeconfig: std::path::PathBuf,
+    pub server: Option<RunningServer>,
+    pub kubeconfig: std::path::PathBuf,
     operator: Option<Child>,
     _dir: tempfile::TempDir,
 }

@@ -12,7 +12,9 @@
 )]
 
 mod bad_input;
+mod budget;
 mod harness;
+mod leader;
 mod main_job;
 mod many;
 mod nodes;

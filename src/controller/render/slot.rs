@@ -19,7 +19,14 @@ pub fn slot(name: &SlotName, held: &Resources, claim: &Claim) -> api::Slot {
     };
     let metadata = ObjectMeta {
         name: Some(name.object_name()),
-        labels: Some([(labels::NODE.to_owned(), label_value(name.machine.as_str()))].into()),
+        labels: Some(
+            [
+                (labels::NODE.to_owned(), label_value(name.machine.as_str())),
+                (labels::JOB_UID.to_owned(), claim.job.uid.to_string()),
+                (labels::JOB_NAME.to_owned(), label_value(&claim.job.name)),
+            ]
+            .into(),
+        ),
         ..ObjectMeta::default()
     };
     api::Slot { metadata, spec, status: None }

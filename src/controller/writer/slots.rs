@@ -63,7 +63,7 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
 async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let dynamic = dynamic(context, key);
     let params = patch_params(FIELD_MANAGER);
-    let patch = Patch::Merge(json!({"spec": object.spec}));
+    let patch = Patch::Merge(json!({"metadata": {"labels": object.metadata.labels}, "spec": object.spec}));
     match attempt(|| dynamic.patch(&key.name, &params, &patch)).await {
         Ok(found) => Ok(Known::of(&found)),
         Err(Failure::NotFound) => make(context, key, object).await,

@@ -1,0 +1,57 @@
+//! What a proc costs the API server, counted by the server itself.
+
+use serde_json::json;
+use slotwright::controller;
+use slotwright::hollow::nodes::shapes;
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::{Cluster, job};
+
+/// Writes of the operator for each proc, with claims used once (`CLAIM_WORKLIFE` 0) or again.
+async fn writes_per_proc(worklife: i64) -> f64 {
+    const PROCS: u32 = 200;
+    let cluster = Cluster::without_operator(shapes::uniform(10, 8000, 16 << 30)).await;
+    // Only the embedded server counts by client.
+    let Some(server) = &cluster.server else { return 0.0 };
+    let options =
+        controller::Options { health_addr: None, leader_elect_namespace: None, identity: "counted".into() };
+    let stop = CancellationToken::new();
+    let operator =
+        tokio::spawn(controller::run(server.kube_config_as("counted").unwrap(), options, stop.clone()));
+    cluster.quick_cycles().await;
+    cluster.namespace("budget").await;
+    cluster
+        .apply(json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "all"},
+            "spec": {"claimWorklifeSeconds": worklife},
+        }))
+        .await;
+    cluster.apply(job("budget", "sweep", PROCS, "500ms", |_| {})).await;
+    cluster.completed("budget", "sweep").await;
+    // What a proc itself costs. Statuses that many procs share are written once a second for each object, however many
+    // procs there are.
+    let own = |resource: &str| matches!(resource, "pods" | "slots");
+    let counts = server.request_counts();
+    let total: u64 = counts
+        .iter()
+        .filter(|(key, _)| key.client == "counted" && key.is_write() && own(&key.resource))
+        .map(|(_, count)| count)
+        .sum();
+    stop.cancel();
+    operator.await.unwrap().unwrap();
+    cluster.stop().await;
+    f64::from(u32::try_from(total).unwrap()) / f64::from(PROCS)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proc_costs_five_writes_of_its_own() {
+    // Slot made, pod made, slot Busy, pod let go, slot deleted; the sixth of the budget is the share in common statuses.
+    let writes = writes_per_proc(0).await;
+    assert!(writes <= 5.0, "{writes} writes a proc");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_used_again_costs_less() {
+    let writes = writes_per_proc(1200).await;
+    assert!(writes <= 4.5, "{writes} writes a proc");
+}

@@ -1,0 +1,64 @@
+//! Two operators: one leads, and the other takes over when it goes, in peace or not.
+
+use std::process::{Child, Command, Stdio};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use slotwright::hollow::nodes::shapes;
+
+use crate::harness::{Cluster, eventually, job};
+
+fn candidate(cluster: &Cluster, identity: &str) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_slotwright"))
+        .args(["operator", "--health-addr", "127.0.0.1:0", "--leader-elect-namespace", "slotwright-system"])
+        .args(["--identity", identity])
+        .env("KUBECONFIG", &cluster.kubeconfig)
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+async fn led_by(cluster: &Cluster, identity: &str) {
+    let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "slotwright-system");
+    eventually(&format!("{identity} leads"), || async {
+        let lease = leases.get_opt("slotwright-operator").await.unwrap();
+        lease.and_then(|lease| lease.spec).and_then(|spec| spec.holder_identity).as_deref() == Some(identity)
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_work_goes_on_when_the_leader_goes() {
+    let cluster = Cluster::without_operator(shapes::uniform(2, 4000, 8 << 30)).await;
+    cluster.namespace("slotwright-system").await;
+    cluster.namespace("led").await;
+    cluster.quick_cycles().await;
+
+    let mut first = candidate(&cluster, "first");
+    led_by(&cluster, "first").await;
+    let mut second = candidate(&cluster, "second");
+    cluster.apply(job("led", "one", 20, "3s", |_| {})).await;
+    cluster.job_when("led", "one", "runs", |job| job.status.as_ref().is_some_and(|s| s.running > 0)).await;
+
+    // kill -9: the lease has to run out before anybody else may decide.
+    first.kill().unwrap();
+    first.wait().unwrap();
+    led_by(&cluster, "second").await;
+    cluster.completed("led", "one").await;
+
+    // SIGTERM: the lease is given back.
+    let mut third = candidate(&cluster, "third");
+    let pid = second.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(second.wait().unwrap().success());
+    led_by(&cluster, "third").await;
+    cluster.apply(job("led", "two", 4, "100ms", |_| {})).await;
+    cluster.completed("led", "two").await;
+    third.kill().unwrap();
+    third.wait().unwrap();
+
+    let report = cluster.watch.report();
+    assert_eq!(report.violations(), []);
+    assert!(report.procs().all(|(_, counts)| (counts.started, counts.succeeded) == (1, 1)));
+    cluster.stop().await;
+}
