@@ -14,6 +14,8 @@ use crate::hollow::nodes::resources::Resources;
 use crate::hollow::nodes::view::Phase;
 use crate::hollow::watchdog::{Observation, ProcId, SeenPod, Watchdog};
 
+/// Boxed, as the events carry it.
+#[allow(clippy::unnecessary_box_returns, reason = "every caller wants the box")]
 fn object<T: serde::de::DeserializeOwned>(value: Value) -> Box<T> {
     Box::new(serde_json::from_value(value).unwrap())
 }
