@@ -268,7 +268,8 @@ fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -
     let status = SubmitterStatus {
         observed_generation: Some(generation),
         name: submitter.name.to_string(),
-        real_priority: account.real_priority,
+        // Read back after a restart: a millionth is less than anything follows from.
+        real_priority: (account.real_priority * 1e6).round() / 1e6,
         effective_priority: rounded(account.effective_priority(factor)),
         priority_factor: factor,
         resources_used: size(account.resources_used),
