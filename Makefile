@@ -30,7 +30,7 @@ e2e: ## Run the integration tests and the chart against a real kube-apiserver (b
 	hack/e2e.sh
 
 bench: ## Run the benchmarks
-	$(CARGO) bench
+	$(CARGO) bench --bench matchmaking
 
 crds: ## Write crds/ from the types, and the chart's and deploy's copies
 	$(CARGO) run -q --bin slotwright -- crds --dir crds
