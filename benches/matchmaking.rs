@@ -1,7 +1,13 @@
 //! How fast ads match and a negotiation cycle decides, on one core. Prints rates of this machine in this run: only ratios
 //! between them mean anything elsewhere.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, clippy::cast_precision_loss, reason = "a benchmark")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a benchmark"
+)]
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -44,7 +50,12 @@ fn job(n: i64) -> Ad {
         namespace: format!("user-{}", n % SUBMITTERS),
         owner: format!("user-{}", n % SUBMITTERS),
         count: 100,
-        request: pool::Request { cpus: 1 + n % 8, memory_mib: 1024 << (n % 4), disk_kib: 1024, ..Default::default() },
+        request: pool::Request {
+            cpus: 1 + n % 8,
+            memory_mib: 1024 << (n % 4),
+            disk_kib: 1024,
+            ..Default::default()
+        },
         requirements: Some("TARGET.Arch == \"X86_64\" && TARGET.TotalSlotMemory >= 16384".to_owned()),
         rank: Some("TARGET.Memory - 1024 * TARGET.Cpus".to_owned()),
         ..Submission::default()

@@ -42,13 +42,19 @@ pub enum Error {
     Operator(#[from] controller::Error),
 }
 
+/// A name that no other operator has: in containers every process has the same id, so that host and time are in it too.
+fn own_name() -> String {
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "slotwright".to_owned());
+    format!("{host}-{}-{:x}", std::process::id(), jiff::Timestamp::now().as_microsecond())
+}
+
 /// Runs the operator until it is told to stop by SIGTERM or SIGINT.
 ///
 /// # Errors
 /// When there is no cluster, or the operator ends by itself.
 pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
     let config = Config::infer().await.map_err(Box::new)?;
-    let identity = args.identity.unwrap_or_else(|| format!("slotwright-{}", std::process::id()));
+    let identity = args.identity.unwrap_or_else(own_name);
     let options = controller::Options {
         health_addr: Some(args.health_addr),
         leader_elect_namespace: (!args.no_leader_elect).then_some(args.leader_elect_namespace),

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::Clock;
 use super::cache::{Cache, Kind, Known, ObjectKey};
 use super::health::Health;
 use super::publisher::Publisher;
@@ -24,6 +25,9 @@ use crate::pool::{Document, Effect, Event, Pool, SlotName, Time};
 
 /// How many changes are taken in before the deciders look again: enough to be quick, few enough to answer soon.
 const AT_A_TIME: usize = 2000;
+
+/// The loop turns at least this often, so that its heartbeat says that it lives.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Something that a watch saw.
 #[derive(Debug)]
@@ -42,9 +46,6 @@ pub enum Seen {
 /// them: a cluster may have none.
 const WATCHES: usize = 2 + Kind::ALL.len();
 
-/// Reads the time: the one place where the engine does.
-pub type Clock = fn() -> Time;
-
 /// The operator's loop with all it owns.
 pub struct Engine {
     pool: Pool,
@@ -58,8 +59,8 @@ pub struct Engine {
     synced: usize,
     /// When the deciders want to look again.
     next: Option<Time>,
-    cycles: mpsc::UnboundedSender<(Box<Negotiation>, Matches)>,
-    negotiated: mpsc::UnboundedReceiver<(Box<Negotiation>, Matches)>,
+    cycles: mpsc::UnboundedSender<(Arc<Negotiation>, Matches)>,
+    negotiated: mpsc::UnboundedReceiver<(Arc<Negotiation>, Matches)>,
 }
 
 impl Engine {
@@ -93,22 +94,23 @@ impl Engine {
                     self.answer(replies);
                 }
                 Some((negotiation, matches)) = self.negotiated.recv() => {
-                    decide::conclude(&mut self.pool, &negotiation, &matches, (self.clock)());
+                    decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
                 }
                 () = tokio::time::sleep(pause) => {}
             }
             self.decide();
             self.publish();
-            self.health.beat(&self.pool, (self.clock)());
+            self.health.beat(&self.pool, self.clock.now());
         }
         self.finish_writes().await;
     }
 
     /// How long nothing needs to be done, if nothing happens.
     fn pause(&self) -> Duration {
-        let now = (self.clock)();
+        let now = self.clock.now();
         let next = [self.next, self.publisher.next()].into_iter().flatten().min();
-        next.map_or(Duration::from_secs(30), |at| at.since(now).max(Duration::from_millis(1)))
+        let pause = next.map_or(LONGEST_PAUSE, |at| at.since(now));
+        pause.clamp(Duration::from_millis(1), LONGEST_PAUSE)
     }
 
     fn take_in(&mut self, first: Seen, more: &mut mpsc::Receiver<Seen>) {
@@ -130,7 +132,7 @@ impl Engine {
     fn event(&mut self, rank: u8, event: Event) {
         match &mut self.early {
             Some(early) => early.entry(rank).or_default().push(event),
-            None => self.pool.apply(event, (self.clock)()),
+            None => self.pool.apply(event, self.clock.now()),
         }
     }
 
@@ -139,7 +141,7 @@ impl Engine {
         if self.synced < WATCHES {
             return;
         }
-        let now = (self.clock)();
+        let now = self.clock.now();
         for event in self.early.take().into_iter().flat_map(BTreeMap::into_values).flatten() {
             self.pool.apply(event, now);
         }
@@ -288,16 +290,16 @@ impl Engine {
     fn answer(&mut self, replies: Vec<Reply>) {
         for reply in replies {
             match reply {
-                Reply::Event(event) => self.pool.apply(event, (self.clock)()),
+                Reply::Event(event) => self.pool.apply(event, self.clock.now()),
                 Reply::Seen(key, known) => self.cache.see(key, known),
                 Reply::Forgotten(key, uid) => self.cache.forget(&key, &uid),
-                Reply::Stale(document) => self.publisher.mark([document]),
+                Reply::Stale(document) | Reply::Failing(document) => self.publisher.mark([document]),
             }
         }
     }
 
     fn decide(&mut self) {
-        let decision = decide::decide(&mut self.pool, (self.clock)());
+        let decision = decide::decide(&mut self.pool, self.clock.now());
         self.next = decision.next;
         for effect in decision.effects {
             let template = match &effect {
@@ -309,9 +311,18 @@ impl Engine {
         if let Some(negotiation) = decision.negotiation {
             let cycles = self.cycles.clone();
             // A cycle may take long: it works on its snapshot, beside the loop.
-            tokio::task::spawn_blocking(move || {
-                let matches = negotiator::negotiate(&negotiation.cycle);
-                let _ = cycles.send((negotiation, matches));
+            // A cycle may take long: it works on its snapshot, beside the loop. One that ends in a fault made no matches.
+            tokio::spawn(async move {
+                let negotiation = Arc::new(*negotiation);
+                let snapshot = Arc::clone(&negotiation);
+                let cycle = tokio::task::spawn_blocking(move || negotiator::negotiate(&snapshot.cycle));
+                let matches = cycle.await.inspect_err(|error| {
+                    tracing::error!(
+                        error = error as &dyn std::error::Error,
+                        "a cycle ended in a fault of the operator's own"
+                    );
+                });
+                let _ = cycles.send((negotiation, matches.unwrap_or_default()));
             });
         }
     }
@@ -321,9 +332,12 @@ impl Engine {
             return;
         }
         self.publisher.mark(self.pool.take_stale());
-        let now = (self.clock)();
+        let now = self.clock.now();
         for document in self.publisher.due(now) {
-            if let Some(task) = self.status_task(document, now) {
+            // One at a time: what is worked out while another write is under way would be over an old version.
+            if self.object_of(&document).is_some_and(|object| self.writer.is_busy(&object)) {
+                self.publisher.mark([document]);
+            } else if let Some(task) = self.status_task(document, now) {
                 self.writer.submit(task);
             }
         }

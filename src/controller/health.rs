@@ -12,6 +12,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use super::Clock;
 use crate::pool::{Pool, Time};
 
 /// An operator that leads and whose loop has not turned for this long is stuck: it turns at least every half minute.
@@ -97,7 +98,7 @@ impl Health {
     }
 }
 
-type Shared = (Arc<Health>, fn() -> Time);
+type Shared = (Arc<Health>, Clock);
 
 /// Serves until `stop`.
 ///
@@ -106,7 +107,7 @@ type Shared = (Arc<Health>, fn() -> Time);
 pub async fn serve(
     addr: SocketAddr,
     health: Arc<Health>,
-    clock: fn() -> Time,
+    clock: Clock,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let listener = TcpListener::bind(addr).await?;
@@ -115,7 +116,7 @@ pub async fn serve(
     let router = Router::new()
         .route(
             "/livez",
-            get(move |State((h, clock)): State<Shared>| async move { status(h.is_alive(clock())) }),
+            get(move |State((h, clock)): State<Shared>| async move { status(h.is_alive(clock.now())) }),
         )
         .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.is_ready()) }))
         .route("/metrics", get(|State((h, _)): State<Shared>| async move { h.metrics() }))

@@ -94,8 +94,10 @@ impl Election {
                 () = stop.cancelled() => break,
                 () = sleep(RENEW_EVERY) => {}
             }
+            // The others count from the write, which is not before this.
+            let asked = Instant::now();
             match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
-                Ok(Ok(true)) => renewed = Instant::now(),
+                Ok(Ok(true)) => renewed = asked,
                 Ok(Ok(false)) => {
                     tracing::error!("another operator holds the lease; this one stops");
                     lost.cancel();

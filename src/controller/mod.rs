@@ -12,11 +12,11 @@ mod writer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use kube::api::DynamicObject;
-use kube::runtime::events::{Recorder, Reporter};
+use kube::runtime::events::Reporter;
 use kube::{Api, Client, Config};
 use thiserror::Error;
 use tokio::sync::mpsc;
@@ -63,9 +63,24 @@ const HEARTBEATS: &str = "kube-node-lease";
 /// Changes that wait for the engine; a watch that is ahead of it waits.
 const AHEAD: usize = 4096;
 
-/// The wall clock.
-fn now() -> Time {
-    Time::from_millis(Timestamp::now().as_millisecond())
+/// The time since the start, on top of the wall clock at the start: it never goes back, whatever is done to the machine's
+/// clock while the operator runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    wall: Time,
+    since: Instant,
+}
+
+impl Clock {
+    /// A clock set by the wall clock of now.
+    pub fn start() -> Self {
+        Self { wall: Time::from_millis(Timestamp::now().as_millisecond()), since: Instant::now() }
+    }
+
+    /// The time.
+    pub fn now(self) -> Time {
+        self.wall + self.since.elapsed()
+    }
 }
 
 /// Runs the operator until `stop`, on the cluster that `config` names.
@@ -75,12 +90,14 @@ fn now() -> Time {
 pub async fn run(config: Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
     let client = client(config)?;
     let health = Arc::new(Health::default());
+    let clock = Clock::start();
+    // Cancelled when the work is done, so that health is served and the lease is held until then.
+    let released = CancellationToken::new();
     let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
     if let Some(addr) = options.health_addr {
-        aside.spawn(health::serve(addr, Arc::clone(&health), now, stop.clone()));
+        aside.spawn(health::serve(addr, Arc::clone(&health), clock, released.clone()));
     }
     let lost = CancellationToken::new();
-    let released = CancellationToken::new();
     let mut keeper = None;
     if let Some(namespace) = &options.leader_elect_namespace {
         let election = Election::new(client.clone(), namespace, LEASE, &options.identity);
@@ -92,9 +109,9 @@ pub async fn run(config: Config, options: Options, stop: CancellationToken) -> R
         let (released, lost) = (released.clone(), lost.clone());
         keeper = Some(tokio::spawn(async move { election.keep(released, lost).await }));
     }
-    health.leads(now());
+    health.leads(clock.now());
     let ending = stop.child_token();
-    let engine = lead(client, &options, health, ending.clone());
+    let engine = lead(client, &options, health, clock, ending.clone());
     tokio::select! {
         () = engine => {}
         // Nothing of a former leader may go on: the engine is dropped where it stands.
@@ -123,7 +140,7 @@ fn client(mut config: Config) -> Result<Client, Error> {
 }
 
 /// Watches and decides until `stop`.
-async fn lead(client: Client, options: &Options, health: Arc<Health>, stop: CancellationToken) {
+async fn lead(client: Client, options: &Options, health: Arc<Health>, clock: Clock, stop: CancellationToken) {
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
     watches.spawn(watch::run(Api::all(client.clone()), out.clone(), |change| Seen::Node(Box::new(change))));
@@ -137,7 +154,6 @@ async fn lead(client: Client, options: &Options, health: Arc<Health>, stop: Canc
     }
     drop(out);
     let reporter = Reporter { controller: "slotwright".to_owned(), instance: Some(options.identity.clone()) };
-    let recorder = Recorder::new(client.clone(), reporter);
-    let writer = Writer::new(Context { client, recorder });
-    Engine::new(writer, health, now).run(seen, stop).await;
+    let writer = Writer::new(Context::new(client, reporter));
+    Engine::new(writer, health, clock).run(seen, stop).await;
 }

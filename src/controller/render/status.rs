@@ -358,7 +358,9 @@ fn negotiator(pool: &Pool, name: &std::sync::Arc<str>, old: &[Condition], now: T
 /// What has to be merged into `old` so that it becomes `new`: null for what is gone. None where they are the same.
 pub fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (old, new) else {
-        return (old != new).then(|| new.clone());
+        // An API server gives 2.0 back as 2.
+        let same = old == new || (old.is_number() && new.is_number() && old.as_f64() == new.as_f64());
+        return (!same).then(|| new.clone());
     };
     let mut patch = serde_json::Map::new();
     for (key, value) in after {
@@ -393,6 +395,7 @@ mod tests {
             (json!({"a": {"x": 1, "y": 2}}), json!({"a": {"x": 1, "y": 3}}), Some(json!({"a": {"y": 3}}))),
             (json!({}), json!({"a": [1]}), Some(json!({"a": [1]}))),
             (Value::Null, json!({"a": 1}), Some(json!({"a": 1}))),
+            (json!({"a": 2}), json!({"a": 2.0}), None),
         ] {
             assert_eq!(merge_patch(&old, &new), patch, "{old} {new}");
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,7 @@ struct SlimContainerState {
 #[serde(rename_all = "camelCase", default)]
 struct SlimTerminated {
     exit_code: i32,
+    finished_at: Option<Time>,
 }
 
 /// What a pod is to the pool.
@@ -134,6 +136,8 @@ fn is_terminal(pod: &SlimPod) -> bool {
 /// How a pod ended, if it has.
 fn end(pod: &SlimPod) -> Option<End> {
     match pod.status.phase.as_str() {
+        // A program that ends well because it was told to stop has not done its work.
+        "Succeeded" if was_stopped(pod) => Some(evicted("its pod was deleted")),
         "Succeeded" => Some(End::Exited { code: 0 }),
         "Failed" => Some(failed(pod)),
         // Nothing but our finalizer holds it: the kubelet has confirmed, or somebody forced it.
@@ -154,10 +158,24 @@ fn failed(pod: &SlimPod) -> End {
             pod.status.message.as_deref().unwrap_or("the node gave no message")
         ));
     }
-    if pod.metadata.deletion_timestamp.is_some() {
+    if was_stopped(pod) {
         return evicted("its pod was deleted");
     }
     End::Exited { code: exit_code(pod).unwrap_or(1) }
+}
+
+/// Whether the main container ended after the pod's deletion was asked for: it was told to stop, and is no end of the job's
+/// own. Where nobody says when it ended, it was.
+fn was_stopped(pod: &SlimPod) -> bool {
+    let Some(deadline) = &pod.metadata.deletion_timestamp else { return false };
+    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
+    let finished = main_status(pod).and_then(|terminated| terminated.finished_at.as_ref());
+    finished.is_none_or(|finished| finished.0.as_second() > deadline.0.as_second().saturating_sub(grace))
+}
+
+fn main_status(pod: &SlimPod) -> Option<&SlimTerminated> {
+    let main = pod.spec.containers.first()?;
+    pod.status.container_statuses.iter().find(|status| status.name == main.name)?.state.terminated.as_ref()
 }
 
 fn evicted(why: &str) -> End {
@@ -273,6 +291,8 @@ mod tests {
         let forced = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0});
         let status =
             |name: &str, code: i32| json!({"name": name, "state": {"terminated": {"exitCode": code}}});
+        // Deletion was asked for 30 s before the deadline.
+        let at = |time: &str| json!({"name": "main", "state": {"terminated": {"exitCode": 0, "finishedAt": time}}});
         for (case, status, metadata, end) in [
             ("waits", json!({"phase": "Pending"}), json!({}), None),
             ("runs", json!({"phase": "Running"}), json!({}), None),
@@ -309,8 +329,14 @@ mod tests {
                 Some(evicted("its pod was deleted")),
             ),
             (
-                "ended well while deleted",
-                json!({"phase": "Succeeded"}),
+                "ended well because it was told to stop",
+                json!({"phase": "Succeeded", "containerStatuses": [at("2025-12-31T23:59:40Z")]}),
+                deleted.clone(),
+                Some(evicted("its pod was deleted")),
+            ),
+            (
+                "ended well before it was deleted",
+                json!({"phase": "Succeeded", "containerStatuses": [at("2025-12-31T23:59:20Z")]}),
                 deleted,
                 Some(End::Exited { code: 0 }),
             ),

@@ -146,7 +146,7 @@ async fn write_status(
         }
         Err(failure) => {
             tracing::warn!(object = key.name, error = %failure, "a status was not written");
-            vec![Reply::Stale(document)]
+            vec![Reply::Failing(document)]
         }
     }
 }
@@ -177,7 +177,7 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
         }
         Err(failure) => {
             tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not made");
-            vec![Reply::Stale(document)]
+            vec![Reply::Failing(document)]
         }
     }
 }
@@ -246,7 +246,8 @@ async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
         secondary: None,
     };
     // An event is a courtesy: one attempt, and nothing depends on it.
-    match timeout(CALL_LIMIT, context.recorder.publish(&event, &reference)).await {
+    let recorder = context.recorder(notice);
+    match timeout(CALL_LIMIT, recorder.publish(&event, &reference)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");

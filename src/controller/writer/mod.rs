@@ -8,17 +8,18 @@ mod pods;
 mod slots;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::Client;
-use kube::runtime::events::Recorder;
+use kube::runtime::events::{Recorder, Reporter};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::{Id, JoinSet};
 
 use super::cache::{Known, ObjectKey};
-use crate::pool::{Document, Effect, Event};
+use crate::pool::{Document, Effect, Event, JobUid, Notice, Outcome};
 
 /// How many writes are under way at once.
 const AT_ONCE: usize = 48;
@@ -68,6 +69,18 @@ pub enum Reply {
     Forgotten(ObjectKey, String),
     /// A status has to be worked out again.
     Stale(Document),
+    /// A status was refused, and has to be tried again later.
+    Failing(Document),
+}
+
+/// How long after a failure that may last the same is tried again.
+const AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+impl Reply {
+    /// Whether it will have the same asked for again: then a pause comes first, or a refusal would be asked for without end.
+    fn asks_again(&self) -> bool {
+        matches!(self, Self::Failing(_) | Self::Event(Event::Outcome(Outcome::Failed(_))))
+    }
 }
 
 /// Tasks about one of these run one after another.
@@ -82,8 +95,38 @@ enum Line {
 pub struct Context {
     /// The client. It does not retry by itself: retries are ours to see and to bound.
     pub client: Client,
-    /// Writes Kubernetes events.
-    pub recorder: Recorder,
+    /// Who reports Kubernetes events.
+    reporter: Reporter,
+    /// The last story of each kind about each job, with the recorder that told it.
+    told: Mutex<HashMap<(JobUid, &'static str), (String, Recorder)>>,
+}
+
+/// How many stories are kept in mind.
+const STORIES: usize = 10_000;
+
+impl Context {
+    /// What every call needs: a client without retries of its own, and who reports events.
+    pub fn new(client: Client, reporter: Reporter) -> Self {
+        Self { client, reporter, told: Mutex::default() }
+    }
+
+    /// The recorder for a notice. A recorder counts what it tells again, by reason and not by text: so that a new text is
+    /// read and the same one only counted, each text has a recorder of its own.
+    fn recorder(&self, notice: &Notice) -> Recorder {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() > STORIES {
+            told.clear();
+        }
+        let key = (notice.about.uid.clone(), notice.reason);
+        match told.get(&key) {
+            Some((note, recorder)) if *note == notice.note => recorder.clone(),
+            _ => {
+                let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+                told.insert(key, (notice.note.clone(), recorder.clone()));
+                recorder
+            }
+        }
+    }
 }
 
 /// The writer: owned by the engine, which hands it tasks and takes its replies.
@@ -122,6 +165,11 @@ impl Writer {
         }
     }
 
+    /// Whether a write about this object is under way.
+    pub fn is_busy(&self, object: &ObjectKey) -> bool {
+        self.lines.contains_key(&Line::Object(object.clone()))
+    }
+
     /// Whether anything is under way.
     pub fn is_idle(&self) -> bool {
         self.lines.is_empty()
@@ -155,8 +203,13 @@ impl Writer {
     fn start(&mut self, line: Line, task: Task) {
         let (context, places) = (Arc::clone(&self.context), Arc::clone(&self.places));
         let call = self.calls.spawn(async move {
-            let _place = places.acquire_owned().await;
-            calls::perform(&context, task).await
+            let place = places.acquire_owned().await;
+            let replies = calls::perform(&context, task).await;
+            drop(place);
+            if replies.iter().any(Reply::asks_again) {
+                tokio::time::sleep(AGAIN_AFTER).await;
+            }
+            replies
         });
         self.running.insert(call.id(), line);
     }

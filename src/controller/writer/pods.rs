@@ -61,7 +61,9 @@ async fn existing(api: &Api<Pod>, plan: &PodPlan) -> Result<PodRef, String> {
         found.annotations().get(labels::CLAIM).map(String::as_str) == Some(plan.claim.id.as_str());
     let same_proc =
         found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
-    if same_job && same_claim && same_proc {
+    let phase = found.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
+    let over = found.metadata.deletion_timestamp.is_some() || matches!(phase, "Succeeded" | "Failed");
+    if same_job && same_claim && same_proc && !over {
         return Ok(reference(&found));
     }
     if same_job {

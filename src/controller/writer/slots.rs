@@ -49,7 +49,8 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
         Ok(made) => Ok(known(&made)),
         Err(Failure::AlreadyExists) => {
             let found = attempt(|| typed.get(&key.name)).await?;
-            if found.spec == object.spec {
+            let id = |slot: &api::Slot| slot.spec.claim.as_ref().map(|claim| claim.id.clone());
+            if id(&found) == id(object) {
                 Ok(known(&found))
             } else {
                 Err(Failure::Refused("a Slot of that name carries another claim".to_owned()))
