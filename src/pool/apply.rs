@@ -309,9 +309,9 @@ impl Pool {
                     self.attention.slots.insert(slot);
                 }
             }
-            Outcome::SlotRefused { slot, claim, why } => self.slot_refused(&slot, &claim, &why, now),
+            Outcome::SlotRefused { slot, claim, why, .. } => self.slot_refused(&slot, &claim, &why, now),
             Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod),
-            Outcome::PodRefused { slot, claim, why } => self.pod_refused(&slot, &claim, &why, now),
+            Outcome::PodRefused { slot, claim, why, .. } => self.pod_refused(&slot, &claim, &why, now),
             Outcome::JobHeld(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
                     cluster.held = true;
@@ -329,6 +329,7 @@ impl Pool {
                     self.attention.slots.insert(slot);
                 }
             }
+            Outcome::Failed(Retry::Slot(name)) => self.stray(name),
             Outcome::Failed(Retry::Job(uid)) => {
                 self.attention.jobs.insert(uid);
             }

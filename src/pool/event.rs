@@ -81,12 +81,14 @@ pub enum Outcome {
         /// The proc's number, by which uses of one claim are told apart.
         proc: u32,
     },
-    /// The Slot object could not be written.
+    /// The Slot object could not be written, or nobody knows whether it was.
     SlotRefused {
         /// The slot.
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
+        /// The proc's number.
+        proc: u32,
         /// Why.
         why: String,
     },
@@ -99,12 +101,14 @@ pub enum Outcome {
         /// The pod.
         pod: PodRef,
     },
-    /// The pod could not be made.
+    /// The pod could not be made, or nobody knows whether it was.
     PodRefused {
         /// The slot.
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
+        /// The proc's number.
+        proc: u32,
         /// Why.
         why: String,
     },
@@ -121,6 +125,8 @@ pub enum Retry {
     Pod(PodUid, Option<SlotName>),
     /// Holding or releasing a job.
     Job(JobUid),
+    /// Deleting a Slot.
+    Slot(SlotName),
 }
 
 /// What the shell sees of a pod of the pool.

@@ -202,6 +202,22 @@ impl Pool {
         self.last_claim
     }
 
+    /// What is kept though nothing needs it any more, for a pool in which nothing goes on.
+    #[cfg(test)]
+    pub(crate) fn leftovers(&self) -> Option<String> {
+        let idle = self.claims.is_empty()
+            && self.deleted_claims.is_empty()
+            && self.foreign.is_empty()
+            && self.strays.is_empty()
+            && self.jobs.values().all(|cluster| cluster.unrecorded.is_empty());
+        (!idle).then(|| {
+            format!(
+                "claims {:?}, deleted {:?}, foreign {:?}, strays {:?}",
+                self.claims, self.deleted_claims, self.foreign, self.strays
+            )
+        })
+    }
+
     /// The submitter of this name, made where there was none.
     pub fn submitter_mut(&mut self, name: &SubmitterName, now: Time) -> &mut Submitter {
         self.submitters.entry(name.clone()).or_insert_with(|| {

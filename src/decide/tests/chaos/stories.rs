@@ -1,0 +1,1 @@
+//! What the chaos found, each as the shortest story that shows it.
