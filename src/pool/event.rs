@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::accountant::Record as Account;
-use super::ids::{ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, SlotName, SubmitterName};
+use super::ids::{
+    ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
+};
 use super::job::{End, JobSpec, Problem};
 use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
@@ -78,8 +80,8 @@ pub enum Outcome {
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
-        /// The proc's number, by which uses of one claim are told apart.
-        proc: u32,
+        /// The proc, by which uses of one claim are told apart.
+        proc: ProcId,
     },
     /// The Slot object could not be written, or nobody knows whether it was.
     SlotRefused {
@@ -87,8 +89,8 @@ pub enum Outcome {
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
-        /// The proc's number.
-        proc: u32,
+        /// The proc.
+        proc: ProcId,
         /// Why.
         why: String,
     },
@@ -107,8 +109,8 @@ pub enum Outcome {
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
-        /// The proc's number.
-        proc: u32,
+        /// The proc.
+        proc: ProcId,
         /// Why.
         why: String,
     },
@@ -119,7 +121,7 @@ pub enum Outcome {
 }
 
 /// What to decide again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Retry {
     /// Deleting a pod or letting it go, and the slot that it is in.
     Pod(PodUid, Option<SlotName>),

@@ -24,7 +24,7 @@ pub(super) async fn create(
     template: Option<Arc<PodTemplateSpec>>,
 ) -> Vec<Reply> {
     let slot = plan.slot.clone();
-    let (claim, proc) = (plan.claim.id.clone(), plan.claim.proc);
+    let (claim, proc) = (plan.claim.id.clone(), plan.proc.clone());
     let outcome = match make(context, &plan, template).await {
         Ok(pod) => Outcome::PodCreated { slot, claim, pod },
         Err(why) => Outcome::PodRefused { slot, claim, proc, why },

@@ -26,16 +26,16 @@ pub(super) async fn write(
 ) -> Vec<Reply> {
     let key = key(&slot);
     let object = render::slot(&slot, resources, &claim);
+    let proc = claim.proc_id();
     let outcome =
         if again { rewrite(context, &key, &object).await } else { make(context, &key, &object).await };
     match outcome {
         Ok(known) => {
-            let written = Outcome::SlotWritten { slot, claim: claim.id, proc: claim.proc };
+            let written = Outcome::SlotWritten { slot, claim: claim.id, proc };
             vec![Reply::Seen(key, known), Reply::Event(Event::Outcome(written))]
         }
         Err(failure) => {
-            let refused =
-                Outcome::SlotRefused { slot, claim: claim.id, proc: claim.proc, why: failure.to_string() };
+            let refused = Outcome::SlotRefused { slot, claim: claim.id, proc, why: failure.to_string() };
             vec![Reply::Event(Event::Outcome(refused))]
         }
     }

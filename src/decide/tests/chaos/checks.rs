@@ -100,7 +100,7 @@ pub fn claims_made(pool: &Pool, before: &BTreeSet<SlotName>) {
             && (own.disk_kib == 0 || sum.disk_kib <= total.disk_kib)
             && own.extended.iter().all(|(name, n)| *n == 0 || sum.amount(name) <= total.amount(name));
         assert!(fits, "{} is carved from {total}, and all slots hold {sum}", slot.name);
-        caps(pool, &slot.claim.submitter, slot.claim.group.as_ref().map(|group| group.as_str()));
+        caps(pool, &slot.claim.submitter, slot.claim.group.as_ref().map(crate::pool::GroupName::as_str));
     }
 }
 

@@ -149,8 +149,7 @@ fn run(actions: &[(Action, u16)]) {
 #[test]
 fn whatever_happens_each_proc_runs_once_and_everything_is_returned() {
     let many = std::env::var("PROPTEST_CASES").is_ok();
-    let mut config =
-        ProptestConfig { failure_persistence: None, max_shrink_iters: 4000, ..ProptestConfig::default() };
+    let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let rng = if many {
         TestRng::from_seed(RngAlgorithm::ChaCha, &[seed(); 32])
     } else {

@@ -1,7 +1,7 @@
 //! The operator as its shell runs it: calls in order for each object, side by side for different ones, statuses as patches
 //! over the version that was seen.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::checks;
 use super::rng::Rng;
@@ -24,9 +24,13 @@ pub struct Operator {
     lines: BTreeMap<String, Line>,
     cycles: VecDeque<(Box<Negotiation>, Matches)>,
     known: BTreeMap<JobUid, (u64, Status)>,
-    stale: std::collections::BTreeSet<JobUid>,
-    /// Calls made.
-    pub calls: u64,
+    stale: BTreeSet<JobUid>,
+    /// Lines whose calls do not reach the API server.
+    pub stuck: BTreeSet<String>,
+    /// Lines whose answers do not come back.
+    pub unheard: BTreeSet<String>,
+    /// What becomes of the next calls of a line.
+    pub fates: BTreeMap<String, VecDeque<Fate>>,
 }
 
 impl Operator {
@@ -85,7 +89,8 @@ impl Operator {
         if !rng.fault(3) {
             moved |= self.publish();
         }
-        moved || !self.lines.is_empty() || !self.cycles.is_empty()
+        let held = |line: &String| self.stuck.contains(line) || self.unheard.contains(line);
+        moved || !self.lines.keys().all(held) || !self.cycles.is_empty()
     }
 
     fn deliver(&mut self, server: &mut Server, watch: usize, now: Time) -> bool {
@@ -113,25 +118,29 @@ impl Operator {
         let mut moved = false;
         let keys: Vec<String> = self.lines.keys().cloned().collect();
         for key in keys {
-            if rng.fault(3) {
+            if rng.fault(3) || self.stuck.contains(&key) {
                 continue;
             }
+            let told = self.fates.get_mut(&key);
             let Some(line) = self.lines.get_mut(&key) else { continue };
             if line.answer.is_none()
                 && let Some(call) = line.calls.front().cloned()
             {
                 let fate = match rng.below(8) {
-                    _ if rng.calm() => Fate::Done,
+                    _ if rng.calm() => told.and_then(VecDeque::pop_front).unwrap_or(Fate::Done),
                     0 => Fate::Failed,
                     1 if rng.one_in(2) => Fate::Lost,
                     2 if rng.one_in(2) => Fate::Half,
                     _ => Fate::Done,
                 };
+                if fate == Fate::Stuck {
+                    self.stuck.insert(key);
+                    continue;
+                }
                 line.answer = Some(server.perform(call, fate));
-                self.calls += 1;
                 moved = true;
             }
-            if rng.fault(3) {
+            if rng.fault(3) || self.unheard.contains(&key) {
                 continue;
             }
             moved |= self.answer(&key, now);
@@ -185,7 +194,7 @@ impl Operator {
     }
 
     fn conclude(&mut self, negotiation: &Negotiation, matches: &Matches, now: Time) {
-        let before: std::collections::BTreeSet<_> = self.pool.slots.keys().cloned().collect();
+        let before: BTreeSet<_> = self.pool.slots.keys().cloned().collect();
         decide::conclude(&mut self.pool, negotiation, matches, now);
         checks::claims_made(&self.pool, &before);
     }

@@ -94,6 +94,15 @@ pub struct Order {
     pub retention: u8,
 }
 
+impl Order {
+    /// A job of that many procs of one CPU each.
+    pub fn simple(job: &str, count: i64) -> Self {
+        let job = JOBS.iter().position(|name| *name == job).unwrap();
+        let (owner, group, requirements) = (0, None, 0);
+        Self { job, owner, group, count, cpus: 1, gpus: 0, priority: 0, requirements, retention: 0 }
+    }
+}
+
 fn order() -> impl Strategy<Value = Order> {
     let group = prop::option::weighted(0.3, 0..GROUPS.len());
     let cpus = prop_oneof![8 => 1_i64..4, 1 => Just(64), 1 => Just(0)];
@@ -187,7 +196,6 @@ impl Action {
             Self::MakeSlot { pick: n, dynamic } => make_slot(server, *n, *dynamic),
             Self::Group { group, quota } => {
                 let quota = match quota {
-                    0 => Quota::Static(f64::NAN),
                     8 => Quota::Dynamic(0.5),
                     n => Quota::Static(f64::from(*n)),
                 };
@@ -300,7 +308,8 @@ fn submit_job(server: &mut Server, order: &Order, now: Time) {
         return;
     }
     server.uids += 1;
-    let uid: JobUid = format!("j{}", server.uids).into();
+    // Jobs are listed in another order than they were made in.
+    let uid: JobUid = format!("j{}", 9999 - server.uids).into();
     let facts = JobFacts {
         key: JobKey { uid: uid.clone(), namespace: "default".into(), name: name.into() },
         generation: 1,

@@ -87,6 +87,8 @@ pub enum Fate {
     Lost,
     /// Its first half does, and it says that it failed.
     Half,
+    /// It does not come through until the line is free again.
+    Stuck,
 }
 
 /// The status of a job, as far as the operator writes it.
@@ -336,11 +338,11 @@ impl Server {
         again: bool,
         fate: Fate,
     ) -> Outcome {
-        let (id, proc) = (claim.id.clone(), claim.proc);
+        let (id, proc) = (claim.id.clone(), claim.proc_id());
         let refused = |why: &str| Outcome::SlotRefused {
             slot: slot.clone(),
             claim: id.clone(),
-            proc,
+            proc: proc.clone(),
             why: why.to_owned(),
         };
         if fate == Fate::Failed {
@@ -371,7 +373,7 @@ impl Server {
     /// A claim outlives its pod: nothing runs under one that goes.
     fn check_unused(&self, slot: &SlotName) {
         let Some((_, Some(claim))) = self.slots.get(slot) else { return };
-        if self.tampered.contains(slot) {
+        if self.tampered.contains(slot) || !claim.id.is_of(slot) {
             return;
         }
         for pod in self.pods.values().filter(|pod| pod.alive && pod.plan.claim.id == claim.id) {
@@ -381,11 +383,11 @@ impl Server {
     }
 
     fn create_pod(&mut self, plan: PodPlan, fate: Fate) -> Outcome {
-        let (slot, claim, proc) = (plan.slot.clone(), plan.claim.id.clone(), plan.proc.proc);
+        let (slot, claim, proc) = (plan.slot.clone(), plan.claim.id.clone(), plan.proc.clone());
         let refused = |why: &str| Outcome::PodRefused {
             slot: slot.clone(),
             claim: claim.clone(),
-            proc,
+            proc: proc.clone(),
             why: why.to_owned(),
         };
         if fate == Fate::Failed {
