@@ -1,20 +1,21 @@
 //! Pods of the pool that run under no live claim: left behind by a crash between two writes, or by a leader that lost its
 //! lease with a call under way.
 
-use super::slots::goes;
-use crate::pool::{Effect, End, PodFacts, Pool, Time, pod_name};
+use super::slots::{goes, let_go};
+use crate::pool::{Activation, Cluster, Effect, End, PodFacts, Pool, Time, pod_name};
 
 /// Books the ends of orphans that have ended, lets them go once that is recorded, and ends those that live: without a
-/// claim nothing of the pool may run.
+/// claim nothing of the pool may run. Pods whose letting go failed are let go again.
 pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
+    for release in pool.released.values_mut().filter(|release| release.again) {
+        release.again = false;
+        effects.push(Effect::ReleasePod { pod: release.pod.clone(), delete: release.delete });
+    }
     let uids: Vec<_> = pool.orphans.keys().cloned().collect();
     for uid in uids {
         let Some(facts) = pool.orphans.get(&uid).cloned() else { continue };
         match &facts.end {
-            Some(end) if facts.tracked => settle_ended(pool, &facts, end.clone(), now, effects),
-            Some(_) => {
-                pool.orphans.remove(&uid);
-            }
+            Some(end) => settle_ended(pool, &facts, end.clone(), now, effects),
             None if facts.tracked && !facts.deleting => {
                 if let Some(orphan) = pool.orphans.get_mut(&uid) {
                     orphan.deleting = true;
@@ -27,24 +28,35 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
 }
 
 fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects: &mut Vec<Effect>) {
-    let genuine = pool.jobs.get(&facts.job).is_some_and(|cluster| {
-        // Anybody who may make pods in the namespace can write our labels; nobody else can.
-        cluster.key.namespace == facts.pod.namespace
-            && *pod_name(&cluster.key.name, facts.proc) == *facts.pod.name
-            && cluster.idle.contains(facts.proc)
-    });
-    if genuine && matches!(end, End::Exited { .. }) {
+    let genuine = pool.jobs.get(&facts.job).is_some_and(|cluster| is_of(cluster, facts));
+    if genuine && matches!(end, End::Exited { .. }) && has_no_other_pod(pool, facts) {
         pool.proc_ended(facts, end, now);
     }
     let cluster = pool.jobs.get(&facts.job);
-    let waits =
-        cluster.is_some_and(|cluster| cluster.is_done(facts.proc) && !cluster.is_recorded(facts.proc));
-    if waits {
+    let done = cluster.is_some_and(|cluster| cluster.is_done(facts.proc));
+    if done && cluster.is_some_and(|cluster| !cluster.is_recorded(facts.proc)) {
         return;
     }
     let delete = !facts.deleting && cluster.is_none_or(|cluster| goes(cluster, facts.proc));
     pool.orphans.remove(&facts.pod.uid);
-    pool.released.insert(facts.pod.uid.clone());
     pool.attention.jobs.insert(facts.job.clone());
-    effects.push(Effect::ReleasePod { pod: facts.pod.clone(), delete });
+    // One that was let go already stays, unless it is in the way of the proc's next pod, which has the same name.
+    if facts.tracked || (genuine && delete && !done) {
+        let_go(pool, facts.pod.clone(), delete, effects);
+    }
+}
+
+/// Whether the pod is the job's indeed. Anybody who may make pods in the namespace can write our labels; nobody else can.
+fn is_of(cluster: &Cluster, facts: &PodFacts) -> bool {
+    cluster.key.namespace == facts.pod.namespace
+        && *pod_name(&cluster.key.name, facts.proc) == *facts.pod.name
+}
+
+/// Whether the proc waits, for a claim or for its next pod: then what this pod did counts.
+fn has_no_other_pod(pool: &Pool, facts: &PodFacts) -> bool {
+    let Some(cluster) = pool.jobs.get(&facts.job) else { return false };
+    let slot = cluster.active.get(&facts.proc).and_then(|name| pool.slots.get(name));
+    let about_to =
+        slot.is_some_and(|slot| matches!(slot.activation, Activation::Assigned | Activation::Requested));
+    about_to || cluster.idle.contains(facts.proc)
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::pool::{
-    Activation, Cluster, Document, Effect, Offer, PodPlan, Pool, Record, Retention, Slot, SlotName, State,
-    Time,
+    Activation, Cluster, Document, Effect, Offer, PodPlan, PodRef, Pool, Record, Release, Retention, Slot,
+    SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::{self, Chore, Step, View};
@@ -119,7 +119,16 @@ fn release_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     slot.activation = Activation::Vacant;
     let cluster = pool.jobs.get(&slot.claim.job.uid);
     let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim.proc));
-    pool.released.insert(pod.uid.clone());
+    // What is gone already needs no letting go.
+    if !pool.vanished.remove(&pod.uid) {
+        let_go(pool, pod, delete, effects);
+    }
+}
+
+/// Lets a pod go, and keeps that in mind until it is seen.
+pub(super) fn let_go(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut Vec<Effect>) {
+    let release = Release { pod: pod.clone(), delete, again: false };
+    pool.released.insert(pod.uid.clone(), release);
     effects.push(Effect::ReleasePod { pod, delete });
 }
 

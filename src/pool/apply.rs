@@ -1,6 +1,7 @@
 //! Events into the pool: machines, policies, accounting.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::accountant::Record as Account;
 use super::event::{Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitterFacts};
@@ -8,9 +9,13 @@ use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName};
 use super::machine::{Machine, MachineFacts, Offer};
 use super::policy::{Group, NegotiatorObject, NodePolicy};
 use super::resources::Capacity;
-use super::slot::{Activation, Claimed, Record, Slot, State};
+use super::slot::{Activation, Claimed, Record, Removal, Slot, State};
 use super::time::Time;
 use super::{Document, Pool};
+
+/// How long after a failed call what it was for is decided again: an API server that refuses at once is not asked without
+/// end.
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 impl Pool {
     /// Takes note of what happened.
@@ -136,27 +141,25 @@ impl Pool {
     }
 
     fn slot(&mut self, facts: SlotFacts, now: Time) {
-        let Some(claim) = facts.claim else {
-            self.stray(facts.name);
-            return;
-        };
         if let Some(slot) = self.slots.get_mut(&facts.name) {
-            // Somebody edited the claim: what was decided is written again.
-            if slot.record == Record::Written && (slot.claim.id != claim.id || slot.claim.proc != claim.proc)
-            {
+            // Somebody edited the claim, or took it off: what was decided is written again.
+            let same = facts
+                .claim
+                .is_some_and(|claim| claim.id == slot.claim.id && claim.proc_id() == slot.claim.proc_id());
+            if slot.record == Record::Written && !same {
                 slot.record = Record::Due;
                 self.attention.slots.insert(facts.name);
             }
             return;
         }
-        if self.is_deleted(&claim.id) {
-            return;
+        match facts.claim {
+            Some(claim) if self.is_deleted(&facts.name, &claim.id) => {}
+            // A claim that was made for another slot, or on a partitionable one, is none of ours.
+            Some(claim) if !self.synced && facts.name.dynamic.is_some() && claim.id.is_of(&facts.name) => {
+                self.adopt(SlotFacts { claim: None, ..facts }, claim, now);
+            }
+            _ => self.stray(facts.name),
         }
-        if self.synced {
-            self.stray(facts.name);
-            return;
-        }
-        self.adopt(SlotFacts { claim: None, ..facts }, claim, now);
     }
 
     fn stray(&mut self, name: SlotName) {
@@ -173,7 +176,9 @@ impl Pool {
             self.machines.insert(name.machine.clone(), gone);
             self.attention.machines.insert(name.machine.clone());
         }
-        let assigned = self.jobs.get_mut(&claim.job.uid).is_some_and(|cluster| {
+        let removed = self.jobs.get(&claim.job.uid).is_none_or(|cluster| cluster.removing);
+        // The pod of a job that is gone may still run in it.
+        let assigned = self.jobs.get_mut(&claim.job.uid).is_none_or(|cluster| {
             let free = !cluster.is_done(claim.proc) && !cluster.active.contains_key(&claim.proc);
             if free {
                 cluster.idle.remove(claim.proc);
@@ -191,7 +196,7 @@ impl Pool {
             claim,
             record: Record::Written,
             activation: if assigned { Activation::Assigned } else { Activation::Vacant },
-            removal: None,
+            removal: removed.then_some(Removal::JobRemoved),
         };
         self.stale.insert(Document::Slot(slot.name.clone()));
         self.carve(slot, now);
@@ -200,11 +205,11 @@ impl Pool {
     fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>) {
         self.strays.remove(name);
         if let Some(claim) = claim {
-            self.forget_deleted(claim);
+            self.forget_deleted(name, claim);
         }
         // Somebody deleted a Slot under a live claim: the claim is the operator's to end, so it is written again.
         if let Some(slot) = self.slots.get_mut(name)
-            && slot.record == Record::Written
+            && matches!(slot.record, Record::Written | Record::Writing)
             && claim == Some(&slot.claim.id)
         {
             slot.record = Record::Due;
@@ -283,6 +288,7 @@ impl Pool {
 
     fn sync(&mut self, now: Time) {
         self.synced = true;
+        self.number_jobs(now);
         let halflife = self.halflife();
         let mut held: std::collections::BTreeMap<_, (u64, f64)> = std::collections::BTreeMap::new();
         for slot in self.slots.values() {
@@ -314,24 +320,43 @@ impl Pool {
             Outcome::SlotWritten { slot, claim, proc } => {
                 if let Some(known) = self.slots.get_mut(&slot)
                     && known.claim.id == claim
-                    && known.claim.proc == proc
+                    && known.claim.proc_id() == proc
                     && known.record == Record::Writing
                 {
                     known.record = Record::Written;
                     self.attention.slots.insert(slot);
                 }
             }
-            Outcome::SlotRefused { slot, claim, why } => self.slot_refused(&slot, &claim, &why, now),
+            Outcome::SlotRefused { slot, claim, proc, why } => {
+                self.slot_refused(&slot, (&claim, &proc), &why, now);
+            }
             Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod),
-            Outcome::PodRefused { slot, claim, why } => self.pod_refused(&slot, &claim, &why, now),
+            Outcome::PodRefused { slot, claim, proc, why } => {
+                self.pod_refused(&slot, (&claim, &proc), &why, now);
+            }
             Outcome::JobHeld(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
                     cluster.held = true;
                     self.attention.jobs.insert(uid);
                 }
             }
-            Outcome::Failed(Retry::Pod(uid, slot)) => {
-                self.released.remove(&uid);
+            Outcome::Failed(retry) => {
+                self.wake_at(now + RETRY_PAUSE);
+                self.retries.insert((now + RETRY_PAUSE, retry));
+            }
+        }
+    }
+
+    /// Lets what a failed call was for be decided again.
+    pub(super) fn retry(&mut self, retry: Retry) {
+        match retry {
+            Retry::Pod(uid, slot) => {
+                if let Some(release) = self.released.get_mut(&uid) {
+                    release.again = true;
+                }
+                if let Some(orphan) = self.orphans.get_mut(&uid) {
+                    orphan.deleting = false;
+                }
                 if let Some(slot) = slot {
                     if let Some(Activation::Active { deleting, .. }) =
                         self.slots.get_mut(&slot).map(|slot| &mut slot.activation)
@@ -341,7 +366,8 @@ impl Pool {
                     self.attention.slots.insert(slot);
                 }
             }
-            Outcome::Failed(Retry::Job(uid)) => {
+            Retry::Slot(name) => self.stray(name),
+            Retry::Job(uid) => {
                 self.attention.jobs.insert(uid);
             }
         }

@@ -29,7 +29,9 @@ impl Pool {
     }
 
     fn new_cluster(&mut self, facts: &JobFacts) -> Cluster {
-        let number = facts.cluster.unwrap_or(self.last_cluster + 1);
+        // Until everything is known, a number may turn out to be another job's.
+        let next = if self.synced { self.last_cluster + 1 } else { 0 };
+        let number = facts.cluster.unwrap_or(next);
         self.last_cluster = self.last_cluster.max(number);
         Cluster {
             key: facts.key.clone(),
@@ -51,6 +53,24 @@ impl Pool {
             completed_at: facts.completed_at,
             matchable: Matchable::Unknown,
             group_missing: false,
+        }
+    }
+
+    /// Gives numbers to the jobs that were submitted while nobody looked, the older first.
+    pub(super) fn number_jobs(&mut self, now: Time) {
+        let mut new: Vec<_> = self.jobs.values().filter(|cluster| cluster.cluster == 0).collect();
+        new.sort_by_key(|cluster| (cluster.submitted, cluster.key.clone()));
+        let uids: Vec<JobUid> = new.into_iter().map(|cluster| cluster.key.uid.clone()).collect();
+        for uid in uids {
+            self.unqueue(&uid);
+            self.last_cluster += 1;
+            if let Some(cluster) = self.jobs.get_mut(&uid) {
+                cluster.cluster = self.last_cluster;
+                if let Some(spec) = &mut cluster.spec {
+                    Arc::make_mut(spec).ad.set("ClusterId", self.last_cluster);
+                }
+            }
+            self.enqueue(&uid, now);
         }
     }
 

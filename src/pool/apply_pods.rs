@@ -1,16 +1,17 @@
 //! Events into the pool: pods and what became of calls about slots and pods.
 
 use super::event::PodFacts;
-use super::ids::{ClaimId, PodRef, SlotName};
+use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
-use super::slot::{Activation, Record, Slot};
+use super::slot::{Activation, CLAIM_RETRY, Record, Slot};
 use super::time::Time;
 use super::{Document, Pool};
 
 impl Pool {
     pub(super) fn pod(&mut self, facts: PodFacts, now: Time) {
         let uid = facts.pod.uid.clone();
-        if !facts.tracked {
+        // What was to be deleted too is kept in mind until it is gone.
+        if !facts.tracked && self.released.get(&uid).is_some_and(|release| !release.delete) {
             self.released.remove(&uid);
         }
         let Some(name) = self.slot_for(&facts) else {
@@ -50,8 +51,7 @@ impl Pool {
             (Some(machine), None) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
             _ => self.drop_foreign(&uid),
         }
-        let over = facts.end.is_some() && !facts.tracked;
-        if over || self.released.contains(&uid) {
+        if self.released.contains_key(&uid) {
             self.orphans.remove(&uid);
         } else {
             self.orphans.insert(uid, facts);
@@ -100,7 +100,8 @@ impl Pool {
         if cluster.is_done(facts.proc) {
             return;
         }
-        cluster.active.remove(&facts.proc);
+        // Another slot may be about to run it again.
+        self.attention.slots.extend(cluster.active.remove(&facts.proc));
         match end {
             End::Exited { code } => {
                 cluster.first_start.get_or_insert(now);
@@ -163,12 +164,17 @@ impl Pool {
         if let Some(name) = self.slot_for(facts) {
             let end = facts.end.clone().unwrap_or(End::Evicted { why: "its pod was deleted".into() });
             self.pod_ended(&name, facts, end, now);
+            self.vanished.insert(uid.clone());
         }
         self.attention.jobs.insert(facts.job.clone());
     }
 
     pub(super) fn pod_created(&mut self, name: &SlotName, claim: &ClaimId, pod: PodRef) {
-        if let Some(slot) = self.claimed_mut(name, claim)
+        // The answer may be late: by now the claim may be used for another proc, whose pod has another name.
+        if let Some(slot) = self.slots.get_mut(name)
+            && slot.claim.id == *claim
+            && *slot.claim.pod_name() == *pod.name
+            && slot.claim.job.namespace == pod.namespace
             && slot.activation == Activation::Requested
         {
             slot.activation = Activation::Active { pod, running: false, deleting: false };
@@ -176,8 +182,8 @@ impl Pool {
         }
     }
 
-    pub(super) fn pod_refused(&mut self, name: &SlotName, claim: &ClaimId, why: &str, now: Time) {
-        let Some(slot) = self.claimed_mut(name, claim) else { return };
+    pub(super) fn pod_refused(&mut self, name: &SlotName, of: (&ClaimId, &ProcId), why: &str, now: Time) {
+        let Some(slot) = self.claimed_mut(name, of) else { return };
         if slot.activation != Activation::Requested {
             return;
         }
@@ -193,9 +199,11 @@ impl Pool {
         );
     }
 
-    pub(super) fn slot_refused(&mut self, name: &SlotName, claim: &ClaimId, why: &str, now: Time) {
-        let Some(slot) = self.claimed_mut(name, claim) else { return };
-        slot.record = Record::Due;
+    pub(super) fn slot_refused(&mut self, name: &SlotName, of: (&ClaimId, &ProcId), why: &str, now: Time) {
+        let Some(slot) = self.claimed_mut(name, of).filter(|slot| slot.record != Record::Written) else {
+            return;
+        };
+        slot.record = Record::Refused { at: now };
         let assigned = slot.activation == Activation::Assigned;
         let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
         self.attention.slots.insert(name.clone());
@@ -210,10 +218,13 @@ impl Pool {
                 "Claim",
                 format!("the claim on {name} could not be written: {why}"),
             );
+        } else {
+            self.wake_slot_at(name, now + CLAIM_RETRY);
         }
     }
 
-    fn claimed_mut(&mut self, name: &SlotName, claim: &ClaimId) -> Option<&mut Slot> {
-        self.slots.get_mut(name).filter(|slot| slot.claim.id == *claim)
+    /// The slot, if it carries this claim for this proc: answers may be late.
+    fn claimed_mut(&mut self, name: &SlotName, (claim, proc): (&ClaimId, &ProcId)) -> Option<&mut Slot> {
+        self.slots.get_mut(name).filter(|slot| slot.claim.id == *claim && slot.claim.proc_id() == *proc)
     }
 }

@@ -1,6 +1,7 @@
 //! Carving dynamic slots and returning them: the one place where a machine's resources change hands.
 
-use super::ids::{ClaimId, SlotName};
+use super::ids::{ClaimId, MachineName, SlotName};
+use super::machine::Machine;
 use super::slot::Slot;
 use super::time::Time;
 use super::{Document, Pool};
@@ -33,7 +34,7 @@ impl Pool {
     pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
         let slot = self.slots.remove(name)?;
         self.claims.remove(&slot.claim.id);
-        self.deleted_claims.insert(slot.claim.id.clone());
+        self.deleted_claims.insert(name.clone(), slot.claim.id.clone());
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.carved.subtract(&slot.resources);
             if let Some(dynamic) = name.dynamic {
@@ -55,12 +56,20 @@ impl Pool {
     }
 
     /// The claim was deleted by us and is not seen gone yet.
-    pub(super) fn is_deleted(&self, claim: &ClaimId) -> bool {
-        self.deleted_claims.contains(claim)
+    pub(super) fn is_deleted(&self, name: &SlotName, claim: &ClaimId) -> bool {
+        self.deleted_claims.get(name) == Some(claim)
     }
 
-    pub(super) fn forget_deleted(&mut self, claim: &ClaimId) {
-        self.deleted_claims.remove(claim);
+    pub(super) fn forget_deleted(&mut self, name: &SlotName, claim: &ClaimId) {
+        if self.is_deleted(name, claim) {
+            self.deleted_claims.remove(name);
+        }
+    }
+
+    /// Forgets a machine whose node is gone and on which nothing is carved any more.
+    pub fn forget_machine(&mut self, name: &MachineName) -> Option<Machine> {
+        self.deleted_claims.retain(|slot, _| slot.machine != *name);
+        self.machines.remove(name)
     }
 
     /// Marks what the existence of a slot shows in.

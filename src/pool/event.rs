@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::accountant::Record as Account;
-use super::ids::{ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, SlotName, SubmitterName};
+use super::ids::{
+    ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
+};
 use super::job::{End, JobSpec, Problem};
 use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
@@ -88,15 +90,17 @@ pub enum Outcome {
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
-        /// The proc's number, by which uses of one claim are told apart.
-        proc: u32,
+        /// The proc, by which uses of one claim are told apart.
+        proc: ProcId,
     },
-    /// The Slot object could not be written.
+    /// The Slot object could not be written, or nobody knows whether it was.
     SlotRefused {
         /// The slot.
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
+        /// The proc.
+        proc: ProcId,
         /// Why.
         why: String,
     },
@@ -109,12 +113,14 @@ pub enum Outcome {
         /// The pod.
         pod: PodRef,
     },
-    /// The pod could not be made.
+    /// The pod could not be made, or nobody knows whether it was.
     PodRefused {
         /// The slot.
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
+        /// The proc.
+        proc: ProcId,
         /// Why.
         why: String,
     },
@@ -125,12 +131,14 @@ pub enum Outcome {
 }
 
 /// What to decide again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Retry {
     /// Deleting a pod or letting it go, and the slot that it is in.
     Pod(PodUid, Option<SlotName>),
     /// Holding or releasing a job.
     Job(JobUid),
+    /// Deleting a Slot.
+    Slot(SlotName),
 }
 
 /// What the shell sees of a pod of the pool.

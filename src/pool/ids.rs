@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::time::Time;
+
 macro_rules! text_id {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -59,6 +61,18 @@ text_id! {
     GroupName;
     /// The name of a `NodePolicy`.
     PolicyName;
+}
+
+impl ClaimId {
+    /// An id as `HTCondor` makes it: the slot, when, and a number. It is no secret here, the API server guards Slots.
+    pub fn new(slot: &SlotName, now: Time, number: u64) -> Self {
+        format!("{slot}#{}#{number}", now.millis()).into()
+    }
+
+    /// Whether it was made for this slot.
+    pub fn is_of(&self, slot: &SlotName) -> bool {
+        self.as_str().strip_prefix(&slot.to_string()).is_some_and(|rest| rest.starts_with('#'))
+    }
 }
 
 /// An HTCJob: its uid says which, namespace and name say where.

@@ -46,8 +46,8 @@ pub use policy::{
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, GPUS, ResourceName, Resources, classad_name};
 pub use slot::{
-    Activation, Backfill, Claim, Claimed, Drained, Preempting, Record, Removal, Slot, State, Taken,
-    Unclaimed, pod_name,
+    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Preempting, Record, Release, Removal, Slot,
+    State, Taken, Unclaimed, pod_name,
 };
 pub use submitter::Submitter;
 pub use time::Time;
@@ -114,7 +114,9 @@ pub struct Pool {
     /// Pods of the pool whose claim is not known.
     pub orphans: BTreeMap<PodUid, PodFacts>,
     /// Pods that were let go, until that is seen.
-    pub released: BTreeSet<PodUid>,
+    pub released: BTreeMap<PodUid, Release>,
+    /// Pods that went before they were let go, until their slots take note.
+    pub vanished: BTreeSet<PodUid>,
     /// Slot objects that nobody here knows.
     pub strays: BTreeSet<SlotName>,
     /// Which machines were heard of.
@@ -126,9 +128,12 @@ pub struct Pool {
     /// What to tell people.
     pub notices: Vec<Notice>,
     claims: BTreeMap<ClaimId, SlotName>,
-    deleted_claims: BTreeSet<ClaimId>,
+    /// The last claim of each slot that was deleted by us and is not seen gone yet.
+    deleted_claims: BTreeMap<SlotName, ClaimId>,
     foreign: BTreeMap<PodUid, (MachineName, Capacity)>,
     wakes: BTreeSet<Time>,
+    alarms: BTreeSet<(Time, SlotName)>,
+    retries: BTreeSet<(Time, Retry)>,
     last_cluster: i64,
     last_claim: u64,
 }
@@ -189,6 +194,12 @@ impl Pool {
         self.wakes.insert(at);
     }
 
+    /// Asks for a look at a slot at this time.
+    pub fn wake_slot_at(&mut self, name: &SlotName, at: Time) {
+        self.wakes.insert(at);
+        self.alarms.insert((at, name.clone()));
+    }
+
     /// When to look next, if nothing happens.
     pub fn next_wake(&self) -> Option<Time> {
         self.wakes.first().copied()
@@ -196,6 +207,14 @@ impl Pool {
 
     /// Whether a time asked for has come; it is forgotten then.
     pub fn woken(&mut self, now: Time) -> bool {
+        while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
+            self.alarms.pop_first();
+            self.attention.slots.insert(name);
+        }
+        while let Some((_, retry)) = self.retries.first().filter(|(at, _)| *at <= now).cloned() {
+            self.retries.pop_first();
+            self.retry(retry);
+        }
         let later = self.wakes.split_off(&(now + std::time::Duration::from_millis(1)));
         !std::mem::replace(&mut self.wakes, later).is_empty()
     }
@@ -204,6 +223,22 @@ impl Pool {
     pub fn next_claim_number(&mut self) -> u64 {
         self.last_claim += 1;
         self.last_claim
+    }
+
+    /// What is kept though nothing needs it any more, for a pool in which nothing goes on.
+    #[cfg(test)]
+    pub(crate) fn leftovers(&self) -> Option<String> {
+        let idle = self.claims.is_empty()
+            && self.vanished.is_empty()
+            && self.foreign.is_empty()
+            && self.strays.is_empty()
+            && self.jobs.values().all(|cluster| cluster.unrecorded.is_empty());
+        (!idle).then(|| {
+            format!(
+                "claims {:?}, vanished {:?}, foreign {:?}, strays {:?}",
+                self.claims, self.vanished, self.foreign, self.strays
+            )
+        })
     }
 
     /// The submitter of this name, made where there was none.

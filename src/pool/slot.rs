@@ -1,6 +1,7 @@
 //! Dynamic slots, their state and activity, and the claim on them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
 use super::resources::Resources;
@@ -146,6 +147,20 @@ pub fn pod_name(job: &str, proc: u32) -> String {
     format!("{job}-{proc}")
 }
 
+/// How long after a refusal a claim under which a pod runs is written again.
+pub const CLAIM_RETRY: Duration = Duration::from_secs(30);
+
+/// A pod that is being let go, kept in mind until that is seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The pod.
+    pub pod: PodRef,
+    /// Whether it is deleted too.
+    pub delete: bool,
+    /// The call failed: it has to be made again.
+    pub again: bool,
+}
+
 /// Whether the Slot object in the API server carries the claim as it is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
@@ -153,6 +168,11 @@ pub enum Record {
     Due,
     /// A write is under way.
     Writing,
+    /// The write failed as far as is known; the object may carry the claim all the same.
+    Refused {
+        /// When that was heard.
+        at: Time,
+    },
     /// It does.
     Written,
 }

@@ -68,7 +68,7 @@ fn claim_one(
     let name = SlotName { machine: machine.clone(), slot: 1, dynamic: Some(host.free_dynamic_id()) };
     let (key, number) = (cluster.key.clone(), cluster.cluster);
     let claim = Claim {
-        id: claim_id(&name, pool.next_claim_number(), now),
+        id: ClaimId::new(&name, now, pool.next_claim_number()),
         submitter: spec.submitter.clone(),
         group: spec.group.clone(),
         weight,
@@ -92,14 +92,9 @@ fn claim_one(
         removal: None,
     };
     pool.carve(slot, now).then_some(())?;
-    pool.wake_at(now + crate::startd::MATCH_TIMEOUT);
+    pool.wake_slot_at(&name, now + crate::startd::MATCH_TIMEOUT);
     assign(pool, &name, job, proc);
     Some(proc)
-}
-
-/// A claim's id, as `HTCondor` makes it: the slot, when, and a number. It is no secret here, the API server guards Slots.
-fn claim_id(name: &SlotName, number: u64, now: Time) -> ClaimId {
-    format!("{name}#{}#{number}", now.millis()).into()
 }
 
 /// Whether a job may start procs at all.

@@ -62,7 +62,7 @@ fn evacuate(pool: &mut Pool, name: &MachineName) {
 
 fn forget_if_gone(pool: &mut Pool, name: &MachineName) {
     let over = pool.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && m.dynamic.is_empty());
-    if over && let Some(machine) = pool.machines.remove(name) {
+    if over && let Some(machine) = pool.forget_machine(name) {
         pool.stale.insert(Document::PartitionableSlot(name.clone()));
         pool.stale.extend(machine.policy.map(Document::Policy));
     }

@@ -6,7 +6,7 @@ use super::transitions::{
     BUSY_TO_IDLE, BUSY_TO_RETIRING, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING, MATCHED_TO_CLAIMED,
     MATCHED_TO_OWNER, RETIRING_TO_PREEMPTING, Transition, VACATING_TO_OWNER,
 };
-use crate::pool::{Activation, Claimed, Preempting, Record, Removal, Slot, State, Time};
+use crate::pool::{Activation, CLAIM_RETRY, Claimed, Preempting, Record, Removal, Slot, State, Time};
 
 /// `MATCH_TIMEOUT`: how long a slot waits for its claim to be made.
 pub const MATCH_TIMEOUT: Duration = Duration::from_mins(2);
@@ -88,7 +88,7 @@ fn matched(slot: &Slot, view: View) -> Step {
         _ if view.now.since(slot.entered_state) >= MATCH_TIMEOUT => {
             Step::Take(&MATCHED_TO_OWNER, "MATCH_TIMEOUT passed before the claim was written")
         }
-        Record::Due => Step::Do(Chore::WriteClaim),
+        Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
         Record::Writing => Step::Rest,
     }
 }
@@ -98,7 +98,7 @@ fn claimed_idle(slot: &Slot, view: View) -> Step {
     match &slot.activation {
         Activation::Assigned if leaving || !view.wanted => Step::Do(Chore::Withdraw),
         Activation::Assigned => match slot.record {
-            Record::Due => Step::Do(Chore::WriteClaim),
+            Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
             Record::Writing => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
         },
@@ -114,9 +114,11 @@ fn claimed_idle(slot: &Slot, view: View) -> Step {
 }
 
 fn claimed_busy(slot: &Slot, view: View) -> Step {
-    if slot.record == Record::Due {
-        // Somebody deleted the Slot under a running pod.
-        return Step::Do(Chore::WriteClaim);
+    match slot.record {
+        // Somebody deleted or edited the Slot under a running pod.
+        Record::Due => return Step::Do(Chore::WriteClaim),
+        Record::Refused { at } if view.now.since(at) >= CLAIM_RETRY => return Step::Do(Chore::WriteClaim),
+        Record::Refused { .. } | Record::Writing | Record::Written => {}
     }
     match &slot.activation {
         Activation::Active { .. } if slot.removal == Some(Removal::MachineGone) => {

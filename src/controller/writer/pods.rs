@@ -24,10 +24,10 @@ pub(super) async fn create(
     template: Option<Arc<PodTemplateSpec>>,
 ) -> Vec<Reply> {
     let slot = plan.slot.clone();
-    let claim = plan.claim.id.clone();
+    let (claim, proc) = (plan.claim.id.clone(), plan.proc.clone());
     let outcome = match make(context, &plan, template).await {
         Ok(pod) => Outcome::PodCreated { slot, claim, pod },
-        Err(why) => Outcome::PodRefused { slot, claim, why },
+        Err(why) => Outcome::PodRefused { slot, claim, proc, why },
     };
     vec![Reply::Event(Event::Outcome(outcome))]
 }

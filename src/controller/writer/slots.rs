@@ -9,7 +9,7 @@ use crate::api;
 use crate::api::labels::FIELD_MANAGER;
 use crate::controller::cache::{Kind, Known, ObjectKey};
 use crate::controller::render;
-use crate::pool::{Claim, Event, Outcome, Resources, SlotName};
+use crate::pool::{Claim, Event, Outcome, Resources, Retry, SlotName};
 
 /// The key of a Slot's object.
 pub(super) fn key(slot: &SlotName) -> ObjectKey {
@@ -26,15 +26,16 @@ pub(super) async fn write(
 ) -> Vec<Reply> {
     let key = key(&slot);
     let object = render::slot(&slot, resources, &claim);
+    let proc = claim.proc_id();
     let outcome =
         if again { rewrite(context, &key, &object).await } else { make(context, &key, &object).await };
     match outcome {
         Ok(known) => {
-            let written = Outcome::SlotWritten { slot, claim: claim.id, proc: claim.proc };
+            let written = Outcome::SlotWritten { slot, claim: claim.id, proc };
             vec![Reply::Seen(key, known), Reply::Event(Event::Outcome(written))]
         }
         Err(failure) => {
-            let refused = Outcome::SlotRefused { slot, claim: claim.id, why: failure.to_string() };
+            let refused = Outcome::SlotRefused { slot, claim: claim.id, proc, why: failure.to_string() };
             vec![Reply::Event(Event::Outcome(refused))]
         }
     }
@@ -82,8 +83,7 @@ fn known(slot: &api::Slot) -> Known {
     }
 }
 
-/// Deletes the Slot. One that is gone is as good as deleted; one that cannot be deleted now is found again at the next
-/// start, without a job, and deleted then.
+/// Deletes the Slot. One that is gone is as good as deleted.
 pub(super) async fn delete(context: &Context, slot: SlotName) -> Vec<Reply> {
     let key = key(&slot);
     let api = dynamic(context, &key);
@@ -96,7 +96,7 @@ pub(super) async fn delete(context: &Context, slot: SlotName) -> Vec<Reply> {
         Err(Failure::NotFound) => Vec::new(),
         Err(failure) => {
             tracing::warn!(slot = %slot, error = %failure, "a Slot was not deleted");
-            Vec::new()
+            vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Slot(slot))))]
         }
     }
 }

@@ -1,4 +1,5 @@
 //! The deciders against a world in memory: what the API server and kubelets would do, in virtual time.
 
+mod chaos;
 mod stories;
 mod world;

@@ -181,7 +181,7 @@ impl World {
         match effect {
             Effect::WriteSlot { slot, resources, claim, .. } => {
                 self.slots.insert(slot.clone(), (resources, claim.clone()));
-                let done = Outcome::SlotWritten { slot, claim: claim.id, proc: claim.proc };
+                let done = Outcome::SlotWritten { slot, proc: claim.proc_id(), claim: claim.id };
                 self.pool.apply(Event::Outcome(done), self.now);
             }
             Effect::DeleteSlot(slot) => {
