@@ -6,8 +6,8 @@ use crate::classad::{Ad, Env};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
 use crate::pool::{
-    CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, Pool, Quota, State,
-    Submitter, Time,
+    Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
+    Quota, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
 use crate::startd::{partitionable_slot_ad, slot_weight};
@@ -73,7 +73,8 @@ fn snapshot(pool: &Pool, now: Time) -> Negotiation {
         let startd = pool.startd(machine);
         let left = machine.available();
         let ad = partitionable_slot_ad(machine, &startd);
-        if left.cpus == 0 || !chosen(&config, &ad, &env) {
+        let full = left.cpus == 0 || left.extended.get(PODS) == Some(&0);
+        if full || !chosen(&config, &ad, &env) {
             continue;
         }
         let weight = slot_weight(&ad, &left, &startd, &env);
@@ -238,18 +239,31 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
     }
 }
 
+/// How many jobs are explained after one cycle: it happens on the thread that everything else waits for.
+const EXPLAINED: usize = 50;
+
+/// Says of jobs that found nothing whether anything could run them. Those looked at longest ago come first, so that each has
+/// its turn.
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
-    for rejection in &outcome.rejections {
-        let job = negotiation.jobs.get(rejection.submitter).and_then(|jobs| jobs.get(rejection.request));
-        let Some(cluster) = job.and_then(|uid| pool.jobs.get(uid)) else { continue };
-        if !cluster.active.is_empty() {
+    let rejected = outcome.rejections.iter().filter_map(|rejection| {
+        let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
+        pool.jobs.get(uid).filter(|cluster| cluster.active.is_empty())
+    });
+    let mut waiting: Vec<&Cluster> = rejected.collect();
+    waiting.sort_by_key(|cluster| cluster.explained);
+    waiting.truncate(EXPLAINED);
+    if waiting.is_empty() {
+        return;
+    }
+    let offers = schedd::Offers::of(pool);
+    let explained: Vec<(JobUid, Matchable)> =
+        waiting.into_iter().map(|cluster| (cluster.key.uid.clone(), offers.explain(cluster, now))).collect();
+    for (uid, matchable) in explained {
+        let Some(cluster) = pool.jobs.get_mut(&uid) else { continue };
+        cluster.explained = now;
+        if cluster.matchable == matchable {
             continue;
         }
-        let matchable = schedd::explain_rejection(pool, cluster, now);
-        let uid = cluster.key.uid.clone();
-        let Some(cluster) = pool.jobs.get_mut(&uid).filter(|cluster| cluster.matchable != matchable) else {
-            continue;
-        };
         let key = cluster.key.clone();
         cluster.matchable = matchable.clone();
         pool.stale.insert(Document::Job(uid));

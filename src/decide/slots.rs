@@ -147,7 +147,6 @@ pub(super) fn goes(cluster: &Cluster, proc: u32) -> bool {
 fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
     if let Some((job, proc)) = schedd::find_work(pool, name, now) {
         if let Some(slot) = pool.slots.get_mut(name) {
-            slot.claim.reuses = slot.claim.reuses.saturating_add(1);
             slot.removal = None;
         }
         schedd::assign(pool, name, &job, proc);

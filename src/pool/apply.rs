@@ -197,6 +197,7 @@ impl Pool {
             record: Record::Written,
             activation: if assigned { Activation::Assigned } else { Activation::Vacant },
             removal: removed.then_some(Removal::JobRemoved),
+            spent: false,
         };
         self.stale.insert(Document::Slot(slot.name.clone()));
         self.carve(slot, now);
@@ -337,6 +338,7 @@ impl Pool {
             Outcome::JobHeld(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
                     cluster.held = true;
+                    cluster.asked = false;
                     self.attention.jobs.insert(uid);
                 }
             }
@@ -368,6 +370,9 @@ impl Pool {
             }
             Retry::Slot(name) => self.stray(name),
             Retry::Job(uid) => {
+                if let Some(cluster) = self.jobs.get_mut(&uid) {
+                    cluster.asked = false;
+                }
                 self.attention.jobs.insert(uid);
             }
         }

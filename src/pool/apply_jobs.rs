@@ -42,6 +42,9 @@ impl Pool {
             problems: Vec::new(),
             removing: false,
             held: facts.held,
+            asked: false,
+            announced: facts.held,
+            resting: None,
             idle: Ranges::default(),
             active: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
@@ -52,6 +55,7 @@ impl Pool {
             first_start: facts.first_start,
             completed_at: facts.completed_at,
             matchable: Matchable::Unknown,
+            explained: Time::default(),
             group_missing: false,
         }
     }
@@ -89,6 +93,7 @@ impl Pool {
         }
         cluster.generation = facts.generation;
         cluster.held = facts.held;
+        cluster.asked &= !facts.held || facts.removing;
         let going = facts.removing && !cluster.removing;
         if going {
             remove(cluster);
@@ -110,6 +115,7 @@ impl Pool {
                 cluster.problems.clear();
                 set_spec(cluster, &spec);
                 cluster.matchable = Matchable::Unknown;
+                cluster.resting = None;
                 self.schedule.wanted = true;
             }
             Err(problems) => {

@@ -81,6 +81,8 @@ impl Pool {
         if matches!(slot.activation, Activation::Ended { .. }) {
             return;
         }
+        let ran = !matches!(slot.activation, Activation::Active { running: false, .. }) || facts.running;
+        slot.spent |= !ran && matches!(end, End::Evicted { .. });
         slot.activation = Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting };
         self.attention.slots.insert(name.clone());
         self.proc_ended(facts, end, now);
@@ -178,7 +180,11 @@ impl Pool {
             && slot.activation == Activation::Requested
         {
             slot.activation = Activation::Active { pod, running: false, deleting: false };
+            let job = slot.claim.job.uid.clone();
             self.attention.slots.insert(name.clone());
+            if let Some(cluster) = self.jobs.get_mut(&job) {
+                cluster.resting = None;
+            }
         }
     }
 
@@ -191,6 +197,10 @@ impl Pool {
         let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
         self.attention.slots.insert(name.clone());
         self.send_back(&job.uid, proc, now);
+        if let Some(cluster) = self.jobs.get_mut(&job.uid) {
+            let until = cluster.rest(now);
+            self.wake_at(until);
+        }
         self.warn(
             &job,
             "PodRefused",

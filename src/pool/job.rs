@@ -153,6 +153,10 @@ pub struct Cluster {
     pub removing: bool,
     /// The job's finalizer is in place: deleting it waits until its claims are released.
     pub held: bool,
+    /// A call about that finalizer is under way.
+    pub asked: bool,
+    /// Its author was told that it was accepted.
+    pub announced: bool,
     /// Procs that wait.
     pub idle: Ranges,
     /// Procs with a claim, and the slot.
@@ -167,12 +171,16 @@ pub struct Cluster {
     pub recorded: (Ranges, Ranges),
     /// Idle procs that wait before they are tried again.
     pub cooling: BTreeMap<u32, Cooling>,
+    /// The API server refused one of its pods: nothing of it is tried before this.
+    pub resting: Option<Cooling>,
     /// When the first proc started.
     pub first_start: Option<Time>,
     /// When the last proc ended.
     pub completed_at: Option<Time>,
     /// Whether any machine could run it.
     pub matchable: Matchable,
+    /// When that was last looked at.
+    pub explained: Time,
     /// Its accounting group was missing when that was last looked at, and its author was told.
     pub group_missing: bool,
 }
@@ -203,13 +211,35 @@ impl Cluster {
         self.spec.is_some() && self.idle.is_empty() && self.active.is_empty()
     }
 
+    fn is_resting(&self, now: Time) -> bool {
+        self.resting.is_some_and(|resting| resting.until > now)
+    }
+
+    /// One of its pods was refused: what is wrong with one is wrong with all. Gives the time of the next try; those that were
+    /// asked for together count once.
+    pub fn rest(&mut self, now: Time) -> Time {
+        if let Some(resting) = self.resting.filter(|resting| resting.until > now) {
+            return resting.until;
+        }
+        let times = self.resting.map_or(1, |resting| resting.times.saturating_add(1));
+        let until = now + Cooling::wait(times);
+        self.resting = Some(Cooling { times, until });
+        until
+    }
+
     /// The lowest idle proc that may start now.
     pub fn next_idle(&self, now: Time) -> Option<u32> {
+        if self.is_resting(now) {
+            return None;
+        }
         self.idle.iter().find(|proc| self.cooling.get(proc).is_none_or(|cooling| cooling.until <= now))
     }
 
     /// How many idle procs may start now.
     pub fn startable(&self, now: Time) -> u64 {
+        if self.is_resting(now) {
+            return 0;
+        }
         let waiting =
             self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
         self.idle.len().saturating_sub(waiting as u64)

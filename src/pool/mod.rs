@@ -44,7 +44,7 @@ pub use policy::{
     StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
-pub use resources::{Capacity, GPUS, ResourceName, Resources, classad_name};
+pub use resources::{Capacity, GPUS, PODS, ResourceName, Resources, classad_name};
 pub use slot::{
     Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Preempting, Record, Release, Removal, Slot,
     State, Taken, Unclaimed, pod_name,

@@ -7,6 +7,9 @@ use std::sync::Arc;
 /// The name of an extended resource in Kubernetes, such as `nvidia.com/gpu`.
 pub type ResourceName = Arc<str>;
 
+/// How many pods a kubelet takes: a resource like others, of which every pod takes one.
+pub const PODS: &str = "pods";
+
 /// The `ClassAd` name of the resource that GPUs of every maker are counted by.
 pub const GPUS: &str = "GPUs";
 
@@ -103,7 +106,7 @@ impl Resources {
     /// How much there is by `ClassAd` name: `GPUs`, `Fpga`, ...
     pub fn by_classad_name(&self) -> BTreeMap<String, i64> {
         let mut amounts = BTreeMap::new();
-        for (name, amount) in &self.extended {
+        for (name, amount) in self.extended.iter().filter(|(name, _)| &***name != PODS) {
             let slot = amounts.entry(classad_name(name)).or_insert(*amount);
             *slot = (*slot).max(*amount);
         }

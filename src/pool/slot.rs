@@ -121,8 +121,6 @@ pub struct Claim {
     pub cluster: i64,
     /// The proc.
     pub proc: u32,
-    /// How many procs it was activated for before this one.
-    pub reuses: u32,
 }
 
 impl Claim {
@@ -247,4 +245,7 @@ pub struct Slot {
     pub activation: Activation,
     /// Set when the proc must go.
     pub removal: Option<Removal>,
+    /// The kubelet refused a pod in it: the claim is used no more, so that a node that refuses everything is asked once a
+    /// cycle and not without end.
+    pub spent: bool,
 }

@@ -1,44 +1,54 @@
 //! Why a job does not match: the answer to the question that every user has.
 
-use crate::classad::{Ad, Env, explain_match};
+use crate::classad::{Ad, Env, explain_match, symmetric_match};
 use crate::pool::{Cluster, Machine, Matchable, Offer, Pool, Problem, Resources, Time, classad_name};
 use crate::startd::whole_machine_ad;
 
 /// How many machines are looked at to explain one job.
 const LOOKED_AT: usize = 1000;
 
-/// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it.
-pub fn explain_rejection(pool: &Pool, cluster: &Cluster, now: Time) -> Matchable {
-    let Some(spec) = &cluster.spec else { return Matchable::Unknown };
-    let machines: Vec<&Machine> =
-        pool.machines.values().filter(|m| m.offer == Offer::Offered).take(LOOKED_AT).collect();
-    if machines.is_empty() {
-        return no(
-            "NoMachines",
-            "status",
-            "no node offers its resources; see kubectl get pslots for the reasons".to_owned(),
-        );
+/// The machines that offer something, with the ads that they would have if they were idle: made once for all the jobs that
+/// are explained in a row.
+pub struct Offers<'a> {
+    machines: Vec<&'a Machine>,
+    ads: Vec<Ad>,
+}
+
+impl<'a> Offers<'a> {
+    /// Those of the pool, up to a bound.
+    pub fn of(pool: &'a Pool) -> Self {
+        let offered = |machine: &&Machine| machine.offer == Offer::Offered;
+        let machines: Vec<&Machine> = pool.machines.values().filter(offered).take(LOOKED_AT).collect();
+        let ads = machines.iter().map(|machine| whole_machine_ad(machine, &pool.startd(machine))).collect();
+        Self { machines, ads }
     }
-    if let Some(problem) = too_large(&spec.request, &machines) {
-        return Matchable::No(problem);
-    }
-    let env = Env::at(now.secs());
-    let ads: Vec<Ad> =
-        machines.iter().map(|machine| whole_machine_ad(machine, &pool.startd(machine))).collect();
-    let mut tally = Tally::default();
-    for ad in &ads {
-        let report = explain_match(&spec.ad, ad, &env);
-        if report.matches() {
-            return Matchable::Yes;
+
+    /// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it.
+    pub fn explain(&self, cluster: &Cluster, now: Time) -> Matchable {
+        let Some(spec) = &cluster.spec else { return Matchable::Unknown };
+        if self.machines.is_empty() {
+            let message = "no node offers its resources; see kubectl get pslots for the reasons".to_owned();
+            return no("NoMachines", "status", message);
         }
-        match (report.my.accepts, report.my.failed().next(), report.target.failed().next()) {
-            (false, Some(clause), _) => tally.count(Side::Job, &clause.text),
-            (false, None, _) => tally.count(Side::Job, "Requirements"),
-            (true, _, Some(clause)) => tally.count(Side::Machine, &clause.text),
-            (true, _, None) => tally.count(Side::Machine, "Requirements"),
+        if let Some(problem) = too_large(&spec.request, &self.machines) {
+            return Matchable::No(problem);
         }
+        let env = Env::at(now.secs());
+        let mut tally = Tally::default();
+        for ad in &self.ads {
+            if symmetric_match(&spec.ad, ad, &env) {
+                return Matchable::Yes;
+            }
+            let report = explain_match(&spec.ad, ad, &env);
+            match (report.my.accepts, report.my.failed().next(), report.target.failed().next()) {
+                (false, Some(clause), _) => tally.count(Side::Job, &clause.text),
+                (false, None, _) => tally.count(Side::Job, "Requirements"),
+                (true, _, Some(clause)) => tally.count(Side::Machine, &clause.text),
+                (true, _, None) => tally.count(Side::Machine, "Requirements"),
+            }
+        }
+        tally.verdict(self.ads.len())
     }
-    tally.verdict(ads.len())
 }
 
 fn no(reason: &'static str, field: &str, message: String) -> Matchable {

@@ -29,7 +29,8 @@ pub fn claim_match(
     let mut candidates = vec![job.clone()];
     let queue =
         pool.submitters.get(&submitter).into_iter().flat_map(|s| &s.queue).map(|key| key.job().uid.clone());
-    candidates.extend(queue.filter(|uid| uid != job).take(LOOKED_AT));
+    let waits = |uid: &JobUid| pool.jobs.get(uid).is_some_and(|cluster| !cluster.idle.is_empty());
+    candidates.extend(queue.filter(|uid| uid != job && waits(uid)).take(LOOKED_AT));
     for uid in candidates {
         while let Some(proc) = claim_one(pool, machine, &uid, quotas, now) {
             made.push((uid.clone(), proc));
@@ -76,7 +77,6 @@ fn claim_one(
         job: key,
         cluster: number,
         proc,
-        reuses: 0,
     };
     let slot = Slot {
         name: name.clone(),
@@ -90,6 +90,7 @@ fn claim_one(
         record: Record::Due,
         activation: Activation::Vacant,
         removal: None,
+        spent: false,
     };
     pool.carve(slot, now).then_some(())?;
     pool.wake_slot_at(&name, now + crate::startd::MATCH_TIMEOUT);
@@ -143,7 +144,7 @@ pub fn withdraw(pool: &mut Pool, name: &SlotName) {
 /// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used again
 /// without the negotiator. The slot's own expressions are asked again, as at any activation.
 pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32)> {
-    let slot = pool.slots.get(name)?;
+    let slot = pool.slots.get(name).filter(|slot| !slot.spent)?;
     let machine = pool.machines.get(&name.machine)?;
     let config = pool.startd(machine);
     if let ClaimWorklife::Limited(worklife) = config.claim_worklife
@@ -154,12 +155,13 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let env = Env::at(now.secs());
     let queue = &pool.submitters.get(&slot.claim.submitter)?.queue;
     let ad = dynamic_slot_ad(machine, &config, slot);
-    queue.iter().take(LOOKED_AT).find_map(|key| {
-        let uid = &key.job().uid;
-        let cluster = pool.jobs.get(uid).filter(|cluster| may_start(pool, cluster))?;
+    let waiting = queue.iter().filter_map(|key| {
+        let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
+        Some((cluster, cluster.next_idle(now)?))
+    });
+    waiting.take(LOOKED_AT).find_map(|(cluster, proc)| {
         let spec = cluster.spec.as_ref()?;
-        let proc = cluster.next_idle(now)?;
-        fits(&spec.ad, &ad, &env).then(|| (uid.clone(), proc))
+        fits(&spec.ad, &ad, &env).then(|| (cluster.key.uid.clone(), proc))
     })
 }
 

@@ -4,12 +4,17 @@ use crate::pool::{Cluster, Effect, JobUid, Pool, Problem};
 
 /// Looks at a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
-    let Some(cluster) = pool.jobs.get(uid) else { return };
+    if pool.jobs.get(uid).is_some_and(|cluster| !cluster.removing) {
+        tell_group(pool, uid);
+    }
+    let Some(cluster) = pool.jobs.get(uid).filter(|cluster| !cluster.asked) else { return };
     if cluster.removing {
         let clear = cluster.active.is_empty()
             && cluster.unrecorded.is_empty()
             && !pool.orphans.values().any(|pod| pod.job == *uid);
-        if cluster.held && clear {
+        let held = cluster.held;
+        if let Some(cluster) = pool.jobs.get_mut(uid).filter(|_| held && clear) {
+            cluster.asked = true;
             effects.push(Effect::ReleaseJob(cluster.key.clone()));
         }
         return;
@@ -22,9 +27,14 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
             cluster.cluster, spec.count, spec.submitter
         );
         effects.push(Effect::HoldJob(key.clone()));
-        pool.tell(&key, "Submitted", "Accept", note);
+        let told = pool.jobs.get_mut(uid).map(|cluster| {
+            cluster.asked = true;
+            std::mem::replace(&mut cluster.announced, true)
+        });
+        if told == Some(false) {
+            pool.tell(&key, "Submitted", "Accept", note);
+        }
     }
-    tell_group(pool, uid);
 }
 
 /// Says once that the group is missing, and says it again only after it was there.

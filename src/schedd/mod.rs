@@ -5,7 +5,7 @@ mod claims;
 mod jobs;
 mod submit;
 
-pub use analysis::explain_rejection;
+pub use analysis::Offers;
 pub use claims::{
     Quotas, ancestry, assign, claim_match, find_work, group_usage, may_start, withdraw, within_caps,
 };

@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use crate::classad::{Ad, Expr, Value};
-use crate::pool::{Machine, Resources, Slot, SlotName, StartdConfig, State, Time, classad_name};
+use crate::pool::{Machine, Resources, Slot, SlotName, StartdConfig, State, Time};
 
 /// An expression of ours, which a test parses.
 fn constant(text: &str) -> Expr {
@@ -141,9 +141,7 @@ fn within_resource_limits(total: &Resources) -> Expr {
     if total.disk_kib > 0 {
         clauses.push("MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk".to_owned());
     }
-    for name in
-        total.extended.keys().map(|name| classad_name(name)).collect::<std::collections::BTreeSet<_>>()
-    {
+    for name in total.by_classad_name().into_keys() {
         clauses.push(format!("(TARGET.Request{name} is UNDEFINED || MY.{name} >= TARGET.Request{name})"));
     }
     constant(&clauses.join(" && "))

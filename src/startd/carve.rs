@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::classad::{Ad, Env, symmetric_match};
-use crate::pool::{Machine, Request, Resources, StartdConfig};
+use crate::pool::{Machine, PODS, Request, Resources, StartdConfig};
 
 /// What a match becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,9 @@ pub fn quantized(request: &Request, machine: &Machine) -> Option<Resources> {
     for (name, amount) in request.extended.iter().filter(|(_, amount)| **amount > 0) {
         machine.total.extended.contains_key(name).then_some(())?;
         extended.insert(name.clone(), *amount);
+    }
+    if let Some((pods, _)) = machine.total.extended.get_key_value(PODS) {
+        extended.insert(pods.clone(), 1);
     }
     Some(Resources {
         cpus: request.cpus,

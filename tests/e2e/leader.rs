@@ -18,13 +18,14 @@ fn candidate(cluster: &Cluster, identity: &str) -> Child {
         .unwrap()
 }
 
-async fn led_by(cluster: &Cluster, identity: &str) {
+async fn holder(cluster: &Cluster) -> Option<String> {
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "slotwright-system");
-    eventually(&format!("{identity} leads"), || async {
-        let lease = leases.get_opt("slotwright-operator").await.unwrap();
-        lease.and_then(|lease| lease.spec).and_then(|spec| spec.holder_identity).as_deref() == Some(identity)
-    })
-    .await;
+    leases.get_opt("slotwright-operator").await.unwrap()?.spec?.holder_identity
+}
+
+async fn led_by(cluster: &Cluster, identity: &str) {
+    eventually(&format!("{identity} leads"), || async { holder(cluster).await.as_deref() == Some(identity) })
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,6 +52,7 @@ async fn the_work_goes_on_when_the_leader_goes() {
     let pid = second.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert!(second.wait().unwrap().success());
+    assert_ne!(holder(&cluster).await.as_deref(), Some("second"), "the lease was given back");
     led_by(&cluster, "third").await;
     cluster.apply(job("led", "two", 4, "100ms", |_| {})).await;
     cluster.completed("led", "two").await;

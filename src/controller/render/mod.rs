@@ -5,6 +5,6 @@ mod pod;
 mod slot;
 mod status;
 
-pub use pod::{BadTemplate, pod};
+pub use pod::{BadTemplate, check, pod};
 pub use slot::slot;
 pub use status::{Rendered, merge_patch, render};

@@ -11,8 +11,8 @@ use kube::api::ObjectMeta;
 use thiserror::Error;
 
 use crate::api::labels;
-use crate::controller::translate::millis;
-use crate::pool::{Capacity, PodPlan, Resources};
+use crate::controller::translate::{millis, requests_of};
+use crate::pool::{Capacity, PODS, PodPlan, Resources};
 
 /// Why no pod can be made of a template.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -30,6 +30,14 @@ pub enum BadTemplate {
         /// The resource.
         resource: String,
     },
+    /// Init containers, sidecars or overhead take more than the slot holds.
+    #[error(
+        "the pod as a whole requests more {resource} than the slot holds, init containers and sidecars counted as the scheduler does; raise spec.requests"
+    )]
+    TooMuch {
+        /// The resource.
+        resource: String,
+    },
 }
 
 /// Makes a proc's pod.
@@ -44,6 +52,7 @@ pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplat
     }
     spec.node_name = Some(plan.slot.machine.to_string());
     spec.restart_policy = Some("Never".to_owned());
+    fits(&spec, &plan.resources)?;
     if !plan.tolerations.is_empty() {
         spec.tolerations.get_or_insert_default().extend(plan.tolerations.iter().map(toleration));
     }
@@ -82,6 +91,35 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
     }
 }
 
+/// Whether a template's pods can be made in a slot of this size: what [`pod`] will find, said before any is asked for.
+///
+/// # Errors
+/// As [`pod`].
+pub fn check(template: &PodTemplateSpec, slot: &Resources) -> Result<(), BadTemplate> {
+    let mut spec = template.spec.clone().unwrap_or_default();
+    give_resources(&mut spec, slot)?;
+    fits(&spec, slot)
+}
+
+/// Init containers, sidecars and overhead count too, by the scheduler's rule: together they may not take more than the slot.
+fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
+    let (takes, holds) = (requests_of(spec), whole(slot));
+    let too_much = |resource: &str| Err(BadTemplate::TooMuch { resource: resource.to_owned() });
+    if takes.milli_cpu > holds.milli_cpu {
+        return too_much("cpu");
+    }
+    if takes.memory > holds.memory {
+        return too_much("memory");
+    }
+    if takes.disk > holds.disk {
+        return too_much("ephemeral-storage");
+    }
+    let over = takes.extended.iter().find(|(name, amount)| {
+        &***name != PODS && **amount > holds.extended.get(*name).copied().unwrap_or(0)
+    });
+    over.map_or(Ok(()), |(name, _)| too_much(name))
+}
+
 /// Gives the first container what the slot holds less what the others request, as requests and limits: the pod takes
 /// exactly the slot.
 fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
@@ -107,7 +145,7 @@ fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplat
     give("cpu", left.milli_cpu, 1, cpu_quantity(left.milli_cpu))?;
     give("memory", left.memory, 1, format!("{}Mi", left.memory >> 20))?;
     give("ephemeral-storage", left.disk, 0, format!("{}Ki", left.disk >> 10))?;
-    for (name, amount) in &left.extended {
+    for (name, amount) in left.extended.iter().filter(|(name, _)| &***name != PODS) {
         give(name, *amount, 0, amount.to_string())?;
     }
     let resources = main.resources.get_or_insert_default();
@@ -191,7 +229,6 @@ mod tests {
             job: job.clone(),
             cluster: 12,
             proc: 3,
-            reuses: 0,
         };
         PodPlan {
             proc: claim.proc_id(),
@@ -230,6 +267,20 @@ mod tests {
         let spec = pod.spec.unwrap();
         let requests = spec.containers[0].resources.clone().unwrap().requests.unwrap();
         assert_eq!((requests["cpu"].0.as_str(), requests["memory"].0.as_str()), ("1750m", "1000Mi"));
+    }
+
+    #[test]
+    fn init_containers_may_not_take_more_than_the_slot() {
+        let greedy = json!({"containers": [{"name": "main"}],
+                            "initContainers": [{"name": "init", "resources": {"requests": {"memory": "2Gi"}}}]});
+        assert_eq!(make(greedy), Err(BadTemplate::TooMuch { resource: "memory".into() }));
+        let sidecar = json!({"containers": [{"name": "main"}],
+                             "initContainers": [{"name": "side", "restartPolicy": "Always",
+                                                 "resources": {"requests": {"cpu": "100m"}}}]});
+        assert_eq!(make(sidecar), Err(BadTemplate::TooMuch { resource: "cpu".into() }));
+        let small = json!({"containers": [{"name": "main"}],
+                           "initContainers": [{"name": "init", "resources": {"requests": {"cpu": "1"}}}]});
+        assert!(make(small).is_ok());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! HTCJobs into submissions.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
@@ -10,7 +9,10 @@ use super::quantity::ceil_units;
 use super::time;
 use crate::api::labels::JOB_FINALIZER;
 use crate::api::{HTCJob, PodRetention, Requests};
-use crate::pool::{JobFacts, JobKey, Problem, Ranges, Request, Retention, Time};
+use crate::controller::render;
+use crate::pool::{
+    GPUS, JobFacts, JobKey, Problem, Ranges, Request, Resources, Retention, Time, classad_name,
+};
 use crate::schedd::{Submission, submit};
 
 /// Who a job is charged to. Until admission knows the user, the namespace stands for the owner: it is what access to the
@@ -50,7 +52,7 @@ fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<crate::pool::JobSpec>
     let request = requests(&job.spec.requests, &mut problems);
     let template = match template_of(job) {
         Ok(template) => {
-            check_template(&template, &job.spec.requests, &mut problems);
+            check_template(&template, &request, &mut problems);
             template
         }
         Err(problem) => {
@@ -124,7 +126,7 @@ pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
     })
 }
 
-fn check_template(template: &PodTemplateSpec, requests: &Requests, problems: &mut Vec<Problem>) {
+fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut Vec<Problem>) {
     let mut problem = |field: &str, message: &str| {
         problems.push(Problem {
             reason: "InvalidTemplate",
@@ -159,17 +161,23 @@ fn check_template(template: &PodTemplateSpec, requests: &Requests, problems: &mu
             "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
         );
     }
-    let asked: BTreeMap<&str, i64> = [("cpu", requests.cpus)].into();
-    for container in spec.containers.iter().skip(1) {
-        let own = container.resources.as_ref().and_then(|resources| resources.requests.as_ref());
-        let cpu =
-            own.and_then(|own| own.get("cpu")).and_then(|cpu| super::quantity::millis(cpu).ok()).unwrap_or(0);
-        if cpu >= asked.get("cpu").copied().unwrap_or(0).saturating_mul(1000) {
-            problem(
-                &format!(".containers[{}].resources.requests.cpu", container.name),
-                "leaves nothing for the first container; ask for more in spec.requests.cpus, which is for all containers together",
-            );
-        }
+    // The smallest slot that the request can be given. GPUs are the node's own resource, whichever that is.
+    let mut slot = Resources {
+        cpus: request.cpus,
+        memory_mib: request.memory_mib,
+        disk_kib: request.disk_kib,
+        extended: request.extended.clone(),
+    };
+    let asked = spec.containers.iter().filter_map(|container| container.resources.as_ref()?.limits.as_ref());
+    for name in asked.flat_map(|limits| limits.keys()).filter(|name| classad_name(name) == GPUS) {
+        slot.extended.insert(name.as_str().into(), request.gpus);
+    }
+    if !spec.containers.is_empty()
+        && request.cpus > 0
+        && request.memory_mib > 0
+        && let Err(error) = render::check(template, &slot)
+    {
+        problem(".containers", &error.to_string());
     }
 }
 
@@ -218,6 +226,16 @@ mod tests {
         bad["requests"]["memory"] = json!("lots");
         let problems: Vec<String> = facts(bad).spec.unwrap_err().iter().map(ToString::to_string).collect();
         insta::assert_yaml_snapshot!(problems);
+    }
+
+    #[test]
+    fn containers_that_do_not_fit_are_refused_before_any_pod_is_made() {
+        let mut greedy = good();
+        greedy["template"]["spec"]["containers"] = json!([
+            {"name": "main"}, {"name": "side", "resources": {"requests": {"memory": "8Gi"}}}]);
+        let problems = facts(greedy).spec.unwrap_err();
+        assert_eq!(problems[0].field, "spec.template.spec.containers");
+        assert!(problems[0].message.contains("more memory than the slot holds"), "{}", problems[0].message);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod submitter;
 
 pub use job::{job, owner, template_of};
 pub use node::{SlimNode, node};
-pub use pod::{PodView, SlimPod, pod};
+pub use pod::{PodView, SlimPod, pod, requests_of};
 pub use policy::{group, negotiator, node_policy};
 pub use quantity::{BadQuantity, ceil_units, millis};
 pub use slot::{claim_of, slot};

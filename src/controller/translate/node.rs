@@ -9,7 +9,7 @@ use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use super::quantity::millis;
-use crate::pool::{Capacity, MachineFacts, Taint};
+use crate::pool::{Capacity, MachineFacts, PODS, Taint};
 
 /// Of a node, what is read: whole nodes are many times larger.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
@@ -51,8 +51,11 @@ pub struct SlimNodeStatus {
 const IMPLIED: &[&str] =
     &["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable"];
 
-/// Resources that are no extended resources of devices.
+/// Resources besides CPU, memory and storage: devices, and how many pods the kubelet takes.
 fn is_extended(name: &str) -> bool {
+    if name == PODS {
+        return true;
+    }
     name.contains('/')
         && !name.starts_with("kubernetes.io/")
         && !name.starts_with("hugepages-")
@@ -124,7 +127,7 @@ mod tests {
         assert_eq!(facts.allocatable.memory, 32 << 30);
         assert_eq!(
             facts.allocatable.extended.iter().map(|(k, v)| (&**k, *v)).collect::<Vec<_>>(),
-            [("nvidia.com/gpu", 4)]
+            [("nvidia.com/gpu", 4), ("pods", 110)]
         );
         assert!(facts.ready && facts.cordoned);
         assert_eq!(facts.taints.iter().map(|t| t.key.as_str()).collect::<Vec<_>>(), ["dedicated"]);

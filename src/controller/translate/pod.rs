@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::quantity::millis;
 use crate::api::labels;
-use crate::pool::{Capacity, End, MachineName, PodFacts, PodRef, PodUid};
+use crate::pool::{Capacity, End, MachineName, PODS, PodFacts, PodRef, PodUid};
 
 /// Of a pod, what is read.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
@@ -198,6 +199,13 @@ fn exit_code(pod: &SlimPod) -> Option<i32> {
     codes.first().map(|(_, code)| *code)
 }
 
+/// What pods of this spec request.
+pub fn requests_of(spec: &PodSpec) -> Capacity {
+    // By way of JSON: the rule is written once, over the parts of a pod that are read.
+    let spec = serde_json::to_value(spec).and_then(serde_json::from_value).unwrap_or_default();
+    requests(&SlimPod { spec, ..SlimPod::default() })
+}
+
 /// What a pod requests, by the scheduler's rule: the sum over containers and sidecars, or a larger init container, and the
 /// overhead.
 fn requests(pod: &SlimPod) -> Capacity {
@@ -218,6 +226,8 @@ fn requests(pod: &SlimPod) -> Capacity {
     sum.add(&sidecars);
     let mut total = larger(&sum, &peak);
     total.add(&amounts(&pod.spec.overhead));
+    // Every pod is one of those that the kubelet takes.
+    total.extended.insert(PODS.into(), 1);
     total
 }
 
@@ -363,7 +373,7 @@ mod tests {
         };
         assert_eq!(machine.as_str(), "n1");
         assert_eq!((requests.milli_cpu, requests.memory), (3_110, 1 << 30));
-        assert_eq!(requests.extended.values().copied().collect::<Vec<_>>(), [1]);
+        assert_eq!(requests.extended.values().copied().collect::<Vec<_>>(), [1, 1], "a GPU and a pod");
     }
 
     #[test]

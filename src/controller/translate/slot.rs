@@ -45,7 +45,6 @@ fn claim(claim: &api::SlotClaim) -> Option<Claim> {
         },
         cluster: claim.job_id.split_once('.').and_then(|(cluster, _)| cluster.parse().ok())?,
         proc: u32::try_from(claim.proc).ok()?,
-        reuses: 0,
     })
 }
 
