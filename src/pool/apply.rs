@@ -337,8 +337,7 @@ impl Pool {
             }
             Outcome::JobHeld(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
-                    cluster.held = true;
-                    cluster.asked = false;
+                    cluster.hold = cluster.hold.seen(true);
                     self.attention.jobs.insert(uid);
                 }
             }
@@ -371,7 +370,7 @@ impl Pool {
             Retry::Slot(name) => self.stray(name),
             Retry::Job(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
-                    cluster.asked = false;
+                    cluster.hold = cluster.hold.failed();
                 }
                 self.attention.jobs.insert(uid);
             }

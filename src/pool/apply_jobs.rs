@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::event::JobFacts;
 use super::ids::{JobUid, SlotName};
-use super::job::{Cluster, JobSpec, Matchable, Problem};
+use super::job::{Cluster, Hold, JobSpec, Matchable, Problem, Told};
 use super::ranges::Ranges;
 use super::slot::Removal;
 use super::time::Time;
@@ -41,9 +41,8 @@ impl Pool {
             spec: None,
             problems: Vec::new(),
             removing: false,
-            held: facts.held,
-            asked: false,
-            announced: facts.held,
+            hold: Hold::Free.seen(facts.held),
+            told: Told { accepted: facts.held, group_missing: false },
             resting: None,
             idle: Ranges::default(),
             active: BTreeMap::new(),
@@ -56,7 +55,6 @@ impl Pool {
             completed_at: facts.completed_at,
             matchable: Matchable::Unknown,
             explained: Time::default(),
-            group_missing: false,
         }
     }
 
@@ -92,8 +90,7 @@ impl Pool {
             self.attention.slots.extend(over.into_values());
         }
         cluster.generation = facts.generation;
-        cluster.held = facts.held;
-        cluster.asked &= !facts.held || facts.removing;
+        cluster.hold = cluster.hold.seen(facts.held);
         let going = facts.removing && !cluster.removing;
         if going {
             remove(cluster);

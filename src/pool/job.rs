@@ -134,6 +134,50 @@ impl QueueKey {
     }
 }
 
+/// How the job's finalizer stands, by which deleting the job waits until its claims are released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It is not there.
+    Free,
+    /// It was asked for.
+    Asked,
+    /// It is in place: procs may start.
+    Held,
+    /// It was asked to go.
+    Releasing,
+}
+
+impl Hold {
+    /// What a sight of the object means: an older one than the answer to a call changes nothing.
+    #[must_use]
+    pub fn seen(self, there: bool) -> Self {
+        match (self, there) {
+            (Self::Releasing, _) => Self::Releasing,
+            (_, true) => Self::Held,
+            (Self::Asked, false) => Self::Asked,
+            (Self::Free | Self::Held, false) => Self::Free,
+        }
+    }
+
+    /// What a failed call leaves.
+    #[must_use]
+    pub fn failed(self) -> Self {
+        match self {
+            Self::Asked | Self::Free => Self::Free,
+            Self::Releasing | Self::Held => Self::Held,
+        }
+    }
+}
+
+/// What a job's author was told, so that it is told once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// That it was accepted.
+    pub accepted: bool,
+    /// That its accounting group is missing; told again only after it was there.
+    pub group_missing: bool,
+}
+
 /// A job with its procs.
 #[derive(Clone, Debug)]
 pub struct Cluster {
@@ -151,12 +195,10 @@ pub struct Cluster {
     pub problems: Vec<Problem>,
     /// The job is being deleted.
     pub removing: bool,
-    /// The job's finalizer is in place: deleting it waits until its claims are released.
-    pub held: bool,
-    /// A call about that finalizer is under way.
-    pub asked: bool,
-    /// Its author was told that it was accepted.
-    pub announced: bool,
+    /// Whether deleting it waits until its claims are released.
+    pub hold: Hold,
+    /// What its author was told.
+    pub told: Told,
     /// Procs that wait.
     pub idle: Ranges,
     /// Procs with a claim, and the slot.
@@ -181,8 +223,6 @@ pub struct Cluster {
     pub matchable: Matchable,
     /// When that was last looked at.
     pub explained: Time,
-    /// Its accounting group was missing when that was last looked at, and its author was told.
-    pub group_missing: bool,
 }
 
 impl Cluster {

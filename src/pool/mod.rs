@@ -37,7 +37,7 @@ pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
 };
-pub use job::{Cluster, Cooling, End, JobSpec, Matchable, Problem, QueueKey, Request, Retention};
+pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
 pub use machine::{Machine, MachineFacts, Offer, Taint};
 pub use policy::{
     ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector, SelectorTerm,

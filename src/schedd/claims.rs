@@ -3,7 +3,7 @@
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::Tree;
 use crate::pool::{
-    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, JobUid, MachineName, Pool,
+    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, MachineName, Pool,
     Record, Slot, SlotName, State, SubmitterName, Taken, Time,
 };
 use crate::startd::{Carving, carve, dynamic_slot_ad, partitionable_slot_ad, slot_weight};
@@ -101,7 +101,7 @@ fn claim_one(
 /// Whether a job may start procs at all.
 pub fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
     !cluster.removing
-        && cluster.held
+        && cluster.hold == Hold::Held
         && cluster.problems.is_empty()
         && super::unknown_group(pool, cluster).is_none()
         && cluster.spec.is_some()

@@ -1,25 +1,24 @@
 //! Jobs: held when accepted, released when they are being deleted and nothing of them is left.
 
-use crate::pool::{Cluster, Effect, JobUid, Pool, Problem};
+use crate::pool::{Cluster, Effect, Hold, JobUid, Pool, Problem};
 
 /// Looks at a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
     if pool.jobs.get(uid).is_some_and(|cluster| !cluster.removing) {
         tell_group(pool, uid);
     }
-    let Some(cluster) = pool.jobs.get(uid).filter(|cluster| !cluster.asked) else { return };
+    let Some(cluster) = pool.jobs.get(uid) else { return };
     if cluster.removing {
         let clear = cluster.active.is_empty()
             && cluster.unrecorded.is_empty()
             && !pool.orphans.values().any(|pod| pod.job == *uid);
-        let held = cluster.held;
-        if let Some(cluster) = pool.jobs.get_mut(uid).filter(|_| held && clear) {
-            cluster.asked = true;
+        if let Some(cluster) = pool.jobs.get_mut(uid).filter(|cluster| clear && cluster.hold == Hold::Held) {
+            cluster.hold = Hold::Releasing;
             effects.push(Effect::ReleaseJob(cluster.key.clone()));
         }
         return;
     }
-    let fresh = !cluster.held && cluster.problems.is_empty();
+    let fresh = cluster.hold == Hold::Free && cluster.problems.is_empty();
     if let Some(spec) = cluster.spec.clone().filter(|_| fresh) {
         let key = cluster.key.clone();
         let note = format!(
@@ -28,8 +27,8 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
         );
         effects.push(Effect::HoldJob(key.clone()));
         let told = pool.jobs.get_mut(uid).map(|cluster| {
-            cluster.asked = true;
-            std::mem::replace(&mut cluster.announced, true)
+            cluster.hold = Hold::Asked;
+            std::mem::replace(&mut cluster.told.accepted, true)
         });
         if told == Some(false) {
             pool.tell(&key, "Submitted", "Accept", note);
@@ -41,7 +40,7 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
 fn tell_group(pool: &mut Pool, uid: &JobUid) {
     let Some(problem) = pool.jobs.get(uid).map(|cluster| unknown_group(pool, cluster)) else { return };
     let Some(cluster) = pool.jobs.get_mut(uid) else { return };
-    let known = std::mem::replace(&mut cluster.group_missing, problem.is_some());
+    let known = std::mem::replace(&mut cluster.told.group_missing, problem.is_some());
     if let Some(problem) = problem.filter(|_| !known) {
         let key = cluster.key.clone();
         pool.warn(&key, problem.reason, "Accept", problem.to_string());
