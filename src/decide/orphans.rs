@@ -52,11 +52,13 @@ fn is_of(cluster: &Cluster, facts: &PodFacts) -> bool {
         && *pod_name(&cluster.key.name, facts.proc) == *facts.pod.name
 }
 
-/// Whether the proc waits, for a claim or for its next pod: then what this pod did counts.
+/// Whether the proc has no other pod, though it may be about to: then what this pod did counts.
 fn has_no_other_pod(pool: &Pool, facts: &PodFacts) -> bool {
     let Some(cluster) = pool.jobs.get(&facts.job) else { return false };
-    let slot = cluster.active.get(&facts.proc).and_then(|name| pool.slots.get(name));
-    let about_to =
-        slot.is_some_and(|slot| matches!(slot.activation, Activation::Assigned | Activation::Requested));
-    about_to || cluster.idle.contains(facts.proc)
+    // While a job's spec is not understood, or asks for fewer procs, one may be neither idle nor active.
+    cluster
+        .active
+        .get(&facts.proc)
+        .and_then(|name| pool.slots.get(name))
+        .is_none_or(|slot| matches!(slot.activation, Activation::Assigned | Activation::Requested))
 }

@@ -188,6 +188,7 @@ impl Action {
             Self::StripPod(n) => strip_pod(server, *n),
             Self::DeleteSlot(n) => {
                 if let Some(name) = pick(&server.slots, *n) {
+                    server.edited = true;
                     server.tampered.insert(name.clone());
                     server.slot_gone(&name);
                 }
@@ -345,7 +346,7 @@ fn remove_job(server: &mut Server, name: &str) {
 fn strip_pod(server: &mut Server, n: u8) {
     let Some(name) = pick(&server.pods, n) else { return };
     // Who strips a pod that has ended takes its end away with it: nobody can know it then.
-    if server.pods.get(&name).is_some_and(|pod| pod.ended()) {
+    if server.pods.get(&name).is_some_and(super::server::Pod::ended) {
         return;
     }
     server.pod(&name, |pod| {
@@ -361,6 +362,7 @@ fn edit_slot(server: &mut Server, n: u8, how: u8) {
         (1, Some(claim)) => Some(Claim { id: "mine".into(), ..claim }),
         (_, Some(claim)) => Some(Claim { proc: claim.proc + 1, ..claim }),
     };
+    server.edited = true;
     server.tampered.insert(name.clone());
     server.slot(&name, resources, claim);
 }
@@ -373,6 +375,7 @@ fn make_slot(server: &mut Server, n: u8, dynamic: Option<u32>) {
         return;
     }
     let Some((resources, claim)) = server.slots.get(&found).cloned() else { return };
+    server.edited = true;
     server.tampered.insert(name.clone());
     server.slot(&name, resources, claim);
 }
@@ -433,8 +436,8 @@ fn set_policy(server: &mut Server, policy: u8, how: u8) {
 
 /// Mends everything that people broke: every job that is well can run.
 pub fn mend(server: &mut Server) {
-    for node in 0..NODES.len() {
-        server.node(machine(NODES[node], 8, 2));
+    for node in NODES {
+        server.node(machine(node, 8, 2));
     }
     for policy in 0..2 {
         Action::PolicyGone(policy).perform(server, Time::default());

@@ -22,6 +22,7 @@ pub enum Phase {
 }
 
 /// A pod, and the process that its kubelet runs.
+#[allow(clippy::struct_excessive_bools, clippy::struct_field_names, reason = "as many as the API server has")]
 #[derive(Clone, Debug)]
 pub struct Pod {
     pub pod: PodRef,
@@ -115,6 +116,7 @@ impl Status {
 
 /// A call of the operator.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "few live at a time")]
 pub enum Call {
     Effect(Effect),
     Status { job: JobUid, version: u64, status: Status },
@@ -155,6 +157,8 @@ pub struct Server {
     pub watches: [VecDeque<Change>; WATCHES],
     /// Slots that somebody changed since the operator last wrote them.
     pub tampered: std::collections::BTreeSet<SlotName>,
+    /// Somebody has put one claim in another's place: a new operator cannot know better, and evicts.
+    pub edited: bool,
     /// Pods whose making the operator was told had failed.
     pub denied: std::collections::BTreeSet<PodUid>,
     /// How often each proc's process ended well.
@@ -276,7 +280,7 @@ impl Server {
             Call::Status { job, version, status } => return self.write_status(job, version, status, fate),
             Call::Account(name, account) => {
                 if fate != Fate::Failed {
-                    self.write_account(name, account);
+                    self.write_account(&name, account);
                 }
                 return Vec::new();
             }
@@ -317,7 +321,7 @@ impl Server {
         }
     }
 
-    fn write_account(&mut self, name: SubmitterName, account: Account) {
+    fn write_account(&mut self, name: &SubmitterName, account: Account) {
         let facts = self.submitters.entry(name.clone()).or_insert_with(|| SubmitterFacts {
             name: name.clone(),
             generation: 1,
@@ -373,7 +377,7 @@ impl Server {
     /// A claim outlives its pod: nothing runs under one that goes.
     fn check_unused(&self, slot: &SlotName) {
         let Some((_, Some(claim))) = self.slots.get(slot) else { return };
-        if self.tampered.contains(slot) || !claim.id.is_of(slot) {
+        if self.edited || !claim.id.is_of(slot) {
             return;
         }
         for pod in self.pods.values().filter(|pod| pod.alive && pod.plan.claim.id == claim.id) {

@@ -157,6 +157,19 @@ fn a_new_operator_ends_the_pods_of_a_job_that_is_gone_before_it_gives_the_slot_b
 }
 
 #[test]
+fn an_end_counts_while_the_jobs_spec_is_not_understood() {
+    let mut world = begin(1, "fold", 1);
+    world.later(1);
+    world.act(&Action::Edit(Order { requirements: 1, ..Order::simple("fold", 1) }), 0);
+    world.server.slots.clear();
+    world.act(&Action::Restart, 0);
+    world.server.pod("fold-0", |pod| (pod.alive, pod.phase) = (false, Phase::Exited(0)));
+    world.settle();
+    assert!(world.server.jobs.values().all(|(_, facts)| facts.succeeded.contains(0)));
+    world.finish();
+}
+
+#[test]
 fn a_job_submitted_while_nobody_looked_gets_a_number_of_its_own() {
     let mut world = begin(1, "sweep", 1);
     world.later(1);
