@@ -98,8 +98,11 @@ pub struct Context {
     /// Who reports Kubernetes events.
     reporter: Reporter,
     /// The last story of each kind about each job, with the recorder that told it.
-    told: Mutex<HashMap<(JobUid, &'static str), (String, Recorder)>>,
+    told: Mutex<HashMap<Subject, (String, Recorder)>>,
 }
+
+/// What a story is about: a job, and the reason in one word.
+type Subject = (JobUid, &'static str);
 
 /// How many stories are kept in mind.
 const STORIES: usize = 10_000;
