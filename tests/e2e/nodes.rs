@@ -5,7 +5,7 @@ use kube::api::{ListParams, PostParams};
 use serde_json::json;
 use slotwright::hollow::nodes::shapes;
 
-use crate::harness::{Cluster, eventually, job};
+use crate::harness::{Cluster, PATIENCE, eventually, job};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cordoned_node_offers_nothing_new() {
@@ -69,7 +69,7 @@ async fn procs_of_a_lost_node_run_elsewhere() {
     let cluster = Cluster::start(shapes::uniform(2, 2000, 8 << 30)).await;
     cluster.quick_cycles().await;
     cluster.namespace("nodes-lost").await;
-    cluster.apply(job("nodes-lost", "sweep", 4, "2s", |_| {})).await;
+    cluster.apply(job("nodes-lost", "sweep", 4, "6s", |_| {})).await;
     cluster
         .job_when("nodes-lost", "sweep", "runs", |job| job.status.as_ref().is_some_and(|s| s.running == 4))
         .await;
@@ -80,7 +80,7 @@ async fn procs_of_a_lost_node_run_elsewhere() {
     .await;
     let nodes = cluster.nodes.as_ref().unwrap();
     let name = nodes.names().remove(0);
-    nodes.remove(&name).await.unwrap();
+    tokio::time::timeout(PATIENCE, nodes.remove(&name)).await.expect("the node goes").unwrap();
     let done = cluster.completed("nodes-lost", "sweep").await;
     assert_eq!(done.status.unwrap().completed, 4);
     assert!(cluster.watch.report().procs().all(|(_, counts)| counts.succeeded == 1));
