@@ -6,7 +6,7 @@ pub const JOB_UID: &str = "slotwright.dev/job-uid";
 pub const JOB_NAME: &str = "slotwright.dev/job-name";
 /// On a pod: the proc's number within its job.
 pub const PROC: &str = "slotwright.dev/proc";
-/// On a pod: the object name of the Slot that it runs in.
+/// On a pod, as annotation: the slot that it runs in, by HTCondor's name, such as `slot1_3@node7`.
 pub const SLOT: &str = "slotwright.dev/slot";
 /// On a Slot and a `PartitionableSlot`: the node that it was carved from.
 pub const NODE: &str = "slotwright.dev/node";

@@ -165,7 +165,8 @@ fn give_back(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effe
     let Some(slot) = pool.give_back(name, now) else { return };
     pool.stale.remove(&Document::Slot(name.clone()));
     // A match that failed before its claim was written left nothing behind.
-    let unwritten = slot.record == Record::Due && slot.last.as_ref().is_some_and(|last| last.number == 8);
+    let unwritten = slot.record == Record::Due
+        && slot.last.as_ref().is_some_and(|last| last.number == startd::MATCHED_TO_OWNER.number);
     debug_assert_eq!(slot.state, State::Owner);
     if !unwritten {
         effects.push(Effect::DeleteSlot(name.clone()));

@@ -72,7 +72,7 @@ impl Pool {
             Some(machine) => {
                 machine.facts = facts;
                 machine.recount();
-                // Offer::Gone is for the deciders to lift; any other value says that the node exists.
+                // The node is back: the deciders work out what it offers.
                 machine.offer =
                     if machine.offer == Offer::Gone { Offer::NotReady } else { machine.offer.clone() };
             }

@@ -6,7 +6,9 @@ use crate::pool::{
     Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, MachineName, Pool,
     Record, Slot, SlotName, State, SubmitterName, Taken, Time,
 };
-use crate::startd::{Carving, carve, dynamic_slot_ad, partitionable_slot_ad, slot_weight};
+use crate::startd::{
+    Carving, UNCLAIMED_TO_MATCHED, carve, dynamic_slot_ad, partitionable_slot_ad, slot_weight,
+};
 
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
 const LOOKED_AT: usize = 256;
@@ -85,7 +87,11 @@ fn claim_one(
         entered_state: now,
         entered_activity: now,
         // A dynamic slot is made for the match: it never was Unclaimed on its own.
-        last: Some(Taken { number: 6, why: "matched by the negotiator".into(), at: now }),
+        last: Some(Taken {
+            number: UNCLAIMED_TO_MATCHED.number,
+            why: "matched by the negotiator".into(),
+            at: now,
+        }),
         claim,
         record: Record::Due,
         activation: Activation::Vacant,

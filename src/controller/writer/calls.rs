@@ -14,8 +14,8 @@ use crate::api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use crate::controller::cache::{Kind, Known, ObjectKey};
 use crate::pool::{Document, Effect, Event, JobKey, Notice, Outcome, Retry};
 
-/// A call that takes longer counts as failed. It is shorter than what a lost lease leaves, so that no call of a former
-/// leader comes after the next one's first.
+/// A call that takes longer counts as failed. Calls of an operator that loses its lease are dropped with its writer, before
+/// the next leader may begin.
 const CALL_LIMIT: Duration = Duration::from_secs(4);
 /// How often a call is made before it is given up.
 const ATTEMPTS: u32 = 8;
