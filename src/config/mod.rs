@@ -1,1 +1,4 @@
-//! HTCondor's configuration language and the knobs that are honoured.
+//! HTCondor's configuration language: macros, conditionals, templates, the knob table.
+
+pub mod knobs;
+pub mod templates;
