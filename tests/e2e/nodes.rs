@@ -86,7 +86,8 @@ async fn procs_of_a_lost_node_run_elsewhere() {
     tokio::time::timeout(PATIENCE, nodes.remove(&name)).await.expect("the node goes").unwrap();
     let done = cluster.completed("nodes-lost", "sweep").await;
     let uid = done.metadata.uid.clone().unwrap();
-    assert_eq!(done.status.unwrap().completed, 4);
+    let status = done.status.unwrap();
+    assert_eq!((status.completed, status.failed), (4, 0), "{status:#?}");
     // Each ran to its end once. The watchdog may be a moment behind the job's status.
     eventually("the watchdog has seen every proc succeed", || async {
         let report = cluster.watch.report();

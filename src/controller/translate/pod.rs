@@ -62,6 +62,17 @@ pub struct SlimPodStatus {
     reason: Option<String>,
     message: Option<String>,
     container_statuses: Vec<SlimContainerStatus>,
+    conditions: Vec<SlimCondition>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimCondition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+    reason: Option<String>,
+    message: Option<String>,
 }
 
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
@@ -138,7 +149,7 @@ fn is_terminal(pod: &SlimPod) -> bool {
 fn end(pod: &SlimPod) -> Option<End> {
     match pod.status.phase.as_str() {
         // A program that ends well because it was told to stop has not done its work.
-        "Succeeded" if was_stopped(pod) => Some(evicted("its pod was deleted")),
+        "Succeeded" if finished(pod, After::Asked) => Some(evicted("its pod was deleted")),
         "Succeeded" => Some(End::Exited { code: 0 }),
         "Failed" => Some(failed(pod)),
         // Nothing but our finalizer holds it: the kubelet has confirmed, or somebody forced it.
@@ -159,19 +170,37 @@ fn failed(pod: &SlimPod) -> End {
             pod.status.message.as_deref().unwrap_or("the node gave no message")
         ));
     }
-    if was_stopped(pod) {
+    // The pod garbage collector, the eviction API and taints say it by condition before they delete.
+    if let Some(disrupted) =
+        pod.status.conditions.iter().find(|c| c.type_ == "DisruptionTarget" && c.status == "True")
+    {
+        let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());
+        return evicted(&format!("{}: {}", said(&disrupted.reason), said(&disrupted.message)));
+    }
+    // Times have no fractions: what dies in the second in which it is told to has most likely obeyed.
+    if finished(pod, After::OrWhenAsked) {
         return evicted("its pod was deleted");
     }
     End::Exited { code: exit_code(pod).unwrap_or(1) }
 }
 
+/// When a container must have ended to have been told to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    Asked,
+    OrWhenAsked,
+}
+
 /// Whether the main container ended after the pod's deletion was asked for: it was told to stop, and is no end of the job's
 /// own. Where nobody says when it ended, it was.
-fn was_stopped(pod: &SlimPod) -> bool {
+fn finished(pod: &SlimPod, after: After) -> bool {
     let Some(deadline) = &pod.metadata.deletion_timestamp else { return false };
     let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
-    let finished = main_status(pod).and_then(|terminated| terminated.finished_at.as_ref());
-    finished.is_none_or(|finished| finished.0.as_second() > deadline.0.as_second().saturating_sub(grace))
+    let asked = deadline.0.as_second().saturating_sub(grace);
+    let Some(at) = main_status(pod).and_then(|terminated| terminated.finished_at.as_ref()) else {
+        return true;
+    };
+    at.0.as_second() > asked || (at.0.as_second() == asked && after == After::OrWhenAsked)
 }
 
 fn main_status(pod: &SlimPod) -> Option<&SlimTerminated> {
@@ -302,7 +331,8 @@ mod tests {
         let status =
             |name: &str, code: i32| json!({"name": name, "state": {"terminated": {"exitCode": code}}});
         // Deletion was asked for 30 s before the deadline.
-        let at = |time: &str| json!({"name": "main", "state": {"terminated": {"exitCode": 0, "finishedAt": time}}});
+        let ends = |code: i32, time: &str| json!({"name": "main", "state": {"terminated": {"exitCode": code, "finishedAt": time}}});
+        let at = |time: &str| ends(0, time);
         for (case, status, metadata, end) in [
             ("waits", json!({"phase": "Pending"}), json!({}), None),
             ("runs", json!({"phase": "Running"}), json!({}), None),
@@ -331,6 +361,20 @@ mod tests {
                 json!({}),
                 Some(End::Exited { code: 1 }),
             ),
+            (
+                "its node is gone",
+                json!({"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True",
+                       "reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}]}),
+                json!({}),
+                Some(evicted("DeletionByPodGC: PodGC: node no longer exists")),
+            ),
+            (
+                "fails though it is no target of a disruption",
+                json!({"phase": "Failed", "containerStatuses": [status("main", 3)],
+                       "conditions": [{"type": "DisruptionTarget", "status": "False"}]}),
+                json!({}),
+                Some(End::Exited { code: 3 }),
+            ),
             ("is being deleted", json!({"phase": "Running"}), deleted.clone(), None),
             (
                 "was deleted",
@@ -347,8 +391,26 @@ mod tests {
             (
                 "ended well before it was deleted",
                 json!({"phase": "Succeeded", "containerStatuses": [at("2025-12-31T23:59:20Z")]}),
-                deleted,
+                deleted.clone(),
                 Some(End::Exited { code: 0 }),
+            ),
+            (
+                "ended well in the second in which it was deleted",
+                json!({"phase": "Succeeded", "containerStatuses": [at("2025-12-31T23:59:30Z")]}),
+                deleted.clone(),
+                Some(End::Exited { code: 0 }),
+            ),
+            (
+                "died in the second in which it was deleted",
+                json!({"phase": "Failed", "containerStatuses": [ends(143, "2025-12-31T23:59:30Z")]}),
+                deleted.clone(),
+                Some(evicted("its pod was deleted")),
+            ),
+            (
+                "failed before it was deleted",
+                json!({"phase": "Failed", "containerStatuses": [ends(3, "2025-12-31T23:59:20Z")]}),
+                deleted,
+                Some(End::Exited { code: 3 }),
             ),
             ("was forced", json!({"phase": "Running"}), forced, Some(evicted("its pod was deleted"))),
         ] {
