@@ -67,12 +67,14 @@ permissions() {
   may yes default delete pods
   may yes default patch htcjobs.slotwright.dev --subresource=status
   may yes default create slots.slotwright.dev
-  may yes default create events
+  may yes default create events.events.k8s.io
+  may no default create events
   may yes kube-node-lease watch leases.coordination.k8s.io
   may yes "$NAMESPACE" update leases.coordination.k8s.io
   may no kube-node-lease update leases.coordination.k8s.io
   may no default get leases.coordination.k8s.io
   may no default get secrets
+  may no default update slots.slotwright.dev
   may no default create pods --subresource=exec
   may no default patch nodes
   may no default delete htcjobs.slotwright.dev

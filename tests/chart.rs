@@ -173,15 +173,13 @@ fn one_replica_has_no_disruption_budget_and_nothing_is_made_that_is_off() {
 /// What the operator may do in the whole cluster, and why. The chart grants this and nothing else.
 const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     // (group/resource, verbs, reason)
-    ("/nodes", READ, "machines"),
-    ("/namespaces", READ, "whether a job's namespace is there, or goes"),
+    ("/nodes", FOLLOW, "machines"),
     (
         "/pods",
         &["get", "list", "watch", "create", "patch", "delete"],
         "jobs run as pods; patch: the tracking finalizer",
     ),
-    ("/events", WRITE_EVENTS, "an object's story; the older group"),
-    ("events.k8s.io/events", WRITE_EVENTS, "an object's story"),
+    ("events.k8s.io/events", &["create", "patch"], "an object's story; patch counts what is said again"),
     (
         "slotwright.dev/htcjobs",
         &["get", "list", "watch", "patch"],
@@ -204,20 +202,16 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ("slotwright.dev/partitionableslots/status", WRITE_STATUS, ""),
     ("slotwright.dev/slots/status", WRITE_STATUS, ""),
     ("slotwright.dev/submitters/status", WRITE_STATUS, ""),
-    ("slotwright.dev/htcjobs/finalizers", &["update"], "to be an owner that blocks deletion"),
-    ("slotwright.dev/partitionableslots/finalizers", &["update"], "to be an owner that blocks deletion"),
-    ("slotwright.dev/slots/finalizers", &["update"], "to be an owner that blocks deletion"),
 ];
 
 /// Beside the above, in one namespace each: the leader's lease and the nodes' heartbeats.
-const LEADER: (&str, &[&str]) =
-    ("coordination.k8s.io/leases", &["get", "list", "watch", "create", "update", "patch"]);
-const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", READ);
+const LEADER: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "create", "update"]);
+const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", FOLLOW);
 
 const READ: &[&str] = &["get", "list", "watch"];
-const OWN: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
-const WRITE_STATUS: &[&str] = &["get", "update", "patch"];
-const WRITE_EVENTS: &[&str] = &["create", "patch"];
+const FOLLOW: &[&str] = &["list", "watch"];
+const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
+const WRITE_STATUS: &[&str] = &["patch"];
 
 /// `group/resource verb`, one of each that the rules grant.
 fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
