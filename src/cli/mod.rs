@@ -3,5 +3,6 @@
 pub mod classad;
 pub mod crds;
 pub mod demo;
+pub mod knobs;
 pub mod operator;
 pub mod plugin;
