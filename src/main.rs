@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, crds, demo, knobs, operator};
+use slotwright::cli::{classad, config, crds, demo, knobs, operator};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -21,6 +21,8 @@ enum Command {
     Operator(operator::OperatorArgs),
     /// Evaluate ClassAd expressions, or match two ads.
     Classad(classad::ClassadArgs),
+    /// Read HTCondor configuration: values, or all of it.
+    Config(config::ConfigArgs),
     /// Print the custom resource definitions, or write them to a directory.
     Crds(crds::CrdsArgs),
     /// Say what HTCondor's configuration variables are here.
@@ -39,6 +41,11 @@ fn main() -> ExitCode {
         }
         Command::Classad(args) => {
             classad::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
+        Command::Config(args) => {
+            config::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
                 .map(ExitCode::from)
                 .map_err(Into::into)
         }
