@@ -14,6 +14,7 @@ reads the same cases with our reader and our templates.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -90,8 +91,10 @@ ARGUMENTS = {
     "recommended": ["", "(ann)", "(ann, bob@here, cy@there, di@there)"],
     "recommended_v9_0": ["", "(ann, bob@here)"],
 }
-# Here it sets a single name: see src/config/templates/daemons.rs.
-LEFT_OUT = {"HPC_ANNEX"}
+# The first sets a single name here: see src/config/templates/daemons.rs. The other depends on who asks.
+LEFT_OUT = {"HPC_ANNEX", "USER_BASED"}
+# What HTCondor detects stands above the text: answers that hold it are brought back to what the text says.
+DETECTED = ("FULL_HOSTNAME", "IPV4_ADDRESS", "IPV6_ADDRESS")
 # Expands to another number each time.
 RANDOM = {"PERIODIC_CHECKPOINT", "UWCS_PERIODIC_CHECKPOINT"}
 
@@ -120,6 +123,15 @@ def table(config, *options):
     return found
 
 
+def neutral(value):
+    """The value, with what the text says of the host."""
+    said = dict(line.split(" = ") for line in HOST.splitlines())
+    for name in DETECTED if value else ():
+        found = condor("/dev/null", name).stdout.strip()
+        value = re.sub(rf"(?<![\w.:/-]){re.escape(found)}(?![\w.:/-])", said[name], value)
+    return value
+
+
 def ask(use, before):
     text = f"{HOST}{BEFORE if before else ''}{use}\n"
     path = pathlib.Path(ROOT, FOLDER, "case.config")
@@ -132,6 +144,8 @@ def ask(use, before):
     removed = {name for name in bare if name not in raw}
     values = {name: "" if name in removed else expanded.get(name, "") for name in changed | removed if name not in RANDOM
               and name not in ("PID", "PPID", "CONFIG_ROOT")}
+    if use.startswith("use SECURITY"):
+        values = {name: neutral(value) for name, value in values.items()}
     return {"use": use, "before": before, "values": dict(sorted(values.items()))}
 
 
