@@ -4,5 +4,6 @@ pub mod classad;
 pub mod config;
 pub mod crds;
 pub mod demo;
+pub mod knobs;
 pub mod operator;
 pub mod plugin;
