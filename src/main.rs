@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, crds, demo, operator};
+use slotwright::cli::{classad, config, crds, demo, knobs, operator};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -21,8 +21,12 @@ enum Command {
     Operator(operator::OperatorArgs),
     /// Evaluate ClassAd expressions, or match two ads.
     Classad(classad::ClassadArgs),
+    /// Read HTCondor configuration: values, or all of it.
+    Config(config::ConfigArgs),
     /// Print the custom resource definitions, or write them to a directory.
     Crds(crds::CrdsArgs),
+    /// Say what HTCondor's configuration variables are here.
+    Knobs(knobs::KnobsArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
     Demo(demo::DemoArgs),
 }
@@ -40,7 +44,13 @@ fn main() -> ExitCode {
                 .map(ExitCode::from)
                 .map_err(Into::into)
         }
+        Command::Config(args) => {
+            config::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
         Command::Crds(args) => crds::run(&args, &mut io::stdout().lock()).map_err(Into::into),
+        Command::Knobs(args) => knobs::run(&args, &mut io::stdout().lock()).map_err(Into::into),
         Command::Demo(args) => {
             log_to_stderr(args.log_filter());
             block_on(demo::run(args))

@@ -1,7 +1,9 @@
 //! What the command line does, one file a command.
 
 pub mod classad;
+pub mod config;
 pub mod crds;
 pub mod demo;
+pub mod knobs;
 pub mod operator;
 pub mod plugin;

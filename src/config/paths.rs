@@ -1,0 +1,190 @@
+//! `$F` and the letters that say which parts of a path are wanted.
+
+use super::scan::Macro;
+
+/// Which parts of a path are wanted, and how they are written.
+#[allow(clippy::struct_excessive_bools, reason = "each is a letter of the function")]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts {
+    extension: bool,
+    name: bool,
+    directory: bool,
+    /// How many directories from the last.
+    directories: usize,
+    bare: bool,
+    quote: Option<u8>,
+    /// What slashes of either kind become.
+    slash: Option<char>,
+}
+
+impl Parts {
+    /// What a function wants: for `$F`, by the letters after it.
+    pub fn of(kind: Macro, word: impl Iterator<Item = u8>) -> Self {
+        let mut parts = Self::default();
+        match kind {
+            Macro::Basename => (parts.name, parts.extension) = (true, true),
+            Macro::Dirname => parts.directory = true,
+            _ => {
+                let (mut quoted, mut single) = (false, false);
+                for letter in word.skip(1) {
+                    match letter.to_ascii_lowercase() {
+                        b'x' => parts.extension = true,
+                        b'n' => parts.name = true,
+                        b'p' => parts.directory = true,
+                        b'd' => parts.directories += 1,
+                        b'b' => parts.bare = true,
+                        b'a' => single = true,
+                        b'q' => quoted = true,
+                        b'w' => parts.slash = Some('\\'),
+                        b'u' => parts.slash = Some('/'),
+                        // f: a configuration has no directory of its own to complete a path with.
+                        _ => {}
+                    }
+                }
+                parts.quote = quoted.then_some(if single { b'\'' } else { b'"' });
+            }
+        }
+        parts
+    }
+
+    /// The wanted parts of a path, without the quotes around it unless they are wanted.
+    pub fn of_path(self, path: &str) -> String {
+        let mut text = unquoted(path).to_owned();
+        if let Some(slash) = self.slash {
+            let other = if slash == '/' { '\\' } else { '/' };
+            text = text.replace(other, &slash.to_string());
+        }
+        if let Some(quote) = self.quote {
+            let quote = char::from(quote);
+            text = format!("{quote}{text}{quote}");
+        }
+        let (start, end) = self.cut(&text);
+        match self.quote {
+            None => text.get(start..end).unwrap_or_default().to_owned(),
+            Some(quote) => requoted(&text, start, end, quote),
+        }
+    }
+
+    /// Where the wanted part starts and ends.
+    fn cut(self, text: &str) -> (usize, usize) {
+        let all = text.len();
+        let name = text.rfind('/').map_or(0, |slash| slash + 1);
+        let dot = text.rfind('.').filter(|dot| *dot > name).unwrap_or(all);
+        // Of a path without directories, there is nothing else to want.
+        let alone = name == 0 && (self.name || self.extension);
+        let directory = self.directory && !alone;
+        let directories = if alone { 0 } else { self.directories };
+        let directories_end = if self.bare { name.saturating_sub(1) } else { name };
+        if directories > 0 {
+            let end = match (self.name, self.extension) {
+                _ if name == 0 => return (1, 1),
+                (_, true) => all,
+                (true, false) => dot,
+                (false, false) => directories_end,
+            };
+            return (last_directories(text, directories), end);
+        }
+        match (directory, self.name, self.extension) {
+            (true, false, false) => (0, directories_end),
+            (true, true, false) => (0, dot),
+            (false, true, false) => (name, dot),
+            (false, true, true) => (name, all),
+            (false, false, true) => (dot + usize::from(self.bare && dot < all), all),
+            (true, _, true) | (false, false, false) => (0, all),
+        }
+    }
+}
+
+/// A part of a quoted text, with quotes put over what stands at its sides where they are not within it.
+fn requoted(text: &str, mut start: usize, mut end: usize, quote: u8) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    // Room for a quote after the end.
+    bytes.push(0);
+    let mut put = |at: usize| match bytes.get_mut(at) {
+        Some(byte) => std::mem::replace(byte, quote),
+        None => 0,
+    };
+    let is_quote = |at: usize| text.as_bytes().get(at) == Some(&quote);
+    if start > 0 && !is_quote(start) {
+        start -= 1;
+        put(start);
+    }
+    if end > 1 && (is_quote(end - 1) || end - 1 == start) {
+        end -= 1;
+    }
+    put(end);
+    String::from_utf8_lossy(bytes.get(start..=end).unwrap_or_default()).into_owned()
+}
+
+/// Where the last `count` directories and the file name start.
+fn last_directories(text: &str, count: usize) -> usize {
+    let starts = text.char_indices().filter(|(_, letter)| matches!(letter, '/' | '\\')).map(|(at, _)| at + 1);
+    let starts: Vec<usize> = starts.collect();
+    starts.len().checked_sub(count + 1).and_then(|at| starts.get(at)).copied().unwrap_or(0)
+}
+
+fn unquoted(text: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some(inner) = text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
+            return inner;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, cases: &[(&str, &str)]) {
+        for (letters, expected) in cases {
+            let word = format!("F{letters}");
+            let parts = Parts::of(Macro::Filename, word.bytes());
+            assert_eq!(parts.of_path(path), *expected, "$F{letters}({path})");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_path() {
+        check(
+            "/a/b/c.tar.gz",
+            &[
+                ("", "/a/b/c.tar.gz"),
+                ("p", "/a/b/"),
+                ("n", "c.tar"),
+                ("x", ".gz"),
+                ("nx", "c.tar.gz"),
+                ("d", "b/"),
+                ("dd", "a/b/"),
+                ("dn", "b/c.tar"),
+                ("pn", "/a/b/c.tar"),
+                ("px", "/a/b/c.tar.gz"),
+                ("bp", "/a/b"),
+                ("bx", "gz"),
+                ("bd", "b"),
+                ("w", "\\a\\b\\c.tar.gz"),
+                ("pd", "b/"),
+            ],
+        );
+    }
+
+    #[test]
+    fn paths_that_lack_parts() {
+        check("c.txt", &[("p", ""), ("d", ""), ("pn", "c"), ("px", ".txt"), ("ddn", "c")]);
+        check("/a/b/", &[("n", ""), ("x", ""), ("d", "b/"), ("nx", "")]);
+        check("/.bashrc", &[("n", ".bashrc"), ("x", ""), ("d", "/"), ("bp", "")]);
+        check("", &[("", ""), ("d", ""), ("n", "")]);
+    }
+
+    #[test]
+    fn quotes_as_htcondor_leaves_them() {
+        check(
+            "\"/a b/c.d\"",
+            &[("", "/a b/c.d"), ("q", "\"/a b/c.d\""), ("qp", "\"/a b/\""), ("qan", "'c'")],
+        );
+        check("/a/b/", &[("qn", "\""), ("qx", "\""), ("qp", "\"/a/b/\""), ("qan", "'")]);
+        check("c.txt", &[("qp", "\""), ("qd", "\"\""), ("qn", "\"c\""), ("qx", "\".txt\"")]);
+        check("", &[("q", "\"\""), ("qd", "\""), ("qn", "\"\""), ("qx", "\"")]);
+    }
+}
