@@ -25,7 +25,7 @@ fn specs(config: &Config) -> Vec<GroupSpec> {
 fn quotas<const N: usize>(config: &Config, pool: f64, oversubscription: bool, groups: [&str; N]) -> [f64; N] {
     let tree = Tree::new(&specs(config));
     let allotments = tree.assign(pool, oversubscription);
-    groups.map(|group| allotments.groups[tree.find(group).unwrap()].subtree_quota)
+    groups.map(|group| allotments.groups.get(tree.find(group).unwrap()).unwrap().subtree_quota)
 }
 
 #[track_caller]

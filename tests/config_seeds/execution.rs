@@ -156,7 +156,7 @@ fn examples_default_policy_macros_mean_what_the_list_above_them_says() {
     let config = startd(MACROS);
     let seconds = ["MINUTE", "HOUR", "StartIdleTime", "ContinueIdleTime", "MaxSuspendTime"];
     assert_eq!(seconds.map(|name| config.integer(name).unwrap().unwrap()), [60, 3600, 900, 300, 600]);
-    assert_eq!(["BackgroundLoad", "HighLoad"].map(|name| config.real(name).unwrap().unwrap()), [0.3, 0.5]);
+    assert_eq!(["BackgroundLoad", "HighLoad"].map(|name| value(&config, name)), ["0.3", "0.5"]);
     let slot = format!(
         "EnteredCurrentState = {}; EnteredCurrentActivity = {}; JobStart = {}; KeyboardIdle = 10; ConsoleIdle = 90; \
          LoadAvg = 1.5; CondorLoadAvg = 0.5",

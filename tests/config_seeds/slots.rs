@@ -25,8 +25,8 @@ fn shares(definitions: &[(&str, &str)]) {
         assert_eq!(knobs::find(name).unwrap().kind, Kind::Shares);
         assert!(knobs::check(name, wanted).iter().all(|finding| finding.severity != knobs::Severity::Error));
     }
-    let all: String = definitions.iter().map(|(name, text)| format!("{name} = {text}\n\n")).collect();
-    let config = startd(&all);
+    let lines: Vec<String> = definitions.iter().map(|(name, text)| format!("{name} = {text}\n")).collect();
+    let config = startd(&lines.join("\n"));
     for (name, _) in definitions {
         let last = definitions.iter().rev().find(|(other, _)| other == name).unwrap().1;
         assert_eq!(value(&config, name), last, "{name}");

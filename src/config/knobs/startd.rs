@@ -128,18 +128,24 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .per_slot_type()
     .section("Policy Configuration: Claimed State"),
-    Knob::new("SUSPEND_VM", Kind::Expression, STARTD, NO_VM, "SUSPEND for jobs of the vm universe."),
-    Knob::new("CONTINUE_VM", Kind::Expression, STARTD, NO_VM, "CONTINUE for jobs of the vm universe."),
-    Knob::new("PREEMPT_VM", Kind::Expression, STARTD, NO_VM, "PREEMPT for jobs of the vm universe."),
-    Knob::new("KILL_VM", Kind::Expression, STARTD, NO_VM, "KILL for jobs of the vm universe."),
+    Knob::new("SUSPEND_VM", Kind::Expression, STARTD, NO_VM, "SUSPEND for jobs of the vm universe.")
+        .per_slot_type(),
+    Knob::new("CONTINUE_VM", Kind::Expression, STARTD, NO_VM, "CONTINUE for jobs of the vm universe.")
+        .per_slot_type(),
+    Knob::new("PREEMPT_VM", Kind::Expression, STARTD, NO_VM, "PREEMPT for jobs of the vm universe.")
+        .per_slot_type(),
+    Knob::new("KILL_VM", Kind::Expression, STARTD, NO_VM, "KILL for jobs of the vm universe.")
+        .per_slot_type(),
     Knob::new(
         "WANT_SUSPEND_VM",
         Kind::Expression,
         STARTD,
         NO_VM,
         "WANT_SUSPEND for jobs of the vm universe.",
-    ),
-    Knob::new("WANT_VACATE_VM", Kind::Expression, STARTD, NO_VM, "WANT_VACATE for jobs of the vm universe."),
+    )
+    .per_slot_type(),
+    Knob::new("WANT_VACATE_VM", Kind::Expression, STARTD, NO_VM, "WANT_VACATE for jobs of the vm universe.")
+        .per_slot_type(),
     Knob::new(
         "WANT_HOLD",
         Kind::Expression,
