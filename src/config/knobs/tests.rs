@@ -73,6 +73,7 @@ fn names_are_found_through_case_prefixes_slot_types_and_patterns() {
         ("slot_type_3_start", Some("START")),
         ("SLOT_TYPE_3_CONSUMPTION_GPUs", Some("CONSUMPTION_<resource>")),
         ("SLOT_TYPE_3_NEGOTIATOR_INTERVAL", None),
+        ("SLOT_TYPE_1_SlotWeight", Some("SlotWeight")),
         ("SLOT_TYPE_X", None),
         ("SLOT1_STARTD_ATTRS", Some("SLOT<N>_STARTD_ATTRS")),
         ("GROUP_QUOTA_group_physics.hep", Some("GROUP_QUOTA_<group>")),
