@@ -3,5 +3,6 @@
 pub mod classad;
 pub mod crds;
 pub mod demo;
+pub mod lint;
 pub mod operator;
 pub mod plugin;
