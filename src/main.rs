@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, crds, demo, lint, operator};
+use slotwright::cli::{classad, config, crds, demo, lint, operator};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -23,6 +23,8 @@ enum Command {
     Classad(classad::ClassadArgs),
     /// Check manifests and configuration text, as the API server and the operator would.
     Lint(lint::LintArgs),
+    /// Read HTCondor configuration: values, or all of it.
+    Config(config::ConfigArgs),
     /// Print the custom resource definitions, or write them to a directory.
     Crds(crds::CrdsArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
@@ -44,6 +46,11 @@ fn main() -> ExitCode {
         }
         Command::Lint(args) => {
             lint::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
+        Command::Config(args) => {
+            config::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
                 .map(ExitCode::from)
                 .map_err(Into::into)
         }

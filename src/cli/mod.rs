@@ -1,6 +1,7 @@
 //! What the command line does, one file a command.
 
 pub mod classad;
+pub mod config;
 pub mod crds;
 pub mod demo;
 pub mod lint;

@@ -1,7 +1,69 @@
-//! The knob table: every knob of the manual, its type and default, and what it is here.
+//! The knob table: every knob of the manual, its type and default, who reads it, and what it is here.
+//!
+//! ```
+//! use slotwright::config::knobs::{self, Class, Standing};
+//!
+//! let start = knobs::find("STARTD.Start").unwrap();
+//! assert_eq!((start.name, start.standing), ("START", Standing::Honored));
+//! assert_eq!(knobs::default_of(Some("STARTD"), "slot_weight"), Some("Cpus"));
+//! assert!(matches!(knobs::classify("STRAT"), Class::Unknown { nearest: Some("START") }));
+//! ```
+//!
+//! | part | is |
+//! | --- | --- |
+//! | `knob` | what is said of a knob |
+//! | `startd`, `slots`, `negotiator`, `groups`, `schedd`, `defrag`, `collector`, `daemons`, `macros` | the table |
+//! | `defaults`, `unset` | every parameter HTCondor has, with its compiled-in default |
+//! | `check` | whether a value suits its knob |
+//! | `markdown` | `docs/knobs.md` |
+
+mod check;
+mod collector;
+mod daemons;
+mod defaults;
+mod defrag;
+mod groups;
+mod knob;
+mod macros;
+mod markdown;
+mod name;
+mod negotiator;
+mod schedd;
+mod slots;
+mod startd;
+mod unset;
+
+pub use check::{Finding, Severity, check, unknown};
+pub use knob::{Kind, Knob, Reader, Standing};
+pub use markdown::markdown;
+pub use name::{Class, classify, find, is_parameter};
+
+/// Every table. A knob is in one of them.
+const TABLES: &[&[Knob]] = &[
+    startd::KNOBS,
+    slots::KNOBS,
+    negotiator::KNOBS,
+    groups::KNOBS,
+    schedd::KNOBS,
+    defrag::KNOBS,
+    collector::KNOBS,
+    daemons::KNOBS,
+    macros::KNOBS,
+];
+
+/// Every knob there is, by table.
+pub fn all() -> impl Iterator<Item = &'static Knob> {
+    TABLES.iter().copied().flatten()
+}
 
 /// The compiled-in default of a knob, raw: what HTCondor's parameter table says for `SUBSYSTEM.NAME`, else for `NAME`.
 /// Names are compared without case. `None`: no such knob, or one without a default.
-pub fn default_of(_subsystem: Option<&str>, _name: &str) -> Option<&'static str> {
-    None
+pub fn default_of(subsystem: Option<&str>, name: &str) -> Option<&'static str> {
+    subsystem
+        .and_then(|subsystem| name::lookup(&[subsystem, ".", name]))
+        .or_else(|| name::lookup(&[name]))
+        .filter(|default| !default.is_empty())
 }
+
+#[cfg(test)]
+mod tests;

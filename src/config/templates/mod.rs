@@ -1,4 +1,17 @@
 //! What `use CATEGORY : NAME` stands for.
+//!
+//! The names a template sets and the values they get are `HTCondor` 25's, whitespace included:
+//! `tests/config_templates.rs` holds each one to what `condor_config_val` answered
+//! (`tests/oracle/templates.py` records it). Templates that start daemons, run programs on the host or guard
+//! network traffic expand all the same, so that text which builds on them means what it meant, and carry
+//! [`Template::advice`].
+
+mod daemons;
+mod feature;
+mod policy;
+mod role;
+mod schedd;
+mod security;
 
 /// A configuration template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +26,77 @@ pub struct Template {
     pub advice: Option<&'static str>,
 }
 
+impl Template {
+    /// A template that means here what it means there.
+    const fn of(category: &'static str, name: &'static str, text: &'static str) -> Self {
+        Self { category, name, text, advice: None }
+    }
+
+    /// The same, with what to use instead.
+    const fn instead(self, advice: &'static str) -> Self {
+        Self { advice: Some(advice), ..self }
+    }
+}
+
+/// Every template, category by category. The same name is in no category twice.
+const TABLES: &[&[Template]] = &[
+    policy::TEMPLATES,
+    feature::TEMPLATES,
+    schedd::TEMPLATES,
+    daemons::TEMPLATES,
+    role::TEMPLATES,
+    security::TEMPLATES,
+];
+
+/// Every template there is.
+pub fn all() -> impl Iterator<Item = &'static Template> {
+    TABLES.iter().copied().flatten()
+}
+
 /// The template of that category and name, compared without case.
-pub fn find(_category: &str, _name: &str) -> Option<&'static Template> {
-    None
+pub fn find(category: &str, name: &str) -> Option<&'static Template> {
+    all().find(|template| {
+        template.name.eq_ignore_ascii_case(name) && template.category.eq_ignore_ascii_case(category)
+    })
 }
 
 /// Whether there is such a category.
-pub fn is_category(_category: &str) -> bool {
-    false
+pub fn is_category(category: &str) -> bool {
+    all().any(|template| template.category.eq_ignore_ascii_case(category))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_and_categories_are_found_without_case() {
+        assert_eq!(find("policy", "dESKTOP").map(|t| t.name), Some("Desktop"));
+        assert_eq!(find("role", "desktop"), None);
+        assert!(is_category("Feature"));
+        assert!(!is_category("COMMON"));
+    }
+
+    #[test]
+    fn no_template_is_there_twice() {
+        let mut seen = BTreeSet::new();
+        for template in all() {
+            let name = format!("{}:{}", template.category, template.name).to_lowercase();
+            assert!(seen.insert(name), "{}:{}", template.category, template.name);
+        }
+    }
+
+    #[test]
+    fn templates_only_use_templates_there_are() {
+        for template in all() {
+            for line in template.text.lines().map(str::trim) {
+                let Some(rest) = line.strip_prefix("use ") else { continue };
+                let (category, name) = rest.split_once(':').unwrap();
+                let name = name.split('(').next().unwrap_or_default();
+                assert!(find(category.trim(), name.trim()).is_some(), "{}: {line}", template.name);
+            }
+        }
+    }
 }

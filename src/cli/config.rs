@@ -1,0 +1,234 @@
+//! `slotwright config value` and `slotwright config dump`: what a configuration says, without a cluster.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, Subcommand};
+
+use crate::config::{Config, FileError, Host, Reader, Severity, Source};
+
+/// Everything was answered.
+const DONE: u8 = 0;
+/// Something is not defined.
+const NO: u8 = 1;
+/// The input cannot be used.
+const UNUSABLE: u8 = 2;
+
+/// Read HTCondor configuration.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the expanded value of each name on a line, or that it is not defined
+    Value(ValueArgs),
+    /// Print all names with their values as they are written
+    Dump(DumpArgs),
+}
+
+/// What to read, and as whom.
+#[derive(Debug, Args)]
+struct Input {
+    /// A file to read; several are read in order, as if they were one; - is standard input
+    #[arg(short, long = "file", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The daemon to read for: SUBSYSTEM.NAME stands above NAME
+    #[arg(long, value_name = "DAEMON", default_value = "TOOL")]
+    subsystem: String,
+    /// The local name to read for: LOCAL.NAME stands above NAME
+    #[arg(long, value_name = "NAME")]
+    local_name: Option<String>,
+    /// Predefine a macro, such as DETECTED_CPUS=64
+    #[arg(long, value_name = "NAME=VALUE", value_parser = definition)]
+    define: Vec<(String, String)>,
+    /// Let the text include files of this machine; commands are never run
+    #[arg(long)]
+    allow_files: bool,
+    /// Let the text read the environment with $ENV()
+    #[arg(long)]
+    allow_env: bool,
+    /// Let the text draw random numbers, from this start
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+struct ValueArgs {
+    #[command(flatten)]
+    input: Input,
+    /// Print what the slot of this number sees
+    #[arg(long, value_name = "N", conflicts_with = "raw")]
+    slot: Option<u32>,
+    /// Print values as they are written
+    #[arg(long)]
+    raw: bool,
+    /// Names
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct DumpArgs {
+    #[command(flatten)]
+    input: Input,
+    /// Print expanded values
+    #[arg(long)]
+    expanded: bool,
+}
+
+fn definition(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// What stops a command: a message for standard error, or output that cannot be written.
+enum Stop {
+    Unusable(String),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Runs the command. Gives the exit status: 0 done, 1 something is not defined, 2 unusable input, about which a
+/// message with file, line and column went to `stderr`. Fails where the output cannot be written.
+pub fn run(
+    args: &ConfigArgs,
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> io::Result<u8> {
+    let outcome = match &args.command {
+        Command::Value(args) => value(args, stdin, stdout, stderr),
+        Command::Dump(args) => dump(args, stdin, stdout, stderr),
+    };
+    match outcome {
+        Ok(status) => Ok(status),
+        Err(Stop::Io(error)) => Err(error),
+        Err(Stop::Unusable(message)) => {
+            writeln!(stderr, "slotwright config: {message}")?;
+            Ok(UNUSABLE)
+        }
+    }
+}
+
+impl Input {
+    fn host(&self) -> Host {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let environment = || -> BTreeMap<String, String> {
+            let pairs = env::vars_os().map(|(name, value)| (name.into_string(), value.into_string()));
+            pairs.filter_map(|(name, value)| Some((name.ok()?, value.ok()?))).collect()
+        };
+        Host {
+            predefined: self.define.clone(),
+            environment: self.allow_env.then(environment),
+            seed: self.seed,
+            now: i64::try_from(now).unwrap_or(i64::MAX),
+        }
+    }
+
+    fn sources(&self, stdin: &mut dyn BufRead) -> Result<Vec<Source>, Stop> {
+        let mut sources = Vec::new();
+        for path in &self.files {
+            let mut text = String::new();
+            let read = if path == Path::new("-") {
+                stdin.read_to_string(&mut text).map(drop)
+            } else {
+                fs::read_to_string(path).map(|content| text = content)
+            };
+            read.map_err(|error| Stop::Unusable(format!("{}: {error}", path.display())))?;
+            sources.push(Source::new(path.display().to_string(), text));
+        }
+        Ok(sources)
+    }
+
+    /// Reads the files. Warnings go to `stderr`; the first error is where HTCondor would stop.
+    fn read(&self, stdin: &mut dyn BufRead, stderr: &mut dyn Write) -> Result<Config, Stop> {
+        let sources = self.sources(stdin)?;
+        let files = |path: &str| {
+            if !self.allow_files {
+                return Err(FileError::Refused("; or allow it with --allow-files"));
+            }
+            fs::read_to_string(path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => FileError::Missing,
+                _ => FileError::Unreadable(error.to_string()),
+            })
+        };
+        let reader = Reader::new(self.host())
+            .subsystem(&self.subsystem)
+            .local_name(self.local_name.clone())
+            .files(&files)
+            .first_error_only();
+        let reading = reader.read(&sources);
+        for finding in &reading.diagnostics {
+            if finding.severity == Severity::Warning {
+                writeln!(stderr, "slotwright config: {finding}")?;
+            }
+        }
+        reading.into_config().map_err(|error| Stop::Unusable(error.to_string()))
+    }
+}
+
+fn value(
+    args: &ValueArgs,
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Result<u8, Stop> {
+    let config = args.input.read(stdin, stderr)?;
+    let mut status = DONE;
+    for name in &args.names {
+        let value = match args.slot {
+            _ if args.raw => Ok(config.raw(name)),
+            Some(slot) => {
+                config.slot_text(slot, name).map(|text| text.map(|text| text.as_str().into_owned()))
+            }
+            None => config.value(name),
+        };
+        match value {
+            Ok(Some(value)) => writeln!(stdout, "{value}")?,
+            Ok(None) => {
+                writeln!(stderr, "Not defined: {name}")?;
+                status = status.max(NO);
+            }
+            Err(error) => {
+                writeln!(stderr, "slotwright config: {name}: {error}")?;
+                status = UNUSABLE;
+            }
+        }
+    }
+    Ok(status)
+}
+
+fn dump(
+    args: &DumpArgs,
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Result<u8, Stop> {
+    let config = args.input.read(stdin, stderr)?;
+    let mut status = DONE;
+    for definition in config.definitions() {
+        let name = &definition.name;
+        let value =
+            if args.expanded { config.value_of(definition) } else { Ok(definition.raw().into_owned()) };
+        match value {
+            Ok(value) => writeln!(stdout, "{name} = {value}")?,
+            Err(error) => {
+                writeln!(stderr, "slotwright config: {name}: {error}")?;
+                status = UNUSABLE;
+            }
+        }
+    }
+    Ok(status)
+}

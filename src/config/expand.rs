@@ -1,0 +1,325 @@
+//! Replaces references and functions in a text by what they stand for, within bounds.
+//!
+//! As in HTCondor, a replacement is looked at again together with what follows it, until nothing is left to be
+//! replaced; what stands before it is done with. Unlike there, a name that leads back to itself is an error.
+
+use super::error::{ExpandError, ExpandFault};
+use super::functions;
+use super::scan::{self, Bytes, Macro, Wanted};
+use super::table::{Config, Found};
+use super::text::{Place, Text};
+
+/// Bytes of an expanded text.
+pub(super) const MAX_LENGTH: usize = 1 << 20;
+/// Bytes looked at or moved for one value.
+const MAX_WORK: u64 = 50_000_000;
+/// References within what references stand for.
+const MAX_DEPTH: usize = 500;
+/// Functions within arguments of functions: each takes stack.
+const MAX_FUNCTIONS: usize = 30;
+
+/// One expansion, with what it has cost so far.
+pub(super) struct Expander<'c> {
+    pub config: &'c Config,
+    work: u64,
+    /// Names that stand around the text in work, through arguments of functions.
+    around: Vec<String>,
+    functions: usize,
+    random: u64,
+}
+
+/// A reference within whose replacement we are.
+struct Frame {
+    name: String,
+    /// How many bytes of the text remain where its replacement ends.
+    end: usize,
+}
+
+/// The part of the text that is not yet looked at: the next byte is the last.
+#[derive(Default)]
+struct Rest {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+impl Bytes for Rest {
+    fn at(&self, offset: usize) -> Option<u8> {
+        let at = self.bytes.len().checked_sub(offset + 1)?;
+        self.bytes.get(at).copied()
+    }
+}
+
+impl Rest {
+    fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn prepend(&mut self, text: &Text) {
+        for at in (0..text.len()).rev() {
+            self.bytes.push(text.byte(at).unwrap_or_default());
+            self.places.push(text.place(at).unwrap_or_default());
+        }
+    }
+
+    /// Takes away the next bytes.
+    fn take(&mut self, count: usize) -> Text {
+        let mut text = Text::default();
+        for _ in 0..count {
+            let (Some(byte), Some(place)) = (self.bytes.pop(), self.places.pop()) else { break };
+            text.push(byte, place);
+        }
+        text
+    }
+}
+
+impl<'c> Expander<'c> {
+    pub fn new(config: &'c Config) -> Self {
+        Self {
+            config,
+            work: MAX_WORK,
+            around: Vec::new(),
+            functions: 0,
+            random: config.host.seed.unwrap_or(0),
+        }
+    }
+
+    /// Expands the text of a name, so that the name in it is a cycle.
+    pub fn expand_named(&mut self, name: &str, text: &Text) -> Result<Text, ExpandError> {
+        self.random =
+            name.bytes().fold(self.random, |seed, byte| mix(seed ^ u64::from(byte.to_ascii_lowercase())));
+        self.around.push(name.to_ascii_uppercase());
+        let expanded = self.expand(text);
+        self.around.pop();
+        expanded
+    }
+
+    /// Expands everything, `$(DOLLAR)` last.
+    pub fn expand(&mut self, text: &Text) -> Result<Text, ExpandError> {
+        let mut text = self.expand_references(text)?;
+        let mut at = 0;
+        while let Some(found) = scan::find(text.bytes(), at, Wanted::Dollar, &mut self.work) {
+            self.spend(text.len(), found_place(&text, found.dollar))?;
+            let place = text.place(found.dollar).unwrap_or_default();
+            let rest = text.slice(found.close + 1, text.len());
+            text.truncate(found.dollar);
+            text.push(b'$', place);
+            text.append(&rest);
+            at = found.dollar;
+        }
+        Ok(text)
+    }
+
+    /// Expands everything but `$(DOLLAR)`.
+    pub fn expand_references(&mut self, text: &Text) -> Result<Text, ExpandError> {
+        let mut done = Text::default();
+        let mut rest = Rest::default();
+        rest.prepend(text);
+        let mut frames: Vec<Frame> = Vec::new();
+        while let Some(found) = scan::find(&rest, 0, Wanted::All, &mut self.work) {
+            done.append(&rest.take(found.dollar));
+            let before = rest.len();
+            let call = rest.take(found.close + 1 - found.dollar);
+            let place = call.place(0).unwrap_or_default();
+            self.spend(call.len() + found.dollar, place)?;
+            // What is passed, or is only in part within a replacement, is no longer within it.
+            frames.retain(|frame| frame.end < before && frame.end <= rest.len());
+            let call = Call::of(call, &found, place);
+            let (value, name) = self.replace(&call, &frames)?;
+            let Some(value) = value else { continue };
+            if let Some(name) = name {
+                self.enter(&mut frames, name, rest.len(), place)?;
+            }
+            self.spend(value.len() + frames.len(), place)?;
+            if done.len() + rest.len() + value.len() > MAX_LENGTH {
+                return Err(self.error(place, ExpandFault::TooLong(MAX_LENGTH)));
+            }
+            rest.prepend(&value);
+        }
+        if self.work == 0 {
+            return Err(self.error(text.place(0).unwrap_or_default(), ExpandFault::TooMuchWork));
+        }
+        done.append(&rest.take(rest.len()));
+        Ok(done)
+    }
+
+    /// What a call stands for, and the name if it is that name's value.
+    fn replace(
+        &mut self,
+        call: &Call,
+        frames: &[Frame],
+    ) -> Result<(Option<Text>, Option<String>), ExpandError> {
+        match call.kind {
+            Macro::Name => {
+                let name = call.name.as_str().to_ascii_uppercase();
+                let value = self.value_of(&name, call.place).filter(|value| !value.is_empty());
+                if value.is_none() {
+                    return Ok((call.default.clone(), None));
+                }
+                self.refuse_cycle(frames, &name, call.place)?;
+                Ok((value, Some(name)))
+            }
+            Macro::Env => self.environment(call).map(|value| (value, None)),
+            _ => {
+                if self.functions >= MAX_FUNCTIONS {
+                    return Err(self.error(call.place, ExpandFault::TooDeep(MAX_FUNCTIONS)));
+                }
+                // The frames stand around the arguments too.
+                let depth = self.around.len();
+                self.around.extend(frames.iter().map(|frame| frame.name.clone()));
+                self.functions += 1;
+                let value = functions::call(self, call);
+                self.functions -= 1;
+                self.around.truncate(depth);
+                value.map(|value| (Some(value), None))
+            }
+        }
+    }
+
+    fn enter(
+        &mut self,
+        frames: &mut Vec<Frame>,
+        name: String,
+        end: usize,
+        place: Place,
+    ) -> Result<(), ExpandError> {
+        if frames.len() + self.around.len() >= MAX_DEPTH {
+            return Err(self.error(place, ExpandFault::TooDeep(MAX_DEPTH)));
+        }
+        frames.push(Frame { name, end });
+        Ok(())
+    }
+
+    fn refuse_cycle(&self, frames: &[Frame], name: &str, place: Place) -> Result<(), ExpandError> {
+        let names = || self.around.iter().chain(frames.iter().map(|frame| &frame.name));
+        let Some(start) = names().position(|around| around == name) else { return Ok(()) };
+        let mut cycle: Vec<String> = names().skip(start).cloned().collect();
+        cycle.push(name.to_owned());
+        Err(self.error(place, ExpandFault::Cycle(cycle)))
+    }
+
+    fn environment(&self, call: &Call) -> Result<Option<Text>, ExpandError> {
+        let name = call.name.as_str();
+        let Some(environment) = &self.config.host.environment else {
+            let refused =
+                ExpandFault::Refused(format!("$ENV({name})"), "the environment is not the text's to read");
+            return Err(self.error(call.place, refused));
+        };
+        let value = environment.get(&*name).map(|value| Text::at(value, call.place));
+        Ok(match (value, &call.default) {
+            (Some(value), _) if !value.is_empty() => Some(value),
+            (_, Some(default)) => Some(default.clone()),
+            (Some(_), None) => None,
+            (None, None) => Some(Text::at("UNDEFINED", call.place)),
+        })
+    }
+
+    /// The value of a name as `$(NAME)` finds it. A default that is compiled in comes from where it is used.
+    pub fn value_of(&self, name: &str, place: Place) -> Option<Text> {
+        Some(match self.config.lookup(name)? {
+            Found::Defined(definition) => definition.text.clone(),
+            Found::Default(text) => Text::at(text, place),
+        })
+    }
+
+    /// What an argument stands for: the value of that name, or else itself; expanded.
+    pub fn argument(&mut self, argument: &Text, place: Place) -> Result<Text, ExpandError> {
+        let name = argument.as_str().to_ascii_uppercase();
+        let Some(value) = self.value_of(&name, place) else { return self.expand_references(argument) };
+        self.refuse_cycle(&[], &name, place)?;
+        self.around.push(name);
+        let expanded = self.expand_references(&value);
+        self.around.pop();
+        expanded
+    }
+
+    /// The next number by chance, below a bound that is not 0.
+    pub fn random(&mut self, below: u64, what: &str, place: Place) -> Result<u64, ExpandError> {
+        if self.config.host.seed.is_none() {
+            let refused = ExpandFault::Refused(what.to_owned(), "a policy must mean the same at each look");
+            return Err(self.error(place, refused));
+        }
+        self.random = mix(self.random);
+        Ok(self.random.checked_rem(below).unwrap_or(0))
+    }
+
+    pub fn error(&self, place: Place, fault: ExpandFault) -> ExpandError {
+        ExpandError { position: self.config.position_of(place), fault }
+    }
+
+    fn spend(&mut self, steps: usize, place: Place) -> Result<(), ExpandError> {
+        self.work = self.work.saturating_sub(steps as u64);
+        if self.work == 0 {
+            return Err(self.error(place, ExpandFault::TooMuchWork));
+        }
+        Ok(())
+    }
+
+    /// Replaces the name's own references in a text that is to be its value, once and for all.
+    pub fn expand_own(&mut self, name: &str, text: &Text) -> Result<Text, ExpandError> {
+        let short = self.config.without_prefix(name);
+        let mut text = text.clone();
+        while let Some(found) =
+            scan::find(text.bytes(), 0, Wanted::Own(name, short.as_deref()), &mut self.work)
+        {
+            let place = found_place(&text, found.dollar);
+            let call = Call::of(text.slice(found.dollar, found.close + 1), &found, place);
+            let value = match call.kind {
+                Macro::Name => {
+                    let value = self.value_of(&call.name.as_str(), place).filter(|value| !value.is_empty());
+                    value.or_else(|| call.default.clone()).unwrap_or_default()
+                }
+                _ => functions::call(self, &call)?,
+            };
+            self.spend(text.len() + value.len(), place)?;
+            if text.len() + value.len() > MAX_LENGTH {
+                return Err(self.error(place, ExpandFault::TooLong(MAX_LENGTH)));
+            }
+            let rest = text.slice(found.close + 1, text.len());
+            text.truncate(found.dollar);
+            text.append(&value);
+            text.append(&rest);
+        }
+        Ok(text)
+    }
+}
+
+/// A reference or function with its parts.
+pub(super) struct Call {
+    pub kind: Macro,
+    /// All of it.
+    text: Text,
+    /// The name, or all arguments.
+    pub name: Text,
+    pub default: Option<Text>,
+    pub place: Place,
+}
+
+impl Call {
+    fn of(text: Text, found: &scan::Found, place: Place) -> Self {
+        let part = |from: usize, to: usize| text.slice(from - found.dollar, to - found.dollar);
+        Self {
+            kind: found.kind,
+            name: part(found.body, found.name_end()),
+            default: found.default.map(|default| part(default, found.close)),
+            place,
+            text,
+        }
+    }
+
+    /// What stands between the dollar and the parenthesis.
+    pub fn word(&self) -> impl Iterator<Item = u8> {
+        self.text.bytes().iter().skip(1).copied().take_while(|byte| *byte != b'(')
+    }
+}
+
+fn found_place(text: &Text, at: usize) -> Place {
+    text.place(at).unwrap_or_default()
+}
+
+/// A step of a generator that is good enough to choose by (SplitMix64).
+fn mix(seed: u64) -> u64 {
+    let mut mixed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,132 @@
+//! Whether a value suits its knob.
+
+use super::knob::{Kind, Knob, Standing};
+use super::name::{Class, classify};
+use crate::classad::{Env, Expr, Value};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// It does not do what was probably meant.
+    Warning,
+    /// It cannot be used.
+    Error,
+}
+
+/// What is to be said of an assignment. The message names the knob and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is, for machines: `WrongType`, `OutOfRange`, `NotInForce`, `MappedKnob`, `MeaninglessKnob`,
+    /// `UnknownKnob`.
+    pub reason: &'static str,
+    /// What it is, for people.
+    pub message: String,
+}
+
+impl Finding {
+    fn new(severity: Severity, reason: &'static str, message: String) -> Self {
+        Self { severity, reason, message }
+    }
+}
+
+/// What is to be said of assigning that value, all macros expanded, to that name.
+///
+/// A name that is neither a knob nor a parameter of HTCondor's gives no finding here: it may be a macro of the
+/// admin's own. [`unknown`] is for those that nothing refers to.
+pub fn check(name: &str, value: &str) -> Vec<Finding> {
+    match classify(name) {
+        Class::Knob(knob) => {
+            let mut findings = Vec::new();
+            findings.extend(wrong_value(name, knob, value.trim()));
+            findings.extend(standing(name, knob));
+            findings
+        }
+        Class::Parameter => vec![Finding::new(
+            Severity::Note,
+            "MeaninglessKnob",
+            format!("{name} is a parameter of HTCondor's that has no effect here"),
+        )],
+        Class::Unknown { .. } => Vec::new(),
+    }
+}
+
+/// What is to be said of a name that is assigned and that nothing reads: no knob, in no `$(...)`, in no list of
+/// attributes. `None` if it is a knob or a parameter of HTCondor's.
+pub fn unknown(name: &str) -> Option<Finding> {
+    let Class::Unknown { nearest } = classify(name) else { return None };
+    let advice = match nearest {
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None => "remove it, or refer to it by $() or in STARTD_ATTRS".to_owned(),
+    };
+    Some(Finding::new(Severity::Warning, "UnknownKnob", format!("nothing reads {name}: {advice}")))
+}
+
+fn standing(name: &str, knob: &Knob) -> Option<Finding> {
+    let (severity, reason, message) = match knob.standing {
+        Standing::Honored => return None,
+        Standing::Planned => {
+            (Severity::Warning, "NotInForce", format!("{name} is understood, but nothing acts on it yet"))
+        }
+        Standing::MappedTo(what) => {
+            (Severity::Warning, "MappedKnob", format!("{name} has no effect here; use {what}"))
+        }
+        Standing::Meaningless(why) => {
+            (Severity::Note, "MeaninglessKnob", format!("{name} has no effect here: {why}"))
+        }
+    };
+    Some(Finding::new(severity, reason, message))
+}
+
+/// Empty un-defines a knob: whatever its kind.
+fn wrong_value(name: &str, knob: &Knob, value: &str) -> Option<Finding> {
+    if value.is_empty() {
+        return None;
+    }
+    match knob.kind {
+        Kind::List | Kind::Text | Kind::Transform | Kind::Shares => None,
+        Kind::Expression => Expr::parse(value).err().map(|error| wrong_type(name, knob, &error.to_string())),
+        Kind::Boolean => boolean(value).err().map(|why| wrong_type(name, knob, &why)),
+        Kind::Integer | Kind::Real => match number(value) {
+            Err(why) => Some(wrong_type(name, knob, &why)),
+            Ok(found) => out_of_range(name, knob, found),
+        },
+    }
+}
+
+fn wrong_type(name: &str, knob: &Knob, why: &str) -> Finding {
+    let message = format!("{name} must be {}: {why}", knob.kind.described());
+    Finding::new(Severity::Error, "WrongType", message)
+}
+
+fn out_of_range(name: &str, knob: &Knob, found: f64) -> Option<Finding> {
+    let (least, greatest) = knob.range?;
+    if found >= least && found <= greatest {
+        return None;
+    }
+    let bound = if found < least { format!("at least {least}") } else { format!("at most {greatest}") };
+    let unit = if knob.unit.is_empty() { String::new() } else { format!(" {}", knob.unit) };
+    Some(Finding::new(Severity::Error, "OutOfRange", format!("{name} must be {bound}{unit}, and is {found}")))
+}
+
+/// As HTCondor reads a boolean: an expression that needs no ad. It takes no `yes` and `no`.
+fn boolean(text: &str) -> Result<bool, String> {
+    let value = constant(text)?;
+    value
+        .as_bool_equiv()
+        .ok_or_else(|| format!("{text} is of type {}; write True or False", value.type_name()))
+}
+
+/// As HTCondor reads a number: an expression that needs no ad.
+fn number(text: &str) -> Result<f64, String> {
+    let value = constant(text)?;
+    value.as_number().ok_or_else(|| format!("{text} is of type {}", value.type_name()))
+}
+
+fn constant(text: &str) -> Result<Value, String> {
+    let expr = Expr::parse(text).map_err(|error| error.to_string())?;
+    Ok(expr.eval(None, None, &Env::at(0)))
+}

@@ -1,0 +1,127 @@
+//! From a name as written to what is known of it.
+
+use std::cmp::Ordering;
+
+use super::defaults::DEFAULTS;
+use super::knob::Knob;
+use super::unset::UNSET;
+use super::{TABLES, all};
+
+/// What a name is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Class {
+    /// A knob of the table.
+    Knob(&'static Knob),
+    /// A parameter of HTCondor's that has no effect here.
+    Parameter,
+    /// Nothing of HTCondor's.
+    Unknown {
+        /// The name that was perhaps meant.
+        nearest: Option<&'static str>,
+    },
+}
+
+/// What is known of the name, prefixes of subsystems and slot types included.
+pub fn classify(name: &str) -> Class {
+    match find(name) {
+        Some(knob) => Class::Knob(knob),
+        None if is_parameter(name) => Class::Parameter,
+        None => Class::Unknown { nearest: nearest(name) },
+    }
+}
+
+/// The knob that this name sets: `START`, `STARTD.START`, `SLOT_TYPE_2_START`, `GROUP_QUOTA_physics.hep` are found;
+/// names are compared without case.
+pub fn find(name: &str) -> Option<&'static Knob> {
+    exact(name)
+        .or_else(|| of_slot_type(name))
+        .or_else(|| if is_parameter(name) { None } else { by_pattern(name) })
+        .or_else(|| name.split_once('.').and_then(|(_, rest)| find(rest)))
+}
+
+/// Whether HTCondor has a parameter of that name (of that name behind its prefix), with a default or without.
+pub fn is_parameter(name: &str) -> bool {
+    let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare);
+    lookup(&[bare]).is_some() || UNSET.binary_search_by(|known| compare(known, &[bare])).is_ok()
+}
+
+/// The default of the name that these parts make up; empty where HTCondor leaves it unset.
+pub(super) fn lookup(parts: &[&str]) -> Option<&'static str> {
+    let at = DEFAULTS.binary_search_by(|(known, _)| compare(known, parts)).ok()?;
+    DEFAULTS.get(at).map(|(_, default)| *default)
+}
+
+/// Compares without case, and without putting the parts together.
+fn compare(known: &str, parts: &[&str]) -> Ordering {
+    let folded = |byte: u8| byte.to_ascii_lowercase();
+    known.bytes().map(folded).cmp(parts.iter().flat_map(|part| part.bytes()).map(folded))
+}
+
+fn exact(name: &str) -> Option<&'static Knob> {
+    all().find(|knob| !knob.is_pattern() && knob.name.eq_ignore_ascii_case(name))
+}
+
+/// `SLOT_TYPE_<N>_` before a knob that slot types may override.
+fn of_slot_type(name: &str) -> Option<&'static Knob> {
+    let rest = strip_prefix(name, "SLOT_TYPE_")?;
+    let (number, rest) = rest.split_once('_')?;
+    if !is_number(number) {
+        return None;
+    }
+    exact(rest).or_else(|| by_pattern(rest)).filter(|knob| knob.per_slot_type)
+}
+
+/// The pattern that fits with the fewest characters left to its variable part.
+fn by_pattern(name: &str) -> Option<&'static Knob> {
+    let patterns = TABLES.iter().copied().flatten().filter(|knob| knob.is_pattern());
+    patterns
+        .filter_map(|knob| Some((fits(knob.name, name)?, knob)))
+        .min_by_key(|(hole, _)| *hole)
+        .map(|(_, knob)| knob)
+}
+
+/// How many characters the variable parts of the pattern take; `None` if it does not fit.
+fn fits(pattern: &str, name: &str) -> Option<usize> {
+    let Some((before, rest)) = pattern.split_once('<') else {
+        return name.eq_ignore_ascii_case(pattern).then_some(0);
+    };
+    let (hole, after) = rest.split_once('>')?;
+    let rest = strip_prefix(name, before)?;
+    // The variable part ends where the literal text behind it begins for the last time, or at the end.
+    let literal = after.split('<').next().unwrap_or_default();
+    let at = if after.is_empty() { rest.len() } else { rfind(rest, literal)? };
+    let (value, rest) = rest.split_at_checked(at)?;
+    let right = if hole == "N" { is_number(value) } else { !value.is_empty() };
+    right.then_some(value.len())?.checked_add(fits(after, rest)?)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn strip_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (head, tail) = text.split_at_checked(prefix.len())?;
+    head.eq_ignore_ascii_case(prefix).then_some(tail)
+}
+
+fn rfind(text: &str, wanted: &str) -> Option<usize> {
+    (0..=text.len()).rev().find(|&at| {
+        text.get(at..at.saturating_add(wanted.len())).is_some_and(|part| part.eq_ignore_ascii_case(wanted))
+    })
+}
+
+/// The known name with the fewest edits, if they are few enough for a slip of the hand. The table goes before
+/// HTCondor's other parameters.
+fn nearest(name: &str) -> Option<&'static str> {
+    let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare).to_ascii_uppercase();
+    let allowed = (bare.len() / 4).clamp(1, 3);
+    let names = all().filter(|knob| !knob.is_pattern()).map(|knob| knob.name);
+    let parameters = DEFAULTS.iter().map(|(name, _)| *name).filter(|name| !name.contains('.'));
+    names
+        .chain(parameters)
+        .filter(|known| known.len().abs_diff(bare.len()) <= allowed)
+        .map(|known| (strsim::osa_distance(&known.to_ascii_uppercase(), &bare), known))
+        .filter(|(edits, _)| *edits <= allowed)
+        .min_by_key(|(edits, _)| *edits)
+        .map(|(_, known)| known)
+}

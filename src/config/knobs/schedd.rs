@@ -1,0 +1,231 @@
+//! The access point: what jobs become, which are refused, and what is done about those that wait or run.
+
+use super::knob::Standing::{MappedTo, Planned};
+use super::knob::{Kind, Knob, Reader, Standing};
+
+const SCHEDD: &[Reader] = &[Reader::Schedd];
+const SUBMIT: &[Reader] = &[Reader::Submit];
+const COUNT_QUOTA: Standing =
+    Standing::MappedTo("a ResourceQuota of the namespace on count/htcjobs.slotwright.dev");
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob::new(
+        "JOB_TRANSFORM_NAMES",
+        Kind::List,
+        SCHEDD,
+        Planned,
+        "Which transforms jobs go through, in this order.",
+    )
+    .section("Policy Configuration: Job Transforms"),
+    Knob::new("JOB_TRANSFORM_<name>", Kind::Transform, SCHEDD, Planned, "A transform.")
+        .section("Policy Configuration: Job Transforms"),
+    Knob::new(
+        "SUBMIT_REQUIREMENT_NAMES",
+        Kind::List,
+        SCHEDD,
+        Planned,
+        "What jobs must meet to be accepted, in this order.",
+    )
+    .section("Policy Configuration: Submit Requirements"),
+    Knob::new(
+        "SUBMIT_REQUIREMENT_<name>",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "A condition that jobs must make true. MY is the schedd, TARGET the job.",
+    )
+    .section("Policy Configuration: Submit Requirements"),
+    Knob::new(
+        "SUBMIT_REQUIREMENT_<name>_REASON",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "What the user is told if not: a string.",
+    )
+    .section("Policy Configuration: Submit Requirements"),
+    Knob::new(
+        "SUBMIT_REQUIREMENT_<name>_IS_WARNING",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "Whether the job is accepted with a warning.",
+    )
+    .fallback("False")
+    .section("Policy Configuration: Submit Warnings"),
+    Knob::new(
+        "IMMUTABLE_JOB_ATTRS",
+        Kind::List,
+        SCHEDD,
+        Planned,
+        "Attributes that cannot be changed once they are set.",
+    ),
+    Knob::new("PROTECTED_JOB_ATTRS", Kind::List, SCHEDD, Planned, "Attributes that only admins change."),
+    Knob::new("SECURE_JOB_ATTRS", Kind::List, SCHEDD, Planned, "Attributes that users may not set."),
+    Knob::new("SCHEDD_CLASSAD_USER_MAP_NAMES", Kind::List, SCHEDD, Planned, "Which maps userMap() knows.")
+        .section("Policy Configuration: Job Transforms"),
+    Knob::new("CLASSAD_USER_MAPFILE_<name>", Kind::Text, SCHEDD, Planned, "The file of such a map."),
+    Knob::new("CLASSAD_USER_MAPDATA_<name>", Kind::Text, SCHEDD, Planned, "The lines of such a map."),
+    Knob::new(
+        "CLASSAD_USER_MAP_PREFIX_<name>",
+        Kind::Boolean,
+        SCHEDD,
+        Planned,
+        "Whether such a map compares beginnings.",
+    ),
+    Knob::new(
+        "JOB_DEFAULT_REQUESTCPUS",
+        Kind::Expression,
+        SUBMIT,
+        Planned,
+        "How many CPUs a job asks for that does not say.",
+    )
+    .unit("CPUs")
+    .section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
+    Knob::new(
+        "JOB_DEFAULT_REQUESTMEMORY",
+        Kind::Expression,
+        SUBMIT,
+        Planned,
+        "How much memory a job asks for that does not say.",
+    )
+    .unit("MiB")
+    .section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
+    Knob::new(
+        "JOB_DEFAULT_REQUESTDISK",
+        Kind::Expression,
+        SUBMIT,
+        Planned,
+        "How much disk a job asks for that does not say.",
+    )
+    .unit("KiB")
+    .section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
+    Knob::new(
+        "JOB_DEFAULT_LEASE_DURATION",
+        Kind::Integer,
+        SUBMIT,
+        Planned,
+        "For how long a claim is kept whose node is silent.",
+    )
+    .unit("seconds")
+    .at_least(0.0),
+    Knob::new(
+        "APPEND_REQUIREMENTS",
+        Kind::Expression,
+        SUBMIT,
+        Planned,
+        "What is added to every job's Requirements.",
+    ),
+    Knob::new("DEFAULT_RANK", Kind::Expression, SUBMIT, Planned, "The Rank of jobs without one."),
+    Knob::new(
+        "SUBMIT_ATTRS",
+        Kind::List,
+        SUBMIT,
+        Planned,
+        "Names whose values become attributes of every job.",
+    ),
+    Knob::new("SYSTEM_PERIODIC_HOLD", Kind::Expression, SCHEDD, Planned, "Which jobs are held."),
+    Knob::new("SYSTEM_PERIODIC_HOLD_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
+    Knob::new("SYSTEM_PERIODIC_HOLD_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new(
+        "SYSTEM_PERIODIC_HOLD_REASON",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "The reason of such a hold: a string.",
+    ),
+    Knob::new(
+        "SYSTEM_PERIODIC_HOLD_SUBCODE",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "The subcode of such a hold: an integer.",
+    ),
+    Knob::new("SYSTEM_PERIODIC_RELEASE", Kind::Expression, SCHEDD, Planned, "Which held jobs are released."),
+    Knob::new(
+        "SYSTEM_PERIODIC_RELEASE_NAMES",
+        Kind::List,
+        SCHEDD,
+        Planned,
+        "Names of more such expressions.",
+    ),
+    Knob::new("SYSTEM_PERIODIC_RELEASE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new("SYSTEM_PERIODIC_REMOVE", Kind::Expression, SCHEDD, Planned, "Which jobs are removed."),
+    Knob::new("SYSTEM_PERIODIC_REMOVE_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
+    Knob::new("SYSTEM_PERIODIC_REMOVE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new("SYSTEM_PERIODIC_VACATE", Kind::Expression, SCHEDD, Planned, "Which jobs are vacated."),
+    Knob::new("SYSTEM_PERIODIC_VACATE_NAMES", Kind::List, SCHEDD, Planned, "Names of more such expressions."),
+    Knob::new("SYSTEM_PERIODIC_VACATE_<name>", Kind::Expression, SCHEDD, Planned, "One of them."),
+    Knob::new(
+        "SYSTEM_ON_VACATE_COOL_DOWN",
+        Kind::Expression,
+        SCHEDD,
+        Planned,
+        "How long a vacated job waits before it is matched again.",
+    )
+    .unit("seconds"),
+    Knob::new(
+        "SYSTEM_MAX_RELEASES",
+        Kind::Integer,
+        SCHEDD,
+        Planned,
+        "How often the policy may release a job.",
+    )
+    .unit("releases"),
+    Knob::new(
+        "PERIODIC_EXPR_INTERVAL",
+        Kind::Integer,
+        SCHEDD,
+        Planned,
+        "How often these expressions are looked at.",
+    )
+    .unit("seconds")
+    .at_least(0.0),
+    Knob::new(
+        "MAX_PERIODIC_EXPR_INTERVAL",
+        Kind::Integer,
+        SCHEDD,
+        Planned,
+        "How rarely they may be, where they take long.",
+    )
+    .unit("seconds")
+    .at_least(0.0),
+    Knob::new(
+        "PERIODIC_EXPR_TIMESLICE",
+        Kind::Real,
+        SCHEDD,
+        Planned,
+        "How much of the schedd's time they may take.",
+    )
+    .unit("share of the time")
+    .between(0.0, 1.0),
+    Knob::new(
+        "MAX_JOBS_PER_OWNER",
+        Kind::Integer,
+        SCHEDD,
+        COUNT_QUOTA,
+        "How many jobs an owner may have in the queue.",
+    )
+    .unit("jobs")
+    .at_least(0.0),
+    Knob::new(
+        "MAX_JOBS_PER_SUBMISSION",
+        Kind::Integer,
+        SCHEDD,
+        Planned,
+        "How many jobs one submission may have.",
+    )
+    .unit("jobs")
+    .at_least(0.0),
+    Knob::new("MAX_JOBS_SUBMITTED", Kind::Integer, SCHEDD, COUNT_QUOTA, "How many jobs the queue may have.")
+        .unit("jobs")
+        .at_least(0.0),
+    Knob::new(
+        "MAX_JOBS_RUNNING",
+        Kind::Integer,
+        SCHEDD,
+        MappedTo("spec.ceiling of a Submitter, or a GroupQuota"),
+        "How many jobs of the queue may run at once.",
+    )
+    .unit("jobs")
+    .at_least(0.0),
+];

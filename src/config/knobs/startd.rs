@@ -1,0 +1,405 @@
+//! The startd's policy: when a slot takes a job, suspends it, lets it go.
+
+use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
+use super::knob::{Kind, Knob, Reader, Standing};
+
+const STARTD: &[Reader] = &[Reader::Startd];
+const NO_VM: Standing = Standing::Meaningless("no job runs in a virtual machine of its own");
+const NODE_LEASE: Standing = Standing::MappedTo("the node's Lease, which the kubelet renews");
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob::new(
+        "START",
+        Kind::Expression,
+        STARTD,
+        Honored,
+        "What a job must make true to run in the slot; part of the slot's Requirements.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: The START Expression"),
+    Knob::new(
+        "RANK",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How much the slot likes a job; one it likes better may take it from the job that runs.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: The RANK Expression"),
+    Knob::new(
+        "IS_OWNER",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether the machine's owner has the slot for themselves: state Owner.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: The START Expression"),
+    Knob::new(
+        "SUSPEND",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether to suspend the job, where WANT_SUSPEND is true.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: The START Expression"),
+    Knob::new("CONTINUE", Kind::Expression, STARTD, Planned, "Whether a suspended job goes on.")
+        .per_slot_type()
+        .section("Policy Configuration: Claimed State"),
+    Knob::new(
+        "PREEMPT",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether the job must leave: it retires, then vacates.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: The START Expression"),
+    Knob::new(
+        "KILL",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether to stop waiting for a vacating job and kill it.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: The START Expression"),
+    Knob::new(
+        "WANT_SUSPEND",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether SUSPEND is looked at instead of PREEMPT.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: Claimed State"),
+    Knob::new(
+        "WANT_VACATE",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether a preempted job may shut down by itself instead of being killed.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: Machine Activities"),
+    Knob::new(
+        "SUSPEND_VANILLA",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "SUSPEND for jobs of the vanilla universe, which all jobs here are.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: Claimed State"),
+    Knob::new(
+        "CONTINUE_VANILLA",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "CONTINUE for jobs of the vanilla universe.",
+    )
+    .per_slot_type(),
+    Knob::new(
+        "PREEMPT_VANILLA",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "PREEMPT for jobs of the vanilla universe.",
+    )
+    .per_slot_type(),
+    Knob::new("KILL_VANILLA", Kind::Expression, STARTD, Planned, "KILL for jobs of the vanilla universe.")
+        .per_slot_type(),
+    Knob::new(
+        "WANT_SUSPEND_VANILLA",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "WANT_SUSPEND for jobs of the vanilla universe.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: Claimed State"),
+    Knob::new(
+        "WANT_VACATE_VANILLA",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "WANT_VACATE for jobs of the vanilla universe.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: Claimed State"),
+    Knob::new("SUSPEND_VM", Kind::Expression, STARTD, NO_VM, "SUSPEND for jobs of the vm universe."),
+    Knob::new("CONTINUE_VM", Kind::Expression, STARTD, NO_VM, "CONTINUE for jobs of the vm universe."),
+    Knob::new("PREEMPT_VM", Kind::Expression, STARTD, NO_VM, "PREEMPT for jobs of the vm universe."),
+    Knob::new("KILL_VM", Kind::Expression, STARTD, NO_VM, "KILL for jobs of the vm universe."),
+    Knob::new(
+        "WANT_SUSPEND_VM",
+        Kind::Expression,
+        STARTD,
+        NO_VM,
+        "WANT_SUSPEND for jobs of the vm universe.",
+    ),
+    Knob::new("WANT_VACATE_VM", Kind::Expression, STARTD, NO_VM, "WANT_VACATE for jobs of the vm universe."),
+    Knob::new(
+        "WANT_HOLD",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether a job that PREEMPT sends away is held instead of queued again.",
+    )
+    .per_slot_type(),
+    Knob::new("WANT_HOLD_REASON", Kind::Expression, STARTD, Planned, "The reason of that hold: a string.")
+        .per_slot_type(),
+    Knob::new(
+        "WANT_HOLD_SUBCODE",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "The subcode of that hold: an integer.",
+    )
+    .per_slot_type(),
+    Knob::new(
+        "MAXJOBRETIREMENTTIME",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How long a job that must leave may run in all before it is told to; -1 for no time at all.",
+    )
+    .unit("seconds")
+    .fallback("0")
+    .per_slot_type()
+    .section("Policy Configuration: Machine Activities"),
+    Knob::new(
+        "MachineMaxVacateTime",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How long a vacating job may take to shut down.",
+    )
+    .unit("seconds")
+    .per_slot_type()
+    .section("Policy Configuration: Preempting State"),
+    Knob::new(
+        "KILLING_TIMEOUT",
+        Kind::Integer,
+        STARTD,
+        Planned,
+        "How long a kill may take before the starter's processes are killed one by one.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .section("Policy Configuration: Preempting State"),
+    Knob::new(
+        "MATCH_TIMEOUT",
+        Kind::Integer,
+        STARTD,
+        Planned,
+        "How long a matched slot waits for its claim; 120 seconds whatever it says, for now.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .section("Policy Configuration: Machine States"),
+    Knob::new(
+        "CLAIM_WORKLIFE",
+        Kind::Expression,
+        STARTD,
+        Honored,
+        "For how long a claim may start more jobs; negative for ever.",
+    )
+    .unit("seconds")
+    .per_slot_type()
+    .section("Policy Configuration: State/Activity Transition Expression Summary"),
+    Knob::new(
+        "POLLING_INTERVAL",
+        Kind::Integer,
+        STARTD,
+        Planned,
+        "How often a claimed slot's policy is looked at.",
+    )
+    .unit("seconds")
+    .at_least(1.0)
+    .section("Policy Configuration: Claimed State"),
+    Knob::new(
+        "UPDATE_INTERVAL",
+        Kind::Integer,
+        STARTD,
+        Meaningless("a slot's ad is written when it changes, not every so often"),
+        "How often a slot's ad is sent to the collector.",
+    )
+    .unit("seconds")
+    .at_least(1.0)
+    .section("Policy Configuration: Owner State"),
+    Knob::new(
+        "RUNBENCHMARKS",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether an unclaimed machine measures Mips and KFlops now.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: Machine Activities"),
+    Knob::new(
+        "PERIODIC_CHECKPOINT",
+        Kind::Expression,
+        STARTD,
+        Meaningless("only jobs of the standard universe, which is gone, wrote checkpoints when told"),
+        "Whether to write a checkpoint now.",
+    )
+    .section("Startd Policy Configuration (6.6): State/Activity Transition Expression Summary"),
+    Knob::new("ENABLE_BACKFILL", Kind::Boolean, STARTD, Planned, "Whether idle slots may run backfill work."),
+    Knob::new(
+        "BACKFILL_SYSTEM",
+        Kind::Text,
+        STARTD,
+        Meaningless("backfill work is pods here"),
+        "Which system does backfill work.",
+    ),
+    Knob::new(
+        "START_BACKFILL",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether an idle slot begins backfill work.",
+    )
+    .section("Policy Configuration: Machine States"),
+    Knob::new("EVICT_BACKFILL", Kind::Expression, STARTD, Planned, "Whether a slot ends its backfill work.")
+        .section("Policy Configuration: Machine States"),
+    Knob::new(
+        "DEFAULT_DRAINING_START_EXPR",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "START while a machine drains, where the request says nothing.",
+    ),
+    Knob::new("ALIVE_INTERVAL", Kind::Integer, STARTD, NODE_LEASE, "How often a schedd confirms its claims.")
+        .unit("seconds")
+        .at_least(0.0)
+        .section("Policy Configuration: The Claimed State and Leases"),
+    Knob::new(
+        "MAX_CLAIM_ALIVES_MISSED",
+        Kind::Integer,
+        STARTD,
+        NODE_LEASE,
+        "How many missed confirmations end a claim.",
+    )
+    .at_least(0.0)
+    .section("Policy Configuration: The Claimed State and Leases"),
+    Knob::new(
+        "JOB_RENICE_INCREMENT",
+        Kind::Expression,
+        STARTD,
+        MappedTo("the CPU request in the job's pod template, by which the kernel shares CPU time"),
+        "By how much jobs are nicer than other processes.",
+    )
+    .section("Policy Configuration: The START Expression"),
+    Knob::new(
+        "SLOT_WEIGHT",
+        Kind::Expression,
+        STARTD,
+        Honored,
+        "What a slot costs its user, in quotas and priorities.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
+    Knob::new(
+        "STARTD_ATTRS",
+        Kind::List,
+        STARTD,
+        Honored,
+        "Names whose values become attributes of the slots' ads.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: Examples of Policy Configuration"),
+    Knob::new("SLOT<N>_STARTD_ATTRS", Kind::List, STARTD, Planned, "More such names for one slot.")
+        .section("Policy Configuration: Configuring STARTD_ATTRS on a per-slot basis"),
+    Knob::new("SYSTEM_STARTD_ATTRS", Kind::List, STARTD, Planned, "Such names that HTCondor itself needs."),
+    Knob::new(
+        "STARTD_SLOT_ATTRS",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Attributes that every slot publishes into all slots of the machine, as slot1_State.",
+    )
+    .section("Policy Configuration: Examples of Policy Configuration"),
+    Knob::new(
+        "SYSTEM_STARTD_SLOT_ATTRS",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Such attributes that HTCondor itself needs.",
+    ),
+    Knob::new(
+        "STARTD_JOB_ATTRS",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Attributes of the job that its slot publishes.",
+    ),
+    Knob::new(
+        "SYSTEM_STARTD_JOB_ATTRS",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Such attributes that HTCondor itself needs.",
+    ),
+    Knob::new(
+        "STARTD_PARTITIONABLE_SLOT_ATTRS",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Attributes of dynamic slots that their partitionable slot lists, as ChildState.",
+    ),
+    Knob::new(
+        "STARTD_LATCH_EXPRS",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Names whose value and the time it last changed are published, as CpuBusyValue and CpuBusyTime.",
+    ),
+    Knob::new(
+        "SYSTEM_STARTD_LATCH_EXPRS",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Such names that HTCondor itself needs.",
+    ),
+    Knob::new(
+        "CpuBusy",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "Whether the machine's CPUs are busy with other things than jobs: published as CpuIsBusy.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: Claimed State"),
+    Knob::new(
+        "SLOTS_CONNECTED_TO_KEYBOARD",
+        Kind::Integer,
+        STARTD,
+        Planned,
+        "How many slots see the keyboard being used.",
+    )
+    .unit("slots")
+    .at_least(0.0)
+    .section("Policy Configuration: Configuration Specific to Multi-core Machines"),
+    Knob::new(
+        "SLOTS_CONNECTED_TO_CONSOLE",
+        Kind::Integer,
+        STARTD,
+        Planned,
+        "How many slots see the console being used.",
+    )
+    .unit("slots")
+    .at_least(0.0)
+    .section("Policy Configuration: Configuration Specific to Multi-core Machines"),
+    Knob::new(
+        "DISCONNECTED_KEYBOARD_IDLE_BOOST",
+        Kind::Integer,
+        STARTD,
+        Planned,
+        "How much longer than the startd runs the keyboard counts as idle on the other slots.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .section("Policy Configuration: Configuration Specific to Multi-core Machines"),
+];

@@ -1,0 +1,144 @@
+//! What a line says.
+
+use super::text::{Text, is_space};
+
+/// A line that is neither blank, nor comment, nor part of a conditional, nor within a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Statement {
+    /// `NAME = value` and its kin.
+    Assign { name: Text, how: Assignment, value: Text },
+    /// `use CATEGORY : names`
+    Use { category: Text, names: Text },
+    /// `include OPTIONS : path`
+    Include { options: Text, path: Text },
+    /// `error : message`, `warning : message`
+    Message { fatal: bool, text: Text },
+    /// `[section]`
+    Section,
+}
+
+/// What an assignment does to the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Assignment {
+    /// `=`
+    Set,
+    /// `:`, obsolete
+    Colon,
+    /// `+=`
+    Append,
+    /// `@=`, what follows being the tag
+    Block,
+}
+
+/// Reads a line. In a template, a name may not be followed by words, and nothing but assignments, `use`,
+/// `error` and `warning` has a meaning.
+pub(super) fn parse(line: &Text) -> Result<Statement, &'static str> {
+    let bytes = line.bytes();
+    let name_end = bytes.iter().position(|byte| is_space(*byte) || is_plain_operator(*byte));
+    let Some(name_end) = name_end else {
+        return match bytes.first() {
+            Some(b'[') => Ok(Statement::Section),
+            _ => Err("expected NAME = value: there is no operator"),
+        };
+    };
+    let (at, end, how) = operator(line, name_end)?;
+    let name = line.slice(0, name_end);
+    let words = line.slice(name_end, at).trimmed();
+    let value = line.slice(skip_blanks(line, end), line.len());
+    if how == Assignment::Colon {
+        let keyword = name.bytes().strip_prefix(b"@").unwrap_or(name.bytes());
+        if keyword.eq_ignore_ascii_case(b"use") {
+            return Ok(Statement::Use { category: words, names: value });
+        }
+        if keyword.eq_ignore_ascii_case(b"include") {
+            return Ok(Statement::Include { options: words, path: value });
+        }
+        let fatal = keyword.eq_ignore_ascii_case(b"error");
+        if fatal || keyword.eq_ignore_ascii_case(b"warning") {
+            return Ok(Statement::Message { fatal, text: value });
+        }
+    }
+    Ok(Statement::Assign { name, how, value })
+}
+
+fn is_plain_operator(byte: u8) -> bool {
+    matches!(byte, b'=' | b':')
+}
+
+fn skip_blanks(line: &Text, mut at: usize) -> usize {
+    while line.byte(at).is_some_and(is_space) {
+        at += 1;
+    }
+    at
+}
+
+/// Where the operator starts and ends, and which one it is. Words between name and operator mean nothing unless
+/// the statement has a keyword.
+fn operator(line: &Text, name_end: usize) -> Result<(usize, usize, Assignment), &'static str> {
+    let is_operator = |byte: u8| is_plain_operator(byte) || matches!(byte, b'@' | b'+');
+    let mut at = name_end;
+    while let Some(byte) = line.byte(at) {
+        if is_operator(byte) {
+            break;
+        }
+        at += 1;
+    }
+    match (line.byte(at), line.byte(at + 1)) {
+        (Some(b'='), _) => Ok((at, at + 1, Assignment::Set)),
+        (Some(b':'), _) => Ok((at, at + 1, Assignment::Colon)),
+        (Some(b'@'), Some(b'=')) => Ok((at, at + 2, Assignment::Block)),
+        (Some(b'+'), Some(b'=')) => Ok((at, at + 2, Assignment::Append)),
+        (Some(b'@'), _) => Err("expected = after @"),
+        (Some(b'+'), _) => Err("expected = after +"),
+        _ => Err("expected NAME = value: there is no operator"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::Place;
+    use super::*;
+
+    fn text(text: &str) -> Text {
+        Text::at(text, Place::DEFAULT)
+    }
+
+    #[track_caller]
+    fn assigns(line: &str, expected: (&str, Assignment, &str)) {
+        let (name, how, value) = expected;
+        let expected = Statement::Assign { name: text(name), how, value: text(value) };
+        assert_eq!(parse(&text(line)), Ok(expected), "{line}");
+    }
+
+    #[test]
+    fn assignments() {
+        assigns("A = 1 ", ("A", Assignment::Set, "1 "));
+        assigns("A=", ("A", Assignment::Set, ""));
+        assigns("A : 1", ("A", Assignment::Colon, "1"));
+        assigns("A += 1", ("A", Assignment::Append, "1"));
+        assigns("A +=+1", ("A", Assignment::Append, "+1"));
+        assigns("A @=end", ("A", Assignment::Block, "end"));
+        assigns("A some words = 1", ("A", Assignment::Set, "1"));
+        assigns("A+=1", ("A+", Assignment::Set, "1"));
+        assigns("use = 1", ("use", Assignment::Set, "1"));
+        assigns("= 1", ("", Assignment::Set, "1"));
+    }
+
+    #[test]
+    fn keywords() {
+        let names = text("a, b(c)");
+        assert_eq!(parse(&text("@Use ROLE : a, b(c)")), Ok(Statement::Use { category: text("ROLE"), names }));
+        let include = Statement::Include { options: text("ifexist"), path: text("/a b") };
+        assert_eq!(parse(&text("include  ifexist : /a b")), Ok(include));
+        let message = Statement::Message { fatal: true, text: text("no") };
+        assert_eq!(parse(&text("error:no")), Ok(message));
+        assert_eq!(parse(&text("[section]")), Ok(Statement::Section));
+    }
+
+    #[test]
+    fn lines_without_an_operator_are_errors() {
+        for line in ["word", "two words", "A + = 1", "A ++= 1", "A @ = 1", "[two words]", "A +: 1"] {
+            assert!(parse(&text(line)).is_err(), "{line}");
+        }
+    }
+}

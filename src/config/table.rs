@@ -1,0 +1,147 @@
+//! What was defined, where, and in which order a name is looked up.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::host::Host;
+use super::knobs;
+use super::source::Position;
+use super::text::{Place, Text};
+
+/// A configuration as one daemon sees it: definitions, and what is known of the host. Values are expanded when
+/// they are asked for, so a name may be defined after those that refer to it.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(super) definitions: BTreeMap<String, Definition>,
+    pub(super) sources: Vec<Arc<str>>,
+    pub(super) subsystem: String,
+    pub(super) local_name: Option<String>,
+    pub(super) host: Host,
+}
+
+/// A name and the value it has at the end of reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// As it was written.
+    pub name: String,
+    /// Who defined it.
+    pub origin: Origin,
+    pub(super) text: Text,
+    pub(super) place: Place,
+}
+
+impl Definition {
+    /// The value as it was written, the name's own references apart. It may be empty.
+    pub fn raw(&self) -> Cow<'_, str> {
+        self.text.as_str()
+    }
+}
+
+/// Who defined a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A source.
+    Source,
+    /// A template, used in a source: `CATEGORY:NAME`.
+    Template(&'static str, &'static str),
+    /// The host.
+    Predefined,
+}
+
+/// The value that a name has in a table.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found<'a> {
+    Defined(&'a Definition),
+    Default(&'static str),
+}
+
+impl Config {
+    pub(super) fn empty(subsystem: &str, local_name: Option<&str>, host: Host) -> Self {
+        Self {
+            definitions: BTreeMap::new(),
+            sources: vec!["<Default>".into(), "<Detected>".into()],
+            subsystem: subsystem.to_owned(),
+            local_name: local_name.map(str::to_owned),
+            host,
+        }
+    }
+
+    /// Every definition, in the order of names, case aside. Those of the host are among them, compiled-in
+    /// defaults are not.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.definitions.values()
+    }
+
+    /// The definition of exactly this name (case aside), with its prefix if it has one. It may be empty.
+    pub fn definition(&self, name: &str) -> Option<&Definition> {
+        self.definitions.get(&name.to_ascii_lowercase())
+    }
+
+    /// Where a definition starts.
+    pub fn position(&self, definition: &Definition) -> Position {
+        self.position_of(definition.place)
+    }
+
+    /// The unexpanded value of a name as `$(NAME)` finds it: with the local name before it, with the subsystem
+    /// before it, plain, compiled in. `None` if it is not defined or empty.
+    pub fn raw(&self, name: &str) -> Option<String> {
+        let text = match self.lookup(name)? {
+            Found::Defined(definition) => definition.text.as_str().into_owned(),
+            Found::Default(text) => text.to_owned(),
+        };
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// The subsystem whose prefix counts, such as `STARTD`.
+    pub fn subsystem(&self) -> &str {
+        &self.subsystem
+    }
+
+    pub(super) fn position_of(&self, place: Place) -> Position {
+        let file = self.sources.get(place.source as usize).cloned().unwrap_or_else(|| "".into());
+        Position { file, line: place.line, column: place.column }
+    }
+
+    fn with_prefix(&self, prefix: &str, name: &str) -> Option<Found<'_>> {
+        self.definition(&format!("{prefix}.{name}")).map(Found::Defined)
+    }
+
+    /// As `$(NAME)` looks a name up. An empty definition is one.
+    pub(super) fn lookup(&self, name: &str) -> Option<Found<'_>> {
+        let own_default = || {
+            // The default that the subsystem has apart from the others'.
+            let own = knobs::default_of(Some(&self.subsystem), name)?;
+            (knobs::default_of(None, name) != Some(own)).then_some(Found::Default(own))
+        };
+        self.local_name
+            .as_deref()
+            .and_then(|local| self.with_prefix(local, name))
+            .or_else(|| self.with_prefix(&self.subsystem, name))
+            .or_else(own_default)
+            .or_else(|| self.definition(name).map(Found::Defined))
+            .or_else(|| knobs::default_of(None, name).map(Found::Default))
+    }
+
+    /// As a daemon looks a knob up: as [`Config::lookup`], but first with both prefixes.
+    pub(super) fn knob(&self, name: &str) -> Option<Found<'_>> {
+        self.local_name
+            .as_deref()
+            .and_then(|local| self.with_prefix(&format!("{}.{local}", self.subsystem), name))
+            .or_else(|| self.lookup(name))
+    }
+
+    /// The name without the prefix of the local name or of the subsystem, if it has one.
+    pub(super) fn without_prefix(&self, name: &str) -> Option<String> {
+        let prefixes = self.local_name.iter().chain([&self.subsystem]);
+        prefixes.into_iter().find_map(|prefix| {
+            let (start, rest) = name.split_at_checked(prefix.len())?;
+            let rest = rest.strip_prefix('.').filter(|rest| !rest.is_empty())?;
+            start.eq_ignore_ascii_case(prefix).then(|| rest.to_owned())
+        })
+    }
+
+    pub(super) fn define(&mut self, definition: Definition) {
+        self.definitions.insert(definition.name.to_ascii_lowercase(), definition);
+    }
+}

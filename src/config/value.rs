@@ -1,0 +1,182 @@
+//! Values as text, numbers, booleans, lists, expressions.
+
+use super::error::{ExpandError, ValueError};
+use super::expand::Expander;
+use super::format::leading_integer_and_rest;
+use super::table::{Config, Definition, Found};
+use super::text::{Place, Text};
+use crate::classad::{Env, Expr, Value};
+
+impl Config {
+    /// The expanded value of a name, as condor_config_val prints it: looked up with both prefixes, with the
+    /// local name before it, with the subsystem before it, plain, compiled in. `None` if it is not defined or
+    /// expands to nothing.
+    pub fn value(&self, name: &str) -> Result<Option<String>, ExpandError> {
+        Ok(self.text(name)?.map(|text| text.as_str().into_owned()))
+    }
+
+    /// As [`Config::value`], with the place that each byte comes from: see [`Config::position_in`].
+    pub fn text(&self, name: &str) -> Result<Option<Text>, ExpandError> {
+        self.expand_found(name, self.knob(name))
+    }
+
+    /// The expanded value of a definition, whatever stands above it. It may be empty.
+    pub fn value_of(&self, definition: &Definition) -> Result<String, ExpandError> {
+        let text = self.expand_found(&definition.name, Some(Found::Defined(definition)))?;
+        Ok(text.map(|text| text.as_str().into_owned()).unwrap_or_default())
+    }
+
+    /// Expands a text as the value of a name would be: `condor_config_val -macro`.
+    pub fn expand(&self, text: &str) -> Result<String, ExpandError> {
+        let expanded = Expander::new(self).expand(&Text::at(text, Place::DEFAULT))?;
+        Ok(expanded.as_str().into_owned())
+    }
+
+    pub(super) fn expand_found(&self, name: &str, found: Option<Found>) -> Result<Option<Text>, ExpandError> {
+        let text = match found {
+            None => return Ok(None),
+            Some(Found::Defined(definition)) => definition.text.clone(),
+            Some(Found::Default(text)) => Text::at(text, Place::DEFAULT),
+        };
+        let text = Expander::new(self).expand_named(name, &text)?;
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    /// The value as a ClassAd expression. A parse error points into the configuration text.
+    pub fn expr(&self, name: &str) -> Result<Option<Expr>, ValueError> {
+        self.text(name)?.map(|text| self.parse_expr(name, &text)).transpose()
+    }
+
+    /// An expanded text as a ClassAd expression; `name` is what messages call it.
+    pub fn parse_expr(&self, name: &str, text: &Text) -> Result<Expr, ValueError> {
+        Expr::parse_old(&text.as_str()).map_err(|error| {
+            let place = text.place_at(error.line(), error.column()).unwrap_or_default();
+            ValueError::Expression { name: name.to_owned(), position: self.position_of(place), error }
+        })
+    }
+
+    /// The value as an integer: one that is written out, or an expression that evaluates to a number, whose
+    /// fraction is dropped.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, ValueError> {
+        self.typed(name, "integer", parse_integer)
+    }
+
+    /// The value as a real: one that is written out, or an expression that evaluates to a number.
+    pub fn real(&self, name: &str) -> Result<Option<f64>, ValueError> {
+        self.typed(name, "number", parse_real)
+    }
+
+    /// The value as a boolean: `true`, `false`, or an expression that evaluates to a boolean or a number.
+    pub fn boolean(&self, name: &str) -> Result<Option<bool>, ValueError> {
+        self.typed(name, "boolean", parse_boolean)
+    }
+
+    /// The value as a list: items between commas and blanks. Empty if it is not defined.
+    pub fn list(&self, name: &str) -> Result<Vec<String>, ExpandError> {
+        let value = self.value(name)?.unwrap_or_default();
+        let items = value.split(|c: char| c == ',' || c.is_ascii_whitespace());
+        Ok(items.filter(|item| !item.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// Where the character at a line and column (both from 1) of an expanded text comes from.
+    pub fn position_in(&self, text: &Text, line: usize, column: usize) -> super::Position {
+        self.position_of(text.place_at(line, column).unwrap_or_default())
+    }
+
+    fn typed<T>(
+        &self,
+        name: &str,
+        wanted: &'static str,
+        read: impl Fn(&str, &Env) -> Option<T>,
+    ) -> Result<Option<T>, ValueError> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let shown = text.as_str();
+        match read(&shown, &Env::at(self.host.now)) {
+            Some(value) => Ok(Some(value)),
+            None => Err(ValueError::Type {
+                name: name.to_owned(),
+                position: self.position_of(text.place(0).unwrap_or_default()),
+                text: shown.into_owned(),
+                wanted,
+            }),
+        }
+    }
+}
+
+/// The value of an expression without an ad; `None` if it does not parse.
+pub(super) fn evaluate(text: &str, env: &Env) -> Option<Value> {
+    Some(Expr::parse_old(text).ok()?.eval(None, None, env))
+}
+
+/// An integer as HTCondor reads one from a text: `1`, or an expression such as `2 * 3.5`.
+#[allow(clippy::cast_possible_truncation, reason = "reals lose their fraction")]
+pub(super) fn parse_integer(text: &str, env: &Env) -> Option<i64> {
+    if let Some((number, rest)) = leading_integer_and_rest(text)
+        && rest.trim_ascii().is_empty()
+    {
+        return Some(number);
+    }
+    match evaluate(text, env)? {
+        Value::Int(number) => Some(number),
+        Value::Bool(truth) => Some(i64::from(truth)),
+        // Out of range, the processor gives the least number.
+        Value::Real(number) if number.abs() < 9_223_372_036_854_775_808.0 => Some(number as i64),
+        Value::Real(_) => Some(i64::MIN),
+        _ => None,
+    }
+}
+
+/// A real as HTCondor reads one from a text: `1.5`, or an expression such as `1 / 3.0`.
+pub(super) fn parse_real(text: &str, env: &Env) -> Option<f64> {
+    let plain = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\u{B}');
+    c_real(plain).or_else(|| evaluate(text, env)?.as_number())
+}
+
+/// What C's strtod reads: decimal, hexadecimal, `inf`, `nan`.
+fn c_real(text: &str) -> Option<f64> {
+    let (sign, size) = match text.as_bytes().first()? {
+        b'-' => (-1.0, text.get(1..)?),
+        b'+' => (1.0, text.get(1..)?),
+        _ => (1.0, text),
+    };
+    let lower = size.to_ascii_lowercase();
+    if matches!(lower.as_str(), "inf" | "infinity") {
+        return Some(sign * f64::INFINITY);
+    }
+    if lower == "nan" {
+        return Some(f64::NAN);
+    }
+    if let Some(digits) = lower.strip_prefix("0x") {
+        return hexadecimal(digits).map(|number| sign * number);
+    }
+    let decimal = size.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    decimal.then(|| size.parse::<f64>().ok()).flatten().map(|number| sign * number)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "beyond 53 bits a real has no more digits")]
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (digits, power) = match text.split_once('p') {
+        Some((digits, power)) => (digits, power.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = format!("{whole}{fraction}");
+    if all.is_empty() || all.len() > 13 {
+        return None;
+    }
+    let number = u64::from_str_radix(&all, 16).ok()? as f64;
+    let shift = i32::try_from(fraction.len()).ok()?;
+    Some(number * 2f64.powi(power.saturating_sub(4 * shift)))
+}
+
+/// A boolean as HTCondor reads one from a text.
+pub(super) fn parse_boolean(text: &str, env: &Env) -> Option<bool> {
+    let word = text.trim_ascii();
+    if word.eq_ignore_ascii_case("true") || word.eq_ignore_ascii_case("t") {
+        return Some(true);
+    }
+    if word.eq_ignore_ascii_case("false") || word.eq_ignore_ascii_case("f") {
+        return Some(false);
+    }
+    evaluate(text, env)?.as_bool_equiv()
+}
