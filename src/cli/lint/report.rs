@@ -22,6 +22,11 @@ impl Source {
         Self { path: path.into(), lines: Lines::of(&text), text }
     }
 
+    /// Byte offset of a line and column, from 1.
+    pub fn offset(&self, line: usize, column: usize) -> usize {
+        self.lines.offset(&self.text, line, column)
+    }
+
     /// Line and column, from 1, of a byte offset.
     pub fn place(&self, offset: usize) -> (usize, usize) {
         self.lines.place(&self.text, offset)

@@ -84,7 +84,8 @@ impl Definition {
                 Saying { message: shown(error), hint, object: Some(title.to_owned()) },
             );
         }
-        for error in errors.iter().filter(|error| error.kind == FieldErrorKind::TypeInvalid) {
+        let unreadable = [FieldErrorKind::TypeInvalid, FieldErrorKind::NotSupported];
+        for error in errors.iter().filter(|error| unreadable.contains(&error.kind)) {
             remove(&mut value, &error.field);
         }
         // Fields whose wrong value was left out get their defaults, so that the rest can be read.
@@ -129,7 +130,12 @@ fn rule(error: &FieldError) -> &'static Rule {
 
 /// The API server's words, without its saying the field twice.
 fn shown(error: &FieldError) -> String {
-    let message = error.message.replace(&format!("{} in body ", error.field), "");
+    let mut message = error.message.replace(&format!("{} in body ", error.field), "");
+    if let Some((wanted, is)) =
+        message.split_once("must be of type ").and_then(|(_, types)| types.split_once(": "))
+    {
+        message = format!("must be of type {wanted}, and is {}", is.trim_matches('"'));
+    }
     if error.field == "<nil>" { message } else { format!("{}: {message}", error.field) }
 }
 

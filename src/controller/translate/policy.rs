@@ -13,6 +13,7 @@ use crate::pool::{
     SelectorTerm, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
+use crate::startd::config::{self as startd, Remark, Severity, Understood};
 
 /// What the pool knows of a `GroupQuota`. A group with neither quota has none to use.
 pub fn group(object: &GroupQuota) -> Group {
@@ -33,13 +34,63 @@ pub fn group(object: &GroupQuota) -> Group {
 pub fn node_policy(object: &NodePolicy) -> PolicyFacts {
     let mut problems = Vec::new();
     let selector = selector(object.spec.node_selector.as_ref(), &mut problems);
-    let config = startd_config(&object.spec, &mut problems);
+    let mut config = startd_config(&object.spec, &mut problems);
+    let warnings = object.spec.config.as_deref().map(|text| {
+        let understood = startd::understand(text);
+        said_twice(&object.spec, &understood, &mut problems);
+        take_text(text, understood, &mut config, &mut problems)
+    });
     PolicyFacts {
         name: object.name_any().into(),
+        uid: object.uid().unwrap_or_default().into(),
         generation: object.metadata.generation.unwrap_or(1),
         selector,
         precedence: object.spec.precedence,
         config: if problems.is_empty() { Ok(Arc::new(config)) } else { Err(problems) },
+        warnings,
+    }
+}
+
+/// Puts what the text says into the configuration, and its errors among the problems; the rest are warnings.
+fn take_text(
+    text: &str,
+    understood: Understood,
+    config: &mut StartdConfig,
+    problems: &mut Vec<Problem>,
+) -> Vec<Problem> {
+    let problem = |remark: &Remark| Problem {
+        reason: remark.reason,
+        field: "spec.config".to_owned(),
+        message: remark.to_string(),
+    };
+    let (errors, warnings): (Vec<&Remark>, Vec<&Remark>) =
+        understood.remarks.iter().partition(|remark| remark.severity == Severity::Error);
+    problems.extend(errors.into_iter().map(problem));
+    let warnings = warnings.into_iter().map(problem).collect();
+    if let Some(said) = understood.config {
+        said.put_into(config);
+        config.by_machine = understood.by_machine.then(|| text.into());
+    }
+    warnings
+}
+
+/// What a field and the text both say: neither wins, since whoever reads only one of them would be misled.
+fn said_twice(spec: &NodePolicySpec, understood: &Understood, problems: &mut Vec<Problem>) {
+    let mut fields = vec![
+        ("spec.start".to_owned(), "START", spec.start.is_some()),
+        ("spec.slotWeight".to_owned(), "SLOT_WEIGHT", spec.slot_weight.is_some()),
+        ("spec.claimWorklifeSeconds".to_owned(), "CLAIM_WORKLIFE", spec.claim_worklife_seconds.is_some()),
+    ];
+    fields
+        .extend(spec.attributes.keys().map(|name| (format!("spec.attributes[{name}]"), name.as_str(), true)));
+    for (field, name, _) in fields.into_iter().filter(|(_, _, set)| *set) {
+        let said = understood.said.iter().find(|(said, ..)| said.eq_ignore_ascii_case(name));
+        if let Some((_, line, column)) = said {
+            let message = format!(
+                "spec.config says {name} too, at line {line}, column {column}; say it in one of the two"
+            );
+            problems.push(Problem { reason: "SaidTwice", field, message });
+        }
     }
 }
 
@@ -72,6 +123,7 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
             .iter()
             .map(|t| Toleration { key: t.key.clone(), value: t.value.clone(), effect: t.effect.clone() })
             .collect(),
+        by_machine: None,
     }
 }
 

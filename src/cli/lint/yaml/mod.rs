@@ -122,6 +122,13 @@ impl Lines {
         Self([0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
+    /// Byte offset of a line and column, from 1; columns count characters. The end of the text where there is no such line.
+    pub fn offset(&self, text: &str, line: usize, column: usize) -> usize {
+        let Some(start) = self.0.get(line.max(1) - 1) else { return text.len() };
+        let rest = text.get(*start..).unwrap_or_default();
+        start + rest.char_indices().nth(column.max(1) - 1).map_or(rest.len(), |(offset, _)| offset)
+    }
+
     /// Line and column, from 1, of a byte offset; columns count characters.
     pub fn place(&self, text: &str, offset: usize) -> (usize, usize) {
         let line = self.0.partition_point(|start| *start <= offset).max(1);
