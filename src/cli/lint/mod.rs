@@ -159,6 +159,3 @@ fn manifest<'a>(
         object::document(kinds, source, document, report, objects);
     }
 }
-
-#[cfg(test)]
-mod tests;

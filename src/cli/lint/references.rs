@@ -122,7 +122,7 @@ impl<'a> Groups<'a> {
                             rounded(*sum)
                         ));
                         let saying = saying.hint(
-                            "all of them are scaled down to fit; lower them, or raise the quota around them",
+                            "each holds, but not all at once: lower them, or raise the quota around them",
                         );
                         add(&rules::GROUP_SUM, object, "spec.quota", saying, report);
                     }

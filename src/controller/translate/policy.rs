@@ -207,6 +207,76 @@ mod tests {
         insta::assert_yaml_snapshot!(problems);
     }
 
+    fn with_text(name: &str, spec: serde_json::Value) -> PolicyFacts {
+        let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy",
+                            "metadata": {"name": name, "uid": "u1"}, "spec": spec});
+        node_policy(&serde_json::from_value(object).unwrap())
+    }
+
+    #[test]
+    fn a_text_and_fields_go_together() {
+        let facts = with_text(
+            "p",
+            json!({"config": "START = TARGET.a\nRack = 1\nSTARTD_ATTRS = Rack\n", "slotWeight": "Cpus * 2",
+                   "attributes": {"Door": "2"}, "tolerations": [{"key": "k"}]}),
+        );
+        let config = facts.config.unwrap();
+        assert_eq!(facts.warnings, Some(vec![]));
+        let expr = |expr: &Option<Expr>| expr.as_ref().unwrap().to_string();
+        assert_eq!(
+            (expr(&config.start), expr(&config.slot_weight)),
+            ("TARGET.a".to_owned(), "Cpus * 2".to_owned())
+        );
+        let names: Vec<&str> = config.attributes.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((names, config.tolerations.len(), &config.by_machine), (vec!["Door", "Rack"], 1, &None));
+        let typed_only = with_text("p", json!({"start": "true"}));
+        assert_eq!(typed_only.warnings, None);
+    }
+
+    #[test]
+    fn what_the_text_says_wrong_or_a_field_says_too_is_refused() {
+        let facts = with_text(
+            "p",
+            json!({"config": "START = 1 +\nSlotWeight = 2\nCLAIM_WORKLIFE = 1 h\nrack = 1\nSTARTD_ATTRS = rack\nKILL = true\n",
+                   "start": "true", "slotWeight": "1", "claimWorklifeSeconds": 3, "attributes": {"Rack": "2", "B": "3"}}),
+        );
+        let problems: Vec<String> = facts.config.unwrap_err().iter().map(ToString::to_string).collect();
+        let warnings: Vec<String> = facts.warnings.unwrap().iter().map(ToString::to_string).collect();
+        insta::assert_yaml_snapshot!((problems, warnings));
+    }
+
+    #[test]
+    fn the_last_accepted_text_stays_in_force_and_events_say_what_is_wrong() {
+        use crate::pool::{Event, Notice, Pool, Subject, Time};
+        let mut pool = Pool::default();
+        let mut apply = |text: &str| {
+            pool.apply(Event::Policy(with_text("p", json!({"config": text}))), Time::from_secs(1));
+            let notices: Vec<Notice> = std::mem::take(&mut pool.notices);
+            let policy = pool.policies.values().next().unwrap();
+            let start =
+                policy.config.as_ref().and_then(|config| config.start.as_ref().map(ToString::to_string));
+            let told: Vec<String> = notices
+                .into_iter()
+                .map(|notice| {
+                    assert_eq!(notice.about, Subject::Policy { name: "p".into(), uid: "u1".into() });
+                    format!("{} {}", notice.reason, notice.note)
+                })
+                .collect();
+            (start, told)
+        };
+        let story: Vec<_> = [
+            "START = (",
+            "START = TARGET.a",
+            "START = TARGET.b &&",
+            "START = TARGET.b &&",
+            "START = TARGET.c\nKILL = true",
+            "START = TARGET.d\nKILL = true",
+        ]
+        .map(&mut apply)
+        .into();
+        insta::assert_yaml_snapshot!(story);
+    }
+
     #[test]
     fn a_static_quota_wins_over_a_dynamic_one_and_none_is_nothing() {
         for (spec, quota) in [

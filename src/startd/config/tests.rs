@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::pool::{Capacity, MachineFacts, Time};
 
-fn machine(cpus: i64, memory_gib: u64, arch: &str) -> Machine {
+fn machine(cpus: i64, memory_gib: i64, arch: &str) -> Machine {
     let facts = MachineFacts {
         name: "node7.example.org".into(),
         arch: arch.into(),
@@ -101,7 +101,7 @@ fn what_is_wrong_is_told_with_its_place() {
 
 #[test]
 fn a_text_that_depends_on_the_machine_is_read_for_each() {
-    let text = "HALF = $INT(DETECTED_CPUS / 2)\nSTART = TARGET.RequestCpus <= $(HALF) && \"$(ARCH)\" == \"X86_64\"\nRam = $(DETECTED_MEMORY)\nHost = \"$(HOSTNAME)\"\nSTARTD_ATTRS = Ram Host\n";
+    let text = "HALVES = $(DETECTED_CPUS) / 2\nHALF = $INT(HALVES)\nSTART = TARGET.RequestCpus <= $(HALF) && \"$(ARCH)\" == \"X86_64\"\nRam = $(DETECTED_MEMORY)\nHost = \"$(HOSTNAME)\"\nSTARTD_ATTRS = Ram Host\n";
     let understood = understand(text);
     assert!(understood.by_machine, "{understood:?}");
     let mut common = StartdConfig { by_machine: Some(text.into()), ..StartdConfig::default() };
@@ -122,7 +122,7 @@ fn a_text_that_depends_on_the_machine_is_read_for_each() {
 
 #[test]
 fn a_text_that_fails_on_one_machine_says_where() {
-    let text = "L = 1, 2\nSTART = TARGET.x > $CHOICE(I,L)\nI = $INT(DETECTED_CPUS / 16)\n";
+    let text = "L = 1, 2\nSTART = TARGET.x > $CHOICE(I,L)\nJ = $(DETECTED_CPUS) / 16 - 1\nI = $INT(J)\n";
     let common = StartdConfig { by_machine: Some(text.into()), ..StartdConfig::default() };
     assert!(for_machine(&common, &of_machine(&machine(16, 16, "amd64"))).is_ok());
     let error = for_machine(&common, &of_machine(&machine(64, 16, "amd64"))).unwrap_err();

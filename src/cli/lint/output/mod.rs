@@ -85,6 +85,3 @@ fn json(report: &Report, unusable: &[String], out: &mut dyn Write) -> io::Result
         out,
     )
 }
-
-#[cfg(test)]
-mod tests;
