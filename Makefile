@@ -2,7 +2,7 @@
 CARGO ?= cargo
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 
-.PHONY: help demo test lint e2e bench crds fmt
+.PHONY: help demo test lint e2e bench crds knobs fmt
 
 help: ## Say what each target does
 	@grep -E '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 8
@@ -24,6 +24,7 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	@hack/lint.sh
 	$(CARGO) run -q --locked --bin slotwright -- crds --dir crds --check
+	$(CARGO) run -q --locked --bin slotwright -- knobs --file docs/knobs.md --check
 	hack/manifests.sh --check
 
 e2e: ## Run the integration tests and the chart against a real kube-apiserver (built once where missing)
@@ -35,6 +36,9 @@ bench: ## Run the benchmarks
 crds: ## Write crds/ from the types, and the chart's and deploy's copies
 	$(CARGO) run -q --bin slotwright -- crds --dir crds
 	hack/manifests.sh
+
+knobs: ## Write docs/knobs.md from the knob table
+	$(CARGO) run -q --bin slotwright -- knobs --file docs/knobs.md
 
 fmt: ## Format the code
 	$(CARGO) fmt

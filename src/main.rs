@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, config, crds, demo, lint, operator};
+use slotwright::cli::{classad, config, crds, demo, knobs, lint, operator};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -27,6 +27,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// Print the custom resource definitions, or write them to a directory.
     Crds(crds::CrdsArgs),
+    /// Say what HTCondor's configuration variables are here.
+    Knobs(knobs::KnobsArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
     Demo(demo::DemoArgs),
 }
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
                 .map_err(Into::into)
         }
         Command::Crds(args) => crds::run(&args, &mut io::stdout().lock()).map_err(Into::into),
+        Command::Knobs(args) => knobs::run(&args, &mut io::stdout().lock()).map_err(Into::into),
         Command::Demo(args) => {
             log_to_stderr(args.log_filter());
             block_on(demo::run(args))

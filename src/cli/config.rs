@@ -1,5 +1,6 @@
 //! `slotwright config value` and `slotwright config dump`: what a configuration says, without a cluster.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
@@ -189,7 +190,7 @@ fn value(
     let mut status = DONE;
     for name in &args.names {
         let value = match args.slot {
-            _ if args.raw => Ok(config.raw(name)),
+            _ if args.raw => Ok(config.raw(name).map(Cow::into_owned)),
             Some(slot) => {
                 config.slot_text(slot, name).map(|text| text.map(|text| text.as_str().into_owned()))
             }

@@ -4,6 +4,7 @@ pub mod classad;
 pub mod config;
 pub mod crds;
 pub mod demo;
+pub mod knobs;
 pub mod lint;
 pub mod operator;
 pub mod plugin;

@@ -84,13 +84,12 @@ impl Config {
     }
 
     /// The unexpanded value of a name as `$(NAME)` finds it: with the local name before it, with the subsystem
-    /// before it, plain, compiled in. `None` if it is not defined or empty.
-    pub fn raw(&self, name: &str) -> Option<String> {
-        let text = match self.lookup(name)? {
-            Found::Defined(definition) => definition.text.as_str().into_owned(),
-            Found::Default(text) => text.to_owned(),
-        };
-        (!text.is_empty()).then_some(text)
+    /// before it, plain, compiled in. `None` if it is not defined; a definition may be empty.
+    pub fn raw(&self, name: &str) -> Option<Cow<'_, str>> {
+        Some(match self.lookup(name)? {
+            Found::Defined(definition) => definition.text.as_str(),
+            Found::Default(text) => text.into(),
+        })
     }
 
     /// The subsystem whose prefix counts, such as `STARTD`.

@@ -40,8 +40,8 @@ pub use ids::{
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
 pub use machine::{Machine, MachineFacts, Offer, OwnConfig, Taint};
 pub use policy::{
-    ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector, SelectorTerm,
-    StartdConfig, Toleration,
+    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
+    SelectorTerm, StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, GPUS, PODS, ResourceName, Resources, classad_name};

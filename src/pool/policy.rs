@@ -76,7 +76,16 @@ pub struct StartdConfig {
     /// Taints that are tolerated.
     pub tolerations: Vec<Toleration>,
     /// The policy's text, where it says something else on other machines: it is read again for each.
-    pub by_machine: Option<Arc<str>>,
+    pub by_machine: Option<Arc<ByMachine>>,
+}
+
+/// What a policy says in a way that depends on the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByMachine {
+    /// The text.
+    pub text: Box<str>,
+    /// What the policy's fields say, without the text.
+    pub fields: StartdConfig,
 }
 
 /// `CLAIM_WORKLIFE`: for how long a claim may start procs.

@@ -99,7 +99,7 @@ impl Gathered {
             }
             if chart && matches!(name, "templates" | "charts") {
                 self.skipped
-                    .push(format!("{}: a Helm chart's; lint what `helm template` prints", path.display()));
+                    .push(format!("{}: a Helm chart's; lint what `helm template` prints", shown(&path)));
             } else if path.is_dir() {
                 if !path.is_symlink() {
                     self.directory(&path, form, depth + 1);

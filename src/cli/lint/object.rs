@@ -77,8 +77,8 @@ pub fn document<'a>(
     }
     let meant = format!("{GROUP}/{VERSION}");
     if api_version != Some(meant.as_str()) {
-        let what = api_version
-            .map_or_else(|| "apiVersion is missing".to_owned(), |is| format!("{is} is no version of ours"));
+        let what =
+            api_version.map_or_else(|| "is missing".to_owned(), |is| format!("{is} is no version of ours"));
         let saying = Saying::new(format!("apiVersion: {what}")).hint(format!("use {meant}")).about(kind);
         report.add(&rules::UNKNOWN_KIND, source, find(&node, "apiVersion").node.start, saying);
     } else if kinds.get(&kind).is_some() {

@@ -9,8 +9,8 @@ use kube::ResourceExt;
 use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
-    ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota, Selector,
-    SelectorTerm, StartdConfig, Toleration,
+    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota,
+    Selector, SelectorTerm, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
 use crate::startd::config::{self as startd, Remark, Severity, Understood};
@@ -68,8 +68,9 @@ fn take_text(
     problems.extend(errors.into_iter().map(problem));
     let warnings = warnings.into_iter().map(problem).collect();
     if let Some(said) = understood.config {
+        let fields = config.clone();
         said.put_into(config);
-        config.by_machine = understood.by_machine.then(|| text.into());
+        config.by_machine = understood.by_machine.then(|| Arc::new(ByMachine { text: text.into(), fields }));
     }
     warnings
 }

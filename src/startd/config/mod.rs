@@ -70,20 +70,20 @@ pub fn understand(text: &str) -> Understood {
     Understood { config: usable.then_some(config), remarks, by_machine, said }
 }
 
-/// The configuration of one machine, where the policy's text depends on the machine; what the policy's fields say is in
-/// `common`, and so is the text.
+/// The configuration of one machine, where the policy's text depends on the machine; what the policy's fields say
+/// is in `common`, and so is the text.
 ///
 /// # Errors
 /// What the text does not say in a way that can be used on this machine, with its place.
 pub fn for_machine(common: &StartdConfig, machine: &Macros) -> Result<Arc<StartdConfig>, String> {
-    let Some(text) = &common.by_machine else { return Ok(Arc::new(common.clone())) };
-    let reading = read(text, machine);
+    let Some(by_machine) = &common.by_machine else { return Ok(Arc::new(common.clone())) };
+    let reading = read(&by_machine.text, machine);
     let mut faults: Vec<Remark> = remarks::of_diagnostics(&reading);
     let said = act_on(&reading.config, &mut faults);
     if let Some(fault) = faults.iter().find(|fault| fault.severity == Severity::Error) {
         return Err(fault.to_string());
     }
-    let mut own = StartdConfig { by_machine: None, ..common.clone() };
+    let mut own = by_machine.fields.clone();
     said.put_into(&mut own);
     Ok(Arc::new(own))
 }
@@ -116,17 +116,15 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     if let Some(name) = said_by(config, slot_type, "START") {
         said.start = ok(config.expr(&name), faults).flatten();
     }
-    for knob in ["SLOT_WEIGHT", "SlotWeight"] {
-        if let Some(name) = said_by(config, slot_type, knob) {
-            said.slot_weight = ok(config.expr(&name), faults).flatten();
-            break;
-        }
+    if let Some(name) = weight_said_by(config, slot_type) {
+        said.slot_weight = ok(config.expr(&name), faults).flatten();
     }
     if let Some(name) = said_by(config, slot_type, "CLAIM_WORKLIFE") {
         said.claim_worklife = ok(config.integer(&name), faults).map(worklife);
     }
     for name in published(config, slot_type, faults) {
         let Some(text) = ok(config.attribute_text(SLOT, slot_type, &name), faults).flatten() else {
+            faults.extend(remarks::undefined_attribute(config, slot_type, &name));
             continue;
         };
         if let Some(expr) = ok(config.parse_expr(&name, &text), faults) {
@@ -152,11 +150,21 @@ pub(super) fn said_by(config: &Config, slot_type: Option<u32>, knob: &str) -> Op
         .or_else(|| own.iter().any(|name| config.definition(name).is_some()).then(|| knob.to_owned()))
 }
 
+/// As [`said_by`] for `SLOT_WEIGHT`, which a type of slots calls `SlotWeight`.
+fn weight_said_by(config: &Config, slot_type: Option<u32>) -> Option<String> {
+    let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_SlotWeight"));
+    of_type
+        .filter(|name| config.definition(name).is_some())
+        .or_else(|| said_by(config, slot_type, "SLOT_WEIGHT"))
+}
+
 /// The attributes that the slot publishes: `STARTD_ATTRS`, or that of the slot's type instead, and those of the slot.
 fn published(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let main = said_by(config, slot_type, "STARTD_ATTRS").unwrap_or_else(|| "STARTD_ATTRS".to_owned());
-    for list in [main, format!("SLOT{SLOT}_STARTD_ATTRS"), "SYSTEM_STARTD_ATTRS".to_owned()] {
+    // HTCondor's default of SYSTEM_STARTD_ATTRS speaks of the collector, which is none here.
+    let system = said_by(config, None, "SYSTEM_STARTD_ATTRS");
+    for list in [main, format!("SLOT{SLOT}_STARTD_ATTRS")].into_iter().chain(system) {
         for name in ok(config.list(&list), faults).unwrap_or_default() {
             if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
                 names.push(name);
@@ -174,15 +182,12 @@ fn ok<T, E: Into<ValueError>>(found: Result<T, E>, faults: &mut Vec<Remark>) -> 
 /// Where the knobs stand that a policy's fields can say too.
 fn said_at(config: &Config, said: &TextConfig) -> Vec<(String, u32, u32)> {
     let slot_type = config.type_of_slot(SLOT).ok().flatten();
-    let knobs = [
-        ("START", "START"),
-        ("SLOT_WEIGHT", "SLOT_WEIGHT"),
-        ("SLOT_WEIGHT", "SlotWeight"),
-        ("CLAIM_WORKLIFE", "CLAIM_WORKLIFE"),
+    let named = [
+        ("START", said_by(config, slot_type, "START")),
+        ("SLOT_WEIGHT", weight_said_by(config, slot_type)),
+        ("CLAIM_WORKLIFE", said_by(config, slot_type, "CLAIM_WORKLIFE")),
     ];
-    let named = knobs
-        .iter()
-        .filter_map(|(called, knob)| Some(((*called).to_owned(), said_by(config, slot_type, knob)?)));
+    let named = named.into_iter().filter_map(|(called, name)| Some((called.to_owned(), name?)));
     let attributes = said.attributes.iter().map(|(name, _)| (name.clone(), name.clone()));
     named
         .chain(attributes)

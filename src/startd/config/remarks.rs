@@ -74,16 +74,12 @@ impl Remark {
 pub(super) fn sort(remarks: &mut Vec<Remark>) {
     remarks.sort_by_key(|remark| (remark.line, remark.column, std::cmp::Reverse(remark.severity)));
     let mut seen = BTreeSet::new();
-    // A value that is no expression is told of by the knob table, and again where the value is used.
-    let told: BTreeSet<(u32, u32)> = remarks
-        .iter()
-        .filter(|remark| remark.knob.is_none() && remark.reason == "InvalidExpression")
-        .map(|remark| (remark.line, remark.column))
-        .collect();
-    let lines: BTreeSet<u32> = told.iter().map(|(line, _)| *line).collect();
+    // A value that cannot be used is told of by the knob table, and again where the value is used, which is more exact.
+    let invalid = |remark: &Remark| matches!(remark.reason, "InvalidExpression" | "InvalidValue");
+    let used = remarks.iter().filter(|remark| remark.knob.is_none() && invalid(remark));
+    let lines: BTreeSet<u32> = used.map(|remark| remark.line).collect();
     remarks.retain(|remark| {
-        let again =
-            remark.knob.is_some() && remark.reason == "InvalidExpression" && lines.contains(&remark.line);
+        let again = remark.knob.is_some() && invalid(remark) && lines.contains(&remark.line);
         !again && seen.insert((remark.line, remark.column, remark.message.clone()))
     });
 }
@@ -150,28 +146,63 @@ fn of_definition(
         Ok(value) => value,
         Err(error) => return vec![Remark::of_value(&error.into())],
     };
+    let is_read = read.reads(name);
     let mut remarks: Vec<Remark> = knobs::check(name, &value)
         .into_iter()
-        .map(|finding| {
-            let severity = match finding.severity {
-                knobs::Severity::Error => Severity::Error,
-                knobs::Severity::Warning | knobs::Severity::Note => Severity::Warning,
-            };
-            let reason = match finding.reason {
-                "WrongType" if finding.message.contains("must be an expression") => "InvalidExpression",
-                "WrongType" | "OutOfRange" => "InvalidValue",
-                "UnknownKnob" => "UnknownKnob",
-                _ => "KnobNotActedOn",
-            };
-            Remark::new(severity, reason, position, finding.message).about(name)
-        })
+        .filter(|finding| !in_force(name, finding, is_read))
+        .map(|finding| of_finding(config, name, position, finding))
         .collect();
-    if !read.reads(name) {
+    if !is_read {
         remarks.extend(knobs::unknown(name).map(|finding| {
             Remark::new(Severity::Warning, "UnknownKnob", position, finding.message).about(name)
         }));
     }
     remarks
+}
+
+/// Whether what the knob table says of a name's standing is not so: the startd looks at these lists for its one slot, and a
+/// parameter of HTCondor's that the text refers to is a macro like any other.
+fn in_force(name: &str, finding: &knobs::Finding, is_read: bool) -> bool {
+    let list =
+        ["SLOT1_STARTD_ATTRS", "SYSTEM_STARTD_ATTRS"].iter().any(|list| list.eq_ignore_ascii_case(name));
+    match finding.reason {
+        "NotInForce" => list,
+        "MeaninglessKnob" => list || is_read,
+        _ => false,
+    }
+}
+
+fn of_finding(config: &Config, name: &str, position: &Position, finding: knobs::Finding) -> Remark {
+    let severity = match finding.severity {
+        knobs::Severity::Error => Severity::Error,
+        knobs::Severity::Warning | knobs::Severity::Note => Severity::Warning,
+    };
+    let reason = match finding.reason {
+        "WrongType" | "OutOfRange" => "InvalidValue",
+        "UnknownKnob" => "UnknownKnob",
+        _ => "KnobNotActedOn",
+    };
+    let is_expression = knobs::find(name).is_some_and(|knob| knob.kind == knobs::Kind::Expression);
+    match config.expr(name) {
+        // The language knows where in the text the expression ends being one.
+        Err(error) if is_expression && reason == "InvalidValue" => Remark::of_value(&error).about(name),
+        _ => Remark::new(severity, reason, position, finding.message).about(name),
+    }
+}
+
+/// A name in a list of attributes that nothing defines.
+pub(super) fn undefined_attribute(config: &Config, slot_type: Option<u32>, name: &str) -> Option<Remark> {
+    let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_STARTD_ATTRS"));
+    let lists = ["STARTD_ATTRS", "STARTD.STARTD_ATTRS", "SLOT1_STARTD_ATTRS", "SYSTEM_STARTD_ATTRS"];
+    let lists = of_type.into_iter().chain(lists.map(str::to_owned));
+    // Defined as nothing is how a slot drops one.
+    let dropped =
+        [name.to_owned(), format!("SLOT1_{name}")].iter().any(|name| config.definition(name).is_some());
+    let mut defined = lists.filter_map(|list| config.definition(&list));
+    let list = defined.next().filter(|_| !dropped)?;
+    let message = format!("{} names {name}, which nothing defines; define it, or take it out", list.name);
+    let position = config.position(list);
+    Some(Remark::new(Severity::Warning, "ConfigurationWarning", &position, message).about(name))
 }
 
 /// Names that something in a text reads: references, arguments of templates, lists of attributes.

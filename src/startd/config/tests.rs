@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::pool::{Capacity, MachineFacts, Time};
+use crate::pool::{ByMachine, Capacity, MachineFacts, Time};
 
 fn machine(cpus: i64, memory_gib: i64, arch: &str) -> Machine {
     let facts = MachineFacts {
@@ -22,6 +22,12 @@ fn machine(cpus: i64, memory_gib: i64, arch: &str) -> Machine {
         taints: vec![],
     };
     Machine::new(facts, Capacity::default(), Time::from_secs(0))
+}
+
+/// A policy with these fields and a text that depends on the machine.
+fn by_machine(text: &str, fields: StartdConfig) -> StartdConfig {
+    let by_machine = Some(Arc::new(ByMachine { text: text.into(), fields: fields.clone() }));
+    StartdConfig { by_machine, ..fields }
 }
 
 /// The acted-on knobs and the remarks, as lines.
@@ -56,6 +62,8 @@ fn what_admins_paste_is_understood() {
             "attributes",
             "HasGPFS = true\nRack = \"r12\"\nSTARTD_ATTRS = $(STARTD_ATTRS) HasGPFS, Rack\nSLOT1_STARTD_ATTRS = Door\nSLOT1_Door = \"left\"\n",
         ),
+        ("weight of a type", "NUM_SLOTS_TYPE_1 = 1\nSLOT_WEIGHT = 1\nSLOT_TYPE_1_SlotWeight = 2\n"),
+        ("nothing behind a name", "STARTD_ATTRS = A, B, C\nA = 1\nB =\n"),
         (
             "slot type",
             "NUM_SLOTS_TYPE_1 = 1\nSTART = true\nSLOT_TYPE_1_START = TARGET.RequestMemory > 1\nCLAIM_WORKLIFE = -1\n",
@@ -104,9 +112,8 @@ fn a_text_that_depends_on_the_machine_is_read_for_each() {
     let text = "HALVES = $(DETECTED_CPUS) / 2\nHALF = $INT(HALVES)\nSTART = TARGET.RequestCpus <= $(HALF) && \"$(ARCH)\" == \"X86_64\"\nRam = $(DETECTED_MEMORY)\nHost = \"$(HOSTNAME)\"\nSTARTD_ATTRS = Ram Host\n";
     let understood = understand(text);
     assert!(understood.by_machine, "{understood:?}");
-    let mut common = StartdConfig { by_machine: Some(text.into()), ..StartdConfig::default() };
-    common.slot_weight = Some(Expr::literal(3));
-    understood.config.unwrap().put_into(&mut common);
+    let fields = StartdConfig { slot_weight: Some(Expr::literal(3)), ..StartdConfig::default() };
+    let common = by_machine(text, fields);
     for (machine, start, ram) in [
         (machine(64, 256, "amd64"), "TARGET.RequestCpus <= 32 && \"X86_64\" == \"X86_64\"", "262144"),
         (machine(8, 16, "arm64"), "TARGET.RequestCpus <= 4 && \"aarch64\" == \"X86_64\"", "16384"),
@@ -116,14 +123,25 @@ fn a_text_that_depends_on_the_machine_is_read_for_each() {
         let attributes: Vec<String> =
             own.attributes.iter().map(|(name, expr)| format!("{name}={expr}")).collect();
         assert_eq!(attributes, [format!("Ram={ram}"), "Host=\"node7\"".to_owned()]);
-        assert_eq!(own.slot_weight, common.slot_weight, "what the text does not say stays");
+        assert_eq!(own.slot_weight, Some(Expr::literal(3)), "what the text does not say stays");
     }
+}
+
+#[test]
+fn what_a_text_says_on_some_machines_only_holds_there_only() {
+    let text = "SMALL = $(DETECTED_CPUS) < 16\nTINY = $INT(SMALL)\nif $(TINY)\nSTART = TARGET.tiny\nendif\n";
+    let understood = understand(text);
+    assert_eq!((understood.by_machine, understood.config.unwrap().start), (true, None));
+    let common = by_machine(text, StartdConfig::default());
+    let start = |cpus| for_machine(&common, &of_machine(&machine(cpus, 1, "amd64"))).unwrap().start.clone();
+    assert_eq!(start(64), None);
+    assert_eq!(start(8).unwrap().to_string(), "TARGET.tiny");
 }
 
 #[test]
 fn a_text_that_fails_on_one_machine_says_where() {
     let text = "L = 1, 2\nSTART = TARGET.x > $CHOICE(I,L)\nJ = $(DETECTED_CPUS) / 16 - 1\nI = $INT(J)\n";
-    let common = StartdConfig { by_machine: Some(text.into()), ..StartdConfig::default() };
+    let common = by_machine(text, StartdConfig::default());
     assert!(for_machine(&common, &of_machine(&machine(16, 16, "amd64"))).is_ok());
     let error = for_machine(&common, &of_machine(&machine(64, 16, "amd64"))).unwrap_err();
     assert!(error.starts_with("line 2, column "), "{error}");
@@ -132,7 +150,7 @@ fn a_text_that_fails_on_one_machine_says_where() {
 #[test]
 fn a_machine_keeps_what_was_read_for_it_until_it_or_the_policy_changes() {
     let text = "START = TARGET.RequestCpus < $(DETECTED_CPUS)\n";
-    let common = Arc::new(StartdConfig { by_machine: Some(text.into()), ..StartdConfig::default() });
+    let common = Arc::new(by_machine(text, StartdConfig::default()));
     let mut machine = machine(8, 16, "amd64");
     let config = |machine: &Machine| machine.own_config.as_ref().unwrap().config.clone().unwrap();
     review(&common, &mut machine);
