@@ -119,15 +119,15 @@ fn what_a_hostile_file_costs_is_bounded() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..20 {
         let inner = vec![format!("*a{}", level - 1); 10].join(", ");
-        bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
+        bomb += &format!("a{level}: &a{level} [{inner}]\n");
     }
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 1000].join(", "));
-    let block: String = (0..400).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let block: Vec<String> = (0..400).map(|depth| " ".repeat(depth) + "a:").collect();
     for (file, kinds) in [
         (bomb, &[FaultKind::Limit][..]),
         (long, &[FaultKind::Limit]),
         ("[".repeat(100_000), &[FaultKind::Syntax, FaultKind::Limit]),
-        (block, &[FaultKind::Syntax, FaultKind::Limit]),
+        (block.join("\n"), &[FaultKind::Syntax, FaultKind::Limit]),
         ("a: &a [*a]".to_owned(), &[FaultKind::Syntax]),
     ] {
         let parsed = parse(&file);
