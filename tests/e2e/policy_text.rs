@@ -66,7 +66,7 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
                 status
                     .conditions
                     .iter()
-                    .any(|c| c.reason == "StartNotMet" || c.message.contains("RequestCpus <= 4 / 2"))
+                    .any(|c| c.reason == "RefusedByMachines" && c.message.contains("START"))
             })
         })
         .await;

@@ -238,7 +238,7 @@ mod tests {
     fn what_the_text_says_wrong_or_a_field_says_too_is_refused() {
         let facts = with_text(
             "p",
-            json!({"config": "START = 1 +\nSlotWeight = 2\nCLAIM_WORKLIFE = 1 h\nrack = 1\nSTARTD_ATTRS = rack\nKILL = true\n",
+            json!({"config": "START = 1 +\nSLOT_WEIGHT = 2\nCLAIM_WORKLIFE = 1 h\nrack = 1\nSTARTD_ATTRS = rack\nKILL = true\n",
                    "start": "true", "slotWeight": "1", "claimWorklifeSeconds": 3, "attributes": {"Rack": "2", "B": "3"}}),
         );
         let problems: Vec<String> = facts.config.unwrap_err().iter().map(ToString::to_string).collect();

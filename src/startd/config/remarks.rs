@@ -152,12 +152,19 @@ fn of_definition(
         .filter(|finding| !in_force(name, finding, is_read))
         .map(|finding| of_finding(config, name, position, finding))
         .collect();
-    if !is_read {
+    if !is_read && !is_weight_of_type(name) {
         remarks.extend(knobs::unknown(name).map(|finding| {
             Remark::new(Severity::Warning, "UnknownKnob", position, finding.message).about(name)
         }));
     }
     remarks
+}
+
+/// `SLOT_TYPE_<N>_SlotWeight`, which is how a type of slots says SLOT_WEIGHT.
+fn is_weight_of_type(name: &str) -> bool {
+    let folded = name.to_ascii_lowercase();
+    let number = folded.strip_prefix("slot_type_").and_then(|rest| rest.strip_suffix("_slotweight"));
+    number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 /// Whether what the knob table says of a name's standing is not so: the startd looks at these lists for its one slot, and a
