@@ -23,7 +23,8 @@ KNOBS = ["START", "PREEMPT", "UPDATE_INTERVAL", "MINUTE", "HOUR", "SLOT_WEIGHT",
 PREFIXES = ["STARTD.", "SCHEDD.", "LN.", "STARTD.LN.", "TOOL.", "SLOT1_", "SLOT_TYPE_1_"]
 WORDS = ["one", "two words", "a,b,c", "a b c", '"quoted"', "TARGET.Owner == \"x\"", "1", "42", "-7", "3.5", "true", "False",
          "$", "$$(Name)", "$$([Cpus * 2])", "x:y", "# not a comment", "é", "/a/b/c.tar.gz", "dir/file", "\\", "a\\b",
-         "(Memory > 1024) && (Cpus >= 2)", "undefined", "{1, 2}", "=", "1K", "two  blanks", "$(DOLLAR)", "0x10", "1e3"]
+         "(Memory > 1024) && (Cpus >= 2)", "undefined", "{1, 2}", "=", "1K", "two  blanks", "$(DOLLAR)", "0x10", "1e3",
+         "$(", "$(NOPE", ")", "(C)", "$(A B)", "$INT(", "$(NOPE:", "$(DOLLAR)(NOPE)", "$(DOLLAR:x)", "$ (A)", "$(NOPE:(x", "$$$(NOPE)"]
 DEFAULTS = ["z", "", "a:b", "1 2", "$(B)", "$(C:y)", "a,b", "x.y/z", "\\", "$", "$(NOPE:$(A))", "(p)", "-", "\"q\"", "$INT(N1)"]
 NUMBERS = ["0", "1", "2", "3", "-1", "-3", "7", "100", "1.5", "2*3", "7/2", "$(N1)+1", "$(NOPE)", "foo", "", "N1", " 2", "1 + "]
 CONDITIONS = ["true", "false", "yes", "NO", "1", "0", "3", "0.0", "-1", "defined A", "defined NOPE", "defined START", "defined x_1",
