@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, config, crds, demo, knobs, operator};
+use slotwright::cli::{classad, config, crds, demo, knobs, lint, operator};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -21,6 +21,8 @@ enum Command {
     Operator(operator::OperatorArgs),
     /// Evaluate ClassAd expressions, or match two ads.
     Classad(classad::ClassadArgs),
+    /// Check manifests and configuration text, as the API server and the operator would.
+    Lint(lint::LintArgs),
     /// Read HTCondor configuration: values, or all of it.
     Config(config::ConfigArgs),
     /// Print the custom resource definitions, or write them to a directory.
@@ -41,6 +43,11 @@ fn main() -> ExitCode {
         }
         Command::Classad(args) => {
             classad::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
+        Command::Lint(args) => {
+            lint::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
                 .map(ExitCode::from)
                 .map_err(Into::into)
         }

@@ -16,6 +16,8 @@ pub mod condition {
     pub const ACCEPTED: &str = "Accepted";
     /// Every proc has ended.
     pub const COMPLETE: &str = "Complete";
+    /// Everything that the configuration text says is acted on.
+    pub const FULLY_APPLIED: &str = "FullyApplied";
     /// There is a machine that could run an idle proc of this job, now or once it is free.
     pub const MATCHABLE: &str = "Matchable";
     /// The slot offers its resources to jobs.

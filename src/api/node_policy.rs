@@ -46,6 +46,13 @@ pub struct NodePolicySpec {
     /// Which policy counts where several select a node: the greatest.
     #[serde(default)]
     pub precedence: i32,
+    /// The startd's configuration in HTCondor's own configuration language, as in a condor_config file: START,
+    /// SLOT_WEIGHT, CLAIM_WORKLIFE, STARTD_ATTRS with the attributes that it names, macros, if and use. What else it says
+    /// is checked, and the condition FullyApplied names what nothing acts on yet. What is wrong is told with line and
+    /// column, and the last accepted spec stays in force. A knob may be said here or by a field below, not both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 65536))]
+    pub config: Option<String>,
     /// START: a ClassAd expression that a job must make true. MY is the slot, TARGET the job. Unset means true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
@@ -93,7 +100,7 @@ pub struct NodePolicyStatus {
     /// How many nodes it governs.
     #[serde(default)]
     pub nodes: i64,
-    /// Accepted.
+    /// Accepted and FullyApplied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -5,5 +5,6 @@ pub mod config;
 pub mod crds;
 pub mod demo;
 pub mod knobs;
+pub mod lint;
 pub mod operator;
 pub mod plugin;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::accountant::Record as Account;
+use super::effect::{Notice, Subject};
 use super::event::{Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitterFacts};
-use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName};
+use super::ids::{ClaimId, GroupName, MachineName, PodUid, PolicyName, SlotName};
+use super::job::Problem;
 use super::machine::{Machine, MachineFacts, Offer};
 use super::policy::{Group, NegotiatorObject, NodePolicy};
 use super::resources::Capacity;
@@ -16,6 +18,29 @@ use super::{Document, Pool};
 /// How long after a failed call what it was for is decided again: an API server that refuses at once is not asked without
 /// end.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
+
+/// What people who look at a policy are told once it changed: what is wrong with it, and what of it does nothing.
+fn policy_notices(name: &PolicyName, policy: &NodePolicy, before: Option<&NodePolicy>) -> Vec<Notice> {
+    let about = || Subject::Policy { name: name.clone(), uid: policy.uid.clone() };
+    let note = |problems: &[Problem], end: &str| {
+        let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        format!("{}{end}", text.join("; "))
+    };
+    let mut notices = Vec::new();
+    if let Some(first) =
+        policy.problems.first().filter(|_| before.is_none_or(|b| b.problems != policy.problems))
+    {
+        let note = note(&policy.problems, policy.meanwhile());
+        notices.push(Notice { about: about(), warning: true, reason: first.reason, action: "Reading", note });
+    }
+    let warnings = policy.warnings.as_deref().unwrap_or_default();
+    let told = before.and_then(|before| before.warnings.as_deref()).unwrap_or_default();
+    if let Some(first) = warnings.first().filter(|_| told != warnings) {
+        let note = note(warnings, "");
+        notices.push(Notice { about: about(), warning: true, reason: first.reason, action: "Reading", note });
+    }
+    notices
+}
 
 impl Pool {
     /// Takes note of what happened.
@@ -266,8 +291,19 @@ impl Pool {
             Err(problems) => (self.policies.get(&facts.name).and_then(|old| old.config.clone()), problems),
         };
         let (selector, precedence) = (facts.selector, facts.precedence);
-        let policy = NodePolicy { generation: facts.generation, selector, precedence, config, problems };
-        if self.policies.get(&facts.name) != Some(&policy) {
+        let policy = NodePolicy {
+            uid: facts.uid,
+            generation: facts.generation,
+            selector,
+            precedence,
+            config,
+            problems,
+            warnings: facts.warnings,
+        };
+        let before = self.policies.get(&facts.name);
+        if before != Some(&policy) {
+            let notices = policy_notices(&facts.name, &policy, before);
+            self.notices.extend(notices);
             self.policies.insert(facts.name.clone(), policy);
             self.attention.policies = true;
             self.stale.insert(Document::Policy(facts.name));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ids::{JobKey, PodRef, ProcId, SlotName};
+use super::ids::{JobKey, PodRef, PolicyName, ProcId, SlotName};
 use super::policy::Toleration;
 use super::resources::Resources;
 use super::slot::Claim;
@@ -70,11 +70,35 @@ pub struct PodPlan {
     pub environment: BTreeMap<Arc<str>, String>,
 }
 
+/// What a Kubernetes event is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// An HTCJob.
+    Job(JobKey),
+    /// A `NodePolicy`.
+    Policy {
+        /// Its name.
+        name: PolicyName,
+        /// Its uid.
+        uid: Arc<str>,
+    },
+}
+
+impl Subject {
+    /// The uid of the object.
+    pub fn uid(&self) -> &str {
+        match self {
+            Self::Job(job) => job.uid.as_str(),
+            Self::Policy { uid, .. } => uid,
+        }
+    }
+}
+
 /// A Kubernetes event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// What it is about.
-    pub about: JobKey,
+    pub about: Subject,
     /// Whether something is wrong.
     pub warning: bool,
     /// The reason in one word.

@@ -224,6 +224,8 @@ pub struct SubmitterFacts {
 pub struct PolicyFacts {
     /// Its name.
     pub name: PolicyName,
+    /// Its uid.
+    pub uid: Arc<str>,
     /// `metadata.generation`.
     pub generation: i64,
     /// Which nodes.
@@ -232,6 +234,8 @@ pub struct PolicyFacts {
     pub precedence: i32,
     /// The configuration, or everything that is wrong with it.
     pub config: Result<Arc<StartdConfig>, Vec<Problem>>,
+    /// What of its text does nothing, or not what it seems to; none where it has no text.
+    pub warnings: Option<Vec<Problem>>,
 }
 
 /// What the shell sees of a Negotiator.

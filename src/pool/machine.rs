@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ids::{MachineName, PolicyName, SlotName};
+use super::policy::StartdConfig;
 use super::resources::{Capacity, Resources};
 use super::slot::State;
 use super::time::Time;
@@ -56,6 +57,8 @@ pub enum Offer {
     Tainted(String),
     /// The policy that selects it was never valid: what its owner wants is not known.
     PolicyNotAccepted(PolicyName),
+    /// The text of the policy that selects it cannot be used on this machine, and why.
+    PolicyUnfit(PolicyName, String),
     /// Its node was deleted.
     Gone,
 }
@@ -70,6 +73,7 @@ impl Offer {
             Self::Cordoned => "Cordoned",
             Self::Tainted(_) => "Tainted",
             Self::PolicyNotAccepted(_) => "PolicyNotAccepted",
+            Self::PolicyUnfit(..) => "PolicyUnfit",
             Self::Gone => "NodeGone",
         }
     }
@@ -96,9 +100,23 @@ impl Offer {
                     "NodePolicy {name} selects the node and was not accepted; see the policy's conditions"
                 )
             }
+            Self::PolicyUnfit(name, why) => {
+                format!("spec.config of NodePolicy {name} cannot be used on this node: {why}")
+            }
             Self::Gone => "the node was deleted".to_owned(),
         }
     }
+}
+
+/// What a policy's text comes to on one machine, where it says something else on others.
+#[derive(Clone, Debug)]
+pub struct OwnConfig {
+    /// The policy's configuration that it was made of.
+    pub of: Arc<StartdConfig>,
+    /// The macros that stood for the machine.
+    pub macros: Vec<(String, String)>,
+    /// The configuration, or why the text cannot be used here.
+    pub config: Result<Arc<StartdConfig>, String>,
 }
 
 /// A machine with its partitionable slot.
@@ -110,6 +128,8 @@ pub struct Machine {
     pub foreign: Capacity,
     /// The policy that governs it.
     pub policy: Option<PolicyName>,
+    /// What the policy's text comes to here, where it depends on the machine.
+    pub own_config: Option<OwnConfig>,
     /// Whether it offers anything.
     pub offer: Offer,
     /// What the pool may carve: allocatable less foreign.
@@ -131,6 +151,7 @@ impl Machine {
             facts,
             foreign,
             policy: None,
+            own_config: None,
             offer: Offer::NotReady,
             total: Resources::default(),
             carved: Resources::default(),

@@ -28,7 +28,7 @@ mod time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use effect::{Document, Effect, Notice, PodPlan};
+pub use effect::{Document, Effect, Notice, PodPlan, Subject};
 pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
 };
@@ -38,10 +38,10 @@ pub use ids::{
     SlotName, SubmitterName,
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
-pub use machine::{Machine, MachineFacts, Offer, Taint};
+pub use machine::{Machine, MachineFacts, Offer, OwnConfig, Taint};
 pub use policy::{
-    ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector, SelectorTerm,
-    StartdConfig, Toleration,
+    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
+    SelectorTerm, StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, GPUS, PODS, ResourceName, Resources, classad_name};
@@ -161,6 +161,9 @@ impl Pool {
 
     /// The startd's configuration of a machine, with `HTCondor`'s defaults.
     pub fn startd(&self, machine: &Machine) -> Arc<StartdConfig> {
+        if let Some(Ok(config)) = machine.own_config.as_ref().map(|own| &own.config) {
+            return config.clone();
+        }
         machine
             .policy
             .as_ref()
@@ -251,12 +254,14 @@ impl Pool {
 
     /// Tells the people who look at a job.
     pub fn tell(&mut self, about: &JobKey, reason: &'static str, action: &'static str, note: String) {
-        self.notices.push(Notice { about: about.clone(), warning: false, reason, action, note });
+        let about = Subject::Job(about.clone());
+        self.notices.push(Notice { about, warning: false, reason, action, note });
     }
 
     /// Warns the people who look at a job.
     pub fn warn(&mut self, about: &JobKey, reason: &'static str, action: &'static str, note: String) {
-        self.notices.push(Notice { about: about.clone(), warning: true, reason, action, note });
+        let about = Subject::Job(about.clone());
+        self.notices.push(Notice { about, warning: true, reason, action, note });
     }
 }
 

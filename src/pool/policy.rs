@@ -75,6 +75,17 @@ pub struct StartdConfig {
     pub attributes: Vec<(String, Expr)>,
     /// Taints that are tolerated.
     pub tolerations: Vec<Toleration>,
+    /// The policy's text, where it says something else on other machines: it is read again for each.
+    pub by_machine: Option<Arc<ByMachine>>,
+}
+
+/// What a policy says in a way that depends on the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByMachine {
+    /// The text.
+    pub text: Box<str>,
+    /// What the policy's fields say, without the text.
+    pub fields: StartdConfig,
 }
 
 /// `CLAIM_WORKLIFE`: for how long a claim may start procs.
@@ -95,6 +106,8 @@ impl Default for ClaimWorklife {
 /// A `NodePolicy`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodePolicy {
+    /// Its uid.
+    pub uid: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
     /// Which nodes.
@@ -105,6 +118,19 @@ pub struct NodePolicy {
     pub config: Option<Arc<StartdConfig>>,
     /// What is wrong with the present one.
     pub problems: Vec<Problem>,
+    /// What of its text does nothing, or not what it seems to; none where it has no text.
+    pub warnings: Option<Vec<Problem>>,
+}
+
+impl NodePolicy {
+    /// What holds while the present spec is not accepted, as the end of a message.
+    pub fn meanwhile(&self) -> &'static str {
+        if self.config.is_some() {
+            "; until it is corrected the last accepted spec stays in force"
+        } else {
+            "; until it is corrected the nodes that it selects offer nothing"
+        }
+    }
 }
 
 /// How much a group may use.

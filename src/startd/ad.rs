@@ -122,7 +122,7 @@ fn labels(machine: &Machine) -> Ad {
 }
 
 /// `HTCondor`'s name of an architecture.
-fn htcondor_arch(arch: &str) -> &str {
+pub(super) fn htcondor_arch(arch: &str) -> &str {
     match arch {
         "amd64" => "X86_64",
         "386" => "INTEL",

@@ -1,5 +1,6 @@
 //! Machines: which policy governs one, whether it offers anything, and the state of its partitionable slot.
 
+use super::config;
 use super::transitions::{OWNER_TO_UNCLAIMED, UNCLAIMED_TO_OWNER};
 use crate::pool::{
     Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Time,
@@ -10,6 +11,11 @@ use crate::pool::{
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines.get(name) else { return };
     let policy = governing(pool, machine);
+    let config = policy.as_ref().and_then(|name| pool.policies.get(name)?.config.clone()).unwrap_or_default();
+    if let Some(machine) = pool.machines.get_mut(name) {
+        config::review(&config, machine);
+    }
+    let Some(machine) = pool.machines.get(name) else { return };
     let offer = offer(pool, machine, policy.as_ref(), now);
     if offer == Offer::Gone {
         evacuate(pool, name);
@@ -100,6 +106,11 @@ fn offer(pool: &Pool, machine: &Machine, policy: Option<&PolicyName>, now: Time)
         && policy.config.is_none()
     {
         return Offer::PolicyNotAccepted(name.clone());
+    }
+    if let Some((name, _)) = policy
+        && let Some(Err(why)) = machine.own_config.as_ref().map(|own| &own.config)
+    {
+        return Offer::PolicyUnfit(name.clone(), why.clone());
     }
     let tolerations: &[Toleration] =
         policy.and_then(|(_, policy)| policy.config.as_ref()).map_or(&[], |config| &config.tolerations);

@@ -4,6 +4,7 @@
 
 mod ad;
 mod carve;
+pub mod config;
 mod machines;
 mod step;
 mod transitions;

@@ -18,3 +18,4 @@ mod leader;
 mod main_job;
 mod many;
 mod nodes;
+mod policy_text;

@@ -15,7 +15,8 @@ use crate::api::{
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::quotas;
 use crate::pool::{
-    Cluster, Document, Machine, Matchable, Offer, Pool, Problem, Slot, SlotName, State, Submitter, Time,
+    Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot, SlotName, State,
+    Submitter, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
 
@@ -64,11 +65,33 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
             status(&NodePolicyStatus {
                 observed_generation: Some(policy.generation),
                 nodes: count(nodes),
-                conditions: vec![accepted(&conditions, &policy.problems, policy.generation, now)],
+                conditions: policy_conditions(policy, &conditions, now),
             })
         }),
         Document::Negotiator(name) => negotiator(pool, name, &conditions, now),
     }
+}
+
+fn policy_conditions(policy: &NodePolicy, old: &[Condition], now: Time) -> Vec<Condition> {
+    let mut all = vec![accepted(old, &policy.problems, policy.generation, now)];
+    if let (Some(first), false) = (all.first_mut(), policy.problems.is_empty()) {
+        first.message.push_str(policy.meanwhile());
+    }
+    if let Some(warnings) = &policy.warnings {
+        let text: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let says = Says {
+            type_: types::FULLY_APPLIED,
+            status: Some(warnings.is_empty()),
+            reason: warnings.first().map_or("AllHonored", |first| first.reason),
+            message: if warnings.is_empty() {
+                "everything that spec.config says is acted on".to_owned()
+            } else {
+                text.join("; ")
+            },
+        };
+        all.push(condition(old, says, policy.generation, now));
+    }
+    all
 }
 
 fn status<T: Serialize>(status: &T) -> Rendered {

@@ -9,10 +9,11 @@ use kube::ResourceExt;
 use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
-    ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota, Selector,
-    SelectorTerm, StartdConfig, Toleration,
+    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota,
+    Selector, SelectorTerm, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
+use crate::startd::config::{self as startd, Remark, Severity, Understood};
 
 /// What the pool knows of a `GroupQuota`. A group with neither quota has none to use.
 pub fn group(object: &GroupQuota) -> Group {
@@ -33,13 +34,64 @@ pub fn group(object: &GroupQuota) -> Group {
 pub fn node_policy(object: &NodePolicy) -> PolicyFacts {
     let mut problems = Vec::new();
     let selector = selector(object.spec.node_selector.as_ref(), &mut problems);
-    let config = startd_config(&object.spec, &mut problems);
+    let mut config = startd_config(&object.spec, &mut problems);
+    let warnings = object.spec.config.as_deref().map(|text| {
+        let understood = startd::understand(text);
+        said_twice(&object.spec, &understood, &mut problems);
+        take_text(text, understood, &mut config, &mut problems)
+    });
     PolicyFacts {
         name: object.name_any().into(),
+        uid: object.uid().unwrap_or_default().into(),
         generation: object.metadata.generation.unwrap_or(1),
         selector,
         precedence: object.spec.precedence,
         config: if problems.is_empty() { Ok(Arc::new(config)) } else { Err(problems) },
+        warnings,
+    }
+}
+
+/// Puts what the text says into the configuration, and its errors among the problems; the rest are warnings.
+fn take_text(
+    text: &str,
+    understood: Understood,
+    config: &mut StartdConfig,
+    problems: &mut Vec<Problem>,
+) -> Vec<Problem> {
+    let problem = |remark: &Remark| Problem {
+        reason: remark.reason,
+        field: "spec.config".to_owned(),
+        message: remark.to_string(),
+    };
+    let (errors, warnings): (Vec<&Remark>, Vec<&Remark>) =
+        understood.remarks.iter().partition(|remark| remark.severity == Severity::Error);
+    problems.extend(errors.into_iter().map(problem));
+    let warnings = warnings.into_iter().map(problem).collect();
+    if let Some(said) = understood.config {
+        let fields = config.clone();
+        said.put_into(config);
+        config.by_machine = understood.by_machine.then(|| Arc::new(ByMachine { text: text.into(), fields }));
+    }
+    warnings
+}
+
+/// What a field and the text both say: neither wins, since whoever reads only one of them would be misled.
+fn said_twice(spec: &NodePolicySpec, understood: &Understood, problems: &mut Vec<Problem>) {
+    let mut fields = vec![
+        ("spec.start".to_owned(), "START", spec.start.is_some()),
+        ("spec.slotWeight".to_owned(), "SLOT_WEIGHT", spec.slot_weight.is_some()),
+        ("spec.claimWorklifeSeconds".to_owned(), "CLAIM_WORKLIFE", spec.claim_worklife_seconds.is_some()),
+    ];
+    fields
+        .extend(spec.attributes.keys().map(|name| (format!("spec.attributes[{name}]"), name.as_str(), true)));
+    for (field, name, _) in fields.into_iter().filter(|(_, _, set)| *set) {
+        let said = understood.said.iter().find(|(said, ..)| said.eq_ignore_ascii_case(name));
+        if let Some((_, line, column)) = said {
+            let message = format!(
+                "spec.config says {name} too, at line {line}, column {column}; say it in one of the two"
+            );
+            problems.push(Problem { reason: "SaidTwice", field, message });
+        }
     }
 }
 
@@ -72,6 +124,7 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
             .iter()
             .map(|t| Toleration { key: t.key.clone(), value: t.value.clone(), effect: t.effect.clone() })
             .collect(),
+        by_machine: None,
     }
 }
 
@@ -153,6 +206,76 @@ mod tests {
         let facts = node_policy(&serde_json::from_value(object).unwrap());
         let problems: Vec<String> = facts.config.unwrap_err().iter().map(ToString::to_string).collect();
         insta::assert_yaml_snapshot!(problems);
+    }
+
+    fn with_text(name: &str, spec: serde_json::Value) -> PolicyFacts {
+        let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy",
+                            "metadata": {"name": name, "uid": "u1"}, "spec": spec});
+        node_policy(&serde_json::from_value(object).unwrap())
+    }
+
+    #[test]
+    fn a_text_and_fields_go_together() {
+        let facts = with_text(
+            "p",
+            json!({"config": "START = TARGET.a\nRack = 1\nSTARTD_ATTRS = Rack\n", "slotWeight": "Cpus * 2",
+                   "attributes": {"Door": "2"}, "tolerations": [{"key": "k"}]}),
+        );
+        let config = facts.config.unwrap();
+        assert_eq!(facts.warnings, Some(vec![]));
+        let expr = |expr: &Option<Expr>| expr.as_ref().unwrap().to_string();
+        assert_eq!(
+            (expr(&config.start), expr(&config.slot_weight)),
+            ("TARGET.a".to_owned(), "Cpus * 2".to_owned())
+        );
+        let names: Vec<&str> = config.attributes.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((names, config.tolerations.len(), &config.by_machine), (vec!["Door", "Rack"], 1, &None));
+        let typed_only = with_text("p", json!({"start": "true"}));
+        assert_eq!(typed_only.warnings, None);
+    }
+
+    #[test]
+    fn what_the_text_says_wrong_or_a_field_says_too_is_refused() {
+        let facts = with_text(
+            "p",
+            json!({"config": "START = 1 +\nSLOT_WEIGHT = 2\nCLAIM_WORKLIFE = 1 h\nrack = 1\nSTARTD_ATTRS = rack\nKILL = true\n",
+                   "start": "true", "slotWeight": "1", "claimWorklifeSeconds": 3, "attributes": {"Rack": "2", "B": "3"}}),
+        );
+        let problems: Vec<String> = facts.config.unwrap_err().iter().map(ToString::to_string).collect();
+        let warnings: Vec<String> = facts.warnings.unwrap().iter().map(ToString::to_string).collect();
+        insta::assert_yaml_snapshot!((problems, warnings));
+    }
+
+    #[test]
+    fn the_last_accepted_text_stays_in_force_and_events_say_what_is_wrong() {
+        use crate::pool::{Event, Notice, Pool, Subject, Time};
+        let mut pool = Pool::default();
+        let mut apply = |text: &str| {
+            pool.apply(Event::Policy(with_text("p", json!({"config": text}))), Time::from_secs(1));
+            let notices: Vec<Notice> = std::mem::take(&mut pool.notices);
+            let policy = pool.policies.values().next().unwrap();
+            let start =
+                policy.config.as_ref().and_then(|config| config.start.as_ref().map(ToString::to_string));
+            let told: Vec<String> = notices
+                .into_iter()
+                .map(|notice| {
+                    assert_eq!(notice.about, Subject::Policy { name: "p".into(), uid: "u1".into() });
+                    format!("{} {}", notice.reason, notice.note)
+                })
+                .collect();
+            (start, told)
+        };
+        let story: Vec<_> = [
+            "START = (",
+            "START = TARGET.a",
+            "START = TARGET.b &&",
+            "START = TARGET.b &&",
+            "START = TARGET.c\nKILL = true",
+            "START = TARGET.d\nKILL = true",
+        ]
+        .map(&mut apply)
+        .into();
+        insta::assert_yaml_snapshot!(story);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::{Context, Reply, Task, pods, slots};
 use crate::api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use crate::controller::cache::{Kind, Known, ObjectKey};
-use crate::pool::{Document, Effect, Event, JobKey, Notice, Outcome, Retry};
+use crate::pool::{Document, Effect, Event, JobKey, Notice, Outcome, Retry, Subject};
 
 /// A call that takes longer counts as failed. Calls of an operator that loses its lease are dropped with its writer, before
 /// the next leader may begin.
@@ -230,12 +230,16 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
 }
 
 async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
+    let (kind, namespace, name) = match &notice.about {
+        Subject::Job(job) => ("HTCJob", Some(job.namespace.to_string()), job.name.to_string()),
+        Subject::Policy { name, .. } => ("NodePolicy", None, name.to_string()),
+    };
     let reference = k8s_openapi::api::core::v1::ObjectReference {
         api_version: Some(format!("{}/{}", crate::api::GROUP, crate::api::VERSION)),
-        kind: Some("HTCJob".to_owned()),
-        namespace: Some(notice.about.namespace.to_string()),
-        name: Some(notice.about.name.to_string()),
-        uid: Some(notice.about.uid.to_string()),
+        kind: Some(kind.to_owned()),
+        namespace,
+        name: Some(name),
+        uid: Some(notice.about.uid().to_owned()),
         ..Default::default()
     };
     let event = KubeEvent {

@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::{Id, JoinSet};
 
 use super::cache::{Known, ObjectKey};
-use crate::pool::{Document, Effect, Event, JobUid, Notice, Outcome};
+use crate::pool::{Document, Effect, Event, Notice, Outcome};
 
 /// How many writes are under way at once.
 const AT_ONCE: usize = 48;
@@ -98,11 +98,11 @@ pub struct Context {
     /// Who reports Kubernetes events.
     reporter: Reporter,
     /// The last story of each kind about each job, with the recorder that told it.
-    told: Mutex<HashMap<Subject, (String, Recorder)>>,
+    told: Mutex<HashMap<Story, (String, Recorder)>>,
 }
 
-/// What a story is about: a job, and the reason in one word.
-type Subject = (JobUid, &'static str);
+/// What a story is about: an object's uid, and the reason in one word.
+type Story = (String, &'static str);
 
 /// How many stories are kept in mind.
 const STORIES: usize = 10_000;
@@ -120,7 +120,7 @@ impl Context {
         if told.len() > STORIES {
             told.clear();
         }
-        let key = (notice.about.uid.clone(), notice.reason);
+        let key = (notice.about.uid().to_owned(), notice.reason);
         match told.get(&key) {
             Some((note, recorder)) if *note == notice.note => recorder.clone(),
             _ => {
@@ -227,7 +227,7 @@ fn line(task: &Task) -> Line {
                 Line::Pod(pod.namespace.clone(), pod.name.clone())
             }
             Effect::HoldJob(job) | Effect::ReleaseJob(job) => Line::Object(calls::job_key(job)),
-            Effect::Tell(notice) => Line::Story(notice.about.uid.as_str().into()),
+            Effect::Tell(notice) => Line::Story(notice.about.uid().into()),
         },
         Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
             Line::Object(object.clone())

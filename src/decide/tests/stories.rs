@@ -224,10 +224,12 @@ fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
     let weight = Expr::parse("Memory / 4096.0").unwrap();
     let policy = PolicyFacts {
         name: "by-memory".into(),
+        uid: "u".into(),
         generation: 1,
         selector: Selector::default(),
         precedence: 0,
         config: Ok(Arc::new(StartdConfig { slot_weight: Some(weight), ..StartdConfig::default() })),
+        warnings: None,
     };
     world.pool.apply(Event::Policy(policy), world.now);
     world.settle();

@@ -425,10 +425,12 @@ fn set_policy(server: &mut Server, policy: u8, how: u8) {
     let generation = server.policies.get(&name).map_or(1, |old| old.generation + 1);
     let facts = PolicyFacts {
         name: name.clone(),
+        uid: "u".into(),
         generation,
         selector: Selector::default(),
         precedence: i32::from(policy),
         config: config.map(Arc::new),
+        warnings: None,
     };
     server.policies.insert(name.clone(), facts.clone());
     server.tell(0, name.to_string(), Event::Policy(facts));

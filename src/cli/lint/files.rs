@@ -1,0 +1,127 @@
+//! Which files are looked at, and which of them are ours.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read; etcd takes objects of 1.5 MB.
+const LARGEST: u64 = 16 << 20;
+/// How deep directories are searched.
+const DEEPEST: usize = 64;
+
+/// In what language a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// YAML or JSON.
+    Manifest,
+    /// HTCondor's configuration language.
+    Configuration,
+}
+
+/// A file to look at.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// How it is called in findings.
+    pub path: String,
+    /// Its language.
+    pub form: Form,
+    /// What stands in it, or why it is no text.
+    pub text: Result<String, String>,
+}
+
+/// All that the paths lead to.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// Files, in the order of the arguments and of names.
+    pub files: Vec<File>,
+    /// Paths that cannot be used, with why.
+    pub unusable: Vec<String>,
+    /// Directories that were passed over, with why.
+    pub skipped: Vec<String>,
+}
+
+impl Gathered {
+    /// Adds a path from the command line: a file of any name, a directory, or `-` for standard input.
+    pub fn add(&mut self, path: &Path, form: Option<Form>, input: &mut dyn Read) {
+        if path == Path::new("-") {
+            let form = form.unwrap_or(Form::Manifest);
+            return self.take("<stdin>".to_owned(), form, Ok(Box::new(input) as Box<dyn Read + '_>));
+        }
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => self.directory(path, form, 0),
+            Ok(_) => self.file(path, form.unwrap_or_else(|| form_of(path).unwrap_or(Form::Manifest))),
+            Err(error) => self.unusable.push(format!("{}: {error}", path.display())),
+        }
+    }
+
+    fn file(&mut self, path: &Path, form: Form) {
+        let opened = fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>);
+        self.take(shown(path), form, opened);
+    }
+
+    fn take(&mut self, path: String, form: Form, opened: std::io::Result<Box<dyn Read + '_>>) {
+        let mut bytes = Vec::new();
+        if let Err(error) = opened.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)) {
+            self.unusable.push(format!("{path}: {error}"));
+            return;
+        }
+        let text = if bytes.len() as u64 > LARGEST {
+            Err(format!("larger than {} MiB", LARGEST >> 20))
+        } else {
+            let text = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
+            String::from_utf8(text)
+                .map_err(|error| format!("not UTF-8 text from byte {} on", error.utf8_error().valid_up_to()))
+        };
+        self.files.push(File { path, form, text });
+    }
+
+    /// The files in a directory that are ours by their names, in the order of names; not those of hidden directories, of
+    /// a chart's templates, or behind links to directories.
+    fn directory(&mut self, directory: &Path, form: Option<Form>, depth: usize) {
+        if depth > DEEPEST {
+            self.skipped.push(format!("{}: deeper than {DEEPEST} directories", directory.display()));
+            return;
+        }
+        let entries = match fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.unusable.push(format!("{}: {error}", directory.display()));
+                return;
+            }
+        };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        let chart = paths.iter().any(|path| path.ends_with("Chart.yaml"));
+        for path in paths {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.starts_with('.') {
+                continue;
+            }
+            if chart && matches!(name, "templates" | "charts") {
+                self.skipped
+                    .push(format!("{}: a Helm chart's; lint what `helm template` prints", shown(&path)));
+            } else if path.is_dir() {
+                if !path.is_symlink() {
+                    self.directory(&path, form, depth + 1);
+                }
+            } else if let Some(own) = form_of(&path) {
+                self.file(&path, form.unwrap_or(own));
+            }
+        }
+    }
+}
+
+/// By the extension, what a file is; none where it is nothing to look at.
+fn form_of(path: &Path) -> Option<Form> {
+    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "yaml" | "yml" | "json" => Some(Form::Manifest),
+        "config" | "conf" | "htcondor" => Some(Form::Configuration),
+        _ => None,
+    }
+}
+
+/// A path as pipelines want it: with slashes, and without a dot in front.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy().replace('\\', "/");
+    text.strip_prefix("./").map_or(text.clone(), str::to_owned)
+}

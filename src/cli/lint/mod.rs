@@ -1,0 +1,161 @@
+//! `slotwright lint`: checks manifests and configuration text as the API server and the operator would, without either.
+//! What a GitOps pipeline runs; the rules and their ids are in `docs/lint.md`.
+//!
+//! | part | does |
+//! | --- | --- |
+//! | `files` | finds the files |
+//! | `yaml` | reads them with positions, within bounds |
+//! | `object`, `schema`, `policy` | check one object |
+//! | `config_text` | checks configuration text |
+//! | `references` | checks objects against each other |
+//! | `rules`, `report`, `output` | what may be found, what was, and how it is written |
+
+mod files;
+mod nearest;
+mod object;
+mod output;
+mod place;
+mod policy;
+mod references;
+mod report;
+mod rules;
+mod schema;
+mod yaml;
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use files::{File, Form, Gathered};
+use output::Format;
+use report::{Report, Saying, Source};
+use rules::Severity;
+use schema::Kinds;
+use yaml::FaultKind;
+
+/// Nothing is wrong.
+const CLEAN: u8 = 0;
+/// There are errors.
+const ERRORS: u8 = 1;
+/// A path cannot be used.
+const UNUSABLE: u8 = 2;
+
+/// Check manifests and configuration text, as the API server and the operator would.
+#[derive(Args, Debug)]
+#[command(after_help = "Exit status: 0 no errors, 1 errors, 2 a path that cannot be read.")]
+pub struct LintArgs {
+    /// Files, directories, or - for standard input. Of directories: .yaml, .yml and .json as manifests; .config, .conf and
+    /// .htcondor as configuration text
+    #[arg(value_name = "PATH", required_unless_present = "config")]
+    paths: Vec<PathBuf>,
+    /// A file of HTCondor configuration text, whatever its name
+    #[arg(short = 'c', long, value_name = "FILE")]
+    config: Vec<PathBuf>,
+    /// How findings are written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+    /// Count warnings as errors
+    #[arg(long)]
+    strict: bool,
+    /// Say also what was passed over
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Runs the command; the answer is the exit status.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn run(
+    args: &LintArgs,
+    input: &mut dyn Read,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let mut gathered = Gathered::default();
+    for path in &args.paths {
+        gathered.add(path, None, input);
+    }
+    for path in &args.config {
+        gathered.add(path, Some(Form::Configuration), input);
+    }
+    let mut report = lint(gathered.files, args.verbose);
+    report.sort();
+    output::write(&report, &gathered.unusable, args.output, out)?;
+    if args.verbose {
+        for skipped in &gathered.skipped {
+            writeln!(err, "slotwright: skipped {skipped}")?;
+        }
+    }
+    for unusable in &gathered.unusable {
+        writeln!(err, "slotwright: {unusable}")?;
+    }
+    let wrong = report.count(Severity::Error) > 0 || (args.strict && report.count(Severity::Warning) > 0);
+    Ok(if !gathered.unusable.is_empty() {
+        UNUSABLE
+    } else if wrong {
+        ERRORS
+    } else {
+        CLEAN
+    })
+}
+
+/// Looks at all files. `verbose` notes those in which nothing is ours.
+fn lint(files: Vec<File>, verbose: bool) -> Report {
+    let mut report = Report { files: files.len(), ..Report::default() };
+    let mut manifests = Vec::new();
+    for file in files {
+        match (file.text, file.form) {
+            (Ok(text), Form::Manifest) => manifests.push(Source::new(file.path, text)),
+            (Ok(text), Form::Configuration) => policy::text(&Source::new(file.path, text), &mut report),
+            (Err(why), form) => {
+                let rule = if form == Form::Manifest { &rules::YAML_SYNTAX } else { &rules::CONFIG_SYNTAX };
+                report.add(rule, &Source::new(file.path, ""), 0, Saying::new(why));
+            }
+        }
+    }
+    let kinds = Kinds::new();
+    let mut objects = Vec::new();
+    for source in &manifests {
+        let (before, faults) = (objects.len(), report.findings.len());
+        manifest(&kinds, source, &mut report, &mut objects);
+        if verbose && objects.len() == before && report.findings.len() == faults {
+            report.add(
+                &rules::FILE_SKIPPED,
+                source,
+                0,
+                Saying::new("nothing in it is of the group slotwright.dev"),
+            );
+        }
+    }
+    references::check(&objects, &mut report);
+    report.objects = objects.len();
+    report
+}
+
+fn manifest<'a>(
+    kinds: &Kinds,
+    source: &'a Source,
+    report: &mut Report,
+    objects: &mut Vec<object::Object<'a>>,
+) {
+    let parsed = yaml::parse(&source.text);
+    for fault in parsed.faults {
+        let rule = match fault.kind {
+            FaultKind::Syntax => &rules::YAML_SYNTAX,
+            FaultKind::DuplicateKey => &rules::YAML_DUPLICATE_KEY,
+            FaultKind::Limit => &rules::YAML_LIMIT,
+        };
+        let mut saying = Saying::new(fault.message);
+        if fault.kind == FaultKind::Syntax && source.text.contains("{{") {
+            saying = saying.hint(
+                "if this is a template, lint what it renders to: helm template ... | slotwright lint -",
+            );
+        }
+        report.add(rule, source, fault.at, saying);
+    }
+    for document in parsed.documents {
+        object::document(kinds, source, document, report, objects);
+    }
+}

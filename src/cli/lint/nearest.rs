@@ -1,0 +1,30 @@
+//! "Did you mean": the known name that is most like an unknown one.
+
+/// The most similar of the names, if any is similar enough to have been meant. Case does not count.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let folded = name.to_lowercase();
+    known
+        .into_iter()
+        .map(|other| (strsim::jaro_winkler(&folded, &other.to_lowercase()), other))
+        .filter(|(likeness, _)| *likeness > 0.85)
+        .max_by(|a, b| a.0.total_cmp(&b.0).then_with(|| b.1.cmp(a.1)))
+        .map(|(_, other)| other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant() {
+        let known = ["requirements", "requests", "rank", "count", "template"];
+        for (name, meant) in [
+            ("requirement", Some("requirements")),
+            ("Rank", Some("rank")),
+            ("cuont", Some("count")),
+            ("completions", None),
+        ] {
+            assert_eq!(nearest(name, known), meant, "{name}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! One manifest: which object it is, and what the API server and the operator would say of it.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::nearest::nearest;
+use super::place::find;
+use super::policy;
+use super::report::{Report, Saying, Source};
+use super::rules;
+use super::schema::{Checked, Kinds};
+use super::yaml::{Kind, Node};
+use crate::api::{GROUP, HTCJob, Negotiator, VERSION};
+use crate::classad::Expr;
+use crate::controller::translate;
+use crate::pool::Problem;
+
+/// An object of ours.
+pub struct Object<'a> {
+    /// The file.
+    pub source: &'a Source,
+    /// Its manifest.
+    pub node: Node,
+    /// As the API server would store it.
+    pub value: Value,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace, where it has one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Object<'_> {
+    /// `HTCJob alice/sweep`.
+    pub fn title(&self) -> String {
+        title(&self.kind, self.namespace.as_deref(), &self.name)
+    }
+
+    /// Byte offset of a field's value; of the deepest field around it where it is not there.
+    pub fn offset(&self, path: &str) -> usize {
+        let place = find(&self.node, path);
+        if place.found { place.node.start } else { place.key }
+    }
+}
+
+fn title(kind: &str, namespace: Option<&str>, name: &str) -> String {
+    namespace.map_or_else(|| format!("{kind} {name}"), |namespace| format!("{kind} {namespace}/{name}"))
+}
+
+/// Looks at a document of a file: an object, or a list of objects. What is not ours is passed over.
+pub fn document<'a>(
+    kinds: &Kinds,
+    source: &'a Source,
+    node: Node,
+    report: &mut Report,
+    objects: &mut Vec<Object<'a>>,
+) {
+    let (api_version, kind) =
+        (node.get("apiVersion").and_then(Node::as_str), node.get("kind").and_then(Node::as_str));
+    let group = api_version.and_then(|text| text.split_once('/')).map(|(group, _)| group);
+    let is_list = kind.is_some_and(|kind| kind == "List" || (group == Some(GROUP) && kind.ends_with("List")));
+    if is_list {
+        let Kind::Map(entries) = node.kind else { return };
+        let items = entries.into_iter().filter(|entry| entry.key == "items").map(|entry| entry.value.kind);
+        for item in
+            items.filter_map(|items| if let Kind::List(items) = items { Some(items) } else { None }).flatten()
+        {
+            document(kinds, source, item, report, objects);
+        }
+        return;
+    }
+    let Some(kind) = kind.map(str::to_owned) else { return };
+    if group != Some(GROUP) && kinds.get(&kind).is_none() {
+        return;
+    }
+    let meant = format!("{GROUP}/{VERSION}");
+    if api_version != Some(meant.as_str()) {
+        let what =
+            api_version.map_or_else(|| "is missing".to_owned(), |is| format!("{is} is no version of ours"));
+        let saying = Saying::new(format!("apiVersion: {what}")).hint(format!("use {meant}")).about(kind);
+        report.add(&rules::UNKNOWN_KIND, source, find(&node, "apiVersion").node.start, saying);
+    } else if kinds.get(&kind).is_some() {
+        objects.push(object(kinds, source, node, kind, report));
+    } else {
+        let saying = Saying::new(format!("kind: {GROUP} has no kind {kind}"));
+        let saying = match nearest(&kind, kinds.names()) {
+            Some(meant) => saying.hint(format!("did you mean {meant}?")),
+            None => saying.hint(format!("there are {}", kinds.names().collect::<Vec<_>>().join(", "))),
+        };
+        report.add(&rules::UNKNOWN_KIND, source, find(&node, "kind").node.start, saying);
+    }
+}
+
+fn object<'a>(
+    kinds: &Kinds,
+    source: &'a Source,
+    node: Node,
+    kind: String,
+    report: &mut Report,
+) -> Object<'a> {
+    let metadata =
+        |key: &str| node.get("metadata").and_then(|metadata| metadata.get(key)).and_then(Node::as_str);
+    let definition = kinds.get(&kind);
+    let namespaced = definition.is_some_and(|definition| definition.namespaced);
+    let namespace = namespaced.then(|| metadata("namespace").unwrap_or("default").to_owned());
+    let name = metadata("name").or_else(|| metadata("generateName")).unwrap_or_default().to_owned();
+    let title = title(&kind, namespace.as_deref(), &name);
+    check_metadata(source, &node, &title, report);
+    if let Some(place) = node.get("status").map(|_| find(&node, "status")) {
+        let saying =
+            Saying::new("status: the operator writes it; what stands here is dropped").hint("leave it out");
+        report.add(&rules::STATUS_IGNORED, source, place.key, saying.about(&title));
+    }
+    let checked = definition.map(|definition| definition.check(source, &node, &title, report));
+    let value = checked.as_ref().map(|checked| checked.value.clone()).unwrap_or_default();
+    let object = Object { source, node, value, kind, namespace, name };
+    if let Some(checked) = checked {
+        operator(&object, &checked, report);
+    }
+    object
+}
+
+fn check_metadata(source: &Source, node: &Node, title: &str, report: &mut Report) {
+    let mut say = |path: &str, message: String, hint: &str| {
+        let place = find(node, path);
+        let offset = if place.found { place.node.start } else { place.key };
+        report.add(&rules::METADATA, source, offset, Saying::new(message).hint(hint).about(title));
+    };
+    for field in ["name", "generateName"] {
+        let path = format!("metadata.{field}");
+        let place = find(node, &path);
+        if !place.found {
+            continue;
+        }
+        match place.node.as_str() {
+            Some(name) if is_name(name.trim_end_matches(if field == "name" { '\0' } else { '-' })) => {}
+            Some(name) => say(
+                &path,
+                format!("{path}: {name:?} is not an object's name"),
+                "use small letters, digits, - and ., with a letter or digit at both ends, and at most 253 characters",
+            ),
+            None => say(&path, format!("{path}: must be text"), "quote it"),
+        }
+    }
+    if !find(node, "metadata.name").found && !find(node, "metadata.generateName").found {
+        say("metadata.name", "metadata.name: is missing".to_owned(), "give the object a name");
+    }
+}
+
+/// RFC 1123 subdomain, as Kubernetes asks of names.
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.len() <= 253
+        && name.split('.').all(|part| {
+            part.starts_with(plain) && part.ends_with(plain) && part.chars().all(|c| plain(c) || c == '-')
+        })
+}
+
+/// What the operator would say, where the schema did not say it already.
+fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
+    let problems = match object.kind.as_str() {
+        "HTCJob" => job(object, report),
+        "NodePolicy" => policy::check(object, report),
+        "Negotiator" => decode::<Negotiator>(object, report, object.value.clone())
+            .and_then(|negotiator| translate::negotiator(&negotiator).config.err())
+            .unwrap_or_default(),
+        "Slot" | "PartitionableSlot" => {
+            let saying = Saying::new(format!("the operator itself makes and removes every {}", object.kind));
+            let saying = saying.hint("leave it out of what is applied").about(object.title());
+            report.add(&rules::OPERATORS_KIND, object.source, object.offset("kind"), saying);
+            Vec::new()
+        }
+        _ => Vec::new(),
+    };
+    for problem in problems {
+        let said = checked.wrong.iter().any(|wrong| problem.field.starts_with(wrong.as_str()));
+        if !said {
+            tell(object, &problem, report);
+        }
+    }
+}
+
+/// Reads an object as its type. A failure is reported, unless the schema has already refused the object.
+pub fn decode<T: DeserializeOwned>(object: &Object<'_>, report: &mut Report, value: Value) -> Option<T> {
+    match serde_json::from_value(value) {
+        Ok(read) => Some(read),
+        Err(error) => {
+            let before = report
+                .findings
+                .iter()
+                .any(|f| f.object.as_deref() == Some(&object.title()) && f.path == object.source.path);
+            if !before {
+                let saying = Saying::new(format!("cannot be read: {error}")).about(object.title());
+                report.add(&rules::SCHEMA_TYPE, object.source, object.offset("spec"), saying);
+            }
+            None
+        }
+    }
+}
+
+fn job(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
+    let mut value = object.value.clone();
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("uid".to_owned(), json!("lint"));
+        metadata.insert("namespace".to_owned(), json!(object.namespace));
+        metadata
+            .retain(|key, _| matches!(key.as_str(), "uid" | "namespace" | "name" | "labels" | "annotations"));
+    }
+    if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.entry("template").or_insert_with(|| json!({}));
+    }
+    let template = value.pointer("/spec/template").cloned().unwrap_or_default();
+    dropped_fields(object, &template, report);
+    decode::<HTCJob>(object, report, value)
+        .and_then(|job| translate::job(&job))
+        .and_then(|facts| facts.spec.err())
+        .unwrap_or_default()
+}
+
+/// Fields of the pod template that pods do not have: the API server keeps the template as it is, and the operator, which
+/// makes pods of it, drops what it does not know.
+fn dropped_fields(object: &Object<'_>, template: &Value, report: &mut Report) {
+    let Ok(read) = serde_json::from_value::<PodTemplateSpec>(template.clone()) else { return };
+    let kept = serde_json::to_value(read).unwrap_or_default();
+    let mut lost = Vec::new();
+    compare(template, &kept, "spec.template", &mut lost);
+    for path in lost {
+        let saying = Saying::new(format!("{path}: pods have no such field; it is dropped"))
+            .hint("correct its name or take it out");
+        report.add(
+            &rules::TEMPLATE_UNKNOWN_FIELD,
+            object.source,
+            find(&object.node, &path).key,
+            saying.about(object.title()),
+        );
+    }
+}
+
+fn compare(given: &Value, kept: &Value, path: &str, lost: &mut Vec<String>) {
+    match (given, kept) {
+        (Value::Object(given), Value::Object(kept)) => {
+            for (key, value) in given {
+                let below = format!("{path}.{key}");
+                match kept.get(key) {
+                    Some(other) => compare(value, other, &below, lost),
+                    None if is_nothing(value) => {}
+                    None => lost.push(below),
+                }
+            }
+        }
+        (Value::Array(given), Value::Array(kept)) => {
+            for (index, (value, other)) in given.iter().zip(kept).enumerate() {
+                compare(value, other, &format!("{path}[{index}]"), lost);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        _ => false,
+    }
+}
+
+/// Reports what the operator finds wrong, at the place that it is about: within an expression, where it stops being one.
+pub fn tell(object: &Object<'_>, problem: &Problem, report: &mut Report) {
+    let rule = rules::of_reason(problem.reason);
+    let place = find(&object.node, &problem.field);
+    if std::ptr::eq(rule, &raw const rules::EXPRESSION_SYNTAX)
+        && let Some(Err(error)) = place.node.as_str().map(Expr::parse)
+    {
+        let offset = place.node.inside(&object.source.text, error.line(), error.column());
+        let message = format!(
+            "{}: not a ClassAd expression: expected {}, found {}",
+            problem.field,
+            error.expected(),
+            error.found()
+        );
+        report.add(rule, object.source, offset, Saying::new(message).about(object.title()));
+        return;
+    }
+    let offset =
+        if place.found && !problem.reason.ends_with("Attribute") { place.node.start } else { place.key };
+    let (what, hint) = match problem.message.rsplit_once("; ") {
+        Some((what, hint)) => (what, Some(hint.to_owned())),
+        None => (problem.message.as_str(), None),
+    };
+    let message = format!("{}: {what}", problem.field);
+    report.add(rule, object.source, offset, Saying { message, hint, object: Some(object.title()) });
+}

@@ -1,0 +1,59 @@
+//! NodePolicies: the typed fields, and configuration text, in a policy or in a file of its own.
+
+use super::object::{Object, decode};
+use super::place::find;
+use super::report::{Report, Saying, Source};
+use super::rules::{self, Rule};
+use crate::api::NodePolicy;
+use crate::controller::translate;
+use crate::pool::Problem;
+use crate::startd::config::{Remark, of_file, understand};
+
+/// The field that carries text.
+const TEXT: &str = "spec.config";
+
+/// What the operator would say of a policy. What it says of the text is reported here, at the place in the text.
+pub fn check(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
+    let place = find(&object.node, TEXT);
+    if let Some(text) = place.node.as_str().filter(|_| place.found) {
+        for remark in understand(text).remarks {
+            let (line, column) = (remark.line.max(1) as usize, remark.column.max(1) as usize);
+            let offset = place.node.inside(&object.source.text, line, column);
+            report.add(rule(&remark), object.source, offset, saying(&remark, TEXT).about(object.title()));
+        }
+    }
+    let problems = decode::<NodePolicy>(object, report, object.value.clone())
+        .and_then(|policy| translate::node_policy(&policy).config.err())
+        .unwrap_or_default();
+    problems.into_iter().filter(|problem| problem.field != TEXT).collect()
+}
+
+/// Checks a file of configuration text.
+pub fn text(source: &Source, report: &mut Report) {
+    for remark in of_file(&source.text) {
+        let offset = source.offset(remark.line as usize, remark.column as usize);
+        report.add(rule(&remark), source, offset, saying(&remark, ""));
+    }
+}
+
+fn rule(remark: &Remark) -> &'static Rule {
+    match remark.reason {
+        "InvalidExpression" => &rules::CONFIG_VALUE,
+        reason => rules::of_reason(reason),
+    }
+}
+
+/// The message of a remark, and what follows its last colon or semicolon as the hint.
+fn saying(remark: &Remark, field: &str) -> Saying {
+    let (what, hint) = match remark.message.rsplit_once("; ") {
+        Some((what, hint)) => (what, Some(hint)),
+        None => match remark.message.rsplit_once(": ") {
+            Some((what, hint)) if hint.starts_with("did you mean") || hint.starts_with("remove it") => {
+                (what, Some(hint))
+            }
+            _ => (remark.message.as_str(), None),
+        },
+    };
+    let message = if field.is_empty() { what.to_owned() } else { format!("{field}: {what}") };
+    Saying { message, hint: hint.map(str::to_owned), object: None }
+}

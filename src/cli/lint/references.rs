@@ -1,0 +1,228 @@
+//! What objects say of each other: groups, duplicates, which of several counts.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::nearest::nearest;
+use super::object::Object;
+use super::report::{Report, Saying};
+use super::rules::{self, Rule};
+use crate::api::GroupQuota;
+use crate::controller::translate;
+use crate::negotiator::groups::{GroupError, GroupSpec, Quota as TreeQuota, Tree};
+use crate::pool::Quota;
+
+/// Checks all objects together.
+pub fn check(objects: &[Object<'_>], report: &mut Report) {
+    duplicates(objects, report);
+    let groups = Groups::of(objects);
+    groups.check(report);
+    for job in objects.iter().filter(|object| object.kind == "HTCJob") {
+        groups.check_charge(job, report);
+    }
+    negotiators(objects, report);
+    shadowed_policies(objects, report);
+}
+
+fn place_of(object: &Object<'_>) -> String {
+    let (line, column) = object.source.place(object.node.start);
+    format!("{}:{line}:{column}", object.source.path)
+}
+
+fn duplicates(objects: &[Object<'_>], report: &mut Report) {
+    let mut seen: BTreeMap<String, &Object<'_>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| object.value.pointer("/metadata/name").is_some()) {
+        let title = object.title();
+        if let Some(first) = seen.get(&title) {
+            let saying = Saying::new(format!("{title} stands also at {}", place_of(first)));
+            let saying = saying.hint("the one that is applied last wins; remove one").about(&title);
+            report.add(&rules::OBJECT_DUPLICATE, object.source, object.offset("metadata.name"), saying);
+        } else {
+            seen.insert(title, object);
+        }
+    }
+}
+
+/// The accounting groups that the files declare.
+struct Groups<'a> {
+    objects: Vec<(&'a Object<'a>, GroupSpec)>,
+    tree: Tree,
+}
+
+impl<'a> Groups<'a> {
+    fn of(objects: &'a [Object<'a>]) -> Self {
+        let objects: Vec<(&Object<'_>, GroupSpec)> = objects
+            .iter()
+            .filter(|object| object.kind == "GroupQuota")
+            .filter_map(|object| {
+                let group =
+                    translate::group(&serde_json::from_value::<GroupQuota>(object.value.clone()).ok()?);
+                let quota = Some(match group.quota {
+                    Quota::Static(weight) => TreeQuota::Static(weight),
+                    Quota::Dynamic(share) => TreeQuota::Dynamic(share),
+                });
+                Some((object, GroupSpec { name: group.name.to_string(), quota }))
+            })
+            .collect();
+        let specs: Vec<GroupSpec> = objects.iter().map(|(_, spec)| spec.clone()).collect();
+        Self { objects, tree: Tree::new(&specs) }
+    }
+
+    fn check(&self, report: &mut Report) {
+        for (index, error) in self.tree.refused() {
+            let Some((object, _)) = self.objects.get(*index) else { continue };
+            let (rule, hint) = match error {
+                GroupError::MissingParent { parent, .. } => {
+                    (&rules::GROUP_PARENT, format!("add a GroupQuota for {parent}"))
+                }
+                GroupError::Duplicate { .. } => (&rules::GROUP_DUPLICATE, "remove one of the two".to_owned()),
+                _ => (&rules::GROUP_NAME, "write dotted names such as physics.higgs".to_owned()),
+            };
+            let text = error.to_string();
+            let what = text.split("; ").next().unwrap_or(&text);
+            add(rule, object, group_field(object), Saying::new(what).hint(hint), report);
+        }
+        for (object, spec) in &self.objects {
+            quota_fields(object, spec, report);
+        }
+        self.sums(report);
+    }
+
+    /// Quotas of siblings, in the order of the files: the one that passes the limit is named.
+    fn sums(&self, report: &mut Report) {
+        let mut fixed: BTreeMap<String, f64> = BTreeMap::new();
+        let mut shares: BTreeMap<String, f64> = BTreeMap::new();
+        for (object, spec) in &self.objects {
+            let parent = spec.name.rsplit_once('.').map_or("", |(parent, _)| parent);
+            let around = if parent.is_empty() { "the pool".to_owned() } else { format!("group {parent}") };
+            match spec.quota {
+                Some(TreeQuota::Dynamic(share)) => {
+                    let sum = shares.entry(parent.to_lowercase()).or_default();
+                    let before = *sum;
+                    *sum += share;
+                    if before <= LIMIT && *sum > LIMIT {
+                        let saying = Saying::new(format!(
+                            "spec.dynamicQuota: the shares of {around} add up to {}, more than 1",
+                            rounded(*sum)
+                        ));
+                        let saying =
+                            saying.hint("all of them are scaled down; make them add up to at most 1");
+                        add(&rules::GROUP_SUM, object, "spec.dynamicQuota", saying, report);
+                    }
+                }
+                Some(TreeQuota::Static(weight)) => {
+                    let Some(limit) = self.static_quota(parent) else { continue };
+                    let sum = fixed.entry(parent.to_lowercase()).or_default();
+                    let before = *sum;
+                    *sum += weight;
+                    if before <= limit && *sum > limit {
+                        let saying = Saying::new(format!(
+                            "spec.quota: the static quotas inside of {around} add up to {}, more than its {limit}",
+                            rounded(*sum)
+                        ));
+                        let saying = saying.hint(
+                            "each holds, but not all at once: lower them, or raise the quota around them",
+                        );
+                        add(&rules::GROUP_SUM, object, "spec.quota", saying, report);
+                    }
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn static_quota(&self, group: &str) -> Option<f64> {
+        let found = self.tree.find(group).and_then(|index| self.tree.groups().get(index))?;
+        match found.quota {
+            TreeQuota::Static(weight) => Some(weight),
+            TreeQuota::Dynamic(_) => None,
+        }
+    }
+
+    /// A job's accounting group, if any group is declared at all: otherwise they are elsewhere.
+    fn check_charge(&self, job: &Object<'_>, report: &mut Report) {
+        let Some(group) = job.value.pointer("/spec/accountingGroup").and_then(Value::as_str) else { return };
+        if self.objects.is_empty() || self.tree.find(group).is_some() {
+            return;
+        }
+        let names: Vec<&str> = self.tree.groups().iter().map(|group| group.name.as_str()).collect();
+        let saying = Saying::new(format!(
+            "spec.accountingGroup: no GroupQuota among the files declares the group {group}"
+        ));
+        let saying = match nearest(group, names.iter().copied()) {
+            Some(meant) => saying.hint(format!("did you mean {meant}?")),
+            None => saying.hint(format!("declared: {}", names.join(", "))),
+        };
+        add(&rules::GROUP_UNKNOWN, job, "spec.accountingGroup", saying, report);
+    }
+}
+
+/// Shares that are meant to add up to 1 may miss it by what decimals lose.
+const LIMIT: f64 = 1.0 + 1e-9;
+
+fn rounded(sum: f64) -> f64 {
+    (sum * 1e6).round() / 1e6
+}
+
+fn group_field(object: &Object<'_>) -> &'static str {
+    if object.value.pointer("/spec/group").is_some() { "spec.group" } else { "metadata.name" }
+}
+
+fn quota_fields(object: &Object<'_>, spec: &GroupSpec, report: &mut Report) {
+    let has = |field: &str| object.value.pointer(field).is_some();
+    let (saying, field) = match (has("/spec/quota"), has("/spec/dynamicQuota")) {
+        (true, true) => (
+            Saying::new("spec.dynamicQuota: the static quota wins; the share has no effect")
+                .hint("leave one of the two out"),
+            "spec.dynamicQuota",
+        ),
+        (false, false) => (
+            Saying::new(format!("spec: group {} has no quota, so that none of its jobs runs", spec.name))
+                .hint("set quota or dynamicQuota"),
+            "spec",
+        ),
+        _ => return,
+    };
+    add(&rules::GROUP_QUOTA, object, field, saying, report);
+}
+
+fn negotiators(objects: &[Object<'_>], report: &mut Report) {
+    let mut all: Vec<&Object<'_>> = objects.iter().filter(|object| object.kind == "Negotiator").collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let Some((first, others)) = all.split_first() else { return };
+    for other in others.iter().filter(|other| other.name != first.name) {
+        let saying = Saying::new(format!(
+            "metadata.name: the Negotiator {} is in force, the first by name",
+            first.name
+        ));
+        add(&rules::NEGOTIATOR_SEVERAL, other, "metadata.name", saying.hint("delete one of the two"), report);
+    }
+}
+
+/// Of policies with the same selector the one of the greatest precedence counts, then the first by name.
+fn shadowed_policies(objects: &[Object<'_>], report: &mut Report) {
+    let mut alike: BTreeMap<String, Vec<(i64, &Object<'_>)>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| object.kind == "NodePolicy") {
+        let selector =
+            object.value.pointer("/spec/nodeSelector").map(ToString::to_string).unwrap_or_default();
+        let precedence = object.value.pointer("/spec/precedence").and_then(Value::as_i64).unwrap_or(0);
+        alike.entry(selector).or_default().push((precedence, object));
+    }
+    for mut policies in alike.into_values() {
+        policies.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        let Some(((_, first), others)) = policies.split_first() else { continue };
+        for (_, other) in others.iter().filter(|(_, other)| other.name != first.name) {
+            let what = format!(
+                "metadata.name: NodePolicy {} selects the same nodes and always counts instead",
+                first.name
+            );
+            let saying = Saying::new(what).hint("merge the two, or give them different selectors");
+            add(&rules::POLICY_SHADOWED, other, "metadata.name", saying, report);
+        }
+    }
+}
+
+fn add(rule: &'static Rule, object: &Object<'_>, field: &str, saying: Saying, report: &mut Report) {
+    report.add(rule, object.source, object.offset(field), saying.about(object.title()));
+}

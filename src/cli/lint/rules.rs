@@ -1,0 +1,107 @@
+//! What lint looks for: stable ids that pipelines may name, with how bad each is. `docs/lint.md` lists the same.
+
+use serde::Serialize;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The API server or the operator refuses it.
+    Error,
+    /// It is accepted, and does not do what it seems to say.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+impl Severity {
+    /// `error`, `warning` or `note`: also what SARIF calls it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+/// A rule.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its id; never changes its meaning.
+    pub id: &'static str,
+    /// How bad a finding of this rule is.
+    pub severity: Severity,
+    /// What it finds, in a line.
+    pub summary: &'static str,
+}
+
+/// Declares the rules, and the list of them all.
+macro_rules! rules {
+    ($($name:ident, $id:literal, $severity:ident, $summary:literal;)*) => {
+        $(#[doc = $summary] pub static $name: Rule = Rule { id: $id, severity: Severity::$severity, summary: $summary };)*
+        /// Every rule, in the order of the page.
+        pub static ALL: &[&Rule] = &[$(&$name),*];
+    };
+}
+
+rules! {
+    YAML_SYNTAX, "yaml-syntax", Error, "The file is not YAML, or not text.";
+    YAML_LIMIT, "yaml-limit", Error, "The file is larger or nests deeper than anything that is meant.";
+    YAML_DUPLICATE_KEY, "yaml-duplicate-key", Error, "A key stands twice in one map.";
+    UNKNOWN_KIND, "unknown-kind", Error, "There is no such kind or version in the group slotwright.dev.";
+    METADATA, "metadata", Error, "The object's name is missing or is none that Kubernetes takes.";
+    SCHEMA_UNKNOWN_FIELD, "schema-unknown-field", Error, "The kind has no such field.";
+    SCHEMA_REQUIRED, "schema-required", Error, "A field that the kind requires is missing.";
+    SCHEMA_TYPE, "schema-type", Error, "The value is of another type than the field's.";
+    SCHEMA_VALUE, "schema-value", Error, "The value is out of the field's range, too long, or none of those allowed.";
+    SCHEMA_RULE, "schema-rule", Error, "The object breaks a rule of its kind.";
+    STATUS_IGNORED, "status-ignored", Note, "The operator writes the status: what the manifest says of it is dropped.";
+    OPERATORS_KIND, "operators-kind", Warning, "The operator writes objects of this kind; manifests of them are removed or overwritten.";
+    OBJECT_DUPLICATE, "object-duplicate", Error, "Two manifests are of the same object.";
+    EXPRESSION_SYNTAX, "expression-syntax", Error, "The text is not a ClassAd expression.";
+    ATTRIBUTE_NAME, "attribute-name", Error, "The name cannot be an attribute's.";
+    ATTRIBUTE_PROTECTED, "attribute-protected", Error, "The operator sets this attribute itself.";
+    JOB_REQUEST, "job-request", Error, "What the job asks for cannot be asked for.";
+    JOB_NAME, "job-name", Error, "The job's name is too long for the names of its pods.";
+    JOB_TEMPLATE, "job-template", Error, "The pod template cannot be used.";
+    TEMPLATE_UNKNOWN_FIELD, "template-unknown-field", Warning, "Pods have no such field: it is dropped.";
+    GROUP_NAME, "group-name", Error, "The text is not the name of an accounting group.";
+    GROUP_UNKNOWN, "group-unknown", Warning, "No GroupQuota among the files declares the accounting group.";
+    GROUP_PARENT, "group-parent", Error, "The group lies in another that no GroupQuota declares.";
+    GROUP_DUPLICATE, "group-duplicate", Error, "Two GroupQuotas declare the same group.";
+    GROUP_QUOTA, "group-quota", Warning, "A group has no quota, or two.";
+    GROUP_SUM, "group-sum", Warning, "The quotas of groups add up to more than the group around them has.";
+    NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "Of several Negotiators only the first by name counts.";
+    POLICY_SELECTOR, "policy-selector", Error, "The node selector is none.";
+    POLICY_SHADOWED, "policy-shadowed", Warning, "Another NodePolicy with the same selector always counts instead.";
+    POLICY_CONFLICT, "policy-conflict", Error, "A NodePolicy says the same thing by a field and by its configuration text.";
+    CONFIG_SYNTAX, "config-syntax", Error, "The text is not HTCondor configuration.";
+    CONFIG_WARNING, "config-warning", Warning, "HTCondor's configuration language has a doubt about the text.";
+    CONFIG_VALUE, "config-value", Error, "The value is not of the knob's type or range.";
+    CONFIG_UNKNOWN_KNOB, "config-unknown-knob", Warning, "There is no knob of that name, and nothing else uses it.";
+    CONFIG_NOT_ACTED_ON, "config-not-acted-on", Warning, "The knob is HTCondor's, and has no effect here.";
+    CONFIG_MACHINE, "config-machine", Error, "The text depends on the machine where it cannot.";
+    FILE_SKIPPED, "file-skipped", Note, "Nothing in the file is Slotwright's.";
+}
+
+/// The rule behind a reason that the operator gives in conditions.
+pub fn of_reason(reason: &str) -> &'static Rule {
+    match reason {
+        "InvalidExpression" => &EXPRESSION_SYNTAX,
+        "InvalidAttribute" => &ATTRIBUTE_NAME,
+        "ProtectedAttribute" => &ATTRIBUTE_PROTECTED,
+        "InvalidTemplate" => &JOB_TEMPLATE,
+        "NameTooLong" => &JOB_NAME,
+        "InvalidGroup" => &GROUP_NAME,
+        "InvalidSelector" => &POLICY_SELECTOR,
+        "SaidTwice" => &POLICY_CONFLICT,
+        "InvalidConfiguration" => &CONFIG_SYNTAX,
+        "InvalidValue" => &CONFIG_VALUE,
+        "MachineMacro" => &CONFIG_MACHINE,
+        "UnknownKnob" => &CONFIG_UNKNOWN_KNOB,
+        "KnobNotActedOn" => &CONFIG_NOT_ACTED_ON,
+        "ConfigurationWarning" => &CONFIG_WARNING,
+        _ => &JOB_REQUEST,
+    }
+}

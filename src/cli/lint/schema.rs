@@ -1,0 +1,179 @@
+//! What the API server would say of an object: unknown fields, types, ranges, rules, by our own definitions.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::nearest::nearest;
+use super::place::find;
+use super::report::{Report, Saying, Source};
+use super::rules::{self, Rule};
+use super::yaml::{Kind, Node, Style};
+use crate::api;
+use crate::hollow::schema::{FieldError, FieldErrorKind, StructuralSchema};
+
+/// The kinds of our group.
+pub struct Kinds(BTreeMap<String, Definition>);
+
+/// One kind.
+pub struct Definition {
+    schema: StructuralSchema,
+    source: Value,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+}
+
+impl Kinds {
+    /// All of them, from the types.
+    pub fn new() -> Self {
+        let kinds = api::definitions().into_iter().filter_map(|crd| {
+            let crd = serde_json::to_value(crd).ok()?;
+            let source = crd.pointer("/spec/versions/0/schema/openAPIV3Schema")?.clone();
+            let schema = StructuralSchema::parse(&source, "openAPIV3Schema").ok()?;
+            let kind = crd.pointer("/spec/names/kind")?.as_str()?.to_owned();
+            let namespaced = crd.pointer("/spec/scope")?.as_str()? == "Namespaced";
+            Some((kind, Definition { schema, source, namespaced }))
+        });
+        Self(kinds.collect())
+    }
+
+    /// A kind by its name.
+    pub fn get(&self, kind: &str) -> Option<&Definition> {
+        self.0.get(kind)
+    }
+
+    /// The names of all.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+/// An object as the API server would store it, and the fields that it would refuse.
+pub struct Checked {
+    /// Pruned and with defaults; fields of a wrong type are left out.
+    pub value: Value,
+    /// Paths of fields that are wrong or missing.
+    pub wrong: Vec<String>,
+}
+
+impl Definition {
+    /// Checks an object, and reports what is wrong.
+    pub fn check(&self, source: &Source, node: &Node, title: &str, report: &mut Report) -> Checked {
+        let mut value = node.json();
+        if let Some(object) = value.as_object_mut() {
+            object.remove("status");
+        }
+        for path in self.schema.prune(&mut value) {
+            report.add(
+                &rules::SCHEMA_UNKNOWN_FIELD,
+                source,
+                find(node, &path).key,
+                self.unknown(&path).about(title),
+            );
+        }
+        self.schema.default(&mut value);
+        let errors = self.schema.validate(&value, None);
+        for error in &errors {
+            let place = find(node, &error.field);
+            let offset = if place.found { place.node.start } else { place.key };
+            let hint = place.found.then(|| quote_hint(error, place.node)).flatten();
+            report.add(
+                rule(error),
+                source,
+                offset,
+                Saying { message: shown(error), hint, object: Some(title.to_owned()) },
+            );
+        }
+        let unreadable = [FieldErrorKind::TypeInvalid, FieldErrorKind::NotSupported];
+        for error in errors.iter().filter(|error| unreadable.contains(&error.kind)) {
+            remove(&mut value, &error.field);
+        }
+        // Fields whose wrong value was left out get their defaults, so that the rest can be read.
+        self.schema.default(&mut value);
+        Checked { value, wrong: errors.into_iter().map(|error| error.field).collect() }
+    }
+
+    fn unknown(&self, path: &str) -> Saying {
+        let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
+        let saying = Saying::new(format!("{path}: there is no such field"));
+        let known = fields(&self.source, parent);
+        match nearest(name, known.iter().copied()) {
+            Some(meant) => saying.hint(format!("did you mean {meant}?")),
+            None if known.is_empty() => saying,
+            None => saying.hint(format!("known here: {}", known.join(", "))),
+        }
+    }
+}
+
+/// The fields that a schema knows at a path.
+fn fields<'a>(schema: &'a Value, path: &str) -> Vec<&'a str> {
+    let mut at = schema;
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        let (name, indexed) = part.split_once('[').map_or((part, false), |(name, _)| (name, true));
+        let inside = at.get("properties").and_then(|properties| properties.get(name));
+        let Some(next) = inside.or_else(|| at.get("additionalProperties")) else { return Vec::new() };
+        at = if indexed { next.get("items").unwrap_or(next) } else { next };
+    }
+    let properties = at.get("properties").and_then(Value::as_object);
+    properties.map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default()
+}
+
+fn rule(error: &FieldError) -> &'static Rule {
+    match error.kind {
+        FieldErrorKind::Required => &rules::SCHEMA_REQUIRED,
+        FieldErrorKind::TypeInvalid => &rules::SCHEMA_TYPE,
+        FieldErrorKind::Invalid if !error.message.contains(" in body ") => &rules::SCHEMA_RULE,
+        FieldErrorKind::Forbidden => &rules::SCHEMA_RULE,
+        _ => &rules::SCHEMA_VALUE,
+    }
+}
+
+/// The API server's words, without its saying the field twice.
+fn shown(error: &FieldError) -> String {
+    let mut message = error.message.replace(&format!("{} in body ", error.field), "");
+    if let Some((wanted, is)) =
+        message.split_once("must be of type ").and_then(|(_, types)| types.split_once(": "))
+    {
+        message = format!("must be of type {wanted}, and is {}", is.trim_matches('"'));
+    }
+    if error.field == "<nil>" { message } else { format!("{}: {message}", error.field) }
+}
+
+/// A plain `true` or `12` where text is wanted.
+fn quote_hint(error: &FieldError, node: &Node) -> Option<String> {
+    let Kind::Scalar(scalar) = &node.kind else { return None };
+    let unquoted = scalar.style == Style::Plain && !scalar.value.is_string();
+    (error.kind == FieldErrorKind::TypeInvalid && unquoted && error.message.contains("type string"))
+        .then(|| format!("quote it: {:?}", scalar.text))
+}
+
+/// Takes the field at a path out of an object.
+fn remove(value: &mut Value, path: &str) {
+    match value {
+        Value::Array(list) => {
+            let Some((index, rest)) = path.strip_prefix('[').and_then(|rest| rest.split_once(']')) else {
+                return;
+            };
+            let Ok(index) = index.parse::<usize>() else { return };
+            if !rest.is_empty() {
+                list.get_mut(index).into_iter().for_each(|item| remove(item, rest));
+            } else if index < list.len() {
+                list.remove(index);
+            }
+        }
+        Value::Object(map) => {
+            let path = path.strip_prefix('.').unwrap_or(path);
+            if map.remove(path).is_some() {
+                return;
+            }
+            for (key, field) in map.iter_mut() {
+                if let Some(rest) = path.strip_prefix(key.as_str())
+                    && rest.starts_with(['.', '['])
+                {
+                    remove(field, rest);
+                }
+            }
+        }
+        _ => {}
+    }
+}

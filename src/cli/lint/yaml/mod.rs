@@ -1,0 +1,142 @@
+//! YAML and JSON with positions: what kubectl would send, and where in the file each part of it stands.
+//!
+//! Built on the events of `granit-parser`, the parser inside `serde-saphyr`, since serde gives no positions. Scalars are
+//! resolved as kubectl's library does (YAML 1.1: a plain `yes` is a boolean). What a hostile file costs is bounded: its
+//! depth, and its size with all aliases replaced.
+
+mod build;
+mod locate;
+mod resolve;
+
+use serde_json::Value;
+
+pub use build::{FaultKind, parse};
+use locate::offsets;
+
+/// How a scalar is written, as the parser says.
+pub use granit_parser::ScalarStyle as Style;
+
+/// A node with its place in the file.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Byte offset of its first character. For what an alias stands for: that of the anchored node.
+    pub start: usize,
+    /// Byte offset behind its last character; of collections the start of their end.
+    pub end: usize,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a node is.
+#[derive(Clone, Debug)]
+pub enum Kind {
+    /// A scalar.
+    Scalar(Scalar),
+    /// A list.
+    List(Vec<Node>),
+    /// A map, in the order written.
+    Map(Vec<Entry>),
+}
+
+/// A scalar as written and as meant.
+#[derive(Clone, Debug)]
+pub struct Scalar {
+    /// Its text after escapes and folding.
+    pub text: String,
+    /// How it is written.
+    pub style: Style,
+    /// What JSON gets of it.
+    pub value: Value,
+}
+
+/// A key and its value.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The key's text.
+    pub key: String,
+    /// Byte offset of the key.
+    pub start: usize,
+    /// The value.
+    pub value: Node,
+}
+
+impl Node {
+    /// The value of a key, if this is a map that has it.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        match &self.kind {
+            Kind::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
+            _ => None,
+        }
+    }
+
+    /// The text of a scalar that JSON takes for a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar(scalar) => scalar.value.as_str(),
+            _ => None,
+        }
+    }
+
+    /// The node as JSON, without positions.
+    pub fn json(&self) -> Value {
+        match &self.kind {
+            Kind::Scalar(scalar) => scalar.value.clone(),
+            Kind::List(items) => items.iter().map(Self::json).collect(),
+            Kind::Map(entries) => {
+                Value::Object(entries.iter().map(|entry| (entry.key.clone(), entry.value.json())).collect())
+            }
+        }
+    }
+
+    /// Byte offset in the file of a place within a scalar's text: line and column from 1, column in characters. The start
+    /// of the node where the scalar is no such text.
+    pub fn inside(&self, file: &str, line: usize, column: usize) -> usize {
+        let Kind::Scalar(scalar) = &self.kind else { return self.start };
+        let Some(offsets) = offsets(file, self.start..self.end, scalar) else { return self.start };
+        let before: usize = scalar
+            .text
+            .split_inclusive('\n')
+            .take(line.saturating_sub(1))
+            .map(|line| line.chars().count())
+            .sum();
+        let at = before + column.saturating_sub(1);
+        // The end of the text is where its last visible character ends.
+        let last = scalar.text.trim_end().chars().count();
+        let after_last = || match last.checked_sub(1).and_then(|last| offsets.get(last)) {
+            Some(offset) => {
+                offset + file.get(*offset..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
+            }
+            None => self.start,
+        };
+        if at >= last { after_last() } else { offsets.get(at).copied().unwrap_or(self.start) }
+    }
+}
+
+/// Where the lines of a text start.
+#[derive(Clone, Debug)]
+pub struct Lines(Vec<usize>);
+
+impl Lines {
+    /// Of this text.
+    pub fn of(text: &str) -> Self {
+        Self([0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+    }
+
+    /// Byte offset of a line and column, from 1; columns count characters. The end of the text where there is no such line.
+    pub fn offset(&self, text: &str, line: usize, column: usize) -> usize {
+        let Some(start) = self.0.get(line.max(1) - 1) else { return text.len() };
+        let rest = text.get(*start..).unwrap_or_default();
+        start + rest.char_indices().nth(column.max(1) - 1).map_or(rest.len(), |(offset, _)| offset)
+    }
+
+    /// Line and column, from 1, of a byte offset; columns count characters.
+    pub fn place(&self, text: &str, offset: usize) -> (usize, usize) {
+        let line = self.0.partition_point(|start| *start <= offset).max(1);
+        let start = self.0.get(line - 1).copied().unwrap_or(0);
+        let column = text.get(start..offset.min(text.len())).map_or(1, |before| before.chars().count() + 1);
+        (line, column)
+    }
+}
+
+#[cfg(test)]
+mod tests;

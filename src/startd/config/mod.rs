@@ -1,0 +1,224 @@
+//! The startd's configuration out of a policy's text: what the operator acts on today, and all that is to be said of the
+//! rest.
+//!
+//! A policy is for many machines, and a text may depend on the machine: `$(DETECTED_CPUS)` stands for the CPUs of the one
+//! it is read for. So a text is read once to check it, for a machine that stands for all, and then, if it depends on the
+//! machine, once more for each ([`for_machine`]). What a text cannot know here is refused by name.
+//!
+//! A machine is one partitionable slot, `slot1`, of type 1 where the text defines that type by `NUM_SLOTS_TYPE_1`; so
+//! `SLOT_TYPE_1_START` then goes before `START`, and `SLOT1_Attr` before `Attr`.
+
+mod macros;
+mod remarks;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::classad::Expr;
+use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
+use crate::pool::{ClaimWorklife, Machine, StartdConfig};
+
+pub use macros::{Macros, of_machine};
+pub use remarks::{Remark, Severity, of_file};
+
+/// Where the machine's one slot stands.
+const SLOT: u32 = 1;
+
+/// What a text says of the knobs that the operator acts on. What it does not name is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextConfig {
+    /// `START`.
+    pub start: Option<Expr>,
+    /// `SLOT_WEIGHT`.
+    pub slot_weight: Option<Expr>,
+    /// `CLAIM_WORKLIFE`.
+    pub claim_worklife: Option<ClaimWorklife>,
+    /// The attributes that `STARTD_ATTRS` and its kin name, with their expressions.
+    pub attributes: Vec<(String, Expr)>,
+}
+
+/// A text, understood.
+#[derive(Clone, Debug)]
+pub struct Understood {
+    /// What it says, if it can be used.
+    pub config: Option<TextConfig>,
+    /// What is to be said of it, in the order of the text. It cannot be used if one of these is an error.
+    pub remarks: Vec<Remark>,
+    /// Whether it may say something else for another machine.
+    pub by_machine: bool,
+    /// Which knobs and attributes it says that a policy's fields can say too, each with line and column.
+    pub said: Vec<(String, u32, u32)>,
+}
+
+/// Reads a policy's text, for no machine in particular.
+pub fn understand(text: &str) -> Understood {
+    let samples = Macros::samples();
+    let Some((first, others)) = samples.split_first() else {
+        return Understood { config: None, remarks: Vec::new(), by_machine: false, said: Vec::new() };
+    };
+    let reading = read(text, first);
+    let mut remarks = remarks::of_reading(text, &reading);
+    let mut faults = Vec::new();
+    let config = act_on(&reading.config, &mut faults);
+    remarks.extend(faults);
+    remarks.extend(macros::unknown(text, &reading.config));
+    remarks::sort(&mut remarks);
+    let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);
+    let other = |macros: &Macros| act_on(&read(text, macros).config, &mut Vec::new());
+    let by_machine = macros::mentioned(text) || others.iter().any(|macros| other(macros) != config);
+    let said = said_at(&reading.config, &config);
+    Understood { config: usable.then_some(config), remarks, by_machine, said }
+}
+
+/// The configuration of one machine, where the policy's text depends on the machine; what the policy's fields say
+/// is in `common`, and so is the text.
+///
+/// # Errors
+/// What the text does not say in a way that can be used on this machine, with its place.
+pub fn for_machine(common: &StartdConfig, machine: &Macros) -> Result<Arc<StartdConfig>, String> {
+    let Some(by_machine) = &common.by_machine else { return Ok(Arc::new(common.clone())) };
+    let reading = read(&by_machine.text, machine);
+    let mut faults: Vec<Remark> = remarks::of_diagnostics(&reading);
+    let said = act_on(&reading.config, &mut faults);
+    if let Some(fault) = faults.iter().find(|fault| fault.severity == Severity::Error) {
+        return Err(fault.to_string());
+    }
+    let mut own = by_machine.fields.clone();
+    said.put_into(&mut own);
+    Ok(Arc::new(own))
+}
+
+impl TextConfig {
+    /// Puts what the text says in the place of what was there.
+    pub fn put_into(self, config: &mut StartdConfig) {
+        config.attributes.retain(|(name, _)| !self.publishes(name));
+        config.start = self.start.or(config.start.take());
+        config.slot_weight = self.slot_weight.or(config.slot_weight.take());
+        config.claim_worklife = self.claim_worklife.unwrap_or(config.claim_worklife);
+        config.attributes.extend(self.attributes);
+    }
+
+    /// Whether it gives slots this attribute.
+    pub fn publishes(&self, name: &str) -> bool {
+        self.attributes.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+    }
+}
+
+fn read(text: &str, macros: &Macros) -> Reading {
+    let host = Host { predefined: macros.pairs(), ..Host::none() };
+    Reader::new(host).subsystem("STARTD").read(&[Source::block("spec.config", text)])
+}
+
+/// The knobs that the operator acts on.
+fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
+    let slot_type = ok(config.type_of_slot(SLOT), faults).flatten();
+    let mut said = TextConfig::default();
+    if let Some(name) = said_by(config, slot_type, "START") {
+        said.start = ok(config.expr(&name), faults).flatten();
+    }
+    if let Some(name) = weight_said_by(config, slot_type) {
+        said.slot_weight = ok(config.expr(&name), faults).flatten();
+    }
+    if let Some(name) = said_by(config, slot_type, "CLAIM_WORKLIFE") {
+        said.claim_worklife = ok(config.integer(&name), faults).map(worklife);
+    }
+    for name in published(config, slot_type, faults) {
+        let Some(text) = ok(config.attribute_text(SLOT, slot_type, &name), faults).flatten() else {
+            faults.extend(remarks::undefined_attribute(config, slot_type, &name));
+            continue;
+        };
+        if let Some(expr) = ok(config.parse_expr(&name, &text), faults) {
+            said.attributes.push((name, expr));
+        }
+    }
+    said
+}
+
+/// Nothing is not a limit, and neither is what is negative.
+fn worklife(seconds: Option<i64>) -> ClaimWorklife {
+    seconds
+        .and_then(|seconds| u64::try_from(seconds).ok())
+        .map_or(ClaimWorklife::Unlimited, |seconds| ClaimWorklife::Limited(Duration::from_secs(seconds)))
+}
+
+/// Under which name the text says a policy knob for the slot: that of its type, or the knob's own. None where it does not.
+pub(super) fn said_by(config: &Config, slot_type: Option<u32>, knob: &str) -> Option<String> {
+    let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_{knob}"));
+    let own = [format!("STARTD.{knob}"), knob.to_owned()];
+    of_type
+        .filter(|name| config.definition(name).is_some())
+        .or_else(|| own.iter().any(|name| config.definition(name).is_some()).then(|| knob.to_owned()))
+}
+
+/// As [`said_by`] for `SLOT_WEIGHT`, which a type of slots calls `SlotWeight`.
+fn weight_said_by(config: &Config, slot_type: Option<u32>) -> Option<String> {
+    let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_SlotWeight"));
+    of_type
+        .filter(|name| config.definition(name).is_some())
+        .or_else(|| said_by(config, slot_type, "SLOT_WEIGHT"))
+}
+
+/// The attributes that the slot publishes: `STARTD_ATTRS`, or that of the slot's type instead, and those of the slot.
+fn published(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let main = said_by(config, slot_type, "STARTD_ATTRS").unwrap_or_else(|| "STARTD_ATTRS".to_owned());
+    // HTCondor's default of SYSTEM_STARTD_ATTRS speaks of the collector, which is none here.
+    let system = said_by(config, None, "SYSTEM_STARTD_ATTRS");
+    for list in [main, format!("SLOT{SLOT}_STARTD_ATTRS")].into_iter().chain(system) {
+        for name in ok(config.list(&list), faults).unwrap_or_default() {
+            if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// The value, or a remark in its place.
+fn ok<T, E: Into<ValueError>>(found: Result<T, E>, faults: &mut Vec<Remark>) -> Option<T> {
+    found.map_err(|error| faults.push(Remark::of_value(&error.into()))).ok()
+}
+
+/// Where the knobs stand that a policy's fields can say too.
+fn said_at(config: &Config, said: &TextConfig) -> Vec<(String, u32, u32)> {
+    let slot_type = config.type_of_slot(SLOT).ok().flatten();
+    let named = [
+        ("START", said_by(config, slot_type, "START")),
+        ("SLOT_WEIGHT", weight_said_by(config, slot_type)),
+        ("CLAIM_WORKLIFE", said_by(config, slot_type, "CLAIM_WORKLIFE")),
+    ];
+    let named = named.into_iter().filter_map(|(called, name)| Some((called.to_owned(), name?)));
+    let attributes = said.attributes.iter().map(|(name, _)| (name.clone(), name.clone()));
+    named
+        .chain(attributes)
+        .map(|(called, name)| {
+            let definition =
+                config.definition(&name).or_else(|| config.definition(&format!("STARTD.{name}")));
+            let place = definition.map(|definition| config.position(definition));
+            (called, place.as_ref().map_or(0, |place| place.line), place.map_or(0, |place| place.column))
+        })
+        .collect()
+}
+
+/// The configuration of a machine whose policy depends on the machine: what was made of it, and of what.
+pub fn review(common: &Arc<StartdConfig>, machine: &mut Machine) {
+    if common.by_machine.is_none() {
+        machine.own_config = None;
+        return;
+    }
+    let macros = of_machine(machine);
+    let same = machine
+        .own_config
+        .as_ref()
+        .is_some_and(|own| Arc::ptr_eq(&own.of, common) && own.macros == macros.pairs());
+    if !same {
+        machine.own_config = Some(crate::pool::OwnConfig {
+            of: common.clone(),
+            macros: macros.pairs(),
+            config: for_machine(common, &macros),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Texts, and what the startd makes of them.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::pool::{ByMachine, Capacity, MachineFacts, Time};
+
+fn machine(cpus: i64, memory_gib: i64, arch: &str) -> Machine {
+    let facts = MachineFacts {
+        name: "node7.example.org".into(),
+        arch: arch.into(),
+        os: "linux".into(),
+        labels: Arc::default(),
+        allocatable: Capacity {
+            milli_cpu: cpus * 1000,
+            memory: memory_gib << 30,
+            disk: 100 << 30,
+            extended: BTreeMap::new(),
+        },
+        ready: true,
+        cordoned: false,
+        taints: vec![],
+    };
+    Machine::new(facts, Capacity::default(), Time::from_secs(0))
+}
+
+/// A policy with these fields and a text that depends on the machine.
+fn by_machine(text: &str, fields: StartdConfig) -> StartdConfig {
+    let by_machine = Some(Arc::new(ByMachine { text: text.into(), fields: fields.clone() }));
+    StartdConfig { by_machine, ..fields }
+}
+
+/// The acted-on knobs and the remarks, as lines.
+fn shown(text: &str) -> String {
+    let understood = understand(text);
+    let mut lines: Vec<String> = Vec::new();
+    if let Some(config) = &understood.config {
+        let expr = |expr: &Option<Expr>| expr.as_ref().map(ToString::to_string);
+        lines.extend(expr(&config.start).map(|start| format!("START = {start}")));
+        lines.extend(expr(&config.slot_weight).map(|weight| format!("SLOT_WEIGHT = {weight}")));
+        lines.extend(config.claim_worklife.map(|worklife| format!("CLAIM_WORKLIFE = {worklife:?}")));
+        lines.extend(config.attributes.iter().map(|(name, expr)| format!("+{name} = {expr}")));
+    }
+    if understood.by_machine {
+        lines.push("by machine".to_owned());
+    }
+    lines.extend(
+        understood.remarks.iter().map(|remark| format!("{} {} {remark}", remark.severity, remark.reason)),
+    );
+    lines.join("\n")
+}
+
+#[test]
+fn what_admins_paste_is_understood() {
+    for (name, text) in [
+        ("nothing", ""),
+        (
+            "owner's policy",
+            "# our own jobs first\nOURS = (TARGET.AcctGroup =?= \"physics\")\nSTART = $(OURS) || \\\n        TARGET.RequestCpus <= 4\nCLAIM_WORKLIFE = 2 * $(HOUR)\nSLOT_WEIGHT = Memory / 4096.0\n",
+        ),
+        (
+            "attributes",
+            "HasGPFS = true\nRack = \"r12\"\nSTARTD_ATTRS = $(STARTD_ATTRS) HasGPFS, Rack\nSLOT1_STARTD_ATTRS = Door\nSLOT1_Door = \"left\"\n",
+        ),
+        ("weight of a type", "NUM_SLOTS_TYPE_1 = 1\nSLOT_WEIGHT = 1\nSLOT_TYPE_1_SlotWeight = 2\n"),
+        ("nothing behind a name", "STARTD_ATTRS = A, B, C\nA = 1\nB =\n"),
+        (
+            "slot type",
+            "NUM_SLOTS_TYPE_1 = 1\nSTART = true\nSLOT_TYPE_1_START = TARGET.RequestMemory > 1\nCLAIM_WORKLIFE = -1\n",
+        ),
+        ("without a type", "SLOT_TYPE_1_START = false\nSTART = TARGET.x\n"),
+        ("self reference", "START = $(START) && TARGET.a\nSTARTD.START = $(STARTD.START) TARGET.b\n"),
+        ("machine", "START = TARGET.RequestCpus * 2 <= $(DETECTED_CPUS)\n"),
+        (
+            "machine by default",
+            "use FEATURE : PartitionableSlot\nBIG = $(NUM_CPUS) > 32\nBig = $(BIG)\nSTARTD_ATTRS = Big\n",
+        ),
+        ("desktop", "use POLICY : Desktop\nSTART = true\n"),
+        ("conditionals", "if defined NOTHING\nSTART = 1 +\nelse\nSTART = TARGET.x > 1\nendif\n"),
+    ] {
+        insta::assert_snapshot!(format!("paste {name}").replace([' ', '\''], "_"), shown(text), text);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    for (name, text) in [
+        ("expression", "A = TARGET.x &&\n\n  START = $(A) && || 3\n"),
+        ("types", "CLAIM_WORKLIFE = soon\nRANK = (1\nPOLLING_INTERVAL = -3\n"),
+        (
+            "unknown",
+            "STRAT = true\nMINE = 1\nSTART = $(MINE) > 0\nOTHER = 2\nSLOT1_HasX = true\nSTARTD_ATTRS = HasX\n",
+        ),
+        (
+            "not acted on",
+            "SUSPEND = LoadAvg > 2\nWANT_SUSPEND = true\nNUM_SLOTS = 3\nDAEMON_LIST = MASTER STARTD\n",
+        ),
+        ("language", "START = true\nif true\nX-Y = 1\nlone\nuse POLICY : Nope\n"),
+        ("cycle", "START = $(A)\nA = $(B)\nB = $(A)\n"),
+        (
+            "host",
+            "START = $ENV(HOME) =?= \"x\"\ninclude : /etc/condor/more\nX = $(IP_ADDRESS)\nSTARTD_ATTRS = X\n",
+        ),
+        ("own macro", "IP_ADDRESS = \"10.0.0.1\"\nX = $(IP_ADDRESS)\nSTARTD_ATTRS = X\n"),
+    ] {
+        insta::assert_snapshot!(format!("wrong {name}").replace(' ', "_"), shown(text), text);
+    }
+}
+
+#[test]
+fn a_text_that_depends_on_the_machine_is_read_for_each() {
+    let text = "HALVES = $(DETECTED_CPUS) / 2\nHALF = $INT(HALVES)\nSTART = TARGET.RequestCpus <= $(HALF) && \"$(ARCH)\" == \"X86_64\"\nRam = $(DETECTED_MEMORY)\nHost = \"$(HOSTNAME)\"\nSTARTD_ATTRS = Ram Host\n";
+    let understood = understand(text);
+    assert!(understood.by_machine, "{understood:?}");
+    let fields = StartdConfig { slot_weight: Some(Expr::literal(3)), ..StartdConfig::default() };
+    let common = by_machine(text, fields);
+    for (machine, start, ram) in [
+        (machine(64, 256, "amd64"), "TARGET.RequestCpus <= 32 && \"X86_64\" == \"X86_64\"", "262144"),
+        (machine(8, 16, "arm64"), "TARGET.RequestCpus <= 4 && \"aarch64\" == \"X86_64\"", "16384"),
+    ] {
+        let own = for_machine(&common, &of_machine(&machine)).unwrap();
+        assert_eq!(own.start.as_ref().unwrap().to_string(), start);
+        let attributes: Vec<String> =
+            own.attributes.iter().map(|(name, expr)| format!("{name}={expr}")).collect();
+        assert_eq!(attributes, [format!("Ram={ram}"), "Host=\"node7\"".to_owned()]);
+        assert_eq!(own.slot_weight, Some(Expr::literal(3)), "what the text does not say stays");
+    }
+}
+
+#[test]
+fn what_a_text_says_on_some_machines_only_holds_there_only() {
+    let text = "SMALL = $(DETECTED_CPUS) < 16\nTINY = $INT(SMALL)\nif $(TINY)\nSTART = TARGET.tiny\nendif\n";
+    let understood = understand(text);
+    assert_eq!((understood.by_machine, understood.config.unwrap().start), (true, None));
+    let common = by_machine(text, StartdConfig::default());
+    let start = |cpus| for_machine(&common, &of_machine(&machine(cpus, 1, "amd64"))).unwrap().start.clone();
+    assert_eq!(start(64), None);
+    assert_eq!(start(8).unwrap().to_string(), "TARGET.tiny");
+}
+
+#[test]
+fn a_text_that_fails_on_one_machine_says_where() {
+    let text = "L = 1, 2\nSTART = TARGET.x > $CHOICE(I,L)\nJ = $(DETECTED_CPUS) / 16 - 1\nI = $INT(J)\n";
+    let common = by_machine(text, StartdConfig::default());
+    assert!(for_machine(&common, &of_machine(&machine(16, 16, "amd64"))).is_ok());
+    let error = for_machine(&common, &of_machine(&machine(64, 16, "amd64"))).unwrap_err();
+    assert!(error.starts_with("line 2, column "), "{error}");
+}
+
+#[test]
+fn a_machine_keeps_what_was_read_for_it_until_it_or_the_policy_changes() {
+    let text = "START = TARGET.RequestCpus < $(DETECTED_CPUS)\n";
+    let common = Arc::new(by_machine(text, StartdConfig::default()));
+    let mut machine = machine(8, 16, "amd64");
+    let config = |machine: &Machine| machine.own_config.as_ref().unwrap().config.clone().unwrap();
+    review(&common, &mut machine);
+    let first = config(&machine);
+    review(&common, &mut machine);
+    assert!(Arc::ptr_eq(&first, &config(&machine)));
+    machine.facts.allocatable.milli_cpu = 4000;
+    review(&common, &mut machine);
+    assert_eq!(config(&machine).start.as_ref().unwrap().to_string(), "TARGET.RequestCpus < 4");
+    review(&Arc::new(StartdConfig::default()), &mut machine);
+    assert!(machine.own_config.is_none());
+}

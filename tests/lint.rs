@@ -1,0 +1,365 @@
+//! `slotwright lint` as a pipeline runs it: the examples are clean, what is broken is found at its place, and every form of
+//! output is what its readers expect.
+
+// A test states what it expects by panicking.
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Runs lint in a directory.
+fn lint_in(directory: &Path, args: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_slotwright"))
+        .arg("lint")
+        .args(args)
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A directory with these files.
+fn files(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    directory
+}
+
+/// What lint says of some files, and its exit status, below a line of its own.
+fn found(given: &[(&str, &str)], args: &[&str]) -> String {
+    let directory = files(given);
+    let output = lint_in(directory.path(), args, "");
+    format!("{}exit {}\n{}", text(&output.stdout), output.status.code().unwrap(), text(&output.stderr))
+}
+
+#[test]
+fn the_examples_are_clean() {
+    let mut paths: Vec<String> = fs::read_dir(root().join("examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned())
+        .collect();
+    paths.sort();
+    let mut args: Vec<&str> = vec!["--strict"];
+    args.extend(paths.iter().map(String::as_str));
+    let output = lint_in(root(), &args, "");
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(said.starts_with("0 errors, 0 warnings in "), "{said}");
+}
+
+#[test]
+fn the_broken_examples_are_found_broken() {
+    let output = lint_in(root(), &["examples/broken", "examples/10-groupquotas.yaml"], "");
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(text(&output.stdout));
+}
+
+#[test]
+fn manifests_of_the_chart_and_of_others_are_none_of_ours() {
+    let output = lint_in(root(), &["charts", "deploy", "crds"], "");
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+const JOB: &str = r#"apiVersion: slotwright.dev/v1alpha1
+kind: HTCJob
+metadata:
+  name: Bad_Name
+  namespace: alice
+spec:
+  count: "3"
+  requirement: TARGET.Memory > 1
+  requirements: |
+    TARGET.Memory > 1 &&
+      TARGET.Arch ==
+  rank: "TARGET.\"x\" +\t+ )"
+  podRetention: keep
+  accountingGroup: physic
+  attributes:
+    Flag: yes
+    Owner: '"root"'
+    1x: "1"
+    Tags: >-
+      {"a",
+       "b" ; "c"}
+  requests:
+    cpus: 0
+    memory: lots
+  template:
+    spec:
+      restartPolicy: Always
+      containers:
+        - name: main
+          imagee: x
+          resources: {limits: {memory: 1Ti}}
+---
+apiVersion: slotwright.dev/v1alpha1
+kind: HTCJob
+metadata: {name: nothing}
+status: {idle: 3}
+---
+apiVersion: slotwright.dev/v1beta1
+kind: HTCJob
+metadata: {name: nothing}
+---
+apiVersion: slotwright.dev/v1alpha1
+kind: HTCjob
+metadata: {name: nothing}
+---
+apiVersion: slotwright.dev/v1alpha1
+kind: Slot
+metadata: {name: slot1.n1}
+spec: {}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: nothing}
+"#;
+
+const LIST: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "physics"}, "spec": {"quota": 10}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "physics.a"}, "spec": {"quota": 6}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "physics.b"}, "spec": {"quota": 5, "dynamicQuota": 0.5}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "chem.x"}, "spec": {"dynamicQuota": 0.5}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "bio"}, "spec": {}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "other"}, "spec": {"group": "Physics", "dynamicQuota": 0.6}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "more"}, "spec": {"dynamicQuota": 0.6}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator", "metadata": {"name": "b"}, "spec": {"slotConstraint": "MY.x \u003d= \u201c"}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator", "metadata": {"name": "a"}, "spec": {"intervalSeconds": 0}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p1"}, "spec": {"start": "a b", "tolerations": [{"keyy": "x"}], "nodeSelector": {"matchExpressions": [{"key": "a", "operator": "in"}]}}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p1"}, "spec": {"nodeSelector": {"matchLabels": {"a": "b"}}}},
+  {"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p2"}, "spec": {"nodeSelector": {"matchLabels": {"a": "b"}}, "precedence": -1}}
+]}
+"#;
+
+const POLICY: &str = r#"apiVersion: slotwright.dev/v1alpha1
+kind: NodePolicy
+metadata: {name: literal}
+spec:
+  start: TARGET.x
+  attributes: {Rack: '"r1"'}
+  config: |
+    # comment
+    STRAT = 1
+    START = TARGET.RequestCpus <= 4 &&
+    SUSPEND = LoadAvg > 2
+    if true
+      CLAIM_WORKLIFE = "soon"
+    Rack = "r2"
+    STARTD_ATTRS = Rack
+---
+apiVersion: slotwright.dev/v1alpha1
+kind: NodePolicy
+metadata: {name: quoted}
+spec:
+  nodeSelector: {matchLabels: {a: b}}
+  config: "use POLICY : Desktop\nSTART = $(IP_ADDRESS) =?= 1\nX-Y = \"é\" 1\n"
+"#;
+
+#[test]
+fn every_mistake_is_found_at_its_place() {
+    for (name, given) in [
+        ("job", &[("a.yaml", JOB), ("groups.yaml", GROUP)][..]),
+        ("list", &[("a.json", LIST)]),
+        ("policy", &[("policy.yml", POLICY)]),
+        (
+            "configuration",
+            &[
+                (
+                    "50-policy.config",
+                    "START = TARGET.x > 1 &&\nMINE = 1\nMEMORY = lots\nNUM_CPUS = four\nSTRAT = True\n",
+                ),
+                ("60.conf", "# fine\nNEGOTIATOR_INTERVAL = 60\n"),
+                ("70.htcondor", "X-Y = 1\n"),
+            ],
+        ),
+        (
+            "yaml",
+            &[
+                ("a.yaml", "a: [1, 2\nb: {{ .Values.x }}\n---\nc: 1\nc: 2\n"),
+                ("b.yaml", "a: &a [*a]\n"),
+                ("sub/c.yaml", "\u{feff}kind: HTCJob\nmetadata: {}\n"),
+                (".hidden/d.yaml", "a: [\n"),
+                ("chart/Chart.yaml", "name: x\n"),
+                ("chart/templates/e.yaml", "a: {{ b }}\n"),
+                ("notes.txt", "a: [\n"),
+            ],
+        ),
+    ] {
+        insta::assert_snapshot!(format!("places_{name}"), found(given, &["-v", "."]));
+    }
+}
+
+const GROUP: &str =
+    "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: physics}\nspec: {quota: 1}\n";
+
+#[test]
+fn each_place_is_where_the_text_stands() {
+    // The character at each finding of the job, so that a snapshot cannot be wrong without being seen.
+    let directory = files(&[("a.yaml", JOB), ("g.yaml", GROUP)]);
+    let output = lint_in(directory.path(), &["-o", "json", "a.yaml", "g.yaml"], "");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let at = |rule: &str, field: &str| -> String {
+        let finding = report["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|f| f["rule"] == rule && f["message"].as_str().unwrap().starts_with(field))
+            .unwrap_or_else(|| panic!("no {rule} for {field} in {report:#}"));
+        let line = JOB.lines().nth(usize::try_from(finding["line"].as_u64().unwrap()).unwrap() - 1).unwrap();
+        line.chars().skip(usize::try_from(finding["column"].as_u64().unwrap()).unwrap() - 1).collect()
+    };
+    for (rule, field, rest) in [
+        ("metadata", "metadata.name", "Bad_Name"),
+        ("schema-type", "spec.count", "\"3\""),
+        ("schema-unknown-field", "spec.requirement", "requirement: TARGET.Memory > 1"),
+        ("expression-syntax", "spec.requirements", ""),
+        ("expression-syntax", "spec.rank", "\\\"x\\\" +\\t+ )\""),
+        ("schema-value", "spec.podRetention", "keep"),
+        ("group-unknown", "spec.accountingGroup", "physic"),
+        ("schema-type", "spec.attributes.Flag", "yes"),
+        ("attribute-protected", "spec.attributes[Owner]", "Owner: '\"root\"'"),
+        ("attribute-name", "spec.attributes[1x]", "1x: \"1\""),
+        ("expression-syntax", "spec.attributes[Tags]", "; \"c\"}"),
+        ("job-request", "spec.requests.memory", "lots"),
+        ("job-template", "spec.template.spec.restartPolicy", "Always"),
+        ("template-unknown-field", "spec.template.spec.containers[0].imagee", "imagee: x"),
+    ] {
+        assert_eq!(at(rule, field), rest, "{rule} {field}");
+    }
+}
+
+#[test]
+fn github_reads_the_commands() {
+    let output = found(&[("a,b:c.yaml", "a: \"100%\n")], &["-o", "github", "."]);
+    insta::assert_snapshot!(output);
+}
+
+#[test]
+fn sarif_has_what_the_standard_requires() {
+    let directory = files(&[("my file.yaml", JOB)]);
+    let output = lint_in(directory.path(), &["-o", "sarif", ".", "nowhere"], "");
+    assert_eq!(output.status.code(), Some(2));
+    let log: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    assert!(run["tool"]["driver"]["name"].is_string());
+    assert_eq!(run["columnKind"], "unicodeCodePoints");
+    assert_eq!(run["invocations"][0]["executionSuccessful"], false);
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    let results = run["results"].as_array().unwrap();
+    assert!(results.len() > 5);
+    for result in results {
+        let rule = &rules[usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap()];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert!(["error", "warning", "note"].contains(&result["level"].as_str().unwrap()), "{result}");
+        assert!(!result["message"]["text"].as_str().unwrap().is_empty());
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "my%20file.yaml");
+        assert!(place["region"]["startLine"].as_u64().unwrap() >= 1);
+        assert!(place["region"]["startColumn"].as_u64().unwrap() >= 1);
+    }
+}
+
+#[test]
+fn the_exit_status_says_how_bad_it_is() {
+    let warned = JOB.split("---").next().unwrap();
+    let warned = warned
+        .lines()
+        .filter(|line| line.starts_with(['a', 'k']))
+        .chain(["metadata: {name: g}", "spec: {}"])
+        .map(|line| line.replace("HTCJob", "GroupQuota"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    for (given, args, status) in [
+        (GROUP, &["a.yaml"][..], 0),
+        (warned.as_str(), &["a.yaml"], 0),
+        (warned.as_str(), &["--strict", "a.yaml"], 1),
+        ("a: [", &["a.yaml"], 1),
+        ("a: [", &["a.yaml", "b.yaml"], 2),
+        (GROUP, &["b.yaml"], 2),
+        (GROUP, &[], 2),
+        (GROUP, &["-o", "xml", "a.yaml"], 2),
+        ("START = 1 +", &["-c", "a.yaml"], 1),
+        ("START = 1", &["--config", "a.yaml"], 0),
+    ] {
+        let directory = files(&[("a.yaml", given)]);
+        let output = lint_in(directory.path(), args, "");
+        assert_eq!(output.status.code(), Some(status), "{given} {args:?}: {}", text(&output.stdout));
+    }
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let output = lint_in(root(), &["-"], "kind: HTCJob\napiVersion: slotwright.dev/v1alpha1\n");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).starts_with("<stdin>:1:1: error: "), "{}", text(&output.stdout));
+}
+
+#[test]
+fn every_rule_has_its_place_in_the_page() {
+    let page = fs::read_to_string(root().join("docs/lint.md")).unwrap();
+    let directory = files(&[("a.yaml", GROUP)]);
+    let output = lint_in(directory.path(), &["-o", "sarif", "a.yaml"], "");
+    let log: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    for rule in rules {
+        let (id, level) =
+            (rule["id"].as_str().unwrap(), rule["defaultConfiguration"]["level"].as_str().unwrap());
+        let summary = rule["shortDescription"]["text"].as_str().unwrap();
+        let row = format!("| <a id=\"{id}\"></a>`{id}` | {level} | {summary} |");
+        assert!(page.contains(&row), "docs/lint.md lacks\n{row}");
+    }
+    assert_eq!(page.matches("<a id=").count(), rules.len(), "docs/lint.md has a rule that is none");
+}
+
+#[test]
+fn the_pipelines_in_the_page_are_yaml() {
+    let page = fs::read_to_string(root().join("docs/lint.md")).unwrap();
+    let blocks: Vec<&str> =
+        page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 2);
+    for block in blocks {
+        let _: Value = serde_saphyr::from_str(block).unwrap();
+        assert!(block.contains("slotwright lint"), "{block}");
+    }
+}
+
+#[test]
+fn a_large_repository_is_quick_enough_for_every_commit() {
+    let job = fs::read_to_string(root().join("examples/33-assembly.yaml")).unwrap();
+    let many: Vec<(PathBuf, String)> = (0..200)
+        .map(|n| {
+            (
+                PathBuf::from(format!("{n}.yaml")),
+                job.replace("name: assembly", &format!("name: assembly-{n}")),
+            )
+        })
+        .collect();
+    let given: Vec<(&str, &str)> =
+        many.iter().map(|(path, text)| (path.to_str().unwrap(), text.as_str())).collect();
+    let said = found(&given, &["."]);
+    assert!(said.starts_with("0 errors, 0 warnings in 200 objects of 200 files\n"), "{said}");
+}
