@@ -1,8 +1,8 @@
 //! How fast ads match, beside HTCondor's own library: one core, one run, the sides taking turns.
 //!
-//! `cargo bench --bench matchmaking -- [--write FILE] [--rounds N]`. With `--write` the table of
+//! `cargo bench --bench matchmaking -- [--write FILE] [--rounds N] [--only PART]`. With `--write` the table of
 //! `docs/benchmarks.md` is written anew. All times are processor time, so that other work on the machine disturbs
-//! little; what it does disturb it disturbs on both sides, because they take turns.
+//! little; what it does disturb it disturbs on both sides, because they take turns. `--only` leaves the lines whose names have that part, for profiling.
 
 #![allow(
     missing_docs,
@@ -53,7 +53,9 @@ fn main() {
     let jobs: Vec<_> = (0..JOBS).map(|job| workload::job(job, JOBS, KINDS, SUBMITTERS)).collect();
     let mut condor = Condor::start(&slots, &jobs);
     let mut ours = Ours::new(&slots, &jobs);
-    let lines = measure(&mut ours, condor.as_mut(), rounds);
+    let only = after("--only").unwrap_or_default();
+    let lines = lines(condor.is_some()).into_iter().filter(|line| line.name().contains(&only)).collect();
+    let lines = measure(&mut ours, condor.as_mut(), rounds, lines);
     let report = Report { rounds, lines, preparing: ours.preparing, condor: condor.as_ref().map(|side| side.costs) };
     print!("{report}");
     if let Some(path) = after("--write") {
@@ -61,32 +63,34 @@ fn main() {
     }
 }
 
-/// All lines of the table. In each round every line has its turn with another job.
-fn measure(ours: &mut Ours, mut condor: Option<&mut Condor>, rounds: usize) -> Vec<Line> {
+/// All lines of the table.
+fn lines(with_condor: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     for what in [What::Match, What::Ranks] {
-        for how in ["parsed", "optimized"] {
-            if condor.is_some() {
-                lines.push(Line::new(Share::Condor(how), what));
-            }
+        if with_condor {
+            lines.extend(["parsed", "optimized"].map(|how| Line::new(Share::Condor(how), what)));
         }
         lines.extend([How::Plain, How::Pair, How::All].map(|how| Line::new(Share::Ours(how), what)));
     }
+    lines
+}
+
+/// Fills the lines. In each round every line has its turn with another job.
+fn measure(ours: &mut Ours, mut condor: Option<&mut Condor>, rounds: usize, mut lines: Vec<Line>) -> Vec<Line> {
     for round in 0..rounds {
         // Far apart, so that the rounds have jobs of all kinds.
         let job = round * 379 % usize::try_from(JOBS).unwrap();
-        let mut told: Option<Answer> = None;
+        let mut told: Vec<(What, Answer)> = Vec::new();
         for line in &mut lines {
             let answers = match (&line.share, condor.as_mut()) {
                 (Share::Condor(how), Some(condor)) => vec![condor.ask(how, line.what, job)],
                 (Share::Condor(_), None) => continue,
                 (Share::Ours(how), _) => ours.ask(*how, line.what, job),
             };
-            if matches!(line.share, Share::Condor("parsed")) || told.is_none() {
-                told = answers.first().copied();
-            }
-            let expected = told.unwrap();
             let first = answers[0];
+            // The first to answer tells what all others must.
+            let expected = told.iter().find(|(what, _)| *what == line.what).map_or(first, |(_, answer)| *answer);
+            told.push((line.what, expected));
             assert!(first.agrees(&expected), "{line:?} job {job}: {first:?}, but {expected:?}");
             line.seconds.extend(answers.iter().map(|answer| answer.seconds));
             line.matches += answers.iter().map(|answer| answer.matches).sum::<u64>();

@@ -32,7 +32,7 @@ impl Line {
         Self { share, what, seconds: Vec::new(), matches: 0 }
     }
 
-    fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self.share {
             Share::Condor("parsed") => "libclassad, ads as parsed",
             Share::Condor(_) => "libclassad, Requirements optimized",

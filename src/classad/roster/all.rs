@@ -4,7 +4,7 @@ use super::Roster;
 use super::bits::Bits;
 use super::column::{Entry, Single, Values};
 use super::ir::{Ir, Scene, Symbol, Unknown};
-use super::prepared::{Prepared, Reads};
+use super::prepared::{JobClause, Prepared, Reads};
 use crate::classad::eval::Tri;
 use crate::classad::matching::accepts;
 
@@ -46,7 +46,7 @@ impl Roster {
         if job.epoch == self.epoch {
             for clause in &job.asks.clauses {
                 match clause.reads {
-                    Reads::One(symbol) => self.ask_column(job, &clause.ir, symbol, &mut search),
+                    Reads::One(symbol) => self.ask_column(job, clause, symbol, &mut search),
                     Reads::Nothing | Reads::Several => self.ask_rows(job, &clause.ir, &mut search),
                 }
             }
@@ -64,24 +64,34 @@ impl Roster {
     }
 
     /// Asks a clause about each value of a column.
-    fn ask_column(&self, job: &Prepared, clause: &Ir, symbol: Symbol, search: &mut Search) {
+    fn ask_column(&self, job: &Prepared, clause: &JobClause, symbol: Symbol, search: &mut Search) {
         let Some(column) = self.columns.get(symbol as usize) else {
             search.ask_job = self.open.clone();
             return;
         };
-        let answer = |entry: &Entry| {
-            let slot = entry.slots.first().and_then(|slot| self.slot(*slot as usize)).ok_or(Unknown)?;
-            let scene =
-                Scene { view: Single(entry.value.as_ref()), my: &job.ad, target: &slot.ad, env: &job.env };
-            clause.truth(&scene)
-        };
+        if let Some(answers) = clause.answers.as_ref().filter(|answers| answers.version == column.version()) {
+            for (entry, answer) in column.entries().iter().zip(&answers.of) {
+                search.note(*answer, &entry.slots, true);
+            }
+            return;
+        }
+        let clause = &clause.ir;
         let sorted = column
             .comparison(clause, &mut |entry| entry.slots.iter().for_each(|slot| search.left.remove(*slot)));
         if sorted {
-            column.not_numbers().for_each(|entry| search.note(answer(entry), &entry.slots, true));
+            column.not_numbers().for_each(|entry| search.note(self.about(job, clause, entry), &entry.slots, true));
         } else {
-            column.entries().iter().for_each(|entry| search.note(answer(entry), &entry.slots, true));
+            for entry in column.entries() {
+                search.note(self.about(job, clause, entry), &entry.slots, true);
+            }
         }
+    }
+
+    /// What a job's clause about one attribute says of a value.
+    pub(super) fn about(&self, job: &Prepared, clause: &Ir, entry: &Entry) -> Result<Tri, Unknown> {
+        let slot = entry.slots.first().and_then(|slot| self.slot(*slot as usize)).ok_or(Unknown)?;
+        let view = Single(entry.value.as_ref());
+        clause.truth(&Scene { view, my: &job.ad, target: &slot.ad, env: &job.env })
     }
 
     /// Asks a clause about each slot that is left.

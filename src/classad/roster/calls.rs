@@ -1,5 +1,7 @@
 //! Calls of functions, which keep their form: the plain evaluator runs them.
 
+use std::sync::Arc;
+
 use super::ir::{Ir, Symbol, Unknown};
 use super::symbols::Symbols;
 use crate::classad::ad::Ad;
@@ -109,25 +111,28 @@ impl Nature {
 }
 
 impl Call {
-    /// A call of a pure function. `None`: an argument's form is none that it may have.
-    pub(super) fn new(name: &Name, function: Option<Function>, args: &[Ir], symbols: &Symbols) -> Option<Self> {
-        let mut read = Vec::new();
+    /// A call of a pure function: one that was made before, if it is the same. `None`: an argument's form is none
+    /// that it may have.
+    pub(super) fn of(name: &Name, function: Function, args: &[Ir], symbols: &mut Symbols) -> Option<Arc<Self>> {
         let mut key = vec![b'c'];
         key.extend_from_slice(name.as_str().to_ascii_lowercase().as_bytes());
         key.push(0);
         key.extend_from_slice(&args.len().to_le_bytes());
-        for arg in args {
-            arg.symbols(&mut |symbol| read.push(symbol));
-            arg.key(&mut key);
+        args.iter().for_each(|arg| arg.key(&mut key));
+        if let Some(known) = symbols.call(&key) {
+            return Some(Arc::clone(known));
         }
+        let mut read = Vec::new();
+        args.iter().for_each(|arg| arg.symbols(&mut |symbol| read.push(symbol)));
         read.sort_unstable();
         read.dedup();
         let mut builder = Builder::default();
         let ids: Vec<Id> = args.iter().map(|arg| write(arg, &mut builder, symbols)).collect::<Option<_>>()?;
-        let node = |args| Node::Call(CallNode::new(name.clone(), function, args));
-        builder.add_over(&ids, node)?;
+        builder.add_over(&ids, |args| Node::Call(CallNode::new(name.clone(), Some(function), args)))?;
         let timely = args.iter().any(Ir::timely);
-        Some(Self { expr: builder.finish(), symbols: read.into(), timely, key: key.into() })
+        let call = Arc::new(Self { expr: builder.finish(), symbols: read.into(), timely, key: key.into() });
+        symbols.keep(&call);
+        Some(call)
     }
 
     /// The value of a call that reads neither the other ad nor the time.

@@ -23,6 +23,8 @@ pub(super) struct Column {
     index: HashMap<Key, ValueId>,
     /// Entries that no slot has any more.
     free: Vec<ValueId>,
+    /// Counts the values that came.
+    version: u64,
     sorted: Option<Sorted>,
 }
 
@@ -106,6 +108,7 @@ impl Column {
             return *id;
         }
         self.sorted = None;
+        self.version += 1;
         let entry = Entry { value, slots: Vec::new() };
         let id = match self.free.pop() {
             Some(id) => {
@@ -132,6 +135,11 @@ impl Column {
     /// The number of a slot's value.
     pub(super) fn id(&self, slot: u32) -> Option<ValueId> {
         self.ids.get(slot as usize).copied()
+    }
+
+    /// Changes when a value's number begins to mean another value.
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     /// The values; those that no slot has any more are among them.

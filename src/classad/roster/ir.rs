@@ -1,5 +1,7 @@
 //! What is left of an expression once the ad that it stands in is known.
 
+use std::sync::Arc;
+
 use super::calls::Call;
 use crate::classad::ad::Ad;
 use crate::classad::env::Env;
@@ -26,7 +28,7 @@ pub(super) enum Ir {
     Ternary(Box<(Ir, Ir, Ir)>),
     Elvis(Box<(Ir, Ir)>),
     IsUndefined(Box<Ir>),
-    Call(Box<Call>),
+    Call(Arc<Call>),
     /// A list, which stands nowhere but in a call's arguments.
     List(Box<[Ir]>),
 }

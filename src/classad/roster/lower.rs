@@ -359,12 +359,12 @@ impl<'a, 's> Lowering<'a, 's> {
                 _ => self.expr(program, *id)?,
             });
         }
-        let none = Symbols::default();
-        let symbols = self.symbols.as_deref().unwrap_or(&none);
-        let call = Call::new(&call.name, Some(function), &lowered, symbols).ok_or(Refused)?;
+        let mut none = Symbols::default();
+        let symbols = self.symbols.as_deref_mut().unwrap_or(&mut none);
+        let call = Call::of(&call.name, function, &lowered, symbols).ok_or(Refused)?;
         match call.constant(&Env { limits: LEAST, ..Env::at(0) }) {
             Some(value) => self.constant(&Val::of(&value)),
-            None => Ok(Ir::Call(Box::new(call))),
+            None => Ok(Ir::Call(call)),
         }
     }
 }

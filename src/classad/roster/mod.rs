@@ -195,6 +195,7 @@ impl Roster {
         prepared.view = self.asked.names().iter().map(|name| lower::closed(job, name)).collect();
         self.fill();
         self.sort(&prepared.asks);
+        self.tabulate(&mut prepared);
         prepared.table = self.tables.find(&prepared, &self.slots);
         prepared
     }
@@ -222,6 +223,21 @@ impl Roster {
                 column.sort();
             }
         }
+    }
+
+    /// Evaluates clauses with calls for all values of their columns.
+    fn tabulate(&self, job: &mut Prepared) {
+        let mut clauses = std::mem::take(&mut job.asks.clauses);
+        for clause in &mut clauses {
+            if let prepared::Reads::One(symbol) = clause.reads
+                && clause.ir.calls()
+                && let Some(column) = self.columns.get(symbol as usize)
+            {
+                let of = column.entries().iter().map(|entry| self.about(job, &clause.ir, entry)).collect();
+                clause.answers = Some(prepared::Answers { version: column.version(), of });
+            }
+        }
+        job.asks.clauses = clauses;
     }
 
     /// Whether a job and the slot in a place accept each other: [`symmetric_match`](super::symmetric_match).

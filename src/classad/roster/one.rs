@@ -2,7 +2,7 @@
 
 use super::column::{Row, Values};
 use super::ir::{Scene, Unknown, number};
-use super::prepared::{Prepared, Ranking};
+use super::prepared::{JobClause, Prepared, Ranking, Reads};
 use super::{Roster, Slot};
 use crate::classad::eval::Tri;
 use crate::classad::matching::accepts;
@@ -29,11 +29,20 @@ impl Roster {
     fn job_accepts(&self, job: &Prepared, place: usize, slot: &Slot) -> Result<bool, Unknown> {
         let scene = self.row(job, place, slot)?;
         for clause in &job.asks.clauses {
-            if clause.ir.truth(&scene)? != Tri::True {
+            let known = self.known(clause, scene.view.slot);
+            if known.unwrap_or_else(|| clause.ir.truth(&scene))? != Tri::True {
                 return Ok(false);
             }
         }
         if job.asks.verify { Err(Unknown) } else { Ok(true) }
+    }
+
+    /// What was found out before.
+    fn known(&self, clause: &JobClause, slot: u32) -> Option<Result<Tri, Unknown>> {
+        let (Some(answers), Reads::One(symbol)) = (&clause.answers, clause.reads) else { return None };
+        let column = self.columns.get(symbol as usize)?;
+        let id = column.id(slot).filter(|_| answers.version == column.version())?;
+        answers.of.get(id as usize).copied()
     }
 
     fn slot_accepts(&self, job: &Prepared, slot: &Slot) -> Result<bool, Unknown> {

@@ -1,10 +1,11 @@
 //! A job, made ready to be matched with the slots of a roster.
 
 use super::bits::Bits;
-use super::ir::{Ir, Symbol};
+use super::ir::{Ir, Symbol, Unknown};
 use super::lower::Condition;
 use crate::classad::ad::Ad;
 use crate::classad::env::Env;
+use crate::classad::eval::Tri;
 use crate::classad::value::Value;
 
 /// A job, made ready by [`Roster::prepare`](super::Roster::prepare) to be matched with slots.
@@ -37,6 +38,17 @@ pub(super) struct Asks {
 pub(super) struct JobClause {
     pub(super) ir: Ir,
     pub(super) reads: Reads,
+    /// The answers for the values of a column, where they are dear.
+    pub(super) answers: Option<Answers>,
+}
+
+/// What a clause about one attribute says of each of its values.
+#[derive(Clone, Debug)]
+pub(super) struct Answers {
+    /// [`Column::version`](super::column::Column::version) then.
+    pub(super) version: u64,
+    /// By the value's number. `Err`: see [`Unknown`].
+    pub(super) of: Box<[Result<Tri, Unknown>]>,
 }
 
 /// Which attributes of slots a clause reads.
@@ -78,7 +90,7 @@ impl Asks {
                     _ => Reads::Several,
                 }
             });
-            JobClause { ir, reads }
+            JobClause { ir, reads, answers: None }
         };
         let mut clauses: Vec<JobClause> = condition.clauses.into_iter().map(clause).collect();
         // Their order does not matter: the dear ones last.

@@ -1,15 +1,22 @@
 //! Names by number.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::calls::Call;
 use super::ir::Symbol;
 use crate::classad::name::Name;
+
+/// How many calls are kept. Jobs bring new ones without end; those that are in use live on anyway.
+const CALLS: usize = 1024;
 
 /// Names of attributes, numbered from 0 in the order in which they came.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Symbols {
     numbers: HashMap<Name, Symbol>,
     names: Vec<Name>,
+    /// Calls whose arguments are about these symbols, by [`Call::key`]: compiled patterns are in them.
+    calls: HashMap<Box<[u8]>, Arc<Call>>,
 }
 
 impl Symbols {
@@ -32,5 +39,18 @@ impl Symbols {
     /// The names in order.
     pub(super) fn names(&self) -> &[Name] {
         &self.names
+    }
+
+    /// A call that was kept.
+    pub(super) fn call(&self, key: &[u8]) -> Option<&Arc<Call>> {
+        self.calls.get(key)
+    }
+
+    /// Keeps a call for others that are the same.
+    pub(super) fn keep(&mut self, call: &Arc<Call>) {
+        if self.calls.len() >= CALLS {
+            self.calls.clear();
+        }
+        self.calls.insert(call.key.clone(), Arc::clone(call));
     }
 }
