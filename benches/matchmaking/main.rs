@@ -54,7 +54,10 @@ fn main() {
     let mut condor = Condor::start(&slots, &jobs);
     let mut ours = Ours::new(&slots, &jobs);
     let only = after("--only").unwrap_or_default();
-    let lines = lines(condor.is_some()).into_iter().filter(|line| line.name().contains(&only)).collect();
+    let lines = lines(condor.is_some())
+        .into_iter()
+        .filter(|line| format!("{} {:?}", line.name(), line.what).contains(&only))
+        .collect();
     let lines = measure(&mut ours, condor.as_mut(), rounds, lines);
     let report = Report { rounds, lines, preparing: ours.preparing, condor: condor.as_ref().map(|side| side.costs) };
     print!("{report}");

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use slotwright::classad::{Ad, Env, Expr, Prepared, Roster, rank, symmetric_match};
+use slotwright::classad::{Ad, Env, Expr, Prepared, Ranks, Roster, rank, symmetric_match};
 use slotwright::negotiator::{POST_JOB_RANK, PRE_JOB_RANK};
 
 use crate::workload::{Attributes, line};
@@ -36,6 +36,10 @@ pub struct Ours {
     env: Env,
     /// Microseconds to parse a machine's ad and to make it ready.
     pub preparing: [f64; 2],
+}
+
+fn total(ranks: &Ranks) -> f64 {
+    ranks.pre_job.unwrap_or(0.0) + ranks.job + ranks.post_job.unwrap_or(0.0)
 }
 
 /// The time of some work.
@@ -85,7 +89,13 @@ impl Ours {
             }
             How::All => {
                 let prepared = self.roster.prepare(&self.jobs[job], &self.env);
-                self.add_up(what, &prepared, self.roster.matching(&prepared).iter())
+                match what {
+                    What::Match => self.add_up(what, &prepared, self.roster.matching(&prepared).iter()),
+                    What::Ranks => {
+                        let ranked = self.roster.ranked(&prepared);
+                        ranked.fold((0, 0.0), |(count, sum), (_, ranks)| (count + 1, sum + total(&ranks)))
+                    }
+                }
             }
         });
         Answer { seconds, matches, sum }
@@ -115,7 +125,7 @@ impl Ours {
             if what == What::Ranks
                 && let Some(ranks) = self.roster.ranks(job, place)
             {
-                sum += ranks.pre_job.unwrap_or(0.0) + ranks.job + ranks.post_job.unwrap_or(0.0);
+                sum += total(&ranks);
             }
         }
         (matches, sum)

@@ -2,9 +2,10 @@
 
 use super::Roster;
 use super::bits::Bits;
-use super::column::{Entry, Single, Values};
-use super::ir::{Ir, Scene, Symbol, Unknown};
-use super::prepared::{JobClause, Prepared, Reads};
+use super::column::{Column, Entry, Single, Values};
+use super::ir::{Ir, Scene, Unknown};
+use super::memo::Verdict;
+use super::prepared::{Group, Prepared};
 use crate::classad::eval::Tri;
 use crate::classad::matching::accepts;
 
@@ -17,17 +18,27 @@ struct Search {
     ask_job: Bits,
 }
 
+/// Whose requirements.
+#[derive(Clone, Copy)]
+enum Of {
+    Job,
+    Slot,
+}
+
 impl Search {
-    /// Takes note of what a clause says of slots.
-    fn note(&mut self, answer: Result<Tri, Unknown>, slots: &[u32], of_job: bool) {
-        match answer {
-            Ok(Tri::True) => {}
-            Ok(_) => slots.iter().for_each(|slot| self.left.remove(*slot)),
-            Err(Unknown) => {
-                let ask = if of_job { &mut self.ask_job } else { &mut self.ask_slot };
-                slots.iter().for_each(|slot| ask.insert(*slot));
-            }
-        }
+    /// Takes note of a verdict on slots.
+    fn note(&mut self, verdict: Verdict, slots: &[u32], of: Of) {
+        let asked = match (verdict, of) {
+            (Ok(true), _) => return,
+            (Ok(false), _) => return self.fail(slots),
+            (Err(Unknown), Of::Job) => &mut self.ask_job,
+            (Err(Unknown), Of::Slot) => &mut self.ask_slot,
+        };
+        slots.iter().for_each(|slot| asked.insert(*slot));
+    }
+
+    fn fail(&mut self, slots: &[u32]) {
+        slots.iter().for_each(|slot| self.left.remove(*slot));
     }
 }
 
@@ -44,11 +55,14 @@ impl Roster {
             search.ask_job = self.open.clone();
         }
         if job.epoch == self.epoch {
-            for clause in &job.asks.clauses {
-                match clause.reads {
-                    Reads::One(symbol) => self.ask_column(job, clause, symbol, &mut search),
-                    Reads::Nothing | Reads::Several => self.ask_rows(job, &clause.ir, &mut search),
+            for group in &job.asks.groups {
+                match self.columns.get(group.symbol as usize) {
+                    Some(column) => self.ask_column(job, group, column, &mut search),
+                    None => search.ask_job = self.open.clone(),
                 }
+            }
+            for clause in &job.asks.others {
+                self.ask_rows(job, clause, &mut search);
             }
         }
         self.settle(job, search)
@@ -59,39 +73,34 @@ impl Roster {
         for clause in self.clauses.all() {
             let Some(slot) = clause.slots.first().and_then(|slot| self.slot(*slot as usize)) else { continue };
             let scene = Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env };
-            search.note(clause.ir.truth(&scene), &clause.slots, false);
+            let verdict = clause.ir.truth(&scene).map(|truth| truth == Tri::True);
+            search.note(verdict, &clause.slots, Of::Slot);
         }
     }
 
-    /// Asks a clause about each value of a column.
-    fn ask_column(&self, job: &Prepared, clause: &JobClause, symbol: Symbol, search: &mut Search) {
-        let Some(column) = self.columns.get(symbol as usize) else {
-            search.ask_job = self.open.clone();
-            return;
-        };
-        if let Some(answers) = clause.answers.as_ref().filter(|answers| answers.version == column.version()) {
-            for (entry, answer) in column.entries().iter().zip(&answers.of) {
-                search.note(*answer, &entry.slots, true);
-            }
-            return;
-        }
-        let clause = &clause.ir;
-        let sorted = column
-            .comparison(clause, &mut |entry| entry.slots.iter().for_each(|slot| search.left.remove(*slot)));
-        if sorted {
-            column.not_numbers().for_each(|entry| search.note(self.about(job, clause, entry), &entry.slots, true));
-        } else {
-            for entry in column.entries() {
-                search.note(self.about(job, clause, entry), &entry.slots, true);
+    /// Asks clauses about each value of their column.
+    fn ask_column(&self, job: &Prepared, group: &Group, column: &Column, search: &mut Search) {
+        for clause in &group.clauses {
+            if column.comparison(clause, &mut |entry| search.fail(&entry.slots)) {
+                for entry in column.not_numbers() {
+                    search.note(self.about(job, clause, entry), &entry.slots, Of::Job);
+                }
+            } else {
+                for entry in column.entries() {
+                    search.note(self.about(job, clause, entry), &entry.slots, Of::Job);
+                }
             }
         }
     }
 
     /// What a job's clause about one attribute says of a value.
-    pub(super) fn about(&self, job: &Prepared, clause: &Ir, entry: &Entry) -> Result<Tri, Unknown> {
-        let slot = entry.slots.first().and_then(|slot| self.slot(*slot as usize)).ok_or(Unknown)?;
+    fn about(&self, job: &Prepared, clause: &Ir, entry: &Entry) -> Verdict {
+        let Some(slot) = entry.slots.first().and_then(|slot| self.slot(*slot as usize)) else {
+            return Ok(true);
+        };
         let view = Single(entry.value.as_ref());
-        clause.truth(&Scene { view, my: &job.ad, target: &slot.ad, env: &job.env })
+        let truth = clause.truth(&Scene { view, my: &job.ad, target: &slot.ad, env: &job.env })?;
+        Ok(truth == Tri::True)
     }
 
     /// Asks a clause about each slot that is left.
@@ -99,11 +108,11 @@ impl Roster {
         let slots: Vec<u32> = search.left.iter().collect();
         for number in slots {
             let place = number as usize;
-            let answer = match self.slot(place) {
-                Some(slot) => self.row(job, place, slot).and_then(|scene| clause.truth(&scene)),
-                None => Ok(Tri::False),
+            let verdict = match self.slot(place) {
+                Some(slot) => self.row(job, place, slot).and_then(|scene| Ok(clause.truth(&scene)? == Tri::True)),
+                None => Ok(false),
             };
-            search.note(answer, &[number], true);
+            search.note(verdict, &[number], Of::Job);
         }
     }
 
@@ -127,4 +136,3 @@ impl Roster {
         left
     }
 }
-

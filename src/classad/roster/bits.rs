@@ -12,11 +12,6 @@ fn place(number: u32) -> (usize, u64) {
 }
 
 impl Bits {
-    /// An empty set with room for numbers below `size`.
-    pub(super) fn new(size: usize) -> Self {
-        Self { words: vec![0; size.div_ceil(64)] }
-    }
-
     pub(super) fn insert(&mut self, number: u32) {
         let (word, bit) = place(number);
         if word >= self.words.len() {
@@ -57,16 +52,24 @@ impl Bits {
 
     /// The numbers, the smallest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let words = self.words.iter().zip(0_u32..);
-        words.flat_map(|(word, index)| {
-            let mut left = *word;
-            std::iter::from_fn(move || {
-                let bit = left.trailing_zeros();
-                left &= left.wrapping_sub(1);
-                (bit < 64).then_some(index * 64 + bit)
-            })
-        })
+        numbers(self.words.iter().copied())
     }
+
+    /// The same, of a set that is of no further use.
+    pub(super) fn into_numbers(self) -> impl Iterator<Item = u32> {
+        numbers(self.words.into_iter())
+    }
+}
+
+fn numbers(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
+    words.zip(0_u32..).flat_map(|(word, index)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            let bit = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (bit < 64).then_some(index * 64 + bit)
+        })
+    })
 }
 
 #[cfg(test)]
@@ -76,7 +79,7 @@ mod tests {
     #[test]
     fn numbers_come_back_in_order() {
         let numbers = [0, 1, 63, 64, 65, 127, 128, 1000];
-        let mut bits = Bits::new(10);
+        let mut bits = Bits::default();
         for number in numbers.iter().rev() {
             bits.insert(*number);
         }
@@ -85,7 +88,7 @@ mod tests {
         bits.remove(64);
         bits.remove(5000);
         assert!(!bits.contains(64) && bits.contains(65) && !bits.contains(5000));
-        let mut few = Bits::new(0);
+        let mut few = Bits::default();
         few.insert(63);
         bits.keep(&few);
         assert_eq!(bits.iter().collect::<Vec<_>>(), [63]);

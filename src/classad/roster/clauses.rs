@@ -22,6 +22,8 @@ pub(super) struct Clauses {
     all: Vec<Clause>,
     index: HashMap<Box<[u8]>, ClauseId>,
     free: Vec<ClauseId>,
+    /// Counts the clauses that came.
+    version: u64,
 }
 
 impl Clauses {
@@ -42,6 +44,7 @@ impl Clauses {
     }
 
     fn create(&mut self, ir: Ir, key: Box<[u8]>) -> ClauseId {
+        self.version += 1;
         let clause = Clause { ir, key: key.clone(), slots: Vec::new() };
         let reused = self.free.pop();
         let id = reused.unwrap_or_else(|| ClauseId::try_from(self.all.len()).unwrap_or(ClauseId::MAX));
@@ -68,6 +71,11 @@ impl Clauses {
     /// The clause with this number.
     pub(super) fn get(&self, id: ClauseId) -> Option<&Clause> {
         self.all.get(id as usize)
+    }
+
+    /// Changes when a number begins to mean another clause.
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     /// The clauses; those that no slot requires any more are among them.

@@ -26,6 +26,9 @@ pub(super) struct Column {
     /// Counts the values that came.
     version: u64,
     sorted: Option<Sorted>,
+    /// For each slot, its value as a rank, where that has been asked for; NaN where it is to be asked for
+    /// again.
+    ranks: Option<Vec<f64>>,
 }
 
 /// A value and who has it.
@@ -75,6 +78,7 @@ impl Column {
     /// Sets a slot's value.
     pub(super) fn set(&mut self, slot: u32, value: Option<Value>) {
         self.unset(slot);
+        self.ranks = None;
         let id = self.intern(value);
         let place = slot as usize;
         if place >= self.ids.len() {
@@ -90,6 +94,7 @@ impl Column {
 
     /// Forgets a slot.
     pub(super) fn unset(&mut self, slot: u32) {
+        self.ranks = None;
         let Some(id) = self.ids.get_mut(slot as usize).map(|id| std::mem::replace(id, GONE)) else { return };
         let Some(entry) = self.values.get_mut(id as usize) else { return };
         if let Ok(place) = entry.slots.binary_search(&slot) {
@@ -164,6 +169,22 @@ impl Column {
         sorted.integers.sort_unstable();
         sorted.reals.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         self.sorted = Some(sorted);
+    }
+
+    /// Makes the values ready for [`Column::rank`].
+    pub(super) fn count(&mut self) {
+        if self.ranks.is_none() {
+            let rank = |id: &ValueId| match &self.values.get(*id as usize)?.value {
+                Some(value) => Some(value.as_number().unwrap_or(0.0)),
+                None => None,
+            };
+            self.ranks = Some(self.ids.iter().map(|id| rank(id).unwrap_or(f64::NAN)).collect());
+        }
+    }
+
+    /// A slot's value as a rank: 0 where it is no number. `None`: this cannot tell.
+    pub(super) fn rank(&self, place: usize) -> Option<f64> {
+        self.ranks.as_ref()?.get(place).copied().filter(|rank| !rank.is_nan())
     }
 
     /// Whether the clause orders this column's numbers by a number, so that those that pass are at one end.

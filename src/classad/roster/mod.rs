@@ -20,8 +20,9 @@
 //! | `lower` | partial evaluation: an expression and its ad in, what is left out |
 //! | `ir`, `calls` | what is left, and its evaluation |
 //! | `symbols`, `column`, `clauses`, `bits` | names, values of slots, requirements of slots, sets of slots |
-//! | `prepared` | a job made ready, and the answers |
+//! | `prepared`, `memo` | a job made ready, and what was found out about it |
 //! | `one`, `all` | matching a pair; matching all slots |
+//! | `ranks`, `tables` | the job's rank of slots; the negotiator's |
 //!
 //! **Bounds.** Lowered expressions are so small that none of [`Limits`](super::Limits) could be hit; with
 //! limits narrower than that (150,000 steps, 400 levels, 256 KiB of text) nothing is lowered.
@@ -33,12 +34,15 @@ mod clauses;
 mod column;
 mod ir;
 mod lower;
+mod memo;
 mod one;
 mod prepared;
+mod ranks;
 mod symbols;
 mod tables;
 
-pub use prepared::{Matching, Prepared, Ranks};
+pub use prepared::{Matching, Prepared};
+pub use ranks::Ranks;
 
 use super::ad::Ad;
 use super::env::Env;
@@ -46,7 +50,9 @@ use super::expr::Expr;
 use bits::Bits;
 use clauses::{ClauseId, Clauses};
 use column::Column;
+use ir::Ir;
 use lower::Condition;
+use memo::Memo;
 use prepared::{Asks, Ranking};
 use symbols::Symbols;
 use tables::Tables;
@@ -184,6 +190,7 @@ impl Roster {
             epoch: self.epoch,
             view: Vec::new(),
             asks: Asks::of(Condition::unknown()),
+            memo: Memo::default(),
             rank: Ranking::Plain,
             table: None,
         };
@@ -194,8 +201,7 @@ impl Roster {
         prepared.rank = Ranking::of(lower::attribute(job, "Rank", &mut self.wanted));
         prepared.view = self.asked.names().iter().map(|name| lower::closed(job, name)).collect();
         self.fill();
-        self.sort(&prepared.asks);
-        self.tabulate(&mut prepared);
+        self.ready(&mut prepared);
         prepared.table = self.tables.find(&prepared, &self.slots);
         prepared
     }
@@ -213,31 +219,22 @@ impl Roster {
         }
     }
 
-    /// Sorts the columns that are compared with numbers.
-    fn sort(&mut self, asks: &Asks) {
-        for clause in &asks.clauses {
-            if let prepared::Reads::One(symbol) = clause.reads
-                && Column::orders(&clause.ir)
-                && let Some(column) = self.columns.get_mut(symbol as usize)
-            {
+    /// Makes the columns that the job asks for ready to be asked.
+    fn ready(&mut self, job: &mut Prepared) {
+        job.memo = Memo::new(self.clauses.version(), self.clauses.all().len());
+        for group in &mut job.asks.groups {
+            let Some(column) = self.columns.get_mut(group.symbol as usize) else { continue };
+            if group.clauses.iter().any(Column::orders) {
                 column.sort();
             }
+            group.memo = Memo::new(column.version(), column.entries().len());
         }
-    }
-
-    /// Evaluates clauses with calls for all values of their columns.
-    fn tabulate(&self, job: &mut Prepared) {
-        let mut clauses = std::mem::take(&mut job.asks.clauses);
-        for clause in &mut clauses {
-            if let prepared::Reads::One(symbol) = clause.reads
-                && clause.ir.calls()
-                && let Some(column) = self.columns.get(symbol as usize)
-            {
-                let of = column.entries().iter().map(|entry| self.about(job, &clause.ir, entry)).collect();
-                clause.answers = Some(prepared::Answers { version: column.version(), of });
-            }
+        if let Ranking::Ir(ir) = &job.rank
+            && let Ir::Other(symbol) = **ir
+            && let Some(column) = self.columns.get_mut(symbol as usize)
+        {
+            column.count();
         }
-        job.asks.clauses = clauses;
     }
 
     /// Whether a job and the slot in a place accept each other: [`symmetric_match`](super::symmetric_match).
@@ -252,8 +249,14 @@ impl Roster {
 
     /// The ranks of a job and the slot in a place, whether they match or not. `None`: there is no slot.
     pub fn ranks(&self, job: &Prepared, place: usize) -> Option<Ranks> {
-        let slot = self.slot(place)?;
-        let [pre_job, post_job] = self.tables.ranks(job, place, slot);
-        Some(Ranks { pre_job, job: self.job_rank(job, place, slot), post_job })
+        self.ranker(job).ranks(place)
+    }
+
+    /// The slots that match a job, with the ranks of each, in the order of places.
+    pub fn ranked<'a>(&'a self, job: &'a Prepared) -> impl Iterator<Item = (usize, Ranks)> + 'a {
+        let matching = self.matching(job);
+        let ranker = self.ranker(job);
+        let places = matching.0.into_numbers().map(|place| place as usize);
+        places.filter_map(move |place| Some((place, ranker.ranks(place)?)))
     }
 }

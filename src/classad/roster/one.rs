@@ -1,8 +1,9 @@
 //! A job and one slot.
 
 use super::column::{Row, Values};
-use super::ir::{Scene, Unknown, number};
-use super::prepared::{JobClause, Prepared, Ranking, Reads};
+use super::ir::{Scene, Unknown};
+use super::memo::Verdict;
+use super::prepared::{Prepared, all_true};
 use super::{Roster, Slot};
 use crate::classad::eval::Tri;
 use crate::classad::matching::accepts;
@@ -12,62 +13,60 @@ impl Roster {
     pub(super) fn pair(&self, job: &Prepared, place: usize, slot: &Slot) -> bool {
         !slot.never
             && !job.asks.never
-            && self.job_accepts(job, place, slot).unwrap_or_else(|Unknown| accepts(&job.ad, &slot.ad, &job.env))
-            && self.slot_accepts(job, slot).unwrap_or_else(|Unknown| accepts(&slot.ad, &job.ad, &job.env))
+            && self
+                .slot_accepts(job, slot)
+                .unwrap_or_else(|Unknown| accepts(&slot.ad, &job.ad, &job.env))
+            && self
+                .job_accepts(job, place, slot)
+                .unwrap_or_else(|Unknown| accepts(&job.ad, &slot.ad, &job.env))
     }
 
     /// What a job sees of a slot.
-    pub(super) fn row<'a>(&'a self, job: &'a Prepared, place: usize, slot: &'a Slot) -> Result<Scene<'a, Row<'a>>, Unknown> {
+    pub(super) fn row<'a>(
+        &'a self,
+        job: &'a Prepared,
+        place: usize,
+        slot: &'a Slot,
+    ) -> Result<Scene<'a, Row<'a>>, Unknown> {
         if job.epoch != self.epoch {
             return Err(Unknown);
         }
-        let slot_number = u32::try_from(place).map_err(|_| Unknown)?;
-        let view = Row { columns: &self.columns, slot: slot_number };
+        let number = u32::try_from(place).map_err(|_| Unknown)?;
+        let view = Row { columns: &self.columns, slot: number };
         Ok(Scene { view, my: &job.ad, target: &slot.ad, env: &job.env })
     }
 
-    fn job_accepts(&self, job: &Prepared, place: usize, slot: &Slot) -> Result<bool, Unknown> {
+    /// What a slot sees of a job.
+    fn view<'a>(job: &'a Prepared, slot: &'a Slot) -> Scene<'a, Values<'a>> {
+        Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env }
+    }
+
+    fn job_accepts(&self, job: &Prepared, place: usize, slot: &Slot) -> Verdict {
         let scene = self.row(job, place, slot)?;
-        for clause in &job.asks.clauses {
-            let known = self.known(clause, scene.view.slot);
-            if known.unwrap_or_else(|| clause.ir.truth(&scene))? != Tri::True {
+        for group in &job.asks.groups {
+            let column = self.columns.get(group.symbol as usize).ok_or(Unknown)?;
+            let id = column.id(scene.view.slot).ok_or(Unknown)?;
+            if !group.memo.verdict(column.version(), id, || group.holds(&scene))? {
                 return Ok(false);
             }
+        }
+        if !all_true(&job.asks.others, &scene)? {
+            return Ok(false);
         }
         if job.asks.verify { Err(Unknown) } else { Ok(true) }
     }
 
-    /// What was found out before.
-    fn known(&self, clause: &JobClause, slot: u32) -> Option<Result<Tri, Unknown>> {
-        let (Some(answers), Reads::One(symbol)) = (&clause.answers, clause.reads) else { return None };
-        let column = self.columns.get(symbol as usize)?;
-        let id = column.id(slot).filter(|_| answers.version == column.version())?;
-        answers.of.get(id as usize).copied()
-    }
-
-    fn slot_accepts(&self, job: &Prepared, slot: &Slot) -> Result<bool, Unknown> {
-        let scene = Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env };
-        for clause in &slot.clauses {
-            let clause = self.clauses.get(*clause).ok_or(Unknown)?;
-            if clause.ir.truth(&scene)? != Tri::True {
+    fn slot_accepts(&self, job: &Prepared, slot: &Slot) -> Verdict {
+        let version = self.clauses.version();
+        for id in &slot.clauses {
+            let find = || {
+                let clause = self.clauses.get(*id).ok_or(Unknown)?;
+                Ok(clause.ir.truth(&Self::view(job, slot))? == Tri::True)
+            };
+            if !job.memo.verdict(version, *id, find)? {
                 return Ok(false);
             }
         }
         if slot.verify { Err(Unknown) } else { Ok(true) }
-    }
-
-    /// The job's `Rank` of a slot.
-    pub(super) fn job_rank(&self, job: &Prepared, place: usize, slot: &Slot) -> f64 {
-        let plain = |Unknown| crate::classad::rank(&job.ad, &slot.ad, &job.env);
-        match &job.rank {
-            Ranking::Constant(rank) => rank.unwrap_or(0.0),
-            Ranking::Ir(ir) => {
-                let value = self.row(job, place, slot).and_then(|scene| {
-                    Ok(number(&ir.eval(&scene)?).unwrap_or(0.0))
-                });
-                value.unwrap_or_else(plain)
-            }
-            Ranking::Plain => plain(Unknown),
-        }
     }
 }

@@ -1,8 +1,9 @@
 //! A job, made ready to be matched with the slots of a roster.
 
 use super::bits::Bits;
-use super::ir::{Ir, Symbol, Unknown};
+use super::ir::{Ir, Scene, Symbol, View};
 use super::lower::Condition;
+use super::memo::{Memo, Verdict};
 use crate::classad::ad::Ad;
 use crate::classad::env::Env;
 use crate::classad::eval::Tri;
@@ -19,6 +20,8 @@ pub struct Prepared {
     pub(super) view: Vec<Option<Value>>,
     /// What the job asks of slots.
     pub(super) asks: Asks,
+    /// Whether slots' clauses are true of the job.
+    pub(super) memo: Memo,
     pub(super) rank: Ranking,
     /// Where the roster has the negotiator's ranks for jobs like this one.
     pub(super) table: Option<usize>,
@@ -27,37 +30,39 @@ pub struct Prepared {
 /// What a job asks of slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asks {
-    pub(super) clauses: Vec<JobClause>,
+    /// About one attribute each.
+    pub(super) groups: Vec<Group>,
+    /// About several attributes, or only about time.
+    pub(super) others: Vec<Ir>,
     /// See [`Condition`].
     pub(super) never: bool,
     pub(super) verify: bool,
 }
 
-/// A clause of a job's `Requirements`.
+/// Clauses about one attribute of slots.
 #[derive(Clone, Debug)]
-pub(super) struct JobClause {
-    pub(super) ir: Ir,
-    pub(super) reads: Reads,
-    /// The answers for the values of a column, where they are dear.
-    pub(super) answers: Option<Answers>,
+pub(super) struct Group {
+    pub(super) symbol: Symbol,
+    pub(super) clauses: Vec<Ir>,
+    /// Whether all are true, by the number of the attribute's value.
+    pub(super) memo: Memo,
 }
 
-/// What a clause about one attribute says of each of its values.
-#[derive(Clone, Debug)]
-pub(super) struct Answers {
-    /// [`Column::version`](super::column::Column::version) then.
-    pub(super) version: u64,
-    /// By the value's number. `Err`: see [`Unknown`].
-    pub(super) of: Box<[Result<Tri, Unknown>]>,
+impl Group {
+    /// Whether all clauses are true.
+    pub(super) fn holds<'a, V: View<'a>>(&'a self, scene: &Scene<'a, V>) -> Verdict {
+        all_true(&self.clauses, scene)
+    }
 }
 
-/// Which attributes of slots a clause reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reads {
-    /// None: it is about time.
-    Nothing,
-    One(Symbol),
-    Several,
+/// Whether all clauses are true.
+pub(super) fn all_true<'a, V: View<'a>>(clauses: &'a [Ir], scene: &Scene<'a, V>) -> Verdict {
+    for clause in clauses {
+        if clause.truth(scene)? != Tri::True {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// An expression whose value is taken as a number.
@@ -80,23 +85,32 @@ impl Ranking {
 }
 
 impl Asks {
+    /// Sorts clauses by what they read. Their order does not matter.
     pub(super) fn of(condition: Condition) -> Self {
-        let clause = |ir: Ir| {
-            let mut reads = Reads::Nothing;
-            ir.symbols(&mut |symbol| {
-                reads = match reads {
-                    Reads::Nothing => Reads::One(symbol),
-                    Reads::One(known) if known == symbol => reads,
-                    _ => Reads::Several,
-                }
-            });
-            JobClause { ir, reads, answers: None }
-        };
-        let mut clauses: Vec<JobClause> = condition.clauses.into_iter().map(clause).collect();
-        // Their order does not matter: the dear ones last.
-        clauses.sort_by_cached_key(|clause| (clause.reads == Reads::Several, clause.ir.calls()));
-        Self { clauses, never: condition.never, verify: condition.verify }
+        let mut asks = Self { never: condition.never, verify: condition.verify, ..Self::default() };
+        for clause in condition.clauses {
+            match only_symbol(&clause) {
+                Some(symbol) => asks.add(symbol, clause),
+                None => asks.others.push(clause),
+            }
+        }
+        asks
     }
+
+    fn add(&mut self, symbol: Symbol, clause: Ir) {
+        match self.groups.iter_mut().find(|group| group.symbol == symbol) {
+            Some(group) => group.clauses.push(clause),
+            None => self.groups.push(Group { symbol, clauses: vec![clause], memo: Memo::default() }),
+        }
+    }
+}
+
+/// The attribute that an expression reads, if it reads no other.
+fn only_symbol(ir: &Ir) -> Option<Symbol> {
+    let mut first = None;
+    let mut several = false;
+    ir.symbols(&mut |symbol| several |= *first.get_or_insert(symbol) != symbol);
+    first.filter(|_| !several)
 }
 
 /// The slots that match a job.
@@ -123,16 +137,4 @@ impl Matching {
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().map(|place| place as usize)
     }
-}
-
-/// What the three ranks make of a match.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ranks {
-    /// The value of the first of the roster's expressions; `None` if it is no number or there is no
-    /// expression.
-    pub pre_job: Option<f64>,
-    /// The job's `Rank` of the slot, as [`rank`](crate::classad::rank) has it.
-    pub job: f64,
-    /// The value of the second of the roster's expressions.
-    pub post_job: Option<f64>,
 }

@@ -40,7 +40,7 @@ struct Table {
 }
 
 /// Two ranks of a slot.
-type Pair = [Option<f64>; 2];
+pub(super) type Pair = [Option<f64>; 2];
 
 impl Tables {
     pub(super) fn new(exprs: [Option<Expr>; 2]) -> Self {
@@ -95,16 +95,14 @@ impl Tables {
         Some(table.number)
     }
 
-    /// The ranks of a slot for a job.
-    pub(super) fn ranks(&self, job: &Prepared, place: usize, slot: &Slot) -> Pair {
-        let known = job.table.and_then(|number| {
-            let table = self.tables.iter().find(|table| table.number == number)?;
-            table.ranks.as_ref()?.get(place).copied()?
-        });
-        known.unwrap_or_else(|| self.evaluate(job, slot))
+    /// The ranks of slots for a job, by place, as far as they are known.
+    pub(super) fn known(&self, job: &Prepared) -> &[Option<Pair>] {
+        let table = job.table.and_then(|number| self.tables.iter().find(|table| table.number == number));
+        table.and_then(|table| table.ranks.as_deref()).unwrap_or_default()
     }
 
-    fn evaluate(&self, job: &Prepared, slot: &Slot) -> Pair {
+    /// The ranks of a slot for a job.
+    pub(super) fn evaluate(&self, job: &Prepared, slot: &Slot) -> Pair {
         let mut pair = [None; 2];
         for ((rank, ranking), expr) in pair.iter_mut().zip(&slot.ranks).zip(&self.exprs) {
             *rank = value(ranking, job, slot).unwrap_or_else(|Unknown| plain(expr.as_ref(), slot, job));
