@@ -61,14 +61,17 @@ impl Bits {
     }
 }
 
-fn numbers(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
-    words.zip(0_u32..).flat_map(|(word, index)| {
-        let mut left = word;
-        std::iter::from_fn(move || {
-            let bit = left.trailing_zeros();
-            left &= left.wrapping_sub(1);
-            (bit < 64).then_some(index * 64 + bit)
-        })
+fn numbers(mut words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
+    // The word that is being looked at, and the number of the bit after its last.
+    let (mut left, mut end) = (0_u64, 0_u32);
+    std::iter::from_fn(move || {
+        while left == 0 {
+            left = words.next()?;
+            end += 64;
+        }
+        let bit = left.trailing_zeros();
+        left &= left.wrapping_sub(1);
+        Some(end - 64 + bit)
     })
 }
 
