@@ -67,16 +67,16 @@ fn check_expression(text: &str, my: &Ad, target: &Ad) {
         Value::Real(_) => format!("real(\"{}\")", value.as_real().unwrap()),
         _ => value.to_string(),
     };
-    let tests = [
+    let conditions = [
         text.to_owned(),
         format!("({text}) =?= {literal}"),
         format!("isError({text}) || 1 > 0"),
         format!("Known && ({text})"),
     ];
-    for test in tests {
-        let Ok(test) = Expr::parse(&test) else { continue };
+    for condition in conditions {
+        let Ok(condition) = Expr::parse(&condition) else { continue };
         let mut asking = my.clone();
-        asking.insert("Requirements", test);
+        asking.insert("Requirements", condition);
         asking.insert("Rank", expr.clone());
         asking.insert("Known", Expr::parse("1 == 1").unwrap());
         let willing = target.clone().with("Requirements", true);

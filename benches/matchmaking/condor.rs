@@ -35,7 +35,7 @@ impl Condor {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut answers = BufReader::new(child.stdout.take()?);
+        let mut answers = BufReader::new(child.stdout.take().unwrap());
         let mut ready = String::new();
         answers.read_line(&mut ready).unwrap();
         let words: Vec<&str> = ready.split_whitespace().collect();

@@ -1,7 +1,7 @@
 //! How fast ads match, beside HTCondor's own library: one core, one run, the sides taking turns.
 //!
 //! `cargo bench --bench matchmaking -- [--write FILE] [--rounds N] [--only PART]`. With `--write` the table of
-//! `docs/benchmarks.md` is written anew. All times are processor time, so that other work on the machine disturbs
+//! `docs/benchmarks.md` is written anew, if both sides took part. All times are processor time, so that other work on the machine disturbs
 //! little; what it does disturb it disturbs on both sides, because they take turns. `--only` leaves the lines whose names have that part, for profiling.
 
 #![allow(
@@ -61,8 +61,10 @@ fn main() {
     let lines = measure(&mut ours, condor.as_mut(), rounds, lines);
     let report = Report { rounds, lines, preparing: ours.preparing, condor: condor.as_ref().map(|side| side.costs) };
     print!("{report}");
-    if let Some(path) = after("--write") {
-        report.write(&path);
+    match after("--write") {
+        Some(path) if condor.is_some() => report.write(&path),
+        Some(path) => eprintln!("{path} stays as it is: a table needs both sides"),
+        None => {}
     }
 }
 

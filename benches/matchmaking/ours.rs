@@ -92,7 +92,7 @@ impl Ours {
                 match what {
                     What::Match => self.add_up(what, &prepared, self.roster.matching(&prepared).iter()),
                     What::Ranks => {
-                        let ranked = self.roster.ranked(&prepared);
+                        let ranked = self.roster.ranked(&prepared, self.roster.matching(&prepared));
                         ranked.fold((0, 0.0), |(count, sum), (_, ranks)| (count + 1, sum + total(&ranks)))
                     }
                 }

@@ -53,7 +53,7 @@ pub fn slot(index: u64) -> Attributes {
         ("StartdIpAddr", address),
         ("CondorVersion", quoted("$CondorVersion: 25.14.1 2026-10-16 PackageID: 25.14.1 $")),
         ("CondorPlatform", quoted("$CondorPlatform: X86_64-Debian_12 $")),
-        ("Arch", quoted(if x / 11 % 10 == 0 { "AARCH64" } else { "X86_64" })),
+        ("Arch", quoted(if (x / 11).is_multiple_of(10) { "AARCH64" } else { "X86_64" })),
         ("OpSys", quoted("LINUX")),
         ("OpSysAndVer", quoted(os_and_version)),
         ("OpSysName", quoted(os)),
@@ -68,7 +68,7 @@ pub fn slot(index: u64) -> Attributes {
         ("Cpus", "8".into()),
         ("Memory", memory.clone()),
         ("Disk", (100_000_000 + 1_000_000 * (x / 7 % 100)).to_string()),
-        ("GPUs", u8::from(x / 13 % 20 == 0).to_string()),
+        ("GPUs", u8::from((x / 13).is_multiple_of(20)).to_string()),
         ("TotalSlotCpus", "8".into()),
         ("TotalCpus", "8.0".into()),
         ("TotalMemory", memory),
@@ -132,8 +132,10 @@ pub fn job(index: u64, jobs: u64, kinds: u64, submitters: u64) -> Attributes {
 }
 
 /// The ad in the long form.
+#[allow(dead_code, reason = "for the test alone")]
 pub fn long(ad: &Attributes) -> String {
-    ad.iter().map(|(name, value)| format!("{name} = {value}\n")).collect()
+    let lines: Vec<String> = ad.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
+    lines.concat()
 }
 
 /// The ad in the new syntax, on one line. (No string here has a character that the two forms spell differently.)

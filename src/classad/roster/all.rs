@@ -34,11 +34,15 @@ impl Search {
             (Err(Unknown), Of::Job) => &mut self.ask_job,
             (Err(Unknown), Of::Slot) => &mut self.ask_slot,
         };
-        slots.iter().for_each(|slot| asked.insert(*slot));
+        for slot in slots {
+            asked.insert(*slot);
+        }
     }
 
     fn fail(&mut self, slots: &[u32]) {
-        slots.iter().for_each(|slot| self.left.remove(*slot));
+        for slot in slots {
+            self.left.remove(*slot);
+        }
     }
 }
 

@@ -118,12 +118,16 @@ impl Call {
         key.extend_from_slice(name.as_str().to_ascii_lowercase().as_bytes());
         key.push(0);
         key.extend_from_slice(&args.len().to_le_bytes());
-        args.iter().for_each(|arg| arg.key(&mut key));
+        for arg in args {
+            arg.key(&mut key);
+        }
         if let Some(known) = symbols.call(&key) {
             return Some(Arc::clone(known));
         }
         let mut read = Vec::new();
-        args.iter().for_each(|arg| arg.symbols(&mut |symbol| read.push(symbol)));
+        for arg in args {
+            arg.symbols(&mut |symbol| read.push(symbol));
+        }
         read.sort_unstable();
         read.dedup();
         let mut builder = Builder::default();

@@ -115,18 +115,12 @@ impl Column {
         self.sorted = None;
         self.version += 1;
         let entry = Entry { value, slots: Vec::new() };
-        let id = match self.free.pop() {
-            Some(id) => {
-                if let Some(old) = self.values.get_mut(id as usize) {
-                    *old = entry;
-                }
-                id
-            }
-            None => {
-                self.values.push(entry);
-                ValueId::try_from(self.values.len() - 1).unwrap_or(GONE)
-            }
-        };
+        let reused = self.free.pop();
+        let id = reused.unwrap_or_else(|| ValueId::try_from(self.values.len()).unwrap_or(GONE));
+        match self.values.get_mut(id as usize) {
+            Some(old) => *old = entry,
+            None => self.values.push(entry),
+        }
         self.index.insert(key, id);
         id
     }
@@ -174,9 +168,9 @@ impl Column {
     /// Makes the values ready for [`Column::rank`].
     pub(super) fn count(&mut self) {
         if self.ranks.is_none() {
-            let rank = |id: &ValueId| match &self.values.get(*id as usize)?.value {
-                Some(value) => Some(value.as_number().unwrap_or(0.0)),
-                None => None,
+            let rank = |id: &ValueId| {
+                let value = self.values.get(*id as usize)?.value.as_ref()?;
+                Some(value.as_number().unwrap_or(0.0))
             };
             self.ranks = Some(self.ids.iter().map(|id| rank(id).unwrap_or(f64::NAN)).collect());
         }

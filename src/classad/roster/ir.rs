@@ -149,13 +149,6 @@ impl Ir {
         }
     }
 
-    /// Whether a part of it is a call.
-    pub(super) fn calls(&self) -> bool {
-        let mut calls = matches!(self, Self::Call(_));
-        self.operands(&mut |operand| calls |= operand.calls());
-        calls
-    }
-
     /// Whether it reads the time.
     pub(super) fn timely(&self) -> bool {
         let mut timely = match self {

@@ -252,9 +252,12 @@ impl Roster {
         self.ranker(job).ranks(place)
     }
 
-    /// The slots that match a job, with the ranks of each, in the order of places.
-    pub fn ranked<'a>(&'a self, job: &'a Prepared) -> impl Iterator<Item = (usize, Ranks)> + 'a {
-        let matching = self.matching(job);
+    /// The ranks of a job and slots that match it, in the order of places.
+    pub fn ranked<'a>(
+        &'a self,
+        job: &'a Prepared,
+        matching: Matching,
+    ) -> impl Iterator<Item = (usize, Ranks)> + 'a {
         let ranker = self.ranker(job);
         let places = matching.0.into_numbers().map(|place| place as usize);
         places.filter_map(move |place| Some((place, ranker.ranks(place)?)))

@@ -133,6 +133,14 @@ impl Matching {
         self.0.is_empty()
     }
 
+    /// Leaves out the slots in places that are not wanted.
+    pub fn retain(&mut self, mut wanted: impl FnMut(usize) -> bool) {
+        let unwanted: Vec<u32> = self.0.iter().filter(|place| !wanted(*place as usize)).collect();
+        for place in unwanted {
+            self.0.remove(place);
+        }
+    }
+
     /// The places of the slots that match, in order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().map(|place| place as usize)

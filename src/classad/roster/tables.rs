@@ -21,7 +21,7 @@ pub(super) struct Tables {
     exprs: [Option<Expr>; 2],
     /// The attributes of jobs that the ranks of slots read, in order.
     reads: Vec<Symbol>,
-    tables: Vec<Table>,
+    kept: Vec<Table>,
     /// Which table is the next to go.
     next: usize,
     /// Counts the tables that were made, to tell those that are gone.
@@ -44,7 +44,7 @@ pub(super) type Pair = [Option<f64>; 2];
 
 impl Tables {
     pub(super) fn new(exprs: [Option<Expr>; 2]) -> Self {
-        Self { exprs, reads: Vec::new(), tables: Vec::new(), next: 0, made: 0 }
+        Self { exprs, reads: Vec::new(), kept: Vec::new(), next: 0, made: 0 }
     }
 
     /// Makes the ranks of a slot ready.
@@ -63,7 +63,7 @@ impl Tables {
 
     /// Forgets what it knows: the slots are others.
     pub(super) fn changed(&mut self) {
-        self.tables.clear();
+        self.kept.clear();
     }
 
     /// The number of the table for jobs like this one, if there is reason to have one: it is made when the second job
@@ -74,30 +74,30 @@ impl Tables {
             // What a job answers may be no constant: then jobs of equal answers are not alike.
             value_key(job.view.get(*symbol as usize)?.as_ref()?, &mut view);
         }
-        let known = self.tables.iter().position(|table| table.env == job.env && table.view == view);
+        let known = self.kept.iter().position(|table| table.env == job.env && table.view == view);
         let Some(known) = known else {
             self.made += 1;
             let table = Table { number: self.made, env: job.env.clone(), view, ranks: None };
-            match self.tables.get_mut(self.next) {
+            match self.kept.get_mut(self.next) {
                 Some(old) => *old = table,
-                None => self.tables.push(table),
+                None => self.kept.push(table),
             }
             self.next = (self.next + 1) % TABLES;
             return None;
         };
-        let missing = self.tables.get(known)?.ranks.is_none();
+        let missing = self.kept.get(known)?.ranks.is_none();
         let ranks = missing.then(|| {
             let one = |slot: &Option<Slot>| slot.as_ref().and_then(|slot| lowered(job, slot));
             slots.iter().map(one).collect()
         });
-        let table = self.tables.get_mut(known)?;
+        let table = self.kept.get_mut(known)?;
         table.ranks = ranks.or(table.ranks.take());
         Some(table.number)
     }
 
     /// The ranks of slots for a job, by place, as far as they are known.
     pub(super) fn known(&self, job: &Prepared) -> &[Option<Pair>] {
-        let table = job.table.and_then(|number| self.tables.iter().find(|table| table.number == number));
+        let table = job.table.and_then(|number| self.kept.iter().find(|table| table.number == number));
         table.and_then(|table| table.ranks.as_deref()).unwrap_or_default()
     }
 
