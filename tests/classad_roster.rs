@@ -201,6 +201,29 @@ fn a_job_stays_ready_while_slots_come_and_go() {
     assert!(roster.matching(&prepared).is_empty());
 }
 
+#[test]
+fn bounds_that_differ_from_slot_to_slot() {
+    let bounds = ["1", "2", "2.0", "2.5", "3", "-0.0", "0", "9007199254740993", "9007199254740992.0", "real(\"NaN\")"];
+    let values = ["2", "2.0", "true", "\"2\"", "undefined", "error", "{2}", "time()", "TARGET.B", "real(\"NaN\")", "0.0",
+        "9007199254740992", "9007199254740993", "9007199254740992.0", "Nothing + 1", "2 + 0"];
+    for op in ["<", "<=", ">", ">=", "==", "!=", "=?="] {
+        let slot = |bound: &&str| {
+            ad(&format!("[B = {bound}; Requirements = TARGET.A {op} B && (MY.B {op} TARGET.A || true) && B {op} TARGET.A]"))
+        };
+        let slots: Vec<Option<Ad>> = bounds.iter().map(slot).map(Some).collect();
+        let mut roster = Roster::new(None, None);
+        for (place, slot) in slots.iter().flatten().enumerate() {
+            roster.set(place, slot.clone());
+        }
+        for value in values {
+            let job = ad(&format!("[A = {value}; Requirements = TARGET.B {op} A || A {op} TARGET.B || true]"));
+            check(&slots, &job, [None, None], &mut roster, &env());
+            let job = ad(&format!("[A = {value}; Requirements = TARGET.B {op} A && 3 > TARGET.B]"));
+            check(&slots, &job, [None, None], &mut roster, &env());
+        }
+    }
+}
+
 /// Names of attributes; few, that they meet.
 const NAMES: [&str; 8] = ["A", "B", "C", "D", "E", "Memory", "Rank", "Start"];
 
@@ -268,7 +291,7 @@ fn generated_ad() -> impl Strategy<Value = Ad> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1500), ..ProptestConfig::default() })]
 
     #[test]
     fn a_roster_answers_as_the_plain_evaluator(

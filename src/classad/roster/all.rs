@@ -80,6 +80,7 @@ impl Roster {
             let verdict = clause.ir.truth(&scene).map(|truth| truth == Tri::True);
             search.note(verdict, &clause.slots, Of::Slot);
         }
+        self.bounds(job, &mut |verdict, slots| search.note(verdict, slots, Of::Slot));
     }
 
     /// Asks clauses about each value of their column.

@@ -238,6 +238,11 @@ pub(super) fn scalar(value: &Val<'_>) -> Option<Value> {
 
 /// The truth of an operation on two constants.
 pub(super) fn compare(op: Binary, left: &Value, right: &Value) -> Tri {
+    if let (Value::Int(left), Value::Int(right)) = (left, right)
+        && let Some(truth) = compare_integers(op, *left, *right)
+    {
+        return Tri::from(truth);
+    }
     Tri::of(&binary(op, &Val::of(left), &Val::of(right)))
 }
 

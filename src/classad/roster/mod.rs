@@ -19,7 +19,8 @@
 //! | --- | --- |
 //! | `lower` | partial evaluation: an expression and its ad in, what is left out |
 //! | `ir`, `calls` | what is left, and its evaluation |
-//! | `symbols`, `column`, `clauses`, `bits` | names, values of slots, requirements of slots, sets of slots |
+//! | `symbols`, `column`, `bits` | names, values of slots, sets of slots |
+//! | `clauses`, `families` | requirements of slots; those that are bounds |
 //! | `prepared`, `memo` | a job made ready, and what was found out about it |
 //! | `one`, `all` | matching a pair; matching all slots |
 //! | `ranks`, `tables` | the job's rank of slots; the negotiator's |
@@ -32,6 +33,7 @@ mod bits;
 mod calls;
 mod clauses;
 mod column;
+mod families;
 mod ir;
 mod lower;
 mod memo;
@@ -50,6 +52,7 @@ use super::expr::Expr;
 use bits::Bits;
 use clauses::{ClauseId, Clauses};
 use column::Column;
+use families::{Families, FamilyId};
 use ir::Ir;
 use lower::Condition;
 use memo::Memo;
@@ -86,6 +89,7 @@ pub struct Roster {
     /// Attributes of jobs that slots ask for.
     asked: Symbols,
     clauses: Clauses,
+    families: Families,
     /// Attributes of slots that jobs ask for, and their values.
     wanted: Symbols,
     columns: Vec<Column>,
@@ -99,6 +103,8 @@ pub struct Roster {
 struct Slot {
     ad: Ad,
     clauses: Box<[ClauseId]>,
+    /// Those of its clauses that are bounds.
+    families: Box<[FamilyId]>,
     never: bool,
     verify: bool,
     /// The negotiator's ranks of it.
@@ -117,6 +123,7 @@ impl Roster {
             doubtful: Bits::default(),
             asked: Symbols::default(),
             clauses: Clauses::default(),
+            families: Families::default(),
             wanted: Symbols::default(),
             columns: Vec::new(),
             epoch: 0,
@@ -144,9 +151,16 @@ impl Roster {
         for (name, column) in self.wanted.names().iter().zip(&mut self.columns) {
             column.set(number, lower::closed(&ad, name));
         }
-        let clauses = condition.clauses.into_iter().map(|ir| self.clauses.add(ir, number)).collect();
+        let (mut clauses, mut families) = (Vec::new(), Vec::new());
+        for clause in condition.clauses {
+            match self.families.take(&clause, number, &families) {
+                Some(family) => families.push(family),
+                None => clauses.push(self.clauses.add(clause, number)),
+            }
+        }
+        let (clauses, families) = (clauses.into(), families.into());
         let ranks = self.tables.lower(&ad, &mut self.asked);
-        let slot = Slot { ad, clauses, never: condition.never, verify: condition.verify, ranks };
+        let slot = Slot { ad, clauses, families, never: condition.never, verify: condition.verify, ranks };
         if let Some(at) = self.slots.get_mut(place) {
             *at = Some(slot);
         }
@@ -164,6 +178,9 @@ impl Roster {
         }
         for clause in slot.clauses {
             self.clauses.remove(clause, number);
+        }
+        for family in slot.families {
+            self.families.remove(family, number);
         }
         Some(slot.ad)
     }
@@ -221,6 +238,7 @@ impl Roster {
 
     /// Makes the columns that the job asks for ready to be asked.
     fn ready(&mut self, job: &mut Prepared) {
+        self.families.sort();
         job.memo = Memo::new(self.clauses.version(), self.clauses.all().len());
         for group in &mut job.asks.groups {
             let Some(column) = self.columns.get_mut(group.symbol as usize) else { continue };

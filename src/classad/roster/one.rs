@@ -14,7 +14,7 @@ impl Roster {
         !slot.never
             && !job.asks.never
             && self
-                .slot_accepts(job, slot)
+                .slot_accepts(job, place, slot)
                 .unwrap_or_else(|Unknown| accepts(&slot.ad, &job.ad, &job.env))
             && self
                 .job_accepts(job, place, slot)
@@ -56,7 +56,11 @@ impl Roster {
         if job.asks.verify { Err(Unknown) } else { Ok(true) }
     }
 
-    fn slot_accepts(&self, job: &Prepared, slot: &Slot) -> Verdict {
+    fn slot_accepts(&self, job: &Prepared, place: usize, slot: &Slot) -> Verdict {
+        let number = u32::try_from(place).map_err(|_| Unknown)?;
+        if !self.within_bounds(job, number, slot)? {
+            return Ok(false);
+        }
         let version = self.clauses.version();
         for id in &slot.clauses {
             let find = || {
