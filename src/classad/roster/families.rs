@@ -13,7 +13,32 @@ use crate::classad::expr::Binary;
 use crate::classad::value::Value;
 
 /// The number of a family.
-pub(super) type FamilyId = u32;
+type FamilyId = u32;
+
+/// The families of a slot: a bit each. Clauses of further families stay clauses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FamilySet(u64);
+
+impl FamilySet {
+    fn bit(id: FamilyId) -> Option<u64> {
+        1_u64.checked_shl(id)
+    }
+
+    fn insert(&mut self, id: FamilyId) -> bool {
+        let bit = Self::bit(id).filter(|bit| self.0 & bit == 0);
+        self.0 |= bit.unwrap_or(0);
+        bit.is_some()
+    }
+
+    fn iter(self) -> impl Iterator<Item = FamilyId> {
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let id = left.trailing_zeros();
+            left &= left.wrapping_sub(1);
+            (id < 64).then_some(id)
+        })
+    }
+}
 
 /// Clauses that differ in their bound only.
 #[derive(Clone, Debug)]
@@ -31,22 +56,28 @@ pub(super) struct Families(Vec<Family>);
 
 impl Families {
     /// Takes a slot's clause over, if it is of the form and the first of its family in that slot.
-    pub(super) fn take(&mut self, clause: &Ir, slot: u32, taken: &[FamilyId]) -> Option<FamilyId> {
-        let (symbol, op, bound) = comparison(clause)?;
+    pub(super) fn take(&mut self, clause: &Ir, slot: u32, taken: &mut FamilySet) -> bool {
+        let Some((symbol, op, bound)) = comparison(clause) else { return false };
         let known = self.0.iter().position(|family| family.symbol == symbol && family.op == op);
         let id = known.unwrap_or(self.0.len());
-        let number = FamilyId::try_from(id).ok().filter(|number| !taken.contains(number))?;
+        if !FamilyId::try_from(id).is_ok_and(|id| taken.insert(id)) {
+            return false;
+        }
         if known.is_none() {
             self.0.push(Family { symbol, op, bounds: Column::default() });
         }
-        self.0.get_mut(id)?.bounds.set(slot, Some(bound.clone()));
-        Some(number)
+        if let Some(family) = self.0.get_mut(id) {
+            family.bounds.set(slot, Some(bound.clone()));
+        }
+        true
     }
 
-    /// Forgets a slot's clause.
-    pub(super) fn remove(&mut self, id: FamilyId, slot: u32) {
-        if let Some(family) = self.0.get_mut(id as usize) {
-            family.bounds.unset(slot);
+    /// Forgets a slot's clauses.
+    pub(super) fn remove(&mut self, taken: FamilySet, slot: u32) {
+        for id in taken.iter() {
+            if let Some(family) = self.0.get_mut(id as usize) {
+                family.bounds.unset(slot);
+            }
         }
     }
 
@@ -94,8 +125,8 @@ impl Family {
 impl Roster {
     /// Whether a slot's bounds allow the job.
     pub(super) fn within_bounds(&self, job: &Prepared, place: u32, slot: &Slot) -> Verdict {
-        for id in &slot.families {
-            let family = self.families.0.get(*id as usize).ok_or(Unknown)?;
+        for id in slot.families.iter() {
+            let family = self.families.0.get(id as usize).ok_or(Unknown)?;
             let bound = family.bounds.value(place).ok_or(Unknown)?;
             let value = job.view.get(family.symbol as usize).and_then(Option::as_ref).ok_or(Unknown)?;
             if super::ir::compare(family.op, bound, value) != Tri::True {

@@ -43,6 +43,8 @@ mod ranks;
 mod symbols;
 mod tables;
 
+use smallvec::SmallVec;
+
 pub use prepared::{Matching, Prepared};
 pub use ranks::Ranks;
 
@@ -52,7 +54,7 @@ use super::expr::Expr;
 use bits::Bits;
 use clauses::{ClauseId, Clauses};
 use column::Column;
-use families::{Families, FamilyId};
+use families::{Families, FamilySet};
 use ir::Ir;
 use lower::Condition;
 use memo::Memo;
@@ -102,9 +104,10 @@ pub struct Roster {
 #[derive(Clone, Debug)]
 struct Slot {
     ad: Ad,
-    clauses: Box<[ClauseId]>,
+    // In here: what is elsewhere costs a pair more than all the rest.
+    clauses: SmallVec<[ClauseId; 6]>,
     /// Those of its clauses that are bounds.
-    families: Box<[FamilyId]>,
+    families: FamilySet,
     never: bool,
     verify: bool,
     /// The negotiator's ranks of it.
@@ -151,14 +154,12 @@ impl Roster {
         for (name, column) in self.wanted.names().iter().zip(&mut self.columns) {
             column.set(number, lower::closed(&ad, name));
         }
-        let (mut clauses, mut families) = (Vec::new(), Vec::new());
+        let (mut clauses, mut families) = (SmallVec::new(), FamilySet::default());
         for clause in condition.clauses {
-            match self.families.take(&clause, number, &families) {
-                Some(family) => families.push(family),
-                None => clauses.push(self.clauses.add(clause, number)),
+            if !self.families.take(&clause, number, &mut families) {
+                clauses.push(self.clauses.add(clause, number));
             }
         }
-        let (clauses, families) = (clauses.into(), families.into());
         let ranks = self.tables.lower(&ad, &mut self.asked);
         let slot = Slot { ad, clauses, families, never: condition.never, verify: condition.verify, ranks };
         if let Some(at) = self.slots.get_mut(place) {
@@ -179,9 +180,7 @@ impl Roster {
         for clause in slot.clauses {
             self.clauses.remove(clause, number);
         }
-        for family in slot.families {
-            self.families.remove(family, number);
-        }
+        self.families.remove(slot.families, number);
         Some(slot.ad)
     }
 
