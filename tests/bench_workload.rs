@@ -1,6 +1,11 @@
 //! The benchmark's machines and jobs are those of the reference workload, byte for byte.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test, and a benchmark's module")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test, and a benchmark's module"
+)]
 
 #[path = "../benches/matchmaking/workload.rs"]
 mod workload;

@@ -91,7 +91,8 @@ fn check_expression(text: &str, my: &Ad, target: &Ad) {
 
 #[test]
 fn every_expression_that_the_oracle_was_asked() {
-    let recorded = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/classad.jsonl"));
+    let recorded =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/classad.jsonl"));
     let mut ads = None;
     let mut count = 0;
     for line in recorded.unwrap().lines() {
@@ -113,32 +114,131 @@ fn every_expression_that_the_oracle_was_asked() {
 #[test]
 fn expressions_that_were_thought_about() {
     let my = ad("[A = 2; B = A * 3; C = D; D = C; S = \"Linux\"; N = [X = 1]; L = {1, 2}; T = time(); \
-        Z = -0.0; Big = 9007199254740993; U = undefined; E = error; Req = Requirements; Word = TARGET.A]");
+        Z = -0.0; Big = 9007199254740993; U = undefined; E = error; Req = Requirements; Word = TARGET.A; Asks = TARGET.Rank && (true) + (A)]");
     let target = ad("[A = 5; F = A + 1; G = MY.F > TARGET.A; S = \"LINUX\"; M = 1024; R = 2.5; O = true; \
-        Z = 0.0; Big = 9007199254740992.0; L = {\"a\", \"b\"}; V = TARGET.B; P = \"a,b,c\"; Loop = Loop]");
+        Z = 0.0; Big = 9007199254740992.0; L = {\"a\", \"b\"}; V = TARGET.B; P = \"a,b,c\"; Loop = Loop; Asks = TARGET.Rank && (true) + (A)]");
     let texts = [
         "B > 5 && TARGET.F == 6",
-        "F", "G", "V", "TARGET.V", "MY.V", "C", "C is undefined", "TARGET.G", "Loop",
+        "F",
+        "G",
+        "V",
+        "TARGET.V",
+        "MY.V",
+        "C",
+        "C is undefined",
+        "TARGET.G",
+        "Loop",
         "TARGET.M >= 1024 && TARGET.M >= 1024.0 && TARGET.M < 1e9",
         "M >= A && M > 3.5 && R < 3 && R <= 2.5 && !(R > 2.5)",
-        "S == TARGET.S", "S =?= TARGET.S", "TARGET.S =!= \"linux\"", "TARGET.S < \"m\"", "TARGET.S >= 3",
-        "O", "TARGET.O", "!O", "O && M", "O + 1", "-O", "M && P", "P || true", "true || P", "P && false", "false && P",
-        "U && false", "false && U", "U || true", "E || true", "true || E", "TARGET.nope && false", "TARGET.nope || O",
-        "time() > 5", "CurrentTime == time()", "MY.CurrentTime", "TARGET.CurrentTime", "T == time()", "TARGET.T",
-        "random() < 2", "random(3) + TARGET.A", "O ? A : E", "nope ? 1 : 2", "O ?: 3", "TARGET.nope ?: 3", "nope ?: A",
-        "ifThenElse(O, A, E)", "ifThenElse(TARGET.nope, 1, 2)", "ifThenElse(P, 1, 2)", "ifThenElse(1)", "isUndefined(A, B)",
-        "isUndefined(TARGET.nope)", "isUndefined(TARGET.L)", "isError(TARGET.S + 1)", "nosuch(1)", "isUndefined(nosuch(1))",
-        "stringListMember(\"b\", TARGET.P)", "stringListIMember(TARGET.S, \"x,linux\")", "member(TARGET.A, {1, 5})",
-        "member(TARGET.A, L)", "member(\"a\", TARGET.L)", "member(A, {TARGET.A, 2})", "size({1,2,TARGET.A})", "size(TARGET.P)",
-        "regexp(\"^li\", TARGET.S, \"i\")", "regexp(\"^li\", TARGET.S)", "regexp(TARGET.P, S)", "regexp(\"(\", TARGET.S)",
-        "strcat(TARGET.S, {MY.A})", "join(\",\", {MY.A, 1})", "strcat(L, \"\") == TARGET.S", "sum({TARGET.A, A}) == 7",
-        "eval(\"TARGET.A\") == 5", "unparse(B) == \"A * 3\"", "N.X == 1", "N.A", "L[1] == A", "{1,2}[0]", ".A", "root.A",
-        "my", "TARGET", "TARGET.TARGET.A", "MY.TARGET", "TARGET.my", "parent", "self.A", "other.A == 5", "TARGET.other",
-        "1 / Z", "1 / TARGET.Z", "Z =?= TARGET.Z", "Big > TARGET.Big", "TARGET.Big < Big", "Big == TARGET.Big", "TARGET.Big > 1",
-        "quantize(TARGET.M, {1000, 2000}) == 2000", "split(TARGET.P)[1]", "size(split(TARGET.P)) == 3", "Req", "Word", "TARGET.Word",
-        "Requirements", "MY.Requirements && O", "Rank", "absTime(TARGET.A) is absTime(5)", "relTime(5) is relTime(TARGET.A)",
-        "formatTime(5)", "interval(TARGET.A) == \"5\"", "versionGE(\"8.9\", TARGET.S)", "real(TARGET.A) / 2 == 2.5", "~TARGET.A",
-        "1 << TARGET.A", "TARGET.A & 4", "TARGET.A % 2 == 1", "TARGET.R % 2", "-9223372036854775808 / -TARGET.O",
+        "S == TARGET.S",
+        "S =?= TARGET.S",
+        "TARGET.S =!= \"linux\"",
+        "TARGET.S < \"m\"",
+        "TARGET.S >= 3",
+        "O",
+        "TARGET.O",
+        "!O",
+        "O && M",
+        "O + 1",
+        "-O",
+        "M && P",
+        "P || true",
+        "true || P",
+        "P && false",
+        "false && P",
+        "U && false",
+        "false && U",
+        "U || true",
+        "E || true",
+        "true || E",
+        "TARGET.nope && false",
+        "TARGET.nope || O",
+        "time() > 5",
+        "CurrentTime == time()",
+        "MY.CurrentTime",
+        "TARGET.CurrentTime",
+        "T == time()",
+        "TARGET.T",
+        "random() < 2",
+        "random(3) + TARGET.A",
+        "O ? A : E",
+        "nope ? 1 : 2",
+        "O ?: 3",
+        "TARGET.nope ?: 3",
+        "nope ?: A",
+        "ifThenElse(O, A, E)",
+        "ifThenElse(TARGET.nope, 1, 2)",
+        "ifThenElse(P, 1, 2)",
+        "ifThenElse(1)",
+        "isUndefined(A, B)",
+        "isUndefined(TARGET.nope)",
+        "isUndefined(TARGET.L)",
+        "isError(TARGET.S + 1)",
+        "nosuch(1)",
+        "isUndefined(nosuch(1))",
+        "stringListMember(\"b\", TARGET.P)",
+        "stringListIMember(TARGET.S, \"x,linux\")",
+        "member(TARGET.A, {1, 5})",
+        "member(TARGET.A, L)",
+        "member(\"a\", TARGET.L)",
+        "member(A, {TARGET.A, 2})",
+        "size({1,2,TARGET.A})",
+        "size(TARGET.P)",
+        "regexp(\"^li\", TARGET.S, \"i\")",
+        "regexp(\"^li\", TARGET.S)",
+        "regexp(TARGET.P, S)",
+        "regexp(\"(\", TARGET.S)",
+        "strcat(TARGET.S, {MY.A})",
+        "join(\",\", {MY.A, 1})",
+        "strcat(L, \"\") == TARGET.S",
+        "sum({TARGET.A, A}) == 7",
+        "eval(\"TARGET.A\") == 5",
+        "unparse(B) == \"A * 3\"",
+        "N.X == 1",
+        "N.A",
+        "L[1] == A",
+        "{1,2}[0]",
+        ".A",
+        "root.A",
+        "my",
+        "TARGET",
+        "TARGET.TARGET.A",
+        "MY.TARGET",
+        "TARGET.my",
+        "parent",
+        "self.A",
+        "other.A == 5",
+        "TARGET.other",
+        "1 / Z",
+        "1 / TARGET.Z",
+        "Z =?= TARGET.Z",
+        "Big > TARGET.Big",
+        "TARGET.Big < Big",
+        "Big == TARGET.Big",
+        "TARGET.Big > 1",
+        "quantize(TARGET.M, {1000, 2000}) == 2000",
+        "split(TARGET.P)[1]",
+        "size(split(TARGET.P)) == 3",
+        "Req",
+        "Word",
+        "TARGET.Word",
+        "isError(1 / TARGET.Asks)",
+        "isUndefined(TARGET.Asks)",
+        "Requirements",
+        "MY.Requirements && O",
+        "Rank",
+        "absTime(TARGET.A) is absTime(5)",
+        "relTime(5) is relTime(TARGET.A)",
+        "formatTime(5)",
+        "interval(TARGET.A) == \"5\"",
+        "versionGE(\"8.9\", TARGET.S)",
+        "real(TARGET.A) / 2 == 2.5",
+        "~TARGET.A",
+        "1 << TARGET.A",
+        "TARGET.A & 4",
+        "TARGET.A % 2 == 1",
+        "TARGET.R % 2",
+        "-9223372036854775808 / -TARGET.O",
     ];
     for text in texts {
         check_expression(text, &my, &target);
@@ -167,7 +267,9 @@ fn what_is_too_large_goes_to_the_plain_evaluator() {
         job(format!("strcat(\"{}\", TARGET.A) != \"\"", "x".repeat(30_000))),
     ];
     let narrow = Env { limits: Limits { steps: 20, ..Limits::default() }, ..env() };
-    for job in jobs.iter().chain([&job("TARGET.A == 1 && 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 == 11".into())]) {
+    for job in
+        jobs.iter().chain([&job("TARGET.A == 1 && 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 == 11".into())])
+    {
         for env in [env(), narrow.clone()] {
             let mut roster = Roster::new(None, None);
             roster.set(0, slot.clone());
@@ -203,12 +305,31 @@ fn a_job_stays_ready_while_slots_come_and_go() {
 
 #[test]
 fn bounds_that_differ_from_slot_to_slot() {
-    let bounds = ["1", "2", "2.0", "2.5", "3", "-0.0", "0", "9007199254740993", "9007199254740992.0", "real(\"NaN\")"];
-    let values = ["2", "2.0", "true", "\"2\"", "undefined", "error", "{2}", "time()", "TARGET.B", "real(\"NaN\")", "0.0",
-        "9007199254740992", "9007199254740993", "9007199254740992.0", "Nothing + 1", "2 + 0"];
+    let bounds =
+        ["1", "2", "2.0", "2.5", "3", "-0.0", "0", "9007199254740993", "9007199254740992.0", "real(\"NaN\")"];
+    let values = [
+        "2",
+        "2.0",
+        "true",
+        "\"2\"",
+        "undefined",
+        "error",
+        "{2}",
+        "time()",
+        "TARGET.B",
+        "real(\"NaN\")",
+        "0.0",
+        "9007199254740992",
+        "9007199254740993",
+        "9007199254740992.0",
+        "Nothing + 1",
+        "2 + 0",
+    ];
     for op in ["<", "<=", ">", ">=", "==", "!=", "=?="] {
         let slot = |bound: &&str| {
-            ad(&format!("[B = {bound}; Requirements = TARGET.A {op} B && (MY.B {op} TARGET.A || true) && B {op} TARGET.A]"))
+            ad(&format!(
+                "[B = {bound}; Requirements = TARGET.A {op} B && (MY.B {op} TARGET.A || true) && B {op} TARGET.A]"
+            ))
         };
         let slots: Vec<Option<Ad>> = bounds.iter().map(slot).map(Some).collect();
         let mut roster = Roster::new(None, None);
@@ -216,7 +337,8 @@ fn bounds_that_differ_from_slot_to_slot() {
             roster.set(place, slot.clone());
         }
         for value in values {
-            let job = ad(&format!("[A = {value}; Requirements = TARGET.B {op} A || A {op} TARGET.B || true]"));
+            let job =
+                ad(&format!("[A = {value}; Requirements = TARGET.B {op} A || A {op} TARGET.B || true]"));
             check(&slots, &job, [None, None], &mut roster, &env());
             let job = ad(&format!("[A = {value}; Requirements = TARGET.B {op} A && 3 > TARGET.B]"));
             check(&slots, &job, [None, None], &mut roster, &env());
@@ -229,8 +351,30 @@ const NAMES: [&str; 8] = ["A", "B", "C", "D", "E", "Memory", "Rank", "Start"];
 
 fn literal() -> impl Strategy<Value = String> {
     let words = [
-        "undefined", "error", "true", "false", "0", "1", "2", "3", "-1", "1024", "9223372036854775807", "0.0", "-0.0",
-        "1.5", "2.0", "1e300", "real(\"NaN\")", "\"\"", "\"a\"", "\"A\"", "\"b\"", "\"a,b\"", "{1, 2}", "[A = 1]",
+        "undefined",
+        "error",
+        "true",
+        "false",
+        "0",
+        "1",
+        "2",
+        "3",
+        "-1",
+        "1024",
+        "9223372036854775807",
+        "0.0",
+        "-0.0",
+        "1.5",
+        "2.0",
+        "1e300",
+        "real(\"NaN\")",
+        "\"\"",
+        "\"a\"",
+        "\"A\"",
+        "\"b\"",
+        "\"a,b\"",
+        "{1, 2}",
+        "[A = 1]",
     ];
     select(words.to_vec()).prop_map(str::to_owned)
 }

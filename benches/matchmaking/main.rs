@@ -47,7 +47,8 @@ impl Answer {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let after = |flag: &str| arguments.iter().position(|word| word == flag).map(|at| arguments[at + 1].clone());
+    let after =
+        |flag: &str| arguments.iter().position(|word| word == flag).map(|at| arguments[at + 1].clone());
     let rounds = after("--rounds").map_or(21, |count| count.parse().unwrap());
     let slots: Vec<_> = (0..SLOTS).map(workload::slot).collect();
     let jobs: Vec<_> = (0..JOBS).map(|job| workload::job(job, JOBS, KINDS, SUBMITTERS)).collect();
@@ -59,7 +60,8 @@ fn main() {
         .filter(|line| format!("{} {:?}", line.name(), line.what).contains(&only))
         .collect();
     let lines = measure(&mut ours, condor.as_mut(), rounds, lines);
-    let report = Report { rounds, lines, preparing: ours.preparing, condor: condor.as_ref().map(|side| side.costs) };
+    let report =
+        Report { rounds, lines, preparing: ours.preparing, condor: condor.as_ref().map(|side| side.costs) };
     print!("{report}");
     match after("--write") {
         Some(path) if condor.is_some() => report.write(&path),
@@ -81,7 +83,12 @@ fn lines(with_condor: bool) -> Vec<Line> {
 }
 
 /// Fills the lines. In each round every line has its turn with another job.
-fn measure(ours: &mut Ours, mut condor: Option<&mut Condor>, rounds: usize, mut lines: Vec<Line>) -> Vec<Line> {
+fn measure(
+    ours: &mut Ours,
+    mut condor: Option<&mut Condor>,
+    rounds: usize,
+    mut lines: Vec<Line>,
+) -> Vec<Line> {
     for round in 0..rounds {
         // Far apart, so that the rounds have jobs of all kinds.
         let job = round * 379 % usize::try_from(JOBS).unwrap();
@@ -94,7 +101,8 @@ fn measure(ours: &mut Ours, mut condor: Option<&mut Condor>, rounds: usize, mut 
             };
             let first = answers[0];
             // The first to answer tells what all others must.
-            let expected = told.iter().find(|(what, _)| *what == line.what).map_or(first, |(_, answer)| *answer);
+            let expected =
+                told.iter().find(|(what, _)| *what == line.what).map_or(first, |(_, answer)| *answer);
             told.push((line.what, expected));
             assert!(first.agrees(&expected), "{line:?} job {job}: {first:?}, but {expected:?}");
             line.seconds.extend(answers.iter().map(|answer| answer.seconds));

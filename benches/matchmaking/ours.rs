@@ -109,7 +109,8 @@ impl Ours {
             }
             matches += 1;
             if what == What::Ranks {
-                let pool = |expr: &Expr| expr.eval(Some(slot), Some(job), &self.env).as_number().unwrap_or(0.0);
+                let pool =
+                    |expr: &Expr| expr.eval(Some(slot), Some(job), &self.env).as_number().unwrap_or(0.0);
                 sum += pool(&self.ranks[0]) + rank(job, slot, &self.env) + pool(&self.ranks[1]);
             }
         }

@@ -62,7 +62,8 @@ pub struct Report {
 impl Report {
     /// The better figure of HTCondor's library.
     fn to_beat(&self, what: What) -> Option<f64> {
-        let theirs = self.lines.iter().filter(|line| line.what == what && matches!(line.share, Share::Condor(_)));
+        let theirs =
+            self.lines.iter().filter(|line| line.what == what && matches!(line.share, Share::Condor(_)));
         theirs.map(Line::rate).max_by(f64::total_cmp)
     }
 
@@ -96,12 +97,23 @@ fn processor() -> String {
         line.split_once(':').map(|(_, value)| value.trim().to_owned())
     };
     let id = |name| field(name).unwrap_or_default();
-    format!("{}, family {}, model {}, cache {}", id("model name"), id("cpu family"), id("model"), id("cache size"))
+    format!(
+        "{}, family {}, model {}, cache {}",
+        id("model name"),
+        id("cpu family"),
+        id("model"),
+        id("cache size")
+    )
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "Processor: {}. {} rounds, {SLOTS} machine ads, {JOBS} job ads.\n", processor(), self.rounds)?;
+        writeln!(
+            f,
+            "Processor: {}. {} rounds, {SLOTS} machine ads, {JOBS} job ads.\n",
+            processor(),
+            self.rounds
+        )?;
         for what in [What::Match, What::Ranks] {
             let title = match what {
                 What::Match => "Requirements both ways",

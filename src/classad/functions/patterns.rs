@@ -68,11 +68,8 @@ pub(super) fn compile<'a>(
     if !ctx.pay(50 + pattern.len()) {
         return None;
     }
-    let first = memo.get_or_init(|| Compiled {
-        pattern: pattern.into(),
-        options,
-        regex: build(pattern, options),
-    });
+    let first =
+        memo.get_or_init(|| Compiled { pattern: pattern.into(), options, regex: build(pattern, options) });
     if &*first.pattern == pattern && first.options == options {
         return first.regex.as_ref().map(Cow::Borrowed);
     }

@@ -75,7 +75,9 @@ impl Roster {
     /// Asks each clause of the slots about the job.
     fn ask_slots(&self, job: &Prepared, search: &mut Search) {
         for clause in self.clauses.all() {
-            let Some(slot) = clause.slots.first().and_then(|slot| self.slot(*slot as usize)) else { continue };
+            let Some(slot) = clause.slots.first().and_then(|slot| self.slot(*slot as usize)) else {
+                continue;
+            };
             let scene = Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env };
             let verdict = clause.ir.truth(&scene).map(|truth| truth == Tri::True);
             search.note(verdict, &clause.slots, Of::Slot);
@@ -114,7 +116,9 @@ impl Roster {
         for number in slots {
             let place = number as usize;
             let verdict = match self.slot(place) {
-                Some(slot) => self.row(job, place, slot).and_then(|scene| Ok(clause.truth(&scene)? == Tri::True)),
+                Some(slot) => {
+                    self.row(job, place, slot).and_then(|scene| Ok(clause.truth(&scene)? == Tri::True))
+                }
                 None => Ok(false),
             };
             search.note(verdict, &[number], Of::Job);

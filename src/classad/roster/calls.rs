@@ -113,7 +113,12 @@ impl Nature {
 impl Call {
     /// A call of a pure function: one that was made before, if it is the same. `None`: an argument's form is none
     /// that it may have.
-    pub(super) fn of(name: &Name, function: Function, args: &[Ir], symbols: &mut Symbols) -> Option<Arc<Self>> {
+    pub(super) fn of(
+        name: &Name,
+        function: Function,
+        args: &[Ir],
+        symbols: &mut Symbols,
+    ) -> Option<Arc<Self>> {
         let mut key = vec![b'c'];
         key.extend_from_slice(name.as_str().to_ascii_lowercase().as_bytes());
         key.push(0);
@@ -154,11 +159,7 @@ impl Call {
     /// The value, if it is a scalar.
     pub(super) fn eval<'a>(&'a self, my: &'a Ad, target: &'a Ad, env: &'a Env) -> Result<Val<'a>, Unknown> {
         let done = eval::expression(&self.expr, Some(my), Some(target), env);
-        if done.bound.is_none() && is_scalar(&done.value) {
-            Ok(Val::owned(done.value))
-        } else {
-            Err(Unknown)
-        }
+        if done.bound.is_none() && is_scalar(&done.value) { Ok(Val::owned(done.value)) } else { Err(Unknown) }
     }
 }
 
@@ -175,7 +176,8 @@ fn write(ir: &Ir, builder: &mut Builder, symbols: &Symbols) -> Option<Id> {
         Ir::Const(value) => builder.add(Node::Literal(value.clone()), &[]),
         Ir::Other(symbol) => {
             let base = builder.add(Node::Attr(Name::from("TARGET")), &[])?;
-            let select = Select { base, name: symbols.name(*symbol)?.clone(), scope: Some(ScopeWord::Target) };
+            let select =
+                Select { base, name: symbols.name(*symbol)?.clone(), scope: Some(ScopeWord::Target) };
             builder.add(Node::Select(select), &[base])
         }
         // By its function: the name could be an attribute's.
@@ -189,7 +191,8 @@ fn write(ir: &Ir, builder: &mut Builder, symbols: &Symbols) -> Option<Id> {
             builder.add(Node::Unary(*op, operand), &[operand])
         }
         Ir::Binary(op, operands) => {
-            let (left, right) = (write(&operands.0, builder, symbols)?, write(&operands.1, builder, symbols)?);
+            let (left, right) =
+                (write(&operands.0, builder, symbols)?, write(&operands.1, builder, symbols)?);
             builder.add(Node::Binary(*op, left, right), &[left, right])
         }
         Ir::And(items) => {

@@ -77,7 +77,14 @@ impl Ir {
                 value => value,
             },
             Self::IsUndefined(operand) => Val::Bool(matches!(operand.eval(scene)?, Val::Undefined)),
-            Self::Call(call) => call.eval(scene.my, scene.target, scene.env)?,
+            Self::Call(call) => {
+                // What it would follow further could lead back to where this came from, and there is nothing here to
+                // tell it so.
+                if call.symbols.iter().any(|symbol| scene.view.value(*symbol).is_none()) {
+                    return Err(Unknown);
+                }
+                call.eval(scene.my, scene.target, scene.env)?
+            }
             Self::List(_) => return Err(Unknown),
         })
     }
