@@ -30,8 +30,9 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 e2e: ## Run the integration tests and the chart against a real kube-apiserver (built once where missing)
 	hack/e2e.sh
 
-bench: ## Run the benchmarks
-	$(CARGO) bench --bench matchmaking
+bench: ## Measure matching beside HTCondor's library (docs/benchmarks.md), and a negotiation cycle
+	$(CARGO) bench --bench matchmaking -- --write docs/benchmarks.md
+	$(CARGO) bench --bench cycle
 
 crds: ## Write crds/ from the types, and the chart's and deploy's copies
 	$(CARGO) run -q --bin slotwright -- crds --dir crds

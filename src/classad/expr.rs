@@ -13,7 +13,7 @@ use super::ad::Ad;
 use super::env::Env;
 use super::error::ParseError;
 use super::eval;
-use super::functions::Function;
+use super::functions::{Function, Memo};
 use super::name::Name;
 use super::syntax::build::Builder;
 use super::syntax::lexer::Dialect;
@@ -79,6 +79,14 @@ pub(crate) struct Call {
     /// `None`: no such function; calling it is an error.
     pub(crate) function: Option<Function>,
     pub(crate) args: Kids,
+    /// Of no account where calls are compared.
+    pub(crate) memo: Memo,
+}
+
+impl Call {
+    pub(crate) fn new(name: Name, function: Option<Function>, args: Kids) -> Self {
+        Self { name, function, args, memo: Memo::new() }
+    }
 }
 
 impl PartialEq for Call {

@@ -15,7 +15,8 @@ pub fn symmetric_match(my: &Ad, target: &Ad, env: &Env) -> bool {
     accepts(my, target, env) && accepts(target, my, env)
 }
 
-fn accepts(my: &Ad, target: &Ad, env: &Env) -> bool {
+/// Whether the `Requirements` of one ad are true of the other.
+pub(crate) fn accepts(my: &Ad, target: &Ad, env: &Env) -> bool {
     my.eval_attr("Requirements", Some(target), env).as_bool_equiv() == Some(true)
 }
 

@@ -17,6 +17,7 @@
 //! | `ad`, `name`, `value` | what the language is about |
 //! | `eval` | scopes, operators, bounds |
 //! | `functions` | the built-in functions by subject; each file has the table of its own |
+//! | `roster` | slots made ready for many matches |
 //! | `matching` | match, rank, and why not |
 //!
 //! Everything is pure: time, time zone and randomness come in by [`Env`], with bounds on what an
@@ -31,6 +32,7 @@ mod expr;
 mod functions;
 mod matching;
 mod name;
+mod roster;
 mod syntax;
 mod value;
 
@@ -41,4 +43,5 @@ pub use eval::Evaluation;
 pub use expr::{Expr, References};
 pub use matching::{Clause, MatchReport, SideReport, explain_match, rank, symmetric_match};
 pub use name::Name;
+pub use roster::{Matching, Prepared, Ranks, Roster};
 pub use value::{AbsTime, Value};

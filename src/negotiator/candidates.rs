@@ -5,50 +5,42 @@ use std::collections::BinaryHeap;
 
 use super::config::Config;
 use super::cycle::{Candidate, PreemptState};
-use crate::classad::{Ad, Env, Expr, rank, symmetric_match};
+use crate::classad::{Ad, Env, Expr, Ranks, Roster};
 
-/// The slots that are still to be had, in list order.
+/// Which slots of the cycle are still to be had.
 #[derive(Clone, Debug)]
-pub(super) struct Pool<'a> {
-    slots: &'a [Candidate],
-    left: Vec<usize>,
+pub(super) struct Pool {
     taken: Vec<bool>,
-    gone: usize,
+    left: usize,
 }
 
-impl<'a> Pool<'a> {
-    pub(super) fn new(slots: &'a [Candidate]) -> Self {
-        Self { slots, left: (0..slots.len()).collect(), taken: vec![false; slots.len()], gone: 0 }
+impl Pool {
+    /// All of so many.
+    pub(super) fn new(slots: usize) -> Self {
+        Self { taken: vec![false; slots], left: slots }
     }
 
     /// Takes a slot off the list.
     pub(super) fn take(&mut self, slot: usize) {
         if let Some(taken @ false) = self.taken.get_mut(slot) {
             *taken = true;
-            self.gone += 1;
-        }
-        // Tidied up now and then: cheap on the average, and scans stay as short as the list.
-        if self.gone * 2 > self.left.len() {
-            let Self { left, taken, .. } = self;
-            left.retain(|slot| !taken.get(*slot).copied().unwrap_or(true));
-            self.gone = 0;
+            self.left -= 1;
         }
     }
 
     /// Whether none is left.
     pub(super) fn is_empty(&self) -> bool {
-        self.left.len() == self.gone
+        self.left == 0
     }
 
     /// How many are left.
     pub(super) fn len(&self) -> usize {
-        self.left.len() - self.gone
+        self.left
     }
 
-    /// Those left.
-    fn iter(&self) -> impl Iterator<Item = (usize, &'a Candidate)> {
-        let left = self.left.iter().copied().filter(|slot| !self.taken.get(*slot).copied().unwrap_or(true));
-        left.filter_map(|slot| Some((slot, self.slots.get(slot)?)))
+    /// Whether a slot is left.
+    fn has(&self, slot: usize) -> bool {
+        !self.taken.get(slot).copied().unwrap_or(true)
     }
 }
 
@@ -95,11 +87,17 @@ impl PartialOrd for Liking {
 pub(super) struct Judge<'a> {
     config: &'a Config,
     env: Env,
+    /// All slots of the cycle, in their places.
+    roster: Roster,
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(config: &'a Config, now: i64) -> Self {
-        Self { config, env: Env::at(now) }
+    pub(super) fn new(config: &'a Config, now: i64, slots: &[Candidate]) -> Self {
+        let mut roster = Roster::new(config.pre_job_rank.clone(), config.post_job_rank.clone());
+        for (place, slot) in slots.iter().enumerate() {
+            roster.set(place, slot.ad.clone());
+        }
+        Self { config, env: Env::at(now), roster }
     }
 
     /// What a match with the slot costs.
@@ -109,31 +107,33 @@ impl<'a> Judge<'a> {
     }
 
     /// All slots of the pool that match the request, as a heap.
-    pub(super) fn candidates(&self, pool: &Pool<'_>, request: &Ad) -> BinaryHeap<Liking> {
-        pool.iter().filter_map(|(place, slot)| self.like(place, &slot.ad, request)).collect()
+    pub(super) fn candidates(&mut self, pool: &Pool, request: &Ad) -> BinaryHeap<Liking> {
+        let request = self.roster.prepare(request, &self.env);
+        let mut matching = self.roster.matching(&request);
+        matching.retain(|place| pool.has(place));
+        let ranked = self.roster.ranked(&request, matching);
+        ranked.map(|(place, ranks)| self.like(place, ranks)).collect()
     }
 
-    /// How the slot is liked, if it matches.
-    fn like(&self, place: usize, slot: &Ad, request: &Ad) -> Option<Liking> {
-        if !symmetric_match(request, slot, &self.env) {
-            return None;
-        }
-        Some(Liking {
-            pre_job: self.pool_rank(self.config.pre_job_rank.as_ref(), slot, request),
-            job: comparable(rank(request, slot, &self.env), 0.0),
-            post_job: self.pool_rank(self.config.post_job_rank.as_ref(), slot, request),
+    /// How a slot that matches is liked.
+    fn like(&self, place: usize, ranks: Ranks) -> Liking {
+        Liking {
+            pre_job: pool_rank(self.config.pre_job_rank.as_ref(), ranks.pre_job),
+            job: comparable(ranks.job, 0.0),
+            post_job: pool_rank(self.config.post_job_rank.as_ref(), ranks.post_job),
             preempt: PreemptState::None,
             place: Reverse(place),
-        })
+        }
     }
+}
 
-    /// The value of one of the negotiator's ranks. What is no number ranks lowest. HTCondor keeps these in
-    /// single precision: differences too small for that do not count.
-    fn pool_rank(&self, expr: Option<&Expr>, slot: &Ad, request: &Ad) -> f64 {
-        let Some(expr) = expr else { return 0.0 };
-        let value = expr.eval(Some(slot), Some(request), &self.env).as_number();
-        single_precision(comparable(value.unwrap_or(f64::MIN), f64::MIN))
+/// The value of one of the negotiator's ranks. What is no number ranks lowest. HTCondor keeps these in single
+/// precision: differences too small for that do not count.
+fn pool_rank(expr: Option<&Expr>, value: Option<f64>) -> f64 {
+    if expr.is_none() {
+        return 0.0;
     }
+    single_precision(comparable(value.unwrap_or(f64::MIN), f64::MIN))
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "that is what it is for")]

@@ -28,7 +28,7 @@ mod round;
 mod spin;
 mod turn;
 
-pub use config::Config;
+pub use config::{Config, POST_JOB_RANK, PRE_JOB_RANK};
 pub use cycle::{
     Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,
     SubmitterInput, negotiate,

@@ -25,7 +25,7 @@ pub(super) struct Round<'a> {
 
 impl<'a> Round<'a> {
     pub(super) fn new(cycle: &'a Cycle) -> Self {
-        let judge = Judge::new(&cycle.config, cycle.now);
+        let judge = Judge::new(&cycle.config, cycle.now, &cycle.slots);
         let jobs = |submitter: &SubmitterInput| -> Vec<Progress> {
             let requests = submitter.requests.iter();
             requests.map(|request| Progress { left: request.count, reason: None }).collect()
@@ -45,7 +45,7 @@ impl<'a> Round<'a> {
             progress,
             table: Table {
                 judge,
-                pool: Pool::new(&cycle.slots),
+                pool: Pool::new(cycle.slots.len()),
                 slots: &cycle.slots,
                 matches: Vec::new(),
                 stats,

@@ -49,7 +49,7 @@ pub(super) struct Turn<'a> {
 #[derive(Debug)]
 pub(super) struct Table<'a> {
     pub(super) judge: Judge<'a>,
-    pub(super) pool: Pool<'a>,
+    pub(super) pool: Pool,
     pub(super) slots: &'a [Candidate],
     pub(super) matches: Vec<Match>,
     pub(super) stats: Stats,
@@ -83,7 +83,7 @@ impl Turn<'_> {
     ///
     /// In the first spin HTCondor goes on past the submitter's limit with slots that rank the job above
     /// the one they run; among slots that nobody uses there are none of these.
-    pub(super) fn reached(&self, used: f64, pool: &Pool<'_>) -> Option<RejectReason> {
+    pub(super) fn reached(&self, used: f64, pool: &Pool) -> Option<RejectReason> {
         if pool.is_empty() {
             Some(RejectReason::NoSlots)
         } else if used >= self.limits.limit {

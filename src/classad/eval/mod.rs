@@ -11,7 +11,7 @@ mod tree;
 mod val;
 
 pub(crate) use ctx::{At, Ctx};
-pub(crate) use ops::{Tri, binary, compare, compare_caseless};
+pub(crate) use ops::{Tri, binary, compare, compare_caseless, unary};
 pub(crate) use scope::Frame;
 use scope::Side;
 pub(crate) use val::{List, Text, Val};

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::val::Val;
 use crate::classad::expr::{Binary, Unary};
 use crate::classad::functions::to_c_int;
-use crate::classad::value::AbsTime;
+use crate::classad::value::{AbsTime, Value};
 
 /// Truth with its two ways of not knowing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,16 @@ impl Tri {
             Self::False => Val::Bool(false),
             Self::Undefined => Val::Undefined,
             Self::Error => Val::Error,
+        }
+    }
+
+    /// The same as a constant.
+    pub(crate) fn value(self) -> Value {
+        match self {
+            Self::True => Value::Bool(true),
+            Self::False => Value::Bool(false),
+            Self::Undefined => Value::Undefined,
+            Self::Error => Value::Error,
         }
     }
 

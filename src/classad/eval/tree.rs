@@ -56,7 +56,9 @@ impl<'a> Ctx<'a> {
 
     fn eval_call(&self, at: At<'a>, call: &'a Call) -> Val<'a> {
         match call.function {
-            Some(function) => function.call(self, Args { at, ids: at.program.kids(call.args) }),
+            Some(function) => {
+                function.call(self, Args { at, ids: at.program.kids(call.args), memo: &call.memo })
+            }
             None => Val::Error,
         }
     }

@@ -34,6 +34,16 @@ pub(crate) enum Text<'a> {
     Own(Arc<str>),
 }
 
+impl Text<'_> {
+    /// The string, shared.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        match self {
+            Self::Ref(text) => Arc::clone(text),
+            Self::Own(text) => Arc::clone(text),
+        }
+    }
+}
+
 impl Deref for Text<'_> {
     type Target = str;
 
@@ -92,6 +102,18 @@ impl<'a> Val<'a> {
             Value::AbsTime(value) => Self::AbsTime(*value),
             // HTCondor's literal `relTime("...")` evaluates to a real.
             Value::Real(value) | Value::RelTime(value) => Self::Real(*value),
+        }
+    }
+
+    /// A scalar that an evaluation came to; error for anything else.
+    pub(crate) fn owned(value: Value) -> Self {
+        match value {
+            Value::Str(text) => Self::Str(Text::Own(text)),
+            Value::Undefined => Self::Undefined,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Int(value) => Self::Int(value),
+            Value::Real(value) => Self::Real(value),
+            _ => Self::Error,
         }
     }
 

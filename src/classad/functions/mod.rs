@@ -14,6 +14,7 @@ mod times;
 mod versions;
 
 use std::fmt;
+use std::sync::OnceLock;
 
 pub(crate) use convert::{to_c_int, to_integer, to_real, wrap_c_int};
 
@@ -25,6 +26,8 @@ use super::expr::Id;
 pub(crate) struct Args<'a> {
     pub(crate) at: At<'a>,
     pub(crate) ids: &'a [Id],
+    /// What calls from this place in the program may keep.
+    pub(crate) memo: &'a Memo,
 }
 
 impl<'a> Args<'a> {
@@ -42,6 +45,9 @@ impl<'a> Args<'a> {
         self.ids.get(place).map(|id| ctx.eval(self.at, *id))
     }
 }
+
+/// What calls from one place in a program keep for each other: the first pattern they compiled.
+pub(crate) type Memo = OnceLock<patterns::Compiled>;
 
 type Run = for<'a> fn(&Ctx<'a>, Args<'a>) -> Val<'a>;
 
@@ -66,9 +72,14 @@ const ANY: usize = usize::MAX;
 pub(crate) struct Function(&'static Entry);
 
 impl Function {
-    pub(crate) fn call<'a>(self, ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+    /// Whether it takes so many arguments.
+    pub(crate) fn takes(self, count: usize) -> bool {
         let (least, most) = self.0.arity;
-        if (least..=most).contains(&args.len()) { (self.0.run)(ctx, args) } else { Val::Error }
+        (least..=most).contains(&count)
+    }
+
+    pub(crate) fn call<'a>(self, ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
+        if self.takes(args.len()) { (self.0.run)(ctx, args) } else { Val::Error }
     }
 }
 

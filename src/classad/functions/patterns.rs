@@ -3,10 +3,12 @@
 //! HTCondor uses PCRE; we use an engine whose time is linear in the text, because patterns come from
 //! tenants. What it lacks (look-around, back references, atomic groups) is an error here.
 
+use std::borrow::Cow;
+
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::convert::answer;
-use super::{Args, Entry, entry};
+use super::{Args, Entry, Memo, entry};
 use crate::classad::eval::{Ctx, Val};
 
 pub(super) static TABLE: [Entry; 5] = [
@@ -18,7 +20,7 @@ pub(super) static TABLE: [Entry; 5] = [
 ];
 
 /// The letters that change how a pattern works.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are flags, each on its own")]
 pub(super) struct Options {
     caseless: bool,
@@ -45,12 +47,36 @@ impl Options {
     }
 }
 
-/// Compiles a pattern. `None`: it is none, or more than we want to pay for.
-pub(super) fn compile(ctx: &Ctx<'_>, pattern: &str, options: Options) -> Option<Regex> {
-    // Compiling costs far more than looking at the characters.
+/// A pattern and what came of it.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    pattern: Box<str>,
+    options: Options,
+    regex: Option<Regex>,
+}
+
+/// Compiles a pattern, or takes it from the memo of a call that has compiled it before. `None`: it is none, or
+/// more than we want to pay for.
+pub(super) fn compile<'a>(
+    ctx: &Ctx<'_>,
+    memo: &'a Memo,
+    pattern: &str,
+    options: Options,
+) -> Option<Cow<'a, Regex>> {
+    // Compiling costs far more than looking at the characters. The price is the same where it was done
+    // before, that an expression costs what it costs.
     if !ctx.pay(50 + pattern.len()) {
         return None;
     }
+    let first =
+        memo.get_or_init(|| Compiled { pattern: pattern.into(), options, regex: build(pattern, options) });
+    if &*first.pattern == pattern && first.options == options {
+        return first.regex.as_ref().map(Cow::Borrowed);
+    }
+    build(pattern, options).map(Cow::Owned)
+}
+
+fn build(pattern: &str, options: Options) -> Option<Regex> {
     RegexBuilder::new(&translate(pattern))
         .unicode(false)
         .case_insensitive(options.caseless)
@@ -171,7 +197,7 @@ fn regexp<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     let matched = || {
         let letters = text(&values, 2, ctx)?;
         let subject = text(&values, 1, ctx)?;
-        let regex = compile(ctx, text(&values, 0, ctx)?, Options::of(letters))?;
+        let regex = compile(ctx, args.memo, text(&values, 0, ctx)?, Options::of(letters))?;
         Some(regex.is_match(subject.as_bytes()))
     };
     matched().map(Val::Bool).ok_or(Val::Error)
@@ -188,7 +214,7 @@ fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
         return Ok(Val::Bool(false));
     }
     // A pattern that is none matches nothing here.
-    let regex = compile(ctx, pattern, Options::of(letters));
+    let regex = compile(ctx, args.memo, pattern, Options::of(letters));
     let mut undefined = false;
     for item in list.iter(ctx) {
         match item {
@@ -214,7 +240,7 @@ fn substitute<'a>(ctx: &Ctx<'a>, args: Args<'a>, always: &str) -> Result<Val<'a>
         return Err(Val::Error);
     };
     let options = Options::of(&format!("{letters}{always}"));
-    let regex = compile(ctx, pattern, options).ok_or(Val::Error)?;
+    let regex = compile(ctx, args.memo, pattern, options).ok_or(Val::Error)?;
     let replaced = replace(ctx, &regex, subject, replacement, options).ok_or(Val::Error)?;
     Ok(ctx.string(String::from_utf8_lossy(&replaced)))
 }

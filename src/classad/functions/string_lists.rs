@@ -187,7 +187,8 @@ fn regexp_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     else {
         return Val::Error;
     };
-    let Some(regex) = patterns::compile(ctx, pattern, Options::of(&options.to_ascii_lowercase())) else {
+    let Some(regex) = patterns::compile(ctx, args.memo, pattern, Options::of(&options.to_ascii_lowercase()))
+    else {
         return Val::Error;
     };
     if items(list, &delimiters).next().is_none() {

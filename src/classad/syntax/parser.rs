@@ -320,7 +320,7 @@ impl<'t> Parser<'t> {
             return self.add(Node::Literal(value), &[]);
         }
         let function = functions::find(name.as_str());
-        let node = |args| Node::Call(Call { name, function, args });
+        let node = |args| Node::Call(Call::new(name, function, args));
         self.builder.add_over(&args, node).ok_or_else(|| self.deep())
     }
 

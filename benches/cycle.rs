@@ -1,5 +1,4 @@
-//! How fast ads match and a negotiation cycle decides, on one core. Prints rates of this machine in this run: only ratios
-//! between them mean anything elsewhere.
+//! How long a negotiation cycle takes on one core: a time of this machine in this run.
 
 #![allow(
     missing_docs,
@@ -10,11 +9,10 @@
 )]
 
 use std::collections::BTreeMap;
-use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use slotwright::classad::{Ad, Env, rank, symmetric_match};
+use slotwright::classad::Ad;
 use slotwright::negotiator::{Candidate, Cycle, Request, SubmitterInput, negotiate};
 use slotwright::pool::{self, Capacity, Machine, MachineFacts, StartdConfig, Time};
 use slotwright::schedd::{Submission, submit};
@@ -63,31 +61,9 @@ fn job(n: i64) -> Ad {
     submit(&submission).unwrap().ad
 }
 
-/// How often a second `work` is done, which does `each` things a time.
-fn rate(each: u64, mut work: impl FnMut()) -> f64 {
-    work();
-    let (start, mut done) = (Instant::now(), 0);
-    while start.elapsed() < Duration::from_secs(3) {
-        work();
-        done += each;
-    }
-    done as f64 / start.elapsed().as_secs_f64()
-}
-
 fn main() {
     let slots: Vec<Ad> = (0..SLOTS).map(slot).collect();
     let jobs: Vec<Ad> = (0..SUBMITTERS).map(job).collect();
-    let env = Env::at(1_700_000_000);
-    let pairs = SLOTS.unsigned_abs();
-    let matches = rate(pairs, || {
-        black_box(slots.iter().filter(|slot| symmetric_match(&jobs[0], slot, &env)).count());
-    });
-    let ranks = rate(pairs, || {
-        black_box(slots.iter().map(|slot| rank(&jobs[0], slot, &env)).sum::<f64>());
-    });
-    println!("symmetric matches/s, 1 job against {SLOTS} slots: {matches:.0}");
-    println!("ranks/s, the same:                               {ranks:.0}");
-
     let cycle = Cycle {
         now: 1_700_000_000,
         slots: slots.into_iter().map(|ad| Candidate { weight: 8.0, ad }).collect(),

@@ -1,0 +1,147 @@
+//! A job and all slots.
+
+use super::Roster;
+use super::bits::Bits;
+use super::column::{Column, Entry, Single, Values};
+use super::ir::{Ir, Scene, Unknown};
+use super::memo::Verdict;
+use super::prepared::{Group, Prepared};
+use crate::classad::eval::Tri;
+use crate::classad::matching::accepts;
+
+/// What is known so far: the slots that are left, and those where the plain evaluator must be asked.
+struct Search {
+    left: Bits,
+    /// About the slot's requirements.
+    ask_slot: Bits,
+    /// About the job's requirements.
+    ask_job: Bits,
+}
+
+/// Whose requirements.
+#[derive(Clone, Copy)]
+enum Of {
+    Job,
+    Slot,
+}
+
+impl Search {
+    /// Takes note of a verdict on slots.
+    fn note(&mut self, verdict: Verdict, slots: &[u32], of: Of) {
+        let asked = match (verdict, of) {
+            (Ok(true), _) => return,
+            (Ok(false), _) => return self.fail(slots),
+            (Err(Unknown), Of::Job) => &mut self.ask_job,
+            (Err(Unknown), Of::Slot) => &mut self.ask_slot,
+        };
+        for slot in slots {
+            asked.insert(*slot);
+        }
+    }
+
+    fn fail(&mut self, slots: &[u32]) {
+        for slot in slots {
+            self.left.remove(*slot);
+        }
+    }
+}
+
+impl Roster {
+    /// The slots that match a job.
+    pub(super) fn all(&self, job: &Prepared) -> Bits {
+        if job.asks.never {
+            return Bits::default();
+        }
+        let mut search =
+            Search { left: self.open.clone(), ask_slot: self.doubtful.clone(), ask_job: Bits::default() };
+        self.ask_slots(job, &mut search);
+        if job.asks.verify || job.epoch != self.epoch {
+            search.ask_job = self.open.clone();
+        }
+        if job.epoch == self.epoch {
+            for group in &job.asks.groups {
+                match self.columns.get(group.symbol as usize) {
+                    Some(column) => self.ask_column(job, group, column, &mut search),
+                    None => search.ask_job = self.open.clone(),
+                }
+            }
+            for clause in &job.asks.others {
+                self.ask_rows(job, clause, &mut search);
+            }
+        }
+        self.settle(job, search)
+    }
+
+    /// Asks each clause of the slots about the job.
+    fn ask_slots(&self, job: &Prepared, search: &mut Search) {
+        for clause in self.clauses.all() {
+            let Some(slot) = clause.slots.first().and_then(|slot| self.slot(*slot as usize)) else {
+                continue;
+            };
+            let scene = Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env };
+            let verdict = clause.ir.truth(&scene).map(|truth| truth == Tri::True);
+            search.note(verdict, &clause.slots, Of::Slot);
+        }
+        self.bounds(job, &mut |verdict, slots| search.note(verdict, slots, Of::Slot));
+    }
+
+    /// Asks clauses about each value of their column.
+    fn ask_column(&self, job: &Prepared, group: &Group, column: &Column, search: &mut Search) {
+        for clause in &group.clauses {
+            if column.comparison(clause, &mut |entry| search.fail(&entry.slots)) {
+                for entry in column.not_numbers() {
+                    search.note(self.about(job, clause, entry), &entry.slots, Of::Job);
+                }
+            } else {
+                for entry in column.entries() {
+                    search.note(self.about(job, clause, entry), &entry.slots, Of::Job);
+                }
+            }
+        }
+    }
+
+    /// What a job's clause about one attribute says of a value.
+    fn about(&self, job: &Prepared, clause: &Ir, entry: &Entry) -> Verdict {
+        let Some(slot) = entry.slots.first().and_then(|slot| self.slot(*slot as usize)) else {
+            return Ok(true);
+        };
+        let view = Single(entry.value.as_ref());
+        let truth = clause.truth(&Scene { view, my: &job.ad, target: &slot.ad, env: &job.env })?;
+        Ok(truth == Tri::True)
+    }
+
+    /// Asks a clause about each slot that is left.
+    fn ask_rows(&self, job: &Prepared, clause: &Ir, search: &mut Search) {
+        let slots: Vec<u32> = search.left.iter().collect();
+        for number in slots {
+            let place = number as usize;
+            let verdict = match self.slot(place) {
+                Some(slot) => {
+                    self.row(job, place, slot).and_then(|scene| Ok(clause.truth(&scene)? == Tri::True))
+                }
+                None => Ok(false),
+            };
+            search.note(verdict, &[number], Of::Job);
+        }
+    }
+
+    /// Asks the plain evaluator where it must be.
+    fn settle(&self, job: &Prepared, search: Search) -> Bits {
+        let Search { mut left, mut ask_slot, mut ask_job } = search;
+        ask_slot.keep(&left);
+        for number in ask_slot.iter() {
+            let slot = self.slot(number as usize);
+            if !slot.is_some_and(|slot| accepts(&slot.ad, &job.ad, &job.env)) {
+                left.remove(number);
+            }
+        }
+        ask_job.keep(&left);
+        for number in ask_job.iter() {
+            let slot = self.slot(number as usize);
+            if !slot.is_some_and(|slot| accepts(&job.ad, &slot.ad, &job.env)) {
+                left.remove(number);
+            }
+        }
+        left
+    }
+}

@@ -1,0 +1,271 @@
+//! Calls of functions, which keep their form: the plain evaluator runs them.
+
+use std::sync::Arc;
+
+use super::ir::{Ir, Symbol, Unknown};
+use super::symbols::Symbols;
+use crate::classad::ad::Ad;
+use crate::classad::env::Env;
+use crate::classad::eval::{self, Val};
+use crate::classad::expr::{Call as CallNode, Expr, Id, Node, ScopeWord, Select};
+use crate::classad::functions::{self, Function};
+use crate::classad::name::Name;
+use crate::classad::syntax::build::Builder;
+use crate::classad::value::Value;
+
+/// A call, as an expression of its own in which attributes of its ad are replaced by their values.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    expr: Expr,
+    /// The attributes of the other ad that it reads.
+    pub(super) symbols: Box<[Symbol]>,
+    /// Whether it reads the time.
+    timely: bool,
+    /// See [`Ir::key`].
+    pub(super) key: Box<[u8]>,
+}
+
+/// What may be done with a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nature {
+    /// The value depends on the arguments' values alone.
+    Pure,
+    /// The same, and one argument, in this place, may be a list.
+    PureOfList(usize),
+    /// Anything else: it draws numbers, reads the clock or the zone, looks at expressions or scopes.
+    Other,
+}
+
+/// The functions of which we know that they are pure. What is missing here is only slow.
+const PURE: &[&str] = &[
+    "isundefined",
+    "iserror",
+    "isstring",
+    "isinteger",
+    "isreal",
+    "isboolean",
+    "strcat",
+    "toupper",
+    "tolower",
+    "substr",
+    "strcmp",
+    "stricmp",
+    "string",
+    "int",
+    "real",
+    "bool",
+    "floor",
+    "ceil",
+    "ceiling",
+    "round",
+    "pow",
+    "stringlistsize",
+    "stringlistsum",
+    "stringlistavg",
+    "stringlistmin",
+    "stringlistmax",
+    "stringlistmember",
+    "stringlistimember",
+    "stringlistsubsetmatch",
+    "stringlistisubsetmatch",
+    "stringlistsintersect",
+    "stringlist_regexpmember",
+    "regexp",
+    "regexps",
+    "replace",
+    "replaceall",
+    "split",
+    "splitusername",
+    "splitslotname",
+    "versioncmp",
+    "versionlt",
+    "versionle",
+    "versiongt",
+    "versionge",
+    "versioneq",
+    "version_in_range",
+];
+
+/// Those that take a list, and in which place.
+const PURE_OF_LIST: &[(&str, usize)] = &[
+    ("member", 1),
+    ("identicalmember", 1),
+    ("anycompare", 1),
+    ("allcompare", 1),
+    ("regexpmember", 1),
+    ("size", 0),
+    ("sum", 0),
+    ("avg", 0),
+    ("min", 0),
+    ("max", 0),
+];
+
+impl Nature {
+    pub(super) fn of(name: &Name) -> Self {
+        if PURE.iter().any(|known| name.is(known)) {
+            return Self::Pure;
+        }
+        let of_list = PURE_OF_LIST.iter().find(|(known, _)| name.is(known));
+        of_list.map_or(Self::Other, |(_, place)| Self::PureOfList(*place))
+    }
+}
+
+impl Call {
+    /// A call of a pure function: one that was made before, if it is the same. `None`: an argument's form is none
+    /// that it may have.
+    pub(super) fn of(
+        name: &Name,
+        function: Function,
+        args: &[Ir],
+        symbols: &mut Symbols,
+    ) -> Option<Arc<Self>> {
+        let mut key = vec![b'c'];
+        key.extend_from_slice(name.as_str().to_ascii_lowercase().as_bytes());
+        key.push(0);
+        key.extend_from_slice(&args.len().to_le_bytes());
+        for arg in args {
+            arg.key(&mut key);
+        }
+        if let Some(known) = symbols.call(&key) {
+            return Some(Arc::clone(known));
+        }
+        let mut read = Vec::new();
+        for arg in args {
+            arg.symbols(&mut |symbol| read.push(symbol));
+        }
+        read.sort_unstable();
+        read.dedup();
+        let mut builder = Builder::default();
+        let ids: Vec<Id> = args.iter().map(|arg| write(arg, &mut builder, symbols)).collect::<Option<_>>()?;
+        builder.add_over(&ids, |args| Node::Call(CallNode::new(name.clone(), Some(function), args)))?;
+        let timely = args.iter().any(Ir::timely);
+        let call = Arc::new(Self { expr: builder.finish(), symbols: read.into(), timely, key: key.into() });
+        symbols.keep(&call);
+        Some(call)
+    }
+
+    /// The value of a call that reads neither the other ad nor the time.
+    pub(super) fn constant(&self, env: &Env) -> Option<Value> {
+        let constant = self.symbols.is_empty() && !self.timely;
+        let done = constant.then(|| self.expr.evaluate(None, None, env))?;
+        (done.bound.is_none() && is_scalar(&done.value)).then_some(done.value)
+    }
+
+    /// Whether it reads the time.
+    pub(super) fn timely(&self) -> bool {
+        self.timely
+    }
+
+    /// The value, if it is a scalar.
+    pub(super) fn eval<'a>(&'a self, my: &'a Ad, target: &'a Ad, env: &'a Env) -> Result<Val<'a>, Unknown> {
+        let done = eval::expression(&self.expr, Some(my), Some(target), env);
+        if done.bound.is_none() && is_scalar(&done.value) { Ok(Val::owned(done.value)) } else { Err(Unknown) }
+    }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_))
+}
+
+/// Writes an expression as nodes.
+fn write(ir: &Ir, builder: &mut Builder, symbols: &Symbols) -> Option<Id> {
+    let all = |builder: &mut Builder, items: &[Ir]| -> Option<Vec<Id>> {
+        items.iter().map(|item| write(item, builder, symbols)).collect()
+    };
+    match ir {
+        Ir::Const(value) => builder.add(Node::Literal(value.clone()), &[]),
+        Ir::Other(symbol) => {
+            let base = builder.add(Node::Attr(Name::from("TARGET")), &[])?;
+            let select =
+                Select { base, name: symbols.name(*symbol)?.clone(), scope: Some(ScopeWord::Target) };
+            builder.add(Node::Select(select), &[base])
+        }
+        // By its function: the name could be an attribute's.
+        Ir::Now => {
+            let time = Name::from("time");
+            let function = functions::find("time");
+            builder.add_over(&[], |none| Node::Call(CallNode::new(time, function, none)))
+        }
+        Ir::Unary(op, operand) => {
+            let operand = write(operand, builder, symbols)?;
+            builder.add(Node::Unary(*op, operand), &[operand])
+        }
+        Ir::Binary(op, operands) => {
+            let (left, right) =
+                (write(&operands.0, builder, symbols)?, write(&operands.1, builder, symbols)?);
+            builder.add(Node::Binary(*op, left, right), &[left, right])
+        }
+        Ir::And(items) => {
+            let ids = all(builder, items)?;
+            builder.add_over(&ids, Node::And)
+        }
+        Ir::Or(items) => {
+            let ids = all(builder, items)?;
+            builder.add_over(&ids, Node::Or)
+        }
+        Ir::List(items) => {
+            let ids = all(builder, items)?;
+            builder.add_over(&ids, Node::List)
+        }
+        Ir::Ternary(parts) => {
+            let ids = [&parts.0, &parts.1, &parts.2].map(|part| write(part, builder, symbols));
+            let [Some(condition), Some(yes), Some(no)] = ids else { return None };
+            builder.add(Node::Ternary(condition, yes, no), &[condition, yes, no])
+        }
+        Ir::Elvis(parts) => {
+            let (value, otherwise) = (write(&parts.0, builder, symbols)?, write(&parts.1, builder, symbols)?);
+            builder.add(Node::Elvis(value, otherwise), &[value, otherwise])
+        }
+        Ir::IsUndefined(operand) => {
+            let nothing = builder.add(Node::Literal(Value::Undefined), &[])?;
+            let operand = write(operand, builder, symbols)?;
+            builder.add(Node::Binary(crate::classad::expr::Binary::Is, operand, nothing), &[operand, nothing])
+        }
+        Ir::Call(call) => graft(&call.expr, builder),
+    }
+}
+
+/// Copies the nodes of an expression.
+fn graft(expr: &Expr, builder: &mut Builder) -> Option<Id> {
+    let program = expr.program();
+    let mut placed: Vec<Id> = Vec::with_capacity(program.nodes.len());
+    for node in &program.nodes {
+        let at = |id: Id| placed.get(id as usize).copied();
+        let list = |kids| -> Option<Vec<Id>> { program.kids(kids).iter().map(|id| at(*id)).collect() };
+        let id = match node {
+            Node::Literal(value) => builder.add(Node::Literal(value.clone()), &[]),
+            Node::Attr(name) => builder.add(Node::Attr(name.clone()), &[]),
+            Node::Select(select) => {
+                let base = at(select.base)?;
+                let select = Select { base, name: select.name.clone(), scope: select.scope };
+                builder.add(Node::Select(select), &[base])
+            }
+            Node::Unary(op, operand) => {
+                let operand = at(*operand)?;
+                builder.add(Node::Unary(*op, operand), &[operand])
+            }
+            Node::Binary(op, left, right) => {
+                let (left, right) = (at(*left)?, at(*right)?);
+                builder.add(Node::Binary(*op, left, right), &[left, right])
+            }
+            Node::And(items) => builder.add_over(&list(*items)?, Node::And),
+            Node::Or(items) => builder.add_over(&list(*items)?, Node::Or),
+            Node::List(items) => builder.add_over(&list(*items)?, Node::List),
+            Node::Ternary(condition, yes, no) => {
+                let (condition, yes, no) = (at(*condition)?, at(*yes)?, at(*no)?);
+                builder.add(Node::Ternary(condition, yes, no), &[condition, yes, no])
+            }
+            Node::Elvis(value, otherwise) => {
+                let (value, otherwise) = (at(*value)?, at(*otherwise)?);
+                builder.add(Node::Elvis(value, otherwise), &[value, otherwise])
+            }
+            Node::Call(call) => builder.add_over(&list(call.args)?, |args| {
+                Node::Call(CallNode::new(call.name.clone(), call.function, args))
+            }),
+            // Nothing else is ever written.
+            Node::RootAttr(_) | Node::Index(..) | Node::Paren(_) | Node::Ad(_) => None,
+        };
+        placed.push(id?);
+    }
+    placed.last().copied()
+}

@@ -1,0 +1,85 @@
+//! What slots require: each distinct clause once, with the slots that require it.
+
+use std::collections::HashMap;
+
+use super::ir::Ir;
+
+/// The number of a clause.
+pub(super) type ClauseId = u32;
+
+/// A clause and who requires it.
+#[derive(Clone, Debug)]
+pub(super) struct Clause {
+    pub(super) ir: Ir,
+    key: Box<[u8]>,
+    /// In order.
+    pub(super) slots: Vec<u32>,
+}
+
+/// The clauses of all slots.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clauses {
+    all: Vec<Clause>,
+    index: HashMap<Box<[u8]>, ClauseId>,
+    free: Vec<ClauseId>,
+    /// Counts the clauses that came.
+    version: u64,
+}
+
+impl Clauses {
+    /// Has a slot require a clause.
+    pub(super) fn add(&mut self, ir: Ir, slot: u32) -> ClauseId {
+        let mut key = Vec::new();
+        ir.key(&mut key);
+        let id = match self.index.get(key.as_slice()) {
+            Some(id) => *id,
+            None => self.create(ir, key.into()),
+        };
+        if let Some(clause) = self.all.get_mut(id as usize)
+            && let Err(place) = clause.slots.binary_search(&slot)
+        {
+            clause.slots.insert(place, slot);
+        }
+        id
+    }
+
+    fn create(&mut self, ir: Ir, key: Box<[u8]>) -> ClauseId {
+        self.version += 1;
+        let clause = Clause { ir, key: key.clone(), slots: Vec::new() };
+        let reused = self.free.pop();
+        let id = reused.unwrap_or_else(|| ClauseId::try_from(self.all.len()).unwrap_or(ClauseId::MAX));
+        match self.all.get_mut(id as usize) {
+            Some(old) => *old = clause,
+            None => self.all.push(clause),
+        }
+        self.index.insert(key, id);
+        id
+    }
+
+    /// Ends that a slot requires a clause.
+    pub(super) fn remove(&mut self, id: ClauseId, slot: u32) {
+        let Some(clause) = self.all.get_mut(id as usize) else { return };
+        if let Ok(place) = clause.slots.binary_search(&slot) {
+            clause.slots.remove(place);
+            if clause.slots.is_empty() {
+                self.index.remove(&clause.key);
+                self.free.push(id);
+            }
+        }
+    }
+
+    /// The clause with this number.
+    pub(super) fn get(&self, id: ClauseId) -> Option<&Clause> {
+        self.all.get(id as usize)
+    }
+
+    /// Changes when a number begins to mean another clause.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The clauses; those that no slot requires any more are among them.
+    pub(super) fn all(&self) -> &[Clause] {
+        &self.all
+    }
+}

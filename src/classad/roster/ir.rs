@@ -1,0 +1,265 @@
+//! What is left of an expression once the ad that it stands in is known.
+
+use std::sync::Arc;
+
+use super::calls::Call;
+use crate::classad::ad::Ad;
+use crate::classad::env::Env;
+use crate::classad::eval::{Tri, Val, binary, unary};
+use crate::classad::expr::{Binary, Unary};
+use crate::classad::value::Value;
+
+/// The number of an attribute's name in [`Symbols`](super::symbols::Symbols).
+pub(super) type Symbol = u32;
+
+/// An expression that reads attributes of the other ad and nothing else. Its constants are scalars:
+/// undefined, error, booleans, numbers and strings.
+#[derive(Clone, Debug)]
+pub(super) enum Ir {
+    Const(Value),
+    /// An attribute of the other ad.
+    Other(Symbol),
+    /// The time.
+    Now,
+    Unary(Unary, Box<Ir>),
+    Binary(Binary, Box<(Ir, Ir)>),
+    And(Box<[Ir]>),
+    Or(Box<[Ir]>),
+    Ternary(Box<(Ir, Ir, Ir)>),
+    Elvis(Box<(Ir, Ir)>),
+    IsUndefined(Box<Ir>),
+    Call(Arc<Call>),
+    /// A list, which stands nowhere but in a call's arguments.
+    List(Box<[Ir]>),
+}
+
+/// The compiled form cannot tell: the plain evaluator has to. Met where the other ad's attribute is no
+/// scalar or depends on this ad, and where a bound is hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unknown;
+
+/// Where the other ad's attributes come from.
+pub(super) trait View<'a> {
+    /// The value of an attribute; `None` if it is no constant scalar.
+    fn value(&self, symbol: Symbol) -> Option<&'a Value>;
+}
+
+/// What an evaluation of an [`Ir`] is about.
+pub(super) struct Scene<'a, V> {
+    pub(super) view: V,
+    /// The ads themselves, for calls. The first is any ad that the expression could have come from.
+    pub(super) my: &'a Ad,
+    pub(super) target: &'a Ad,
+    pub(super) env: &'a Env,
+}
+
+impl Ir {
+    /// The value, as the plain evaluator would have it.
+    pub(super) fn eval<'a, V: View<'a>>(&'a self, scene: &Scene<'a, V>) -> Result<Val<'a>, Unknown> {
+        Ok(match self {
+            Self::Const(value) => Val::of(value),
+            Self::Other(symbol) => Val::of(scene.view.value(*symbol).ok_or(Unknown)?),
+            Self::Now => Val::Int(scene.env.now),
+            Self::Unary(op, operand) => unary(*op, &operand.eval(scene)?),
+            Self::Binary(op, operands) => {
+                let left = operands.0.eval(scene)?;
+                binary(*op, &left, &operands.1.eval(scene)?)
+            }
+            Self::And(items) => Self::and(items, scene)?.val(),
+            Self::Or(items) => Self::or(items, scene)?.val(),
+            Self::Ternary(parts) => match parts.0.truth(scene)? {
+                Tri::True => parts.1.eval(scene)?,
+                Tri::False => parts.2.eval(scene)?,
+                other => other.val(),
+            },
+            Self::Elvis(parts) => match parts.0.eval(scene)? {
+                Val::Undefined => parts.1.eval(scene)?,
+                value => value,
+            },
+            Self::IsUndefined(operand) => Val::Bool(matches!(operand.eval(scene)?, Val::Undefined)),
+            Self::Call(call) => {
+                // What it would follow further could lead back to where this came from, and there is nothing here to
+                // tell it so.
+                if call.symbols.iter().any(|symbol| scene.view.value(*symbol).is_none()) {
+                    return Err(Unknown);
+                }
+                call.eval(scene.my, scene.target, scene.env)?
+            }
+            Self::List(_) => return Err(Unknown),
+        })
+    }
+
+    /// The truth of the value.
+    pub(super) fn truth<'a, V: View<'a>>(&'a self, scene: &Scene<'a, V>) -> Result<Tri, Unknown> {
+        match self {
+            Self::And(items) => Self::and(items, scene),
+            Self::Or(items) => Self::or(items, scene),
+            Self::Binary(op, operands) => {
+                if let (Self::Other(symbol), Self::Const(Value::Int(right))) = &**operands
+                    && let Some(Value::Int(left)) = scene.view.value(*symbol)
+                    && let Some(truth) = compare_integers(*op, *left, *right)
+                {
+                    return Ok(Tri::from(truth));
+                }
+                Ok(Tri::of(&self.eval(scene)?))
+            }
+            _ => Ok(Tri::of(&self.eval(scene)?)),
+        }
+    }
+
+    fn and<'a, V: View<'a>>(items: &'a [Ir], scene: &Scene<'a, V>) -> Result<Tri, Unknown> {
+        let mut result = Tri::True;
+        for item in items {
+            result = result.and(item.truth(scene)?);
+            if matches!(result, Tri::False | Tri::Error) {
+                break;
+            }
+        }
+        Ok(result)
+    }
+
+    fn or<'a, V: View<'a>>(items: &'a [Ir], scene: &Scene<'a, V>) -> Result<Tri, Unknown> {
+        let mut result = Tri::False;
+        for item in items {
+            result = result.or(item.truth(scene)?);
+            if matches!(result, Tri::True | Tri::Error) {
+                break;
+            }
+        }
+        Ok(result)
+    }
+
+    /// Calls back with each attribute of the other ad that it reads.
+    pub(super) fn symbols(&self, found: &mut dyn FnMut(Symbol)) {
+        match self {
+            Self::Other(symbol) => found(*symbol),
+            Self::Call(call) => call.symbols.iter().copied().for_each(found),
+            _ => self.operands(&mut |operand| operand.symbols(found)),
+        }
+    }
+
+    /// Calls back with each operand.
+    fn operands(&self, each: &mut dyn FnMut(&Ir)) {
+        match self {
+            Self::Const(_) | Self::Other(_) | Self::Now | Self::Call(_) => {}
+            Self::Unary(_, operand) | Self::IsUndefined(operand) => each(operand),
+            Self::Binary(_, operands) | Self::Elvis(operands) => {
+                each(&operands.0);
+                each(&operands.1);
+            }
+            Self::And(items) | Self::Or(items) | Self::List(items) => items.iter().for_each(each),
+            Self::Ternary(parts) => {
+                each(&parts.0);
+                each(&parts.1);
+                each(&parts.2);
+            }
+        }
+    }
+
+    /// Whether it reads the time.
+    pub(super) fn timely(&self) -> bool {
+        let mut timely = match self {
+            Self::Now => true,
+            Self::Call(call) => call.timely(),
+            _ => false,
+        };
+        self.operands(&mut |operand| timely |= operand.timely());
+        timely
+    }
+
+    /// Appends bytes that two expressions have in common exactly if they are the same.
+    pub(super) fn key(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Const(value) => value_key(value, out),
+            Self::Other(symbol) => {
+                out.push(b'o');
+                out.extend_from_slice(&symbol.to_le_bytes());
+            }
+            Self::Now => out.push(b'n'),
+            Self::Unary(op, _) => out.extend_from_slice(&[b'1', *op as u8]),
+            Self::Binary(op, _) => out.extend_from_slice(&[b'2', *op as u8]),
+            Self::And(items) => list_key(b'&', items.len(), out),
+            Self::Or(items) => list_key(b'|', items.len(), out),
+            Self::List(items) => list_key(b'{', items.len(), out),
+            Self::Ternary(_) => out.push(b'?'),
+            Self::Elvis(_) => out.push(b'e'),
+            Self::IsUndefined(_) => out.push(b'u'),
+            Self::Call(call) => out.extend_from_slice(&call.key),
+        }
+        self.operands(&mut |operand| operand.key(out));
+    }
+}
+
+/// A comparison of integers. `None`: the operator is none.
+fn compare_integers(op: Binary, left: i64, right: i64) -> Option<bool> {
+    Some(match op {
+        Binary::Less => left < right,
+        Binary::LessOrEqual => left <= right,
+        Binary::Greater => left > right,
+        Binary::GreaterOrEqual => left >= right,
+        Binary::Equal | Binary::Is => left == right,
+        Binary::NotEqual | Binary::Isnt => left != right,
+        _ => return None,
+    })
+}
+
+fn list_key(tag: u8, count: usize, out: &mut Vec<u8>) {
+    out.push(tag);
+    out.extend_from_slice(&count.to_le_bytes());
+}
+
+/// As [`Ir::key`], for a constant.
+pub(super) fn value_key(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Undefined => out.push(b'U'),
+        Value::Bool(value) => out.push(if *value { b'T' } else { b'F' }),
+        Value::Int(value) => {
+            out.push(b'I');
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        Value::Real(value) => {
+            out.push(b'R');
+            out.extend_from_slice(&value.to_bits().to_le_bytes());
+        }
+        Value::Str(text) => {
+            list_key(b'S', text.len(), out);
+            out.extend_from_slice(text.as_bytes());
+        }
+        // Constants are scalars.
+        _ => out.push(b'E'),
+    }
+}
+
+/// A value as a constant, if it is a scalar.
+pub(super) fn scalar(value: &Val<'_>) -> Option<Value> {
+    match value {
+        Val::Undefined => Some(Value::Undefined),
+        Val::Error => Some(Value::Error),
+        Val::Bool(value) => Some(Value::Bool(*value)),
+        Val::Int(value) => Some(Value::Int(*value)),
+        Val::Real(value) => Some(Value::Real(*value)),
+        Val::Str(text) => Some(Value::Str(text.shared())),
+        Val::List(_) | Val::Ad(_) | Val::AbsTime(_) | Val::RelTime(_) => None,
+    }
+}
+
+/// The truth of an operation on two constants.
+pub(super) fn compare(op: Binary, left: &Value, right: &Value) -> Tri {
+    if let (Value::Int(left), Value::Int(right)) = (left, right)
+        && let Some(truth) = compare_integers(op, *left, *right)
+    {
+        return Tri::from(truth);
+    }
+    Tri::of(&binary(op, &Val::of(left), &Val::of(right)))
+}
+
+/// The number in a value, as [`Value::as_number`] has it.
+#[allow(clippy::cast_precision_loss, reason = "ranks are doubles")]
+pub(super) fn number(value: &Val<'_>) -> Option<f64> {
+    match value {
+        Val::Bool(value) => Some(f64::from(u8::from(*value))),
+        Val::Int(value) => Some(*value as f64),
+        Val::Real(value) => Some(*value),
+        _ => None,
+    }
+}

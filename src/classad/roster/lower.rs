@@ -1,0 +1,380 @@
+//! From an expression in its ad to what is left of it: attributes of the ad replaced by what they stand
+//! for, constants folded, conditions split into clauses.
+//!
+//! What comes out has the value that the plain evaluator gives, for every other ad. Where this cannot be
+//! promised the expression is refused: it looks at scopes, draws random numbers, makes lists, or is so large
+//! that a bound of the evaluation might be hit.
+
+use super::calls::{Call, Nature};
+use super::ir::{Ir, scalar};
+use super::symbols::Symbols;
+use crate::classad::ad::Ad;
+use crate::classad::env::{Env, Limits};
+use crate::classad::eval::{Tri, Val, binary, unary};
+use crate::classad::expr::{Call as CallNode, Expr, Id, Kids, Node, Program, ScopeWord, Select};
+use crate::classad::name::Name;
+use crate::classad::value::Value;
+
+/// How deep an expression may be, attributes that it stands on included. The plain evaluator counts up to
+/// two levels for each of these, on both sides of a match.
+const DEPTH: u16 = 90;
+
+/// How large an expression may be, in nodes and bytes of text, attributes that it stands on included.
+const SIZE: usize = 20_000;
+
+/// The bounds on an evaluation within which no expression of that depth and size can come to any of them.
+const LEAST: Limits = Limits { steps: 150_000, depth: 400, string: 1 << 18, list: 20_000 };
+
+/// Whether bounds are wide enough that compiled expressions need none.
+pub(super) fn allowed(limits: &Limits) -> bool {
+    limits.steps >= LEAST.steps
+        && limits.depth >= LEAST.depth
+        && limits.string >= LEAST.string
+        && limits.list >= LEAST.list
+}
+
+/// The expression cannot be lowered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Refused;
+
+/// A condition as clauses that are joined by `&&`, none of them constant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Condition {
+    pub(super) clauses: Vec<Ir>,
+    /// The condition is not true, whatever the other ad.
+    pub(super) never: bool,
+    /// The clauses are not all: where they hold the plain evaluator has to be asked.
+    pub(super) verify: bool,
+}
+
+impl Condition {
+    /// A condition of which nothing is known.
+    pub(super) fn unknown() -> Self {
+        Self { verify: true, ..Self::default() }
+    }
+
+    /// The `Requirements` of an ad; without it nothing is accepted.
+    pub(super) fn requirements(ad: &Ad, symbols: &mut Symbols) -> Self {
+        let mut condition = Self::default();
+        match ad.get("Requirements") {
+            Some(expr) => Lowering::new(ad, symbols).condition(expr, &mut condition),
+            None => condition.never = true,
+        }
+        if condition.never {
+            condition = Self { never: true, ..Self::default() };
+        }
+        condition
+    }
+}
+
+/// The value of an attribute if it depends on its own ad alone and is a scalar; undefined if there is none.
+pub(super) fn closed(ad: &Ad, name: &Name) -> Option<Value> {
+    let Some(expr) = ad.get_name(name) else { return Some(Value::Undefined) };
+    if let [Node::Literal(value)] = &*expr.program().nodes {
+        return scalar(&Val::of(value));
+    }
+    match Lowering::closed(ad).attribute(expr) {
+        Ok(Ir::Const(value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// An attribute of an ad, as [`Ad::eval_attr`] evaluates it.
+pub(super) fn attribute(ad: &Ad, name: &str, symbols: &mut Symbols) -> Result<Ir, Refused> {
+    match ad.get(name) {
+        Some(expr) => Lowering::new(ad, symbols).attribute(expr),
+        None => Ok(Ir::Const(Value::Undefined)),
+    }
+}
+
+/// An expression evaluated in an ad without standing in it.
+pub(super) fn expression(ad: &Ad, expr: &Expr, symbols: &mut Symbols) -> Result<Ir, Refused> {
+    Lowering::new(ad, symbols).expr(expr.program(), expr.program().root())
+}
+
+/// Lowers expressions of one ad.
+struct Lowering<'a, 's> {
+    ad: &'a Ad,
+    /// Names of attributes of the other ad; `None`: it must not be looked at.
+    symbols: Option<&'s mut Symbols>,
+    /// The attributes whose expressions are being lowered.
+    active: Vec<&'a Program>,
+    depth: u16,
+    size: usize,
+}
+
+impl<'a, 's> Lowering<'a, 's> {
+    fn new(ad: &'a Ad, symbols: &'s mut Symbols) -> Self {
+        // Residual expressions reach the other ad by this name.
+        let symbols = if ad.contains("TARGET") { None } else { Some(symbols) };
+        Self { ad, symbols, active: Vec::new(), depth: 0, size: 0 }
+    }
+
+    fn closed(ad: &'a Ad) -> Self {
+        Self { ad, symbols: None, active: Vec::new(), depth: 0, size: 0 }
+    }
+
+    /// Splits the condition that an attribute's expression is.
+    fn condition(&mut self, expr: &'a Expr, into: &mut Condition) {
+        let program = expr.program();
+        if self.active.iter().any(|active| std::ptr::eq(*active, program)) {
+            // A circular reference is undefined.
+            into.never = true;
+            return;
+        }
+        self.active.push(program);
+        self.conjunct(program, program.root(), into);
+        self.active.pop();
+    }
+
+    fn conjunct(&mut self, program: &'a Program, id: Id, into: &mut Condition) {
+        if into.never {
+            return;
+        }
+        if self.enter(1).is_err() {
+            into.verify = true;
+        } else {
+            match program.node(program.bare(id)) {
+                Some(Node::And(items)) => {
+                    for item in program.kids(*items) {
+                        self.conjunct(program, *item, into);
+                    }
+                }
+                Some(node) => match self.own(program, node) {
+                    Some(expr) => self.condition(expr, into),
+                    None => self.clause(program, id, into),
+                },
+                None => into.never = true,
+            }
+        }
+        self.leave();
+    }
+
+    fn clause(&mut self, program: &'a Program, id: Id, into: &mut Condition) {
+        match self.expr(program, id) {
+            Ok(Ir::Const(value)) => into.never |= value.as_bool_equiv() != Some(true),
+            Ok(clause) => into.clauses.push(clause),
+            Err(Refused) => into.verify = true,
+        }
+    }
+
+    /// The attribute of this ad that a reference stands for.
+    fn own(&self, program: &'a Program, node: &'a Node) -> Option<&'a Expr> {
+        match node {
+            Node::Attr(name) => self.ad.get_name(name),
+            Node::Select(select) if self.scope(program, select) == Some(ScopeWord::My) => {
+                self.ad.get_name(&select.name)
+            }
+            _ => None,
+        }
+    }
+
+    /// The ad that a selection selects from, where it is one of the match.
+    fn scope(&self, program: &Program, select: &Select) -> Option<ScopeWord> {
+        let scope = select.scope?;
+        match program.node(select.base) {
+            Some(Node::Attr(word)) if self.ad.get_name(word).is_none() => Some(scope),
+            _ => None,
+        }
+    }
+
+    fn enter(&mut self, size: usize) -> Result<(), Refused> {
+        self.depth += 1;
+        self.size += size;
+        if self.depth > DEPTH || self.size > SIZE { Err(Refused) } else { Ok(()) }
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    fn attribute(&mut self, expr: &'a Expr) -> Result<Ir, Refused> {
+        let program = expr.program();
+        if self.active.iter().any(|active| std::ptr::eq(*active, program)) {
+            return Ok(Ir::Const(Value::Undefined));
+        }
+        self.active.push(program);
+        let lowered = self.expr(program, program.root());
+        self.active.pop();
+        lowered
+    }
+
+    fn expr(&mut self, program: &'a Program, id: Id) -> Result<Ir, Refused> {
+        let lowered = match (self.enter(1), program.node(id)) {
+            (Ok(()), Some(node)) => self.node(program, node),
+            _ => Err(Refused),
+        };
+        self.leave();
+        lowered
+    }
+
+    fn node(&mut self, program: &'a Program, node: &'a Node) -> Result<Ir, Refused> {
+        match node {
+            Node::Literal(value) => self.constant(&Val::of(value)),
+            Node::Attr(name) => self.bare(name),
+            // In a match the outermost ad is HTCondor's wrapper, which has no such names.
+            Node::RootAttr(_) if self.symbols.is_some() => Ok(Ir::Const(Value::Undefined)),
+            Node::Select(select) => self.select(program, select),
+            Node::Unary(op, operand) => match self.expr(program, *operand)? {
+                Ir::Const(value) => self.constant(&unary(*op, &Val::of(&value))),
+                operand => Ok(Ir::Unary(*op, Box::new(operand))),
+            },
+            Node::Binary(op, left, right) => {
+                match (self.expr(program, *left)?, self.expr(program, *right)?) {
+                    (Ir::Const(a), Ir::Const(b)) => self.constant(&binary(*op, &Val::of(&a), &Val::of(&b))),
+                    operands => Ok(Ir::Binary(*op, Box::new(operands))),
+                }
+            }
+            Node::And(items) => self.and(program, *items),
+            Node::Or(items) => self.or(program, *items),
+            Node::Ternary(condition, yes, no) => self.ternary(program, [*condition, *yes, *no]),
+            Node::Elvis(value, otherwise) => match self.expr(program, *value)? {
+                Ir::Const(Value::Undefined) => self.expr(program, *otherwise),
+                Ir::Const(value) => Ok(Ir::Const(value)),
+                value => Ok(Ir::Elvis(Box::new((value, self.expr(program, *otherwise)?)))),
+            },
+            Node::Paren(inner) => self.expr(program, program.bare(*inner)),
+            Node::Call(call) => self.call(program, call),
+            Node::RootAttr(_) | Node::Index(..) | Node::List(_) | Node::Ad(_) => Err(Refused),
+        }
+    }
+
+    fn constant(&mut self, value: &Val<'_>) -> Result<Ir, Refused> {
+        self.size += value.as_str().map_or(0, str::len);
+        if self.size > SIZE { Err(Refused) } else { scalar(value).map(Ir::Const).ok_or(Refused) }
+    }
+
+    fn bare(&mut self, name: &Name) -> Result<Ir, Refused> {
+        match self.ad.get_name(name) {
+            Some(expr) => self.attribute(expr),
+            None if is_special(name) => special(name),
+            None => self.other(name),
+        }
+    }
+
+    fn select(&mut self, program: &'a Program, select: &'a Select) -> Result<Ir, Refused> {
+        match self.scope(program, select) {
+            Some(ScopeWord::My) => match self.ad.get_name(&select.name) {
+                Some(expr) => self.attribute(expr),
+                None if is_special(&select.name) => special(&select.name),
+                None => Ok(Ir::Const(Value::Undefined)),
+            },
+            Some(ScopeWord::Target) if !is_special(&select.name) => self.other(&select.name),
+            _ => Err(Refused),
+        }
+    }
+
+    fn other(&mut self, name: &Name) -> Result<Ir, Refused> {
+        self.symbols.as_mut().map(|symbols| Ir::Other(symbols.intern(name))).ok_or(Refused)
+    }
+
+    fn and(&mut self, program: &'a Program, items: Kids) -> Result<Ir, Refused> {
+        let mut left = Vec::new();
+        for id in program.kids(items) {
+            match self.expr(program, *id)? {
+                Ir::Const(value) => match Tri::of(&Val::of(&value)) {
+                    Tri::True => {}
+                    // Nothing after it is looked at.
+                    end @ (Tri::False | Tri::Error) => {
+                        left.push(Ir::Const(end.value()));
+                        break;
+                    }
+                    Tri::Undefined => left.push(Ir::Const(Value::Undefined)),
+                },
+                item => left.push(item),
+            }
+        }
+        Ok(match left.as_slice() {
+            [] => Ir::Const(Value::Bool(true)),
+            [Ir::Const(_)] => left.remove(0),
+            _ => Ir::And(left.into()),
+        })
+    }
+
+    fn or(&mut self, program: &'a Program, items: Kids) -> Result<Ir, Refused> {
+        let mut left = Vec::new();
+        for id in program.kids(items) {
+            match self.expr(program, *id)? {
+                Ir::Const(value) => match Tri::of(&Val::of(&value)) {
+                    Tri::False => {}
+                    end @ (Tri::True | Tri::Error) => {
+                        left.push(Ir::Const(end.value()));
+                        break;
+                    }
+                    Tri::Undefined => left.push(Ir::Const(Value::Undefined)),
+                },
+                item => left.push(item),
+            }
+        }
+        Ok(match left.as_slice() {
+            [] => Ir::Const(Value::Bool(false)),
+            [Ir::Const(_)] => left.remove(0),
+            _ => Ir::Or(left.into()),
+        })
+    }
+
+    fn ternary(&mut self, program: &'a Program, [condition, yes, no]: [Id; 3]) -> Result<Ir, Refused> {
+        match self.expr(program, condition)? {
+            Ir::Const(value) => match Tri::of(&Val::of(&value)) {
+                Tri::True => self.expr(program, yes),
+                Tri::False => self.expr(program, no),
+                other => Ok(Ir::Const(other.value())),
+            },
+            condition => {
+                let parts = (condition, self.expr(program, yes)?, self.expr(program, no)?);
+                Ok(Ir::Ternary(Box::new(parts)))
+            }
+        }
+    }
+
+    fn call(&mut self, program: &'a Program, call: &'a CallNode) -> Result<Ir, Refused> {
+        let args = program.kids(call.args);
+        let Some(function) = call.function.filter(|function| function.takes(args.len())) else {
+            return Ok(Ir::Const(Value::Error));
+        };
+        match args {
+            [] if call.name.is("time") => return Ok(Ir::Now),
+            [condition, yes, no] if call.name.is("ifThenElse") => {
+                return self.ternary(program, [*condition, *yes, *no]);
+            }
+            [operand] if call.name.is("isUndefined") => {
+                return Ok(match self.expr(program, *operand)? {
+                    Ir::Const(value) => Ir::Const(Value::Bool(value.is_undefined())),
+                    operand => Ir::IsUndefined(Box::new(operand)),
+                });
+            }
+            _ => {}
+        }
+        let nature = Nature::of(&call.name);
+        if nature == Nature::Other {
+            return Err(Refused);
+        }
+        let mut lowered = Vec::with_capacity(args.len());
+        for (place, id) in args.iter().enumerate() {
+            lowered.push(match program.node(program.bare(*id)) {
+                Some(Node::List(items)) if nature == Nature::PureOfList(place) => {
+                    let items = program.kids(*items).iter().map(|item| self.expr(program, *item));
+                    Ir::List(items.collect::<Result<_, _>>()?)
+                }
+                _ => self.expr(program, *id)?,
+            });
+        }
+        let mut none = Symbols::default();
+        let symbols = self.symbols.as_deref_mut().unwrap_or(&mut none);
+        let call = Call::of(&call.name, function, &lowered, symbols).ok_or(Refused)?;
+        match call.constant(&Env { limits: LEAST, ..Env::at(0) }) {
+            Some(value) => self.constant(&Val::of(&value)),
+            None => Ok(Ir::Call(call)),
+        }
+    }
+}
+
+/// Whether a name means something where no attribute has it.
+fn is_special(name: &Name) -> bool {
+    ScopeWord::of(name.as_str()).is_some() || name.is("CurrentTime")
+}
+
+/// What it means, if it is no ad.
+fn special(name: &Name) -> Result<Ir, Refused> {
+    if name.is("CurrentTime") { Ok(Ir::Now) } else { Err(Refused) }
+}

@@ -1,0 +1,76 @@
+//! A job and one slot.
+
+use super::column::{Row, Values};
+use super::ir::{Scene, Unknown};
+use super::memo::Verdict;
+use super::prepared::{Prepared, all_true};
+use super::{Roster, Slot};
+use crate::classad::eval::Tri;
+use crate::classad::matching::accepts;
+
+impl Roster {
+    /// Whether a job and a slot accept each other.
+    pub(super) fn pair(&self, job: &Prepared, place: usize, slot: &Slot) -> bool {
+        !slot.never
+            && !job.asks.never
+            && self
+                .slot_accepts(job, place, slot)
+                .unwrap_or_else(|Unknown| accepts(&slot.ad, &job.ad, &job.env))
+            && self
+                .job_accepts(job, place, slot)
+                .unwrap_or_else(|Unknown| accepts(&job.ad, &slot.ad, &job.env))
+    }
+
+    /// What a job sees of a slot.
+    pub(super) fn row<'a>(
+        &'a self,
+        job: &'a Prepared,
+        place: usize,
+        slot: &'a Slot,
+    ) -> Result<Scene<'a, Row<'a>>, Unknown> {
+        if job.epoch != self.epoch {
+            return Err(Unknown);
+        }
+        let number = u32::try_from(place).map_err(|_| Unknown)?;
+        let view = Row { columns: &self.columns, slot: number };
+        Ok(Scene { view, my: &job.ad, target: &slot.ad, env: &job.env })
+    }
+
+    /// What a slot sees of a job.
+    fn view<'a>(job: &'a Prepared, slot: &'a Slot) -> Scene<'a, Values<'a>> {
+        Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env }
+    }
+
+    fn job_accepts(&self, job: &Prepared, place: usize, slot: &Slot) -> Verdict {
+        let scene = self.row(job, place, slot)?;
+        for group in &job.asks.groups {
+            let column = self.columns.get(group.symbol as usize).ok_or(Unknown)?;
+            let id = column.id(scene.view.slot).ok_or(Unknown)?;
+            if !group.memo.verdict(column.version(), id, || group.holds(&scene))? {
+                return Ok(false);
+            }
+        }
+        if !all_true(&job.asks.others, &scene)? {
+            return Ok(false);
+        }
+        if job.asks.verify { Err(Unknown) } else { Ok(true) }
+    }
+
+    fn slot_accepts(&self, job: &Prepared, place: usize, slot: &Slot) -> Verdict {
+        let number = u32::try_from(place).map_err(|_| Unknown)?;
+        if !self.within_bounds(job, number, slot)? {
+            return Ok(false);
+        }
+        let version = self.clauses.version();
+        for id in &slot.clauses {
+            let find = || {
+                let clause = self.clauses.get(*id).ok_or(Unknown)?;
+                Ok(clause.ir.truth(&Self::view(job, slot))? == Tri::True)
+            };
+            if !job.memo.verdict(version, *id, find)? {
+                return Ok(false);
+            }
+        }
+        if slot.verify { Err(Unknown) } else { Ok(true) }
+    }
+}

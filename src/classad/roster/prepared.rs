@@ -1,0 +1,148 @@
+//! A job, made ready to be matched with the slots of a roster.
+
+use super::bits::Bits;
+use super::ir::{Ir, Scene, Symbol, View};
+use super::lower::Condition;
+use super::memo::{Memo, Verdict};
+use crate::classad::ad::Ad;
+use crate::classad::env::Env;
+use crate::classad::eval::Tri;
+use crate::classad::value::Value;
+
+/// A job, made ready by [`Roster::prepare`](super::Roster::prepare) to be matched with slots.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub(super) ad: Ad,
+    pub(super) env: Env,
+    /// The state of the roster's columns that symbols in here are about.
+    pub(super) epoch: u64,
+    /// What slots ask of the job, by the roster's symbols.
+    pub(super) view: Vec<Option<Value>>,
+    /// What the job asks of slots.
+    pub(super) asks: Asks,
+    /// Whether slots' clauses are true of the job.
+    pub(super) memo: Memo,
+    pub(super) rank: Ranking,
+    /// Where the roster has the negotiator's ranks for jobs like this one.
+    pub(super) table: Option<usize>,
+}
+
+/// What a job asks of slots.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Asks {
+    /// About one attribute each.
+    pub(super) groups: Vec<Group>,
+    /// About several attributes, or only about time.
+    pub(super) others: Vec<Ir>,
+    /// See [`Condition`].
+    pub(super) never: bool,
+    pub(super) verify: bool,
+}
+
+/// Clauses about one attribute of slots.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) symbol: Symbol,
+    pub(super) clauses: Vec<Ir>,
+    /// Whether all are true, by the number of the attribute's value.
+    pub(super) memo: Memo,
+}
+
+impl Group {
+    /// Whether all clauses are true.
+    pub(super) fn holds<'a, V: View<'a>>(&'a self, scene: &Scene<'a, V>) -> Verdict {
+        all_true(&self.clauses, scene)
+    }
+}
+
+/// Whether all clauses are true.
+pub(super) fn all_true<'a, V: View<'a>>(clauses: &'a [Ir], scene: &Scene<'a, V>) -> Verdict {
+    for clause in clauses {
+        if clause.truth(scene)? != Tri::True {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// An expression whose value is taken as a number.
+#[derive(Clone, Debug)]
+pub(super) enum Ranking {
+    Constant(Option<f64>),
+    Ir(Box<Ir>),
+    /// Only the plain evaluator can tell.
+    Plain,
+}
+
+impl Ranking {
+    pub(super) fn of<E>(lowered: Result<Ir, E>) -> Self {
+        match lowered {
+            Ok(Ir::Const(value)) => Self::Constant(value.as_number()),
+            Ok(ir) => Self::Ir(Box::new(ir)),
+            Err(_) => Self::Plain,
+        }
+    }
+}
+
+impl Asks {
+    /// Sorts clauses by what they read. Their order does not matter.
+    pub(super) fn of(condition: Condition) -> Self {
+        let mut asks = Self { never: condition.never, verify: condition.verify, ..Self::default() };
+        for clause in condition.clauses {
+            match only_symbol(&clause) {
+                Some(symbol) => asks.add(symbol, clause),
+                None => asks.others.push(clause),
+            }
+        }
+        asks
+    }
+
+    fn add(&mut self, symbol: Symbol, clause: Ir) {
+        match self.groups.iter_mut().find(|group| group.symbol == symbol) {
+            Some(group) => group.clauses.push(clause),
+            None => self.groups.push(Group { symbol, clauses: vec![clause], memo: Memo::default() }),
+        }
+    }
+}
+
+/// The attribute that an expression reads, if it reads no other.
+fn only_symbol(ir: &Ir) -> Option<Symbol> {
+    let mut first = None;
+    let mut several = false;
+    ir.symbols(&mut |symbol| several |= *first.get_or_insert(symbol) != symbol);
+    first.filter(|_| !several)
+}
+
+/// The slots that match a job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matching(pub(super) Bits);
+
+impl Matching {
+    /// Whether the slot in this place matches.
+    pub fn contains(&self, place: usize) -> bool {
+        u32::try_from(place).is_ok_and(|place| self.0.contains(place))
+    }
+
+    /// How many slots match.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Leaves out the slots in places that are not wanted.
+    pub fn retain(&mut self, mut wanted: impl FnMut(usize) -> bool) {
+        let unwanted: Vec<u32> = self.0.iter().filter(|place| !wanted(*place as usize)).collect();
+        for place in unwanted {
+            self.0.remove(place);
+        }
+    }
+
+    /// The places of the slots that match, in order.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().map(|place| place as usize)
+    }
+}

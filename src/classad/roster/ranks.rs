@@ -1,0 +1,75 @@
+//! What the three ranks make of a job and a slot.
+
+use super::column::Column;
+use super::ir::{Ir, Unknown, number};
+use super::prepared::{Prepared, Ranking};
+use super::tables::Pair;
+use super::{Roster, Slot};
+use crate::classad::matching::rank;
+
+/// What the three ranks make of a match.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranks {
+    /// The value of the first of the roster's expressions; `None` if it is no number or there is no
+    /// expression.
+    pub pre_job: Option<f64>,
+    /// The job's `Rank` of the slot, as [`rank`] has it.
+    pub job: f64,
+    /// The value of the second of the roster's expressions.
+    pub post_job: Option<f64>,
+}
+
+/// Ranks slots for one job.
+pub(super) struct Ranker<'a> {
+    roster: &'a Roster,
+    job: &'a Prepared,
+    /// The negotiator's ranks by place, as far as they are known.
+    known: &'a [Option<Pair>],
+    /// The job's rank is this attribute.
+    column: Option<&'a Column>,
+}
+
+impl Roster {
+    pub(super) fn ranker<'a>(&'a self, job: &'a Prepared) -> Ranker<'a> {
+        let column = match &job.rank {
+            Ranking::Ir(ir) if job.epoch == self.epoch => match **ir {
+                Ir::Other(symbol) => self.columns.get(symbol as usize),
+                _ => None,
+            },
+            _ => None,
+        };
+        Ranker { roster: self, job, known: self.tables.known(job), column }
+    }
+
+    /// The job's `Rank` of a slot.
+    fn job_rank(&self, job: &Prepared, place: usize, slot: &Slot) -> f64 {
+        let plain = |Unknown| rank(&job.ad, &slot.ad, &job.env);
+        match &job.rank {
+            Ranking::Constant(rank) => rank.unwrap_or(0.0),
+            Ranking::Ir(ir) => {
+                let scene = self.row(job, place, slot);
+                let value = scene.and_then(|scene| Ok(number(&ir.eval(&scene)?).unwrap_or(0.0)));
+                value.unwrap_or_else(plain)
+            }
+            Ranking::Plain => plain(Unknown),
+        }
+    }
+}
+
+impl Ranker<'_> {
+    /// The ranks of the slot in a place.
+    pub(super) fn ranks(&self, place: usize) -> Option<Ranks> {
+        let known = self.known.get(place).copied().flatten();
+        let job = match &self.job.rank {
+            Ranking::Constant(rank) => Some(rank.unwrap_or(0.0)),
+            _ => self.column.and_then(|column| column.rank(place)),
+        };
+        if let (Some([pre_job, post_job]), Some(job)) = (known, job) {
+            return Some(Ranks { pre_job, job, post_job });
+        }
+        let slot = self.roster.slot(place)?;
+        let [pre_job, post_job] = known.unwrap_or_else(|| self.roster.tables.evaluate(self.job, slot));
+        let job = job.unwrap_or_else(|| self.roster.job_rank(self.job, place, slot));
+        Some(Ranks { pre_job, job, post_job })
+    }
+}
