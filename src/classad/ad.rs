@@ -37,6 +37,11 @@ impl Ad {
         parser::ad(text)
     }
 
+    /// As [`Ad::parse_new`], with HTCondor's leniency: what follows the ad is ignored.
+    pub fn parse_new_leniently(text: &str) -> Result<Self, ParseError> {
+        parser::ad_leniently(text)
+    }
+
     /// Parses one ad in the long form, an attribute a line, as HTCondor's tools do: a line whose value does
     /// not parse is left out, a value ends where it cannot go on, blank lines and `#` lines are skipped.
     /// The error is for the first attribute that was left out: callers that want HTCondor's leniency use

@@ -193,6 +193,11 @@ impl Expr {
         parser::expression(text, Dialect::New)
     }
 
+    /// As [`Expr::parse`], with HTCondor's leniency: what follows a `]` or `;` after the expression is ignored.
+    pub fn parse_leniently(text: &str) -> Result<Self, ParseError> {
+        parser::expression_leniently(text)
+    }
+
     /// Parses one expression in the spelling of the long form, where a backslash stands for itself; all of
     /// the text must be the expression.
     pub fn parse_old(text: &str) -> Result<Self, ParseError> {
@@ -210,6 +215,11 @@ impl Expr {
             Some(Node::Literal(value)) => Some(value),
             _ => None,
         }
+    }
+
+    /// Whether it is a single node: a literal or a name without parentheses.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.0.nodes.len() == 1
     }
 
     /// The name, if the expression is nothing but a bare reference.

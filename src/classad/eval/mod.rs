@@ -9,6 +9,7 @@ mod ops;
 mod scope;
 mod tree;
 mod val;
+mod wrapper;
 
 pub(crate) use ctx::{At, Ctx};
 pub(crate) use ops::{Tri, binary, compare, compare_caseless};

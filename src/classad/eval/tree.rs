@@ -90,10 +90,13 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// `.name`: in a match the outermost ad is HTCondor's wrapper of the two, which has no such names.
+    /// `.name`: in a match the outermost ad is HTCondor's wrapper of the two.
     fn eval_root(&self, at: At<'a>, name: &Name) -> Val<'a> {
         match at.frame {
-            Some(_) if self.in_match() => Val::Undefined,
+            Some(_) if self.in_match() => match self.find_outermost(name) {
+                Some(found) => self.eval_found(found),
+                None => Val::Undefined,
+            },
             Some(frame) => self.eval_found(self.find(name, frame.outermost())),
             None => Val::Error,
         }
@@ -131,7 +134,10 @@ impl<'a> Ctx<'a> {
                     .and_then(|index| list.get(self, index))
                     .unwrap_or(Val::Error)
             }
-            (Val::Ad(frame), Val::Str(name)) => self.eval_found(self.find(&Name::from(&**name), frame)),
+            // Neither the ads around it nor the words that name ads count.
+            (Val::Ad(frame), Val::Str(name)) => {
+                self.eval_found(frame.attribute(&Name::from(&**name)).unwrap_or(Found::Nothing))
+            }
             _ => Val::Error,
         }
     }

@@ -88,6 +88,18 @@ fn unquote(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
+/// The punctuation that may separate assignments.
+const DELIMITERS: &str = "\n\x1f!#$%&*+,-/:;<>?@^`|~";
+
+/// What separates assignments in the first notation: a text that starts with punctuation says so, but for
+/// characters that names may start with.
+fn v1_delimiter(text: &str) -> (char, &str) {
+    match text.chars().next() {
+        Some(c) if DELIMITERS.contains(c) => (c, text.get(1..).unwrap_or_default()),
+        _ => (';', text),
+    }
+}
+
 fn env_v1_to_v2<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let text = match args.eval(ctx, 0) {
         Val::Undefined => return Val::Undefined,
@@ -96,7 +108,10 @@ fn env_v1_to_v2<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     };
     ctx.pay(text.len());
     let mut environment = Environment::new();
-    for assignment in text.split([';', '\n']).filter(|part| !part.is_empty()) {
+    let (delimiter, text) = v1_delimiter(&text);
+    let blank = |c: char| c.is_ascii_whitespace() || c == '\x0b';
+    let parts = text.split([delimiter, '\n']).map(|part| part.trim_start_matches(blank));
+    for assignment in parts.filter(|part| !part.is_empty()) {
         if put(&mut environment, assignment).is_none() {
             return Val::Error;
         }

@@ -155,21 +155,25 @@ fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     ctx.string(out)
 }
 
-/// The date in an ad as `splitTime` makes it; what is missing is 0.
+/// The date in an ad as `splitTime` makes it; what is missing is 0, as in C's `struct tm`.
 fn from_ad<'a>(ctx: &Ctx<'a>, ad: &Val<'a>) -> Civil {
-    let read = |name: &str| match ctx.select(ad, &name.into()) {
-        Val::Int(number) => number,
-        _ => 0,
+    let read = |name: &str, missing: i64| match ctx.select(ad, &name.into()) {
+        Val::Int(number) => wrap_c_int(number).into(),
+        _ => missing,
     };
-    let (year, month, day) = (read("Year"), read("Month"), read("Day"));
-    let calendar = Civil::of(AbsTime { secs: super::strftime::midnight(year, month, day), offset: 0 });
+    let (year, month, day) = (read("Year", 1900), read("Month", 1), read("Day", 0));
+    let midnight = super::strftime::midnight(year, month, day);
+    let calendar = Civil::of(AbsTime { secs: midnight, offset: 0 });
+    let new_year = super::strftime::midnight(year, 1, 1);
     Civil {
         year,
-        month: if month == 0 { 1 } else { month },
+        month,
         day,
-        hour: read("Hours"),
-        minute: read("Minutes"),
-        second: read("Seconds"),
+        hour: read("Hours", 0),
+        minute: read("Minutes", 0),
+        second: read("Seconds", 0),
+        // It stays in the year that the ad names.
+        day_of_year: midnight.saturating_sub(new_year) / 86_400,
         ..calendar
     }
 }

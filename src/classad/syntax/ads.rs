@@ -4,6 +4,7 @@ use super::lexer::{Dialect, is_space};
 use super::parser;
 use crate::classad::ad::Ad;
 use crate::classad::error::ParseError;
+use crate::classad::value::Value;
 
 /// Whether the text is an ad in the new syntax.
 pub(crate) fn starts_new(text: &str) -> bool {
@@ -67,13 +68,18 @@ fn attribute(ad: &mut Ad, number: usize, line: &str) -> Result<(), ParseError> {
         return Err(ParseError::at(line, line.len(), wanted, "end of line".to_owned()).shifted(number, 0));
     };
     let before = name.chars().count() + 1;
-    let name = name.trim_matches(is_space);
+    // HTCondor strips only blanks before the `=`; a tab there belongs to the name.
+    let name = name.trim_start_matches(is_space).trim_end_matches(' ');
     if name.is_empty() {
         let wanted = "an attribute name".to_owned();
         return Err(ParseError::at(line, before - 1, wanted, "'='".to_owned()).shifted(number, 0));
     }
     let expr =
         parser::expression_prefix(value, Dialect::Old).map_err(|error| error.shifted(number, before))?;
-    ad.insert(name, expr);
+    // Alone on a line, HTCondor's literal of a time span is the real that it evaluates to.
+    match expr.as_literal() {
+        Some(Value::RelTime(secs)) if expr.is_bare() => ad.set(name, *secs),
+        _ => ad.insert(name, expr),
+    }
     Ok(())
 }

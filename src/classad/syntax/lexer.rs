@@ -121,6 +121,11 @@ impl<'t> Lexer<'t> {
             b'\'' => self.quoted('\'').map_or_else(Tok::Bad, Tok::Quoted),
             b'}' => self.take("}"),
             b'?' => self.question(rest),
+            // HTCondor reads two points as one.
+            b'.' if second == b'.' => {
+                self.pos += 1;
+                self.take(".")
+            }
             _ => {
                 if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
                     return self.take(symbol);
@@ -193,10 +198,12 @@ impl<'t> Lexer<'t> {
         if matches!(byte(end), b'e' | b'E') {
             let sign = usize::from(matches!(byte(end + 1), b'+' | b'-'));
             let exponent = digits(end + 1 + sign);
-            if exponent > 0 {
-                end += 1 + sign + exponent;
-                real = true;
+            if exponent == 0 {
+                self.pos += end + 1;
+                return Tok::Bad("an exponent");
             }
+            end += 1 + sign + exponent;
+            real = true;
         }
         let text = rest.get(..end).unwrap_or_default();
         self.pos += end;
