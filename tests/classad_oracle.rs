@@ -53,12 +53,14 @@ fn same(kind: &str, ours: &str, theirs: &str) -> bool {
     }
 }
 
-/// An ad in the long form up to the first line that does not parse, where HTCondor's library stops.
-fn long_form(text: &str) -> Ad {
+/// An ad in the long form up to the first line that does not parse, where HTCondor's library stops reading
+/// until a blank line: what is after one cannot be compared.
+fn long_form(text: &str) -> Option<Ad> {
     let (ad, errors) = Ad::parse_long_lenient(text);
-    let Some(error) = errors.first() else { return ad };
+    let Some(error) = errors.first() else { return Some(ad) };
     let good: Vec<&str> = text.lines().take(error.line() - 1).collect();
-    Ad::parse_long(&good.join("\n")).unwrap()
+    let blank = text.lines().any(|line| line.trim().is_empty());
+    (!blank).then(|| Ad::parse_long(&good.join("\n")).unwrap())
 }
 
 /// What a recording is compared by: the ads at hand, and what came of it.
@@ -80,7 +82,9 @@ impl Comparison {
         if let Some(text) = line.get("new").and_then(Json::as_str) {
             self.ad(text, Ad::parse_new_leniently(text).ok(), printed);
         } else if let Some(text) = line.get("long").and_then(Json::as_str) {
-            self.ad(text, Some(long_form(text)), printed);
+            if let Some(ad) = long_form(text) {
+                self.ad(text, Some(ad), printed);
+            }
         } else if field(0) == Some("ads") && !matches!(field(1), Some("error" | "undefined" | "parse-error")) {
             // One that does not parse differs already as an ad.
             let ad = |place| field(place).map(|text| Ad::parse_new(text).unwrap_or_default());
@@ -142,8 +146,14 @@ fn recorded_answers_of_htcondor() {
 }
 
 /// Differences that no list of expressions can hold (docs/differences.md).
-fn excusable(_: &str) -> bool {
-    false
+fn excusable(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    // Where a lookup leaves HTCondor's state changed, what follows is looked up in the wrong ad.
+    let lookup = has(&["evalineachcontext(", "countmatches(", "unresolved("]);
+    // The calendar of years beyond 32 bits.
+    let time = has(&["splittime(", "formattime("]) && has(&["922337203685477580"]);
+    lookup || time
 }
 
 fn show_at_most() -> usize {

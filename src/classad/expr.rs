@@ -217,11 +217,6 @@ impl Expr {
         }
     }
 
-    /// Whether it is a single node: a literal or a name without parentheses.
-    pub(crate) fn is_bare(&self) -> bool {
-        self.0.nodes.len() == 1
-    }
-
     /// The name, if the expression is nothing but a bare reference.
     pub fn as_reference(&self) -> Option<&Name> {
         match self.0.node(self.0.root()) {

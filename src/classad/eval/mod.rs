@@ -13,7 +13,7 @@ mod wrapper;
 
 pub(crate) use ctx::{At, Ctx};
 pub(crate) use ops::{Tri, binary, compare, compare_caseless};
-pub(crate) use scope::Frame;
+pub(crate) use scope::{Found, Frame};
 use scope::Side;
 pub(crate) use val::{List, Text, Val};
 

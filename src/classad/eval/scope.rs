@@ -97,33 +97,9 @@ impl<'a> Ctx<'a> {
     }
 
     /// The ad that all the others are nested in.
-    fn root_of(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
+    pub(crate) fn root_of(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
         let last = frame.outermost();
         if self.is_matched(last) { self.outermost() } else { last }
-    }
-
-    /// The attribute that a bare name stands for, and the ad that has it.
-    pub(crate) fn attribute_of(
-        &self,
-        name: &Name,
-        start: &'a Frame<'a>,
-    ) -> Option<(&'a Program, &'a Frame<'a>)> {
-        match self.find_bare(name, start) {
-            Found::Attribute(program, frame) => Some((program, frame)),
-            _ => None,
-        }
-    }
-
-    /// The attribute of an ad, or of those it is nested in.
-    pub(crate) fn attribute_in(
-        &self,
-        name: &Name,
-        start: &'a Frame<'a>,
-    ) -> Option<(&'a Program, &'a Frame<'a>)> {
-        match self.find(name, start) {
-            Found::Attribute(program, frame) => Some((program, frame)),
-            _ => None,
-        }
     }
 
     /// Looks a bare name up: as [`Ctx::find`], then in the other ad of the match. An ad nested in one of

@@ -5,7 +5,7 @@ use super::ops::{self, Tri};
 use super::scope::{Found, Frame};
 use super::val::{List, Val};
 use crate::classad::expr::{Call, Id, Kids, Node, Program, Select};
-use crate::classad::functions::{Args, wrap_c_int};
+use crate::classad::functions::{Args, to_c_int, wrap_c_int};
 use crate::classad::name::Name;
 
 impl<'a> Ctx<'a> {
@@ -113,13 +113,26 @@ impl<'a> Ctx<'a> {
             Val::Ad(frame) => self.eval_found(self.find(name, frame)),
             Val::Undefined => Val::Undefined,
             Val::List(list) => {
-                let picked = list.iter(self).map(|item| match item {
-                    Val::Ad(_) | Val::Undefined => self.select(&item, name),
-                    _ => Val::Error,
-                });
-                self.list(picked.collect())
+                if !self.enter() {
+                    self.leave();
+                    return Val::Error;
+                }
+                let picked = list.iter(self).map(|item| self.on_its_own(self.select(&item, name))).collect();
+                self.leave();
+                Val::List(List::Picked(picked))
             }
             _ => Val::Error,
+        }
+    }
+
+    /// A value as HTCondor copies it into a new list: it no longer stands in any ad.
+    fn on_its_own(&self, value: Val<'a>) -> Val<'a> {
+        match value {
+            Val::Ad(frame) => Val::Ad(self.nested(self.keep_ad(frame.ad.clone()), None)),
+            Val::List(List::Lazy { at, items }) => Val::List(List::Lazy { at: At { frame: None, ..at }, items }),
+            // As everywhere, the literal of a time span is a real.
+            Val::RelTime(secs) => Val::Real(to_c_int(secs).into()),
+            other => other,
         }
     }
 

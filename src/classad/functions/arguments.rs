@@ -15,21 +15,24 @@ pub(super) static TABLE: [Entry; 6] = [
     entry("userhome", 1, 2, user_home),
 ];
 
-/// Variables in the order in which they print.
-type Environment = BTreeMap<String, String>;
+/// Variables in the order in which they print; without a value, a macro.
+type Environment = BTreeMap<String, Option<String>>;
 
 /// Puts `NAME=value` to the environment. `None`: it is not of that form.
 fn put(environment: &mut Environment, assignment: &str) -> Option<()> {
     if let Some((name, value)) = assignment.split_once('=').filter(|(name, _)| !name.is_empty()) {
-        environment.insert(name.to_owned(), value.to_owned());
+        environment.insert(name.to_owned(), Some(value.to_owned()));
         return Some(());
     }
     // A macro that stands for assignments not known yet is kept as it is.
-    assignment.starts_with("$$").then(|| drop(environment.insert(assignment.to_owned(), String::new())))
+    assignment.starts_with("$$").then(|| drop(environment.insert(assignment.to_owned(), None)))
 }
 
 fn print<'a>(ctx: &Ctx<'a>, environment: Environment) -> Val<'a> {
-    let quoted = environment.into_iter().map(|(name, value)| quote(&format!("{name}={value}")));
+    let quoted = environment.into_iter().map(|(name, value)| match value {
+        Some(value) => quote(&format!("{name}={value}")),
+        None => quote(&name),
+    });
     ctx.string(quoted.collect::<Vec<_>>().join(" "))
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
-use crate::classad::eval::{At, Ctx, Frame, Tri, Val};
+use crate::classad::eval::{At, Ctx, Found, Frame, Tri, Val};
 use crate::classad::expr::{Expr, Id, Node, Program, ScopeWord};
 use crate::classad::name::Name;
 use crate::classad::syntax::unparse::{self, Style};
@@ -83,35 +83,52 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if referenced(args).is_none() {
         return Val::Error;
     }
-    let Some((program, frame)) = resolve(ctx, args) else { return Val::Undefined };
+    let pattern = if args.len() > 1 { Some(args.eval(ctx, 1)) } else { None };
+    let regex = match &pattern {
+        None => None,
+        Some(Val::Str(pattern)) => match patterns::compile(ctx, pattern, Options::of("i")) {
+            // An empty pattern matches no name.
+            Some(regex) => Some((!pattern.is_empty()).then_some(regex)),
+            None => return Val::Error,
+        },
+        Some(_) => return ctx.fail(),
+    };
+    let (Some((program, frame)), _) = resolve(ctx, args) else { return Val::Undefined };
     let mut search = Unresolved { ctx, frame, names: BTreeMap::new(), found: vec![program] };
     if !search.collect_all() {
         return Val::Error;
     }
     let names = search.names;
-    if args.len() == 1 {
-        return ctx.string(names.into_values().collect::<Vec<_>>().join(","));
-    }
-    let pattern = args.eval(ctx, 1);
-    let Some(pattern) = pattern.as_str() else { return ctx.fail() };
-    match patterns::compile(ctx, pattern, Options::of("i")) {
-        Some(_) if pattern.is_empty() => Val::Bool(false),
-        Some(regex) => Val::Bool(names.values().any(|name| regex.is_match(name.as_bytes()))),
-        None => Val::Error,
+    match regex {
+        None => ctx.string(names.into_values().collect::<Vec<_>>().join(",")),
+        Some(regex) => {
+            let matches = |name: &String| regex.as_ref().is_some_and(|regex| regex.is_match(name.as_bytes()));
+            Val::Bool(names.values().any(matches))
+        }
     }
 }
 
-/// The attribute that the first argument refers to, and the ad that has it.
-fn resolve<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(&'a Program, &'a Frame<'a>)> {
-    let id = *args.ids.first()?;
-    match (args.at.program.node(id)?, args.at.frame) {
-        (Node::Attr(name), Some(frame)) => ctx.attribute_of(name, frame),
-        (Node::RootAttr(name), Some(frame)) if !ctx.in_match() => ctx.attribute_in(name, frame.outermost()),
-        (Node::Select(select), _) => match ctx.eval(args.at, select.base) {
-            Val::Ad(frame) => ctx.attribute_in(&select.name, frame),
-            _ => None,
+/// The attribute that the first argument refers to with the ad that has it, and the ad in which HTCondor goes
+/// on after having looked for it: the last one it looked in.
+fn resolve<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> (Option<(&'a Program, &'a Frame<'a>)>, Option<&'a Frame<'a>>) {
+    let here = args.at.frame;
+    let node = args.ids.first().and_then(|id| args.at.program.node(*id));
+    let (start, found) = match (node, here) {
+        (Some(Node::Attr(name)), Some(frame)) => (frame, ctx.find_bare(name, frame)),
+        (Some(Node::RootAttr(name)), Some(frame)) => {
+            let root = ctx.root_of(frame);
+            (root, ctx.find(name, root))
+        }
+        (Some(Node::Select(select)), _) => match ctx.eval(args.at, select.base) {
+            Val::Ad(frame) => (frame, ctx.find(&select.name, frame)),
+            _ => return (None, here),
         },
-        _ => None,
+        _ => return (None, here),
+    };
+    match found {
+        Found::Attribute(program, frame) => (Some((program, frame)), Some(frame)),
+        Found::Value(_) => (None, Some(start)),
+        Found::Nothing => (None, Some(ctx.root_of(start))),
     }
 }
 
@@ -205,12 +222,13 @@ fn leftmost(program: &Program, mut id: Id) -> Option<&Name> {
     }
 }
 
-/// The expression to evaluate in other contexts: where the argument names an attribute, that of the
-/// attribute.
-pub(super) fn quoted<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(&'a Program, Id)> {
-    let id = *args.ids.first()?;
-    let attribute = resolve(ctx, args).map(|(program, _)| (program, program.root()));
-    Some(attribute.unwrap_or((args.at.program, id)))
+/// The expression to evaluate in other contexts (where the argument names an attribute, that of the attribute),
+/// and the second argument.
+pub(super) fn quoted<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> ((&'a Program, Id), Val<'a>) {
+    let (attribute, frame) = resolve(ctx, args);
+    let list = Args { at: At { frame, ..args.at }, ..args }.eval(ctx, 1);
+    let id = args.ids.first().copied().unwrap_or(0);
+    (attribute.map_or((args.at.program, id), |(program, _)| (program, program.root())), list)
 }
 
 /// Evaluates a quoted expression in an ad.

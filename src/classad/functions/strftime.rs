@@ -39,7 +39,7 @@ pub(super) fn format(out: &mut String, pattern: &str, civil: &Civil, offset: i32
             Some(directive) => {
                 let mut text = String::new();
                 // Writing to a string does not fail.
-                drop(write_directive(&mut text, directive, civil, offset));
+                let _ = write_directive(&mut text, directive, civil, offset);
                 layout.write(out, directive, text);
             }
             None => out.push('%'),

@@ -4,7 +4,6 @@ use super::lexer::{Dialect, is_space};
 use super::parser;
 use crate::classad::ad::Ad;
 use crate::classad::error::ParseError;
-use crate::classad::value::Value;
 
 /// Whether the text is an ad in the new syntax.
 pub(crate) fn starts_new(text: &str) -> bool {
@@ -76,10 +75,6 @@ fn attribute(ad: &mut Ad, number: usize, line: &str) -> Result<(), ParseError> {
     }
     let expr =
         parser::expression_prefix(value, Dialect::Old).map_err(|error| error.shifted(number, before))?;
-    // Alone on a line, HTCondor's literal of a time span is the real that it evaluates to.
-    match expr.as_literal() {
-        Some(Value::RelTime(secs)) if expr.is_bare() => ad.set(name, *secs),
-        _ => ad.insert(name, expr),
-    }
+    ad.insert(name, expr);
     Ok(())
 }

@@ -94,7 +94,12 @@ impl<'t> Lexer<'t> {
             let trimmed = rest.trim_start_matches(is_space);
             self.pos += rest.len() - trimmed.len();
             if trimmed.starts_with("//") {
-                self.pos += trimmed.find('\n').unwrap_or(trimmed.len());
+                let Some(end) = trimmed.find('\n') else {
+                    let start = self.pos;
+                    self.pos = self.text.len();
+                    return Some(Spanned { tok: Tok::Bad("a line's end after the comment"), start, end: self.pos });
+                };
+                self.pos += end;
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 let Some(end) = comment.find("*/") else {
                     let start = self.pos;
@@ -123,8 +128,9 @@ impl<'t> Lexer<'t> {
             b'?' => self.question(rest),
             // HTCondor reads two points as one.
             b'.' if second == b'.' => {
-                self.pos += 1;
-                self.take(".")
+                let digit = rest.as_bytes().get(2).is_some_and(u8::is_ascii_digit);
+                self.pos += 2;
+                if digit { Tok::Bad("a name after '.'") } else { Tok::Sym(".") }
             }
             _ => {
                 if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
@@ -210,11 +216,15 @@ impl<'t> Lexer<'t> {
         if real {
             return text.parse().map_or(Tok::Bad("a number"), Tok::Real);
         }
-        if whole > 1 && byte(start) == b'0' {
-            return Tok::Bad("a decimal integer without leading zeros");
-        }
-        if matches!(byte(end), b'x' | b'X') && text.ends_with('0') && whole == 1 {
+        let hexadecimal = matches!(byte(end), b'x' | b'X') && text.ends_with('0') && whole == 1;
+        let digits = rest.get(end + 1..).unwrap_or_default().bytes().take_while(u8::is_ascii_hexdigit).count();
+        if negative && hexadecimal && digits > 0 {
+            // With a minus in front, HTCondor reads no more of it than the 0.
+            self.pos += 1 + digits;
+        } else if hexadecimal {
             return Tok::Bad("a decimal integer (there is no hexadecimal)");
+        } else if !negative && whole > 1 && byte(start) == b'0' {
+            return Tok::Bad("a decimal integer without leading zeros");
         }
         // HTCondor reads an integer that does not fit as 0.
         Tok::Int(text.parse().unwrap_or(0))

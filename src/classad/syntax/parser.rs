@@ -263,7 +263,15 @@ impl<'t> Parser<'t> {
     fn name(&mut self, wanted: &str) -> Parsed<Name> {
         match self.peek() {
             Tok::Ident(_) | Tok::Quoted(_) => match self.bump() {
-                Tok::Ident(text) | Tok::Quoted(text) => Ok(Name::from(text)),
+                Tok::Ident(text) => Ok(Name::from(text)),
+                Tok::Quoted(mut text) => {
+                    // As strings do, quoted names join.
+                    while let Tok::Quoted(more) = self.peek() {
+                        text.push_str(more);
+                        self.bump();
+                    }
+                    Ok(Name::from(text))
+                }
                 _ => Err(self.expected(wanted)),
             },
             _ => Err(self.expected(wanted)),

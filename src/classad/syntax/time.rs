@@ -104,7 +104,12 @@ fn short(number: f64) -> String {
 /// A moment as [`absolute`] prints it, if that reads back as the same: years have four digits, offsets less
 /// than a hundred hours.
 pub(crate) fn absolute_exact(time: AbsTime) -> Option<String> {
+    let year = Civil::of(time).year;
     let text = absolute(time);
+    let text = match usize::try_from(year) {
+        Ok(0..=999) => format!("{year:04}{}", text.trim_start_matches(|c: char| c.is_ascii_digit())),
+        _ => text,
+    };
     (parse_absolute(&text) == Some(time)).then_some(text)
 }
 
