@@ -65,13 +65,13 @@ impl Ad {
         if ads::starts_new(text) { Self::parse_new(text) } else { Self::parse_long(text) }
     }
 
-    /// Sets an attribute to an expression, replacing one of that name, whose spelling it then takes.
+    /// Sets an attribute to an expression, replacing one of that name, whose spelling it keeps, as HTCondor's do.
     pub fn insert(&mut self, name: impl Into<Name>, expr: impl Into<Expr>) {
         let entry = (name.into(), expr.into());
         let body = Arc::make_mut(&mut self.0);
         let hash = entry.0.hash_code();
         match body.table.find_mut(hash, |(known, _)| *known == entry.0) {
-            Some(known) => *known = entry,
+            Some(known) => known.1 = entry.1,
             None => {
                 body.table.insert_unique(hash, entry, |(name, _)| name.hash_code());
             }

@@ -73,7 +73,7 @@ impl<'a> Ctx<'a> {
                 return Found::Value(Val::Ad(self.context(start.side)));
             }
             Some(ScopeWord::Parent) => return Found::of(start.parent),
-            Some(ScopeWord::Root) => return Found::Value(Val::Ad(self.root_of(start))),
+            Some(ScopeWord::Root) => return self.root(),
             Some(ScopeWord::Target) | None => {}
         }
         if name.is("CurrentTime") {
@@ -96,7 +96,16 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The ad that all the others are nested in.
+    /// The ad that all the others are nested in: what `root` says, wherever it says it.
+    fn root(&self) -> Found<'a> {
+        match self.matched(Side::My) {
+            _ if self.in_match() => Found::Value(Val::Ad(self.outermost())),
+            Some(own) => Found::Value(Val::Ad(own)),
+            None => Found::Value(self.fail()),
+        }
+    }
+
+    /// The outermost of the ads that one stands in.
     pub(crate) fn root_of(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
         let last = frame.outermost();
         if self.is_matched(last) { self.outermost() } else { last }

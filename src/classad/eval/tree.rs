@@ -93,10 +93,7 @@ impl<'a> Ctx<'a> {
     /// `.name`: in a match the outermost ad is HTCondor's wrapper of the two.
     fn eval_root(&self, at: At<'a>, name: &Name) -> Val<'a> {
         match at.frame {
-            Some(_) if self.in_match() => match self.find_outermost(name) {
-                Some(found) => self.eval_found(found),
-                None => Val::Undefined,
-            },
+            Some(_) if self.in_match() => self.eval_found(self.find(name, self.outermost())),
             Some(frame) => self.eval_found(self.find(name, frame.outermost())),
             None => Val::Error,
         }
@@ -104,11 +101,11 @@ impl<'a> Ctx<'a> {
 
     fn eval_select(&self, at: At<'a>, select: &'a Select) -> Val<'a> {
         let base = self.eval(at, select.base);
-        self.select(&base, &select.name)
+        self.select(&base, &select.name, at.frame)
     }
 
-    /// `base.name`
-    pub(crate) fn select(&self, base: &Val<'a>, name: &Name) -> Val<'a> {
+    /// `base.name` in an expression that stands here.
+    pub(crate) fn select(&self, base: &Val<'a>, name: &Name, here: Option<&'a Frame<'a>>) -> Val<'a> {
         match base {
             Val::Ad(frame) => self.eval_found(self.find(name, frame)),
             Val::Undefined => Val::Undefined,
@@ -117,7 +114,8 @@ impl<'a> Ctx<'a> {
                     self.leave();
                     return Val::Error;
                 }
-                let picked = list.iter(self).map(|item| self.on_its_own(self.select(&item, name))).collect();
+                let list = moved(list, here);
+                let picked = list.iter(self).map(|item| self.on_its_own(self.select(&item, name, here))).collect();
                 self.leave();
                 Val::List(List::Picked(picked))
             }
@@ -174,5 +172,16 @@ impl<'a> Ctx<'a> {
         let value = self.eval(At { program, frame: Some(frame) }, program.root());
         self.end();
         value
+    }
+}
+
+/// The list whose elements are evaluated where a selection from it stands, as HTCondor does. Ads among them know
+/// where they are from.
+fn moved<'a>(list: &List<'a>, here: Option<&'a Frame<'a>>) -> List<'a> {
+    match list {
+        List::Lazy { at, items } if !items.iter().any(|id| matches!(at.program.node(*id), Some(Node::Ad(_)))) => {
+            List::Lazy { at: At { frame: here, ..*at }, items }
+        }
+        other => other.clone(),
     }
 }

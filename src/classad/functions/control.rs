@@ -59,7 +59,8 @@ fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 fn referenced(args: Args<'_>) -> Option<(&Name, bool)> {
     let id = *args.ids.first()?;
     match args.at.program.node(id)? {
-        Node::Attr(name) | Node::RootAttr(name) => Some((name, true)),
+        Node::Attr(name) => Some((name, true)),
+        Node::RootAttr(name) => Some((name, false)),
         Node::Select(select) => Some((&select.name, false)),
         _ => None,
     }
@@ -83,28 +84,21 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if referenced(args).is_none() {
         return Val::Error;
     }
-    let pattern = if args.len() > 1 { Some(args.eval(ctx, 1)) } else { None };
-    let regex = match &pattern {
-        None => None,
-        Some(Val::Str(pattern)) => match patterns::compile(ctx, pattern, Options::of("i")) {
-            // An empty pattern matches no name.
-            Some(regex) => Some((!pattern.is_empty()).then_some(regex)),
-            None => return Val::Error,
-        },
-        Some(_) => return ctx.fail(),
-    };
     let (Some((program, frame)), _) = resolve(ctx, args) else { return Val::Undefined };
     let mut search = Unresolved { ctx, frame, names: BTreeMap::new(), found: vec![program] };
     if !search.collect_all() {
         return Val::Error;
     }
     let names = search.names;
-    match regex {
-        None => ctx.string(names.into_values().collect::<Vec<_>>().join(",")),
-        Some(regex) => {
-            let matches = |name: &String| regex.as_ref().is_some_and(|regex| regex.is_match(name.as_bytes()));
-            Val::Bool(names.values().any(matches))
-        }
+    if args.len() == 1 {
+        return ctx.string(names.into_values().collect::<Vec<_>>().join(","));
+    }
+    let pattern = args.eval(ctx, 1);
+    let Some(pattern) = pattern.as_str() else { return ctx.fail() };
+    match patterns::compile(ctx, pattern, Options::of("i")) {
+        Some(_) if pattern.is_empty() => Val::Bool(false),
+        Some(regex) => Val::Bool(names.values().any(|name| regex.is_match(name.as_bytes()))),
+        None => Val::Error,
     }
 }
 
@@ -127,9 +121,17 @@ fn resolve<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> (Option<(&'a Program, &'a Frame
     };
     match found {
         Found::Attribute(program, frame) => (Some((program, frame)), Some(frame)),
+        Found::Value(_) if node.is_some_and(is_target) && ctx.is_matched(start) => {
+            (None, Some(ctx.context(start.side)))
+        }
         Found::Value(_) => (None, Some(start)),
         Found::Nothing => (None, Some(ctx.root_of(start))),
     }
+}
+
+/// Whether it is the word for the other ad, which HTCondor finds in the context of the match.
+fn is_target(node: &Node) -> bool {
+    matches!(node, Node::Attr(name) if ScopeWord::of(name.as_str()) == Some(ScopeWord::Target))
 }
 
 /// A search for names that no ad has. HTCondor does not look for bare names in the other ad here, nor in

@@ -167,7 +167,7 @@ fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 
 /// The date in an ad as `splitTime` makes it; what is missing is 0, as in C's `struct tm`.
 fn from_ad<'a>(ctx: &Ctx<'a>, ad: &Val<'a>) -> Civil {
-    let read = |name: &str, missing: i64| match ctx.select(ad, &name.into()) {
+    let read = |name: &str, missing: i64| match ctx.select(ad, &name.into(), None) {
         Val::Int(number) => wrap_c_int(number).into(),
         _ => missing,
     };

@@ -4,6 +4,7 @@
 //! reading a value, what follows is of no interest, broken or not.
 
 use super::literal::{Escapes, quoted};
+use crate::classad::functions::leading_number;
 
 /// Which of the two spellings of strings a text uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +61,13 @@ pub(crate) struct Lexer<'t> {
     dialect: Dialect,
     /// Whether the last token ends an operand, so that a minus now is an operator.
     after_operand: bool,
+    /// Whether the last token is a closing bracket.
+    after_bracket: bool,
 }
 
 impl<'t> Lexer<'t> {
     pub(crate) fn new(text: &'t str, dialect: Dialect) -> Self {
-        Self { text, pos: 0, dialect, after_operand: false }
+        Self { text, pos: 0, dialect, after_operand: false, after_bracket: false }
     }
 
     fn rest(&self) -> &'t str {
@@ -78,6 +81,7 @@ impl<'t> Lexer<'t> {
         }
         let start = self.pos;
         let tok = self.token();
+        self.after_bracket = tok == Tok::Sym("]");
         self.after_operand = match &tok {
             Tok::Int(_) | Tok::Real(_) | Tok::Str(_) | Tok::Ident(_) | Tok::Quoted(_) => true,
             Tok::Word(word) => !word.starts_with("is"),
@@ -95,22 +99,28 @@ impl<'t> Lexer<'t> {
             self.pos += rest.len() - trimmed.len();
             if trimmed.starts_with("//") {
                 let Some(end) = trimmed.find('\n') else {
-                    let start = self.pos;
-                    self.pos = self.text.len();
-                    return Some(Spanned { tok: Tok::Bad("a line's end after the comment"), start, end: self.pos });
+                    self.after_bracket = false;
+                    return Some(self.open_comment("a line's end after the comment"));
                 };
                 self.pos += end;
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 let Some(end) = comment.find("*/") else {
-                    let start = self.pos;
-                    self.pos = self.text.len();
-                    return Some(Spanned { tok: Tok::Bad("'*/' to end the comment"), start, end: self.pos });
+                    return Some(self.open_comment("'*/' to end the comment"));
                 };
                 self.pos += end + 4;
             } else {
                 return None;
             }
         }
+    }
+
+    /// A comment without an end. After a closing bracket, HTCondor takes it for another.
+    fn open_comment(&mut self, missing: &'static str) -> Spanned {
+        let start = self.pos;
+        self.pos = self.text.len();
+        let tok = if self.after_bracket { Tok::Sym("]") } else { Tok::Bad(missing) };
+        self.after_bracket = false;
+        Spanned { tok, start, end: self.pos }
     }
 
     fn token(&mut self) -> Tok {
@@ -221,14 +231,26 @@ impl<'t> Lexer<'t> {
         if negative && hexadecimal && digits > 0 {
             // With a minus in front, HTCondor reads no more of it than the 0.
             self.pos += 1 + digits;
+            let fraction = rest.get(end + 1 + digits..).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();
+            let fraction = fraction.bytes().take_while(u8::is_ascii_hexdigit).count();
+            if fraction > 0 {
+                self.pos += 1 + fraction;
+                let text = rest.get(..end + 2 + digits + fraction).unwrap_or_default();
+                return leading_number(text).map_or(Tok::Bad("a number"), |(number, _)| Tok::Real(number));
+            }
         } else if hexadecimal {
             return Tok::Bad("a decimal integer (there is no hexadecimal)");
-        } else if !negative && whole > 1 && byte(start) == b'0' {
+        } else if whole > 1 && byte(start) == b'0' && !(negative && octal(text)) {
+            // After a minus it may have them, if the rest could be octal; it is decimal all the same.
             return Tok::Bad("a decimal integer without leading zeros");
         }
         // HTCondor reads an integer that does not fit as 0.
         Tok::Int(text.parse().unwrap_or(0))
     }
+}
+
+fn octal(text: &str) -> bool {
+    text.bytes().skip(1).all(|digit| matches!(digit, b'0'..=b'7'))
 }
 
 /// White space as C's `isspace` has it.

@@ -266,7 +266,9 @@ impl<'t> Parser<'t> {
                 Tok::Ident(text) => Ok(Name::from(text)),
                 Tok::Quoted(mut text) => {
                     // As strings do, quoted names join.
-                    while let Tok::Quoted(more) = self.peek() {
+                    while self.dialect == Dialect::New
+                        && let Tok::Quoted(more) = self.peek()
+                    {
                         text.push_str(more);
                         self.bump();
                     }
