@@ -92,7 +92,8 @@ impl Comparison {
             if let Some(ad) = long_form(text) {
                 self.ad(text, Some(ad), printed);
             }
-        } else if field(0) == Some("ads") && !matches!(field(1), Some("error" | "undefined" | "parse-error")) {
+        } else if field(0) == Some("ads") && !matches!(field(1), Some("error" | "undefined" | "parse-error"))
+        {
             // One that does not parse differs already as an ad.
             let ad = |place| field(place).map(|text| Ad::parse_new(text).unwrap_or_default());
             (self.my, self.target) = (ad(1), ad(2));
@@ -106,7 +107,11 @@ impl Comparison {
         let ours = ours.as_ref().map(printed);
         if ours.as_deref() != theirs {
             let show = |ad: Option<&str>| ad.unwrap_or("parse-error").to_owned();
-            self.differs(text, "ad", &format!("    ours   {}\n    theirs {}", show(ours.as_deref()), show(theirs)));
+            self.differs(
+                text,
+                "ad",
+                &format!("    ours   {}\n    theirs {}", show(ours.as_deref()), show(theirs)),
+            );
         }
     }
 

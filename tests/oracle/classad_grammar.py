@@ -334,6 +334,6 @@ class Gen:
                 value += r.choice([" # c", " // c", " /* c */", ";", " ,", " x", "  \t"])
             line = name + r.choice([" = ", "=", " =", "= ", "\t=\t", "  =  "]) + value
             if kind > 0.95:
-                line = r.choice(["#" + line, "", "   ", name, "= 1", name + " =", " " + line, "// " + line, "[", "\"" + line])
+                line = r.choice(["# comment", "#" + name, "", "   ", name, "= 1", name + " =", " " + line, "// " + line, "[", "\"" + line])
             lines.append(line)
         return r.choice(["\n", "\n", "\r\n"]).join(lines) + r.choice(["\n", ""])

@@ -13,8 +13,8 @@ mod wrapper;
 
 pub(crate) use ctx::{At, Ctx};
 pub(crate) use ops::{Tri, binary, compare, compare_caseless};
-pub(crate) use scope::{Found, Frame};
 use scope::Side;
+pub(crate) use scope::{Found, Frame};
 pub(crate) use val::{List, Text, Val};
 
 use super::ad::Ad;

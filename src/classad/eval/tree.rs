@@ -115,7 +115,8 @@ impl<'a> Ctx<'a> {
                     return Val::Error;
                 }
                 let list = moved(list, here);
-                let picked = list.iter(self).map(|item| self.on_its_own(self.select(&item, name, here))).collect();
+                let picked =
+                    list.iter(self).map(|item| self.on_its_own(self.select(&item, name, here))).collect();
                 self.leave();
                 Val::List(List::Picked(picked))
             }
@@ -127,7 +128,9 @@ impl<'a> Ctx<'a> {
     fn on_its_own(&self, value: Val<'a>) -> Val<'a> {
         match value {
             Val::Ad(frame) => Val::Ad(self.nested(self.keep_ad(frame.ad.clone()), None)),
-            Val::List(List::Lazy { at, items }) => Val::List(List::Lazy { at: At { frame: None, ..at }, items }),
+            Val::List(List::Lazy { at, items }) => {
+                Val::List(List::Lazy { at: At { frame: None, ..at }, items })
+            }
             // As everywhere, the literal of a time span is a real.
             Val::RelTime(secs) => Val::Real(to_c_int(secs).into()),
             other => other,
@@ -179,7 +182,9 @@ impl<'a> Ctx<'a> {
 /// where they are from.
 fn moved<'a>(list: &List<'a>, here: Option<&'a Frame<'a>>) -> List<'a> {
     match list {
-        List::Lazy { at, items } if !items.iter().any(|id| matches!(at.program.node(*id), Some(Node::Ad(_)))) => {
+        List::Lazy { at, items }
+            if !items.iter().any(|id| matches!(at.program.node(*id), Some(Node::Ad(_)))) =>
+        {
             List::Lazy { at: At { frame: here, ..*at }, items }
         }
         other => other.clone(),

@@ -48,7 +48,10 @@ impl Deref for Text<'_> {
 /// A list: expressions that are evaluated when an element is asked for, or values.
 #[derive(Clone)]
 pub(crate) enum List<'a> {
-    Lazy { at: At<'a>, items: &'a [Id] },
+    Lazy {
+        at: At<'a>,
+        items: &'a [Id],
+    },
     Made(Rc<[Val<'a>]>),
     /// The values that a selection picked from a list: HTCondor takes it for one that was written.
     Picked(Rc<[Val<'a>]>),

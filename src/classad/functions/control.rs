@@ -104,7 +104,10 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 
 /// The attribute that the first argument refers to with the ad that has it, and the ad in which HTCondor goes
 /// on after having looked for it: the last one it looked in.
-fn resolve<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> (Option<(&'a Program, &'a Frame<'a>)>, Option<&'a Frame<'a>>) {
+fn resolve<'a>(
+    ctx: &Ctx<'a>,
+    args: Args<'a>,
+) -> (Option<(&'a Program, &'a Frame<'a>)>, Option<&'a Frame<'a>>) {
     let here = args.at.frame;
     let node = args.ids.first().and_then(|id| args.at.program.node(*id));
     let (start, found) = match (node, here) {

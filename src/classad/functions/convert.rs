@@ -65,7 +65,11 @@ fn hexadecimal(text: &str) -> Option<(f64, usize)> {
     let sign = usize::from(exponent.starts_with(['+', '-']));
     let width = exponent.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
     if width > 0 {
-        let power: i32 = exponent.get(..sign + width)?.parse().unwrap_or(if exponent.starts_with('-') { -9999 } else { 9999 });
+        let power: i32 = exponent.get(..sign + width)?.parse().unwrap_or(if exponent.starts_with('-') {
+            -9999
+        } else {
+            9999
+        });
         scale = scale.saturating_add(power);
         used += 1 + sign + width;
     }

@@ -138,9 +138,10 @@ impl<'t> Lexer<'t> {
             b'?' => self.question(rest),
             // HTCondor reads two points as one.
             b'.' if second == b'.' => {
-                let digit = rest.as_bytes().get(2).is_some_and(u8::is_ascii_digit);
-                self.pos += 2;
-                if digit { Tok::Bad("a name after '.'") } else { Tok::Sym(".") }
+                let digits = rest.bytes().skip(2).take_while(u8::is_ascii_digit).count();
+                self.pos += 2 + digits;
+                // Before a digit it takes both for the start of a number, which is then none.
+                if digits > 0 { Tok::Real(0.0) } else { Tok::Sym(".") }
             }
             _ => {
                 if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
@@ -193,6 +194,28 @@ impl<'t> Lexer<'t> {
         Ok(text)
     }
 
+    /// What follows `0x`. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does; with a minus in
+    /// front, it reads no more of an integer than the 0.
+    fn hexadecimal(&mut self, rest: &str, negative: bool) -> Tok {
+        let digits = |from: usize| {
+            rest.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_hexdigit).count()
+        };
+        let whole = digits(0);
+        let fraction = if rest.as_bytes().get(whole) == Some(&b'.') { digits(whole + 1) } else { 0 };
+        if whole > 0 && fraction > 0 {
+            let end = whole + 1 + fraction;
+            self.pos += 1 + end + exponent_after_e(rest, end);
+            let text =
+                format!("{}0x{}", if negative { "-" } else { "" }, rest.get(..end).unwrap_or_default());
+            return leading_number(&text).map_or(Tok::Bad("a number"), |(number, _)| Tok::Real(number));
+        }
+        if negative && whole > 0 {
+            self.pos += 1 + whole;
+            return Tok::Int(0);
+        }
+        Tok::Bad("a decimal integer (there is no hexadecimal)")
+    }
+
     /// An integer or a real, a minus in front included.
     fn number(&mut self, rest: &str, negative: bool) -> Tok {
         let digits =
@@ -226,27 +249,25 @@ impl<'t> Lexer<'t> {
         if real {
             return text.parse().map_or(Tok::Bad("a number"), Tok::Real);
         }
-        let hexadecimal = matches!(byte(end), b'x' | b'X') && text.ends_with('0') && whole == 1;
-        let digits = rest.get(end + 1..).unwrap_or_default().bytes().take_while(u8::is_ascii_hexdigit).count();
-        if negative && hexadecimal && digits > 0 {
-            // With a minus in front, HTCondor reads no more of it than the 0.
-            self.pos += 1 + digits;
-            let fraction = rest.get(end + 1 + digits..).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();
-            let fraction = fraction.bytes().take_while(u8::is_ascii_hexdigit).count();
-            if fraction > 0 {
-                self.pos += 1 + fraction;
-                let text = rest.get(..end + 2 + digits + fraction).unwrap_or_default();
-                return leading_number(text).map_or(Tok::Bad("a number"), |(number, _)| Tok::Real(number));
-            }
-        } else if hexadecimal {
-            return Tok::Bad("a decimal integer (there is no hexadecimal)");
-        } else if whole > 1 && byte(start) == b'0' && !(negative && octal(text)) {
+        if matches!(byte(end), b'x' | b'X') && text.ends_with('0') && whole == 1 {
+            return self.hexadecimal(rest.get(end + 1..).unwrap_or_default(), negative);
+        }
+        if whole > 1 && byte(start) == b'0' && !(negative && octal(text)) {
             // After a minus it may have them, if the rest could be octal; it is decimal all the same.
             return Tok::Bad("a decimal integer without leading zeros");
         }
         // HTCondor reads an integer that does not fit as 0.
         Tok::Int(text.parse().unwrap_or(0))
     }
+}
+
+/// The length of a sign and digits after an `e`: HTCondor takes them for an exponent although the `e` is a digit
+/// of a hexadecimal number, and then does not use them.
+fn exponent_after_e(rest: &str, end: usize) -> usize {
+    let (before, after) = rest.split_at_checked(end).unwrap_or_default();
+    let digits = after.strip_prefix(['+', '-']).unwrap_or_default();
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if count > 0 && before.ends_with(['e', 'E']) { count + 1 } else { 0 }
 }
 
 fn octal(text: &str) -> bool {

@@ -92,7 +92,11 @@ fn short(number: f64) -> String {
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let bare = |text: &str| {
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text.to_owned() }
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
     };
     if (-4..6).contains(&exponent) {
         return bare(&format!("{number:.*}", usize::try_from(5 - exponent).unwrap_or(0)));
@@ -113,13 +117,16 @@ pub(crate) fn absolute_exact(time: AbsTime) -> Option<String> {
     (parse_absolute(&text) == Some(time)).then_some(text)
 }
 
-/// A span as [`relative`] prints it, with the fraction; `None` where that would not read back as the same.
+/// A span as [`relative`] prints it, with the fraction, or else all of it in seconds: what reads back as the
+/// same. `None`: it is no number of seconds.
 pub(crate) fn relative_exact(secs: f64) -> Option<String> {
     let fraction = secs.abs().fract();
     let text = span(secs < 0.0, to_integer(secs.abs()), |second| {
         if fraction == 0.0 { format!("{second:02}") } else { format!("{}", to_real(second) + fraction) }
     });
-    (parse_relative(&text) == Some(secs)).then_some(text)
+    // The sign of a zero is kept by none of the two.
+    let reads_back = |text: &String| parse_relative(text) == Some(secs);
+    Some(text).filter(reads_back).or_else(|| Some(format!("{secs}")).filter(reads_back))
 }
 
 fn span(negative: bool, whole: i64, print_seconds: impl Fn(i64) -> String) -> String {
@@ -167,19 +174,29 @@ fn digits_on(text: &[u8]) -> &[u8] {
 fn take_field(rest: &mut &[u8], width: usize) -> Option<i64> {
     let (field, after) = rest.split_at_checked(width)?;
     *rest = after;
-    Some(field.iter().take_while(|byte| byte.is_ascii_digit()).fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')))
+    Some(
+        field
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')),
+    )
 }
 
 /// Takes a zone off the end: seconds east of Greenwich, 0 if there is none.
 fn take_zone(text: &mut Vec<u8>) -> i32 {
-    let from_end = |text: &[u8], place: usize| text.len().checked_sub(place).and_then(|at| text.get(at)).copied();
+    let from_end =
+        |text: &[u8], place: usize| text.len().checked_sub(place).and_then(|at| text.get(at)).copied();
     let sign = |byte: Option<u8>| matches!(byte, Some(b'+' | b'-'));
     let last = text.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b'\x0b').unwrap_or(0);
     if last > 0 && matches!(text.get(last), Some(b'z' | b'Z')) {
         text.remove(last);
         return 0;
     }
-    if text.len() > 6 && !sign(from_end(text, 5)) && sign(from_end(text, 6)) && from_end(text, 3) == Some(b':') {
+    if text.len() > 6
+        && !sign(from_end(text, 5))
+        && sign(from_end(text, 6))
+        && from_end(text, 3) == Some(b':')
+    {
         text.remove(text.len() - 3);
     } else if text.len() <= 5 || !sign(from_end(text, 5)) {
         return 0;
@@ -212,7 +229,8 @@ pub(crate) fn parse_relative(text: &str) -> Option<f64> {
             number = format!("{}.{fraction}", take_digits(&mut rest));
         }
         // "", ".", ".5" and "5." are what C's strtod makes of them.
-        seconds = if number.contains('.') { format!("0{number}0") } else { format!("0{number}") }.parse().ok()?;
+        seconds =
+            if number.contains('.') { format!("0{number}0") } else { format!("0{number}") }.parse().ok()?;
     }
     let mut whole = 0_i32;
     for (units, worth) in [(b"mM:", 60), (b"hH:", 3600), (b"dD+", 86_400)] {
