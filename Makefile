@@ -2,7 +2,7 @@
 CARGO ?= cargo
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 
-.PHONY: help demo test lint e2e bench crds knobs fmt
+.PHONY: help demo test lint e2e bench oracle fuzz crds knobs fmt
 
 help: ## Say what each target does
 	@grep -E '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 8
@@ -33,6 +33,12 @@ e2e: ## Run the integration tests and the chart against a real kube-apiserver (b
 bench: ## Measure matching beside HTCondor's library (docs/benchmarks.md), and a negotiation cycle
 	$(CARGO) bench --bench matchmaking -- --write docs/benchmarks.md
 	$(CARGO) bench --bench cycle
+
+oracle: ## Compare fresh random cases with HTCondor's own answers: make oracle SEED=7 COUNT=20000
+	CARGO="$(CARGO)" hack/oracle.sh $(SEED) $(COUNT)
+
+fuzz: ## Fuzz one target for some seconds: make fuzz TARGET=classad_eval TIME=3600
+	hack/fuzz.sh $(or $(TARGET),classad_eval) $(TIME)
 
 crds: ## Write crds/ from the types, and the chart's and deploy's copies
 	$(CARGO) run -q --bin slotwright -- crds --dir crds

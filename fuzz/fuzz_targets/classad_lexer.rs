@@ -2,13 +2,15 @@
 //! Tokens of both spellings: any text is an expression or an error with a place in it.
 
 use libfuzzer_sys::fuzz_target;
-use slotwright::classad::Expr;
+use slotwright_fuzz::classad::Expr;
 
 fuzz_target!(|text: &str| {
     for parsed in [Expr::parse(text), Expr::parse_old(text)] {
         if let Err(error) = parsed {
-            assert!(error.line() <= text.lines().count() + 1);
-            assert!(!error.to_string().is_empty());
+            let line = text.split('\n').nth(error.line() - 1);
+            let length = line.map(|line| line.chars().count());
+            assert!(length.is_some_and(|length| error.column() <= length + 1), "{error}");
+            assert!(!error.expected().is_empty() && !error.found().is_empty());
         }
     }
 });

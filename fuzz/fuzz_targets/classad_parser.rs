@@ -2,7 +2,7 @@
 //! What parses prints as text that parses to the same tree, in every syntax.
 
 use libfuzzer_sys::fuzz_target;
-use slotwright::classad::{Ad, Expr};
+use slotwright_fuzz::classad::{Ad, Expr};
 
 fuzz_target!(|text: &str| {
     if let Ok(expr) = Expr::parse(text) {
@@ -11,6 +11,10 @@ fuzz_target!(|text: &str| {
     if let Ok(ad) = Ad::parse_new(text) {
         assert_eq!(Ad::parse_new(&ad.to_string()), Ok(ad));
     }
-    let _ = Ad::parse_long_lenient(text);
+    let (ad, errors) = Ad::parse_long_lenient(text);
+    assert_eq!(Ad::parse_long(text).is_ok(), errors.is_empty());
+    // In brackets any ad can be written; lines have no way to write some names and strings.
+    assert_eq!(Ad::parse_new(&ad.to_string()), Ok(ad));
     let _ = Ad::parse_long_stream(text);
+    let _ = Ad::parse_any(text);
 });

@@ -37,6 +37,11 @@ impl Ad {
         parser::ad(text)
     }
 
+    /// As [`Ad::parse_new`], with HTCondor's leniency: what follows the ad is ignored.
+    pub fn parse_new_leniently(text: &str) -> Result<Self, ParseError> {
+        parser::ad_leniently(text)
+    }
+
     /// Parses one ad in the long form, an attribute a line, as HTCondor's tools do: a line whose value does
     /// not parse is left out, a value ends where it cannot go on, blank lines and `#` lines are skipped.
     /// The error is for the first attribute that was left out: callers that want HTCondor's leniency use
@@ -60,13 +65,13 @@ impl Ad {
         if ads::starts_new(text) { Self::parse_new(text) } else { Self::parse_long(text) }
     }
 
-    /// Sets an attribute to an expression, replacing one of that name, whose spelling it then takes.
+    /// Sets an attribute to an expression, replacing one of that name, whose spelling it keeps, as HTCondor's do.
     pub fn insert(&mut self, name: impl Into<Name>, expr: impl Into<Expr>) {
         let entry = (name.into(), expr.into());
         let body = Arc::make_mut(&mut self.0);
         let hash = entry.0.hash_code();
         match body.table.find_mut(hash, |(known, _)| *known == entry.0) {
-            Some(known) => *known = entry,
+            Some(known) => known.1 = entry.1,
             None => {
                 body.table.insert_unique(hash, entry, |(name, _)| name.hash_code());
             }

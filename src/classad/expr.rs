@@ -201,6 +201,11 @@ impl Expr {
         parser::expression(text, Dialect::New)
     }
 
+    /// As [`Expr::parse`], with HTCondor's leniency: what follows a `]` or `;` after the expression is ignored.
+    pub fn parse_leniently(text: &str) -> Result<Self, ParseError> {
+        parser::expression_leniently(text)
+    }
+
     /// Parses one expression in the spelling of the long form, where a backslash stands for itself; all of
     /// the text must be the expression.
     pub fn parse_old(text: &str) -> Result<Self, ParseError> {

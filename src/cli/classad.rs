@@ -159,7 +159,7 @@ impl Parsed {
     fn read(&mut self, text: Option<&str>) -> Result<Option<&Ad>, ParseError> {
         if self.text.as_deref() != text {
             *self = Self::default();
-            self.ad = text.map(Ad::parse_new).transpose()?;
+            self.ad = text.map(Ad::parse_new_leniently).transpose()?;
             self.text = text.map(str::to_owned);
         }
         Ok(self.ad.as_ref())
@@ -191,7 +191,7 @@ fn answer(
     target: Result<Option<&Ad>, ParseError>,
     env: &Env,
 ) -> (&'static str, String) {
-    let (Ok(expr), Ok(my), Ok(target)) = (Expr::parse(text), my, target) else {
+    let (Ok(expr), Ok(my), Ok(target)) = (Expr::parse_leniently(text), my, target) else {
         return ("parse-error", String::new());
     };
     describe(&expr.eval(my, target, env))

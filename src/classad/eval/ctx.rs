@@ -41,6 +41,8 @@ pub(crate) struct Ctx<'a> {
     failed: Cell<bool>,
     random: Cell<u64>,
     active: RefCell<SmallVec<[Active<'a>; 8]>>,
+    /// The ad around the two of a match, once an expression looked at it.
+    pub(crate) wrapper: Cell<Option<&'a Frame<'a>>>,
 }
 
 impl<'a> Ctx<'a> {
@@ -61,6 +63,7 @@ impl<'a> Ctx<'a> {
             failed: Cell::new(false),
             random: Cell::new(env.seed),
             active: RefCell::default(),
+            wrapper: Cell::new(None),
         }
     }
 
@@ -146,6 +149,11 @@ impl<'a> Ctx<'a> {
         self.arena.frames.push_get(Box::new(Frame { ad, parent, side, sees_other: true }))
     }
 
+    /// Keeps a scope the evaluation made.
+    pub(crate) fn keep_frame(&self, frame: Frame<'a>) -> &'a Frame<'a> {
+        self.arena.frames.push_get(Box::new(frame))
+    }
+
     /// Keeps an ad the evaluation made.
     pub(crate) fn keep_ad(&self, ad: Ad) -> &'a Ad {
         self.arena.ads.push_get(Box::new(ad))
@@ -161,6 +169,14 @@ impl<'a> Ctx<'a> {
         match side {
             Side::My => self.target,
             Side::Target => self.my,
+        }
+    }
+
+    /// The ad on this side.
+    pub(crate) fn matched(&self, side: Side) -> Option<&'a Frame<'a>> {
+        match side {
+            Side::My => self.my,
+            Side::Target => self.target,
         }
     }
 

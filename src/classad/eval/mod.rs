@@ -9,11 +9,12 @@ mod ops;
 mod scope;
 mod tree;
 mod val;
+mod wrapper;
 
 pub(crate) use ctx::{At, Ctx};
 pub(crate) use ops::{Tri, binary, compare, compare_caseless, unary};
-pub(crate) use scope::Frame;
 use scope::Side;
+pub(crate) use scope::{Found, Frame};
 pub(crate) use val::{List, Text, Val};
 
 use super::ad::Ad;

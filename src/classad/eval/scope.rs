@@ -31,8 +31,16 @@ pub(crate) enum Found<'a> {
     Nothing,
 }
 
+impl<'a> Found<'a> {
+    /// An ad, or undefined where there is none.
+    pub(crate) fn of(frame: Option<&'a Frame<'a>>) -> Self {
+        Self::Value(frame.map_or(Val::Undefined, Val::Ad))
+    }
+}
+
 impl<'a> Frame<'a> {
-    fn attribute(&'a self, name: &Name) -> Option<Found<'a>> {
+    /// What the ad itself, or one it is chained to, has by that name.
+    pub(crate) fn attribute(&'a self, name: &Name) -> Option<Found<'a>> {
         self.ad.get_name(name).map(|expr| Found::Attribute(expr.program(), self))
     }
 
@@ -50,55 +58,57 @@ impl<'a> Ctx<'a> {
     /// Looks a name up in an ad, then in those it is nested in. The words that name ads stand for them
     /// unless the ad itself has such an attribute.
     pub(crate) fn find(&self, name: &Name, start: &'a Frame<'a>) -> Found<'a> {
+        if self.is_outermost(start)
+            && let Some(found) = self.find_outermost(name)
+        {
+            return found;
+        }
         if let Some(found) = start.attribute(name) {
             return found;
         }
         let word = ScopeWord::of(name.as_str());
         match word {
             Some(ScopeWord::My) => return Found::Value(Val::Ad(start)),
-            Some(ScopeWord::Parent) => return frame_or_undefined(start.parent),
-            Some(ScopeWord::Root) if self.in_match() => return Found::Nothing,
-            Some(ScopeWord::Root) => return Found::Value(Val::Ad(start.outermost())),
+            Some(ScopeWord::Parent) if self.is_matched(start) => {
+                return Found::Value(Val::Ad(self.context(start.side)));
+            }
+            Some(ScopeWord::Parent) => return Found::of(start.parent),
+            Some(ScopeWord::Root) => return self.root(),
             Some(ScopeWord::Target) | None => {}
         }
         if name.is("CurrentTime") {
             return Found::Value(Val::Int(self.env.now));
         }
-        let mut frame = start.parent;
-        while let Some(outer) = frame {
+        let mut last = start;
+        while let Some(outer) = last.parent {
+            if self.is_outermost(outer) {
+                return self.find_outermost(name).unwrap_or(Found::Nothing);
+            }
             if let Some(found) = outer.attribute(name) {
                 return found;
             }
-            frame = outer.parent;
+            last = outer;
         }
         match word {
-            Some(ScopeWord::Target) => frame_or_undefined(self.other(start.side)),
-            _ => Found::Nothing,
+            _ if !self.is_matched(last) => Found::Nothing,
+            Some(ScopeWord::Target) => Found::of(self.other(last.side)),
+            _ => self.find_around(name, last.side),
         }
     }
 
-    /// The attribute that a bare name stands for, and the ad that has it.
-    pub(crate) fn attribute_of(
-        &self,
-        name: &Name,
-        start: &'a Frame<'a>,
-    ) -> Option<(&'a Program, &'a Frame<'a>)> {
-        match self.find_bare(name, start) {
-            Found::Attribute(program, frame) => Some((program, frame)),
-            _ => None,
+    /// The ad that all the others are nested in: what `root` says, wherever it says it.
+    fn root(&self) -> Found<'a> {
+        match self.matched(Side::My) {
+            _ if self.in_match() => Found::Value(Val::Ad(self.outermost())),
+            Some(own) => Found::Value(Val::Ad(own)),
+            None => Found::Value(self.fail()),
         }
     }
 
-    /// The attribute of an ad, or of those it is nested in.
-    pub(crate) fn attribute_in(
-        &self,
-        name: &Name,
-        start: &'a Frame<'a>,
-    ) -> Option<(&'a Program, &'a Frame<'a>)> {
-        match self.find(name, start) {
-            Found::Attribute(program, frame) => Some((program, frame)),
-            _ => None,
-        }
+    /// The outermost of the ads that one stands in.
+    pub(crate) fn root_of(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
+        let last = frame.outermost();
+        if self.is_matched(last) { self.outermost() } else { last }
     }
 
     /// Looks a bare name up: as [`Ctx::find`], then in the other ad of the match. An ad nested in one of
@@ -112,8 +122,4 @@ impl<'a> Ctx<'a> {
             found => found,
         }
     }
-}
-
-fn frame_or_undefined<'a>(frame: Option<&'a Frame<'a>>) -> Found<'a> {
-    Found::Value(frame.map_or(Val::Undefined, Val::Ad))
 }

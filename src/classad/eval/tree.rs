@@ -5,7 +5,7 @@ use super::ops::{self, Tri};
 use super::scope::{Found, Frame};
 use super::val::{List, Val};
 use crate::classad::expr::{Call, Id, Kids, Node, Program, Select};
-use crate::classad::functions::{Args, wrap_c_int};
+use crate::classad::functions::{Args, to_c_int, wrap_c_int};
 use crate::classad::name::Name;
 
 impl<'a> Ctx<'a> {
@@ -92,10 +92,10 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// `.name`: in a match the outermost ad is HTCondor's wrapper of the two, which has no such names.
+    /// `.name`: in a match the outermost ad is HTCondor's wrapper of the two.
     fn eval_root(&self, at: At<'a>, name: &Name) -> Val<'a> {
         match at.frame {
-            Some(_) if self.in_match() => Val::Undefined,
+            Some(_) if self.in_match() => self.eval_found(self.find(name, self.outermost())),
             Some(frame) => self.eval_found(self.find(name, frame.outermost())),
             None => Val::Error,
         }
@@ -103,22 +103,39 @@ impl<'a> Ctx<'a> {
 
     fn eval_select(&self, at: At<'a>, select: &'a Select) -> Val<'a> {
         let base = self.eval(at, select.base);
-        self.select(&base, &select.name)
+        self.select(&base, &select.name, at.frame)
     }
 
-    /// `base.name`
-    pub(crate) fn select(&self, base: &Val<'a>, name: &Name) -> Val<'a> {
+    /// `base.name` in an expression that stands here.
+    pub(crate) fn select(&self, base: &Val<'a>, name: &Name, here: Option<&'a Frame<'a>>) -> Val<'a> {
         match base {
             Val::Ad(frame) => self.eval_found(self.find(name, frame)),
             Val::Undefined => Val::Undefined,
             Val::List(list) => {
-                let picked = list.iter(self).map(|item| match item {
-                    Val::Ad(_) | Val::Undefined => self.select(&item, name),
-                    _ => Val::Error,
-                });
-                self.list(picked.collect())
+                if !self.enter() {
+                    self.leave();
+                    return Val::Error;
+                }
+                let list = moved(list, here);
+                let picked =
+                    list.iter(self).map(|item| self.on_its_own(self.select(&item, name, here))).collect();
+                self.leave();
+                Val::List(List::Picked(picked))
             }
             _ => Val::Error,
+        }
+    }
+
+    /// A value as HTCondor copies it into a new list: it no longer stands in any ad.
+    fn on_its_own(&self, value: Val<'a>) -> Val<'a> {
+        match value {
+            Val::Ad(frame) => Val::Ad(self.nested(self.keep_ad(frame.ad.clone()), None)),
+            Val::List(List::Lazy { at, items }) => {
+                Val::List(List::Lazy { at: At { frame: None, ..at }, items })
+            }
+            // As everywhere, the literal of a time span is a real.
+            Val::RelTime(secs) => Val::Real(to_c_int(secs).into()),
+            other => other,
         }
     }
 
@@ -133,7 +150,10 @@ impl<'a> Ctx<'a> {
                     .and_then(|index| list.get(self, index))
                     .unwrap_or(Val::Error)
             }
-            (Val::Ad(frame), Val::Str(name)) => self.eval_found(self.find(&Name::from(&**name), frame)),
+            // Neither the ads around it nor the words that name ads count.
+            (Val::Ad(frame), Val::Str(name)) => {
+                self.eval_found(frame.attribute(&Name::from(&**name)).unwrap_or(Found::Nothing))
+            }
             _ => Val::Error,
         }
     }
@@ -157,5 +177,18 @@ impl<'a> Ctx<'a> {
         let value = self.eval(At { program, frame: Some(frame) }, program.root());
         self.end();
         value
+    }
+}
+
+/// The list whose elements are evaluated where a selection from it stands, as HTCondor does. Ads among them know
+/// where they are from.
+fn moved<'a>(list: &List<'a>, here: Option<&'a Frame<'a>>) -> List<'a> {
+    match list {
+        List::Lazy { at, items }
+            if !items.iter().any(|id| matches!(at.program.node(*id), Some(Node::Ad(_)))) =>
+        {
+            List::Lazy { at: At { frame: here, ..*at }, items }
+        }
+        other => other.clone(),
     }
 }

@@ -58,15 +58,20 @@ impl Deref for Text<'_> {
 /// A list: expressions that are evaluated when an element is asked for, or values.
 #[derive(Clone)]
 pub(crate) enum List<'a> {
-    Lazy { at: At<'a>, items: &'a [Id] },
+    Lazy {
+        at: At<'a>,
+        items: &'a [Id],
+    },
     Made(Rc<[Val<'a>]>),
+    /// The values that a selection picked from a list: HTCondor takes it for one that was written.
+    Picked(Rc<[Val<'a>]>),
 }
 
 impl<'a> List<'a> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Lazy { items, .. } => items.len(),
-            Self::Made(items) => items.len(),
+            Self::Made(items) | Self::Picked(items) => items.len(),
         }
     }
 
@@ -79,7 +84,7 @@ impl<'a> List<'a> {
     pub(crate) fn get(&self, ctx: &Ctx<'a>, index: usize) -> Option<Val<'a>> {
         match self {
             Self::Lazy { at, items } => items.get(index).map(|id| ctx.eval(*at, *id)),
-            Self::Made(items) => items.get(index).cloned(),
+            Self::Made(items) | Self::Picked(items) => items.get(index).cloned(),
         }
     }
 
@@ -177,7 +182,7 @@ impl<'a> Val<'a> {
             Self::AbsTime(value) => unparse::value(out, &Value::AbsTime(*value), style),
             Self::RelTime(value) => unparse::value(out, &Value::RelTime(*value), style),
             Self::Ad(frame) => unparse::ad(out, frame.ad, style),
-            Self::List(List::Made(items)) if items.is_empty() => out.write_str("{  }"),
+            Self::List(List::Made(items) | List::Picked(items)) if items.is_empty() => out.write_str("{  }"),
             Self::List(List::Lazy { items: [], .. }) => out.write_str("{  }"),
             Self::List(List::Lazy { at, items }) => {
                 let nodes = items
@@ -185,7 +190,7 @@ impl<'a> Val<'a> {
                     .map(|id| move |out: &mut Bounded<'_>| unparse::node(out, at.program, *id, style));
                 braced(out, nodes)
             }
-            Self::List(List::Made(items)) => {
+            Self::List(List::Made(items) | List::Picked(items)) => {
                 braced(out, items.iter().map(|item| move |out: &mut Bounded<'_>| item.write(out)))
             }
         }

@@ -15,21 +15,24 @@ pub(super) static TABLE: [Entry; 6] = [
     entry("userhome", 1, 2, user_home),
 ];
 
-/// Variables in the order in which they print.
-type Environment = BTreeMap<String, String>;
+/// Variables in the order in which they print; without a value, a macro.
+type Environment = BTreeMap<String, Option<String>>;
 
 /// Puts `NAME=value` to the environment. `None`: it is not of that form.
 fn put(environment: &mut Environment, assignment: &str) -> Option<()> {
     if let Some((name, value)) = assignment.split_once('=').filter(|(name, _)| !name.is_empty()) {
-        environment.insert(name.to_owned(), value.to_owned());
+        environment.insert(name.to_owned(), Some(value.to_owned()));
         return Some(());
     }
     // A macro that stands for assignments not known yet is kept as it is.
-    assignment.starts_with("$$").then(|| drop(environment.insert(assignment.to_owned(), String::new())))
+    assignment.starts_with("$$").then(|| drop(environment.insert(assignment.to_owned(), None)))
 }
 
 fn print<'a>(ctx: &Ctx<'a>, environment: Environment) -> Val<'a> {
-    let quoted = environment.into_iter().map(|(name, value)| quote(&format!("{name}={value}")));
+    let quoted = environment.into_iter().map(|(name, value)| match value {
+        Some(value) => quote(&format!("{name}={value}")),
+        None => quote(&name),
+    });
     ctx.string(quoted.collect::<Vec<_>>().join(" "))
 }
 
@@ -88,6 +91,18 @@ fn unquote(text: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
+/// The punctuation that may separate assignments.
+const DELIMITERS: &str = "\n\x1f!#$%&*+,-/:;<>?@^`|~";
+
+/// What separates assignments in the first notation: a text that starts with punctuation says so, but for
+/// characters that names may start with.
+fn v1_delimiter(text: &str) -> (char, &str) {
+    match text.chars().next() {
+        Some(c) if DELIMITERS.contains(c) => (c, text.get(1..).unwrap_or_default()),
+        _ => (';', text),
+    }
+}
+
 fn env_v1_to_v2<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let text = match args.eval(ctx, 0) {
         Val::Undefined => return Val::Undefined,
@@ -96,7 +111,10 @@ fn env_v1_to_v2<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     };
     ctx.pay(text.len());
     let mut environment = Environment::new();
-    for assignment in text.split([';', '\n']).filter(|part| !part.is_empty()) {
+    let (delimiter, text) = v1_delimiter(&text);
+    let blank = |c: char| c.is_ascii_whitespace() || c == '\x0b';
+    let parts = text.split([delimiter, '\n']).map(|part| part.trim_start_matches(blank));
+    for assignment in parts.filter(|part| !part.is_empty()) {
         if put(&mut environment, assignment).is_none() {
             return Val::Error;
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
-use crate::classad::eval::{At, Ctx, Frame, Tri, Val};
+use crate::classad::eval::{At, Ctx, Found, Frame, Tri, Val};
 use crate::classad::expr::{Expr, Id, Node, Program, ScopeWord};
 use crate::classad::name::Name;
 use crate::classad::syntax::unparse::{self, Style};
@@ -46,7 +46,7 @@ fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if !ctx.pay(text.len()) {
         return Val::Error;
     }
-    match Expr::parse(&text) {
+    match Expr::parse_leniently(&text) {
         Ok(expr) => {
             let program = ctx.keep_expr(expr).program();
             ctx.eval(At { program, frame: args.at.frame }, program.root())
@@ -59,7 +59,8 @@ fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 fn referenced(args: Args<'_>) -> Option<(&Name, bool)> {
     let id = *args.ids.first()?;
     match args.at.program.node(id)? {
-        Node::Attr(name) | Node::RootAttr(name) => Some((name, true)),
+        Node::Attr(name) => Some((name, true)),
+        Node::RootAttr(name) => Some((name, false)),
         Node::Select(select) => Some((&select.name, false)),
         _ => None,
     }
@@ -83,7 +84,7 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if referenced(args).is_none() {
         return Val::Error;
     }
-    let Some((program, frame)) = resolve(ctx, args) else { return Val::Undefined };
+    let (Some((program, frame)), _) = resolve(ctx, args) else { return Val::Undefined };
     let mut search = Unresolved { ctx, frame, names: BTreeMap::new(), found: vec![program] };
     if !search.collect_all() {
         return Val::Error;
@@ -101,18 +102,39 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// The attribute that the first argument refers to, and the ad that has it.
-fn resolve<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(&'a Program, &'a Frame<'a>)> {
-    let id = *args.ids.first()?;
-    match (args.at.program.node(id)?, args.at.frame) {
-        (Node::Attr(name), Some(frame)) => ctx.attribute_of(name, frame),
-        (Node::RootAttr(name), Some(frame)) if !ctx.in_match() => ctx.attribute_in(name, frame.outermost()),
-        (Node::Select(select), _) => match ctx.eval(args.at, select.base) {
-            Val::Ad(frame) => ctx.attribute_in(&select.name, frame),
-            _ => None,
+/// The attribute that the first argument refers to with the ad that has it, and the ad in which HTCondor goes
+/// on after having looked for it: the last one it looked in.
+fn resolve<'a>(
+    ctx: &Ctx<'a>,
+    args: Args<'a>,
+) -> (Option<(&'a Program, &'a Frame<'a>)>, Option<&'a Frame<'a>>) {
+    let here = args.at.frame;
+    let node = args.ids.first().and_then(|id| args.at.program.node(*id));
+    let (start, found) = match (node, here) {
+        (Some(Node::Attr(name)), Some(frame)) => (frame, ctx.find_bare(name, frame)),
+        (Some(Node::RootAttr(name)), Some(frame)) => {
+            let root = ctx.root_of(frame);
+            (root, ctx.find(name, root))
+        }
+        (Some(Node::Select(select)), _) => match ctx.eval(args.at, select.base) {
+            Val::Ad(frame) => (frame, ctx.find(&select.name, frame)),
+            _ => return (None, here),
         },
-        _ => None,
+        _ => return (None, here),
+    };
+    match found {
+        Found::Attribute(program, frame) => (Some((program, frame)), Some(frame)),
+        Found::Value(_) if node.is_some_and(is_target) && ctx.is_matched(start) => {
+            (None, Some(ctx.context(start.side)))
+        }
+        Found::Value(_) => (None, Some(start)),
+        Found::Nothing => (None, Some(ctx.root_of(start))),
     }
+}
+
+/// Whether it is the word for the other ad, which HTCondor finds in the context of the match.
+fn is_target(node: &Node) -> bool {
+    matches!(node, Node::Attr(name) if ScopeWord::of(name.as_str()) == Some(ScopeWord::Target))
 }
 
 /// A search for names that no ad has. HTCondor does not look for bare names in the other ad here, nor in
@@ -205,12 +227,13 @@ fn leftmost(program: &Program, mut id: Id) -> Option<&Name> {
     }
 }
 
-/// The expression to evaluate in other contexts: where the argument names an attribute, that of the
-/// attribute.
-pub(super) fn quoted<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(&'a Program, Id)> {
-    let id = *args.ids.first()?;
-    let attribute = resolve(ctx, args).map(|(program, _)| (program, program.root()));
-    Some(attribute.unwrap_or((args.at.program, id)))
+/// The expression to evaluate in other contexts (where the argument names an attribute, that of the attribute),
+/// and the second argument.
+pub(super) fn quoted<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> ((&'a Program, Id), Val<'a>) {
+    let (attribute, frame) = resolve(ctx, args);
+    let list = Args { at: At { frame, ..args.at }, ..args }.eval(ctx, 1);
+    let id = args.ids.first().copied().unwrap_or(0);
+    (attribute.map_or((args.at.program, id), |(program, _)| (program, program.root())), list)
 }
 
 /// Evaluates a quoted expression in an ad.

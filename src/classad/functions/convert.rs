@@ -41,15 +41,39 @@ fn special(text: &str) -> Option<(f64, usize)> {
     }
 }
 
+/// `0x1.8p3`, as C has it.
 fn hexadecimal(text: &str) -> Option<(f64, usize)> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
-    let mut value = 0.0;
-    let mut count = 0;
-    for digit in digits.chars().map_while(|c| c.to_digit(16)) {
-        value = value * 16.0 + f64::from(digit);
-        count += 1;
+    let (mut value, mut count, mut used, mut scale) = (0.0, 0, 2, 0_i32);
+    let mut point = false;
+    for c in digits.chars() {
+        match c.to_digit(16) {
+            Some(digit) => {
+                value = value * 16.0 + f64::from(digit);
+                count += 1;
+                scale -= if point { 4 } else { 0 };
+            }
+            None if c == '.' && !point => point = true,
+            None => break,
+        }
+        used += 1;
     }
-    (count > 0).then_some((value, 2 + count))
+    if count == 0 {
+        return None;
+    }
+    let exponent = text.get(used..).and_then(|rest| rest.strip_prefix(['p', 'P'])).unwrap_or_default();
+    let sign = usize::from(exponent.starts_with(['+', '-']));
+    let width = exponent.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
+    if width > 0 {
+        let power: i32 = exponent.get(..sign + width)?.parse().unwrap_or(if exponent.starts_with('-') {
+            -9999
+        } else {
+            9999
+        });
+        scale = scale.saturating_add(power);
+        used += 1 + sign + width;
+    }
+    Some((value * 2_f64.powi(scale), used))
 }
 
 fn decimal(text: &str) -> Option<(f64, usize)> {

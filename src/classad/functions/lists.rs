@@ -1,6 +1,6 @@
 //! Functions on lists.
 
-use super::convert::{answer, length, list, to_real};
+use super::convert::{answer, length, list, to_c_int, to_real};
 use super::{ANY, Args, Entry, control, entry};
 use crate::classad::eval::{Ctx, List, Text, Tri, Val, binary, compare};
 use crate::classad::expr::Binary;
@@ -161,10 +161,14 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let mut start = 0;
     for (at, c) in text.char_indices().filter(|(_, c)| separators.contains(*c)) {
         let part = text.get(start..at).unwrap_or_default();
-        if !part.is_empty() || (last == Some(c) && !c.is_ascii_whitespace()) {
+        let space = c.is_ascii_whitespace();
+        if !part.is_empty() || (last == Some(c) && !space) {
             parts.push(ctx.string(part));
         }
-        last = Some(c);
+        // Space after another separator does not count.
+        if !(space && part.is_empty()) {
+            last = Some(c);
+        }
         start = at + c.len_utf8();
     }
     let rest = text.get(start..).unwrap_or_default();
@@ -231,13 +235,17 @@ fn join_items<'a>(ctx: &Ctx<'a>, separator: &Val<'a>, items: &List<'a>) -> Val<'
 }
 
 fn eval_in_each_context<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
-    let list = match list(args.eval(ctx, 1)) {
+    let (quoted, value) = control::quoted(ctx, args);
+    let list = match list(value) {
         Ok(list) => list,
         Err(answer) => return answer,
     };
-    let Some(quoted) = control::quoted(ctx, args) else { return Val::Undefined };
     let results = list.iter(ctx).map(|item| match item {
-        Val::Ad(frame) => control::eval_in(ctx, quoted, frame),
+        Val::Ad(frame) => match control::eval_in(ctx, quoted, frame) {
+            // As everywhere, the literal of a time span is a real.
+            Val::RelTime(secs) => Val::Real(to_c_int(secs).into()),
+            value => value,
+        },
         Val::Undefined => Val::Undefined,
         _ => Val::Error,
     });
@@ -245,12 +253,12 @@ fn eval_in_each_context<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 }
 
 fn count_matches<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
-    let list = match list(args.eval(ctx, 1)) {
+    let (quoted, value) = control::quoted(ctx, args);
+    let list = match list(value) {
         Ok(list) => list,
         Err(Val::Undefined) => return Val::Int(0),
         Err(answer) => return answer,
     };
-    let Some(quoted) = control::quoted(ctx, args) else { return Val::Int(0) };
     let matches = list.iter(ctx).filter(|item| match item {
         Val::Ad(frame) => Tri::of(&control::eval_in(ctx, quoted, frame)) == Tri::True,
         _ => false,

@@ -97,7 +97,8 @@ fn multiple<'a>(value: Val<'a>, number: &Number, base: &Number) -> Val<'a> {
             let sum = number.wrapping_add(base.wrapping_sub(1));
             Val::Int(sum.checked_div(*base).unwrap_or(i64::MIN).wrapping_mul(*base))
         }
-        (_, base) if base.real() == 0.0 => value,
+        // HTCondor takes so small a base for 0.
+        (_, base) if base.real().abs() <= 1e-8 => value,
         (number, base) => Val::Real((number.real() / base.real()).ceil() * base.real()),
     }
 }

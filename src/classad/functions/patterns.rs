@@ -77,6 +77,9 @@ pub(super) fn compile<'a>(
 }
 
 fn build(pattern: &str, options: Options) -> Option<Regex> {
+    if repeats_a_repetition(pattern, options.extended) {
+        return None;
+    }
     RegexBuilder::new(&translate(pattern))
         .unicode(false)
         .case_insensitive(options.caseless)
@@ -89,6 +92,51 @@ fn build(pattern: &str, options: Options) -> Option<Regex> {
         .nest_limit(100)
         .build()
         .ok()
+}
+
+/// Whether a repetition follows another, or nothing that can be repeated, which PCRE refuses and the engine
+/// does not; and a possessive one (`a*+`), which the engine cannot do.
+fn repeats_a_repetition(pattern: &str, extended: bool) -> bool {
+    let (mut class, mut quantified) = (false, true);
+    let mut rest = pattern.char_indices();
+    while let Some((at, c)) = rest.next() {
+        let after = pattern.get(at + c.len_utf8()..).unwrap_or_default();
+        match c {
+            '\\' => {
+                // Nothing is there to be repeated at a word's edge.
+                quantified = !class && matches!(rest.next(), Some((_, 'b' | 'B' | 'A' | 'z' | 'Z' | 'G')));
+            }
+            '[' if !class => {
+                class = true;
+                // A bracket that comes first is a character.
+                let inside = after.strip_prefix('^').unwrap_or(after);
+                let skipped = after.len() - inside.len() + usize::from(inside.starts_with(']'));
+                rest.by_ref().take(skipped).for_each(drop);
+            }
+            ']' if class => (class, quantified) = (false, false),
+            _ if class => {}
+            _ if extended && c.is_ascii_whitespace() => {}
+            '*' | '+' | '?' if quantified => return true,
+            '{' if quantified && repetition(after) => return true,
+            '*' | '+' | '?' | '{' if c != '{' || repetition(after) => {
+                quantified = true;
+                let closed = if c == '{' { after.find('}').map_or(0, |end| end + 1) } else { 0 };
+                rest.by_ref().take(closed).for_each(drop);
+                if after.get(closed..).is_some_and(|more| more.starts_with('?')) {
+                    rest.next();
+                }
+            }
+            '(' => {
+                quantified = true;
+                if after.starts_with('?') {
+                    rest.next();
+                }
+            }
+            '|' | '^' | '$' => quantified = true,
+            _ => quantified = false,
+        }
+    }
+    false
 }
 
 /// Rewrites what PCRE reads differently: in a class, `[` and doubled operators stand for themselves; a
@@ -254,14 +302,9 @@ fn replace(
     options: Options,
 ) -> Option<Vec<u8>> {
     let subject = subject.as_bytes();
-    let mut out: Vec<u8> = Vec::new();
-    let mut end = 0;
-    for captures in regex.captures_iter(subject) {
+    let (mut out, mut end): (Vec<u8>, usize) = (Vec::new(), 0);
+    while let Some(captures) = regex.captures_at(subject, end) {
         let found = captures.get(0)?;
-        // HTCondor gives up where a global replacement finds an empty match.
-        if options.global && found.is_empty() {
-            return None;
-        }
         if options.full {
             out.extend_from_slice(subject.get(end..found.start()).unwrap_or_default());
         }
@@ -272,6 +315,11 @@ fn replace(
         }
         if !options.global {
             break;
+        }
+        if found.is_empty() {
+            // HTCondor copies a character and goes on behind it; at the end it gives up.
+            out.push(*subject.get(end)?);
+            end += 1;
         }
     }
     if options.full {

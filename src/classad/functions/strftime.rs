@@ -1,6 +1,7 @@
 //! C's `strftime` in the C locale.
 
 use std::fmt::Write;
+use std::str::Chars;
 
 use crate::classad::syntax::time::{Civil, days};
 
@@ -33,16 +34,65 @@ pub(super) fn format(out: &mut String, pattern: &str, civil: &Civil, offset: i32
             out.push(c);
             continue;
         }
-        let mut directive = rest.next();
-        // The modifiers change nothing in the C locale.
-        while matches!(directive, Some('E' | 'O')) {
-            directive = rest.next();
-        }
-        match directive {
-            // Writing to a string does not fail.
-            Some(directive) => drop(write_directive(out, directive, civil, offset)),
+        let layout = Layout::take(&mut rest);
+        match rest.next() {
+            Some(directive) => {
+                let mut text = String::new();
+                // Writing to a string does not fail.
+                let _ = write_directive(&mut text, directive, civil, offset);
+                layout.write(out, directive, text);
+            }
             None => out.push('%'),
         }
+    }
+}
+
+/// What may stand between `%` and the letter: glibc's flags and width.
+#[derive(Default)]
+struct Layout {
+    /// What a number is padded with: `0`, `_` (blanks), `-` (nothing).
+    pad: Option<char>,
+    upper: bool,
+    width: usize,
+}
+
+/// The widest field: nobody reads more, and a tenant may ask for it.
+const WIDEST: usize = 1000;
+
+impl Layout {
+    fn take(rest: &mut Chars<'_>) -> Self {
+        let mut layout = Self::default();
+        let mut ahead = rest.clone();
+        while let Some(c) = ahead.next() {
+            match c {
+                '_' | '-' | '0' if layout.width == 0 => layout.pad = Some(c),
+                '^' => layout.upper = true,
+                '0'..='9' => {
+                    let digit = c.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).unwrap_or(0);
+                    layout.width = (layout.width * 10 + digit).min(WIDEST);
+                }
+                // These change nothing in the C locale.
+                'E' | 'O' | '#' => {}
+                _ => break,
+            }
+            *rest = ahead.clone();
+        }
+        layout
+    }
+
+    fn write(&self, out: &mut String, directive: char, mut text: String) {
+        let number = "CdegGHIjklmMsSuUVwWyY".contains(directive);
+        if number && self.pad.is_some() {
+            let digits = text.trim_start_matches(['0', ' ']);
+            let digits = if digits.is_empty() { "0" } else { digits };
+            let pad = if self.pad == Some('0') { '0' } else { ' ' };
+            let missing = if self.pad == Some('-') { 0 } else { text.len().saturating_sub(digits.len()) };
+            text = std::iter::repeat_n(pad, missing).collect::<String>() + digits;
+        }
+        let zeros = self.pad == Some('0') || (number && self.pad.is_none() && !"ekl".contains(directive));
+        let missing = self.width.saturating_sub(text.len());
+        out.extend(std::iter::repeat_n(if zeros { '0' } else { ' ' }, missing));
+        out.push_str(&if self.upper { text.to_ascii_uppercase() } else { text });
     }
 }
 

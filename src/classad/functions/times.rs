@@ -41,7 +41,7 @@ fn absolute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if args.len() == 2 {
         offset = match args.eval(ctx, 1) {
             Val::Int(secs) => wrap_c_int(secs),
-            Val::Real(secs) => to_c_int(secs),
+            Val::Real(secs) | Val::RelTime(secs) => to_c_int(secs),
             _ => return Val::Error,
         };
     }
@@ -50,7 +50,7 @@ fn absolute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         Val::Int(_) if args.len() == 2 && offset == -1 => ctx.fail(),
         Val::Int(secs) => Val::AbsTime(AbsTime { secs: wrap_c_int(secs).into(), offset }),
         Val::Real(secs) | Val::RelTime(secs) => Val::AbsTime(AbsTime { secs: to_c_int(secs).into(), offset }),
-        Val::AbsTime(time) => Val::AbsTime(AbsTime { secs: time.secs, offset }),
+        Val::AbsTime(time) => Val::AbsTime(time),
         // Text is read by the parser only; here it is handed on, whatever it says.
         Val::Str(text) => Val::Str(text),
         Val::Undefined => Val::Undefined,
@@ -126,14 +126,24 @@ fn split_moment(time: AbsTime) -> Ad {
 }
 
 fn split_span(secs: f64) -> Ad {
-    let whole = i64::from(to_c_int(secs));
-    // The days have the sign, the rest has none.
+    let positive = secs.abs();
+    let whole = i64::from(to_c_int(positive));
+    let mut units = [whole / 86_400, whole / 3600 % 24, whole / 60 % 60];
+    let mut seconds = to_real(whole % 60) + positive.fract();
+    if secs < 0.0 {
+        // The largest unit there is has the sign.
+        match units.iter_mut().find(|unit| **unit > 0) {
+            Some(unit) => *unit = -*unit,
+            None => seconds = -seconds,
+        }
+    }
+    let [days, hours, minutes] = units;
     Ad::new()
         .with("Type", "RelativeTime")
-        .with("Days", whole / 86_400)
-        .with("Hours", (whole / 3600 % 24).abs())
-        .with("Minutes", (whole / 60 % 60).abs())
-        .with("Seconds", to_real((whole % 60).abs()) + secs.fract().abs())
+        .with("Days", days)
+        .with("Hours", hours)
+        .with("Minutes", minutes)
+        .with("Seconds", seconds)
 }
 
 /// C's `strftime` in the C locale, on the local clock.
@@ -155,21 +165,25 @@ fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     ctx.string(out)
 }
 
-/// The date in an ad as `splitTime` makes it; what is missing is 0.
+/// The date in an ad as `splitTime` makes it; what is missing is 0, as in C's `struct tm`.
 fn from_ad<'a>(ctx: &Ctx<'a>, ad: &Val<'a>) -> Civil {
-    let read = |name: &str| match ctx.select(ad, &name.into()) {
-        Val::Int(number) => number,
-        _ => 0,
+    let read = |name: &str, missing: i64| match ctx.select(ad, &name.into(), None) {
+        Val::Int(number) => wrap_c_int(number).into(),
+        _ => missing,
     };
-    let (year, month, day) = (read("Year"), read("Month"), read("Day"));
-    let calendar = Civil::of(AbsTime { secs: super::strftime::midnight(year, month, day), offset: 0 });
+    let (year, month, day) = (read("Year", 1900), read("Month", 1), read("Day", 0));
+    let midnight = super::strftime::midnight(year, month, day);
+    let calendar = Civil::of(AbsTime { secs: midnight, offset: 0 });
+    let new_year = super::strftime::midnight(year, 1, 1);
     Civil {
         year,
-        month: if month == 0 { 1 } else { month },
+        month,
         day,
-        hour: read("Hours"),
-        minute: read("Minutes"),
-        second: read("Seconds"),
+        hour: read("Hours", 0),
+        minute: read("Minutes", 0),
+        second: read("Seconds", 0),
+        // It stays in the year that the ad names.
+        day_of_year: midnight.saturating_sub(new_year) / 86_400,
         ..calendar
     }
 }

@@ -67,7 +67,8 @@ fn attribute(ad: &mut Ad, number: usize, line: &str) -> Result<(), ParseError> {
         return Err(ParseError::at(line, line.len(), wanted, "end of line".to_owned()).shifted(number, 0));
     };
     let before = name.chars().count() + 1;
-    let name = name.trim_matches(is_space);
+    // HTCondor strips only blanks before the `=`; a tab there belongs to the name.
+    let name = name.trim_start_matches(is_space).trim_end_matches(' ');
     if name.is_empty() {
         let wanted = "an attribute name".to_owned();
         return Err(ParseError::at(line, before - 1, wanted, "'='".to_owned()).shifted(number, 0));

@@ -4,6 +4,7 @@
 //! reading a value, what follows is of no interest, broken or not.
 
 use super::literal::{Escapes, quoted};
+use crate::classad::functions::leading_number;
 
 /// Which of the two spellings of strings a text uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,11 +61,13 @@ pub(crate) struct Lexer<'t> {
     dialect: Dialect,
     /// Whether the last token ends an operand, so that a minus now is an operator.
     after_operand: bool,
+    /// Whether the last token is a closing bracket.
+    after_bracket: bool,
 }
 
 impl<'t> Lexer<'t> {
     pub(crate) fn new(text: &'t str, dialect: Dialect) -> Self {
-        Self { text, pos: 0, dialect, after_operand: false }
+        Self { text, pos: 0, dialect, after_operand: false, after_bracket: false }
     }
 
     fn rest(&self) -> &'t str {
@@ -78,6 +81,7 @@ impl<'t> Lexer<'t> {
         }
         let start = self.pos;
         let tok = self.token();
+        self.after_bracket = tok == Tok::Sym("]");
         self.after_operand = match &tok {
             Tok::Int(_) | Tok::Real(_) | Tok::Str(_) | Tok::Ident(_) | Tok::Quoted(_) => true,
             Tok::Word(word) => !word.starts_with("is"),
@@ -94,18 +98,29 @@ impl<'t> Lexer<'t> {
             let trimmed = rest.trim_start_matches(is_space);
             self.pos += rest.len() - trimmed.len();
             if trimmed.starts_with("//") {
-                self.pos += trimmed.find('\n').unwrap_or(trimmed.len());
+                let Some(end) = trimmed.find('\n') else {
+                    self.after_bracket = false;
+                    return Some(self.open_comment("a line's end after the comment"));
+                };
+                self.pos += end;
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 let Some(end) = comment.find("*/") else {
-                    let start = self.pos;
-                    self.pos = self.text.len();
-                    return Some(Spanned { tok: Tok::Bad("'*/' to end the comment"), start, end: self.pos });
+                    return Some(self.open_comment("'*/' to end the comment"));
                 };
                 self.pos += end + 4;
             } else {
                 return None;
             }
         }
+    }
+
+    /// A comment without an end. After a closing bracket, HTCondor takes it for another.
+    fn open_comment(&mut self, missing: &'static str) -> Spanned {
+        let start = self.pos;
+        self.pos = self.text.len();
+        let tok = if self.after_bracket { Tok::Sym("]") } else { Tok::Bad(missing) };
+        self.after_bracket = false;
+        Spanned { tok, start, end: self.pos }
     }
 
     fn token(&mut self) -> Tok {
@@ -121,6 +136,13 @@ impl<'t> Lexer<'t> {
             b'\'' => self.quoted('\'').map_or_else(Tok::Bad, Tok::Quoted),
             b'}' => self.take("}"),
             b'?' => self.question(rest),
+            // HTCondor reads two points as one.
+            b'.' if second == b'.' => {
+                let digits = rest.bytes().skip(2).take_while(u8::is_ascii_digit).count();
+                self.pos += 2 + digits;
+                // Before a digit it takes both for the start of a number, which is then none.
+                if digits > 0 { Tok::Real(0.0) } else { Tok::Sym(".") }
+            }
             _ => {
                 if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
                     return self.take(symbol);
@@ -172,6 +194,28 @@ impl<'t> Lexer<'t> {
         Ok(text)
     }
 
+    /// What follows `0x`. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does; with a minus in
+    /// front, it reads no more of an integer than the 0.
+    fn hexadecimal(&mut self, rest: &str, negative: bool) -> Tok {
+        let digits = |from: usize| {
+            rest.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_hexdigit).count()
+        };
+        let whole = digits(0);
+        let fraction = if rest.as_bytes().get(whole) == Some(&b'.') { digits(whole + 1) } else { 0 };
+        if whole > 0 && fraction > 0 {
+            let end = whole + 1 + fraction;
+            self.pos += 1 + end + exponent_after_e(rest, end);
+            let text =
+                format!("{}0x{}", if negative { "-" } else { "" }, rest.get(..end).unwrap_or_default());
+            return leading_number(&text).map_or(Tok::Bad("a number"), |(number, _)| Tok::Real(number));
+        }
+        if negative && whole > 0 {
+            self.pos += 1 + whole;
+            return Tok::Int(0);
+        }
+        Tok::Bad("a decimal integer (there is no hexadecimal)")
+    }
+
     /// An integer or a real, a minus in front included.
     fn number(&mut self, rest: &str, negative: bool) -> Tok {
         let digits =
@@ -193,25 +237,41 @@ impl<'t> Lexer<'t> {
         if matches!(byte(end), b'e' | b'E') {
             let sign = usize::from(matches!(byte(end + 1), b'+' | b'-'));
             let exponent = digits(end + 1 + sign);
-            if exponent > 0 {
-                end += 1 + sign + exponent;
-                real = true;
+            if exponent == 0 {
+                self.pos += end + 1;
+                return Tok::Bad("an exponent");
             }
+            end += 1 + sign + exponent;
+            real = true;
         }
         let text = rest.get(..end).unwrap_or_default();
         self.pos += end;
         if real {
             return text.parse().map_or(Tok::Bad("a number"), Tok::Real);
         }
-        if whole > 1 && byte(start) == b'0' {
-            return Tok::Bad("a decimal integer without leading zeros");
-        }
         if matches!(byte(end), b'x' | b'X') && text.ends_with('0') && whole == 1 {
-            return Tok::Bad("a decimal integer (there is no hexadecimal)");
+            return self.hexadecimal(rest.get(end + 1..).unwrap_or_default(), negative);
+        }
+        if whole > 1 && byte(start) == b'0' && !(negative && octal(text)) {
+            // After a minus it may have them, if the rest could be octal; it is decimal all the same.
+            return Tok::Bad("a decimal integer without leading zeros");
         }
         // HTCondor reads an integer that does not fit as 0.
         Tok::Int(text.parse().unwrap_or(0))
     }
+}
+
+/// The length of a sign and digits after an `e`: HTCondor takes them for an exponent although the `e` is a digit
+/// of a hexadecimal number, and then does not use them.
+fn exponent_after_e(rest: &str, end: usize) -> usize {
+    let (before, after) = rest.split_at_checked(end).unwrap_or_default();
+    let digits = after.strip_prefix(['+', '-']).unwrap_or_default();
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    if count > 0 && before.ends_with(['e', 'E']) { count + 1 } else { 0 }
+}
+
+fn octal(text: &str) -> bool {
+    text.bytes().skip(1).all(|digit| matches!(digit, b'0'..=b'7'))
 }
 
 /// White space as C's `isspace` has it.

@@ -23,9 +23,25 @@ pub(crate) fn expression(text: &str, dialect: Dialect) -> Result<Expr, ParseErro
     }
 }
 
+/// As [`expression`] with C escapes, but semicolons may follow, or a `]` with anything after it, as in HTCondor.
+pub(crate) fn expression_leniently(text: &str) -> Result<Expr, ParseError> {
+    let mut parser = Parser::new(text, Dialect::New);
+    let expr = parser.whole_expression()?;
+    while parser.eat(";") {}
+    match parser.peek() {
+        Tok::End | Tok::Sym("]") => Ok(expr),
+        _ => Err(parser.expected("an operator or the end of the expression")),
+    }
+}
+
 /// Parses the expression a text starts with, whatever follows.
 pub(crate) fn expression_prefix(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
     Parser::new(text, dialect).whole_expression()
+}
+
+/// Parses the ad in brackets a text starts with, whatever follows.
+pub(crate) fn ad_leniently(text: &str) -> Result<Ad, ParseError> {
+    Parser::new(text, Dialect::New).bracketed_ad()
 }
 
 /// Parses a text that is one ad in brackets and nothing else.
@@ -247,7 +263,17 @@ impl<'t> Parser<'t> {
     fn name(&mut self, wanted: &str) -> Parsed<Name> {
         match self.peek() {
             Tok::Ident(_) | Tok::Quoted(_) => match self.bump() {
-                Tok::Ident(text) | Tok::Quoted(text) => Ok(Name::from(text)),
+                Tok::Ident(text) => Ok(Name::from(text)),
+                Tok::Quoted(mut text) => {
+                    // As strings do, quoted names join.
+                    while self.dialect == Dialect::New
+                        && let Tok::Quoted(more) = self.peek()
+                    {
+                        text.push_str(more);
+                        self.bump();
+                    }
+                    Ok(Name::from(text))
+                }
                 _ => Err(self.expected(wanted)),
             },
             _ => Err(self.expected(wanted)),
@@ -263,11 +289,7 @@ impl<'t> Parser<'t> {
             Tok::Word("undefined") => Value::Undefined,
             Tok::Word("error") => Value::Error,
             Tok::Str(_) => return self.string(),
-            Tok::Ident(_) => return self.identifier(),
-            Tok::Quoted(_) => {
-                let name = self.name(wanted)?;
-                return self.add(Node::Attr(name), &[]);
-            }
+            Tok::Ident(_) | Tok::Quoted(_) => return self.identifier(),
             Tok::Sym(".") => {
                 self.bump();
                 let name = self.name("an attribute name after '.'")?;
@@ -376,18 +398,27 @@ impl<'t> Parser<'t> {
         }
         self.expect("[", "'[' to start an ad")?;
         let mut ad = Ad::new();
+        while self.at(";") {
+            self.bump();
+            if self.at("]") {
+                // HTCondor takes semicolons around attributes, but not alone.
+                return Err(self.expected("an attribute name"));
+            }
+        }
         loop {
             while self.eat(";") {}
             if self.eat("]") {
                 break;
             }
+            let start = self.ahead.start;
             let name = self.name("an attribute name or ']'")?;
-            self.expect("=", &format!("'=' after the attribute name '{}'", excerpt(name.as_str())))?;
-            // HTCondor takes an attribute without a value for one that is not there.
-            if !self.at(";") && !self.at("]") {
-                let expr = self.whole_expression()?;
-                ad.insert(name, expr);
+            if name.as_str().is_empty() {
+                let wanted = "a name for the attribute".to_owned();
+                return Err(ParseError::at(self.text, start, wanted, "''".to_owned()));
             }
+            self.expect("=", &format!("'=' after the attribute name '{}'", excerpt(name.as_str())))?;
+            let expr = self.whole_expression()?;
+            ad.insert(name, expr);
             if !self.at(";") && !self.at("]") {
                 return Err(self.expected("';' or ']' after the attribute"));
             }

@@ -78,12 +78,55 @@ pub(crate) fn relative(secs: f64) -> String {
     span(secs < 0, secs.wrapping_abs().into(), |second| format!("{second:02}"))
 }
 
-/// A span as [`relative`] prints it, with the fraction, for text that reads back as the same.
-pub(crate) fn relative_exact(secs: f64) -> String {
+/// A span as HTCondor prints it in an expression: with the fraction, seconds with six digits.
+pub(crate) fn relative_literal(secs: f64) -> String {
     let fraction = secs.abs().fract();
-    span(secs < 0.0, to_integer(secs.abs()), |second| {
-        if fraction == 0.0 { format!("{second:02}") } else { format!("{}", to_real(second) + fraction) }
+    span(secs < 0.0, to_c_int(secs.abs()).into(), |second| {
+        if fraction == 0.0 { format!("{second:02}") } else { short(to_real(second) + fraction) }
     })
+}
+
+/// A number as C++ streams print it: six digits, zeros at the end left out.
+fn short(number: f64) -> String {
+    let scientific = format!("{number:.5e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let bare = |text: &str| {
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    if (-4..6).contains(&exponent) {
+        return bare(&format!("{number:.*}", usize::try_from(5 - exponent).unwrap_or(0)));
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{}e{sign}{:02}", bare(digits), exponent.abs())
+}
+
+/// A moment as [`absolute`] prints it, if that reads back as the same: years have four digits, offsets less
+/// than a hundred hours.
+pub(crate) fn absolute_exact(time: AbsTime) -> Option<String> {
+    let year = Civil::of(time).year;
+    let text = absolute(time);
+    let text = match usize::try_from(year) {
+        Ok(0..=999) => format!("{year:04}{}", text.trim_start_matches(|c: char| c.is_ascii_digit())),
+        _ => text,
+    };
+    (parse_absolute(&text) == Some(time)).then_some(text)
+}
+
+/// A span as [`relative`] prints it, with the fraction, or else all of it in seconds: what reads back as the
+/// same. `None`: it is no number of seconds.
+pub(crate) fn relative_exact(secs: f64) -> Option<String> {
+    let fraction = secs.abs().fract();
+    let text = span(secs < 0.0, to_integer(secs.abs()), |second| {
+        if fraction == 0.0 { format!("{second:02}") } else { format!("{}", to_real(second) + fraction) }
+    });
+    // The sign of a zero is kept by none of the two.
+    let reads_back = |text: &String| parse_relative(text) == Some(secs);
+    Some(text).filter(reads_back).or_else(|| Some(format!("{secs}")).filter(reads_back))
 }
 
 fn span(negative: bool, whole: i64, print_seconds: impl Fn(i64) -> String) -> String {
@@ -98,21 +141,22 @@ fn span(negative: bool, whole: i64, print_seconds: impl Fn(i64) -> String) -> St
     }
 }
 
-/// Reads a moment. Date and time are numbers of four and two digits with anything but digits between; what
-/// is missing at the end is 0. A zone is `Z`, `+hhmm` or `+hh:mm`; without one it is Greenwich.
+/// Reads a moment: year (four characters), month, day, hour, minute and second (two each), with anything but
+/// digits before each of them; what is missing at the end is 0, a missing month January. A zone is `Z`, `+hhmm`
+/// or `+hh:mm`; without one it is Greenwich.
 pub(crate) fn parse_absolute(text: &str) -> Option<AbsTime> {
-    let text = text.trim_start_matches(|c: char| !c.is_ascii_digit()).trim_end();
-    let (body, offset) = zone(text)?;
-    let (year, mut rest) = number(body, 4)?;
+    let mut bytes = text.as_bytes().to_vec();
+    let offset = take_zone(&mut bytes);
+    let mut rest = digits_on(&bytes);
+    let year = take_field(&mut rest, 4)?;
     let mut fields = [1, 0, 0, 0, 0];
     for field in &mut fields {
-        rest = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
-        if rest.is_empty() {
-            break;
+        rest = digits_on(rest);
+        if let Some(number) = take_field(&mut rest, 2) {
+            *field = number;
         }
-        (*field, rest) = number(rest, 2)?;
     }
-    if !rest.is_empty() {
+    if !digits_on(rest).is_empty() {
         return None;
     }
     let [month, day, hour, minute, second] = fields;
@@ -121,55 +165,102 @@ pub(crate) fn parse_absolute(text: &str) -> Option<AbsTime> {
     (local != -1).then(|| AbsTime { secs: local - i64::from(offset), offset })
 }
 
-/// Splits a zone off the end.
-fn zone(text: &str) -> Option<(&str, i32)> {
-    if let Some(body) = text.strip_suffix(['Z', 'z']) {
-        return Some((body, 0));
+fn digits_on(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(u8::is_ascii_digit).unwrap_or(text.len());
+    text.get(start..).unwrap_or_default()
+}
+
+/// The number that so many characters start with, as C's `atoi` reads them; `None` if there are fewer.
+fn take_field(rest: &mut &[u8], width: usize) -> Option<i64> {
+    let (field, after) = rest.split_at_checked(width)?;
+    *rest = after;
+    Some(
+        field
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')),
+    )
+}
+
+/// Takes a zone off the end: seconds east of Greenwich, 0 if there is none.
+fn take_zone(text: &mut Vec<u8>) -> i32 {
+    let from_end =
+        |text: &[u8], place: usize| text.len().checked_sub(place).and_then(|at| text.get(at)).copied();
+    let sign = |byte: Option<u8>| matches!(byte, Some(b'+' | b'-'));
+    let last = text.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != b'\x0b').unwrap_or(0);
+    if last > 0 && matches!(text.get(last), Some(b'z' | b'Z')) {
+        text.remove(last);
+        return 0;
     }
-    let Some(at) = text.rfind(['+', '-']) else { return Some((text, 0)) };
-    let (body, zone) = text.split_at_checked(at)?;
-    let digits: String = zone.chars().filter(char::is_ascii_digit).collect();
-    let has_shape = matches!((zone.len(), zone.find(':')), (5, None) | (6, Some(3)));
-    if !has_shape || digits.len() != 4 {
-        return Some((text, 0));
+    if text.len() > 6
+        && !sign(from_end(text, 5))
+        && sign(from_end(text, 6))
+        && from_end(text, 3) == Some(b':')
+    {
+        text.remove(text.len() - 3);
+    } else if text.len() <= 5 || !sign(from_end(text, 5)) {
+        return 0;
     }
-    let number: i32 = digits.parse().ok()?;
+    let start = text.len().saturating_sub(5);
+    let Some([sign, digits @ ..]) = text.get(start..) else { return 0 };
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return 0;
+    }
+    let number = digits.iter().fold(0, |sum, digit| sum * 10 + i32::from(digit - b'0'));
     let secs = number / 100 * 3600 + number % 100 * 60;
-    Some((body, if zone.starts_with('-') { -secs } else { secs }))
+    let secs = if *sign == b'-' { -secs } else { secs };
+    text.truncate(start);
+    secs
 }
 
-/// A number of exactly so many digits, and what follows it.
-fn number(text: &str, digits: usize) -> Option<(i64, &str)> {
-    let (head, rest) = text.split_at_checked(digits)?;
-    let all = head.bytes().all(|byte| byte.is_ascii_digit());
-    if all { Some((head.parse().ok()?, rest)) } else { None }
-}
-
-/// Reads a span: `D+HH:MM:SS.s` or `DdHhMmSs`, units optional from the left, a minus for all of it.
+/// Reads a span: `D+HH:MM:SS.s` or `DdHhMmSs`, any unit may be left out, spaces between the parts, a minus for
+/// all of it. Numbers that are left out, or do not fit, are 0.
 pub(crate) fn parse_relative(text: &str) -> Option<f64> {
-    let compact: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    let (negative, mut rest) = match compact.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, compact.as_str()),
-    };
     // From the right, as HTCondor does: seconds need no unit, the others are known by theirs.
-    let seconds = match rest.strip_suffix(['s', 'S']) {
-        Some(before) => take_number(before, &mut rest)?,
-        None if rest.ends_with(|c: char| c.is_ascii_digit()) => take_number(rest, &mut rest)?,
-        None => 0.0,
-    };
-    let mut total = seconds;
-    for (units, worth) in [(['m', 'M', ':'], 60.0), (['h', 'H', ':'], 3600.0), (['d', 'D', '+'], 86_400.0)] {
-        if let Some(before) = rest.strip_suffix(units) {
-            total += take_number(before, &mut rest)? * worth;
+    let mut rest = trimmed(text.as_bytes());
+    let mut seconds = 0.0;
+    let unit = rest.split_last().filter(|(last, _)| matches!(last, b's' | b'S'));
+    if unit.is_some() || rest.last().is_some_and(u8::is_ascii_digit) {
+        rest = trimmed(unit.map_or(rest, |(_, before)| before));
+        let fraction = take_digits(&mut rest);
+        let mut number = fraction.to_owned();
+        if let Some((b'.', before)) = rest.split_last() {
+            rest = before;
+            number = format!("{}.{fraction}", take_digits(&mut rest));
+        }
+        // "", ".", ".5" and "5." are what C's strtod makes of them.
+        seconds =
+            if number.contains('.') { format!("0{number}0") } else { format!("0{number}") }.parse().ok()?;
+    }
+    let mut whole = 0_i32;
+    for (units, worth) in [(b"mM:", 60), (b"hH:", 3600), (b"dD+", 86_400)] {
+        rest = trimmed(rest);
+        if let Some((_, before)) = rest.split_last().filter(|(last, _)| units.contains(last)) {
+            rest = trimmed(before);
+            let number: i32 = take_digits(&mut rest).parse().unwrap_or(0);
+            // Counted in C's `int`.
+            whole = whole.wrapping_add(number.wrapping_mul(worth));
         }
     }
-    rest.is_empty().then_some(if negative { -total } else { total })
+    rest = trimmed(rest);
+    let negative = rest.split_last().filter(|(last, _)| **last == b'-');
+    rest = trimmed(negative.map_or(rest, |(_, before)| before));
+    let total = f64::from(whole) + seconds;
+    rest.is_empty().then_some(if negative.is_some() { -total } else { total })
 }
 
-/// Takes the number a text ends with; what is before it goes to `rest`.
-fn take_number<'t>(text: &'t str, rest: &mut &'t str) -> Option<f64> {
-    let before = text.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+/// The text without white space at its end.
+fn trimmed(mut text: &[u8]) -> &[u8] {
+    while let Some((b' ' | b'\t' | b'\n' | b'\r' | b'\x0b' | b'\x0c', before)) = text.split_last() {
+        text = before;
+    }
+    text
+}
+
+/// Takes the digits that a text ends with.
+fn take_digits<'t>(rest: &mut &'t [u8]) -> &'t str {
+    let count = rest.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let (before, digits) = rest.split_at_checked(rest.len() - count).unwrap_or((rest, &[]));
     *rest = before;
-    text.get(before.len()..)?.parse().ok()
+    std::str::from_utf8(digits).unwrap_or_default()
 }

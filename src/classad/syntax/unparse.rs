@@ -49,8 +49,12 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Styl
         }
         Some(Node::Select(select)) => {
             sub(out, select.base)?;
+            if style.reads_back() && matches!(program.node(select.base), Some(Node::Literal(Value::Int(_)))) {
+                // The point would read as the number's.
+                out.write_char(' ')?;
+            }
             out.write_char('.')?;
-            member(out, select.name.as_str())
+            selected(out, select.name.as_str(), style)
         }
         Some(Node::Unary(op, inner)) => {
             out.write_str(unary(*op))?;
@@ -93,7 +97,8 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Styl
         Some(Node::List(items)) => list(out, program, *items, style),
         Some(Node::Ad(nested)) => ad(out, nested, style),
         Some(Node::Call(call)) => {
-            write!(out, "{}(", call.name)?;
+            selected(out, call.name.as_str(), style)?;
+            out.write_char('(')?;
             separated(out, program, call.args, ",", style)?;
             out.write_char(')')
         }
@@ -206,8 +211,24 @@ pub(crate) fn value<W: Write>(out: &mut W, value: &Value, style: Style) -> Resul
             out.write_str(" }")
         }
         Value::Ad(nested) => ad(out, nested, style),
-        Value::AbsTime(time) => write!(out, "absTime(\"{}\")", time::absolute(*time)),
-        Value::RelTime(secs) => write!(out, "relTime(\"{}\")", time::relative_exact(*secs)),
+        Value::AbsTime(moment) if !style.reads_back() => {
+            write!(out, "absTime(\"{}\")", time::absolute(*moment))
+        }
+        Value::AbsTime(moment) => match time::absolute_exact(*moment) {
+            Some(text) => write!(out, "absTime(\"{text}\")"),
+            None => write!(out, "absTime({},{})", moment.secs, moment.offset),
+        },
+        Value::RelTime(secs) if !style.reads_back() => {
+            write!(out, "relTime(\"{}\")", time::relative_literal(*secs))
+        }
+        Value::RelTime(secs) => match time::relative_exact(*secs) {
+            Some(text) => write!(out, "relTime(\"{text}\")"),
+            None => {
+                out.write_str("relTime(")?;
+                real(out, *secs, style)?;
+                out.write_char(')')
+            }
+        },
     }
 }
 
@@ -278,7 +299,12 @@ pub(crate) fn identifier<W: Write>(out: &mut W, name: &str) -> Result {
     if name.eq_ignore_ascii_case("parent") { escaped(out, name, '\'') } else { member(out, name) }
 }
 
-/// Prints the name of an attribute after a dot, where `parent` is as good as any.
+/// Prints the name of an attribute after a dot, or of a function: HTCondor forgets the quotes there.
+fn selected<W: Write>(out: &mut W, name: &str, style: Style) -> Result {
+    if style.reads_back() { member(out, name) } else { out.write_str(name) }
+}
+
+/// Prints a name, in quotes where it would not read as one; `parent` is as good as any here.
 fn member<W: Write>(out: &mut W, name: &str) -> Result {
     const RESERVED: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -1,0 +1,39 @@
+#!/bin/bash
+# fuzz.sh TARGET [SECONDS]: fuzzes one target of fuzz/ for so long (60 s), with one worker at the lowest priority.
+# fuzz.sh --minimize TARGET: merges what was found into the kept corpus, as few and as small inputs as cover it.
+# fuzz.sh --seed: adds inputs made from the oracle's recording to the kept corpora (for a new or emptied one).
+#
+# The corpus that grows is fuzz/work/TARGET, not kept; fuzz/corpus/TARGET is. A finding is written to
+# fuzz/artifacts/TARGET and ends the run with status 1. Needs a nightly toolchain and cargo-fuzz.
+set -euo pipefail
+cd "$(dirname "$0")/../fuzz"
+
+[ $# -ge 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+DICTIONARY=$PWD/classad.dict
+# Inputs are policies, not books: short ones are tried more often.
+OPTIONS=(-max_len=4096 -timeout=10 -rss_limit_mb=2048 -dict="$DICTIONARY" -use_value_profile=1 -print_final_stats=1)
+
+need() {
+  cargo +nightly fuzz --version >/dev/null 2>&1 \
+    || { echo "fuzz.sh: needs rustup toolchain install nightly; cargo install cargo-fuzz --locked" >&2; exit 3; }
+}
+
+fuzz() {
+  need
+  mkdir -p "work/$1" "corpus/$1"
+  nice -n 19 cargo +nightly fuzz run "$1" "work/$1" "corpus/$1" -- "${OPTIONS[@]}" -max_total_time="$2"
+}
+
+minimize() {
+  need
+  rm -rf "work/$1.kept"; mkdir -p "work/$1.kept"
+  nice -n 19 cargo +nightly fuzz run "$1" "work/$1.kept" "work/$1" "corpus/$1" -- -merge=1 -max_len=1024 -timeout=10
+  rm -rf "corpus/$1"; mv "work/$1.kept" "corpus/$1"
+  du -sh --apparent-size "corpus/$1"
+}
+
+case $1 in
+  --minimize) minimize "$2" ;;
+  --seed) python3 seed.py ../tests/oracle/classad.jsonl corpus ;;
+  *) fuzz "$1" "${2:-60}" ;;
+esac
