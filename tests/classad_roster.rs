@@ -96,10 +96,12 @@ fn every_expression_that_the_oracle_was_asked() {
     let mut ads = None;
     let mut count = 0;
     for line in recorded.unwrap().lines() {
-        let line: Vec<serde_json::Value> = serde_json::from_str(line).unwrap();
-        let field = |place: usize| line[place].as_str();
+        // Ads alone are objects: of no concern here.
+        let serde_json::Value::Array(line) = serde_json::from_str(line).unwrap() else { continue };
+        let field = |place: usize| line.get(place).and_then(serde_json::Value::as_str);
         if field(0) == Some("ads") && field(1).is_some_and(|text| text.starts_with('[')) {
-            ads = field(1).zip(field(2)).map(|(my, target)| (ad(my), ad(target)));
+            let read = |text: &str| Ad::parse_new(text).ok();
+            ads = field(1).zip(field(2)).and_then(|(my, target)| read(my).zip(read(target)));
             continue;
         }
         let (Some((my, target)), Some(text)) = (&ads, field(0)) else { continue };

@@ -16,6 +16,7 @@ pub(crate) use ops::{Tri, binary, compare, compare_caseless, unary};
 use scope::Side;
 pub(crate) use scope::{Found, Frame};
 pub(crate) use val::{List, Text, Val};
+pub(crate) use wrapper::is_around_a_match;
 
 use super::ad::Ad;
 use super::env::{Bound, Env};

@@ -19,7 +19,7 @@ const OUTERMOST: [(&str, &str); 5] = [
 ];
 
 /// Whether one of the wrapping ads has such an attribute.
-fn is_known(name: &str) -> bool {
+pub(crate) fn is_around_a_match(name: &str) -> bool {
     let is = |known: &str| known.eq_ignore_ascii_case(name);
     match name.len() {
         2 => is("ad"),
@@ -53,7 +53,7 @@ impl<'a> Ctx<'a> {
     /// What a name stands for that a matched ad does not have: what is around it may.
     pub(crate) fn find_around(&self, name: &Name, side: Side) -> Found<'a> {
         match () {
-            () if !is_known(name.as_str()) => Found::Nothing,
+            () if !is_around_a_match(name.as_str()) => Found::Nothing,
             () if name.is("ad") => Found::of(self.matched(side)),
             () => self.find_outermost(name).unwrap_or(Found::Nothing),
         }

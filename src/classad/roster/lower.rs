@@ -10,7 +10,7 @@ use super::ir::{Ir, scalar};
 use super::symbols::Symbols;
 use crate::classad::ad::Ad;
 use crate::classad::env::{Env, Limits};
-use crate::classad::eval::{Tri, Val, binary, unary};
+use crate::classad::eval::{Tri, Val, binary, is_around_a_match, unary};
 use crate::classad::expr::{Call as CallNode, Expr, Id, Kids, Node, Program, ScopeWord, Select};
 use crate::classad::name::Name;
 use crate::classad::value::Value;
@@ -212,8 +212,6 @@ impl<'a, 's> Lowering<'a, 's> {
         match node {
             Node::Literal(value) => self.constant(&Val::of(value)),
             Node::Attr(name) => self.bare(name),
-            // In a match the outermost ad is HTCondor's wrapper, which has no such names.
-            Node::RootAttr(_) if self.symbols.is_some() => Ok(Ir::Const(Value::Undefined)),
             Node::Select(select) => self.select(program, select),
             Node::Unary(op, operand) => match self.expr(program, *operand)? {
                 Ir::Const(value) => self.constant(&unary(*op, &Val::of(&value))),
@@ -371,7 +369,7 @@ impl<'a, 's> Lowering<'a, 's> {
 
 /// Whether a name means something where no attribute has it.
 fn is_special(name: &Name) -> bool {
-    ScopeWord::of(name.as_str()).is_some() || name.is("CurrentTime")
+    ScopeWord::of(name.as_str()).is_some() || name.is("CurrentTime") || is_around_a_match(name.as_str())
 }
 
 /// What it means, if it is no ad.
