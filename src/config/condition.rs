@@ -129,22 +129,20 @@ pub(super) fn decide(config: &Config, condition: &str, was_expanded: bool) -> Re
 
 fn simple(config: &Config, test: &str) -> Result<bool, String> {
     let word = |word: &str| test.eq_ignore_ascii_case(word);
+    if test.is_empty() {
+        return Err("it is empty".to_owned());
+    }
     match Shape::of(test) {
         Shape::Number => Ok(leading_real(test) != 0.0),
         Shape::Word if word("true") || word("yes") || word("t") => Ok(true),
         Shape::Word if word("false") || word("no") || word("f") => Ok(false),
         Shape::Word if word("version") => version(""),
         Shape::Word if word("defined") => Ok(false),
-        Shape::Test => {
-            if let Some(rest) = after_word(test, "version") {
-                return version(rest);
-            }
-            match after_word(test, "defined") {
-                Some(rest) => defined(config, rest),
-                None => Err("complex conditionals are not supported".to_owned()),
-            }
+        Shape::Comparison if let Some(rest) = after_word(test, "version") => version(rest),
+        Shape::Words if let Some(rest) = after_word(test, "defined") => defined(config, rest),
+        Shape::Comparison | Shape::Words | Shape::Complex => {
+            Err("complex conditionals are not supported".to_owned())
         }
-        Shape::Complex => Err("complex conditionals are not supported".to_owned()),
         Shape::Word => Err("it is neither true nor false".to_owned()),
     }
 }
@@ -162,8 +160,10 @@ enum Shape {
     Number,
     /// A name or a keyword.
     Word,
-    /// What may be a keyword with its argument.
-    Test,
+    /// What may be `defined` and its argument.
+    Words,
+    /// What may be `version` and its argument.
+    Comparison,
     Complex,
 }
 
@@ -216,9 +216,9 @@ impl Shape {
             DIGIT => Self::Number,
             all if all & ALPHA == 0 => Self::Complex,
             all if all & !(ALPHA | DIGIT | NAME) == 0 => Self::Word,
-            all if all & !(ALPHA | DIGIT | NAME | SPACE) == 0 => Self::Test,
-            all if all & !(ALPHA | NAME | SPACE | COLON) == 0 && all & SPACE != 0 => Self::Test,
-            all if all == ALPHA | SPACE | COMPARE | DIGIT => Self::Test,
+            all if all & !(ALPHA | DIGIT | NAME | SPACE) == 0 => Self::Words,
+            all if all & !(ALPHA | NAME | SPACE | COLON) == 0 && all & SPACE != 0 => Self::Words,
+            all if all == ALPHA | SPACE | COMPARE | DIGIT => Self::Comparison,
             _ => Self::Complex,
         }
     }

@@ -12,7 +12,7 @@ pub(super) struct Parts {
     /// How many directories from the last.
     directories: usize,
     bare: bool,
-    quote: Option<char>,
+    quote: Option<u8>,
     /// What slashes of either kind become.
     slash: Option<char>,
 }
@@ -41,7 +41,7 @@ impl Parts {
                         _ => {}
                     }
                 }
-                parts.quote = quoted.then_some(if single { '\'' } else { '"' });
+                parts.quote = quoted.then_some(if single { b'\'' } else { b'"' });
             }
         }
         parts
@@ -54,53 +54,66 @@ impl Parts {
             let other = if slash == '/' { '\\' } else { '/' };
             text = text.replace(other, &slash.to_string());
         }
-        let Some(quote) = self.quote else { return self.cut(&text).0.to_owned() };
-        let (part, rest) = {
+        if let Some(quote) = self.quote {
+            let quote = char::from(quote);
             text = format!("{quote}{text}{quote}");
-            self.cut(&text)
-        };
-        // Cutting may have taken the quotes, or may have left the first alone.
-        let part = if part.is_empty() && rest > 1 { String::new() } else { part.to_owned() };
-        let inner = part.strip_prefix(quote).unwrap_or(&part);
-        if rest <= 1 && inner.is_empty() {
-            return quote.to_string();
         }
-        let inner = inner.strip_suffix(quote).unwrap_or(inner);
-        format!("{quote}{inner}{quote}")
+        let (start, end) = self.cut(&text);
+        match self.quote {
+            None => text.get(start..end).unwrap_or_default().to_owned(),
+            Some(quote) => requoted(&text, start, end, quote),
+        }
     }
 
-    /// The wanted part, and where it ends.
-    fn cut(self, text: &str) -> (&str, usize) {
+    /// Where the wanted part starts and ends.
+    fn cut(self, text: &str) -> (usize, usize) {
+        let all = text.len();
         let name = text.rfind('/').map_or(0, |slash| slash + 1);
-        let dot = text.rfind('.').filter(|dot| *dot > name).unwrap_or(text.len());
+        let dot = text.rfind('.').filter(|dot| *dot > name).unwrap_or(all);
         // Of a path without directories, there is nothing else to want.
         let alone = name == 0 && (self.name || self.extension);
         let directory = self.directory && !alone;
         let directories = if alone { 0 } else { self.directories };
-        let part = |from: usize, to: usize| (text.get(from..to).unwrap_or_default(), to);
-        let bare_end = if self.bare { name.saturating_sub(1) } else { name };
+        let directories_end = if self.bare { name.saturating_sub(1) } else { name };
         if directories > 0 {
-            if name == 0 {
-                return part(1.min(text.len()), 1.min(text.len()));
-            }
-            let end = if self.extension {
-                text.len()
-            } else if self.name {
-                dot
-            } else {
-                bare_end
+            let end = match (self.name, self.extension) {
+                _ if name == 0 => return (1, 1),
+                (_, true) => all,
+                (true, false) => dot,
+                (false, false) => directories_end,
             };
-            return part(last_directories(text, directories).min(end), end);
+            return (last_directories(text, directories), end);
         }
         match (directory, self.name, self.extension) {
-            (true, false, false) => part(0, bare_end),
-            (true, true, false) => part(0, dot),
-            (false, true, false) => part(name, dot),
-            (false, true, true) => part(name, text.len()),
-            (false, false, true) => part(dot + usize::from(self.bare && dot < text.len()), text.len()),
-            (true, _, true) | (false, false, false) => part(0, text.len()),
+            (true, false, false) => (0, directories_end),
+            (true, true, false) => (0, dot),
+            (false, true, false) => (name, dot),
+            (false, true, true) => (name, all),
+            (false, false, true) => (dot + usize::from(self.bare && dot < all), all),
+            (true, _, true) | (false, false, false) => (0, all),
         }
     }
+}
+
+/// A part of a quoted text, with quotes put over what stands at its sides where they are not within it.
+fn requoted(text: &str, mut start: usize, mut end: usize, quote: u8) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    // Room for a quote after the end.
+    bytes.push(0);
+    let mut put = |at: usize| match bytes.get_mut(at) {
+        Some(byte) => std::mem::replace(byte, quote),
+        None => 0,
+    };
+    let is_quote = |at: usize| text.as_bytes().get(at) == Some(&quote);
+    if start > 0 && !is_quote(start) {
+        start -= 1;
+        put(start);
+    }
+    if end > 1 && (is_quote(end - 1) || end - 1 == start) {
+        end -= 1;
+    }
+    put(end);
+    String::from_utf8_lossy(bytes.get(start..=end).unwrap_or_default()).into_owned()
 }
 
 /// Where the last `count` directories and the file name start.
@@ -117,4 +130,61 @@ fn unquoted(text: &str) -> &str {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, cases: &[(&str, &str)]) {
+        for (letters, expected) in cases {
+            let word = format!("F{letters}");
+            let parts = Parts::of(Macro::Filename, word.bytes());
+            assert_eq!(parts.of_path(path), *expected, "$F{letters}({path})");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_path() {
+        check(
+            "/a/b/c.tar.gz",
+            &[
+                ("", "/a/b/c.tar.gz"),
+                ("p", "/a/b/"),
+                ("n", "c.tar"),
+                ("x", ".gz"),
+                ("nx", "c.tar.gz"),
+                ("d", "b/"),
+                ("dd", "a/b/"),
+                ("dn", "b/c.tar"),
+                ("pn", "/a/b/c.tar"),
+                ("px", "/a/b/c.tar.gz"),
+                ("bp", "/a/b"),
+                ("bx", "gz"),
+                ("bd", "b"),
+                ("w", "\\a\\b\\c.tar.gz"),
+                ("pd", "b/"),
+            ],
+        );
+    }
+
+    #[test]
+    fn paths_that_lack_parts() {
+        check("c.txt", &[("p", ""), ("d", ""), ("pn", "c"), ("px", ".txt"), ("ddn", "c")]);
+        check("/a/b/", &[("n", ""), ("x", ""), ("d", "b/"), ("nx", "")]);
+        check("/.bashrc", &[("n", ".bashrc"), ("x", ""), ("d", "/"), ("bp", "")]);
+        check("", &[("", ""), ("d", ""), ("n", "")]);
+    }
+
+    #[test]
+    fn quotes_as_htcondor_leaves_them() {
+        check(
+            "\"/a b/c.d\"",
+            &[("", "/a b/c.d"), ("q", "\"/a b/c.d\""), ("qp", "\"/a b/\""), ("qan", "'c'")],
+        );
+        check("/a/b/", &[("qn", "\""), ("qx", "\""), ("qp", "\"/a/b/\""), ("qan", "'")]);
+        check("c.txt", &[("qp", "\""), ("qd", "\"\""), ("qn", "\"c\""), ("qx", "\".txt\"")]);
+        check("", &[("q", "\"\""), ("qd", "\""), ("qn", "\"\""), ("qx", "\"")]);
+    }
 }

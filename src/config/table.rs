@@ -122,12 +122,13 @@ impl Config {
             .or_else(|| knobs::default_of(None, name).map(Found::Default))
     }
 
-    /// As a daemon looks a knob up: as [`Config::lookup`], but first with both prefixes.
+    /// As condor_config_val looks a knob up: as [`Config::lookup`], and what that finds with a prefix is looked
+    /// up once more, so that `SUBSYSTEM.LOCAL.NAME` stands above `LOCAL.NAME` where there is one.
     pub(super) fn knob(&self, name: &str) -> Option<Found<'_>> {
-        self.local_name
-            .as_deref()
-            .and_then(|local| self.with_prefix(&format!("{}.{local}", self.subsystem), name))
-            .or_else(|| self.lookup(name))
+        match self.lookup(name)? {
+            Found::Defined(definition) if definition.name.len() > name.len() => self.lookup(&definition.name),
+            found => Some(found),
+        }
     }
 
     /// The name without the prefix of the local name or of the subsystem, if it has one.

@@ -8,8 +8,8 @@ use super::text::{Place, Text};
 use crate::classad::{Env, Expr, Value};
 
 impl Config {
-    /// The expanded value of a name, as condor_config_val prints it: looked up with both prefixes, with the
-    /// local name before it, with the subsystem before it, plain, compiled in. `None` if it is not defined or
+    /// The expanded value of a name, as condor_config_val prints it: looked up with the local name before it (and
+    /// then with both prefixes), with the subsystem before it, plain, compiled in. `None` if it is not defined or
     /// expands to nothing.
     pub fn value(&self, name: &str) -> Result<Option<String>, ExpandError> {
         Ok(self.text(name)?.map(|text| text.as_str().into_owned()))
