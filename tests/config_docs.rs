@@ -42,5 +42,5 @@ fn examples_mean_what_they_say() {
             checked += usize::from(line.strip_prefix("# ").is_some_and(|comment| check(text, comment)));
         }
     }
-    assert!(examples >= 8 && checked >= 20, "{examples} examples, {checked} values");
+    assert!(examples >= 8 && checked >= 15, "{examples} examples, {checked} values");
 }

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 
-use crate::config::{Config, FileError, Host, Reader, Severity, Source};
+use crate::config::{Config, FileError, Host, Origin, Reader, Severity, Source};
 
 /// Everything was answered.
 const DONE: u8 = 0;
@@ -82,6 +82,9 @@ struct DumpArgs {
     /// Print expanded values
     #[arg(long)]
     expanded: bool,
+    /// Print only what the files set, not what is compiled in
+    #[arg(long)]
+    set: bool,
 }
 
 fn definition(text: &str) -> Result<(String, String), String> {
@@ -219,10 +222,18 @@ fn dump(
 ) -> Result<u8, Stop> {
     let config = args.input.read(stdin, stderr)?;
     let mut status = DONE;
-    for definition in config.definitions() {
-        let name = &definition.name;
-        let value =
-            if args.expanded { config.value_of(definition) } else { Ok(definition.raw().into_owned()) };
+    for name in config.names() {
+        // Exactly this name, whatever stands above it for the daemon.
+        let definition = config.definition(name);
+        if args.set && definition.is_none_or(|definition| definition.origin == Origin::Predefined) {
+            continue;
+        }
+        let value = match definition {
+            Some(definition) if args.expanded => config.value_of(definition),
+            Some(definition) => Ok(definition.raw().into_owned()),
+            None if args.expanded => config.value(name).map(Option::unwrap_or_default),
+            None => Ok(config.raw(name).unwrap_or_default().into_owned()),
+        };
         match value {
             Ok(value) => writeln!(stdout, "{name} = {value}")?,
             Err(error) => {
@@ -290,7 +301,11 @@ mod tests {
         let include = format!("include : {one}\n");
         let refused = outcome(&["value", "-f", "-", "A"], &include);
         assert_eq!(refused.0, UNUSABLE);
-        assert!(refused.2.contains("line 1, column 1") && refused.2.contains("--allow-files"), "{}", refused.2);
+        assert!(
+            refused.2.contains("line 1, column 1") && refused.2.contains("--allow-files"),
+            "{}",
+            refused.2
+        );
         prints(&["value", "-f", "-", "--allow-files", "A"], &include, "1\n");
         let missing = outcome(&["value", "-f", "/nope/nope", "A"], "");
         assert!(missing.0 == UNUSABLE && missing.2.contains("/nope/nope"), "{}", missing.2);
@@ -313,16 +328,22 @@ mod tests {
     fn the_host_is_asked_where_it_is_allowed() {
         let text = "A = $RANDOM_INTEGER(3, 3)\nB = $(DETECTED_CPUS)\n";
         assert_eq!(outcome(&["value", "-f", "-", "A"], text).0, UNUSABLE);
-        prints(&["value", "-f", "-", "--seed", "1", "--define", "DETECTED_CPUS=64", "A", "B"], text, "3\n64\n");
+        prints(
+            &["value", "-f", "-", "--seed", "1", "--define", "DETECTED_CPUS=64", "A", "B"],
+            text,
+            "3\n64\n",
+        );
         assert_eq!(outcome(&["value", "-f", "-", "A"], "A = $ENV(PATH)\n").0, UNUSABLE);
         assert_eq!(outcome(&["value", "-f", "-", "--allow-env", "A"], "A = $ENV(PATH)\n").0, DONE);
     }
 
     #[test]
     fn a_dump_has_all_that_is_defined() {
-        let text = "B = $(A)\nA = 1\n";
-        let dump = outcome(&["dump", "-f", "-"], text).1;
-        assert!(dump.starts_with("A = 1\nB = $(A)\n"), "{dump}");
-        assert!(outcome(&["dump", "-f", "-", "--expanded"], text).1.contains("B = 1\n"));
+        let text = "B = $(A)\nA = 1\nSTART =\n";
+        prints(&["dump", "-f", "-", "--set"], text, "A = 1\nB = $(A)\nSTART = \n");
+        prints(&["dump", "-f", "-", "--set", "--expanded"], text, "A = 1\nB = 1\nSTART = \n");
+        let (_, all, _) = outcome(&["dump", "-f", "-"], text);
+        assert!(all.contains("\nB = $(A)\n") && all.contains("\nSLOT_WEIGHT = Cpus\n"), "{all}");
+        assert!(all.contains("\nSTART = \n") && !all.contains("\nSTART = True\n"), "{all}");
     }
 }

@@ -112,7 +112,7 @@ impl<'c> Expander<'c> {
     }
 
     /// Expands everything but `$(DOLLAR)`.
-    pub fn expand_references(&mut self, text: &Text) -> Result<Text, ExpandError> {
+    fn expand_references(&mut self, text: &Text) -> Result<Text, ExpandError> {
         let mut done = Text::default();
         let mut rest = Rest::default();
         rest.prepend(text);
@@ -226,10 +226,10 @@ impl<'c> Expander<'c> {
     /// What an argument stands for: the value of that name, or else itself; expanded.
     pub fn argument(&mut self, argument: &Text, place: Place) -> Result<Text, ExpandError> {
         let name = argument.as_str().to_ascii_uppercase();
-        let Some(value) = self.value_of(&name, place) else { return self.expand_references(argument) };
+        let Some(value) = self.value_of(&name, place) else { return self.expand(argument) };
         self.refuse_cycle(&[], &name, place)?;
         self.around.push(name);
-        let expanded = self.expand_references(&value);
+        let expanded = self.expand(&value);
         self.around.pop();
         expanded
     }
