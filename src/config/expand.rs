@@ -11,8 +11,10 @@ use super::text::{Place, Text};
 
 /// Bytes of an expanded text.
 pub(super) const MAX_LENGTH: usize = 1 << 20;
-/// Bytes looked at or moved for one value.
-const MAX_WORK: u64 = 50_000_000;
+/// Bytes looked at or moved for one value: less than a second.
+const MAX_WORK: u64 = 20_000_000;
+/// What replacing costs apart from that, in bytes.
+const REPLACEMENT: usize = 200;
 /// References within what references stand for.
 const MAX_DEPTH: usize = 500;
 /// Functions within arguments of functions: each takes stack.
@@ -110,7 +112,7 @@ impl<'c> Expander<'c> {
     }
 
     /// Expands everything but `$(DOLLAR)`.
-    pub fn expand_references(&mut self, text: &Text) -> Result<Text, ExpandError> {
+    fn expand_references(&mut self, text: &Text) -> Result<Text, ExpandError> {
         let mut done = Text::default();
         let mut rest = Rest::default();
         rest.prepend(text);
@@ -120,7 +122,7 @@ impl<'c> Expander<'c> {
             let before = rest.len();
             let call = rest.take(found.close + 1 - found.dollar);
             let place = call.place(0).unwrap_or_default();
-            self.spend(call.len() + found.dollar, place)?;
+            self.spend(call.len() + found.dollar + REPLACEMENT, place)?;
             // What is passed, or is only in part within a replacement, is no longer within it.
             frames.retain(|frame| frame.end < before && frame.end <= rest.len());
             let call = Call::of(call, &found, place);
@@ -224,10 +226,10 @@ impl<'c> Expander<'c> {
     /// What an argument stands for: the value of that name, or else itself; expanded.
     pub fn argument(&mut self, argument: &Text, place: Place) -> Result<Text, ExpandError> {
         let name = argument.as_str().to_ascii_uppercase();
-        let Some(value) = self.value_of(&name, place) else { return self.expand_references(argument) };
+        let Some(value) = self.value_of(&name, place) else { return self.expand(argument) };
         self.refuse_cycle(&[], &name, place)?;
         self.around.push(name);
-        let expanded = self.expand_references(&value);
+        let expanded = self.expand(&value);
         self.around.pop();
         expanded
     }
@@ -270,7 +272,7 @@ impl<'c> Expander<'c> {
                 }
                 _ => functions::call(self, &call)?,
             };
-            self.spend(text.len() + value.len(), place)?;
+            self.spend(text.len() + value.len() + REPLACEMENT, place)?;
             if text.len() + value.len() > MAX_LENGTH {
                 return Err(self.error(place, ExpandFault::TooLong(MAX_LENGTH)));
             }

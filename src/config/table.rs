@@ -73,6 +73,15 @@ impl Config {
         self.definitions.values()
     }
 
+    /// Every name that is defined or compiled in, in the order of names, case aside.
+    pub fn names(&self) -> Vec<&str> {
+        let compiled_in = knobs::defaults().map(|(name, _)| (name.to_ascii_lowercase(), name));
+        let mut names: BTreeMap<String, &str> = compiled_in.collect();
+        let defined = self.definitions.iter();
+        names.extend(defined.map(|(lower, definition)| (lower.clone(), definition.name.as_str())));
+        names.into_values().collect()
+    }
+
     /// The definition of exactly this name (case aside), with its prefix if it has one. It may be empty.
     pub fn definition(&self, name: &str) -> Option<&Definition> {
         self.definitions.get(&name.to_ascii_lowercase())

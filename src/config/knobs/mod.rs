@@ -56,6 +56,11 @@ pub fn all() -> impl Iterator<Item = &'static Knob> {
     TABLES.iter().copied().flatten()
 }
 
+/// Every name that HTCondor knows a default of, raw, in the order of names without case. Empty: known and unset.
+pub fn defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
+    defaults::DEFAULTS.iter().copied()
+}
+
 /// The compiled-in default of a knob, raw: what HTCondor's parameter table says for `SUBSYSTEM.NAME`, else for `NAME`.
 /// Names are compared without case. `None`: no such knob, or one without a default.
 pub fn default_of(subsystem: Option<&str>, name: &str) -> Option<&'static str> {

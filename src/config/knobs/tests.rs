@@ -95,6 +95,15 @@ fn names_are_found_through_case_prefixes_slot_types_and_patterns() {
 }
 
 #[test]
+fn a_hostile_name_costs_little() {
+    let long = "a.".repeat(100_000);
+    assert_eq!(classify(&long), Class::Unknown { nearest: None });
+    assert_eq!(named(&format!("{long}START")), None);
+    assert_eq!(named(&format!("GROUP_QUOTA_{long}x")), None);
+    assert_eq!(named(&format!("GROUP_QUOTA_{}", "a.b".repeat(300))), Some("GROUP_QUOTA_<group>"));
+}
+
+#[test]
 fn a_parameter_of_htcondors_is_none_of_a_pattern() {
     assert_eq!(classify("ARC_GAHP_COMMAND_LIMIT"), Class::Parameter);
     assert_eq!(classify("STARTD.ALLOW_WRITE"), Class::Parameter);
