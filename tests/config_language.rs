@@ -329,7 +329,7 @@ fn conditions_that_are_none() {
         ("version > 8", "version literal is invalid"),
         ("version < 5.1.1", "version literal is invalid"),
         ("foo", "neither true nor false"),
-        ("", "neither"),
+        ("", "it is empty"),
         ("defined A B", "must be a name"),
         ("defined use ROLE : Execute", "no blanks"),
     ] {

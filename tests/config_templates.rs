@@ -1,5 +1,8 @@
 //! Holds our templates to what HTCondor's set: `tests/oracle/templates.json`, recorded by `templates.py` beside it.
 
+// A test states what it expects by panicking.
+#![allow(clippy::expect_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;

@@ -1,8 +1,11 @@
 //! Holds the knob table to the seeds: no name of theirs may be missing, and sections are theirs.
 
+// A test states what it expects by panicking.
+#![allow(clippy::expect_used)]
+
 use std::collections::BTreeMap;
 
-use slotwright::config::knobs;
+use slotwright::config::{Config, knobs};
 
 /// Each name that the seeds use, and the sections that do. Spellings of a name are one; `<N>` is a number.
 fn seeds() -> BTreeMap<String, Vec<&'static str>> {
@@ -30,4 +33,19 @@ fn every_knob_says_which_section_of_the_seeds_names_it() {
             knob.is_pattern() || !knob.name.eq_ignore_ascii_case(&name) || sections.contains(&knob.section);
         assert!(known, "{name}: {} is not among {sections:?}", knob.section);
     }
+}
+
+#[test]
+fn what_the_language_looks_up_by_slot_type_is_marked_so() {
+    let unmarked: Vec<&str> = knobs::all()
+        .filter(|knob| !knob.is_pattern() && Config::is_policy_knob(knob.name) && !knob.per_slot_type)
+        .map(|knob| knob.name)
+        .collect();
+    assert!(unmarked.is_empty(), "{unmarked:?}");
+}
+
+#[test]
+fn the_page_of_knobs_is_current() {
+    let page = include_str!("../docs/knobs.md");
+    assert!(page == knobs::markdown(), "run `make knobs` and commit the result");
 }

@@ -32,7 +32,7 @@ NO_KNOBS = {
                                         "WARNING NOTE D_FULLDEBUG D_LOAD ALLOWED SIGKILL SIGTERM ENOSPC SLOT",
     "sets and resources of examples": "LARGE SMALL OTHER SWLICENSE DBSESSION LICENSE DATABASE FILESERVER",
 }
-CAPITALS = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Za-z0-9<>]+)+")
+CAPITALS = re.compile(r"\b[A-Z][A-Z0-9]*(?:<\w+>)?(?:_[A-Za-z0-9<>]+)+")
 PATTERNS = [
     re.compile(r":macro:`([\w.<>]+)"),
     re.compile(r"``([A-Z]{4,})``"),

@@ -233,3 +233,96 @@ fn dump(
     }
     Ok(status)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: ConfigArgs,
+    }
+
+    fn outcome(args: &[&str], input: &str) -> (u8, String, String) {
+        let cli = Cli::parse_from(std::iter::once(&"config").chain(args));
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let status = run(&cli.args, &mut input.as_bytes(), &mut out, &mut err).unwrap();
+        (status, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[track_caller]
+    fn prints(args: &[&str], input: &str, expected: &str) {
+        assert_eq!(outcome(args, input), (DONE, expected.to_owned(), String::new()));
+    }
+
+    #[test]
+    fn values_are_printed_a_line_each() {
+        prints(&["value", "-f", "-", "A", "b"], "A = $(B)x\nB = 1\n", "1x\n1\n");
+        prints(&["value", "-f", "-", "--raw", "A"], "A = $(B)x\n", "$(B)x\n");
+        prints(&["value", "SLOT_WEIGHT"], "", "Cpus\n");
+        let undefined = outcome(&["value", "-f", "-", "A", "NOPE"], "A = 1\n");
+        assert_eq!(undefined, (NO, "1\n".to_owned(), "Not defined: NOPE\n".to_owned()));
+    }
+
+    #[test]
+    fn daemons_and_slots_see_their_own() {
+        let text = "A = 1\nSTARTD.A = 2\nLN.A = 3\nSLOT1_A = 4\n";
+        prints(&["value", "-f", "-", "A"], text, "1\n");
+        prints(&["value", "-f", "-", "--subsystem", "STARTD", "A"], text, "2\n");
+        prints(&["value", "-f", "-", "--local-name", "LN", "A"], text, "3\n");
+        prints(&["value", "-f", "-", "--slot", "1", "A"], text, "4\n");
+        prints(&["value", "-f", "-", "--slot", "2", "A"], text, "1\n");
+    }
+
+    #[test]
+    fn files_are_read_in_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str, text: &str| {
+            let path = directory.path().join(name).display().to_string();
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let (one, two) = (path("one", "A = 1\n"), path("two", "A = $(A)2\n"));
+        prints(&["value", "-f", &one, "-f", &two, "A"], "", "12\n");
+        let include = format!("include : {one}\n");
+        let refused = outcome(&["value", "-f", "-", "A"], &include);
+        assert_eq!(refused.0, UNUSABLE);
+        assert!(refused.2.contains("line 1, column 1") && refused.2.contains("--allow-files"), "{}", refused.2);
+        prints(&["value", "-f", "-", "--allow-files", "A"], &include, "1\n");
+        let missing = outcome(&["value", "-f", "/nope/nope", "A"], "");
+        assert!(missing.0 == UNUSABLE && missing.2.contains("/nope/nope"), "{}", missing.2);
+    }
+
+    #[test]
+    fn unusable_input_is_told_with_file_line_and_column() {
+        let broken = outcome(&["value", "-f", "-", "A"], "A = 1\nword\nX-Y = 2\n");
+        let message = "slotwright config: -, line 2, column 1: expected NAME = value: there is no operator\n";
+        assert_eq!(broken, (UNUSABLE, String::new(), message.to_owned()));
+        let cycle = outcome(&["value", "-f", "-", "C", "A"], "A = $(B)\nB = $(A)\nC = 1\n");
+        assert_eq!((cycle.0, cycle.1.as_str()), (UNUSABLE, "1\n"));
+        assert!(cycle.2.contains("A -> B -> A"), "{}", cycle.2);
+        let warned = outcome(&["value", "-f", "-", "A"], "A : 1\n");
+        assert_eq!((warned.0, warned.1.as_str()), (DONE, "1\n"));
+        assert!(warned.2.contains("warning: -, line 1, column 1"), "{}", warned.2);
+    }
+
+    #[test]
+    fn the_host_is_asked_where_it_is_allowed() {
+        let text = "A = $RANDOM_INTEGER(3, 3)\nB = $(DETECTED_CPUS)\n";
+        assert_eq!(outcome(&["value", "-f", "-", "A"], text).0, UNUSABLE);
+        prints(&["value", "-f", "-", "--seed", "1", "--define", "DETECTED_CPUS=64", "A", "B"], text, "3\n64\n");
+        assert_eq!(outcome(&["value", "-f", "-", "A"], "A = $ENV(PATH)\n").0, UNUSABLE);
+        assert_eq!(outcome(&["value", "-f", "-", "--allow-env", "A"], "A = $ENV(PATH)\n").0, DONE);
+    }
+
+    #[test]
+    fn a_dump_has_all_that_is_defined() {
+        let text = "B = $(A)\nA = 1\n";
+        let dump = outcome(&["dump", "-f", "-"], text).1;
+        assert!(dump.starts_with("A = 1\nB = $(A)\n"), "{dump}");
+        assert!(outcome(&["dump", "-f", "-", "--expanded"], text).1.contains("B = 1\n"));
+    }
+}

@@ -129,6 +129,9 @@ pub(super) fn decide(config: &Config, condition: &str, was_expanded: bool) -> Re
 
 fn simple(config: &Config, test: &str) -> Result<bool, String> {
     let word = |word: &str| test.eq_ignore_ascii_case(word);
+    if test.is_empty() {
+        return Err("it is empty".to_owned());
+    }
     match Shape::of(test) {
         Shape::Number => Ok(leading_real(test) != 0.0),
         Shape::Word if word("true") || word("yes") || word("t") => Ok(true),

@@ -11,8 +11,10 @@ use super::text::{Place, Text};
 
 /// Bytes of an expanded text.
 pub(super) const MAX_LENGTH: usize = 1 << 20;
-/// Bytes looked at or moved for one value.
-const MAX_WORK: u64 = 50_000_000;
+/// Bytes looked at or moved for one value: less than a second.
+const MAX_WORK: u64 = 20_000_000;
+/// What replacing costs apart from that, in bytes.
+const REPLACEMENT: usize = 200;
 /// References within what references stand for.
 const MAX_DEPTH: usize = 500;
 /// Functions within arguments of functions: each takes stack.
@@ -120,7 +122,7 @@ impl<'c> Expander<'c> {
             let before = rest.len();
             let call = rest.take(found.close + 1 - found.dollar);
             let place = call.place(0).unwrap_or_default();
-            self.spend(call.len() + found.dollar, place)?;
+            self.spend(call.len() + found.dollar + REPLACEMENT, place)?;
             // What is passed, or is only in part within a replacement, is no longer within it.
             frames.retain(|frame| frame.end < before && frame.end <= rest.len());
             let call = Call::of(call, &found, place);
@@ -270,7 +272,7 @@ impl<'c> Expander<'c> {
                 }
                 _ => functions::call(self, &call)?,
             };
-            self.spend(text.len() + value.len(), place)?;
+            self.spend(text.len() + value.len() + REPLACEMENT, place)?;
             if text.len() + value.len() > MAX_LENGTH {
                 return Err(self.error(place, ExpandFault::TooLong(MAX_LENGTH)));
             }

@@ -236,22 +236,21 @@ class Oracle:
     def values(self, place, text, options, names):
         """The value of each name: null not defined, false no answer."""
         # A name that cannot be in the file after each of them: values may have several lines.
-        marked = [name for name in names for name in (name, "ZZEND")]
+        # Before the first, what there is to say of the file.
+        marked = ["ZZEND"] + [name for name in names for name in (name, "ZZEND")]
         status, out = self.ask(place, "ZZEND = <<end>>\n" + text, options, marked)
         parts = out.split("<<end>>\n")
-        if status not in (0, 1) or len(parts) != len(names) + 1:
-            print("one by one: %s %d of %d" % (status, len(parts), len(names)), file=sys.stderr)
+        if status not in (0, 1) or len(parts) != len(names) + 2:
             return [self.value(place, text, options, name) for name in names]
-        return [self.answer(part) for part in parts[:-1]]
+        return [self.answer(part) for part in parts[1:-1]]
 
     def value(self, place, text, options, name):
-        status, out = self.ask(place, text, options, [name], 5)
-        return self.answer(out) if status in (0, 1) else False
+        status, out = self.ask(place, "ZZEND = <<end>>\n" + text, options, ["ZZEND", name], 5)
+        return self.answer(out.split("<<end>>\n")[-1]) if status in (0, 1) else False
 
     @staticmethod
     def answer(out):
-        # Warnings about the file come before the first value.
-        lines = [line for line in out.split("\n") if not line.startswith(("Config source Warning", "Warning : "))]
+        lines = out.split("\n")
         if any(line.startswith("ERROR ") for line in lines):
             return False
         if len(lines) == 2 and lines[0].startswith("Not defined: "):
@@ -262,7 +261,7 @@ class Oracle:
         text, subsystem, local = case
         options = (["-subsystem", subsystem] if subsystem else []) + (["-local-name", local] if local else [])
         status, out = self.ask(place, text, options, ["ARCH"])
-        readable = status == 0 and "Configuration Error" not in out and "ERROR" not in out
+        readable = status is not None and status == 0 and "Configuration Error" not in out and "ERROR" not in out
         message = "" if readable else (out.strip().splitlines() or ["no answer"])[-1]
         answers = [["file", text, subsystem, local, 0 if readable else 1, message]]
         if not readable:

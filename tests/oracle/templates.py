@@ -11,6 +11,7 @@ expanded value; or that the text is an error. What the host says of itself is fi
 reads the same cases with our reader and our templates.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -105,6 +106,11 @@ def condor(config, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@functools.cache
+def unconfigured():
+    return table("/dev/null")
+
+
 def table(config, *options):
     """NAME -> value, or nothing where the text is an error."""
     answer = condor(config, "-dump", *options)
@@ -137,7 +143,7 @@ def ask(use, before):
     path = pathlib.Path(ROOT, FOLDER, "case.config")
     path.write_text(text, encoding="utf-8")
     inside = f"/{FOLDER}/{path.name}"
-    raw, expanded, bare = table(inside), table(inside, "-expanded"), table("/dev/null")
+    raw, expanded, bare = table(inside), table(inside, "-expanded"), unconfigured()
     if raw is None or expanded is None:
         return {"use": use, "before": before, "error": True}
     changed = {name for name, value in raw.items() if bare.get(name) != value or name not in bare}

@@ -63,6 +63,7 @@ pub(super) const KNOBS: &[Knob] = &[
         METRICS,
         "Whether the history of the pool is kept.",
     )
+    .fallback("False")
     .section("Central Managers: Configuring a Machine to be a HTCondorView Server"),
     Knob::new("POOL_HISTORY_DIR", Kind::Text, COLLECTOR, METRICS, "Where.")
         .section("Central Managers: Configuring a Machine to be a HTCondorView Server"),

@@ -1,6 +1,6 @@
 //! Names that only other values read, to write policies with.
 
-use super::knob::Standing::{Honored, Meaningless, Planned};
+use super::knob::Standing::{Honored, Meaningless};
 use super::knob::{Kind, Knob, Reader};
 
 const MACROS: &[Reader] = &[Reader::Macros];
@@ -167,24 +167,57 @@ pub(super) const KNOBS: &[Knob] = &[
         .section("Policy Configuration: Examples of Policy Configuration"),
     Knob::new("MediumJob", Kind::Expression, MACROS, Honored, "Whether the job is of middle size."),
     Knob::new("BigJob", Kind::Expression, MACROS, Honored, "Whether the job is big: 50 MiB or more."),
-    Knob::new("DETECTED_CORES", Kind::Integer, MACROS, Planned, "How many cores the machine has.")
+    Knob::new("DETECTED_CORES", Kind::Integer, MACROS, Honored, "How many cores the machine has.")
         .unit("cores")
         .at_least(0.0)
         .section("Policy Configuration: Examples of Policy Configuration"),
-    Knob::new("DETECTED_CPUS", Kind::Integer, MACROS, Planned, "How many CPUs the machine has.")
+    Knob::new("DETECTED_CPUS", Kind::Integer, MACROS, Honored, "How many CPUs the machine has.")
         .unit("CPUs")
         .at_least(0.0),
     Knob::new(
         "DETECTED_PHYSICAL_CPUS",
         Kind::Integer,
         MACROS,
-        Planned,
-        "How many CPUs the machine has, hyperthreads apart.",
+        Honored,
+        "How many CPUs the machine has, hyperthreads apart; Kubernetes does not tell them apart.",
     )
     .unit("CPUs")
     .at_least(0.0),
-    Knob::new("DETECTED_MEMORY", Kind::Integer, MACROS, Planned, "How much memory the machine has.")
+    Knob::new("DETECTED_MEMORY", Kind::Integer, MACROS, Honored, "How much memory the machine has.")
         .unit("MiB")
         .at_least(0.0)
         .section("Policy Configuration: Examples of Policy Configuration"),
+    Knob::new(
+        "DETECTED_CPUS_LIMIT",
+        Kind::Integer,
+        MACROS,
+        Honored,
+        "How many CPUs the machine has, and HTCondor may use.",
+    )
+    .unit("CPUs")
+    .at_least(0.0),
+    Knob::new(
+        "ARCH",
+        Kind::Text,
+        MACROS,
+        Honored,
+        "The machine's architecture, as HTCondor calls it: X86_64.",
+    ),
+    Knob::new(
+        "OPSYS",
+        Kind::Text,
+        MACROS,
+        Honored,
+        "The machine's operating system, as HTCondor calls it: LINUX.",
+    ),
+    Knob::new("UNAME_ARCH", Kind::Text, MACROS, Honored, "The machine's architecture, as `uname` calls it."),
+    Knob::new(
+        "UNAME_OPSYS",
+        Kind::Text,
+        MACROS,
+        Honored,
+        "The machine's operating system, as `uname` calls it.",
+    ),
+    Knob::new("HOSTNAME", Kind::Text, MACROS, Honored, "The node's name, up to the first dot."),
+    Knob::new("FULL_HOSTNAME", Kind::Text, MACROS, Honored, "The node's name."),
 ];

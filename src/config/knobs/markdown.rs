@@ -9,7 +9,7 @@ const HEAD: &str = "\
 # Knobs
 
 Every configuration variable of HTCondor's manual that a policy may name, and what it is here. Generated from the table
-in `src/config/knobs/` by `slotwright knobs --markdown`; `make lint` checks that it is current.
+in `src/config/knobs/` by `slotwright knobs`; `make lint` checks that it is current.
 
 - **Names** are compared without case. `<N>` stands for a number, other angle brackets for a name of your own.
 - **Default** is what HTCondor has where nothing is configured; empty means unset. A pool without configuration behaves

@@ -7,6 +7,9 @@ use super::knob::Knob;
 use super::unset::UNSET;
 use super::{TABLES, all};
 
+/// Bytes of a name that is looked at: names come from tenants, and patterns are tried at each place of one.
+const LONGEST: usize = 1000;
+
 /// What a name is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
@@ -31,12 +34,21 @@ pub fn classify(name: &str) -> Class {
 }
 
 /// The knob that this name sets: `START`, `STARTD.START`, `SLOT_TYPE_2_START`, `GROUP_QUOTA_physics.hep` are found;
-/// names are compared without case.
+/// names are compared without case. A name has two prefixes at the most, `SUBSYSTEM.LOCAL.NAME`, and 1000 bytes.
 pub fn find(name: &str) -> Option<&'static Knob> {
+    if name.len() > LONGEST {
+        return None;
+    }
+    let bare = |name: &str| name.find('.').map_or(name.len(), |dot| dot + 1);
+    let first = name.get(bare(name)..).unwrap_or_default();
+    let second = first.get(bare(first)..).unwrap_or_default();
+    [name, first, second].into_iter().find_map(of_bare)
+}
+
+fn of_bare(name: &str) -> Option<&'static Knob> {
     exact(name)
         .or_else(|| of_slot_type(name))
         .or_else(|| if is_parameter(name) { None } else { by_pattern(name) })
-        .or_else(|| name.split_once('.').and_then(|(_, rest)| find(rest)))
 }
 
 /// Whether HTCondor has a parameter of that name (of that name behind its prefix), with a default or without.

@@ -184,7 +184,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Kind::Boolean,
         NEGOTIATOR,
         Planned,
-        "Whether a job's own Rank counts.",
+        "Whether a job's own Rank is left out.",
     )
     .fallback("False"),
     Knob::new(
@@ -258,7 +258,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_NUM_THREADS",
         Kind::Integer,
         NEGOTIATOR,
-        Meaningless("a cycle is fast enough on one"),
+        Meaningless("a cycle runs on one thread"),
         "On how many threads a cycle runs.",
     )
     .unit("threads")

@@ -12,44 +12,296 @@ const SCRATCH: Standing = Standing::MappedTo("ephemeral storage, or a volume in 
 const DISK_LIMITS: Standing =
     Standing::MappedTo("the kubelet, which evicts pods that use more ephemeral storage than they asked for");
 
+const SCRATCH_DISK: &str = "Policy Configuration: Enforcing scratch disk usage with on-the-fly, HTCondor managed, \
+     per-job scratch filesystems.";
+
+/// Of a custom resource without an expression of its own.
+const CONSUMED: &str = "ifThenElse(target.Request<resource> =?= undefined, 0, target.Request<resource>)";
+
 pub(super) const KNOBS: &[Knob] = &[
-Knob::new("NUM_CPUS", Kind::Integer, STARTD, Planned, "How many CPUs the machine pretends to have.").unit("CPUs").at_least(0.0).section("Policy Configuration: Examples of Policy Configuration"),
-Knob::new("MEMORY", Kind::Integer, STARTD, Planned, "How much memory the machine pretends to have.").unit("MiB").at_least(0.0).section("Policy Configuration: Examples of Policy Configuration"),
-Knob::new("RESERVED_MEMORY", Kind::Integer, STARTD, RESERVED, "Memory that is not offered.").unit("MiB").at_least(0.0),
-Knob::new("RESERVED_DISK", Kind::Integer, STARTD, RESERVED, "Disk that is not offered.").unit("MiB").at_least(0.0).section("Policy Configuration: Debug Logging in the Multi-Core condor_startd Daemon"),
-Knob::new("RESERVED_SWAP", Kind::Integer, STARTD, Meaningless("swap is no resource of a pod"), "Swap that is not offered.").unit("MiB").at_least(0.0),
-Knob::new("NUM_SLOTS", Kind::Integer, STARTD, Planned, "How many equal slots the machine has, where no type is configured.").unit("slots").at_least(0.0).section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
-Knob::new("MAX_SLOT_TYPES", Kind::Integer, STARTD, Planned, "The greatest number of a slot type, and one.").unit("types").at_least(0.0),
-Knob::new("NUM_SLOTS_TYPE_<N>", Kind::Integer, STARTD, Planned, "How many slots of the type there are.").unit("slots").at_least(0.0).fallback("0").section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
-Knob::new("SLOT_TYPE_<N>", Kind::Shares, STARTD, Planned, "What a slot of the type has: shares of the machine's resources.").fallback("auto").section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
-Knob::new("SLOT_TYPE_<N>_PARTITIONABLE", Kind::Boolean, STARTD, Planned, "Whether slots of the type are carved into dynamic slots.").fallback("False").section("Policy Configuration: Dynamic Provisioning: Partitionable and Dynamic Slots"),
-Knob::new("SLOT_TYPE_<N>_BACKFILL", Kind::Boolean, STARTD, Planned, "Whether slots of the type are for backfill work.").fallback("False"),
-Knob::new("SLOT_TYPE_<N>_HIDDEN", Kind::Boolean, STARTD, Planned, "Whether slots of the type are kept from the collector.").fallback("False"),
-Knob::new("SLOT_TYPE_<N>_NAME_PREFIX", Kind::Text, STARTD, Planned, "What the names of slots of the type begin with.").fallback("slot"),
-Knob::new("STARTD_RESOURCE_PREFIX", Kind::Text, STARTD, Planned, "What the names of slots begin with."),
-Knob::new("CONSUMPTION_POLICY", Kind::Boolean, STARTD, Planned, "Whether the negotiator may match a partitionable slot several times in a cycle.").per_slot_type().section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
-Knob::new("CONSUMPTION_CPUS", Kind::Expression, STARTD, Planned, "How many CPUs a job consumes under that policy.").unit("CPUs").per_slot_type().section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
-Knob::new("CONSUMPTION_MEMORY", Kind::Expression, STARTD, Planned, "How much memory a job consumes under that policy.").unit("MiB").per_slot_type().section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
-Knob::new("CONSUMPTION_DISK", Kind::Expression, STARTD, Planned, "How much disk a job consumes under that policy.").unit("KiB").per_slot_type().section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
-Knob::new("CONSUMPTION_<resource>", Kind::Expression, STARTD, Planned, "How much of a custom resource a job consumes under that policy.").fallback("ifThenElse(target.Request<resource> =?= undefined, 0, target.Request<resource>)").per_slot_type().section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
-Knob::new("NUM_CLAIMS", Kind::Expression, STARTD, Planned, "How many claims a partitionable slot under that policy has.").unit("claims").per_slot_type(),
-Knob::new("MODIFY_REQUEST_EXPR_REQUESTCPUS", Kind::Expression, STARTD, Planned, "How many CPUs the dynamic slot of a job gets; the default, whatever it says, for now.").unit("CPUs").per_slot_type().section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
-Knob::new("MODIFY_REQUEST_EXPR_REQUESTMEMORY", Kind::Expression, STARTD, Planned, "How much memory the dynamic slot of a job gets; the default, whatever it says, for now.").unit("MiB").per_slot_type().section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
-Knob::new("MODIFY_REQUEST_EXPR_REQUESTDISK", Kind::Expression, STARTD, Planned, "How much disk the dynamic slot of a job gets; the default, whatever it says, for now.").unit("KiB").per_slot_type().section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
-Knob::new("MODIFY_REQUEST_EXPR_REQUEST<resource>", Kind::Expression, STARTD, Planned, "How much of a custom resource the dynamic slot of a job gets.").per_slot_type(),
-Knob::new("MUST_MODIFY_REQUEST_EXPRS", Kind::Boolean, STARTD, Planned, "Whether a job for which the rounded amounts do not fit is refused.").per_slot_type(),
-Knob::new("CLAIM_PARTITIONABLE_LEFTOVERS", Kind::Boolean, STARTD, Planned, "Whether what a match leaves of a partitionable slot goes to more jobs at once; it does, for now."),
-Knob::new("MAX_PARTITIONABLE_SLOT_CLAIM_TIME", Kind::Integer, STARTD, Meaningless("nobody claims a partitionable slot as a whole"), "How long a schedd may keep what is left of a partitionable slot.").unit("seconds").at_least(0.0),
-Knob::new("MACHINE_RESOURCE_NAMES", Kind::List, STARTD, EXTENDED, "Which custom resources the machine has.").section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
-Knob::new("MACHINE_RESOURCE_<name>", Kind::Text, STARTD, EXTENDED, "How much of a custom resource the machine has, or the names of its units.").section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
-Knob::new("MACHINE_RESOURCE_INVENTORY_<name>", Kind::Text, STARTD, EXTENDED, "A program that says how much of a custom resource the machine has."),
-Knob::new("GPU_DISCOVERY_EXTRA", Kind::Text, STARTD, MappedTo("node labels, which GPU feature discovery sets"), "More arguments of the program that finds GPUs.").section("Policy Configuration: Configuring GPUs"),
-Knob::new("SLOT_REQUIREMENTS_CLAUSES", Kind::List, STARTD, Planned, "Names of more conditions in a static slot's Requirements."),
-Knob::new("PSLOT_REQUIREMENTS_CLAUSES", Kind::List, STARTD, Planned, "Names of more conditions in a partitionable slot's Requirements."),
-Knob::new("DSLOT_REQUIREMENTS_CLAUSES", Kind::List, STARTD, Planned, "Names of more conditions in a dynamic slot's Requirements."),
-Knob::new("EXECUTE", Kind::Text, STARTD, SCRATCH, "Where jobs have their scratch directories.").section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
-Knob::new("SLOT<N>_EXECUTE", Kind::Text, STARTD, SCRATCH, "The same for one slot.").section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
-Knob::new("STARTD_ENFORCE_DISK_LIMITS", Kind::Boolean, STARTD, DISK_LIMITS, "Whether a job gets a file system of its own, as large as its disk.").section("Policy Configuration: Enforcing scratch disk usage with on-the-fly, HTCondor managed, per-job scratch filesystems."),
-Knob::new("THINPOOL_NAME", Kind::Text, STARTD, DISK_LIMITS, "The logical volume for such file systems.").section("Policy Configuration: Enforcing scratch disk usage with on-the-fly, HTCondor managed, per-job scratch filesystems."),
-Knob::new("THINPOOL_VOLUME_GROUP_NAME", Kind::Text, STARTD, DISK_LIMITS, "The volume group for such file systems.").section("Policy Configuration: Enforcing scratch disk usage with on-the-fly, HTCondor managed, per-job scratch filesystems."),
+    Knob::new("NUM_CPUS", Kind::Integer, STARTD, Planned, "How many CPUs the machine pretends to have.")
+        .unit("CPUs")
+        .at_least(0.0)
+        .section("Policy Configuration: Examples of Policy Configuration"),
+    Knob::new("MEMORY", Kind::Integer, STARTD, Planned, "How much memory the machine pretends to have.")
+        .unit("MiB")
+        .at_least(0.0)
+        .section("Policy Configuration: Examples of Policy Configuration"),
+    Knob::new("RESERVED_MEMORY", Kind::Integer, STARTD, RESERVED, "Memory that is not offered.")
+        .unit("MiB")
+        .at_least(0.0),
+    Knob::new("RESERVED_DISK", Kind::Integer, STARTD, RESERVED, "Disk that is not offered.")
+        .unit("MiB")
+        .at_least(0.0)
+        .section("Policy Configuration: Debug Logging in the Multi-Core condor_startd Daemon"),
+    Knob::new(
+        "RESERVED_SWAP",
+        Kind::Integer,
+        STARTD,
+        Meaningless("swap is no resource of a pod"),
+        "Swap that is not offered.",
+    )
+    .unit("MiB")
+    .at_least(0.0),
+    Knob::new(
+        "NUM_SLOTS",
+        Kind::Integer,
+        STARTD,
+        Planned,
+        "How many equal slots the machine has, where no type is configured.",
+    )
+    .unit("slots")
+    .at_least(0.0)
+    .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
+    Knob::new(
+        "MAX_SLOT_TYPES",
+        Kind::Integer,
+        STARTD,
+        Planned,
+        "The greatest number of a slot type, and one.",
+    )
+    .unit("types")
+    .at_least(0.0),
+    Knob::new("NUM_SLOTS_TYPE_<N>", Kind::Integer, STARTD, Planned, "How many slots of the type there are.")
+        .unit("slots")
+        .at_least(0.0)
+        .fallback("0")
+        .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
+    Knob::new(
+        "SLOT_TYPE_<N>",
+        Kind::Shares,
+        STARTD,
+        Planned,
+        "What a slot of the type has: shares of the machine's resources.",
+    )
+    .fallback("auto")
+    .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
+    Knob::new(
+        "SLOT_TYPE_<N>_PARTITIONABLE",
+        Kind::Boolean,
+        STARTD,
+        Planned,
+        "Whether slots of the type are carved into dynamic slots.",
+    )
+    .fallback("False")
+    .section("Policy Configuration: Dynamic Provisioning: Partitionable and Dynamic Slots"),
+    Knob::new(
+        "SLOT_TYPE_<N>_BACKFILL",
+        Kind::Boolean,
+        STARTD,
+        Planned,
+        "Whether slots of the type are for backfill work.",
+    )
+    .fallback("False"),
+    Knob::new(
+        "SLOT_TYPE_<N>_HIDDEN",
+        Kind::Boolean,
+        STARTD,
+        Planned,
+        "Whether slots of the type are kept from the collector.",
+    )
+    .fallback("False"),
+    Knob::new(
+        "SLOT_TYPE_<N>_NAME_PREFIX",
+        Kind::Text,
+        STARTD,
+        Planned,
+        "What the names of slots of the type begin with.",
+    )
+    .fallback("slot"),
+    Knob::new("STARTD_RESOURCE_PREFIX", Kind::Text, STARTD, Planned, "What the names of slots begin with."),
+    Knob::new(
+        "CONSUMPTION_POLICY",
+        Kind::Boolean,
+        STARTD,
+        Planned,
+        "Whether the negotiator may match a partitionable slot several times in a cycle.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
+    Knob::new(
+        "CONSUMPTION_CPUS",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How many CPUs a job consumes under that policy.",
+    )
+    .unit("CPUs")
+    .per_slot_type()
+    .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
+    Knob::new(
+        "CONSUMPTION_MEMORY",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How much memory a job consumes under that policy.",
+    )
+    .unit("MiB")
+    .per_slot_type()
+    .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
+    Knob::new(
+        "CONSUMPTION_DISK",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How much disk a job consumes under that policy.",
+    )
+    .unit("KiB")
+    .per_slot_type()
+    .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
+    Knob::new(
+        "CONSUMPTION_<resource>",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How much of a custom resource a job consumes under that policy.",
+    )
+    .fallback(CONSUMED)
+    .per_slot_type()
+    .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
+    Knob::new(
+        "NUM_CLAIMS",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How many claims a partitionable slot under that policy has.",
+    )
+    .unit("claims")
+    .per_slot_type(),
+    Knob::new(
+        "MODIFY_REQUEST_EXPR_REQUESTCPUS",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How many CPUs the dynamic slot of a job gets; the default, whatever it says, for now.",
+    )
+    .unit("CPUs")
+    .per_slot_type()
+    .section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
+    Knob::new(
+        "MODIFY_REQUEST_EXPR_REQUESTMEMORY",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How much memory the dynamic slot of a job gets; the default, whatever it says, for now.",
+    )
+    .unit("MiB")
+    .per_slot_type()
+    .section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
+    Knob::new(
+        "MODIFY_REQUEST_EXPR_REQUESTDISK",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How much disk the dynamic slot of a job gets; the default, whatever it says, for now.",
+    )
+    .unit("KiB")
+    .per_slot_type()
+    .section("Policy Configuration: Defaults for Partitionable Slot Sizes"),
+    Knob::new(
+        "MODIFY_REQUEST_EXPR_REQUEST<resource>",
+        Kind::Expression,
+        STARTD,
+        Planned,
+        "How much of a custom resource the dynamic slot of a job gets.",
+    )
+    .per_slot_type(),
+    Knob::new(
+        "MUST_MODIFY_REQUEST_EXPRS",
+        Kind::Boolean,
+        STARTD,
+        Planned,
+        "Whether a job for which the rounded amounts do not fit is refused.",
+    )
+    .per_slot_type(),
+    Knob::new(
+        "CLAIM_PARTITIONABLE_LEFTOVERS",
+        Kind::Boolean,
+        STARTD,
+        Planned,
+        "Whether what a match leaves of a partitionable slot goes to more jobs at once; it does, for now.",
+    ),
+    Knob::new(
+        "MAX_PARTITIONABLE_SLOT_CLAIM_TIME",
+        Kind::Integer,
+        STARTD,
+        Meaningless("nobody claims a partitionable slot as a whole"),
+        "How long a schedd may keep what is left of a partitionable slot.",
+    )
+    .unit("seconds")
+    .at_least(0.0),
+    Knob::new(
+        "MACHINE_RESOURCE_NAMES",
+        Kind::List,
+        STARTD,
+        EXTENDED,
+        "Which custom resources the machine has.",
+    )
+    .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
+    Knob::new(
+        "MACHINE_RESOURCE_<name>",
+        Kind::Text,
+        STARTD,
+        EXTENDED,
+        "How much of a custom resource the machine has, or the names of its units.",
+    )
+    .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
+    Knob::new(
+        "MACHINE_RESOURCE_INVENTORY_<name>",
+        Kind::Text,
+        STARTD,
+        EXTENDED,
+        "A program that says how much of a custom resource the machine has.",
+    ),
+    Knob::new(
+        "GPU_DISCOVERY_EXTRA",
+        Kind::Text,
+        STARTD,
+        MappedTo("node labels, which GPU feature discovery sets"),
+        "More arguments of the program that finds GPUs.",
+    )
+    .section("Policy Configuration: Configuring GPUs"),
+    Knob::new(
+        "SLOT_REQUIREMENTS_CLAUSES",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Names of more conditions in a static slot's Requirements.",
+    ),
+    Knob::new(
+        "PSLOT_REQUIREMENTS_CLAUSES",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Names of more conditions in a partitionable slot's Requirements.",
+    ),
+    Knob::new(
+        "DSLOT_REQUIREMENTS_CLAUSES",
+        Kind::List,
+        STARTD,
+        Planned,
+        "Names of more conditions in a dynamic slot's Requirements.",
+    ),
+    Knob::new("EXECUTE", Kind::Text, STARTD, SCRATCH, "Where jobs have their scratch directories.")
+        .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
+    Knob::new("SLOT<N>_EXECUTE", Kind::Text, STARTD, SCRATCH, "The same for one slot.")
+        .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
+    Knob::new(
+        "STARTD_ENFORCE_DISK_LIMITS",
+        Kind::Boolean,
+        STARTD,
+        DISK_LIMITS,
+        "Whether a job gets a file system of its own, as large as its disk.",
+    )
+    .section(SCRATCH_DISK),
+    Knob::new("THINPOOL_NAME", Kind::Text, STARTD, DISK_LIMITS, "The logical volume for such file systems.")
+        .section(SCRATCH_DISK),
+    Knob::new(
+        "THINPOOL_VOLUME_GROUP_NAME",
+        Kind::Text,
+        STARTD,
+        DISK_LIMITS,
+        "The volume group for such file systems.",
+    )
+    .section(SCRATCH_DISK),
 ];

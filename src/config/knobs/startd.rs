@@ -128,18 +128,24 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .per_slot_type()
     .section("Policy Configuration: Claimed State"),
-    Knob::new("SUSPEND_VM", Kind::Expression, STARTD, NO_VM, "SUSPEND for jobs of the vm universe."),
-    Knob::new("CONTINUE_VM", Kind::Expression, STARTD, NO_VM, "CONTINUE for jobs of the vm universe."),
-    Knob::new("PREEMPT_VM", Kind::Expression, STARTD, NO_VM, "PREEMPT for jobs of the vm universe."),
-    Knob::new("KILL_VM", Kind::Expression, STARTD, NO_VM, "KILL for jobs of the vm universe."),
+    Knob::new("SUSPEND_VM", Kind::Expression, STARTD, NO_VM, "SUSPEND for jobs of the vm universe.")
+        .per_slot_type(),
+    Knob::new("CONTINUE_VM", Kind::Expression, STARTD, NO_VM, "CONTINUE for jobs of the vm universe.")
+        .per_slot_type(),
+    Knob::new("PREEMPT_VM", Kind::Expression, STARTD, NO_VM, "PREEMPT for jobs of the vm universe.")
+        .per_slot_type(),
+    Knob::new("KILL_VM", Kind::Expression, STARTD, NO_VM, "KILL for jobs of the vm universe.")
+        .per_slot_type(),
     Knob::new(
         "WANT_SUSPEND_VM",
         Kind::Expression,
         STARTD,
         NO_VM,
         "WANT_SUSPEND for jobs of the vm universe.",
-    ),
-    Knob::new("WANT_VACATE_VM", Kind::Expression, STARTD, NO_VM, "WANT_VACATE for jobs of the vm universe."),
+    )
+    .per_slot_type(),
+    Knob::new("WANT_VACATE_VM", Kind::Expression, STARTD, NO_VM, "WANT_VACATE for jobs of the vm universe.")
+        .per_slot_type(),
     Knob::new(
         "WANT_HOLD",
         Kind::Expression,
@@ -293,6 +299,14 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .section("Policy Configuration: The START Expression"),
     Knob::new(
+        "SlotWeight",
+        Kind::Expression,
+        STARTD,
+        Honored,
+        "SLOT_WEIGHT under the name that slot types use: SLOT_TYPE_<N>_SlotWeight.",
+    )
+    .per_slot_type(),
+    Knob::new(
         "SLOT_WEIGHT",
         Kind::Expression,
         STARTD,
@@ -310,9 +324,15 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .per_slot_type()
     .section("Policy Configuration: Examples of Policy Configuration"),
-    Knob::new("SLOT<N>_STARTD_ATTRS", Kind::List, STARTD, Planned, "More such names for one slot.")
-        .section("Policy Configuration: Configuring STARTD_ATTRS on a per-slot basis"),
-    Knob::new("SYSTEM_STARTD_ATTRS", Kind::List, STARTD, Planned, "Such names that HTCondor itself needs."),
+    Knob::new(
+        "SLOT<N>_STARTD_ATTRS",
+        Kind::List,
+        STARTD,
+        Honored,
+        "More such names for one slot; a machine has one, slot 1, for now.",
+    )
+    .section("Policy Configuration: Configuring STARTD_ATTRS on a per-slot basis"),
+    Knob::new("SYSTEM_STARTD_ATTRS", Kind::List, STARTD, Honored, "Such names that HTCondor itself needs."),
     Knob::new(
         "STARTD_SLOT_ATTRS",
         Kind::List,

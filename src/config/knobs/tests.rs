@@ -73,6 +73,7 @@ fn names_are_found_through_case_prefixes_slot_types_and_patterns() {
         ("slot_type_3_start", Some("START")),
         ("SLOT_TYPE_3_CONSUMPTION_GPUs", Some("CONSUMPTION_<resource>")),
         ("SLOT_TYPE_3_NEGOTIATOR_INTERVAL", None),
+        ("SLOT_TYPE_1_SlotWeight", Some("SlotWeight")),
         ("SLOT_TYPE_X", None),
         ("SLOT1_STARTD_ATTRS", Some("SLOT<N>_STARTD_ATTRS")),
         ("GROUP_QUOTA_group_physics.hep", Some("GROUP_QUOTA_<group>")),
@@ -91,6 +92,15 @@ fn names_are_found_through_case_prefixes_slot_types_and_patterns() {
     ] {
         assert_eq!(named(name), knob, "{name}");
     }
+}
+
+#[test]
+fn a_hostile_name_costs_little() {
+    let long = "a.".repeat(100_000);
+    assert_eq!(classify(&long), Class::Unknown { nearest: None });
+    assert_eq!(named(&format!("{long}START")), None);
+    assert_eq!(named(&format!("GROUP_QUOTA_{long}x")), None);
+    assert_eq!(named(&format!("GROUP_QUOTA_{}", "a.b".repeat(300))), Some("GROUP_QUOTA_<group>"));
 }
 
 #[test]

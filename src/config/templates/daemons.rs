@@ -7,7 +7,7 @@ const fn feature(name: &'static str, text: &'static str, advice: &'static str) -
     Template::of("FEATURE", name, text).instead(advice)
 }
 
-const CRON: &str = "the operator runs no programs on nodes: label the node (labels appear in its slots' ads), as \
+const CRON: &str = "the operator runs no programs on nodes: label the node (its slots' ads have NodeLabels), as \
      node-feature-discovery does, or give attributes in STARTD_ATTRS of a NodePolicy";
 const SCHEDD_CRON: &str =
     "the operator runs no programs: a Kubernetes CronJob can do the same and label or annotate what it finds";
@@ -145,7 +145,7 @@ if $(2?)
   LIBRARIAN_DATABASE = $(2)
 endif
 ",
-        "finished jobs stay as HTCJob objects until they are deleted or their time to live is over",
+        "finished jobs stay as HTCJob objects until they are deleted",
     ),
     feature(
         "KRB",

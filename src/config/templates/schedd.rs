@@ -100,7 +100,7 @@ if defined DEFAULT_CHECKPOINT_DESTINATION
 endif
 "#,
     )
-    .instead("a job here keeps its checkpoints on volumes of its own pod template; a SubmitPolicy can add one by default"),
+    .instead("a job here keeps its checkpoints on volumes of its own pod template"),
     feature(
         "PelicanRetryPolicy",
         r#"PelicanRetry_MaxRetries = 4
