@@ -100,6 +100,9 @@ pub struct NodePolicyStatus {
     /// How many nodes it governs.
     #[serde(default)]
     pub nodes: i64,
+    /// The spec in force, as JSON: the last one that was accepted. The operator keeps it to know it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_spec: Option<String>,
     /// Accepted and FullyApplied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]

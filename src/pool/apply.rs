@@ -286,20 +286,41 @@ impl Pool {
     }
 
     fn policy(&mut self, facts: PolicyFacts) {
-        let (config, problems) = match facts.config {
-            Ok(config) => (Some(config), Vec::new()),
-            Err(problems) => (self.policies.get(&facts.name).and_then(|old| old.config.clone()), problems),
-        };
-        let (selector, precedence) = (facts.selector, facts.precedence);
-        let policy = NodePolicy {
+        let mut policy = NodePolicy {
             uid: facts.uid,
             generation: facts.generation,
-            selector,
-            precedence,
-            config,
-            problems,
+            selector: facts.selector,
+            precedence: facts.precedence,
+            config: None,
+            accepted: None,
+            problems: Vec::new(),
             warnings: facts.warnings,
         };
+        match (
+            facts.config,
+            self.policies.get(&facts.name).filter(|old| old.config.is_some()),
+            facts.recorded,
+        ) {
+            (Ok(config), ..) => (policy.config, policy.accepted) = (Some(config), Some(facts.spec)),
+            (Err(problems), Some(old), _) => {
+                policy = NodePolicy {
+                    uid: policy.uid,
+                    generation: policy.generation,
+                    problems,
+                    warnings: policy.warnings,
+                    ..old.clone()
+                };
+            }
+            (Err(problems), None, recorded) => {
+                policy.problems = problems;
+                if let Some((Ok(config), recorded)) =
+                    recorded.map(|recorded| (recorded.config.clone(), recorded))
+                {
+                    (policy.selector, policy.precedence) = (recorded.selector, recorded.precedence);
+                    (policy.config, policy.accepted) = (Some(config), Some(recorded.spec));
+                }
+            }
+        }
         let before = self.policies.get(&facts.name);
         if before != Some(&policy) {
             let notices = policy_notices(&facts.name, &policy, before);

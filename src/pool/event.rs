@@ -236,6 +236,10 @@ pub struct PolicyFacts {
     pub config: Result<Arc<StartdConfig>, Vec<Problem>>,
     /// What of its text does nothing, or not what it seems to; none where it has no text.
     pub warnings: Option<Vec<Problem>>,
+    /// The spec as text, to be recorded once it is accepted.
+    pub spec: Arc<str>,
+    /// Where this spec cannot be used: the one that the object's status records as accepted, which can.
+    pub recorded: Option<Box<Self>>,
 }
 
 /// What the shell sees of a Negotiator.

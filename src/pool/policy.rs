@@ -110,12 +110,14 @@ pub struct NodePolicy {
     pub uid: Arc<str>,
     /// The `metadata.generation` last seen.
     pub generation: i64,
-    /// Which nodes.
+    /// Which nodes, by the last spec that was valid.
     pub selector: Selector,
-    /// The greatest precedence counts where several policies select a node.
+    /// The greatest precedence counts where several policies select a node; that of the last spec that was valid.
     pub precedence: i32,
     /// The last configuration that was valid. It stays in force while a newer one is not.
     pub config: Option<Arc<StartdConfig>>,
+    /// The spec that it is of, as text: the object's status records it, so that a new leader knows it.
+    pub accepted: Option<Arc<str>>,
     /// What is wrong with the present one.
     pub problems: Vec<Problem>,
     /// What of its text does nothing, or not what it seems to; none where it has no text.

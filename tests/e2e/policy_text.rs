@@ -50,7 +50,7 @@ async fn events(cluster: &Cluster) -> BTreeMap<String, String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
-    let cluster = Cluster::start(shapes::uniform(2, 4000, 8 << 30)).await;
+    let mut cluster = Cluster::start(shapes::uniform(2, 4000, 8 << 30)).await;
     cluster.quick_cycles().await;
     cluster.namespace("policy-text").await;
     let text = "HALF = $(DETECTED_CPUS) / 2\nSTART = TARGET.RequestCpus <= $(HALF)\nDoor = \"left\"\nSTARTD_ATTRS = Door\n";
@@ -94,6 +94,9 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
         events(&cluster).await.get("InvalidExpression").is_some_and(|note| note.contains("line 3, column 14"))
     })
     .await;
+    // An operator that starts now knows the old one by the record.
+    cluster.kill_operator();
+    cluster.start_operator();
     cluster
         .apply(job("policy-text", "again", 1, "100ms", |o| {
             o["spec"]["requests"] = narrow.clone();

@@ -65,6 +65,7 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
             status(&NodePolicyStatus {
                 observed_generation: Some(policy.generation),
                 nodes: count(nodes),
+                accepted_spec: policy.accepted.as_deref().map(str::to_owned),
                 conditions: policy_conditions(policy, &conditions, now),
             })
         }),
@@ -77,7 +78,7 @@ fn policy_conditions(policy: &NodePolicy, old: &[Condition], now: Time) -> Vec<C
     if let (Some(first), false) = (all.first_mut(), policy.problems.is_empty()) {
         first.message.push_str(policy.meanwhile());
     }
-    if let Some(warnings) = &policy.warnings {
+    if let Some(warnings) = policy.warnings.as_ref().filter(|_| policy.problems.is_empty()) {
         let text: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         let says = Says {
             type_: types::FULLY_APPLIED,

@@ -30,14 +30,25 @@ pub fn group(object: &GroupQuota) -> Group {
     }
 }
 
-/// What the pool knows of a `NodePolicy`.
+/// What the pool knows of a `NodePolicy`. Where its spec cannot be used: also of the one that its status records.
 pub fn node_policy(object: &NodePolicy) -> PolicyFacts {
+    let mut facts = policy_facts(object, &object.spec);
+    if facts.config.is_err() {
+        let recorded = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
+        let spec = recorded.and_then(|text| serde_json::from_str::<NodePolicySpec>(text).ok());
+        let recorded = spec.map(|spec| policy_facts(object, &spec)).filter(|facts| facts.config.is_ok());
+        facts.recorded = recorded.map(Box::new);
+    }
+    facts
+}
+
+fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
     let mut problems = Vec::new();
-    let selector = selector(object.spec.node_selector.as_ref(), &mut problems);
-    let mut config = startd_config(&object.spec, &mut problems);
-    let warnings = object.spec.config.as_deref().map(|text| {
+    let selector = selector(spec.node_selector.as_ref(), &mut problems);
+    let mut config = startd_config(spec, &mut problems);
+    let warnings = spec.config.as_deref().map(|text| {
         let understood = startd::understand(text);
-        said_twice(&object.spec, &understood, &mut problems);
+        said_twice(spec, &understood, &mut problems);
         take_text(text, understood, &mut config, &mut problems)
     });
     PolicyFacts {
@@ -45,7 +56,9 @@ pub fn node_policy(object: &NodePolicy) -> PolicyFacts {
         uid: object.uid().unwrap_or_default().into(),
         generation: object.metadata.generation.unwrap_or(1),
         selector,
-        precedence: object.spec.precedence,
+        precedence: spec.precedence,
+        spec: serde_json::to_string(spec).unwrap_or_default().into(),
+        recorded: None,
         config: if problems.is_empty() { Ok(Arc::new(config)) } else { Err(problems) },
         warnings,
     }
@@ -276,6 +289,42 @@ mod tests {
         .map(&mut apply)
         .into();
         insta::assert_yaml_snapshot!(story);
+    }
+
+    #[test]
+    fn a_new_leader_knows_the_accepted_spec_by_the_record() {
+        use crate::pool::{Event, Pool, Time};
+        let good = NodePolicySpec {
+            config: Some("START = TARGET.a".to_owned()),
+            precedence: 7,
+            ..Default::default()
+        };
+        let bad = json!({"config": "START = (", "nodeSelector": {"matchLabels": {"a": "b"}}});
+        for (record, in_force) in [
+            (serde_json::to_string(&good).unwrap(), Some("TARGET.a")),
+            ("{\"config\": \"START = (\"}".to_owned(), None),
+            ("no JSON".to_owned(), None),
+        ] {
+            let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodePolicy", "metadata": {"name": "p"},
+                                "spec": bad, "status": {"acceptedSpec": record}});
+            let facts = node_policy(&serde_json::from_value(object).unwrap());
+            let mut pool = Pool::default();
+            pool.apply(Event::Policy(facts), Time::from_secs(1));
+            let policy = pool.policies.values().next().unwrap();
+            let start =
+                policy.config.as_ref().and_then(|config| config.start.as_ref().map(ToString::to_string));
+            assert_eq!(start.as_deref(), in_force);
+            assert_eq!(
+                policy.accepted.as_deref(),
+                in_force.map(|_| record.as_str()),
+                "the record stays as it is"
+            );
+            assert_eq!(
+                (policy.precedence, policy.selector.terms.len()),
+                if in_force.is_some() { (7, 0) } else { (0, 1) }
+            );
+            assert_eq!(policy.problems.len(), 1);
+        }
     }
 
     #[test]

@@ -230,6 +230,8 @@ fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
         precedence: 0,
         config: Ok(Arc::new(StartdConfig { slot_weight: Some(weight), ..StartdConfig::default() })),
         warnings: None,
+        spec: "".into(),
+        recorded: None,
     };
     world.pool.apply(Event::Policy(policy), world.now);
     world.settle();

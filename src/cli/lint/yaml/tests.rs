@@ -119,7 +119,7 @@ fn what_a_hostile_file_costs_is_bounded() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..20 {
         let inner = vec![format!("*a{}", level - 1); 10].join(", ");
-        bomb += &format!("a{level}: &a{level} [{inner}]\n");
+        bomb = bomb + "a" + &level.to_string() + ": &a" + &level.to_string() + " [" + &inner + "]\n";
     }
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 1000].join(", "));
     let block: Vec<String> = (0..400).map(|depth| " ".repeat(depth) + "a:").collect();

@@ -431,6 +431,8 @@ fn set_policy(server: &mut Server, policy: u8, how: u8) {
         precedence: i32::from(policy),
         config: config.map(Arc::new),
         warnings: None,
+        spec: "".into(),
+        recorded: None,
     };
     server.policies.insert(name.clone(), facts.clone());
     server.tell(0, name.to_string(), Event::Policy(facts));
