@@ -5,6 +5,7 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::float_cmp,
+    clippy::too_many_lines,
     reason = "a test says what it expects by panicking"
 )]
 
