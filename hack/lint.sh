@@ -15,7 +15,7 @@ tool() { # program package version
   [ "${CI:-}" != true ]
 }
 
-scripts=(.ci/run hack/*.sh hack/kube/*.sh)
+scripts=(.ci/run hack/*.sh hack/kube/*.sh benches/libclassad/*.sh)
 for script in "${scripts[@]}"; do
   bash -n "$script"
   [ -x "$script" ] || { echo "lint: $script is not executable" >&2; exit 1; }

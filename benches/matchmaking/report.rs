@@ -90,6 +90,10 @@ fn rounded(number: f64) -> String {
     text
 }
 
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -108,12 +112,10 @@ fn processor() -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "Processor: {}. {} rounds, {SLOTS} machine ads, {JOBS} job ads.\n",
-            processor(),
-            self.rounds
-        )?;
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let load = load.split(' ').next().unwrap_or_default();
+        writeln!(f, "Processor: {}; {} of them, load average {load}.", processor(), processors())?;
+        writeln!(f, "{} rounds, {SLOTS} machine ads, {JOBS} job ads.\n", self.rounds)?;
         for what in [What::Match, What::Ranks] {
             let title = match what {
                 What::Match => "Requirements both ways",
@@ -125,7 +127,8 @@ impl fmt::Display for Report {
             for line in self.lines.iter().filter(|line| line.what == what) {
                 let rate = line.rate();
                 let times = to_beat.map_or("-".to_owned(), |rival| format!("{:.1}", rate / rival));
-                let each = format!("{:.1}", 1e9 / rate);
+                let each = 1e9 / rate;
+                let each = if each < 100.0 { format!("{each:.1}") } else { rounded(each) };
                 writeln!(f, "| {} | {} | {each} | {times} |", line.name(), rounded(rate))?;
             }
             writeln!(f)?;
