@@ -165,7 +165,8 @@ fn excusable(text: &str, ads: &str) -> bool {
     // Where a lookup leaves HTCondor's state changed, what follows is looked up in the wrong ad.
     let lookup = ["evalineachcontext(", "countmatches(", "unresolved("];
     // The calendar of years beyond 32 bits.
-    let time = has(&text, &["splittime(", "formattime("]) && text.contains("922337203685477580");
+    let huge = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() >= 16);
+    let time = has(&text, &["splittime(", "formattime("]) && huge;
     // What the engine of patterns lacks: possessive repetitions, the longer match where an empty one is preferred.
     let possessive = has(&text, &["regex", "replace"]) && has(&text, &["*+", "++", "?+", "}+", "* +", "+ +"]);
     let lazy = has(&text, &["replaceall(", "regexps("]) && has(&text, &["??", "*?"]);

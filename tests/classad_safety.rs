@@ -130,6 +130,65 @@ fn a_bound_is_told_in_the_report() {
     assert!(!explain_match(&job, &other, &Env::at(0)).matches());
 }
 
+/// What fuzzing found: it printed as text that did not read back as the same.
+#[test]
+fn odd_literals_print_as_what_they_are() {
+    for text in [
+        "65 .d",
+        "(65).d",
+        "65[0].d",
+        "- 65 .d",
+        "65 .d ?: 1",
+        "relTime(\"2147483648\")",
+        "relTime(\"1+02:03:04.000000001\")",
+        "absTime(\"0020-02-29T12:30:45+05:30\")",
+        "absTime(\"20-02-29T12:30:45\")",
+        "absTime(\"9999-12-31T23:59:59-99:59\")",
+        "'f g'(1)",
+        "'true'(1).'is'.'é'",
+        "..a..b",
+        "-0x1F.8",
+    ] {
+        let expr = Expr::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(Expr::parse(&expr.to_string()), Ok(expr.clone()), "{text} as {expr}");
+    }
+    for value in [
+        "relTime(-1e300)",
+        "relTime(1e18)",
+        "absTime(0,413000000)",
+        "absTime(2147483647) + relTime(2147483647)",
+    ] {
+        let value = Expr::parse(value).unwrap().eval(None, None, &Env::at(0));
+        assert!(Expr::parse(&value.to_string()).is_ok(), "{value}");
+    }
+}
+
+/// Selections from nested lists, and the ads around a match, that contain themselves.
+#[test]
+fn what_contains_itself_is_bounded() {
+    on_a_small_stack(|| {
+        let ad = Ad::parse_new("[L = {L, L, {L}}; P = {parent, toplevel, my, target}; R = toplevel.LEFT.R]")
+            .unwrap();
+        for text in [
+            "L.L.L",
+            "L",
+            "P.P.P.P",
+            "R",
+            "toplevel",
+            "strcat(toplevel)",
+            "P",
+            "parent.parent.lCtx.my.P[0].my.P",
+        ] {
+            let expr = Expr::parse(text).unwrap();
+            for target in [None, Some(&ad)] {
+                let outcome = expr.evaluate(Some(&ad), target, &Env::at(0));
+                assert_eq!(outcome.value.clone(), outcome.value);
+                assert!(outcome.bound.is_none() || outcome.value.is_error(), "{text}");
+            }
+        }
+    });
+}
+
 /// Text that is often nearly an expression.
 fn text() -> impl Strategy<Value = String> {
     const PIECES: &[&str] = &[

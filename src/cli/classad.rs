@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::classad::{Ad, Env, Expr, MatchReport, ParseError, SideReport, Value, explain_match};
+use crate::classad::{Ad, Bound, Env, Expr, MatchReport, ParseError, SideReport, Value, explain_match};
 
 /// Everything was answered.
 const DONE: u8 = 0;
@@ -107,7 +107,7 @@ pub fn run(
     stderr: &mut dyn Write,
 ) -> io::Result<u8> {
     let outcome = match &args.command {
-        Command::Eval(args) if args.batch => batch(stdin, stdout, &args.circumstances.env()),
+        Command::Eval(args) if args.batch => batch(stdin, stdout, stderr, &args.circumstances.env()),
         Command::Eval(args) => eval(args, stdin, stdout),
         Command::Match(args) => explain(args, stdin, stdout),
     };
@@ -166,23 +166,76 @@ impl Parsed {
     }
 }
 
-fn batch(stdin: &mut dyn BufRead, stdout: &mut dyn Write, env: &Env) -> Result<u8, Stop> {
+/// Answers every line, in order. One that is no case has a message and an answer like an expression that does
+/// not parse; the status is then that of unusable input.
+fn batch(
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+    env: &Env,
+) -> Result<u8, Stop> {
     let (mut my, mut target) = (Parsed::default(), Parsed::default());
-    for (place, line) in stdin.lines().enumerate() {
-        let line = line?;
-        if line.trim().is_empty() {
+    let mut status = DONE;
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        if stdin.read_until(b'\n', &mut line)? == 0 {
+            break;
+        }
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        let case: serde_json::Value = serde_json::from_str(&line)
-            .map_err(|error| unusable(format!("case on line {}", place + 1), error))?;
-        let text = |key: &str| case.get(key).and_then(serde_json::Value::as_str);
-        let answer =
-            answer(text("expr").unwrap_or(""), my.read(text("my")), target.read(text("target")), env);
-        let (kind, value) = answer;
-        let id = case.get("id").unwrap_or(&serde_json::Value::Null);
-        writeln!(stdout, "{}", json!({"id": id, "type": kind, "value": value}))?;
+        let (id, answer) = match Case::read(&line) {
+            Ok(case) => {
+                let ads = (my.read(case.my.as_deref()), target.read(case.target.as_deref()));
+                (case.id, answer(&case.expr, ads.0, ads.1, env))
+            }
+            Err(error) => {
+                writeln!(stderr, "slotwright classad: case on line {number}: {error}")?;
+                status = UNUSABLE;
+                (serde_json::Value::Null, Answer::unparsed())
+            }
+        };
+        if let Some(bound) = answer.bound {
+            writeln!(stderr, "slotwright classad: case on line {number}: {bound}")?;
+        }
+        writeln!(stdout, "{}", json!({"id": id, "type": answer.kind, "value": answer.value}))?;
     }
-    Ok(DONE)
+    Ok(status)
+}
+
+/// A line of the batch mode.
+#[derive(serde::Deserialize)]
+struct Case {
+    #[serde(default)]
+    id: serde_json::Value,
+    #[serde(default)]
+    my: Option<String>,
+    #[serde(default)]
+    target: Option<String>,
+    expr: String,
+}
+
+impl Case {
+    fn read(line: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(line).map_err(|error| {
+            // The line is known better than serde_json, which saw only this one.
+            error.to_string().replace(" at line 1 column", ", column")
+        })
+    }
+}
+
+/// What the batch mode answers.
+struct Answer {
+    kind: &'static str,
+    value: String,
+    bound: Option<Bound>,
+}
+
+impl Answer {
+    fn unparsed() -> Self {
+        Self { kind: "parse-error", value: String::new(), bound: None }
+    }
 }
 
 fn answer(
@@ -190,11 +243,13 @@ fn answer(
     my: Result<Option<&Ad>, ParseError>,
     target: Result<Option<&Ad>, ParseError>,
     env: &Env,
-) -> (&'static str, String) {
+) -> Answer {
     let (Ok(expr), Ok(my), Ok(target)) = (Expr::parse_leniently(text), my, target) else {
-        return ("parse-error", String::new());
+        return Answer::unparsed();
     };
-    describe(&expr.eval(my, target, env))
+    let outcome = expr.evaluate(my, target, env);
+    let (kind, value) = describe(&outcome.value);
+    Answer { kind, value, bound: outcome.bound }
 }
 
 /// The type and the printed value, as the batch mode writes them.
@@ -312,6 +367,61 @@ mod tests {
         ];
         assert_eq!(status, 0);
         assert_eq!(out.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn batch_prints_every_type() {
+        let cases = [
+            ("true", "boolean", "true"),
+            ("-9223372036854775808", "integer", "-9223372036854775808"),
+            ("1e300 * 1", "real", "1e300"),
+            ("1 / 4.0", "real", "0.25"),
+            ("-0.0", "real", "-0.0"),
+            ("-1.0 / 0.0", "real", "-inf"),
+            ("real(\"inf\")", "real", "inf"),
+            ("0.0 / 0.0", "real", "nan"),
+            ("\"a\\\"\\n\\303\\251\"", "string", "a\"\n\u{e9}"),
+            ("undefined", "undefined", ""),
+            ("1 / 0", "error", ""),
+            ("{}", "list", "[]"),
+            (
+                "{1, {\"x\", undefined}}",
+                "list",
+                r#"[["integer","1"],["list","[[\"string\",\"x\"],[\"undefined\",\"\"]]"]]"#,
+            ),
+            ("[b = 'c d' + 0.1; a = 1]", "classad", "[ a = 1; b = 'c d' + 1.000000000000000E-01 ]"),
+            ("absTime(0, 3600)", "abstime", "1970-01-01T01:00:00+01:00"),
+            ("relTime(90061.5)", "reltime", "90061.5"),
+            ("1 +", "parse-error", ""),
+            ("", "parse-error", ""),
+        ];
+        let line = |expr| json!({"id": expr, "my": null, "target": null, "expr": expr}).to_string() + "\n";
+        let input: String = cases.iter().map(|(expr, ..)| line(*expr)).collect();
+        let (status, out, err) = outcome(&["eval", "--batch"], &input);
+        assert_eq!((status, err.as_str()), (0, ""));
+        for (line, (expr, kind, value)) in out.lines().zip(cases) {
+            let answer: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(answer, json!({"id": expr, "type": kind, "value": value}));
+        }
+        assert_eq!(out.lines().count(), cases.len());
+    }
+
+    #[test]
+    fn batch_goes_on_after_what_is_no_case() {
+        let input = "no json\n\n[1]\n{\"id\": 3}\n{\"id\": 4, \"my\": 5, \"expr\": \"1\"}\n\
+                     {\"id\": 5, \"target\": \"[B = 2]\", \"expr\": \"B + TARGET.B\"}\n\
+                     {\"id\": 6, \"my\": \"[L = {L, L}]\", \"expr\": \"L\"}";
+        let (status, out, err) = outcome(&["eval", "--batch"], input);
+        assert_eq!(status, 2);
+        let answers: Vec<&str> = out.lines().collect();
+        let unusable = r#"{"id":null,"type":"parse-error","value":""}"#;
+        let sum = r#"{"id":5,"type":"integer","value":"4"}"#;
+        let endless = r#"{"id":6,"type":"error","value":""}"#;
+        assert_eq!(answers, [unusable, unusable, unusable, unusable, sum, endless]);
+        let said: Vec<&str> = err.lines().collect();
+        assert_eq!(said.len(), 5, "{err}");
+        assert!(said[0].ends_with("case on line 1: expected ident, column 2"), "{err}");
+        assert!(said[4].ends_with("case on line 7: the evaluation nests too deeply"), "{err}");
     }
 
     #[test]

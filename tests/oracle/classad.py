@@ -73,7 +73,7 @@ def describe(classad2, text, ads, depth=0):
         if depth > 3 or len(value) > 20:
             return ("skip", "")
         items = [describe(classad2, "(%s)[%d]" % (text, place), ads, depth + 1) for place in range(len(value))]
-        if any(kind == "skip" for kind, _ in items):
+        if any(kind in ("skip", "parse-error") for kind, _ in items):
             return ("skip", "")
         return ("list", json.dumps(items, ensure_ascii=False, separators=(",", ":")))
     if isinstance(value, classad2.ClassAd):

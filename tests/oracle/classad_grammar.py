@@ -336,4 +336,7 @@ class Gen:
             if kind > 0.95:
                 line = r.choice(["# comment", "#" + name, "", "   ", name, "= 1", name + " =", " " + line, "// " + line, "[", "\"" + line])
             lines.append(line)
-        return r.choice(["\n", "\n", "\r\n"]).join(lines) + r.choice(["\n", ""])
+        # The library does not read an ad whose text starts with none.
+        while lines and (lines[0].startswith("#") or not lines[0].strip()):
+            del lines[0]
+        return r.choice(["\n", "\n", "\r\n"]).join(lines or ["A = 1"]) + r.choice(["\n", ""])

@@ -69,8 +69,12 @@ fn referenced(args: Args<'_>) -> Option<(&Name, bool)> {
 /// The text of an attribute's expression, empty if there is no such attribute.
 fn unparse_attribute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let Some((name, bare)) = referenced(args) else { return Val::Error };
-    let expr = args.at.frame.filter(|_| bare).and_then(|frame| frame.ad.get_name(name));
     let mut text = String::new();
+    // Writing to a string does not fail. HTCondor looks for the name with its quotes, if it needs any.
+    let _ = unparse::identifier(&mut text, name.as_str());
+    let found = bare && text == name.as_str();
+    let expr = args.at.frame.filter(|_| found).and_then(|frame| frame.ad.get_name(name));
+    text.clear();
     if let Some(expr) = expr {
         // Writing to a string does not fail.
         let _ = unparse::expr(&mut text, expr, Style::Pretty(0));

@@ -130,6 +130,10 @@ impl<'t> Lexer<'t> {
         match first {
             b'0'..=b'9' => self.number(rest, false),
             b'.' if second.is_ascii_digit() => self.number(rest, false),
+            b'-' if !self.after_operand && rest.starts_with("-..") => {
+                let digit = rest.as_bytes().get(3).is_some_and(u8::is_ascii_digit);
+                if digit { self.two_points(rest, -0.0) } else { self.take("-") }
+            }
             b'-' if !self.after_operand && starts_number(rest) => self.number(rest, true),
             b'A'..=b'Z' | b'a'..=b'z' | b'_' => self.word(rest),
             b'"' => self.quoted('"').map_or_else(Tok::Bad, Tok::Str),
@@ -138,10 +142,11 @@ impl<'t> Lexer<'t> {
             b'?' => self.question(rest),
             // HTCondor reads two points as one.
             b'.' if second == b'.' => {
-                let digits = rest.bytes().skip(2).take_while(u8::is_ascii_digit).count();
-                self.pos += 2 + digits;
-                // Before a digit it takes both for the start of a number, which is then none.
-                if digits > 0 { Tok::Real(0.0) } else { Tok::Sym(".") }
+                if rest.as_bytes().get(2).is_some_and(u8::is_ascii_digit) {
+                    return self.two_points(rest, 0.0);
+                }
+                self.pos += 1;
+                self.take(".")
             }
             _ => {
                 if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
@@ -192,6 +197,18 @@ impl<'t> Lexer<'t> {
         };
         self.pos += length;
         Ok(text)
+    }
+
+    /// Two points and digits: HTCondor takes them for a number, which is then none, and so zero.
+    fn two_points(&mut self, rest: &str, zero: f64) -> Tok {
+        let digits = rest.trim_start_matches('-').trim_start_matches('.');
+        let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+        let exponent = after.strip_prefix(['e', 'E']).unwrap_or_default();
+        let number = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        let end = number.trim_start_matches(|c: char| c.is_ascii_digit());
+        let left = if end.len() < number.len() { end } else { after };
+        self.pos += rest.len() - left.len();
+        Tok::Real(zero)
     }
 
     /// What follows `0x`. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does; with a minus in

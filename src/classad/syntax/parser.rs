@@ -4,7 +4,7 @@
 //! with brackets, which are counted.
 
 use super::build::{Builder, MAX_DEPTH};
-use super::lexer::{Dialect, Lexer, Spanned, Tok};
+use super::lexer::{Dialect, Lexer, Spanned, Tok, is_space};
 use super::time;
 use crate::classad::ad::Ad;
 use crate::classad::error::ParseError;
@@ -260,16 +260,25 @@ impl<'t> Parser<'t> {
         self.add(Node::Select(Select { base, name, scope }), &[base])
     }
 
+    /// Whether nothing but space is between a text that ended there and the next token, so that two of a kind
+    /// are one. The long form has no such.
+    fn adjoins(&self, end: usize) -> bool {
+        let between = self.text.get(end..self.ahead.start).unwrap_or_default();
+        self.dialect == Dialect::New && between.chars().all(is_space)
+    }
+
     fn name(&mut self, wanted: &str) -> Parsed<Name> {
+        let mut end = self.ahead.end;
         match self.peek() {
             Tok::Ident(_) | Tok::Quoted(_) => match self.bump() {
                 Tok::Ident(text) => Ok(Name::from(text)),
                 Tok::Quoted(mut text) => {
                     // As strings do, quoted names join.
-                    while self.dialect == Dialect::New
+                    while self.adjoins(end)
                         && let Tok::Quoted(more) = self.peek()
                     {
                         text.push_str(more);
+                        end = self.ahead.end;
                         self.bump();
                     }
                     Ok(Name::from(text))
@@ -322,8 +331,9 @@ impl<'t> Parser<'t> {
         let mut text = String::new();
         while let Tok::Str(part) = self.peek() {
             text.push_str(part);
+            let end = self.ahead.end;
             self.bump();
-            if self.dialect == Dialect::Old {
+            if !self.adjoins(end) {
                 break;
             }
         }

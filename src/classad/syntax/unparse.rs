@@ -221,14 +221,14 @@ pub(crate) fn value<W: Write>(out: &mut W, value: &Value, style: Style) -> Resul
         Value::RelTime(secs) if !style.reads_back() => {
             write!(out, "relTime(\"{}\")", time::relative_literal(*secs))
         }
-        Value::RelTime(secs) => match time::relative_exact(*secs) {
-            Some(text) => write!(out, "relTime(\"{text}\")"),
-            None => {
-                out.write_str("relTime(")?;
-                real(out, *secs, style)?;
-                out.write_char(')')
+        Value::RelTime(secs) => {
+            if let Some(text) = time::relative_exact(*secs) {
+                return write!(out, "relTime(\"{text}\")");
             }
-        },
+            out.write_str("relTime(")?;
+            real(out, *secs, style)?;
+            out.write_char(')')
+        }
     }
 }
 
