@@ -2,7 +2,8 @@
 # oracle.sh [SEED] [COUNT]: asks HTCondor's own library about that many fresh cases, and compares our answers. Exit 1 when
 # one differs that docs/differences.md does not explain; each is printed with the ads it stood in.
 #
-# HTCondor comes from PyPI (hack/pypi.sh). The same seed makes the same cases. PYTHON names another interpreter that has it.
+# HTCondor's library comes from PyPI (hack/pypi.sh), its tools from Debian (hack/condor.sh). The same seed makes the same
+# cases. PYTHON names another interpreter that has the library.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,16 +29,9 @@ printing() {
     --reads-back "${CARGO_TARGET_DIR:-target}/debug/slotwright"
 }
 
-# Configuration files, by condor_config_val: the machine's, or that in $CONDOR_CHROOT.
+# Configuration files, by condor_config_val.
 configuration() {
-  [ -e tests/oracle/config.py ] || return 0
-  if [ -z "${CONDOR_CHROOT:-}" ] && ! command -v condor_config_val >/dev/null; then
-    echo "oracle: configuration left out: no condor_config_val, and CONDOR_CHROOT is not set"
-    return 0
-  fi
-  echo "oracle: configuration, seed $SEED, $((COUNT / 10)) files"
-  python3 tests/oracle/config.py --seed "$SEED" --count $((COUNT / 10)) >"$WORK/config.jsonl"
-  CONFIG_ORACLE=$WORK/config.jsonl RUST_BACKTRACE=0 "$CARGO" test --quiet --test config_oracle -- --nocapture
+  CARGO=$CARGO hack/oracle-config.sh "$SEED" "$COUNT"
 }
 
 classads || FAILED=1

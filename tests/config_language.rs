@@ -440,6 +440,7 @@ fn functions() {
         ("$REAL(N,%g)", "3.0"),
         ("$STRING(Q) $STRING(S) $STRING(Q,[%3s])", "q abcdef [  q]"),
         ("$EVAL(Q) $EVAL({1, 2.5}) $EVAL(nope)", "q { 1,2.500000000000000E+00 } undefined"),
+        ("$EVAL(.x) $EVAL(MY) $EVAL(toplevel)", "undefined [  ] [  ]"),
         ("$SUBSTR(S,2) $SUBSTR(S,-2) $SUBSTR(S,1,2) $SUBSTR(S,1,-2)", "cdef ef bc bcd"),
         ("<$SUBSTR(S,9)$SUBSTR(NOPE,1)>", "<>"),
         ("$CHOICE(1,L) $CHOICE(2,x, y ,z) $CHOICE(N,a,b,c,d)", "c z d"),

@@ -5,7 +5,7 @@ use super::expand::Expander;
 use super::format::leading_integer_and_rest;
 use super::table::{Config, Definition, Found};
 use super::text::{Place, Text};
-use crate::classad::{Env, Expr, Value};
+use crate::classad::{Ad, Env, Expr, Value};
 
 impl Config {
     /// The expanded value of a name, as condor_config_val prints it: looked up with the local name before it (and
@@ -103,9 +103,9 @@ impl Config {
     }
 }
 
-/// The value of an expression without an ad; `None` if it does not parse.
+/// The value of an expression in an ad without attributes, as HTCondor evaluates what a configuration says; `None` if it does not parse.
 pub(super) fn evaluate(text: &str, env: &Env) -> Option<Value> {
-    Some(Expr::parse_old(text).ok()?.eval(None, None, env))
+    Some(Expr::parse_old(text).ok()?.eval(Some(&Ad::new()), None, env))
 }
 
 /// An integer as HTCondor reads one from a text: `1`, or an expression such as `2 * 3.5`.

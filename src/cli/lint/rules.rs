@@ -81,6 +81,7 @@ rules! {
     CONFIG_VALUE, "config-value", Error, "The value is not of the knob's type or range.";
     CONFIG_UNKNOWN_KNOB, "config-unknown-knob", Warning, "There is no knob of that name, and nothing else uses it.";
     CONFIG_NOT_ACTED_ON, "config-not-acted-on", Warning, "The knob is HTCondor's, and has no effect here.";
+    CONFIG_NOT_REPORTED, "config-not-reported", Warning, "The expression looks at an attribute that nothing reports yet.";
     CONFIG_MACHINE, "config-machine", Error, "The text depends on the machine where it cannot.";
     FILE_SKIPPED, "file-skipped", Note, "Nothing in the file is Slotwright's.";
 }
@@ -101,6 +102,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "MachineMacro" => &CONFIG_MACHINE,
         "UnknownKnob" => &CONFIG_UNKNOWN_KNOB,
         "KnobNotActedOn" => &CONFIG_NOT_ACTED_ON,
+        "AttributeNotReported" => &CONFIG_NOT_REPORTED,
         "ConfigurationWarning" => &CONFIG_WARNING,
         _ => &JOB_REQUEST,
     }

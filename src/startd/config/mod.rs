@@ -62,6 +62,7 @@ pub fn understand(text: &str) -> Understood {
     let config = act_on(&reading.config, &mut faults);
     remarks.extend(faults);
     remarks.extend(macros::unknown(text, &reading.config));
+    remarks.extend(unsensed(&reading.config, &config));
     remarks::sort(&mut remarks);
     let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);
     let other = |macros: &Macros| act_on(&read(text, macros).config, &mut Vec::new());
@@ -177,6 +178,14 @@ fn published(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) 
 /// The value, or a remark in its place.
 fn ok<T, E: Into<ValueError>>(found: Result<T, E>, faults: &mut Vec<Remark>) -> Option<T> {
     found.map_err(|error| faults.push(Remark::of_value(&error.into()))).ok()
+}
+
+/// What START looks at though nobody reports it.
+fn unsensed(config: &Config, said: &TextConfig) -> Option<Remark> {
+    let slot_type = config.type_of_slot(SLOT).ok().flatten();
+    let name = said_by(config, slot_type, "START")?;
+    let name = if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") };
+    remarks::of_unsensed(config, &name, said.start.as_ref()?, |attribute| said.publishes(attribute))
 }
 
 /// Where the knobs stand that a policy's fields can say too.

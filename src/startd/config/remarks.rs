@@ -9,6 +9,7 @@ use crate::config::knobs::{self, Class, Standing};
 use crate::config::{Config, Definition, Host, Origin, Position, Reader, Reading, Source, ValueError};
 
 use super::macros::Macros;
+use crate::classad::{Expr, Name};
 
 /// Something to say of a text. It prints like `line 3, column 1: nothing reads STRAT: did you mean START?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,10 +150,11 @@ fn of_definition(
     let is_read = read.reads(name);
     let mut remarks: Vec<Remark> = knobs::check(name, &value)
         .into_iter()
-        .filter(|finding| !in_force(name, finding, is_read))
+        // A parameter of HTCondor's that the text refers to is a macro like any other.
+        .filter(|finding| !(is_read && finding.reason == "MeaninglessKnob"))
         .map(|finding| of_finding(config, name, position, finding))
         .collect();
-    if !is_read && !is_weight_of_type(name) {
+    if !is_read {
         remarks.extend(knobs::unknown(name).map(|finding| {
             Remark::new(Severity::Warning, "UnknownKnob", position, finding.message).about(name)
         }));
@@ -160,23 +162,32 @@ fn of_definition(
     remarks
 }
 
-/// `SLOT_TYPE_<N>_SlotWeight`, which is how a type of slots says SLOT_WEIGHT.
-fn is_weight_of_type(name: &str) -> bool {
-    let folded = name.to_ascii_lowercase();
-    let number = folded.strip_prefix("slot_type_").and_then(|rest| rest.strip_suffix("_slotweight"));
-    number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
-}
+/// Attributes that only an agent on the node could report. There is none yet.
+const SENSED: &[&str] =
+    &["KeyboardIdle", "ConsoleIdle", "LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg"];
 
-/// Whether what the knob table says of a name's standing is not so: the startd looks at these lists for its one slot, and a
-/// parameter of HTCondor's that the text refers to is a macro like any other.
-fn in_force(name: &str, finding: &knobs::Finding, is_read: bool) -> bool {
-    let list =
-        ["SLOT1_STARTD_ATTRS", "SYSTEM_STARTD_ATTRS"].iter().any(|list| list.eq_ignore_ascii_case(name));
-    match finding.reason {
-        "NotInForce" => list,
-        "MeaninglessKnob" => list || is_read,
-        _ => false,
-    }
+/// START looks at what nobody reports: it is undefined there, and most such expressions are then never true.
+pub(super) fn of_unsensed(
+    config: &Config,
+    knob: &str,
+    start: &Expr,
+    is_published: impl Fn(&str) -> bool,
+) -> Option<Remark> {
+    let looked_at = start.references();
+    let names = looked_at.my.iter().chain(&looked_at.bare).map(Name::as_str);
+    let unknown: BTreeSet<&str> = names
+        .filter(|name| SENSED.iter().any(|sensed| sensed.eq_ignore_ascii_case(name)) && !is_published(name))
+        .collect();
+    let position = config.position(config.definition(knob)?);
+    let unknown: Vec<&str> = unknown.into_iter().collect();
+    (!unknown.is_empty()).then(|| {
+        let message = format!(
+            "START looks at {}, which nothing reports of a node yet: it is undefined, and a slot whose START is not true \
+             takes no job; leave it out, or publish it by STARTD_ATTRS",
+            unknown.join(", ")
+        );
+        Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about("START")
+    })
 }
 
 fn of_finding(config: &Config, name: &str, position: &Position, finding: knobs::Finding) -> Remark {

@@ -76,6 +76,8 @@ fn what_admins_paste_is_understood() {
             "use FEATURE : PartitionableSlot\nBIG = $(NUM_CPUS) > 32\nBig = $(BIG)\nSTARTD_ATTRS = Big\n",
         ),
         ("desktop", "use POLICY : Desktop\nSTART = true\n"),
+        ("desktop without an agent", "use POLICY : Desktop\n"),
+        ("own load", "START = LoadAvg < 1\nLoadAvg = 0.5\nSTARTD_ATTRS = LoadAvg\n"),
         ("conditionals", "if defined NOTHING\nSTART = 1 +\nelse\nSTART = TARGET.x > 1\nendif\n"),
     ] {
         insta::assert_snapshot!(format!("paste {name}").replace([' ', '\''], "_"), shown(text), text);
