@@ -23,6 +23,7 @@ make_chroot() {
   [ "$(id -u)" = 0 ] || unavailable "install Debian's package condor, or run this as root once to make a chroot"
   command -v apt-get >/dev/null || unavailable "this is no Debian; name a chroot that has it in CONDOR_CHROOT"
   install_debootstrap
+  # shellcheck disable=SC2016  # apt's own word
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 '/debian/\?$') || unavailable "apt has no Debian mirror"
   debootstrap --variant=minbase sid "$CHROOT" "$mirror" >&2 || unavailable "debootstrap failed; see $CHROOT/debootstrap"
   # Nothing is to be started in it.
