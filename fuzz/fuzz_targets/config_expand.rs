@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use slotwright::config::{Config, Host, Reader, Source};
+use slotwright_fuzz::config::{Config, Host, Reader, Source};
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| {
     let text = "A = $(B)$(C:x)\nB = 1\nC = $(A)\nD = $(\nE = )\nF = $(D)B$(E)\nL = a,b,$(B)\nP = \"/a/b.c\"\nG = $(G2)$(G2)\n\

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use libfuzzer_sys::fuzz_target;
-use slotwright::config::{FileError, Host, Reader, Source};
+use slotwright_fuzz::config::{FileError, Host, Reader, Source};
 
 fuzz_target!(|text: &str| {
     let host = Host { seed: Some(1), environment: Some(BTreeMap::new()), ..Host::none() };

@@ -7,6 +7,8 @@
 
 #[path = "../../src/classad/mod.rs"]
 pub mod classad;
+#[path = "../../src/config/mod.rs"]
+pub mod config;
 pub mod grammar;
 
 use classad::{Ad, Env, Expr, Limits, explain_match, symmetric_match};

@@ -3,6 +3,10 @@
 use std::future::Future;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::Event as ToldEvent;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::events::{Event as KubeEvent, EventType};
 use serde_json::{Value, json};
@@ -229,12 +233,36 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
     vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Job(job.uid))))]
 }
 
+/// Events about objects without a namespace are in `default`; servers before 1.21 take them in `kube-system` only.
+async fn tell_in_kube_system(context: &Context, event: &KubeEvent, about: ObjectReference) {
+    let now = Timestamp::now();
+    let told = ToldEvent {
+        metadata: ObjectMeta {
+            name: about.name.as_ref().map(|name| format!("{name}.{:x}", now.as_nanosecond())),
+            ..ObjectMeta::default()
+        },
+        action: Some(event.action.clone()),
+        reason: Some(event.reason.clone()),
+        note: event.note.clone(),
+        type_: Some(if matches!(event.type_, EventType::Warning) { "Warning" } else { "Normal" }.to_owned()),
+        event_time: Some(MicroTime(now)),
+        regarding: Some(about),
+        reporting_controller: Some(context.reporter.controller.clone()),
+        reporting_instance: context.reporter.instance.clone(),
+        ..Default::default()
+    };
+    let events: Api<ToldEvent> = Api::namespaced(context.client.clone(), "kube-system");
+    if let Err(error) = events.create(&PostParams::default(), &told).await {
+        tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
+    }
+}
+
 async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
     let (kind, namespace, name) = match &notice.about {
         Subject::Job(job) => ("HTCJob", Some(job.namespace.to_string()), job.name.to_string()),
         Subject::Policy { name, .. } => ("NodePolicy", None, name.to_string()),
     };
-    let reference = k8s_openapi::api::core::v1::ObjectReference {
+    let reference = ObjectReference {
         api_version: Some(format!("{}/{}", crate::api::GROUP, crate::api::VERSION)),
         kind: Some(kind.to_owned()),
         namespace,
@@ -253,6 +281,9 @@ async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
     let recorder = context.recorder(notice);
     match timeout(CALL_LIMIT, recorder.publish(&event, &reference)).await {
         Ok(Ok(())) => {}
+        Ok(Err(kube::Error::Api(status))) if status.code == 422 && reference.namespace.is_none() => {
+            tell_in_kube_system(context, &event, reference).await;
+        }
         Ok(Err(error)) => {
             tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
         }
