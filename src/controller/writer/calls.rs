@@ -234,7 +234,11 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
 }
 
 /// Events about objects without a namespace are in `default`; servers before 1.21 take them in `kube-system` only.
-async fn tell_in_kube_system(context: &Context, event: &KubeEvent, about: ObjectReference) {
+async fn tell_in_kube_system(
+    context: &Context,
+    event: &KubeEvent,
+    about: ObjectReference,
+) -> Result<(), kube::Error> {
     let now = Timestamp::now();
     let told = ToldEvent {
         metadata: ObjectMeta {
@@ -252,9 +256,7 @@ async fn tell_in_kube_system(context: &Context, event: &KubeEvent, about: Object
         ..Default::default()
     };
     let events: Api<ToldEvent> = Api::namespaced(context.client.clone(), "kube-system");
-    if let Err(error) = events.create(&PostParams::default(), &told).await {
-        tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
-    }
+    events.create(&PostParams::default(), &told).await.map(drop)
 }
 
 async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
@@ -279,11 +281,16 @@ async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
     };
     // An event is a courtesy: one attempt, and nothing depends on it.
     let recorder = context.recorder(notice);
-    match timeout(CALL_LIMIT, recorder.publish(&event, &reference)).await {
-        Ok(Ok(())) => {}
-        Ok(Err(kube::Error::Api(status))) if status.code == 422 && reference.namespace.is_none() => {
-            tell_in_kube_system(context, &event, reference).await;
+    let told = async {
+        match recorder.publish(&event, &reference).await {
+            Err(kube::Error::Api(status)) if status.code == 422 && reference.namespace.is_none() => {
+                tell_in_kube_system(context, &event, reference).await
+            }
+            other => other,
         }
+    };
+    match timeout(CALL_LIMIT, told).await {
+        Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
         }
