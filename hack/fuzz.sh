@@ -1,9 +1,9 @@
 #!/bin/bash
 # fuzz.sh TARGET [SECONDS]: fuzzes one target of fuzz/ for so long (60 s), with one worker at the lowest priority.
 # fuzz.sh --minimize TARGET: merges what was found into the kept corpus, as few and as small inputs as cover it.
-# fuzz.sh --seed: adds inputs made from the oracle's recording to the kept corpora (for a new or emptied one).
+# fuzz.sh --seed: adds inputs made from the oracle's recording to the corpora that grow (for a new or emptied one).
 #
-# The corpus that grows is fuzz/work/TARGET, not kept; fuzz/corpus/TARGET is. A finding is written to
+# The corpus that grows is fuzz/work/TARGET, not kept; fuzz/corpus/TARGET.tar.gz is: thousands of tiny inputs. A finding is written to
 # fuzz/artifacts/TARGET and ends the run with status 1. Needs a nightly toolchain and cargo-fuzz.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
@@ -18,22 +18,31 @@ need() {
     || { echo "fuzz.sh: needs rustup toolchain install nightly; cargo install cargo-fuzz --locked" >&2; exit 3; }
 }
 
+# Adds what is kept to what grows.
+unpack() { # target
+  mkdir -p "work/$1"
+  [ ! -e "corpus/$1.tar.gz" ] || tar -C "work/$1" -xzf "corpus/$1.tar.gz"
+}
+
 fuzz() {
   need
-  mkdir -p "work/$1" "corpus/$1"
-  nice -n 19 cargo +nightly fuzz run "$1" "work/$1" "corpus/$1" -- "${OPTIONS[@]}" -max_total_time="$2"
+  unpack "$1"
+  nice -n 19 cargo +nightly fuzz run "$1" "work/$1" -- "${OPTIONS[@]}" -max_total_time="$2"
 }
 
 minimize() {
   need
+  unpack "$1"
   rm -rf "work/$1.kept"; mkdir -p "work/$1.kept"
-  nice -n 19 cargo +nightly fuzz run "$1" "work/$1.kept" "work/$1" "corpus/$1" -- -merge=1 -max_len=1024 -timeout=10
-  rm -rf "corpus/$1"; mv "work/$1.kept" "corpus/$1"
-  du -sh --apparent-size "corpus/$1"
+  nice -n 19 cargo +nightly fuzz run "$1" "work/$1.kept" "work/$1" -- -merge=1 -max_len=1024 -timeout=10
+  # The same inputs give the same bytes.
+  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "work/$1.kept" -cf - . | gzip -n9 >"corpus/$1.tar.gz"
+  rm -rf "work/$1.kept"
+  ls -sh "corpus/$1.tar.gz"
 }
 
 case $1 in
   --minimize) minimize "$2" ;;
-  --seed) python3 seed.py ../tests/oracle/classad.jsonl corpus ;;
+  --seed) python3 seed.py ../tests/oracle/classad.jsonl work ;;
   *) fuzz "$1" "${2:-60}" ;;
 esac
