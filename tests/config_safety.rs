@@ -59,10 +59,13 @@ fn long_chains_are_refused_and_long_enough_ones_are_not() {
 
 #[test]
 fn texts_that_are_searched_over_and_over_are_refused() {
-    let text = format!("A = {}\n", "$INT(".repeat(100_000));
-    assert!(matches!(fault(&text, "A"), ExpandFault::TooMuchWork));
-    let text = format!("A = {}\n", "$(X:(".repeat(100_000));
-    assert!(matches!(fault(&text, "A"), ExpandFault::TooMuchWork));
+    for piece in ["$INT(", "$(X:("] {
+        let text = format!("A = {}\n", piece.repeat(100_000));
+        let reading = Reader::new(Host::none()).read(&[Source::new("t", text)]);
+        let first = reading.errors().next().unwrap();
+        assert!(first.message.contains("too many steps"), "{first}");
+        assert!(reading.config.definition("A").is_none());
+    }
 }
 
 #[test]
@@ -72,6 +75,37 @@ fn arguments_of_templates_are_bounded() {
     assert_eq!(reading.errors().count(), 1);
     let text = format!("use POLICY : Limit_Job_Runtimes({}\n", "(".repeat(100_000));
     assert_eq!(Reader::new(Host::none()).read(&[Source::new("t", text)]).errors().count(), 1);
+}
+
+/// Ten thousand values, each of which may be asked for.
+fn many_long_values() -> String {
+    let mut text = format!("X = {}\n", "x".repeat(100_000));
+    for number in 0..10_000 {
+        writeln!(text, "A{number} = $(X)").unwrap();
+    }
+    text
+}
+
+#[test]
+fn values_from_anyone_are_bounded_in_all_and_not_only_each() {
+    let text = many_long_values();
+    let reader = || Reader::new(Host::none()).subsystem("STARTD");
+    let sources = [Source::new("t", text)];
+    let told =
+        |config: &Config| (0..200).filter(|number| config.value(&format!("A{number}")).is_ok()).count();
+    assert_eq!(told(&reader().read(&sources).config), 200);
+    let guarded = reader().guarded().read(&sources).config;
+    let first = told(&guarded);
+    assert!((10..100).contains(&first), "{first}");
+    assert!(guarded.is_spent());
+    assert_eq!(guarded.value("A0").unwrap_err().fault, ExpandFault::TooMuchWork);
+}
+
+#[test]
+fn what_a_policy_says_in_too_many_steps_is_one_error() {
+    let remarks = slotwright::startd::config::of_file(&many_long_values());
+    let of_work = remarks.iter().filter(|remark| remark.message.contains("too many steps")).count();
+    assert!((1..=2).contains(&of_work), "{of_work}");
 }
 
 #[test]

@@ -11,8 +11,8 @@ use super::text::{Place, Text};
 
 /// Bytes of an expanded text.
 pub(super) const MAX_LENGTH: usize = 1 << 20;
-/// Bytes looked at or moved for one value: less than a second.
-const MAX_WORK: u64 = 20_000_000;
+/// Bytes looked at or moved for one value.
+const MAX_WORK: u64 = 5_000_000;
 /// What replacing costs apart from that, in bytes.
 const REPLACEMENT: usize = 200;
 /// References within what references stand for.
@@ -23,7 +23,10 @@ const MAX_FUNCTIONS: usize = 30;
 /// One expansion, with what it has cost so far.
 pub(super) struct Expander<'c> {
     pub config: &'c Config,
+    /// What is left for this value.
     work: u64,
+    /// What was.
+    given: u64,
     /// Names that stand around the text in work, through arguments of functions.
     around: Vec<String>,
     functions: usize,
@@ -76,9 +79,11 @@ impl Rest {
 
 impl<'c> Expander<'c> {
     pub fn new(config: &'c Config) -> Self {
+        let given = config.allowance.left().min(MAX_WORK);
         Self {
             config,
-            work: MAX_WORK,
+            work: given,
+            given,
             around: Vec::new(),
             functions: 0,
             random: config.host.seed.unwrap_or(0),
@@ -137,9 +142,7 @@ impl<'c> Expander<'c> {
             }
             rest.prepend(&value);
         }
-        if self.work == 0 {
-            return Err(self.error(text.place(0).unwrap_or_default(), ExpandFault::TooMuchWork));
-        }
+        self.spend(0, found_place(text, 0))?;
         done.append(&rest.take(rest.len()));
         Ok(done)
     }
@@ -248,6 +251,8 @@ impl<'c> Expander<'c> {
         ExpandError { position: self.config.position_of(place), fault }
     }
 
+    /// Takes from what is left. Nothing left is a fault even where nothing is taken: a search that came to its bound
+    /// looks like one that found nothing.
     fn spend(&mut self, steps: usize, place: Place) -> Result<(), ExpandError> {
         self.work = self.work.saturating_sub(steps as u64);
         if self.work == 0 {
@@ -281,7 +286,14 @@ impl<'c> Expander<'c> {
             text.append(&value);
             text.append(&rest);
         }
+        self.spend(0, found_place(&text, 0))?;
         Ok(text)
+    }
+}
+
+impl Drop for Expander<'_> {
+    fn drop(&mut self) {
+        self.config.allowance.spend(self.given - self.work);
     }
 }
 

@@ -29,6 +29,7 @@
 //! by a function; commands are never run. Nothing that a text says costs more than the bounds in `expand` and
 //! `read` allow. Answers are those of condor_config_val, and `tests/config_oracle.rs` holds us to that.
 
+mod allowance;
 mod arguments;
 mod condition;
 mod error;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::allowance::Allowance;
 use super::arguments::{self, Use};
 use super::condition::{self, Conditionals};
 use super::error::{ExpandError, ReadError};
@@ -20,6 +21,8 @@ const MAX_NESTING: usize = 20;
 const MAX_INCLUDED: usize = 1000;
 /// Bytes of text that is read, and bytes of values that are kept.
 const MAX_TOTAL: usize = 32 << 20;
+/// What expansions may cost together where texts come from anyone, in bytes looked at or moved: about half a second.
+const MAX_WORK: u64 = 50_000_000;
 /// Findings that are told.
 const MAX_DIAGNOSTICS: usize = 1000;
 
@@ -50,6 +53,7 @@ pub struct Reader<'f> {
     host: Host,
     files: Option<Files<'f>>,
     first_only: bool,
+    allowance: Allowance,
 }
 
 /// What reading gave: a configuration, and all that is to be said about the texts.
@@ -77,7 +81,14 @@ impl Reading {
 impl<'f> Reader<'f> {
     /// A reader for tools, which HTCondor calls the subsystem `TOOL`, without files to include.
     pub fn new(host: Host) -> Self {
-        Self { subsystem: "TOOL".to_owned(), local_name: None, host, files: None, first_only: false }
+        Self {
+            subsystem: "TOOL".to_owned(),
+            local_name: None,
+            host,
+            files: None,
+            first_only: false,
+            allowance: Allowance::default(),
+        }
     }
 
     /// Reads for a daemon, such as `STARTD`: `STARTD.NAME` stands above `NAME`.
@@ -108,9 +119,19 @@ impl<'f> Reader<'f> {
         self
     }
 
+    /// Bounds what reading, and all questions to the configuration that comes of it, may cost together: for texts
+    /// from anyone, read where others wait. Without it only each value for itself is bounded. A text of 1 MiB can
+    /// hold a hundred thousand of them.
+    #[must_use]
+    pub fn guarded(mut self) -> Self {
+        self.allowance = Allowance::of(MAX_WORK);
+        self
+    }
+
     /// Reads the texts one after the other, as if they were one.
     pub fn read(&self, sources: &[Source]) -> Reading {
-        let config = Config::empty(&self.subsystem, self.local_name.as_deref(), self.host.clone());
+        let mut config = Config::empty(&self.subsystem, self.local_name.as_deref(), self.host.clone());
+        config.allowance = self.allowance.clone();
         let mut pass =
             Pass { reader: self, config, diagnostics: Vec::new(), total: 0, included: 0, stopped: false };
         pass.predefine(false);
@@ -294,8 +315,12 @@ impl Pass<'_> {
         if !condition.bytes().contains(&b'$') {
             return condition::decide(&self.config, &condition.as_str(), false);
         }
-        let expanded = Expander::new(&self.config).expand(condition).map_err(|error| error.to_string())?;
+        let expanded = self.expand(condition).map_err(|error| error.to_string())?;
         condition::decide(&self.config, &expanded.as_str(), true)
+    }
+
+    fn expand(&self, text: &Text) -> Result<Text, ExpandError> {
+        Expander::new(&self.config).expand(text)
     }
 
     fn statement(&mut self, statement: Statement, place: Place, context: &mut Context) {
@@ -303,7 +328,7 @@ impl Pass<'_> {
             Statement::Section => {}
             Statement::Message { fatal, text } => {
                 let severity = if fatal { Severity::Error } else { Severity::Warning };
-                match Expander::new(&self.config).expand(&text) {
+                match self.expand(&text) {
                     Ok(text) => self.report(severity, place, text.as_str()),
                     Err(error) => self.expand_error(error),
                 }
@@ -318,7 +343,7 @@ impl Pass<'_> {
         if how == Assignment::Colon && !context.in_template() && !self.colon(name, place, context) {
             return;
         }
-        let name = match Expander::new(&self.config).expand(name) {
+        let name = match self.expand(name) {
             Ok(name) => name.as_str().into_owned(),
             Err(error) => return self.expand_error(error),
         };
@@ -368,7 +393,8 @@ impl Pass<'_> {
     }
 
     fn define(&mut self, name: &str, value: &Text, place: Place, context: &Context) {
-        match Expander::new(&self.config).expand_own(name, value) {
+        let expanded = Expander::new(&self.config).expand_own(name, value);
+        match expanded {
             Err(error) => self.expand_error(error),
             Ok(text) => {
                 if self.spend(text.len(), place) {
@@ -380,7 +406,7 @@ impl Pass<'_> {
     }
 
     fn use_templates(&mut self, category: &Text, names: &Text, place: Place, context: &Context) {
-        let category = match Expander::new(&self.config).expand(category) {
+        let category = match self.expand(category) {
             Ok(category) => category.as_str().trim_ascii().to_owned(),
             Err(error) => return self.expand_error(error),
         };
@@ -443,7 +469,7 @@ impl Pass<'_> {
         if !command && !words.is_empty() {
             return self.error(place, format!("include does not know '{}'", words.join(" ")));
         }
-        let path = match Expander::new(&self.config).expand(path) {
+        let path = match self.expand(path) {
             Ok(path) => path.as_str().into_owned(),
             Err(error) => return self.expand_error(error),
         };

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::allowance::Allowance;
 use super::host::Host;
 use super::knobs;
 use super::source::Position;
@@ -18,6 +19,7 @@ pub struct Config {
     pub(super) subsystem: String,
     pub(super) local_name: Option<String>,
     pub(super) host: Host,
+    pub(super) allowance: Allowance,
 }
 
 /// A name and the value it has at the end of reading.
@@ -64,6 +66,7 @@ impl Config {
             subsystem: subsystem.to_owned(),
             local_name: local_name.map(str::to_owned),
             host,
+            allowance: Allowance::default(),
         }
     }
 
@@ -85,6 +88,11 @@ impl Config {
     /// The definition of exactly this name (case aside), with its prefix if it has one. It may be empty.
     pub fn definition(&self, name: &str) -> Option<&Definition> {
         self.definitions.get(&name.to_ascii_lowercase())
+    }
+
+    /// Whether a guarded reading ([`Reader::guarded`](super::Reader::guarded)) has no more work left: no value is told.
+    pub fn is_spent(&self) -> bool {
+        self.allowance.left() == 0
     }
 
     /// Where a definition starts.

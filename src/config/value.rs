@@ -7,6 +7,9 @@ use super::table::{Config, Definition, Found};
 use super::text::{Place, Text};
 use crate::classad::{Ad, Env, Expr, Value};
 
+/// What looking at a byte of a value costs, in bytes of expanding.
+const LOOKING: u64 = 10;
+
 impl Config {
     /// The expanded value of a name, as condor_config_val prints it: looked up with the local name before it (and
     /// then with both prefixes), with the subsystem before it, plain, compiled in. `None` if it is not defined or
@@ -39,6 +42,8 @@ impl Config {
             Some(Found::Default(text)) => Text::at(text, Place::DEFAULT),
         };
         let text = Expander::new(self).expand_named(name, &text)?;
+        // Whoever asks looks at it, and parses it perhaps.
+        self.allowance.spend(LOOKING * text.len() as u64);
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 

@@ -107,7 +107,7 @@ impl TextConfig {
 
 fn read(text: &str, macros: &Macros) -> Reading {
     let host = Host { predefined: macros.pairs(), ..Host::none() };
-    Reader::new(host).subsystem("STARTD").read(&[Source::block("spec.config", text)])
+    Reader::new(host).subsystem("STARTD").guarded().read(&[Source::block("spec.config", text)])
 }
 
 /// The knobs that the operator acts on.

@@ -89,7 +89,7 @@ pub(super) fn sort(remarks: &mut Vec<Remark>) {
 pub fn of_file(text: &str) -> Vec<Remark> {
     let predefined = Macros::samples().first().map(Macros::pairs).unwrap_or_default();
     let host = Host { predefined, ..Host::none() };
-    let reading = Reader::new(host).subsystem("STARTD").read(&[Source::new("", text)]);
+    let reading = Reader::new(host).subsystem("STARTD").guarded().read(&[Source::new("", text)]);
     let mut remarks = of_reading(text, &reading);
     sort(&mut remarks);
     remarks
@@ -112,6 +112,17 @@ pub(super) fn of_reading(text: &str, reading: &Reading) -> Vec<Remark> {
     let mut by_template: BTreeMap<(u32, u32, String), Vec<String>> = BTreeMap::new();
     for definition in reading.config.definitions() {
         let position = reading.config.position(definition);
+        if reading.config.is_spent() {
+            // Each further value would say the same.
+            let message =
+                "takes too many steps to expand in all: what comes after this name is not looked at; \
+                           refer less to values that refer to others"
+                    .to_owned();
+            let name = &definition.name;
+            remarks
+                .push(Remark::new(Severity::Error, "InvalidConfiguration", &position, message).about(name));
+            break;
+        }
         match definition.origin {
             Origin::Predefined => {}
             Origin::Source => remarks.extend(of_definition(&reading.config, definition, &position, &read)),
