@@ -144,6 +144,9 @@ fn odd_literals_print_as_what_they_are() {
         "absTime(\"0020-02-29T12:30:45+05:30\")",
         "absTime(\"20-02-29T12:30:45\")",
         "absTime(\"9999-12-31T23:59:59-99:59\")",
+        "absTime(\"\u{10}0\u{15}:5+0f:30\")",
+        "absTime(\"0000\")",
+        "absTime(\"0000-00-00\")",
         "'f g'(1)",
         "'true'(1).'is'.'é'",
         "..a..b",
@@ -348,6 +351,20 @@ proptest! {
         let expr = Expr::parse(&text).unwrap();
         let value = expr.eval(Some(&my), Some(&target), &Env::at(7));
         prop_assert_eq!(expr.eval(Some(&my), Some(&target), &Env::at(7)), value);
+    }
+
+    #[test]
+    fn moments_print_as_what_they_are(
+        [month, day, hour, minute, second, zone_hours, zone_minutes] in [0..100, 0..100, 0..100, 0..100, 0..100, 0..100, 0..100],
+        year in prop_oneof![Just(0), Just(9999), 0..10_000],
+        sign in prop::sample::select(vec!['+', '-']),
+    ) {
+        let text = format!(
+            "absTime(\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{zone_hours:02}{zone_minutes:02}\")"
+        );
+        if let Ok(expr) = Expr::parse(&text) {
+            prop_assert_eq!(Expr::parse(&expr.to_string()), Ok(expr.clone()), "{} as {}", text, expr);
+        }
     }
 
     #[test]

@@ -105,15 +105,25 @@ fn short(number: f64) -> String {
     format!("{}e{sign}{:02}", bare(digits), exponent.abs())
 }
 
-/// A moment as [`absolute`] prints it, if that reads back as the same: years have four digits, offsets less
-/// than a hundred hours.
+/// A moment as [`absolute`] prints it where that reads back as the same, else with fields beyond their range, as they are
+/// read: a month 0 is the December before. `None`: no text is read as that moment.
 pub(crate) fn absolute_exact(time: AbsTime) -> Option<String> {
-    let year = Civil::of(time).year;
-    let text = absolute(time);
-    let text = match usize::try_from(year) {
-        Ok(0..=999) => format!("{year:04}{}", text.trim_start_matches(|c: char| c.is_ascii_digit())),
-        _ => text,
-    };
+    let civil = Civil::of(time);
+    let year = civil.year.clamp(0, 9999);
+    let month = (civil.month + 12 * (civil.year - year)).clamp(0, 99);
+    let local = time.secs.saturating_add(i64::from(time.offset));
+    let day = (local.div_euclid(DAY) - days(year, month, 0)).clamp(0, 99);
+    let left = local.saturating_sub(days(year, month, day) * DAY);
+    let hour = (left / 3600).clamp(0, 99);
+    let minute = ((left - hour * 3600) / 60).clamp(0, 99);
+    let second = (left - hour * 3600 - minute * 60).clamp(0, 99);
+    let sign = if time.offset > 0 { '+' } else { '-' };
+    let offset = time.offset.unsigned_abs();
+    let zone_hours = (offset / 3600).min(99);
+    let zone_minutes = (offset / 60).saturating_sub(zone_hours * 60);
+    let text = format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{zone_hours:02}:{zone_minutes:02}"
+    );
     (parse_absolute(&text) == Some(time)).then_some(text)
 }
 
