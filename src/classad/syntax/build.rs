@@ -48,9 +48,13 @@ impl Builder {
         self.depth.pop();
     }
 
-    /// The expression whose root is the node added last.
-    pub(crate) fn finish(self) -> Expr {
-        Expr::from_program(Program { nodes: self.nodes.into(), kids: self.kids.into() })
+    /// The expression whose root is the node added last. The builder is empty afterwards.
+    pub(crate) fn finish(&mut self) -> Expr {
+        self.depth.clear();
+        Expr::from_program(Program {
+            nodes: self.nodes.drain(..).collect(),
+            kids: self.kids.drain(..).collect(),
+        })
     }
 
     /// An expression that evaluates to the value.

@@ -17,7 +17,7 @@ pub(crate) enum Dialect {
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Tok {
+pub(crate) enum Tok<'t> {
     /// An integer literal, a directly preceding minus included.
     Int(i64),
     /// A real literal.
@@ -25,7 +25,7 @@ pub(crate) enum Tok {
     /// A string literal, unescaped.
     Str(String),
     /// A bare word that is none of the reserved ones.
-    Ident(String),
+    Ident(&'t str),
     /// A name in single quotes.
     Quoted(String),
     /// A reserved word, in lower case.
@@ -40,16 +40,51 @@ pub(crate) enum Tok {
 
 const WORDS: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
 
-/// Longest first, so that the first that fits is the token.
-const SYMBOLS: [&str; 35] = [
-    "=?=", "=!=", ">>>", "&&", "||", "<=", ">=", "==", "!=", "<<", ">>", "?:", "+", "-", "*", "/", "%", "~",
-    "^", "&", "|", "<", ">", "=", "!", "?", ":", ".", ",", ";", "(", ")", "[", "]", "{",
-];
+/// The punctuation that a text starts with, the longest that fits. `?`, which may have space in it, is not among it.
+fn symbol(text: &[u8]) -> Option<&'static str> {
+    Some(match text {
+        [b'=', b'?', b'=', ..] => "=?=",
+        [b'=', b'!', b'=', ..] => "=!=",
+        [b'=', b'=', ..] => "==",
+        [b'=', ..] => "=",
+        [b'>', b'>', b'>', ..] => ">>>",
+        [b'>', b'>', ..] => ">>",
+        [b'>', b'=', ..] => ">=",
+        [b'>', ..] => ">",
+        [b'<', b'<', ..] => "<<",
+        [b'<', b'=', ..] => "<=",
+        [b'<', ..] => "<",
+        [b'!', b'=', ..] => "!=",
+        [b'!', ..] => "!",
+        [b'&', b'&', ..] => "&&",
+        [b'&', ..] => "&",
+        [b'|', b'|', ..] => "||",
+        [b'|', ..] => "|",
+        [b'+', ..] => "+",
+        [b'-', ..] => "-",
+        [b'*', ..] => "*",
+        [b'/', ..] => "/",
+        [b'%', ..] => "%",
+        [b'~', ..] => "~",
+        [b'^', ..] => "^",
+        [b':', ..] => ":",
+        [b'.', ..] => ".",
+        [b',', ..] => ",",
+        [b';', ..] => ";",
+        [b'(', ..] => "(",
+        [b')', ..] => ")",
+        [b'[', ..] => "[",
+        [b']', ..] => "]",
+        [b'{', ..] => "{",
+        [b'}', ..] => "}",
+        _ => return None,
+    })
+}
 
 /// A token and where it starts and ends, in bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Spanned {
-    pub(crate) tok: Tok,
+pub(crate) struct Spanned<'t> {
+    pub(crate) tok: Tok<'t>,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
@@ -75,7 +110,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The next token; [`Tok::End`] for ever at the end.
-    pub(crate) fn next(&mut self) -> Spanned {
+    pub(crate) fn next(&mut self) -> Spanned<'t> {
         if let Some(bad) = self.skip_blanks() {
             return bad;
         }
@@ -92,7 +127,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Skips white space and comments; a comment without an end is a bad token.
-    fn skip_blanks(&mut self) -> Option<Spanned> {
+    fn skip_blanks(&mut self) -> Option<Spanned<'t>> {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches(is_space);
@@ -115,7 +150,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// A comment without an end. After a closing bracket, HTCondor takes it for another.
-    fn open_comment(&mut self, missing: &'static str) -> Spanned {
+    fn open_comment(&mut self, missing: &'static str) -> Spanned<'t> {
         let start = self.pos;
         self.pos = self.text.len();
         let tok = if self.after_bracket { Tok::Sym("]") } else { Tok::Bad(missing) };
@@ -123,7 +158,7 @@ impl<'t> Lexer<'t> {
         Spanned { tok, start, end: self.pos }
     }
 
-    fn token(&mut self) -> Tok {
+    fn token(&mut self) -> Tok<'t> {
         let rest = self.rest();
         let mut bytes = rest.bytes();
         let (Some(first), second) = (bytes.next(), bytes.next().unwrap_or(0)) else { return Tok::End };
@@ -138,7 +173,6 @@ impl<'t> Lexer<'t> {
             b'A'..=b'Z' | b'a'..=b'z' | b'_' => self.word(rest),
             b'"' => self.quoted('"').map_or_else(Tok::Bad, Tok::Str),
             b'\'' => self.quoted('\'').map_or_else(Tok::Bad, Tok::Quoted),
-            b'}' => self.take("}"),
             b'?' => self.question(rest),
             // HTCondor reads two points as one.
             b'.' if second == b'.' => {
@@ -149,7 +183,7 @@ impl<'t> Lexer<'t> {
                 self.take(".")
             }
             _ => {
-                if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+                if let Some(symbol) = symbol(rest.as_bytes()) {
                     return self.take(symbol);
                 }
                 self.pos += rest.chars().next().map_or(1, char::len_utf8);
@@ -158,13 +192,13 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn take(&mut self, symbol: &'static str) -> Tok {
+    fn take(&mut self, symbol: &'static str) -> Tok<'t> {
         self.pos += symbol.len();
         Tok::Sym(symbol)
     }
 
     /// `?`, or `?:` with or without space in it.
-    fn question(&mut self, rest: &str) -> Tok {
+    fn question(&mut self, rest: &str) -> Tok<'t> {
         let after = rest.get(1..).unwrap_or_default().trim_start_matches(is_space);
         if after.starts_with(':') {
             self.pos += rest.len() - after.len() + 1;
@@ -173,13 +207,13 @@ impl<'t> Lexer<'t> {
         self.take("?")
     }
 
-    fn word(&mut self, rest: &str) -> Tok {
+    fn word(&mut self, rest: &'t str) -> Tok<'t> {
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         let word = rest.get(..end).unwrap_or_default();
         self.pos += end;
         match WORDS.iter().find(|reserved| reserved.eq_ignore_ascii_case(word)) {
             Some(reserved) => Tok::Word(reserved),
-            None => Tok::Ident(word.to_owned()),
+            None => Tok::Ident(word),
         }
     }
 
@@ -200,7 +234,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Two points and digits: HTCondor takes them for a number, which is then none, and so zero.
-    fn two_points(&mut self, rest: &str, zero: f64) -> Tok {
+    fn two_points(&mut self, rest: &str, zero: f64) -> Tok<'t> {
         let digits = rest.trim_start_matches('-').trim_start_matches('.');
         let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
         let exponent = after.strip_prefix(['e', 'E']).unwrap_or_default();
@@ -213,7 +247,7 @@ impl<'t> Lexer<'t> {
 
     /// What follows `0x`. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does; with a minus in
     /// front, it reads no more of an integer than the 0.
-    fn hexadecimal(&mut self, rest: &str, negative: bool) -> Tok {
+    fn hexadecimal(&mut self, rest: &str, negative: bool) -> Tok<'t> {
         let digits = |from: usize| {
             rest.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_hexdigit).count()
         };
@@ -234,7 +268,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// An integer or a real, a minus in front included.
-    fn number(&mut self, rest: &str, negative: bool) -> Tok {
+    fn number(&mut self, rest: &str, negative: bool) -> Tok<'t> {
         let digits =
             |from: usize| rest.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_digit).count();
         let byte = |at: usize| rest.as_bytes().get(at).copied().unwrap_or(0);

@@ -12,6 +12,10 @@ pub(crate) enum Escapes {
 /// Reads a quoted text from its opening quote on. Gives the characters and the number of bytes read,
 /// or what should have been there.
 pub(crate) fn quoted(text: &str, quote: char, escapes: Escapes) -> Result<(String, usize), &'static str> {
+    let plain = text.get(1..).and_then(|inside| inside.split_once(quote)).map(|(plain, _)| plain);
+    if let Some(plain) = plain.filter(|plain| !plain.contains('\\')) {
+        return Ok((plain.to_owned(), plain.len() + 2));
+    }
     let mut bytes: Vec<u8> = Vec::new();
     let mut rest = text.char_indices().skip(1).peekable();
     while let Some((at, c)) = rest.next() {

@@ -3,12 +3,16 @@
 //! Binary and prefix operators are reduced on a stack of their own, so that the machine's stack grows only
 //! with brackets, which are counted.
 
+use smallvec::SmallVec;
+
 use super::build::{Builder, MAX_DEPTH};
 use super::lexer::{Dialect, Lexer, Spanned, Tok, is_space};
+use super::operators::{Operator, infix, precedence, prefix};
 use super::time;
+use super::wanted::{Wanted, excerpt};
 use crate::classad::ad::Ad;
 use crate::classad::error::ParseError;
-use crate::classad::expr::{Binary, Call, Expr, Id, Node, ScopeWord, Select, Unary};
+use crate::classad::expr::{Call, Expr, Id, Node, ScopeWord, Select};
 use crate::classad::functions;
 use crate::classad::name::Name;
 use crate::classad::value::Value;
@@ -60,19 +64,12 @@ struct Parser<'t> {
     text: &'t str,
     lexer: Lexer<'t>,
     dialect: Dialect,
-    ahead: Spanned,
+    ahead: Spanned<'t>,
     /// The brackets around here.
     depth: u16,
     builder: Builder,
-}
-
-/// An operator waiting for its right operand.
-#[derive(Clone, Copy)]
-enum Operator {
-    Unary(Unary),
-    Binary(Binary),
-    And,
-    Or,
+    /// One that is done with, to be used again.
+    spare: Builder,
 }
 
 /// A finished operand, or a run of `&&` or `||` that may go on.
@@ -81,18 +78,21 @@ enum Operand {
     Run { and: bool, items: Vec<Id> },
 }
 
+/// Most operators have two, and few wait.
+type Operands = SmallVec<[Operand; 4]>;
+
 impl<'t> Parser<'t> {
     fn new(text: &'t str, dialect: Dialect) -> Self {
         let mut lexer = Lexer::new(text, dialect);
         let ahead = lexer.next();
-        Self { text, lexer, dialect, ahead, depth: 0, builder: Builder::default() }
+        Self { text, lexer, dialect, ahead, depth: 0, builder: Builder::default(), spare: Builder::default() }
     }
 
-    fn peek(&self) -> &Tok {
+    fn peek(&self) -> &Tok<'t> {
         &self.ahead.tok
     }
 
-    fn bump(&mut self) -> Tok {
+    fn bump(&mut self) -> Tok<'t> {
         let next = self.lexer.next();
         std::mem::replace(&mut self.ahead, next).tok
     }
@@ -110,43 +110,47 @@ impl<'t> Parser<'t> {
     }
 
     /// The error that something else should be here; a broken token knows better what.
-    fn expected(&self, what: &str) -> ParseError {
+    fn expected<'w>(&self, what: impl Into<Wanted<'w>>) -> ParseError {
         let Spanned { tok, start, end } = &self.ahead;
-        let expected = if let Tok::Bad(fault) = tok { fault } else { what };
+        let expected = if let Tok::Bad(fault) = tok { Wanted::This(fault) } else { what.into() };
         let found = match tok {
             Tok::End => "end of input".to_owned(),
             _ => format!("'{}'", excerpt(self.text.get(*start..*end).unwrap_or_default())),
         };
-        ParseError::at(self.text, *start, expected.to_owned(), found)
+        ParseError::at(self.text, *start, expected.to_string(), found)
     }
 
-    fn expect(&mut self, symbol: &str, what: &str) -> Parsed<()> {
+    fn expect<'w>(&mut self, symbol: &str, what: impl Into<Wanted<'w>>) -> Parsed<()> {
         if self.eat(symbol) { Ok(()) } else { Err(self.expected(what)) }
     }
 
     fn deep(&self) -> ParseError {
-        self.expected(&format!("an expression nested at most {MAX_DEPTH} levels deep"))
+        self.expected(Wanted::LessNesting)
     }
 
     /// An expression with its own program.
     fn whole_expression(&mut self) -> Parsed<Expr> {
-        let outer = std::mem::take(&mut self.builder);
-        let parsed = self.full("an expression");
-        let builder = std::mem::replace(&mut self.builder, outer);
-        parsed.map(|_| builder.finish())
+        let spare = std::mem::take(&mut self.spare);
+        let outer = std::mem::replace(&mut self.builder, spare);
+        let parsed = self.full("an expression".into());
+        let mut used = std::mem::replace(&mut self.builder, outer);
+        parsed?;
+        let expr = used.finish();
+        self.spare = used;
+        Ok(expr)
     }
 
     /// `c ? t : f`, or anything tighter.
-    fn full(&mut self, wanted: &str) -> Parsed<Id> {
+    fn full(&mut self, wanted: Wanted<'_>) -> Parsed<Id> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.deep());
         }
         let mut id = self.operators(wanted)?;
         if self.eat("?") {
-            let yes = self.full("an expression after '?'")?;
+            let yes = self.full("an expression after '?'".into())?;
             self.expect(":", "':' of a conditional expression")?;
-            let no = self.full("an expression after ':'")?;
+            let no = self.full("an expression after ':'".into())?;
             id = self.add(Node::Ternary(id, yes, no), &[id, yes, no])?;
         }
         self.depth -= 1;
@@ -158,9 +162,9 @@ impl<'t> Parser<'t> {
     }
 
     /// Prefix and infix operators over postfix expressions.
-    fn operators(&mut self, wanted: &str) -> Parsed<Id> {
-        let mut operators: Vec<Operator> = Vec::new();
-        let mut operands: Vec<Operand> = Vec::new();
+    fn operators(&mut self, wanted: Wanted<'_>) -> Parsed<Id> {
+        let mut operators: SmallVec<[Operator; 4]> = SmallVec::new();
+        let mut operands: Operands = SmallVec::new();
         let mut after: Option<&'static str> = None;
         loop {
             while let Some((operator, symbol)) = prefix(self.peek()) {
@@ -169,13 +173,16 @@ impl<'t> Parser<'t> {
                 after = Some(symbol);
             }
             let operand = match after {
-                Some(symbol) => self.postfix(&format!("an operand after '{symbol}'"))?,
+                Some(symbol) => self.postfix(Wanted::OperandAfter(symbol))?,
                 None => self.postfix(wanted)?,
             };
             operands.push(Operand::Node(operand));
             let next = infix(self.peek());
             let power = next.map_or(0, |(operator, _)| precedence(operator));
-            while let Some(top) = operators.pop_if(|top| precedence(*top) >= power) {
+            while let Some(&top) = operators.last()
+                && precedence(top) >= power
+            {
+                operators.pop();
                 self.reduce(top, &mut operands)?;
             }
             let Some((operator, symbol)) = next else { break };
@@ -187,7 +194,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The last operand, as a node.
-    fn pop(&mut self, operands: &mut Vec<Operand>) -> Parsed<Id> {
+    fn pop(&mut self, operands: &mut Operands) -> Parsed<Id> {
         match operands.pop() {
             Some(Operand::Node(id)) => Ok(id),
             Some(Operand::Run { and, items }) => {
@@ -198,7 +205,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn reduce(&mut self, operator: Operator, operands: &mut Vec<Operand>) -> Parsed<()> {
+    fn reduce(&mut self, operator: Operator, operands: &mut Operands) -> Parsed<()> {
         let right = self.pop(operands)?;
         let reduced = match operator {
             Operator::Unary(unary) => Operand::Node(self.add(Node::Unary(unary, right), &[right])?),
@@ -215,35 +222,37 @@ impl<'t> Parser<'t> {
     }
 
     /// Puts a right operand to the run on its left, or starts one.
-    fn extend(&mut self, and: bool, right: Id, operands: &mut Vec<Operand>) -> Parsed<Operand> {
-        if let Some(Operand::Run { and: same, mut items }) =
-            operands.pop_if(|left| matches!(left, Operand::Run { and: same, .. } if *same == and))
+    fn extend(&mut self, and: bool, right: Id, operands: &mut Operands) -> Parsed<Operand> {
+        if let Some(Operand::Run { and: same, items }) = operands.last_mut()
+            && *same == and
         {
+            let mut items = std::mem::take(items);
+            operands.pop();
             items.push(right);
-            return Ok(Operand::Run { and: same, items });
+            return Ok(Operand::Run { and, items });
         }
         let left = self.pop(operands)?;
         Ok(Operand::Run { and, items: vec![left, right] })
     }
 
     /// `a.b`, `a[i]`, `a ?: b`
-    fn postfix(&mut self, wanted: &str) -> Parsed<Id> {
+    fn postfix(&mut self, wanted: Wanted<'_>) -> Parsed<Id> {
         let mut id = self.selected(wanted)?;
         while self.eat("?:") {
-            let otherwise = self.selected("an operand after '?:'")?;
+            let otherwise = self.selected("an operand after '?:'".into())?;
             id = self.add(Node::Elvis(id, otherwise), &[id, otherwise])?;
         }
         Ok(id)
     }
 
-    fn selected(&mut self, wanted: &str) -> Parsed<Id> {
+    fn selected(&mut self, wanted: Wanted<'_>) -> Parsed<Id> {
         let mut id = self.primary(wanted)?;
         loop {
             if self.eat(".") {
-                let name = self.name("an attribute name after '.'")?;
+                let name = self.name("an attribute name after '.'".into())?;
                 id = self.select(id, name)?;
             } else if self.eat("[") {
-                let index = self.full("a subscript after '['")?;
+                let index = self.full("a subscript after '['".into())?;
                 self.expect("]", "']' to end the subscript")?;
                 id = self.add(Node::Index(id, index), &[id, index])?;
             } else {
@@ -267,7 +276,7 @@ impl<'t> Parser<'t> {
         self.dialect == Dialect::New && between.chars().all(is_space)
     }
 
-    fn name(&mut self, wanted: &str) -> Parsed<Name> {
+    fn name(&mut self, wanted: Wanted<'_>) -> Parsed<Name> {
         let mut end = self.ahead.end;
         match self.peek() {
             Tok::Ident(_) | Tok::Quoted(_) => match self.bump() {
@@ -289,7 +298,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn primary(&mut self, wanted: &str) -> Parsed<Id> {
+    fn primary(&mut self, wanted: Wanted<'_>) -> Parsed<Id> {
         let value = match self.peek() {
             Tok::Int(value) => Value::Int(*value),
             Tok::Real(value) => Value::Real(*value),
@@ -301,7 +310,7 @@ impl<'t> Parser<'t> {
             Tok::Ident(_) | Tok::Quoted(_) => return self.identifier(),
             Tok::Sym(".") => {
                 self.bump();
-                let name = self.name("an attribute name after '.'")?;
+                let name = self.name("an attribute name after '.'".into())?;
                 return self.add(Node::RootAttr(name), &[]);
             }
             Tok::Sym("(") => return self.parentheses(),
@@ -322,7 +331,7 @@ impl<'t> Parser<'t> {
 
     fn parentheses(&mut self) -> Parsed<Id> {
         self.bump();
-        let inner = self.full("an expression after '('")?;
+        let inner = self.full("an expression after '('".into())?;
         self.expect(")", "')' or an operator")?;
         self.add(Node::Paren(inner), &[inner])
     }
@@ -343,7 +352,7 @@ impl<'t> Parser<'t> {
     /// A bare name or a call.
     fn identifier(&mut self) -> Parsed<Id> {
         let start = self.ahead.start;
-        let name = self.name("a name")?;
+        let name = self.name("a name".into())?;
         if !self.eat("(") {
             return self.add(Node::Attr(name), &[]);
         }
@@ -389,13 +398,13 @@ impl<'t> Parser<'t> {
             return Ok(items);
         }
         loop {
-            items.push(self.full("an expression")?);
+            items.push(self.full("an expression".into())?);
             if self.eat(close) {
                 return Ok(items);
             }
             let separated = self.eat(",") || (semicolons && self.eat(";"));
             if !separated {
-                return Err(self.expected(&format!("',' or '{close}'")));
+                return Err(self.expected(if close == ")" { "',' or ')'" } else { "',' or '}'" }));
             }
         }
     }
@@ -421,12 +430,12 @@ impl<'t> Parser<'t> {
                 break;
             }
             let start = self.ahead.start;
-            let name = self.name("an attribute name or ']'")?;
+            let name = self.name("an attribute name or ']'".into())?;
             if name.as_str().is_empty() {
                 let wanted = "a name for the attribute".to_owned();
                 return Err(ParseError::at(self.text, start, wanted, "''".to_owned()));
             }
-            self.expect("=", &format!("'=' after the attribute name '{}'", excerpt(name.as_str())))?;
+            self.expect("=", Wanted::EqualsAfter(name.as_str()))?;
             let expr = self.whole_expression()?;
             ad.insert(name, expr);
             if !self.at(";") && !self.at("]") {
@@ -435,75 +444,5 @@ impl<'t> Parser<'t> {
         }
         self.depth -= 1;
         Ok(ad)
-    }
-}
-
-/// As much of a text as a message should repeat.
-fn excerpt(text: &str) -> String {
-    let mut start: String = text.chars().take(40).collect();
-    if start.len() < text.len() {
-        start.push_str("...");
-    }
-    start
-}
-
-fn prefix(tok: &Tok) -> Option<(Unary, &'static str)> {
-    let Tok::Sym(symbol) = tok else { return None };
-    let unary = match *symbol {
-        "-" => Unary::Minus,
-        "+" => Unary::Plus,
-        "!" => Unary::Not,
-        "~" => Unary::Complement,
-        _ => return None,
-    };
-    Some((unary, symbol))
-}
-
-fn infix(tok: &Tok) -> Option<(Operator, &'static str)> {
-    let (Tok::Sym(symbol) | Tok::Word(symbol)) = tok else { return None };
-    let binary = match *symbol {
-        "&&" => return Some((Operator::And, symbol)),
-        "||" => return Some((Operator::Or, symbol)),
-        "*" => Binary::Multiply,
-        "/" => Binary::Divide,
-        "%" => Binary::Modulus,
-        "+" => Binary::Add,
-        "-" => Binary::Subtract,
-        "<<" => Binary::ShiftLeft,
-        ">>" => Binary::ShiftRight,
-        ">>>" => Binary::ShiftRightUnsigned,
-        "<" => Binary::Less,
-        "<=" => Binary::LessOrEqual,
-        ">" => Binary::Greater,
-        ">=" => Binary::GreaterOrEqual,
-        "==" => Binary::Equal,
-        "!=" => Binary::NotEqual,
-        "=?=" | "is" => Binary::Is,
-        "=!=" | "isnt" => Binary::Isnt,
-        "&" => Binary::BitAnd,
-        "^" => Binary::BitXor,
-        "|" => Binary::BitOr,
-        _ => return None,
-    };
-    Some((Operator::Binary(binary), symbol))
-}
-
-/// How tightly an operator binds.
-fn precedence(operator: Operator) -> u8 {
-    use Binary as B;
-    match operator {
-        Operator::Or => 1,
-        Operator::And => 2,
-        Operator::Binary(binary) => match binary {
-            B::BitOr => 3,
-            B::BitXor => 4,
-            B::BitAnd => 5,
-            B::Equal | B::NotEqual | B::Is | B::Isnt => 6,
-            B::Less | B::LessOrEqual | B::Greater | B::GreaterOrEqual => 7,
-            B::ShiftLeft | B::ShiftRight | B::ShiftRightUnsigned => 8,
-            B::Add | B::Subtract => 9,
-            B::Multiply | B::Divide | B::Modulus => 10,
-        },
-        Operator::Unary(_) => 11,
     }
 }
