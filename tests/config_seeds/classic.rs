@@ -20,9 +20,12 @@ fn the_start_expression_and_rank_are_printed_as_in_the_newer_chapter() {
 #[test]
 fn owner_state_start_is_false_or_undefined_while_the_keyboard_is_used() {
     for (operator, wanted) in [("&&", Value::Bool(false)), ("||", Value::Undefined)] {
-        let config =
-            startd(&format!("START = KeyboardIdle > 15 * $(MINUTE) {operator} Owner == \"coltrane\"\n"));
+        let config = startd(&format!(
+            "START = KeyboardIdle > 15 * $(MINUTE) {operator} Owner == \"coltrane\"\nIS_OWNER = (START =?= FALSE)\n"
+        ));
         assert_eq!(eval(&config, "START", "KeyboardIdle = 34", ""), wanted, "{operator}");
+        let is_owner = eval_in(&config, "IS_OWNER", &["START"], "KeyboardIdle = 34", "");
+        assert_eq!(is_owner, Value::Bool(wanted == Value::Bool(false)), "{operator}");
     }
 }
 
