@@ -4,7 +4,7 @@
 //!
 //! | file | chapter |
 //! | --- | --- |
-//! | `execution.rs`, `slots.rs` | Policy Configuration, for execution points: policy; slots |
+//! | `execution.rs`, `examples.rs`, `slots.rs` | Policy Configuration, for execution points: policy; its examples; slots |
 //! | `access.rs` | Policy Configuration, for access points |
 //! | `central.rs`, `daemons.rs` | Central Managers: quotas and limits; what daemons there are |
 //! | `classic.rs` | Startd Policy Configuration (6.6) |
@@ -20,6 +20,8 @@ mod central;
 mod classic;
 #[path = "config_seeds/daemons.rs"]
 mod daemons;
+#[path = "config_seeds/examples.rs"]
+mod examples;
 #[path = "config_seeds/execution.rs"]
 mod execution;
 #[path = "config_seeds/slots.rs"]

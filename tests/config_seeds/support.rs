@@ -6,6 +6,9 @@ use slotwright::config::{Config, Host, Reader, Source};
 /// Now, wherever a test needs a time.
 pub const NOW: i64 = 1_000_000_000;
 
+/// Macros that the examples refer to.
+pub const FRAGMENTS: &str = "use FEATURE : Policy_Expr_Fragments\n";
+
 /// A machine of 4 cores and 8 GiB.
 pub fn host() -> Host {
     let known = [("DETECTED_CORES", "4"), ("DETECTED_CPUS", "4"), ("DETECTED_MEMORY", "8192")];
