@@ -57,6 +57,27 @@ fn literals() {
     );
 }
 
+/// The text must be one expression and nothing else.
+#[test]
+fn eval_of_a_text() {
+    check(
+        r#"
+        eval("1 + 1") => 2
+        eval("1;") => error
+        eval("1]") => error
+        eval("1; x = 2") => error
+        eval("1 2") => error
+        eval("") => error
+        eval(" 1 ") => 1
+        eval("1 // c") => 1
+        eval("1 /* c ") => error
+        eval({1}) => { 1 }
+        eval(undefined) => error
+        eval(1.5) => 1.500000000000000E+00
+        "#,
+    );
+}
+
 #[test]
 fn precedence() {
     check(

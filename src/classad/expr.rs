@@ -201,9 +201,11 @@ impl Expr {
         parser::expression(text, Dialect::New)
     }
 
-    /// As [`Expr::parse`], with HTCondor's leniency: what follows a `]` or `;` after the expression is ignored.
-    pub fn parse_leniently(text: &str) -> Result<Self, ParseError> {
-        parser::expression_leniently(text)
+    /// As HTCondor's library for Python reads an expression: as an attribute's value at the end of an ad. Semicolons, and
+    /// attributes with semicolons before them, may follow, or a `]` with anything after it. `None`: it does not parse so.
+    pub fn parse_leniently(text: &str) -> Option<Self> {
+        let ad = parser::ad_leniently(&format!("[expression = {text}]")).ok()?;
+        ad.get("expression").cloned()
     }
 
     /// Parses one expression in the spelling of the long form, where a backslash stands for itself; all of

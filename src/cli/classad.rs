@@ -244,7 +244,7 @@ fn answer(
     target: Result<Option<&Ad>, ParseError>,
     env: &Env,
 ) -> Answer {
-    let (Ok(expr), Ok(my), Ok(target)) = (Expr::parse_leniently(text), my, target) else {
+    let (Some(expr), Ok(my), Ok(target)) = (Expr::parse_leniently(text), my, target) else {
         return Answer::unparsed();
     };
     let outcome = expr.evaluate(my, target, env);
@@ -394,6 +394,8 @@ mod tests {
             ("relTime(90061.5)", "reltime", "90061.5"),
             ("1 +", "parse-error", ""),
             ("", "parse-error", ""),
+            ("1; x = 2] y", "integer", "1"),
+            ("1; x", "parse-error", ""),
         ];
         let line = |expr| json!({"id": expr, "my": null, "target": null, "expr": expr}).to_string() + "\n";
         let input: String = cases.iter().map(|(expr, ..)| line(*expr)).collect();

@@ -119,7 +119,11 @@ def serve(pipe):
                     ads = [classad2.ClassAd(text) for text in texts if text is not None]
                 except classad2.ClassAdException:
                     ads = None
-            pipe.send(("skip", "") if ads is None else describe(classad2, message[2], ads))
+            try:
+                pipe.send(("skip", "") if ads is None else describe(classad2, message[2], ads))
+            except classad2.ClassAdException:
+                # The library reads the text alone, but not as an argument.
+                pipe.send(("skip", ""))
 
 
 class Oracle:

@@ -190,7 +190,7 @@ class Gen:
             "a": lambda: "{%s}" % ", ".join(self.ad(depth) for _ in range(r.randrange(4))) if r.random() < 0.6 else "Ads",
             "q": lambda: r.choice([self.integer(), self.real(), self.list(depth), "{1,4,8}", "{2.5,10}"]),
             "N": lambda: r.choice(ATTRS) if r.random() < 0.7 else self.reference(),
-            "E": lambda: '"%s"' % self.expr(1).replace("\\", "\\\\").replace('"', '\\"'),
+            "E": lambda: '"%s"' % self.text().replace("\\", "\\\\").replace('"', '\\"'),
             "T": lambda: r.choice(STAMPS + ['"2020-02-29T12:30:45+05:30"', '"2020-01-01"']),
             "t": lambda: r.choice(["absTime(%s)", "absTime(%s, 3600)", "relTime(%s)", "%s", "splitTime(%s)",
                                    "splitTime(absTime(%s, -18000))"]) % r.choice(STAMPS),
@@ -242,6 +242,11 @@ class Gen:
     def operand(self, depth):
         text = self.r.choice(ODD) if self.r.random() < 0.15 else self.expr(depth - 1)
         return text if self.r.random() < 0.3 else "(%s)" % text
+
+    def text(self):
+        """What eval() reads."""
+        text = self.expr(1)
+        return self.broken(text) if self.r.random() < 0.2 else text
 
     def broken(self, text):
         """The text with a token or two changed: most often no expression any more."""

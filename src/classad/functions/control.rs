@@ -46,7 +46,7 @@ fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if !ctx.pay(text.len()) {
         return Val::Error;
     }
-    match Expr::parse_leniently(&text) {
+    match Expr::parse(&text) {
         Ok(expr) => {
             let program = ctx.keep_expr(expr).program();
             ctx.eval(At { program, frame: args.at.frame }, program.root())

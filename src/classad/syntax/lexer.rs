@@ -133,14 +133,10 @@ impl<'t> Lexer<'t> {
             let trimmed = rest.trim_start_matches(is_space);
             self.pos += rest.len() - trimmed.len();
             if trimmed.starts_with("//") {
-                let Some(end) = trimmed.find('\n') else {
-                    self.after_bracket = false;
-                    return Some(self.open_comment("a line's end after the comment"));
-                };
-                self.pos += end;
+                self.pos += trimmed.find('\n').unwrap_or(trimmed.len());
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 let Some(end) = comment.find("*/") else {
-                    return Some(self.open_comment("'*/' to end the comment"));
+                    return Some(self.open_comment());
                 };
                 self.pos += end + 4;
             } else {
@@ -150,10 +146,10 @@ impl<'t> Lexer<'t> {
     }
 
     /// A comment without an end. After a closing bracket, HTCondor takes it for another.
-    fn open_comment(&mut self, missing: &'static str) -> Spanned<'t> {
+    fn open_comment(&mut self) -> Spanned<'t> {
         let start = self.pos;
         self.pos = self.text.len();
-        let tok = if self.after_bracket { Tok::Sym("]") } else { Tok::Bad(missing) };
+        let tok = if self.after_bracket { Tok::Sym("]") } else { Tok::Bad("'*/' to end the comment") };
         self.after_bracket = false;
         Spanned { tok, start, end: self.pos }
     }

@@ -27,17 +27,6 @@ pub(crate) fn expression(text: &str, dialect: Dialect) -> Result<Expr, ParseErro
     }
 }
 
-/// As [`expression`] with C escapes, but semicolons may follow, or a `]` with anything after it, as in HTCondor.
-pub(crate) fn expression_leniently(text: &str) -> Result<Expr, ParseError> {
-    let mut parser = Parser::new(text, Dialect::New);
-    let expr = parser.whole_expression()?;
-    while parser.eat(";") {}
-    match parser.peek() {
-        Tok::End | Tok::Sym("]") => Ok(expr),
-        _ => Err(parser.expected("an operator or the end of the expression")),
-    }
-}
-
 /// Parses the expression a text starts with, whatever follows.
 pub(crate) fn expression_prefix(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
     Parser::new(text, dialect).whole_expression()
