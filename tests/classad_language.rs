@@ -57,6 +57,48 @@ fn literals() {
     );
 }
 
+/// What is behind the point looks like decimal digits and an exponent, and is read as C reads it.
+#[test]
+fn hexadecimal_reals() {
+    check(
+        "
+        0x1F.8 => 3.150000000000000E+01
+        -0x1.8 => -1.500000000000000E+00
+        0x1.1E2 => 1.117675781250000E+00
+        0x1.1e+1 => 1.117187500000000E+00
+        ",
+    );
+    for broken in ["0x1F.b", "0x1.8b", "0x1.1e", "0x1.1e+", "0x1.1p3", "0x1e1", "0x1F"] {
+        assert!(Expr::parse(broken).is_err(), "{broken}");
+    }
+}
+
+#[test]
+fn environments_of_the_old_notation() {
+    check(
+        r#"
+        envV1ToV2("A=1;B=2") => "A=1 B=2"
+        envV1ToV2("|A=1|B=2;C=3") => "A=1 B=2;C=3"
+        envV1ToV2("\nA=1; B=2\n\tC=3") => "A=1 B=2 C=3"
+        envV1ToV2("\fA=1") => "\fA=1"
+        "#,
+    );
+}
+
+#[test]
+fn argument_lists_of_the_old_notation() {
+    check(
+        r#"
+        listToArgs({"a", "b"}, 1) => "a b"
+        listToArgs({""}, 1) => ""
+        listToArgs({"", "", "a", ""}, 1) => "a "
+        listToArgs({"a b"}, 1) => error
+        listToArgs({"a\fb"}, 1) => "a\fb"
+        argsToList("a\fb  c", 1) => { "a\fb","c" }
+        "#,
+    );
+}
+
 /// The text must be one expression and nothing else.
 #[test]
 fn eval_of_a_text() {

@@ -36,12 +36,17 @@ fn print<'a>(ctx: &Ctx<'a>, environment: Environment) -> Val<'a> {
     ctx.string(quoted.collect::<Vec<_>>().join(" "))
 }
 
+/// What ends a word of an argument list.
+fn ends_word(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
 /// A word of the second notation: what a space or quote would end stands in quotes.
 fn quote(word: &str) -> String {
     if word.is_empty() {
         return "''".to_owned();
     }
-    let special = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\'');
+    let special = |c: char| ends_word(c) || c == '\'';
     let mut out = String::new();
     let mut rest = word;
     while let Some(at) = rest.find(special) {
@@ -74,7 +79,7 @@ fn unquote(text: &str) -> Option<Vec<String>> {
                     }
                 }
             }
-            ' ' | '\t' | '\n' | '\r' => {
+            c if ends_word(c) => {
                 if std::mem::take(&mut in_word) {
                     words.push(std::mem::take(&mut word));
                 }
@@ -92,7 +97,7 @@ fn unquote(text: &str) -> Option<Vec<String>> {
 }
 
 /// The punctuation that may separate assignments.
-const DELIMITERS: &str = "\n\x1f!#$%&*+,-/:;<>?@^`|~";
+const DELIMITERS: &str = "\x1f!#$%&*+,-/:;<>?@^`|~";
 
 /// What separates assignments in the first notation: a text that starts with punctuation says so, but for
 /// characters that names may start with.
@@ -112,8 +117,7 @@ fn env_v1_to_v2<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     ctx.pay(text.len());
     let mut environment = Environment::new();
     let (delimiter, text) = v1_delimiter(&text);
-    let blank = |c: char| c.is_ascii_whitespace() || c == '\x0b';
-    let parts = text.split([delimiter, '\n']).map(|part| part.trim_start_matches(blank));
+    let parts = text.split([delimiter, '\n']).map(|part| part.trim_start_matches(ends_word));
     for assignment in parts.filter(|part| !part.is_empty()) {
         if put(&mut environment, assignment).is_none() {
             return Val::Error;
@@ -152,18 +156,21 @@ fn notation<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<i64> {
 
 fn list_to_args<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let (Ok(list), Some(version)) = (list(args.eval(ctx, 0)), notation(ctx, args)) else { return Val::Error };
-    let mut words = Vec::new();
+    let mut text = String::new();
     for item in list.iter(ctx) {
         let Some(word) = item.as_str() else { return Val::Error };
-        let plain = !word.is_empty() && !word.contains(|c: char| c.is_ascii_whitespace());
+        // The old notation cannot tell an empty word: it is nothing, and at the end a blank.
+        if !text.is_empty() {
+            text.push(' ');
+        }
         match version {
-            2 => words.push(quote(word)),
-            _ if plain => words.push(word.to_owned()),
-            _ => return Val::Error,
+            2 => text.push_str(&quote(word)),
+            _ if word.contains(ends_word) => return Val::Error,
+            _ => text.push_str(word),
         }
         ctx.pay(word.len() / 16);
     }
-    ctx.string(words.join(" "))
+    ctx.string(text)
 }
 
 fn args_to_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
@@ -172,7 +179,7 @@ fn args_to_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     ctx.pay(text.len());
     let words = match version {
         2 => unquote(text),
-        _ => Some(text.split_ascii_whitespace().map(str::to_owned).collect()),
+        _ => Some(text.split(ends_word).filter(|word| !word.is_empty()).map(str::to_owned).collect()),
     };
     match words {
         Some(words) => ctx.list(words.into_iter().map(|word| ctx.string(word)).collect()),

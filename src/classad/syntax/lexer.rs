@@ -241,19 +241,20 @@ impl<'t> Lexer<'t> {
         Tok::Real(zero)
     }
 
-    /// What follows `0x`. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does; with a minus in
-    /// front, it reads no more of an integer than the 0.
+    /// What follows `0x`. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does, where what is behind the point
+    /// looks like decimal digits and an exponent; with a minus in front, it reads no more of an integer than the 0.
     fn hexadecimal(&mut self, rest: &str, negative: bool) -> Tok<'t> {
-        let digits = |from: usize| {
-            rest.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_hexdigit).count()
+        let digits = |from: usize, is_digit: fn(&u8) -> bool| {
+            rest.get(from..).unwrap_or_default().bytes().take_while(is_digit).count()
         };
-        let whole = digits(0);
-        let fraction = if rest.as_bytes().get(whole) == Some(&b'.') { digits(whole + 1) } else { 0 };
+        let whole = digits(0, u8::is_ascii_hexdigit);
+        let point = rest.as_bytes().get(whole) == Some(&b'.');
+        let fraction = if point { digits(whole + 1, u8::is_ascii_digit) } else { 0 };
         if whole > 0 && fraction > 0 {
-            let end = whole + 1 + fraction;
-            self.pos += 1 + end + exponent_after_e(rest, end);
-            let text =
-                format!("{}0x{}", if negative { "-" } else { "" }, rest.get(..end).unwrap_or_default());
+            let end = exponent(rest, whole + 1 + fraction);
+            self.pos += 1 + end.unwrap_or(rest.len());
+            let Some(text) = end.and_then(|end| rest.get(..end)) else { return Tok::Bad("an exponent") };
+            let text = format!("{}0x{text}", if negative { "-" } else { "" });
             return leading_number(&text).map_or(Tok::Bad("a number"), |(number, _)| Tok::Real(number));
         }
         if negative && whole > 0 {
@@ -281,16 +282,12 @@ impl<'t> Lexer<'t> {
             end += 1 + fraction;
             real = true;
         }
-        if matches!(byte(end), b'e' | b'E') {
-            let sign = usize::from(matches!(byte(end + 1), b'+' | b'-'));
-            let exponent = digits(end + 1 + sign);
-            if exponent == 0 {
-                self.pos += end + 1;
-                return Tok::Bad("an exponent");
-            }
-            end += 1 + sign + exponent;
-            real = true;
-        }
+        let Some(after) = exponent(rest, end) else {
+            self.pos += end + 1;
+            return Tok::Bad("an exponent");
+        };
+        real |= after > end;
+        end = after;
         let text = rest.get(..end).unwrap_or_default();
         self.pos += end;
         if real {
@@ -308,13 +305,15 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// The length of a sign and digits after an `e`: HTCondor takes them for an exponent although the `e` is a digit
-/// of a hexadecimal number, and then does not use them.
-fn exponent_after_e(rest: &str, end: usize) -> usize {
-    let (before, after) = rest.split_at_checked(end).unwrap_or_default();
-    let digits = after.strip_prefix(['+', '-']).unwrap_or_default();
-    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
-    if count > 0 && before.ends_with(['e', 'E']) { count + 1 } else { 0 }
+/// Where an exponent that may be at `at` ends. `None`: it has no digits.
+fn exponent(rest: &str, at: usize) -> Option<usize> {
+    let byte = |at: usize| rest.as_bytes().get(at).copied().unwrap_or(0);
+    if !matches!(byte(at), b'e' | b'E') {
+        return Some(at);
+    }
+    let start = at + 1 + usize::from(matches!(byte(at + 1), b'+' | b'-'));
+    let digits = rest.get(start..).unwrap_or_default().bytes().take_while(u8::is_ascii_digit).count();
+    (digits > 0).then_some(start + digits)
 }
 
 fn octal(text: &str) -> bool {
