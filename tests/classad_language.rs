@@ -68,7 +68,7 @@ fn hexadecimal_reals() {
         0x1.1e+1 => 1.117187500000000E+00
         ",
     );
-    for broken in ["0x1F.b", "0x1.8b", "0x1.1e", "0x1.1e+", "0x1.1p3", "0x1e1", "0x1F"] {
+    for broken in ["-0x1F.D", "0x1F.b", "0x1.8b", "0x1.1e", "0x1.1e+", "0x1.1p3", "0x1e1", "0x1F"] {
         assert!(Expr::parse(broken).is_err(), "{broken}");
     }
 }
@@ -99,7 +99,7 @@ fn argument_lists_of_the_old_notation() {
     );
 }
 
-/// The text must be one expression and nothing else.
+/// The text must be one expression and nothing else, but that behind `c ? t : f` HTCondor does not look.
 #[test]
 fn eval_of_a_text() {
     check(
@@ -113,8 +113,15 @@ fn eval_of_a_text() {
         eval(" 1 ") => 1
         eval("1 // c") => 1
         eval("1 /* c ") => error
+        eval("((1) /* c") => 1
+        eval("strcat(\"a\", {\"b\"}[0] /* c") => error
         eval({1}) => { 1 }
         eval(undefined) => error
+        eval("true ? 2 : 3 4") => 2
+        eval("true ? 2 : 3 'a") => 2
+        eval("(true ? 2 : 3) 4") => error
+        eval("undefined ?: 3 4") => error
+        eval("true ? 2 : 3 +") => error
         eval(1.5) => 1.500000000000000E+00
         "#,
     );

@@ -164,14 +164,16 @@ fn recorded_answers_of_htcondor() {
 fn excusable(text: &str, ads: [Option<&Ad>; 2]) -> bool {
     let text = text.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
-    // The calendar of years beyond 32 bits.
-    let huge = text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() >= 16);
-    let time = has(&["splittime(", "formattime("]) && huge;
+    // The calendar before the year 0, and of years beyond 32 bits.
+    let huge = |text: &str| text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() >= 12);
+    let time =
+        has(&["splittime(", "formattime("]) && (huge(&text) || ads.map(show).iter().any(|ad| huge(ad)));
     // What the engine of patterns lacks: possessive repetitions, the longer match where an empty one is preferred, and what
     // a group holds after an empty turn of the repetition around it.
     let possessive = has(&["regex", "replace"]) && has(&["*+", "++", "?+", "}+", "* +", "+ +"]);
     let lazy = has(&["replaceall(", "regexps("]) && has(&["??", "*?"]);
-    let empty_turn = has(&["replace", "regexps("]) && has(&["*)*", "?)*", "*)+", "?)+", "}){", "*){", "?){"]);
+    let empty_turn = has(&["replace", "regexps("])
+        && has(&["*)*", "?)*", "*)+", "?)+", "}){", "*){", "?){", "|)*", "|)+", "|){"]);
     leads_astray(&text, ads) || time || possessive || lazy || empty_turn
 }
 

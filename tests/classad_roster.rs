@@ -81,7 +81,7 @@ fn check_expression(text: &str, my: &Ad, target: &Ad) {
         asking.insert("Rank", expr.clone());
         asking.insert("Known", Expr::parse("1 == 1").unwrap());
         let willing = target.clone().with("Requirements", true);
-        let ranks = [Some(expr.clone()), Some(Expr::parse(&format!("strcat({text}, Rank) + 1")).unwrap())];
+        let ranks = [Some(expr.clone()), Some(Expr::parse(&format!("strcat({text}\n, Rank) + 1")).unwrap())];
         for (job, slot) in [(&asking, &willing), (&willing, &asking)] {
             let mut roster = Roster::new(ranks[0].clone(), ranks[1].clone());
             roster.set(1, slot.clone());

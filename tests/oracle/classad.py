@@ -31,7 +31,7 @@ import sys
 from classad_grammar import Gen
 
 PER_ADS = 50  # cases that share a pair of ads
-TIMELESS = re.compile(r"(?i)\b(time|currenttime|daytime|timezoneoffset|random|userhome)'?\s*\(|currenttime|abstime\(\s*\)|formattime\(\s*\)")
+TIMELESS = re.compile(r"(?i)\b(time|currenttime|daytime|timezoneoffset|random|userhome)'?\s*\(|currenttime|(abstime|formattime)(\s|//.*?\n|/\*.*?\*/)*\((\s|//.*?\n|/\*.*?\*/)*\)")
 
 
 def fails(classad2, text, ads):

@@ -25,6 +25,12 @@ PATTERNS = ["a", "^a", "b$", "[a-c]+", "(a)(b)?", "a|b", ".", "", "x*", "[", "("
             "(?<n>a)b", "(?:ab|a)(c|bcd)", "a+?", "(a*)*", "[^b]", "\\\\w+", "\\\\.", "a\\\\", ")", "*a", "a**", "x{2,1}"]
 ATOMS = ["a", "b", "A", "1", ".", "[ab]", "[^a]", "[a-z]", "(a)", "(?:b)", "(a|b)", "\\\\d", "\\\\w", "\\\\s", "\\\\S", "@", ",",
          "\\\\.", "[[:digit:]]", " ", "(?i:a)", "[-a]", "\\\\W", "(b|)"]
+# What patterns are made of, one after another, whether it makes sense or not. What docs/differences.md lists is left out.
+SCRAPS = list("abcxyzAB01 _-.,:#@&~=<>!/%'^$|()[]{}*?") + [
+    "\\\\d", "\\\\w", "\\\\s", "\\\\D", "\\\\b", "\\\\[", "\\\\]", "\\\\-", "\\\\\\\\", "\\\\n", "\\\\x41", "[a-c]", "[^a]", "(?:", "(?i)", "{1,2}", "{2}", "{,3}",
+    "[[:alpha:]]", "[[:^digit:]]", "[[:space:]x]", "[]x]", "[^]x]", "[a-]", "[--a]", "[a b]", "[#x]", "--", "&&", "~~", "||", "*?", "+?", "??",
+    "\\\\A", "\\\\z", "\\\\h", "\\\\H", "\\\\e", "\\\\Q", "\\\\E", "\\\\R", "\\\\v", "\\\\V", "\\\\N", "\\\\X", "(?<n>", "(?P<n>", "(?'n'", "\\\\x{41}", "\\\\cA", "\\\\0",
+    "\\\\07", "\\\\o{7}", "(?#c)", "(?x)", "(?s:", "(?-i)", "\\t", "\\n"]
 QUANTIFIERS = ["", "", "", "", "*", "+", "?", "{2}", "{1,}", "{0,1}", "*?", "+?", "??"]
 REPLACEMENTS = ["", "-", "\\\\0", "<\\\\1>", "\\\\2\\\\1", "x\\\\9", "\\\\a", "$1", "\\\\", "\\\\\\\\1", "é", "\\\\0\\\\0"]
 OPTIONS = ["", "i", "I", "m", "s", "x", "g", "f", "fg", "ig", "im", "q", "F", "gf", "imsx", "u", " i"]
@@ -167,8 +173,11 @@ class Gen:
 
     def pattern(self):
         r = self.r
-        if r.random() < 0.6:
+        chance = r.random()
+        if chance < 0.4:
             return self.string(PATTERNS)
+        if chance < 0.7:
+            return '"%s"' % "".join(r.choice(SCRAPS) for _ in range(r.randrange(1, 8)))
         text = "".join(r.choice(ATOMS) + r.choice(QUANTIFIERS) for _ in range(r.randrange(1, 5)))
         return '"%s%s%s"' % (r.choice(["", "", "^"]), text, r.choice(["", "", "$", "|x"]))
 

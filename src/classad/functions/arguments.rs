@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::convert::list;
+use super::convert::{list, wrap_c_int};
 use super::{ANY, Args, Entry, entry};
 use crate::classad::eval::{Ctx, Val};
 
@@ -144,12 +144,12 @@ fn merge_environment<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 }
 
 /// Which notation the second argument asks for: the second one unless told.
-fn notation<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<i64> {
+fn notation<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<i32> {
     if args.len() < 2 {
         return Some(2);
     }
     match args.eval(ctx, 1) {
-        Val::Int(version @ 1..=2) => Some(version),
+        Val::Int(version) => Some(wrap_c_int(version)).filter(|version| (1..=2).contains(version)),
         _ => None,
     }
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
 use crate::classad::eval::{At, Ctx, Found, Frame, Tri, Val};
-use crate::classad::expr::{Expr, Id, Node, Program, ScopeWord};
+use crate::classad::expr::{Id, Node, Program, ScopeWord};
 use crate::classad::name::Name;
+use crate::classad::syntax::parser;
 use crate::classad::syntax::unparse::{self, Style};
 
 pub(super) static TABLE: [Entry; 15] = [
@@ -46,7 +47,7 @@ fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if !ctx.pay(text.len()) {
         return Val::Error;
     }
-    match Expr::parse(&text) {
+    match parser::expression_to_evaluate(&text) {
         Ok(expr) => {
             let program = ctx.keep_expr(expr).program();
             ctx.eval(At { program, frame: args.at.frame }, program.root())

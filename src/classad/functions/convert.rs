@@ -1,6 +1,7 @@
 //! How functions read their arguments: what counts as a number, a string, a list.
 
 use crate::classad::eval::{List, Val};
+use crate::classad::syntax::lexer::is_space;
 
 /// A double to an integer as the processor does it: what does not fit is the smallest integer.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
@@ -127,8 +128,14 @@ pub(crate) fn list(value: Val<'_>) -> Result<List<'_>, Val<'_>> {
 /// The items of a string list: what is between any of the delimiters, without space around it, unless
 /// nothing is left.
 pub(crate) fn items<'t>(text: &'t str, delimiters: &'t str) -> impl Iterator<Item = &'t str> {
-    let parts = text.split(move |c: char| delimiters.contains(c));
-    parts.map(|part| part.trim_matches(|c: char| c.is_ascii_whitespace())).filter(|part| !part.is_empty())
+    items_as_they_are(text, delimiters)
+        .map(|item| item.trim_matches(is_space))
+        .filter(|item| !item.is_empty())
+}
+
+/// The same, with the space around them.
+pub(crate) fn items_as_they_are<'t>(text: &'t str, delimiters: &'t str) -> impl Iterator<Item = &'t str> {
+    text.split(move |c: char| delimiters.contains(c)).filter(|part| !part.is_empty())
 }
 
 /// A double to a C `int`, in which HTCondor counts seconds: what does not fit is the smallest.

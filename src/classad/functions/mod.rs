@@ -6,6 +6,7 @@ mod control;
 mod convert;
 mod lists;
 mod numbers;
+mod pattern_syntax;
 mod patterns;
 mod strftime;
 mod string_lists;

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::convert::answer;
+use super::pattern_syntax::translate;
 use super::{Args, Entry, Memo, entry};
 use crate::classad::eval::{Ctx, Val};
 
@@ -77,10 +78,7 @@ pub(super) fn compile<'a>(
 }
 
 fn build(pattern: &str, options: Options) -> Option<Regex> {
-    if repeats_a_repetition(pattern, options.extended) {
-        return None;
-    }
-    RegexBuilder::new(&translate(pattern))
+    RegexBuilder::new(&translate(pattern, options.extended)?)
         .unicode(false)
         .case_insensitive(options.caseless)
         .multi_line(options.multiline)
@@ -92,134 +90,6 @@ fn build(pattern: &str, options: Options) -> Option<Regex> {
         .nest_limit(100)
         .build()
         .ok()
-}
-
-/// Whether a repetition follows another, or nothing that can be repeated, which PCRE refuses and the engine
-/// does not; and a possessive one (`a*+`), which the engine cannot do.
-fn repeats_a_repetition(pattern: &str, extended: bool) -> bool {
-    let (mut class, mut quantified) = (false, true);
-    let mut rest = pattern.char_indices();
-    while let Some((at, c)) = rest.next() {
-        let after = pattern.get(at + c.len_utf8()..).unwrap_or_default();
-        match c {
-            '\\' => {
-                // Nothing is there to be repeated at a word's edge.
-                quantified = !class && matches!(rest.next(), Some((_, 'b' | 'B' | 'A' | 'z' | 'Z' | 'G')));
-            }
-            '[' if !class => {
-                class = true;
-                // A bracket that comes first is a character.
-                let inside = after.strip_prefix('^').unwrap_or(after);
-                let skipped = after.len() - inside.len() + usize::from(inside.starts_with(']'));
-                rest.by_ref().take(skipped).for_each(drop);
-            }
-            ']' if class => (class, quantified) = (false, false),
-            _ if class => {}
-            _ if extended && c.is_ascii_whitespace() => {}
-            '*' | '+' | '?' if quantified => return true,
-            '{' if quantified && repetition(after) => return true,
-            '*' | '+' | '?' | '{' if c != '{' || repetition(after) => {
-                quantified = true;
-                let closed = if c == '{' { after.find('}').map_or(0, |end| end + 1) } else { 0 };
-                rest.by_ref().take(closed).for_each(drop);
-                if after.get(closed..).is_some_and(|more| more.starts_with('?')) {
-                    rest.next();
-                }
-            }
-            '(' => {
-                quantified = true;
-                if after.starts_with('?') {
-                    rest.next();
-                }
-            }
-            '|' | '^' | '$' => quantified = true,
-            _ => quantified = false,
-        }
-    }
-    false
-}
-
-/// Rewrites what PCRE reads differently: in a class, `[` and doubled operators stand for themselves; a
-/// brace that starts no repetition does too.
-fn translate(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len());
-    let mut rest = pattern.char_indices();
-    let mut class = false;
-    let mut class_start = false;
-    while let Some((at, c)) = rest.next() {
-        let after = pattern.get(at + c.len_utf8()..).unwrap_or_default();
-        let first = std::mem::take(&mut class_start);
-        match c {
-            '\\' => {
-                out.push('\\');
-                let Some((_, escaped)) = rest.next() else { break };
-                translate_escape(escaped, class, &mut out);
-            }
-            '[' if class && after.starts_with(':') && after.contains(":]") => {
-                let named = after.find(":]").map_or(0, |end| end + 2);
-                out.push('[');
-                for (_, c) in rest.by_ref().take(named) {
-                    out.push(c);
-                }
-            }
-            '[' if class => out.push_str("\\["),
-            '[' => {
-                class = true;
-                class_start = true;
-                out.push('[');
-            }
-            '^' if class && first => {
-                class_start = true;
-                out.push('^');
-            }
-            ']' if class && first => out.push_str("\\]"),
-            ']' if class => {
-                class = false;
-                out.push(']');
-            }
-            '&' | '~' if class => {
-                out.push('\\');
-                out.push(c);
-            }
-            '{' if !class && !repetition(after) => out.push_str("\\{"),
-            '}' if !class && !out_in_repetition(pattern, at) => out.push_str("\\}"),
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
-fn translate_escape(escaped: char, class: bool, out: &mut String) {
-    match escaped {
-        'h' if class => out.push_str("x20\\t"),
-        'h' => {
-            out.pop();
-            out.push_str("[\\x20\\t]");
-        }
-        'Z' if !class => out.push('z'),
-        'e' => out.push_str("x1b"),
-        '<' | '>' => {
-            out.pop();
-            out.push(escaped);
-        }
-        _ => out.push(escaped),
-    }
-}
-
-/// Whether `n}`, `n,}` or `n,m}` follows.
-fn repetition(after: &str) -> bool {
-    let Some((inside, _)) = after.split_once('}') else { return false };
-    let (low, high) = inside.split_once(',').unwrap_or((inside, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    !low.is_empty() && digits(low) && digits(high)
-}
-
-/// Whether the brace at this place closes a repetition (or a `\x{..}`).
-fn out_in_repetition(pattern: &str, at: usize) -> bool {
-    let before = pattern.get(..at).unwrap_or_default();
-    let Some(open) = before.rfind('{') else { return false };
-    let inside = pattern.get(open + 1..).unwrap_or_default();
-    repetition(inside) || before.get(..open).is_some_and(|head| head.ends_with(['x', 'p', 'P']))
 }
 
 /// The arguments, if there is neither an error nor anything undefined among them.

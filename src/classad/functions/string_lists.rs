@@ -1,6 +1,6 @@
 //! Functions on lists that are written in a string.
 
-use super::convert::{items, leading_number, length, to_integer, to_real};
+use super::convert::{items, items_as_they_are, leading_number, length, to_integer, to_real};
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
 use crate::classad::eval::{Ctx, Text, Val};
@@ -172,8 +172,9 @@ fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let own = args.len() > 2 && !delimiters.is_empty();
     let delimiters = if own { &*delimiters } else { DELIMITERS };
     let (Some(first), Some(second)) = (first, second) else { return Val::Undefined };
-    let second: Vec<&str> = items(&second, delimiters).collect();
-    Val::Bool(items(&first, delimiters).any(|item| {
+    // And it leaves the space around items.
+    let second: Vec<&str> = items_as_they_are(&second, delimiters).collect();
+    Val::Bool(items_as_they_are(&first, delimiters).any(|item| {
         ctx.pay(second.len());
         ctx.bound().is_none() && second.contains(&item)
     }))

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::convert::{answer, leading_number, length, lenient_number, to_integer, wrap_c_int};
+use super::convert::{answer, leading_number, length, lenient_number, to_c_int, to_integer, wrap_c_int};
 use super::{ANY, Args, Entry, entry};
 use crate::classad::eval::{Ctx, Text, Val, compare_caseless};
 
@@ -102,7 +102,8 @@ fn bool<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     match args.eval(ctx, 0) {
         Val::Bool(truth) => Val::Bool(truth),
         Val::Int(number) => Val::Bool(number != 0),
-        Val::Real(number) | Val::RelTime(number) => Val::Bool(number != 0.0),
+        Val::Real(number) => Val::Bool(number != 0.0),
+        Val::RelTime(secs) => Val::Bool(to_c_int(secs) != 0),
         Val::Str(text) if text.eq_ignore_ascii_case("true") => Val::Bool(true),
         Val::Str(text) if text.eq_ignore_ascii_case("false") => Val::Bool(false),
         Val::Undefined | Val::Str(_) => Val::Undefined,

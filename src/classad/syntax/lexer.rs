@@ -96,13 +96,13 @@ pub(crate) struct Lexer<'t> {
     dialect: Dialect,
     /// Whether the last token ends an operand, so that a minus now is an operator.
     after_operand: bool,
-    /// Whether the last token is a closing bracket.
-    after_bracket: bool,
+    /// The last token, if it is a closing bracket.
+    closed: Option<&'static str>,
 }
 
 impl<'t> Lexer<'t> {
     pub(crate) fn new(text: &'t str, dialect: Dialect) -> Self {
-        Self { text, pos: 0, dialect, after_operand: false, after_bracket: false }
+        Self { text, pos: 0, dialect, after_operand: false, closed: None }
     }
 
     fn rest(&self) -> &'t str {
@@ -116,11 +116,14 @@ impl<'t> Lexer<'t> {
         }
         let start = self.pos;
         let tok = self.token();
-        self.after_bracket = tok == Tok::Sym("]");
+        self.closed = match tok {
+            Tok::Sym(bracket @ (")" | "]" | "}")) => Some(bracket),
+            _ => None,
+        };
         self.after_operand = match &tok {
             Tok::Int(_) | Tok::Real(_) | Tok::Str(_) | Tok::Ident(_) | Tok::Quoted(_) => true,
             Tok::Word(word) => !word.starts_with("is"),
-            Tok::Sym(sym) => matches!(*sym, ")" | "]" | "}"),
+            Tok::Sym(_) => self.closed.is_some(),
             Tok::Bad(_) | Tok::End => false,
         };
         Spanned { tok, start, end: self.pos }
@@ -149,8 +152,7 @@ impl<'t> Lexer<'t> {
     fn open_comment(&mut self) -> Spanned<'t> {
         let start = self.pos;
         self.pos = self.text.len();
-        let tok = if self.after_bracket { Tok::Sym("]") } else { Tok::Bad("'*/' to end the comment") };
-        self.after_bracket = false;
+        let tok = self.closed.take().map_or(Tok::Bad("'*/' to end the comment"), Tok::Sym);
         Spanned { tok, start, end: self.pos }
     }
 
@@ -161,10 +163,6 @@ impl<'t> Lexer<'t> {
         match first {
             b'0'..=b'9' => self.number(rest, false),
             b'.' if second.is_ascii_digit() => self.number(rest, false),
-            b'-' if !self.after_operand && rest.starts_with("-..") => {
-                let digit = rest.as_bytes().get(3).is_some_and(u8::is_ascii_digit);
-                if digit { self.two_points(rest, -0.0) } else { self.take("-") }
-            }
             b'-' if !self.after_operand && starts_number(rest) => self.number(rest, true),
             b'A'..=b'Z' | b'a'..=b'z' | b'_' => self.word(rest),
             b'"' => self.quoted('"').map_or_else(Tok::Bad, Tok::Str),
@@ -173,7 +171,7 @@ impl<'t> Lexer<'t> {
             // HTCondor reads two points as one.
             b'.' if second == b'.' => {
                 if rest.as_bytes().get(2).is_some_and(u8::is_ascii_digit) {
-                    return self.two_points(rest, 0.0);
+                    return self.two_points(rest);
                 }
                 self.pos += 1;
                 self.take(".")
@@ -230,15 +228,15 @@ impl<'t> Lexer<'t> {
     }
 
     /// Two points and digits: HTCondor takes them for a number, which is then none, and so zero.
-    fn two_points(&mut self, rest: &str, zero: f64) -> Tok<'t> {
-        let digits = rest.trim_start_matches('-').trim_start_matches('.');
+    fn two_points(&mut self, rest: &str) -> Tok<'t> {
+        let digits = rest.trim_start_matches('.');
         let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
         let exponent = after.strip_prefix(['e', 'E']).unwrap_or_default();
         let number = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
         let end = number.trim_start_matches(|c: char| c.is_ascii_digit());
         let left = if end.len() < number.len() { end } else { after };
         self.pos += rest.len() - left.len();
-        Tok::Real(zero)
+        Tok::Real(0.0)
     }
 
     /// What follows `0x`. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does, where what is behind the point
@@ -257,7 +255,7 @@ impl<'t> Lexer<'t> {
             let text = format!("{}0x{text}", if negative { "-" } else { "" });
             return leading_number(&text).map_or(Tok::Bad("a number"), |(number, _)| Tok::Real(number));
         }
-        if negative && whole > 0 {
+        if negative && whole > 0 && !point {
             self.pos += 1 + whole;
             return Tok::Int(0);
         }

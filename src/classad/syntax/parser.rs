@@ -27,6 +27,17 @@ pub(crate) fn expression(text: &str, dialect: Dialect) -> Result<Expr, ParseErro
     }
 }
 
+/// Parses a text as HTCondor's `eval()` does: one expression and nothing else, but that behind `c ? t : f` nothing is
+/// looked at.
+pub(crate) fn expression_to_evaluate(text: &str) -> Result<Expr, ParseError> {
+    let mut parser = Parser::new(text, Dialect::New);
+    let expr = parser.whole_expression()?;
+    match (parser.peek(), expr.program().node(expr.program().root())) {
+        (Tok::End, _) | (_, Some(Node::Ternary(..))) => Ok(expr),
+        _ => Err(parser.expected("an operator or the end of the expression")),
+    }
+}
+
 /// Parses the expression a text starts with, whatever follows.
 pub(crate) fn expression_prefix(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
     Parser::new(text, dialect).whole_expression()
