@@ -1,0 +1,3 @@
+//! Discrete-event simulation of a policy over a workload, with plots.
+
+pub mod trace;
