@@ -1,0 +1,42 @@
+//! The simulator: the operator's own deciders over a pool in virtual time.
+//!
+//! It is a shell like the one of the cluster, with a queue of events in place of an API server and kubelets: what the
+//! deciders ask for is answered after the scenario's latencies, and nothing is decided here. The same scenario and seed
+//! give the same report, byte for byte.
+//!
+//! | file | is |
+//! | --- | --- |
+//! | [`scenario`] | what is simulated, understood and checked |
+//! | [`spread`] | distributions |
+//! | [`arrivals`] | when jobs are submitted |
+//! | `chance` | streams of chance, one for each subject |
+//! | `workload` | the jobs of each source, the same whatever the policy |
+//! | `owner` | what the owners of machines do, and when machines leave |
+//! | `queue` | what happens next |
+//! | `world` | the API server and the kubelets: effects into events |
+//! | `observe` | what is measured |
+//! | [`report`] | the measurements: tables and a summary |
+//! | `run` | the loop |
+
+pub mod arrivals;
+mod chance;
+mod number;
+mod observe;
+mod owner;
+mod queue;
+pub mod report;
+mod run;
+pub mod scenario;
+pub mod spread;
+mod workload;
+mod world;
+
+pub use arrivals::{Arrivals, Listed, Profile};
+pub use owner::{Absence, OwnerActivity, Visits, Window};
+pub use report::{JobRecord, Report, Summary, Table};
+pub use run::simulate;
+pub use scenario::{MachineGroup, Scenario, Source, Timing};
+pub use spread::{BadSpread, Spread};
+
+#[cfg(test)]
+mod tests;
