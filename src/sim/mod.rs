@@ -32,8 +32,9 @@ mod workload;
 mod world;
 
 pub use arrivals::{Arrivals, Listed, Profile};
+pub use number::span;
 pub use owner::{Absence, OwnerActivity, Visits, Window};
-pub use report::{JobRecord, Report, Summary, Table};
+pub use report::{Column, JobRecord, Report, Row, Series, Summary, Table, Tally, Waits};
 pub use run::simulate;
 pub use scenario::{MachineGroup, Scenario, Source, Timing};
 pub use spread::{BadSpread, Spread};

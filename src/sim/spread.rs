@@ -10,6 +10,8 @@ pub struct Spread {
     law: Law,
     /// Larger draws count as this.
     most: f64,
+    /// What draws are multiplied by.
+    scale: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -125,8 +127,19 @@ impl Spread {
         Ok(Self { most: amount("max", most)?, ..self })
     }
 
+    /// Always this; nothing where it is negative or no number.
+    pub fn always(value: f64) -> Self {
+        Self::of(Law::Constant(if value.is_finite() { value.max(0.0) } else { 0.0 }))
+    }
+
+    /// The same in another unit, which is this many of the old one.
+    #[must_use]
+    pub fn scaled(self, by: f64) -> Self {
+        Self { scale: self.scale * by, ..self }
+    }
+
     fn of(law: Law) -> Self {
-        Self { law, most: f64::MAX }
+        Self { law, most: f64::MAX, scale: 1.0 }
     }
 
     /// Draws one.
@@ -144,7 +157,7 @@ impl Spread {
                 values.get(rng.random_range(0..values.len())).copied().unwrap_or_default()
             }
         };
-        drawn.min(self.most)
+        drawn.min(self.most) * self.scale
     }
 }
 
