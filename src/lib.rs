@@ -16,13 +16,13 @@
 //! | [`schedd`] | the job queue: procs, order, claims, activation |
 //! | [`negotiator`] | accountant, group quotas, pie spin, candidates |
 //! | [`decide`] | the deciders in their order: from the pool and the time to effects |
-//! | [`sim`] | discrete-event simulation of a policy over a workload, with plots |
+//! | [`sim`] | the deciders over a pool in virtual time: a policy tried on a workload |
 //! | [`controller`] | Kubernetes I/O: watches into events, effects into calls, leader election |
 //! | [`hollow`] | an embedded API server and hollow nodes: test bed and demo, not the product |
 //! | [`cli`] | what the command line does |
 //!
-//! `classad`, `config`, `pool`, `startd`, `schedd`, `negotiator`, `decide` and `sim` are pure: no clock, no network, no
-//! async (`tests/purity.rs` holds them to it). Only shells do I/O.
+//! `classad`, `config`, `pool`, `startd`, `schedd`, `negotiator`, `decide` and `sim` are pure: no clock, no network, no async
+//! (`tests/purity.rs` holds them to it). Only shells do I/O.
 
 pub mod api;
 pub mod classad;

@@ -8,3 +8,4 @@ pub mod knobs;
 pub mod lint;
 pub mod operator;
 pub mod plugin;
+pub mod simulate;

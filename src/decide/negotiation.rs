@@ -1,16 +1,17 @@
 //! Negotiation cycles: when one is due, the snapshot it works on, and what becomes of its matches.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::classad::{Ad, Env};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
-    Quota, State, Submitter, Time,
+    Quota, Resources, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
-use crate::startd::{partitionable_slot_ad, slot_weight};
+use crate::startd::{keep_slot_ad, partitionable_slot_ad, slot_weight};
 
 /// A cycle to run: a snapshot of slots and requests, and what they stand for.
 #[derive(Clone, Debug)]
@@ -61,7 +62,7 @@ fn anything_waits(pool: &Pool, now: Time) -> bool {
     })
 }
 
-fn snapshot(pool: &Pool, now: Time) -> Negotiation {
+fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
     let config = pool.negotiator();
     let env = Env::at(now.secs());
     let mut negotiation =
@@ -69,17 +70,15 @@ fn snapshot(pool: &Pool, now: Time) -> Negotiation {
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
     cycle.config = cycle_config(&config);
-    for machine in pool.machines.values().filter(|machine| matches!(machine.state, State::Unclaimed(_))) {
-        let startd = pool.startd(machine);
-        let left = machine.available();
-        let ad = partitionable_slot_ad(machine, &startd);
-        let full = left.cpus == 0 || left.extended.get(PODS) == Some(&0);
-        if full || !chosen(&config, &ad, &env) {
+    for (machine, left, startd) in unclaimed(pool) {
+        let Some(host) = pool.machines.get_mut(&machine) else { continue };
+        let ad = keep_slot_ad(host, &startd);
+        if !chosen(&config, &ad, &env) {
             continue;
         }
         let weight = slot_weight(&ad, &left, &startd, &env);
         cycle.slots.push(Candidate { ad, weight });
-        negotiation.machines.push(machine.facts.name.clone());
+        negotiation.machines.push(machine);
     }
     let tree = tree(pool);
     cycle.pool_weight = pool_weight(pool, &env);
@@ -108,6 +107,17 @@ fn snapshot(pool: &Pool, now: Time) -> Negotiation {
     }
     cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
     negotiation
+}
+
+/// Machines whose partitionable slot has something left, with that and their configuration.
+fn unclaimed(pool: &Pool) -> Vec<(MachineName, Resources, Arc<StartdConfig>)> {
+    let machines = pool.machines.values().filter(|machine| matches!(machine.state, State::Unclaimed(_)));
+    let left = machines.filter_map(|machine| {
+        let left = machine.available();
+        let full = left.cpus == 0 || left.extended.get(PODS) == Some(&0);
+        (!full).then(|| (machine.facts.name.clone(), left, pool.startd(machine)))
+    });
+    left.collect()
 }
 
 fn cycle_config(config: &NegotiatorConfig) -> Config {
@@ -181,7 +191,7 @@ fn tree(pool: &Pool) -> Tree {
 }
 
 /// The quotas in force now, and why groups that are not accepted are not.
-pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<std::sync::Arc<str>, String>) {
+pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
     let tree = tree(pool);
     let objects: Vec<_> = pool.groups.keys().cloned().collect();
     let refused = tree

@@ -1,4 +1,47 @@
-//! Discrete-event simulation of a policy over a workload, with plots.
+//! The simulator: the operator's own deciders over a pool in virtual time.
+//!
+//! It is a shell like the one of the cluster, with a queue of events in place of an API server and kubelets: what the
+//! deciders ask for is answered after the scenario's latencies, and nothing is decided here. The same scenario and seed
+//! give the same report, byte for byte.
+//!
+//! | file | is |
+//! | --- | --- |
+//! | [`scenario`] | what is simulated, understood and checked |
+//! | [`spread`] | distributions |
+//! | [`arrivals`] | when jobs are submitted |
+//! | `chance` | streams of chance, one for each subject |
+//! | `workload` | the jobs of each source, the same whatever the policy |
+//! | `owner` | what the owners of machines do, and when machines leave |
+//! | `queue` | what happens next |
+//! | `world` | the API server and the kubelets: effects into events |
+//! | `observe` | what is measured |
+//! | [`report`] | the measurements: tables and a summary |
+//! | `run` | the loop |
+//! | [`trace`] | workloads that were |
+//! | [`plot`] | values over time as SVG |
 
+pub mod arrivals;
+mod chance;
+mod number;
+mod observe;
+mod owner;
 pub mod plot;
+mod queue;
+pub mod report;
+mod run;
+pub mod scenario;
+pub mod spread;
 pub mod trace;
+mod workload;
+mod world;
+
+pub use arrivals::{Arrivals, Listed, Profile};
+pub use number::span;
+pub use owner::{Absence, OwnerActivity, Visits, Window};
+pub use report::{Column, JobRecord, Report, Row, Series, Summary, Table, Tally, Waits};
+pub use run::simulate;
+pub use scenario::{MachineGroup, Scenario, Source, Timing};
+pub use spread::{BadSpread, Spread};
+
+#[cfg(test)]
+mod tests;

@@ -2,10 +2,10 @@
 //!
 //! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crate::classad::{Ad, Expr, Value};
-use crate::pool::{Machine, Resources, Slot, SlotName, StartdConfig, State, Time};
+use crate::pool::{LastInput, Machine, Resources, Sensed, Slot, SlotName, StartdConfig, State, Time};
 
 /// An expression of ours, which a test parses.
 fn constant(text: &str) -> Expr {
@@ -19,6 +19,22 @@ static CPUS: LazyLock<Expr> = LazyLock::new(|| constant("Cpus"));
 
 /// What a machine offers of its own, before any slot: the attributes that all its slots share.
 pub fn machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
+    machine.made_ad(config).unwrap_or_else(|| make_machine_ad(machine, config))
+}
+
+/// The ad of the partitionable slot; it and the machine's own are kept, so that neither is made again while nothing of the
+/// machine has changed.
+pub fn keep_slot_ad(machine: &mut Machine, config: &Arc<StartdConfig>) -> Ad {
+    if let Some(ad) = machine.made_slot_ad(config) {
+        return ad;
+    }
+    let own = machine_ad(machine, config);
+    let slot = make_slot_ad(own.clone(), machine);
+    machine.keep_ads(config, own, slot.clone());
+    slot
+}
+
+fn make_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
     let facts = &machine.facts;
     let mut ad = Ad::new();
     ad.set("MyType", "Machine");
@@ -36,6 +52,9 @@ pub fn machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
     ad.insert("Requirements", REQUIREMENTS.clone());
     ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
     ad.set("Rank", 0.0);
+    if let Some(sensed) = &machine.sensed {
+        set_sensed(&mut ad, sensed);
+    }
     for (name, expr) in &config.attributes {
         ad.insert(name.as_str(), expr.clone());
     }
@@ -44,14 +63,22 @@ pub fn machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
 
 /// A partitionable slot's ad: what is left to carve.
 pub fn partitionable_slot_ad(machine: &Machine, config: &StartdConfig) -> Ad {
-    let mut ad = whole_machine_ad(machine, config);
+    machine.made_slot_ad(config).unwrap_or_else(|| make_slot_ad(machine_ad(machine, config), machine))
+}
+
+fn make_slot_ad(own: Ad, machine: &Machine) -> Ad {
+    let mut ad = idle_slot_ad(own, machine);
     set_resources(&mut ad, "", &machine.available());
     ad
 }
 
 /// The partitionable slot's ad as if nothing were carved: what an idle machine would offer.
 pub fn whole_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
-    let mut ad = machine_ad(machine, config);
+    idle_slot_ad(machine_ad(machine, config), machine)
+}
+
+fn idle_slot_ad(own: Ad, machine: &Machine) -> Ad {
+    let mut ad = own;
     set_resources(&mut ad, "", &machine.total);
     set_name(&mut ad, &machine.slot_name());
     set_state(&mut ad, machine.state, machine.entered_state, machine.entered_state);
@@ -80,6 +107,19 @@ pub fn dynamic_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) ->
     }
     ad.set("JobId", &*slot.claim.job_id());
     ad
+}
+
+/// What the owner does. Idle times grow by themselves, so that they stand in the ad as expressions. The load is the owner's
+/// alone: that of the pool is left out of both attributes, whose difference is what policies look at.
+fn set_sensed(ad: &mut Ad, sensed: &Sensed) {
+    for (name, input) in [("KeyboardIdle", sensed.keyboard), ("ConsoleIdle", sensed.console)] {
+        match input {
+            LastInput::Ongoing => ad.set(name, 0_i64),
+            LastInput::At(time) => ad.insert(name, constant(&format!("time() - {}", time.secs()))),
+        }
+    }
+    ad.set("LoadAvg", sensed.owner_load);
+    ad.set("CondorLoadAvg", 0.0);
 }
 
 fn set_name(ad: &mut Ad, name: &SlotName) {
