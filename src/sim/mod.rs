@@ -19,9 +19,14 @@
 //! | `run` | the loop |
 //! | [`trace`] | workloads that were |
 //! | [`plot`] | values over time as SVG |
+//! | [`charts`] | which plots there are of a report |
+//! | `shares` | what each had, and deserved while it waited |
+//! | [`compare`] | two policies over the same workload |
 
 pub mod arrivals;
 mod chance;
+pub mod charts;
+pub mod compare;
 mod number;
 mod observe;
 mod owner;
@@ -30,6 +35,7 @@ mod queue;
 pub mod report;
 mod run;
 pub mod scenario;
+mod shares;
 pub mod spread;
 pub mod trace;
 mod workload;

@@ -1,22 +1,16 @@
-//! The drawing itself, by `plotters`.
+//! Drawing a chart by its plan.
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::{HPos, VPos};
 
-use super::axis::Scale;
+use super::canvas::{Area, Canvas, FINE, document, failed, font, mesh, size, stroke, units, write};
 use super::labels::apart;
-use super::parts::{Density, Line};
-use super::plan::{BOTTOM, LEADER, Label, MARGIN, Place, Plan, SIZE, SMALL, SUBTITLE, TITLE, lines_high};
+use super::parts::Density;
+use super::plan::{BOTTOM, LEADER, Label, MARGIN, Place, Plan, SIZE, SMALL};
 use super::{Chart, PlotError, color, text};
 
-/// The crate knows whole units only: so many to a pixel.
-const FINE: f64 = 10.0;
 /// Between names that stand upon each other.
 const GAP: f64 = 16.0;
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Canvas<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Scale, Scale>>;
 
 /// The plan as a document; the chart names it for who cannot see it.
 pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
@@ -32,53 +26,14 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
         names(&plan, &root, &canvas)?;
         root.present().map_err(failed)?;
     }
-    Ok(document(&drawn, chart))
-}
-
-fn failed<E: std::fmt::Display>(error: E) -> PlotError {
-    PlotError::Drawing(error.to_string())
-}
-
-/// Pixels in the crate's units.
-#[allow(clippy::cast_possible_truncation, reason = "a plot is small")]
-fn units(pixels: f64) -> i32 {
-    (pixels * FINE).round() as i32
-}
-
-/// The same for sizes.
-fn size(pixels: f64) -> u32 {
-    u32::try_from(units(pixels)).unwrap_or(0)
-}
-
-fn stroke(color: RGBColor, pixels: f64) -> ShapeStyle {
-    color.stroke_width(size(pixels))
-}
-
-/// Text of a size in pixels, hung up at a corner or a middle.
-fn font<'a>(pixels: f64, weight: FontStyle, ink: RGBColor, (h, v): (HPos, VPos)) -> TextStyle<'a> {
-    // The crate divides sizes of text by 1.24.
-    let font = (FontFamily::Name("Helvetica, Arial, sans-serif"), pixels * FINE * 1.24, weight);
-    TextStyle { color: ink.to_backend_color(), pos: Pos::new(h, v), ..TextStyle::from(font.into_font()) }
-}
-
-fn write(root: &Area, text: &str, style: TextStyle, (x, y): (f64, f64)) -> Result<(), PlotError> {
-    root.draw(&Text::new(text.to_owned(), (units(x), units(y)), style)).map_err(failed)
+    Ok(document(&drawn, SIZE, &format!("{}. {}", chart.title, chart.subtitle)))
 }
 
 fn headings(plan: &Plan, root: &Area) -> Result<(), PlotError> {
-    let corner = (HPos::Left, VPos::Top);
-    let mut y = MARGIN;
-    for line in &plan.title {
-        write(root, line, font(TITLE, FontStyle::Bold, color::INK, corner), (MARGIN, y))?;
-        y += lines_high(&[String::new()], TITLE);
-    }
-    for line in &plan.subtitle {
-        write(root, line, font(SUBTITLE, FontStyle::Normal, color::FAINT_INK, corner), (MARGIN, y))?;
-        y += lines_high(&[String::new()], SUBTITLE);
-    }
+    plan.heads.draw(root)?;
     // The axes' names: above the one, under the end of the other.
     let quantity = font(SMALL, FontStyle::Normal, color::FAINT_INK, (HPos::Left, VPos::Top));
-    write(root, &text::clean(&plan.y.label), quantity, (MARGIN, y + 8.0))?;
+    write(root, &text::clean(&plan.y.label), quantity, (MARGIN, plan.heads.bottom() + 8.0))?;
     let time = font(SMALL, FontStyle::Normal, color::FAINT_INK, (HPos::Right, VPos::Bottom));
     write(root, &text::clean(&plan.x.label), time, (SIZE.0 - MARGIN - plan.right, SIZE.1 - 14.0))
 }
@@ -95,18 +50,9 @@ fn canvas<'a, 'b>(plan: &Plan, root: &'a Area<'b>) -> Result<Canvas<'a, 'b>, Plo
         .map_err(failed)
 }
 
-/// The grid with its numbers, and the line at zero.
+/// The grid, and the line at zero.
 fn grid(plan: &Plan, canvas: &mut Canvas) -> Result<(), PlotError> {
-    let numbers = font(SMALL, FontStyle::Normal, color::FAINT_INK, (HPos::Left, VPos::Top));
-    canvas
-        .configure_mesh()
-        .set_all_tick_mark_size(size(4.0))
-        .axis_style(TRANSPARENT)
-        .light_line_style(TRANSPARENT)
-        .bold_line_style(stroke(color::GRID, 1.0))
-        .label_style(numbers)
-        .draw()
-        .map_err(failed)?;
+    mesh(canvas)?;
     let (from, to) = plan.x.range;
     let base = PathElement::new(vec![(from, 0.0), (to, 0.0)], stroke(color::BASE, 1.0));
     canvas.draw_series(std::iter::once(base)).map(drop).map_err(failed)
@@ -114,8 +60,9 @@ fn grid(plan: &Plan, canvas: &mut Canvas) -> Result<(), PlotError> {
 
 fn series(plan: &Plan, canvas: &mut Canvas) -> Result<(), PlotError> {
     for layer in &plan.layers {
-        let upper: Vec<(f64, f64)> = layer.bounds.iter().map(|(x, _, high)| (*x, *high)).collect();
-        let lower = layer.bounds.iter().rev().map(|(x, low, _)| (*x, *low));
+        let bounds = corners(&layer.bounds);
+        let upper: Vec<(f64, f64)> = bounds.iter().map(|(x, _, high)| (*x, *high)).collect();
+        let lower = bounds.iter().rev().map(|(x, low, _)| (*x, *low));
         let outline: Vec<(f64, f64)> = upper.iter().copied().chain(lower).collect();
         let fill = match layer.density {
             Density::Full => layer.color.fill.filled(),
@@ -127,23 +74,31 @@ fn series(plan: &Plan, canvas: &mut Canvas) -> Result<(), PlotError> {
             canvas.draw_series(std::iter::once(edge)).map_err(failed)?;
         }
     }
-    for line in &plan.lines {
-        for piece in solid(line) {
-            canvas.draw_series(std::iter::once(piece)).map_err(failed)?;
-        }
-    }
-    for line in &plan.dashed {
-        for piece in &line.pieces {
-            let dashes =
-                DashedLineSeries::new(piece.clone(), size(6.0), size(4.0), stroke(line.color.fill, 1.5));
-            canvas.draw_series(dashes).map_err(failed)?;
+    for (lines, width) in [(&plan.lines, 2.2), (&plan.dashed, 1.5)] {
+        for (line, piece) in lines.iter().flat_map(|line| line.pieces.iter().map(move |piece| (line, piece)))
+        {
+            let path = PathElement::new(piece.clone(), stroke(line.color.fill, width));
+            canvas.draw_series(std::iter::once(path)).map_err(failed)?;
         }
     }
     Ok(())
 }
 
-fn solid(line: &Line) -> impl Iterator<Item = PathElement<(f64, f64)>> {
-    line.pieces.iter().map(|piece| PathElement::new(piece.clone(), stroke(line.color.fill, 2.2)))
+/// The bounds without those that are as both their neighbors.
+fn corners(bounds: &[(f64, f64, f64)]) -> Vec<(f64, f64, f64)> {
+    let same = |one: &(f64, f64, f64), other: &(f64, f64, f64)| {
+        (one.1, one.2).partial_cmp(&(other.1, other.2)).is_some_and(std::cmp::Ordering::is_eq)
+    };
+    let mut corners: Vec<(f64, f64, f64)> = Vec::new();
+    for (at, bound) in bounds.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| bounds.get(before));
+        let between =
+            before.zip(bounds.get(at + 1)).is_some_and(|(one, other)| same(one, bound) && same(bound, other));
+        if !between {
+            corners.push(*bound);
+        }
+    }
+    corners
 }
 
 /// Names at the ends of lines, moved apart, with a leader where one is away from its line; and names in areas.
@@ -180,16 +135,4 @@ fn names(plan: &Plan, root: &Area, canvas: &Canvas) -> Result<(), PlotError> {
         write(root, &label.name, style, (edge + LEADER, place))?;
     }
     Ok(())
-}
-
-/// The crate's document with a size in pixels, and a title for who cannot see it.
-fn document(drawn: &str, chart: &Chart) -> String {
-    let body = drawn.split_once(">\n").map_or(drawn, |(_, body)| body);
-    let title = text::escaped(&text::clean(&format!("{}. {}", chart.title, chart.subtitle)));
-    let (width, height) = SIZE;
-    let (wide, high) = (size(width), size(height));
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {wide} {high}\" \
-         role=\"img\">\n<title>{title}</title>\n{body}"
-    )
 }

@@ -54,10 +54,10 @@ pub(super) fn inside(bounds: &[(f64, f64, f64)], wide: f64, high: f64) -> Option
     rooms.get(first + many / 2).map(|(_, place)| *place)
 }
 
-/// Where an area is highest, by the middle.
+/// The last place where an area is highest, by the middle.
 pub(super) fn highest(bounds: &[(f64, f64, f64)]) -> Option<(f64, f64)> {
-    let highest =
-        bounds.iter().reduce(|best, other| if other.2 - other.1 > best.2 - best.1 { other } else { best })?;
+    let high = |bound: &(f64, f64, f64)| bound.2 - bound.1;
+    let highest = bounds.iter().reduce(|best, other| if high(other) < high(best) { best } else { other })?;
     Some((highest.0, f64::midpoint(highest.1, highest.2)))
 }
 

@@ -5,11 +5,13 @@
 //! (lines) or its mean (areas). Of many series the largest are named; the others are one gray band or area.
 
 mod axis;
+mod canvas;
 mod color;
 mod draw;
 mod error;
 mod labels;
 mod many;
+mod pairs;
 mod parts;
 mod plan;
 #[cfg(test)]
@@ -18,6 +20,7 @@ mod text;
 mod thin;
 
 pub use error::PlotError;
+pub use pairs::{Pair, Pairs};
 
 /// Values over time, with what is needed to read them.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,12 +40,14 @@ pub struct Chart {
 }
 
 /// What an axis measures.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The quantity, as `cores`; for spans without the unit, which is chosen to read well: `wait`.
     pub label: String,
     /// What the numbers are.
     pub unit: Unit,
+    /// What it shows in any case.
+    pub least: Option<(f64, f64)>,
 }
 
 /// What the numbers on an axis are.
@@ -100,7 +105,13 @@ pub struct Series {
 impl Axis {
     /// An axis.
     pub fn new(label: impl Into<String>, unit: Unit) -> Self {
-        Self { label: label.into(), unit }
+        Self { label: label.into(), unit, least: None }
+    }
+
+    /// The same, showing these values in any case.
+    #[must_use]
+    pub fn over(self, from: f64, to: f64) -> Self {
+        Self { least: Some((from, to)), ..self }
     }
 }
 

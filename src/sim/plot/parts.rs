@@ -143,10 +143,11 @@ impl Parts {
                 continue;
             }
             let kind = if chart.kind == Kind::Lines { Kind::Lines } else { Kind::Steps };
+            let pieces = thinned(series, kind, columns);
             self.dashed.push(Line {
                 name: known.is_none().then(|| series.name.clone()),
                 color: known.unwrap_or(color::REFERENCE),
-                pieces: thinned(series, kind, columns),
+                pieces: pieces.iter().flat_map(|piece| columns.dashes(piece)).collect(),
             });
         }
     }

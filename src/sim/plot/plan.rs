@@ -2,10 +2,11 @@
 //! pixels.
 
 use super::axis::{self, Scale};
+use super::canvas::Heads;
 use super::labels;
 use super::parts::{Layer, Line, Parts};
 use super::thin::Columns;
-use super::{Chart, Unit, color::Color, text};
+use super::{Axis, Chart, Unit, color::Color, text};
 
 /// The size of the plot.
 pub(super) const SIZE: (f64, f64) = (960.0, 540.0);
@@ -46,8 +47,7 @@ pub(super) enum Place {
 
 /// All that is drawn, and where.
 pub(super) struct Plan {
-    pub title: Vec<String>,
-    pub subtitle: Vec<String>,
+    pub heads: Heads,
     pub x: Scale,
     pub y: Scale,
     /// From back to front.
@@ -63,16 +63,14 @@ pub(super) struct Plan {
 
 impl Plan {
     pub fn new(chart: &Chart) -> Self {
-        let wide = SIZE.0 - 2.0 * MARGIN;
-        let title = text::wrap(&chart.title, TITLE, wide, 2);
-        let subtitle = text::wrap(&chart.subtitle, SUBTITLE, wide, 2);
-        let top = MARGIN + lines_high(&title, TITLE) + lines_high(&subtitle, SUBTITLE) + 30.0;
+        let heads = Heads::new(&chart.title, &chart.subtitle);
+        let top = heads.bottom() + 30.0;
 
         let times = chart.series.iter().flat_map(|series| series.points.iter().map(|(x, _)| *x));
         let most = if matches!(chart.x.unit, Unit::Date { .. }) { 7 } else { 10 };
-        let x = axis::time(&chart.x, range(times), most);
+        let x = axis::time(&chart.x, range(times.chain(ends(&chart.x))), most);
         let parts = Parts::new(chart, &Columns::new(x.range, COLUMNS));
-        let y = axis::quantity(&chart.y, range(parts.heights()), 6);
+        let y = axis::quantity(&chart.y, range(parts.heights().chain(ends(&chart.y))), 6);
 
         let high = (SIZE.1 - BOTTOM - top) / (y.range.1 - y.range.0);
         let labels: Vec<Label> = names(&parts, high);
@@ -83,8 +81,7 @@ impl Plan {
             left: numbers.fold(0.0, f64::max) + 10.0,
             right: room.fold(0.0, f64::max) + LEADER,
             top,
-            title,
-            subtitle,
+            heads,
             x,
             y,
             layers: parts.layers,
@@ -117,10 +114,9 @@ fn names(parts: &Parts, high: f64) -> Vec<Label> {
     areas.chain(lines).collect()
 }
 
-/// How high lines of text are.
-#[allow(clippy::cast_precision_loss, reason = "two")]
-pub(super) fn lines_high(lines: &[String], size: f64) -> f64 {
-    lines.len() as f64 * size * 1.3
+/// What an axis shows in any case.
+fn ends(axis: &Axis) -> impl Iterator<Item = f64> {
+    axis.least.into_iter().flat_map(|(from, to)| [from, to]).filter(|end| super::drawable(*end))
 }
 
 fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {

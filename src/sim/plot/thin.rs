@@ -27,6 +27,18 @@ pub(super) fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     corners
 }
 
+/// The part of a line between two times.
+fn clip(line: &[(f64, f64)], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
+    let first = line.partition_point(|(x, _)| *x < from);
+    let last = line.partition_point(|(x, _)| *x <= to);
+    let at = |x: f64, next: usize| {
+        let (one, other) = (line.get(next.checked_sub(1)?)?, line.get(next)?);
+        Some((x, one.1 + (other.1 - one.1) * (x - one.0) / (other.0 - one.0)))
+    };
+    let inside = line.get(first..last).unwrap_or_default();
+    at(from, first).into_iter().chain(inside.iter().copied()).chain(at(to, last)).collect()
+}
+
 /// The columns of pixels between two times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
@@ -105,6 +117,14 @@ impl Columns {
     pub fn values(&self, points: &[(f64, f64)]) -> Vec<Option<f64>> {
         let value = |(sum, covered)| (covered > 0.0).then_some(sum / covered);
         self.integrals(points).into_iter().map(value).collect()
+    }
+
+    /// The pieces of a line that are drawn where it is dashed: six columns of ten. Dashes are as long in time, however steep
+    /// the line is, so that they are no more than columns.
+    pub fn dashes(&self, line: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
+        let starts = (0..self.count).step_by(10);
+        let dashes = starts.map(|start| clip(line, (self.start(start), self.start(start + 6))));
+        dashes.filter(|dash| dash.len() > 1).collect()
     }
 
     /// Whether a line through the points would be a ribbon: many to a column.

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 pub use error::TraceError;
 use names::Names;
-pub use select::{Person, Selection, SelectionError};
-pub use skipped::{Skipped, Why};
+pub use select::{OTHERS, Person, Selection, SelectionError};
+pub use skipped::{Reason, Skipped, Why};
 
 /// More jobs than this no trace may have: about a gigabyte of them.
 pub const MOST_JOBS: usize = 10_000_000;

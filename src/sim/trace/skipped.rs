@@ -1,7 +1,9 @@
 //! What of a trace was not used, and why.
 
 use std::fmt;
+use std::mem::discriminant;
 
+use super::Trace;
 use crate::classad::ParseError;
 
 /// A line, or the ad that begins there, that was not used.
@@ -85,6 +87,41 @@ impl fmt::Display for Why {
             Self::NotAJob { banner } => write!(f, "is no job but {banner}: give the job history"),
             Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
             Self::TooLong => f.write_str("is longer than 1 MiB"),
+        }
+    }
+}
+
+/// What was skipped for one reason: how much, and the first of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reason<'a> {
+    /// How many lines or ads.
+    pub count: usize,
+    /// The first.
+    pub first: &'a Skipped,
+}
+
+impl Trace {
+    /// What was skipped by reasons, the most frequent first.
+    pub fn reasons(&self) -> Vec<Reason<'_>> {
+        let mut reasons: Vec<Reason<'_>> = Vec::new();
+        for skipped in &self.skipped {
+            let same =
+                |reason: &&mut Reason<'_>| discriminant(&reason.first.why) == discriminant(&skipped.why);
+            match reasons.iter_mut().find(same) {
+                Some(reason) => reason.count += 1,
+                None => reasons.push(Reason { count: 1, first: skipped }),
+            }
+        }
+        reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
+        reasons
+    }
+}
+
+impl fmt::Display for Reason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            1 => write!(f, "{}", self.first),
+            count => write!(f, "{} (and {} more like it)", self.first, count - 1),
         }
     }
 }

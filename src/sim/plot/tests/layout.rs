@@ -27,7 +27,7 @@ fn a_name_stands_in_the_first_place_that_is_roomy_enough() {
     assert_eq!(inside(&area, 50.0, 10.0), None);
     assert_eq!(inside(&area, 10.0, 60.0), None);
     assert_eq!(inside(&[], 10.0, 1.0), None);
-    assert_eq!(highest(&area), Some((20.0, 25.0)));
+    assert_eq!(highest(&area), Some((59.0, 25.0)));
 }
 
 #[test]
@@ -75,4 +75,16 @@ fn means_are_of_the_time_that_a_value_holds() {
     let points = [(0.0, 4.0), (5.0, 8.0), (20.0, f64::NAN), (35.0, 2.0)];
     assert_eq!(columns.means(&points), [6.0, 8.0, 0.0, 1.0]);
     assert_eq!(columns.values(&points), [Some(6.0), Some(8.0), None, Some(2.0)]);
+}
+
+#[test]
+fn dashes_are_parts_of_the_line() {
+    let columns = Columns::new((0.0, 20.0), 20);
+    assert_eq!(
+        columns.dashes(&[(0.0, 0.0), (20.0, 20.0)]),
+        [vec![(0.0, 0.0), (6.0, 6.0)], vec![(10.0, 10.0), (16.0, 16.0)]]
+    );
+    assert_eq!(columns.dashes(&[(2.0, 1.0), (3.0, 1.0), (3.0, 5.0), (4.0, 5.0)]).len(), 1);
+    assert_eq!(columns.dashes(&[(7.0, 1.0), (9.0, 1.0)]), Vec::<Vec<(f64, f64)>>::new());
+    assert_eq!(columns.dashes(&[]), Vec::<Vec<(f64, f64)>>::new());
 }

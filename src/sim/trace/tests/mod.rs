@@ -61,3 +61,14 @@ fn the_first_line_tells_the_form_and_blanks_and_marks_do_not_count() {
         assert_eq!(&*trace(&text).jobs[0].owner, owner, "{text:?}");
     }
 }
+
+#[test]
+fn what_was_skipped_is_told_by_reasons() {
+    let text = "; Version: 2.2\n1 2 3\n1 0 5 x 4 -1 -1 4 -1 -1 1 7 2 -1 1 -1 -1 -1\n1\n";
+    let trace = trace(text);
+    let reasons: Vec<String> = trace.reasons().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        reasons,
+        ["line 2: has 3 fields, not 18 (and 1 more like it)", "line 3: field 4 is no number"]
+    );
+}
