@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::classad::{Ad, Env};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
@@ -53,13 +54,7 @@ fn due(pool: &Pool, now: Time) -> Option<Time> {
 }
 
 fn anything_waits(pool: &Pool, now: Time) -> bool {
-    pool.submitters.values().any(|submitter| {
-        submitter.queue.iter().any(|key| {
-            pool.jobs
-                .get(&key.job().uid)
-                .is_some_and(|c| c.next_idle(now).is_some() && schedd::may_start(pool, c))
-        })
-    })
+    pool.jobs.values().any(|cluster| cluster.next_idle(now).is_some() && schedd::may_start(pool, cluster))
 }
 
 fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
@@ -192,6 +187,9 @@ fn tree(pool: &Pool) -> Tree {
 
 /// The quotas in force now, and why groups that are not accepted are not.
 pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
+    if pool.groups.is_empty() {
+        return (Quotas::default(), BTreeMap::new());
+    }
     let tree = tree(pool);
     let objects: Vec<_> = pool.groups.keys().cloned().collect();
     let refused = tree
@@ -252,12 +250,22 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
 /// How many jobs are explained after one cycle: it happens on the thread that everything else waits for.
 const EXPLAINED: usize = 50;
 
+/// How long an explanation holds while neither the job nor any machine has changed: expressions may look at the time.
+const EXPLAINED_FOR: Duration = Duration::from_mins(10);
+
+/// Whether a job has to be looked at again.
+fn unexplained(pool: &Pool, cluster: &Cluster, now: Time) -> bool {
+    cluster.matchable == Matchable::Unknown
+        || cluster.explained_by != pool.offers
+        || now.since(cluster.explained) >= EXPLAINED_FOR
+}
+
 /// Says of jobs that found nothing whether anything could run them. Those looked at longest ago come first, so that each has
 /// its turn.
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
         let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
-        pool.jobs.get(uid).filter(|cluster| cluster.active.is_empty())
+        pool.jobs.get(uid).filter(|cluster| cluster.active.is_empty() && unexplained(pool, cluster, now))
     });
     let mut waiting: Vec<&Cluster> = rejected.collect();
     waiting.sort_by_key(|cluster| cluster.explained);
@@ -270,7 +278,7 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
         waiting.into_iter().map(|cluster| (cluster.key.uid.clone(), offers.explain(cluster, now))).collect();
     for (uid, matchable) in explained {
         let Some(cluster) = pool.jobs.get_mut(&uid) else { continue };
-        cluster.explained = now;
+        (cluster.explained, cluster.explained_by) = (now, pool.offers);
         if cluster.matchable == matchable {
             continue;
         }

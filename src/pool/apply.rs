@@ -121,12 +121,14 @@ impl Pool {
             && machine.sensed.replace(sensed) != Some(sensed)
         {
             self.stale.insert(Document::PartitionableSlot(name));
+            self.offers += 1;
             // START may look at it.
             self.schedule.wanted = true;
         }
     }
 
     fn machine_changed(&mut self, name: MachineName) {
+        self.offers += 1;
         self.schedule.wanted = true;
         self.stale.insert(Document::PartitionableSlot(name.clone()));
         self.attention.machines.insert(name);

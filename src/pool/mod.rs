@@ -111,6 +111,8 @@ pub struct Pool {
     pub policies: BTreeMap<PolicyName, NodePolicy>,
     /// Negotiators by name; the first counts.
     pub negotiators: BTreeMap<Arc<str>, NegotiatorObject>,
+    /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
+    pub offers: u64,
     /// When cycles run.
     pub schedule: Schedule,
     /// Whether everything that existed at the start is known.

@@ -166,15 +166,86 @@ fn after(from: Time, unit: f64, per_day: f64, profile: &Profile) -> Time {
     let (mut at, mut left) = (from, unit);
     // A year without a single arrival: there are none.
     for _ in 0..366 * 24 {
-        let second = of_week(at);
-        let rate = scale * profile.weight(second / HOUR) / 3_600.0;
-        let rest = super::number::amount(HOUR - second % HOUR);
-        if rate * rest >= left {
+        let into = (of_week(at) % HOUR) * 1000 + at.millis().rem_euclid(1000);
+        let rate = scale * profile.weight(of_week(at) / HOUR) / 3_600.0;
+        let rest = HOUR * 1000 - into;
+        if rate * seconds(rest) > left {
             return at + span(left / rate);
         }
-        left -= rate * rest;
-        // From the full second on: the hour is the unit of the rate, not the millisecond.
-        at = Time::from_secs(at.secs() + HOUR - second % HOUR);
+        left -= rate * seconds(rest);
+        at = Time::from_millis(at.millis() + rest);
     }
     Time::from_millis(i64::MAX)
+}
+
+fn seconds(millis: i64) -> f64 {
+    super::number::amount(millis) / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::chance::stream;
+
+    /// A Monday.
+    const START: Time = Time::from_secs(1_767_571_200);
+
+    /// Arrivals within so many days, in seconds since the start.
+    fn times(arrivals: Arrivals, days: i64) -> Vec<i64> {
+        let mut course = Course::new(arrivals, START);
+        let mut rng = stream(1, "arrivals", "somebody");
+        let next = std::iter::from_fn(|| course.next(START, &mut rng));
+        let since = next.map(|(at, _)| at.secs() - START.secs());
+        since.take_while(|at| *at < days * DAY).collect()
+    }
+
+    #[test]
+    fn weeks_begin_on_monday() {
+        assert_eq!(of_week(START), 0);
+        assert_eq!(of_week(Time::from_secs(0)), 3 * DAY);
+    }
+
+    #[test]
+    fn poisson_arrivals_keep_their_mean() {
+        let count = times(Arrivals::Poisson { every: 600.0 }, 70).len();
+        // 10080 are expected, give or take four standard deviations of 100.
+        assert!((9_680..10_480).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn diurnal_arrivals_keep_their_mean_and_their_hours() {
+        let mut profile = Profile { hours: [0.0; 24], days: [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.0] };
+        (profile.hours[9], profile.hours[10]) = (1.0, 3.0);
+        let all = times(Arrivals::Diurnal { per_day: 100.0, profile }, 70);
+        assert!((6_660..7_340).contains(&all.len()), "{}", all.len());
+        let count = |hit: &dyn Fn(i64, i64) -> bool| {
+            all.iter().filter(|at| hit(*at / DAY % 7, *at % DAY / HOUR)).count()
+        };
+        assert_eq!(count(&|day, hour| day == 6 || !(9..=10).contains(&hour)), 0);
+        let (nine, ten) = (count(&|_, hour| hour == 9), count(&|_, hour| hour == 10));
+        assert!(
+            (2.7..3.3).contains(
+                &(f64::from(u32::try_from(ten).unwrap()) / f64::from(u32::try_from(nine).unwrap()))
+            )
+        );
+        let (friday, saturday) = (count(&|day, _| day == 4), count(&|day, _| day == 5));
+        assert!(friday > saturday * 3 / 2 && saturday > friday / 3, "{friday} {saturday}");
+    }
+
+    #[test]
+    fn a_rate_of_nothing_ends() {
+        let profile = Profile { hours: [0.0; 24], days: [1.0; 7] };
+        assert!(!profile.is_sound());
+        assert_eq!(times(Arrivals::Diurnal { per_day: 1.0, profile }, 400), [0; 0]);
+    }
+
+    #[test]
+    fn bursts_come_together() {
+        let arrivals = Arrivals::Bursts {
+            every: Spread::constant(3600.0).unwrap(),
+            jobs: Spread::constant(3.0).unwrap(),
+            spacing: Spread::constant(10.0).unwrap(),
+        };
+        assert_eq!(times(arrivals, 1)[..6], [3600, 3610, 3620, 7200, 7210, 7220]);
+    }
 }

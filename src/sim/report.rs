@@ -299,3 +299,37 @@ impl Waits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_tidy_csv_and_lines_to_draw() {
+        const COLUMNS: &[Column] =
+            &[Column { name: "got", meaning: "" }, Column { name: "wait_seconds", meaning: "" }];
+        let mut table = Table::new("submitters", Some("submitter"), COLUMNS);
+        table.push(0.0, Some("a".into()), &[1.0, f64::NAN]);
+        table.push(0.0, Some("b, \"c\"".into()), &[0.1 + 0.2]);
+        table.push(600.0, Some("a".into()), &[-0.0, 2.0]);
+        assert_eq!(
+            table.csv(),
+            "time,submitter,got,wait_seconds\n0,a,1,\n0,\"b, \"\"c\"\"\",0.3,\n600,a,0,2\n"
+        );
+        assert_eq!(
+            table.series("wait_seconds"),
+            [(Some("a".into()), vec![(600.0, 2.0)]), (Some("b, \"c\"".into()), vec![])]
+        );
+        assert_eq!(table.series("nothing"), []);
+    }
+
+    #[test]
+    fn waits_are_ranks_of_what_was_waited() {
+        let waits = Waits::of((1..=100).rev().map(f64::from).collect());
+        assert_eq!(
+            (waits.mean, waits.median, waits.p95, waits.max),
+            (Some(50.5), Some(50.0), Some(95.0), Some(100.0))
+        );
+        assert_eq!(Waits::of(vec![]), Waits::default());
+    }
+}

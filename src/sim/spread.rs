@@ -168,3 +168,59 @@ fn amount(field: &'static str, value: f64) -> Result<f64, BadSpread> {
 fn positive(field: &'static str, value: f64) -> Result<f64, BadSpread> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err(BadSpread::Positive { field, value }) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::chance::stream;
+
+    fn sorted(spread: &Spread) -> Vec<f64> {
+        let mut rng = stream(1, "test", "");
+        let mut draws: Vec<f64> = (0..10_001).map(|_| spread.draw(&mut rng)).collect();
+        draws.sort_by(f64::total_cmp);
+        draws
+    }
+
+    #[test]
+    fn draws_follow_their_law() {
+        for (spread, median, mean) in [
+            (Spread::constant(5.0), 5.0, 5.0),
+            (Spread::uniform(2.0, 4.0), 3.0, 3.0),
+            (Spread::exponential(10.0), 6.93, 10.0),
+            (Spread::lognormal(100.0, 0.5), 100.0, 113.3),
+            // A shape of 1 is the exponential.
+            (Spread::weibull(10.0, 1.0), 6.93, 10.0),
+            (Spread::empirical(vec![1.0, 1.0, 10.0]), 1.0, 4.0),
+        ] {
+            let spread = spread.unwrap();
+            let draws = sorted(&spread);
+            let found = draws.iter().sum::<f64>() / 10_001.0;
+            assert!((found / mean - 1.0).abs() < 0.04, "{spread:?}: mean {found}");
+            assert!((draws[5_000] / median - 1.0).abs() < 0.05, "{spread:?}: median {}", draws[5_000]);
+            assert!(draws[0] >= 0.0);
+        }
+    }
+
+    #[test]
+    fn bounds_hold_and_units_change() {
+        let spread = Spread::exponential(10.0).unwrap().at_most(12.0).unwrap().scaled(2.0);
+        let draws = sorted(&spread);
+        assert_eq!(draws[10_000], 24.0);
+        assert!((draws[5_000] / 13.86 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for (spread, says) in [
+            (Spread::constant(-1.0), "the value is -1; give a number of 0 or more"),
+            (Spread::uniform(2.0, 1.0), "min is 2, which is more than max, 1; exchange them"),
+            (Spread::exponential(0.0), "mean is 0; give a number above 0"),
+            (Spread::lognormal(1.0, f64::NAN), "sigma is NaN; give a number of 0 or more"),
+            (Spread::weibull(1.0, 0.0), "shape is 0; give a number above 0"),
+            (Spread::empirical(vec![]), "there are no values to draw from; list at least one"),
+            (Spread::empirical(vec![1.0, -2.0]), "a value is -2; give a number of 0 or more"),
+        ] {
+            assert_eq!(spread.unwrap_err().to_string(), says);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+#!/bin/bash
+# Writes the manual's figures from their scenarios: docs/figures/NAME.yaml becomes NAME.csv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+${CARGO:-cargo} build -q --locked --bin slotwright
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+for scenario in docs/figures/*.yaml; do
+    name=$(basename "$scenario" .yaml)
+    "${CARGO_TARGET_DIR:-target}/debug/slotwright" simulate "$scenario" --out "$out/$name" >/dev/null
+    cp "$out/$name/submitters.csv" "docs/figures/$name.csv"
+    echo "docs/figures/$name.csv"
+done
