@@ -48,9 +48,6 @@ const STATES: [(&str, &str, Role); 11] = [
 /// Of more submitters than this, lines of what each had would cover each other.
 const MOST_LINES: usize = 5;
 
-/// A plot is over hours or days since the start, until this many seconds; over dates, if it is longer.
-const DATES_FROM: f64 = 4.5 * 86_400.0;
-
 /// Every plot there is of a report.
 pub fn charts(report: &Report) -> Vec<Drawing> {
     let draw = Draw { report };
@@ -91,9 +88,10 @@ impl Draw<'_> {
         })
     }
 
+    /// Dates, where they mean something.
     fn time(&self) -> Axis {
         let length = self.report.length.as_secs_f64();
-        if length < DATES_FROM {
+        if !self.report.calendar {
             return Axis::new("since the start", Unit::Span).over(0.0, length);
         }
         Axis::new("", Unit::Date { start: self.report.start.secs() }).over(0.0, length)

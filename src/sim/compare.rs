@@ -278,3 +278,151 @@ fn difference(this: &Report, against: &Report) -> Option<String> {
     (counts.0 != counts.1)
         .then(|| format!("{} has {} procs, {} has {}", this.name, counts.0, against.name, counts.1))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::super::report::{Column, Summary};
+    use super::*;
+    use crate::pool::Time;
+
+    const COLUMNS: &[Column] = &[
+        Column { name: "got", meaning: "" },
+        Column { name: "deserved", meaning: "" },
+        Column { name: "idle", meaning: "" },
+    ];
+
+    /// A submitter's got, deserved and idle at each hour.
+    type Course<'a> = (&'a str, &'a [[f64; 3]]);
+
+    fn report(name: &str, submitters: &[Course], groups: &[Course], waits: &[(&str, f64)]) -> Report {
+        let table = |name, key, courses: &[Course]| {
+            let mut table = super::super::report::Table::new(name, Some(key), COLUMNS);
+            for (course, rows) in courses {
+                for (hour, row) in rows.iter().enumerate() {
+                    table.push(real(hour as u64) * 3600.0, Some(Arc::from(*course)), row);
+                }
+            }
+            table
+        };
+        let tally = |(name, _): &Course| Tally { name: (*name).to_owned(), done: 12, ..Tally::default() };
+        let job = |(submitter, wait): &(&str, f64)| JobRecord {
+            submitter: Arc::from(*submitter),
+            job: Arc::from("job"),
+            proc: 0,
+            cpus: 1,
+            memory_mib: 1,
+            gpus: 0,
+            runtime: 60.0,
+            submitted: 0.0,
+            first_started: Some(*wait),
+            started: Some(*wait),
+            ended: None,
+            runs: 1,
+            lost: 0.0,
+            machine: None,
+        };
+        Report {
+            name: name.to_owned(),
+            start: Time::default(),
+            length: Duration::from_hours(12),
+            calendar: false,
+            tables: vec![table("submitters", "submitter", submitters), table("groups", "group", groups)],
+            jobs: waits.iter().map(job).collect(),
+            summary: Summary { submitters: submitters.iter().map(tally).collect(), ..Summary::default() },
+        }
+    }
+
+    fn change<'a>(changes: &'a [Change], name: &str) -> &'a Change {
+        changes.iter().find(|change| change.name == name).unwrap()
+    }
+
+    #[test]
+    fn what_one_had_of_what_it_deserved_counts_while_it_waited() {
+        // In the second hour nothing waits, in the third nothing is deserved.
+        let course = [[5.0, 10.0, 1.0], [0.0, 10.0, 0.0], [9.0, 0.0, 1.0], [10.0, 10.0, 2.0]];
+        let this = report("this", &[("ann", &course)], &[], &[]);
+        let against = report("against", &[("ann", &[[4.0, 10.0, 0.0]])], &[], &[]);
+        let comparison = Comparison::new(&this, &against);
+        let ann = &change(&comparison.submitters, "ann").numbers;
+        assert_eq!((ann.this.got, ann.this.fairness), (6.0, Some(0.75)));
+        assert_eq!((ann.against.got, ann.against.fairness), (4.0, None));
+        assert_eq!((ann.this.done, ann.this.throughput_per_day), (12, 24.0));
+    }
+
+    #[test]
+    fn fairness_of_all_is_jains_index() {
+        for (parts, index) in
+            [(vec![], None), (vec![0.5, 0.5], Some(1.0)), (vec![1.0, 0.0], Some(0.5)), (vec![0.0], None)]
+        {
+            assert_eq!(jain(&parts), index, "{parts:?}");
+        }
+        let had = |one, other| {
+            let courses: [Course; 2] = [("ann", &[[one, 10.0, 1.0]]), ("bob", &[[other, 10.0, 1.0]])];
+            report("r", &courses, &[], &[])
+        };
+        let comparison = Comparison::new(&had(10.0, 10.0), &had(10.0, 0.0));
+        assert_eq!(
+            comparison.all.numbers.map(|numbers| numbers.fairness),
+            Both { against: Some(0.5), this: Some(1.0) }
+        );
+        assert_eq!(comparison.all.numbers.this.got, 20.0);
+    }
+
+    #[test]
+    fn a_group_is_its_submitters_and_those_of_the_groups_in_it() {
+        let one = [[1.0, 2.0, 1.0]];
+        let submitters: [Course; 3] =
+            [("physics.ann", &one), ("physics.higgs.bob", &one), ("physicists.eve", &one)];
+        let groups: [Course; 1] = [("physics", &[[2.0, 8.0, 0.0]])];
+        let waits = [("physics.ann", 10.0), ("physics.higgs.bob", 30.0), ("physicists.eve", 1000.0)];
+        let report = report("r", &submitters, &groups, &waits);
+        let physics = change(&Comparison::new(&report, &report).groups, "physics").numbers.this;
+        assert_eq!((physics.done, physics.wait_seconds.mean, physics.fairness), (24, Some(20.0), Some(0.25)));
+    }
+
+    #[test]
+    fn who_is_in_one_only_has_nothing_in_the_other() {
+        let [this, against] = ["ann", "bob"].map(|name| report("r", &[(name, &[[1.0, 1.0, 1.0]])], &[], &[]));
+        let comparison = Comparison::new(&this, &against);
+        let names: Vec<&str> = comparison.submitters.iter().map(|change| change.name.as_str()).collect();
+        assert_eq!(names, ["ann", "bob"]);
+        assert_eq!(change(&comparison.submitters, "ann").numbers.against, Numbers::default());
+    }
+
+    #[test]
+    fn workloads_that_differ_are_told_apart() {
+        let waits = |waits: &[(&str, f64)]| report("r", &[], &[], waits);
+        let same = waits(&[("ann", 1.0)]);
+        for (other, difference) in [
+            (waits(&[("ann", 9.0)]), None),
+            (waits(&[("bob", 1.0)]), Some("r has job of ann at 0 s, r has job of bob at 0 s")),
+            (waits(&[("ann", 1.0), ("ann", 1.0)]), Some("r has 1 procs, r has 2")),
+            (
+                Report { length: Duration::from_hours(6), ..same.clone() },
+                Some("r goes on for 12.0 h, r goes on for 6.0 h"),
+            ),
+        ] {
+            assert_eq!(Comparison::new(&same, &other).differs.as_deref(), difference);
+        }
+    }
+
+    #[test]
+    fn the_titles_say_what_changes() {
+        let waited = |seconds| {
+            let mut report = report(if seconds > 90.0 { "long" } else { "short" }, &[], &[], &[]);
+            report.summary.all.wait_seconds.mean = Some(seconds);
+            report
+        };
+        for (this, against, title) in [
+            (3600.0, 60.0, "With long procs wait 59 min longer in the mean than with short"),
+            (60.0, 3600.0, "With short procs wait 59 min less in the mean than with long"),
+            (60.0, 60.5, "Procs wait as long with short as with short"),
+        ] {
+            let comparison = Comparison::new(&waited(this), &waited(against));
+            assert_eq!(comparison.plots().first().unwrap().1.title, title);
+        }
+    }
+}

@@ -127,9 +127,9 @@ impl Columns {
         dashes.filter(|dash| dash.len() > 1).collect()
     }
 
-    /// Whether a line through the points would be a ribbon: many to a column.
+    /// Whether a line through the points would be a ribbon: more than one to a column.
     pub fn are_crowded(&self, points: &[(f64, f64)]) -> bool {
-        points.len() >= 4 * self.count
+        points.len() >= 2 * self.count
     }
 
     /// The lowest and highest point in each column that has any: `(x, lowest, highest)`.

@@ -124,3 +124,29 @@ fn text_of_others_stays_text() {
     assert!(!svg.contains("<script"), "{svg}");
     assert_eq!(texts(&svg)[1], "<script>alert('&')</script>\u{fffd}\u{fffd} \"]]>");
 }
+
+#[test]
+fn pairs_are_points_on_a_line_each() {
+    let pair = |name: &str, first, second| Pair { name: name.to_owned(), first, second };
+    let pairs = Pairs {
+        title: "With short.yaml procs wait 30 min less".to_owned(),
+        subtitle: "Mean wait until the first run, by submitter".to_owned(),
+        axis: Axis::new("mean wait", Unit::Span),
+        names: ("long.yaml".to_owned(), "short.yaml".to_owned()),
+        rows: vec![
+            pair("ann", Some(5400.0), Some(1800.0)),
+            pair("bob & eve", Some(3600.0), None),
+            pair("zoe", None, Some(60.0)),
+        ],
+    };
+    insta::assert_snapshot!("pairs", pairs.svg().unwrap());
+    let many = Pairs {
+        rows: (0..40).map(|row| pair(&row.to_string(), Some(1.0), Some(2.0))).collect(),
+        ..pairs.clone()
+    };
+    let texts = texts(&many.svg().unwrap());
+    assert!(texts.iter().any(|text| text.ends_with("10 more are not shown")), "{texts:?}");
+    assert_eq!(Pairs { rows: vec![pair("ann", None, None)], ..pairs.clone() }.svg(), Err(PlotError::Empty));
+    let far = Pairs { rows: vec![pair("ann", Some(1e300), None)], ..pairs }.svg();
+    assert!(matches!(far, Err(PlotError::OutOfRange { .. })), "{far:?}");
+}
