@@ -14,11 +14,13 @@
 //! | `owner` | what the owners of machines do, and when machines leave |
 //! | `queue` | what happens next |
 //! | `world` | the API server and the kubelets: effects into events |
-//! | `observe` | what is measured |
+//! | `books` | procs as they go |
+//! | `observe` | what is measured of the pool |
 //! | [`report`] | the measurements: tables and a summary |
 //! | `run` | the loop |
 
 pub mod arrivals;
+mod books;
 mod chance;
 mod number;
 mod observe;
