@@ -1,5 +1,6 @@
 #!/bin/bash
-# Writes the manual's figures from their scenarios: docs/figures/NAME.yaml becomes NAME.csv.
+# Writes the manual's figures from their scenarios: docs/figures/NAME.yaml becomes NAME.csv and the plot NAME.svg: real
+# priorities, and for fair-share who has how much.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ${CARGO:-cargo} build -q --locked --bin slotwright
@@ -9,5 +10,7 @@ for scenario in docs/figures/*.yaml; do
     name=$(basename "$scenario" .yaml)
     "${CARGO_TARGET_DIR:-target}/debug/slotwright" simulate "$scenario" --out "$out/$name" >/dev/null
     cp "$out/$name/submitters.csv" "docs/figures/$name.csv"
-    echo "docs/figures/$name.csv"
+    case $name in fair-share) plot=submitters ;; *) plot=priorities ;; esac
+    cp "$out/$name/$plot.svg" "docs/figures/$name.svg"
+    echo "docs/figures/$name.csv docs/figures/$name.svg"
 done

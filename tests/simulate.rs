@@ -50,7 +50,10 @@ fn the_example_gives_the_same_files_each_time_and_others_with_another_seed() {
     assert!(first == contents(second.path()), "two runs differ");
     assert!(first != contents(other.path()), "the seed means nothing");
     let names: Vec<_> = first.keys().map(|name| name.to_str().unwrap()).collect();
-    assert_eq!(names, ["groups.csv", "jobs.csv", "pool.csv", "slots.csv", "submitters.csv", "summary.json"]);
+    insta::assert_snapshot!("department-files", names.join("\n"));
+    for (name, svg) in first.iter().filter(|(name, _)| name.extension().is_some_and(|kind| kind == "svg")) {
+        roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{}: {error}", name.display()));
+    }
     insta::assert_snapshot!("department", printed);
     let head = |name: &str| first[Path::new(name)].lines().take(4).collect::<Vec<_>>().join("\n");
     let heads: Vec<String> =
@@ -120,15 +123,18 @@ fn a_scenario_that_is_not_there_is_said_so() {
     assert!(text(&output.stderr).contains("no-such.yaml: cannot be read"), "{}", text(&output.stderr));
 }
 
-/// A figure of the manual: its table, which is the one committed, by submitter and time in hours.
-fn figure(name: &str) -> impl Fn(&str, &str, f64) -> f64 {
+/// A figure of the manual: its table, by submitter and time in hours. Table and plot are those committed.
+fn figure(name: &str, plot: &str) -> impl Fn(&str, &str, f64) -> f64 {
     let (directory, _) = files(&format!("docs/figures/{name}.yaml"), &[]);
-    let csv = fs::read_to_string(directory.path().join("submitters.csv")).unwrap();
-    let committed = fs::read_to_string(root().join(format!("docs/figures/{name}.csv"))).unwrap();
-    assert!(
-        csv == committed,
-        "docs/figures/{name}.csv is not current; run `make figures` and commit the result"
-    );
+    let current = |made: &str, kind: &str| {
+        let made = fs::read_to_string(directory.path().join(made)).unwrap();
+        let committed = fs::read_to_string(root().join(format!("docs/figures/{name}.{kind}"))).unwrap();
+        let hint = "is not current; run `make figures` and commit the result";
+        assert!(made == committed, "docs/figures/{name}.{kind} {hint}");
+        made
+    };
+    current(&format!("{plot}.svg"), "svg");
+    let csv = current("submitters.csv", "csv");
     move |submitter, column, hours| {
         let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
         let header = lines.next().unwrap();
@@ -146,7 +152,7 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 /// "if that user then has 100 cores running, their RUP will grow as the graph below show"
 #[test]
 fn a_real_priority_grows_to_the_cores_in_use() {
-    let value = figure("user-prio1");
+    let value = figure("user-prio1", "priorities");
     let rup = |hours| value("alice", "real_priority", hours);
     near(rup(0.0), 0.5, 0.0);
     near(rup(24.0), 50.25, 0.01);
@@ -159,7 +165,7 @@ fn a_real_priority_grows_to_the_cores_in_use() {
 /// running, their RUP will grow and shrink as shown below"
 #[test]
 fn a_real_priority_grows_and_shrinks() {
-    let value = figure("user-prio2");
+    let value = figure("user-prio2", "priorities");
     let rup = |hours| value("alice", "real_priority", hours);
     near(rup(24.0), 50.25, 0.01);
     near(rup(48.0), 25.13, 0.01);
@@ -173,7 +179,7 @@ fn a_real_priority_grows_and_shrinks() {
 /// cores, and will asymptotically approach half of the pool as User B gets the inverse."
 #[test]
 fn two_users_come_to_share_the_pool() {
-    let value = figure("fair-share");
+    let value = figure("fair-share", "submitters");
     near(value("a", "real_priority", 48.0), 75.0, 1.5);
     near(value("b", "real_priority", 48.0), 0.5, 0.0);
     assert!(value("a", "got", 48.0) > 93.0, "A has the pool to itself");

@@ -63,6 +63,8 @@ pub struct Listed {
     pub runtime: Option<Duration>,
     /// What each asks for; drawn where unset.
     pub request: Option<Request>,
+    /// `JobPrio`; the template's where unset.
+    pub priority: Option<i32>,
 }
 
 /// How the rate changes through the week. Only proportions count.

@@ -18,18 +18,28 @@
 //! | `observe` | what is measured of the pool |
 //! | [`report`] | the measurements: tables and a summary |
 //! | `run` | the loop |
+//! | [`trace`] | workloads that were |
+//! | [`plot`] | values over time as SVG |
+//! | [`charts`] | which plots there are of a report |
+//! | `shares` | what each had, and deserved while it waited |
+//! | [`compare`] | two policies over the same workload |
 
 pub mod arrivals;
 mod books;
 mod chance;
+pub mod charts;
+pub mod compare;
 mod number;
 mod observe;
 mod owner;
+pub mod plot;
 mod queue;
 pub mod report;
 mod run;
 pub mod scenario;
+mod shares;
 pub mod spread;
+pub mod trace;
 mod workload;
 mod world;
 

@@ -345,6 +345,7 @@ impl Measures {
             name: scenario.name.clone(),
             start: scenario.start,
             length,
+            calendar: scenario.follows_calendar(),
             summary: Summary {
                 scenario: scenario.name.clone(),
                 seed: scenario.seed,

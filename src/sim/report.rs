@@ -18,6 +18,8 @@ pub struct Report {
     pub start: Time,
     /// How long it went on.
     pub length: Duration,
+    /// Whether anything in it went by the day of the week or the time of day: then dates mean something.
+    pub calendar: bool,
     /// One for each subject: `pool`, `slots`, `submitters`, `groups`.
     pub tables: Vec<Table>,
     /// Every proc that was submitted, in the order of submission.

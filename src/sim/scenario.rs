@@ -31,6 +31,16 @@ pub struct Scenario {
     pub sources: Vec<Source>,
 }
 
+impl Scenario {
+    /// Whether anything in it goes by the day of the week or the time of day: then dates mean something.
+    pub fn follows_calendar(&self) -> bool {
+        let by_day =
+            |group: &MachineGroup| group.owner.as_ref().is_some_and(|owner| !owner.windows.is_empty());
+        let diurnal = |source: &Source| matches!(source.arrivals, Arrivals::Diurnal { .. });
+        self.machines.iter().any(by_day) || self.sources.iter().any(diurnal)
+    }
+}
+
 /// How long things take that the operator asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {

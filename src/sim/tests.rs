@@ -169,7 +169,7 @@ fn a_machine_that_leaves_costs_its_jobs_their_work_and_they_run_again() {
 }
 
 fn at(seconds: u64) -> Listed {
-    Listed { at: Duration::from_secs(seconds), count: None, runtime: None, request: None }
+    Listed { at: Duration::from_secs(seconds), count: None, runtime: None, request: None, priority: None }
 }
 
 #[test]

@@ -68,8 +68,13 @@ impl<'s> Stream<'s> {
         let drawn = whole(source.count.draw(rng), 1);
         let mut request = source.template.request.clone();
         draw_request(source, &mut request, rng);
-        let listed =
-            listed.unwrap_or(Listed { at: Duration::ZERO, count: None, runtime: None, request: None });
+        let listed = listed.unwrap_or(Listed {
+            at: Duration::ZERO,
+            count: None,
+            runtime: None,
+            request: None,
+            priority: None,
+        });
         let count = listed.count.map_or(drawn, i64::from);
         let runtimes = (0..count)
             .map(|_| {
@@ -82,6 +87,7 @@ impl<'s> Stream<'s> {
             submitted: at,
             count,
             request: listed.request.unwrap_or(request),
+            priority: listed.priority.unwrap_or(source.template.priority),
             ..source.template.clone()
         };
         Arrival { at, submission, runtimes }

@@ -120,7 +120,7 @@ pub struct Submitter {
     pub to: Option<Amount<Seconds>>,
     pub jobs: Option<u64>,
     pub procs: Option<Drawn<Count>>,
-    pub runtime: Drawn<Seconds>,
+    pub runtime: Option<Drawn<Seconds>>,
 }
 
 #[derive(Deserialize, Debug, Default)]
@@ -150,4 +150,25 @@ pub enum Arrivals {
         jobs: Drawn<Count>,
         spacing: Option<Drawn<Seconds>>,
     },
+    Trace(Trace),
+}
+
+/// Jobs as they were submitted elsewhere.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Trace {
+    pub file: String,
+    pub from: Option<Amount<Seconds>>,
+    pub to: Option<Amount<Seconds>>,
+    pub pace: Option<f64>,
+    #[serde(default)]
+    pub people: BTreeMap<String, Person>,
+}
+
+/// Who stands for somebody of a trace.
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Person {
+    pub owner: Option<String>,
+    pub group: Option<String>,
 }

@@ -1,13 +1,14 @@
-//! What a simulation leaves: CSV files, and the summary for people.
+//! What a simulation leaves: CSV files, plots, and the summary for people.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use crate::cli::plugin::table::{Align, Table};
+use crate::sim::charts::charts;
 use crate::sim::{Report, Tally};
 
-/// Writes a file for each table, one for the procs, and the summary.
+/// Writes a file for each table and each plot, one for the procs, and the summary.
 ///
 /// # Errors
 /// When the directory cannot be made, or a file written.
@@ -20,11 +21,14 @@ pub fn write_files(report: &Report, directory: &Path) -> io::Result<()> {
     for table in &report.tables {
         write(&format!("{}.csv", table.name), &table.csv())?;
     }
+    for drawing in charts(report) {
+        write(&format!("{}.svg", drawing.name), &drawing.svg().map_err(io::Error::other)?)?;
+    }
     write("jobs.csv", &report.jobs_csv())?;
     write("summary.json", &format!("{}\n", serde_json::to_string_pretty(&report.summary)?))
 }
 
-fn named(error: &io::Error, path: &Path) -> io::Error {
+pub(super) fn named(error: &io::Error, path: &Path) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
@@ -84,7 +88,7 @@ fn row(tally: &Tally) -> [String; 12] {
 }
 
 /// A span of time in its two largest units.
-fn span(seconds: f64) -> String {
+pub(super) fn span(seconds: f64) -> String {
     let units = [("d", 86_400.0), ("h", 3_600.0), ("m", 60.0)];
     for (place, (name, unit)) in units.iter().enumerate() {
         if seconds >= *unit {

@@ -62,11 +62,11 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Reads a scenario.
+/// Reads a scenario, with notes on what one should know of it: what of a trace is not used.
 ///
 /// # Errors
 /// Everything that is wrong with it, each with file, line and column.
-pub fn scenario(path: &Path) -> Result<Scenario, Problems> {
+pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
     let shown = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| Problems(vec![format!("{shown}: cannot be read: {error}")]))?;
@@ -100,9 +100,9 @@ pub fn scenario(path: &Path) -> Result<Scenario, Problems> {
     };
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let directory = path.parent().unwrap_or(Path::new(""));
-    let mut reader = Reader { source: &source, root, problems };
-    let scenario = reader.scenario(file, stem, directory);
-    if reader.problems.0.is_empty() { Ok(scenario) } else { Err(reader.problems) }
+    let mut reader = Reader { source: &source, root, directory, problems, notes: Vec::new() };
+    let scenario = reader.scenario(file, stem);
+    if reader.problems.0.is_empty() { Ok((scenario, reader.notes)) } else { Err(reader.problems) }
 }
 
 /// The path of the innermost field around a place, with a colon behind it; nothing for the file itself.
@@ -135,21 +135,25 @@ fn plain(message: &str) -> String {
     first.split(" at line ").next().unwrap_or(first).trim_end_matches([',', ' ']).to_owned()
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     source: &'a Source,
     root: &'a Node,
+    /// Where files that it names are.
+    pub(super) directory: &'a Path,
     problems: Problems,
+    /// What one should know of a scenario that can be used.
+    pub(super) notes: Vec<String>,
 }
 
 impl Reader<'_> {
     /// Something wrong with the field of this path.
-    fn wrong(&mut self, path: &str, message: &str) {
+    pub(super) fn wrong(&mut self, path: &str, message: &str) {
         let place = find(self.root, path);
         let offset = if place.found { place.node.start } else { place.key };
         self.problems.at(self.source, offset, &format!("{path}: {message}"));
     }
 
-    fn scenario(&mut self, file: File, stem: String, directory: &Path) -> Scenario {
+    fn scenario(&mut self, file: File, stem: String) -> Scenario {
         let start = file.start.as_deref().unwrap_or(START);
         let start = start.parse::<Timestamp>().map_or_else(
             |error| {
@@ -158,7 +162,7 @@ impl Reader<'_> {
             },
             |time| Time::from_millis(time.as_millisecond()),
         );
-        let objects = manifests::objects(self.source, self.root, directory, &mut self.problems);
+        let objects = manifests::objects(self.source, self.root, self.directory, &mut self.problems);
         let timing = self.timing(&file.timing);
         let machines: Vec<MachineGroup> =
             file.machines.iter().enumerate().map(|(index, group)| self.machines(index, group)).collect();
@@ -224,7 +228,7 @@ impl Reader<'_> {
     }
 
     /// A span of at least `least` seconds.
-    fn span(
+    pub(super) fn span(
         &mut self,
         path: &str,
         given: Option<Amount<super::amount::Seconds>>,
@@ -327,6 +331,13 @@ impl Reader<'_> {
 
     fn submitters(&mut self, index: usize, given: &file::Submitter) -> Vec<Jobs> {
         let path = format!("submitters[{index}]");
+        if let file::Arrivals::Trace(trace) = &given.arrivals {
+            return self.traced(&path, given, trace);
+        }
+        let Some(runtime) = &given.runtime else {
+            self.wrong(&path, "has no runtime; give one such as 20m, or a distribution");
+            return Vec::new();
+        };
         let owner = given.owner.as_deref().unwrap_or(&given.name);
         let Some(template) = self.template(&path, given, owner) else { return Vec::new() };
         if !(1..=MOST).contains(&u64::from(given.people)) {
@@ -352,7 +363,7 @@ impl Reader<'_> {
             to,
             most: given.jobs,
             count: drawn(given.procs.as_ref(), procs),
-            runtime: given.runtime.spread.clone(),
+            runtime: runtime.spread.clone(),
             cpus: requests.cpus.as_ref().map(|cpus| cpus.spread.clone()),
             memory_mib: scaled(&requests.memory, 1_048_576.0),
             disk_kib: scaled(&requests.disk, 1024.0),
@@ -372,7 +383,12 @@ impl Reader<'_> {
     }
 
     /// What is submitted, checked by the schedd as it will be.
-    fn template(&mut self, path: &str, given: &file::Submitter, owner: &str) -> Option<Submission> {
+    pub(super) fn template(
+        &mut self,
+        path: &str,
+        given: &file::Submitter,
+        owner: &str,
+    ) -> Option<Submission> {
         let place = find(self.root, &format!("{path}.job"));
         let mut template = if given.job.is_some() && place.found {
             manifests::job(self.source, place.node, owner, &mut self.problems)?
@@ -400,7 +416,7 @@ impl Reader<'_> {
             file::Arrivals::At(times) => {
                 let mut at: Vec<Duration> = times.iter().map(|time| crate::sim::span(time.value)).collect();
                 at.sort();
-                let listed = |at| Listed { at, count: None, runtime: None, request: None };
+                let listed = |at| Listed { at, count: None, runtime: None, request: None, priority: None };
                 Arrivals::Listed(at.into_iter().map(listed).collect())
             }
             file::Arrivals::Poisson { every } => {
@@ -441,12 +457,13 @@ impl Reader<'_> {
                 jobs: jobs.spread.clone(),
                 spacing: drawn(spacing.as_ref(), 0.0),
             },
+            file::Arrivals::Trace(_) => Arrivals::Listed(Vec::new()),
         }
     }
 }
 
 /// The distribution given, or always the default.
-fn drawn<U>(given: Option<&Drawn<U>>, otherwise: f64) -> Spread {
+pub(super) fn drawn<U>(given: Option<&Drawn<U>>, otherwise: f64) -> Spread {
     given.map_or_else(|| Spread::always(otherwise), |given| given.spread.clone())
 }
 
