@@ -41,7 +41,7 @@ pub enum Arrivals {
         /// How they are divided.
         profile: Profile,
     },
-    /// Many at once, now and then.
+    /// Many at once, now and then; the first burst comes at once.
     Bursts {
         /// Seconds from the start of a burst to that of the next.
         every: Spread,
@@ -119,13 +119,13 @@ pub struct Course {
     next_listed: usize,
     /// When the last came, or the last burst began.
     last: Time,
-    burst: Time,
+    burst: Option<Time>,
 }
 
 impl Course {
     /// Those from `from` on.
     pub fn new(arrivals: Arrivals, from: Time) -> Self {
-        Self { arrivals, left: 0, next_listed: 0, last: from, burst: from }
+        Self { arrivals, left: 0, next_listed: 0, last: from, burst: None }
     }
 
     /// The next, with what is known of it; none when no more come.
@@ -146,8 +146,10 @@ impl Course {
             }
             Arrivals::Bursts { every, jobs, spacing } => {
                 if self.left == 0 {
-                    self.burst = self.burst + span(every.draw(rng)).max(Duration::from_secs(1));
-                    self.last = self.burst.max(self.last);
+                    let pause = span(every.draw(rng)).max(Duration::from_secs(1));
+                    let burst = self.burst.map_or(self.last, |burst| burst + pause);
+                    self.burst = Some(burst);
+                    self.last = burst.max(self.last);
                     self.left = u64::try_from(super::number::whole(jobs.draw(rng), 1)).unwrap_or(1);
                 } else {
                     self.last = self.last + span(spacing.draw(rng));
@@ -246,6 +248,6 @@ mod tests {
             jobs: Spread::constant(3.0).unwrap(),
             spacing: Spread::constant(10.0).unwrap(),
         };
-        assert_eq!(times(arrivals, 1)[..6], [3600, 3610, 3620, 7200, 7210, 7220]);
+        assert_eq!(times(arrivals, 1)[..6], [0, 10, 20, 3600, 3610, 3620]);
     }
 }

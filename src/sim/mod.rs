@@ -14,7 +14,8 @@
 //! | `owner` | what the owners of machines do, and when machines leave |
 //! | `queue` | what happens next |
 //! | `world` | the API server and the kubelets: effects into events |
-//! | `observe` | what is measured |
+//! | `books` | procs as they go |
+//! | `observe` | what is measured of the pool |
 //! | [`report`] | the measurements: tables and a summary |
 //! | `run` | the loop |
 //! | [`trace`] | workloads that were |
@@ -24,6 +25,7 @@
 //! | [`compare`] | two policies over the same workload |
 
 pub mod arrivals;
+mod books;
 mod chance;
 pub mod charts;
 pub mod compare;

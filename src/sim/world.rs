@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::books::Books;
 use super::chance::{Chance, stream};
 use super::number::span;
-use super::observe::Books;
 use super::owner::{Owner, pause};
 use super::queue::{Happening, Queue};
 use super::scenario::{MachineGroup, Scenario};

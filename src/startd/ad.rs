@@ -235,6 +235,56 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sensed_of_the_owner_is_published_and_idle_times_grow() {
+        let mut machine = machine();
+        let value = |machine: &Machine, name: &str, now: i64| {
+            partitionable_slot_ad(machine, &StartdConfig::default()).eval_attr(name, None, &Env::at(now))
+        };
+        assert!(value(&machine, "KeyboardIdle", 5_000).is_undefined());
+        let (keyboard, console) =
+            (LastInput::At(Time::from_secs(2_000)), LastInput::At(Time::from_secs(1_500)));
+        machine.sensed = Some(Sensed { keyboard, console, owner_load: 0.25 });
+        assert_eq!(value(&machine, "KeyboardIdle", 5_000), Value::from(3_000_i64));
+        assert_eq!(value(&machine, "ConsoleIdle", 5_000), Value::from(3_500_i64));
+        assert_eq!(value(&machine, "LoadAvg", 5_000), Value::from(0.25));
+        let (keyboard, console) = (LastInput::Ongoing, LastInput::Ongoing);
+        machine.sensed = Some(Sensed { keyboard, console, owner_load: 1.0 });
+        assert_eq!(value(&machine, "KeyboardIdle", 5_000), Value::from(0_i64));
+    }
+
+    #[test]
+    fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
+        let config = Arc::new(StartdConfig::default());
+        let other = Arc::new(StartdConfig { start: Some(FALSE.clone()), ..StartdConfig::default() });
+        let mut machine = machine();
+        let ongoing = LastInput::Ongoing;
+        let changes: &[fn(&mut Machine)] = &[
+            |_| {},
+            |machine| machine.carved.cpus = 3,
+            |machine| {
+                machine.dynamic.insert(1);
+            },
+            |machine| machine.state = State::Owner,
+            |machine| machine.entered_state = Time::from_secs(3_000),
+            |machine| machine.facts.allocatable.milli_cpu = 9_000,
+            Machine::recount,
+            |machine| machine.facts.labels = Arc::new(BTreeMap::from([("zone".into(), "a".into())])),
+        ];
+        for change in changes {
+            keep_slot_ad(&mut machine, &config);
+            change(&mut machine);
+            for config in [&config, &other] {
+                let fresh = make_slot_ad(make_machine_ad(&machine, config), &machine);
+                assert_eq!(partitionable_slot_ad(&machine, config), fresh);
+                assert_eq!(keep_slot_ad(&mut machine, config), fresh);
+            }
+        }
+        machine.sensed = Some(Sensed { keyboard: ongoing, console: ongoing, owner_load: 1.0 });
+        let ad = partitionable_slot_ad(&machine, &other);
+        assert_eq!(ad.eval_attr("KeyboardIdle", None, &Env::at(0)), Value::from(0_i64));
+    }
+
+    #[test]
     fn what_does_not_fit_does_not_match() {
         let ad = partitionable_slot_ad(&machine(), &StartdConfig::default());
         for (job, fits) in [

@@ -27,7 +27,7 @@ pub(super) use place::find;
 pub(super) use report::{Finding, Report, Saying, Source};
 pub(super) use rules::Severity;
 pub(super) use schema::Kinds;
-pub(super) use yaml::{Kind, Node, parse};
+pub(super) use yaml::{Entry, Kind, Node, parse};
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;

@@ -32,7 +32,7 @@ pub fn objects(source: &Source, root: &Node, directory: &Path, problems: &mut Pr
                     }
                 }
                 Err(error) => {
-                    problems.at(source, item.start, &format!("manifests: {name} cannot be read: {error}"))
+                    problems.at(source, item.start, &format!("manifests: {name} cannot be read: {error}"));
                 }
             },
             None => ranked.extend(object(source, item.clone(), problems)),

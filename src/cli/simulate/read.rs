@@ -14,10 +14,10 @@ use kube::api::ObjectMeta;
 use super::amount::{Amount, Drawn};
 use super::file::{self, File};
 use super::manifests;
-use crate::cli::lint::{Finding, Node, Source, find, parse};
+use crate::cli::lint::{Entry, Finding, Kind, Node, Source, find, parse};
 use crate::controller::translate::{self, SlimNode, SlimNodeStatus};
-use crate::pool::{Capacity, MachineFacts, Request, Retention, Time};
-use crate::schedd::{Submission, submit};
+use crate::pool::{Capacity, Event, MachineFacts, Request, Retention, Time};
+use crate::schedd::{Submission, ancestry, submit};
 use crate::sim::{
     Absence, Arrivals, Listed, MachineGroup, OwnerActivity, Profile, Scenario, Source as Jobs, Spread,
     Timing, Visits, Window,
@@ -93,7 +93,8 @@ pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
                 let number = |n| usize::try_from(n).unwrap_or(1);
                 source.offset(number(at.line()), number(at.column()))
             });
-            problems.at(&source, offset, &plain(&error.to_string()));
+            let field = path_to(root, offset);
+            problems.at(&source, offset, &format!("{field}{}", plain(&error.to_string())));
             return Err(problems);
         }
     };
@@ -102,6 +103,30 @@ pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
     let mut reader = Reader { source: &source, root, directory, problems, notes: Vec::new() };
     let scenario = reader.scenario(file, stem);
     if reader.problems.0.is_empty() { Ok((scenario, reader.notes)) } else { Err(reader.problems) }
+}
+
+/// The path of the innermost field around a place, with a colon behind it; nothing for the file itself.
+fn path_to(root: &Node, offset: usize) -> String {
+    let (mut path, mut node) = (String::new(), root);
+    loop {
+        let inner = match &node.kind {
+            Kind::Scalar(_) => None,
+            Kind::List(items) => {
+                let mut inside = items.iter().enumerate();
+                inside
+                    .find(|(_, item)| (item.start..=item.end).contains(&offset))
+                    .map(|(index, item)| (format!("[{index}]"), item))
+            }
+            Kind::Map(entries) => {
+                let inside = |entry: &&Entry| (entry.value.start..=entry.value.end).contains(&offset);
+                entries.iter().find(inside).map(|entry| (format!(".{}", entry.key), &entry.value))
+            }
+        };
+        let Some((step, next)) = inner else { break };
+        path.push_str(&step);
+        node = next;
+    }
+    if path.is_empty() { path } else { format!("{}: ", path.trim_start_matches('.')) }
 }
 
 /// The parser's message without its own place, which is told in front.
@@ -150,6 +175,7 @@ impl Reader<'_> {
             sources.extend(self.submitters(index, submitter));
         }
         self.unique(file.submitters.iter().map(|submitter| submitter.name.as_str()), "submitters");
+        self.groups(&file.submitters, &sources, &objects);
         let machine_count: u64 = machines.iter().map(|group| u64::from(group.count)).sum();
         if machine_count > MOST {
             self.wrong("machines", &format!("{machine_count} are too many; give at most {MOST}"));
@@ -164,6 +190,28 @@ impl Reader<'_> {
             objects,
             machines,
             sources,
+        }
+    }
+
+    /// Jobs of groups that nobody declares never start: on a cluster their authors are told.
+    fn groups(&mut self, given: &[file::Submitter], sources: &[Jobs], objects: &[Event]) {
+        let declared = |name: &str| {
+            objects.iter().any(
+                |event| matches!(event, Event::Group(group) if group.name.as_str().eq_ignore_ascii_case(name)),
+            )
+        };
+        for (index, submitter) in given.iter().enumerate() {
+            let first =
+                if submitter.people == 1 { submitter.name.clone() } else { format!("{}1", submitter.name) };
+            let of = |jobs: &&Jobs| jobs.name == first;
+            let group =
+                sources.iter().find(of).and_then(|jobs| jobs.template.group.clone()).unwrap_or_default();
+            let missing = ancestry(&group).find(|name| !name.is_empty() && !declared(name));
+            if let Some(missing) = missing {
+                let field = if submitter.group.is_some() { "group" } else { "job.spec.accountingGroup" };
+                let message = format!("no GroupQuota declares {missing}; add one to manifests");
+                self.wrong(&format!("submitters[{index}].{field}"), &message);
+            }
         }
     }
 
@@ -349,8 +397,8 @@ impl Reader<'_> {
             Submission { request, ..Submission::default() }
         };
         template.count = template.count.max(1);
-        template.namespace = owner.to_owned();
-        template.owner = owner.to_owned();
+        owner.clone_into(&mut template.namespace);
+        owner.clone_into(&mut template.owner);
         template.retention = Retention::Delete;
         if let Some(group) = &given.group {
             template.group = Some(group.clone());
