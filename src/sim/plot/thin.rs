@@ -129,7 +129,11 @@ impl Columns {
 
     /// Whether a line through the points would be a ribbon: more than one to a column.
     pub fn are_crowded(&self, points: &[(f64, f64)]) -> bool {
-        points.len() >= 2 * self.count
+        let ends = points.first().zip(points.last());
+        ends.is_some_and(|(first, last)| {
+            let over = self.of(last.0) - self.of(first.0) + 1;
+            over > 1 && points.len() >= 2 * over
+        })
     }
 
     /// The lowest and highest point in each column that has any: `(x, lowest, highest)`.

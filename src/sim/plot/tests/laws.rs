@@ -39,6 +39,9 @@ fn any_chart() -> impl Strategy<Value = Chart> {
 }
 
 proptest! {
+    // A chart takes a tenth of a second without optimization.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn every_chart_is_a_well_formed_document_or_an_error(chart in any_chart()) {
         if let Ok(svg) = chart.svg() {

@@ -88,3 +88,19 @@ fn dashes_are_parts_of_the_line() {
     assert_eq!(columns.dashes(&[(7.0, 1.0), (9.0, 1.0)]), Vec::<Vec<(f64, f64)>>::new());
     assert_eq!(columns.dashes(&[]), Vec::<Vec<(f64, f64)>>::new());
 }
+
+#[test]
+fn a_line_is_crowded_by_the_columns_that_it_is_in() {
+    let columns = Columns::new((0.0, 100.0), 100);
+    let dense =
+        |from: u32, to: u32| (from * 2..to * 2).map(|half| (f64::from(half) / 2.0, 1.0)).collect::<Vec<_>>();
+    for (points, crowded) in [
+        (dense(0, 100), true),
+        (dense(60, 100), true),
+        (vec![(0.0, 1.0), (50.0, 1.0)], false),
+        (vec![(0.0, 1.0), (0.0, 2.0)], false),
+        (vec![], false),
+    ] {
+        assert_eq!(columns.are_crowded(&points), crowded, "{} points", points.len());
+    }
+}
