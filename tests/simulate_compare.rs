@@ -87,7 +87,7 @@ fn what_is_wrong_with_a_trace_is_told_with_its_place() {
         fs::write(directory.path().join("bad.yaml"), &case).unwrap();
         let output = simulate(directory.path(), &["bad.yaml"]);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{case}");
-        told.push_str(&format!("{case}{}\n", text(&output.stderr)));
+        told.extend([case.as_str(), &text(&output.stderr), "\n"]);
     }
     insta::assert_snapshot!("bad-traces", told);
 }
