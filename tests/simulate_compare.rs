@@ -82,14 +82,14 @@ fn what_is_wrong_with_a_trace_is_told_with_its_place() {
         "machines: [{name: n, cpus: 2, memory: 4Gi}]\nsubmitters: [{name: a, arrivals: {at: [0s]}}]\n"
             .to_owned(),
     ];
-    let mut told = Vec::new();
+    let mut told = String::new();
     for case in cases {
         fs::write(directory.path().join("bad.yaml"), &case).unwrap();
         let output = simulate(directory.path(), &["bad.yaml"]);
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()), "{case}");
-        told.push(format!("{case}{}", text(&output.stderr)));
+        told.extend([case.as_str(), &text(&output.stderr), "\n"]);
     }
-    insta::assert_snapshot!("bad-traces", told.join("\n"));
+    insta::assert_snapshot!("bad-traces", told);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::read::Problems;
+use super::problems::Problems;
 use crate::api::HTCJob;
 use crate::cli::lint::{Kind, Kinds, Node, Object, Report, Severity, Source, document, find, parse};
 use crate::controller::translate;

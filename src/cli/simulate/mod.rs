@@ -5,7 +5,8 @@
 //! | `file` | the scenario as it is written |
 //! | `amount` | spans, sizes and distributions in it |
 //! | `manifests` | the objects in it, checked and read as everywhere else |
-//! | `read` | from the file to a [`Scenario`], or to everything that is wrong with it |
+//! | `machines`, `submitters` | what they are and do |
+//! | `read`, `problems` | from the file to a [`Scenario`], or to everything that is wrong with it |
 //! | `traces` | jobs as they were submitted elsewhere |
 //! | `output` | CSV files, plots, and the summary for people |
 //! | `compare` | the same of two policies, and what changes from one to the other |
@@ -13,9 +14,12 @@
 mod amount;
 mod compare;
 mod file;
+mod machines;
 mod manifests;
 mod output;
+mod problems;
 mod read;
+mod submitters;
 mod traces;
 
 use std::io::{self, Write};
