@@ -2,7 +2,7 @@
 CARGO ?= cargo
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 
-.PHONY: help demo test lint e2e bench oracle fuzz crds knobs fmt
+.PHONY: help demo test lint e2e bench oracle fuzz crds figures knobs fmt
 
 help: ## Say what each target does
 	@grep -E '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 8
@@ -43,6 +43,9 @@ fuzz: ## Fuzz one target for some seconds: make fuzz TARGET=classad_eval TIME=36
 crds: ## Write crds/ from the types, and the chart's and deploy's copies
 	$(CARGO) run -q --bin slotwright -- crds --dir crds
 	hack/manifests.sh
+
+figures: ## Simulate the manual's figures again (docs/figures)
+	CARGO="$(CARGO)" hack/figures.sh
 
 knobs: ## Write docs/knobs.md from the knob table
 	$(CARGO) run -q --bin slotwright -- knobs --file docs/knobs.md

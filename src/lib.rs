@@ -16,11 +16,12 @@
 //! | [`schedd`] | the job queue: procs, order, claims, activation |
 //! | [`negotiator`] | accountant, group quotas, pie spin, candidates |
 //! | [`decide`] | the deciders in their order: from the pool and the time to effects |
+//! | [`sim`] | the deciders over a pool in virtual time: a policy tried on a workload |
 //! | [`controller`] | Kubernetes I/O: watches into events, effects into calls, leader election |
 //! | [`hollow`] | an embedded API server and hollow nodes: test bed and demo, not the product |
 //! | [`cli`] | what the command line does |
 //!
-//! `classad`, `config`, `pool`, `startd`, `schedd`, `negotiator` and `decide` are pure: no clock, no network, no async
+//! `classad`, `config`, `pool`, `startd`, `schedd`, `negotiator`, `decide` and `sim` are pure: no clock, no network, no async
 //! (`tests/purity.rs` holds them to it). Only shells do I/O.
 
 pub mod api;
@@ -33,4 +34,5 @@ pub mod hollow;
 pub mod negotiator;
 pub mod pool;
 pub mod schedd;
+pub mod sim;
 pub mod startd;

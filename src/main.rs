@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, config, crds, demo, knobs, lint, operator};
+use slotwright::cli::{classad, config, crds, demo, knobs, lint, operator, simulate};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -29,6 +29,8 @@ enum Command {
     Crds(crds::CrdsArgs),
     /// Say what HTCondor's configuration variables are here.
     Knobs(knobs::KnobsArgs),
+    /// Try a policy on a workload in virtual time.
+    Simulate(simulate::SimulateArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
     Demo(demo::DemoArgs),
 }
@@ -58,6 +60,9 @@ fn main() -> ExitCode {
         }
         Command::Crds(args) => crds::run(&args, &mut io::stdout().lock()).map_err(Into::into),
         Command::Knobs(args) => knobs::run(&args, &mut io::stdout().lock()).map_err(Into::into),
+        Command::Simulate(args) => simulate::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())
+            .map(ExitCode::from)
+            .map_err(Into::into),
         Command::Demo(args) => {
             log_to_stderr(args.log_filter());
             block_on(demo::run(args))

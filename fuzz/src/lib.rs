@@ -10,6 +10,8 @@ pub mod classad;
 #[path = "../../src/config/mod.rs"]
 pub mod config;
 pub mod grammar;
+#[path = "../../src/sim/trace/mod.rs"]
+pub mod trace;
 
 use classad::{Ad, Env, Expr, Limits, explain_match, symmetric_match};
 
@@ -33,5 +35,16 @@ pub fn evaluate(my: Option<&Ad>, target: Option<&Ad>, expr: &Expr) {
     if let (Some(my), Some(target)) = (my, target) {
         assert_eq!(symmetric_match(my, target, &env), explain_match(my, target, &env).matches());
         assert_eq!(symmetric_match(my, target, &env), symmetric_match(target, my, &env));
+    }
+}
+
+/// What holds of every trace: jobs by submission, the first at 0, none without a CPU; what was skipped by line.
+pub fn sorted(trace: &trace::Trace) {
+    assert!(trace.jobs.is_sorted_by_key(|job| job.submitted));
+    assert!(trace.jobs.first().is_none_or(|job| job.submitted == 0));
+    assert!(trace.jobs.iter().all(|job| job.cpus > 0));
+    assert!(trace.skipped.is_sorted_by_key(|skipped| skipped.line));
+    for skipped in &trace.skipped {
+        let _ = skipped.to_string();
     }
 }

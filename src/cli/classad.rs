@@ -306,21 +306,10 @@ fn print_side(side: &str, report: &SideReport, stdout: &mut dyn Write) -> io::Re
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
 
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        args: ClassadArgs,
-    }
-
     fn outcome(args: &[&str], input: &str) -> (u8, String, String) {
-        let cli = Cli::parse_from(std::iter::once(&"classad").chain(args));
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let status = run(&cli.args, &mut input.as_bytes(), &mut out, &mut err).unwrap();
-        (status, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+        crate::cli::outcome::outcome("classad", args, input, run)
     }
 
     #[test]

@@ -247,21 +247,10 @@ fn dump(
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
 
-    #[derive(Parser)]
-    struct Cli {
-        #[command(flatten)]
-        args: ConfigArgs,
-    }
-
     fn outcome(args: &[&str], input: &str) -> (u8, String, String) {
-        let cli = Cli::parse_from(std::iter::once(&"config").chain(args));
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let status = run(&cli.args, &mut input.as_bytes(), &mut out, &mut err).unwrap();
-        (status, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+        crate::cli::outcome::outcome("config", args, input, run)
     }
 
     #[track_caller]

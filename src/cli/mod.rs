@@ -7,4 +7,7 @@ pub mod demo;
 pub mod knobs;
 pub mod lint;
 pub mod operator;
+#[cfg(test)]
+mod outcome;
 pub mod plugin;
+pub mod simulate;

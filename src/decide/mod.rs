@@ -59,6 +59,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
 fn review_machines(pool: &mut Pool, now: Time) {
     if std::mem::take(&mut pool.attention.policies) {
         pool.attention.machines.extend(pool.machines.keys().cloned());
+        pool.offers += 1;
         pool.schedule.wanted = true;
     }
     while let Some(name) = pool.attention.machines.pop_first() {

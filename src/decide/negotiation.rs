@@ -1,16 +1,18 @@
 //! Negotiation cycles: when one is due, the snapshot it works on, and what becomes of its matches.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::classad::{Ad, Env};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
-    Quota, State, Submitter, Time,
+    Quota, Resources, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
-use crate::startd::{partitionable_slot_ad, slot_weight};
+use crate::startd::{keep_slot_ad, partitionable_slot_ad, slot_weight};
 
 /// A cycle to run: a snapshot of slots and requests, and what they stand for.
 #[derive(Clone, Debug)]
@@ -52,16 +54,10 @@ fn due(pool: &Pool, now: Time) -> Option<Time> {
 }
 
 fn anything_waits(pool: &Pool, now: Time) -> bool {
-    pool.submitters.values().any(|submitter| {
-        submitter.queue.iter().any(|key| {
-            pool.jobs
-                .get(&key.job().uid)
-                .is_some_and(|c| c.next_idle(now).is_some() && schedd::may_start(pool, c))
-        })
-    })
+    pool.jobs.values().any(|cluster| cluster.next_idle(now).is_some() && schedd::may_start(pool, cluster))
 }
 
-fn snapshot(pool: &Pool, now: Time) -> Negotiation {
+fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
     let config = pool.negotiator();
     let env = Env::at(now.secs());
     let mut negotiation =
@@ -69,17 +65,15 @@ fn snapshot(pool: &Pool, now: Time) -> Negotiation {
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
     cycle.config = cycle_config(&config);
-    for machine in pool.machines.values().filter(|machine| matches!(machine.state, State::Unclaimed(_))) {
-        let startd = pool.startd(machine);
-        let left = machine.available();
-        let ad = partitionable_slot_ad(machine, &startd);
-        let full = left.cpus == 0 || left.extended.get(PODS) == Some(&0);
-        if full || !chosen(&config, &ad, &env) {
+    for (machine, left, startd) in unclaimed(pool) {
+        let Some(host) = pool.machines.get_mut(&machine) else { continue };
+        let ad = keep_slot_ad(host, &startd);
+        if !chosen(&config, &ad, &env) {
             continue;
         }
         let weight = slot_weight(&ad, &left, &startd, &env);
         cycle.slots.push(Candidate { ad, weight });
-        negotiation.machines.push(machine.facts.name.clone());
+        negotiation.machines.push(machine);
     }
     let tree = tree(pool);
     cycle.pool_weight = pool_weight(pool, &env);
@@ -108,6 +102,17 @@ fn snapshot(pool: &Pool, now: Time) -> Negotiation {
     }
     cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
     negotiation
+}
+
+/// Machines whose partitionable slot has something left, with that and their configuration.
+fn unclaimed(pool: &Pool) -> Vec<(MachineName, Resources, Arc<StartdConfig>)> {
+    let machines = pool.machines.values().filter(|machine| matches!(machine.state, State::Unclaimed(_)));
+    let left = machines.filter_map(|machine| {
+        let left = machine.available();
+        let full = left.cpus == 0 || left.extended.get(PODS) == Some(&0);
+        (!full).then(|| (machine.facts.name.clone(), left, pool.startd(machine)))
+    });
+    left.collect()
 }
 
 fn cycle_config(config: &NegotiatorConfig) -> Config {
@@ -181,7 +186,10 @@ fn tree(pool: &Pool) -> Tree {
 }
 
 /// The quotas in force now, and why groups that are not accepted are not.
-pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<std::sync::Arc<str>, String>) {
+pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
+    if pool.groups.is_empty() {
+        return (Quotas::default(), BTreeMap::new());
+    }
     let tree = tree(pool);
     let objects: Vec<_> = pool.groups.keys().cloned().collect();
     let refused = tree
@@ -242,12 +250,22 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
 /// How many jobs are explained after one cycle: it happens on the thread that everything else waits for.
 const EXPLAINED: usize = 50;
 
+/// How long an explanation holds while neither the job nor any machine has changed: expressions may look at the time.
+const EXPLAINED_FOR: Duration = Duration::from_mins(10);
+
+/// Whether a job has to be looked at again.
+fn unexplained(pool: &Pool, cluster: &Cluster, now: Time) -> bool {
+    cluster.matchable == Matchable::Unknown
+        || cluster.explained_by != pool.offers
+        || now.since(cluster.explained) >= EXPLAINED_FOR
+}
+
 /// Says of jobs that found nothing whether anything could run them. Those looked at longest ago come first, so that each has
 /// its turn.
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
         let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
-        pool.jobs.get(uid).filter(|cluster| cluster.active.is_empty())
+        pool.jobs.get(uid).filter(|cluster| cluster.active.is_empty() && unexplained(pool, cluster, now))
     });
     let mut waiting: Vec<&Cluster> = rejected.collect();
     waiting.sort_by_key(|cluster| cluster.explained);
@@ -260,7 +278,7 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
         waiting.into_iter().map(|cluster| (cluster.key.uid.clone(), offers.explain(cluster, now))).collect();
     for (uid, matchable) in explained {
         let Some(cluster) = pool.jobs.get_mut(&uid) else { continue };
-        cluster.explained = now;
+        (cluster.explained, cluster.explained_by) = (now, pool.offers);
         if cluster.matchable == matchable {
             continue;
         }

@@ -1,5 +1,7 @@
 //! The knobs of a negotiation cycle, with HTCondor's names and defaults.
 
+use std::sync::LazyLock;
+
 use crate::classad::Expr;
 
 /// `NEGOTIATOR_PRE_JOB_RANK`, as HTCondor has it.
@@ -9,6 +11,10 @@ pub const PRE_JOB_RANK: &str =
 /// `NEGOTIATOR_POST_JOB_RANK`, as HTCondor has it.
 pub const POST_JOB_RANK: &str = "(RemoteOwner =?= UNDEFINED) * \
      (ifthenElse(isUndefined(KFlops), 1000, Kflops) - SlotID - 1.0e10*(Offline=?=True))";
+
+/// Both, parsed once.
+static DEFAULT_RANKS: LazyLock<(Option<Expr>, Option<Expr>)> =
+    LazyLock::new(|| (Expr::parse(PRE_JOB_RANK).ok(), Expr::parse(POST_JOB_RANK).ok()));
 
 /// How a cycle is negotiated. [`Config::default`] is HTCondor's.
 #[allow(
@@ -47,8 +53,8 @@ impl Default for Config {
         Self {
             priority_halflife: 86_400.0,
             default_priority_factor: 1000.0,
-            pre_job_rank: Expr::parse(PRE_JOB_RANK).ok(),
-            post_job_rank: Expr::parse(POST_JOB_RANK).ok(),
+            pre_job_rank: DEFAULT_RANKS.0.clone(),
+            post_job_rank: DEFAULT_RANKS.1.clone(),
             consider_preemption: true,
             ignore_user_priorities: false,
             use_slot_weights: true,

@@ -8,7 +8,7 @@ use super::effect::{Notice, Subject};
 use super::event::{Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitterFacts};
 use super::ids::{ClaimId, GroupName, MachineName, PodUid, PolicyName, SlotName};
 use super::job::Problem;
-use super::machine::{Machine, MachineFacts, Offer};
+use super::machine::{Machine, MachineFacts, Offer, Sensed};
 use super::policy::{Group, NegotiatorObject, NodePolicy};
 use super::resources::Capacity;
 use super::slot::{Activation, Claimed, Record, Removal, Slot, State};
@@ -53,6 +53,7 @@ impl Pool {
                 self.heartbeats.forget(&machine);
                 self.attention.machines.insert(machine);
             }
+            Event::Sensed { machine, sensed } => self.sensed(machine, sensed),
             Event::ForeignPod { pod, machine, requests } => self.hold_foreign(pod, machine, requests),
             Event::ForeignPodGone(pod) => self.drop_foreign(&pod),
             Event::Pod(facts) => self.pod(facts, now),
@@ -115,7 +116,19 @@ impl Pool {
         }
     }
 
+    fn sensed(&mut self, name: MachineName, sensed: Sensed) {
+        if let Some(machine) = self.machines.get_mut(&name)
+            && machine.sensed.replace(sensed) != Some(sensed)
+        {
+            self.stale.insert(Document::PartitionableSlot(name));
+            self.offers += 1;
+            // START may look at it.
+            self.schedule.wanted = true;
+        }
+    }
+
     fn machine_changed(&mut self, name: MachineName) {
+        self.offers += 1;
         self.schedule.wanted = true;
         self.stale.insert(Document::PartitionableSlot(name.clone()));
         self.attention.machines.insert(name);

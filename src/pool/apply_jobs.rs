@@ -55,6 +55,7 @@ impl Pool {
             completed_at: facts.completed_at,
             matchable: Matchable::Unknown,
             explained: Time::default(),
+            explained_by: 0,
         }
     }
 

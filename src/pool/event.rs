@@ -8,7 +8,7 @@ use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
 use super::job::{End, JobSpec, Problem};
-use super::machine::MachineFacts;
+use super::machine::{MachineFacts, Sensed};
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
@@ -31,6 +31,13 @@ pub enum Event {
     },
     /// A node has no Lease any more: nothing can be concluded from its silence.
     HeartbeatsEnded(MachineName),
+    /// Something was sensed of a machine's owner.
+    Sensed {
+        /// The machine. What is sensed of one that is not there is forgotten.
+        machine: MachineName,
+        /// All that is sensed.
+        sensed: Sensed,
+    },
     /// A pod outside the pool holds resources of a node.
     ForeignPod {
         /// The pod.

@@ -223,6 +223,8 @@ pub struct Cluster {
     pub matchable: Matchable,
     /// When that was last looked at.
     pub explained: Time,
+    /// What [`Pool::offers`](super::Pool::offers) was then.
+    pub explained_by: u64,
 }
 
 impl Cluster {

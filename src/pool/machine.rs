@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ids::{MachineName, PolicyName, SlotName};
+use super::made::MadeAds;
 use super::policy::StartdConfig;
 use super::resources::{Capacity, Resources};
 use super::slot::State;
@@ -40,6 +41,26 @@ pub struct Taint {
     pub value: String,
     /// The effect.
     pub effect: String,
+}
+
+/// What is sensed on a machine of its owner. Nothing is known of a machine on which nobody senses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sensed {
+    /// The last input on any terminal.
+    pub keyboard: LastInput,
+    /// The last input on the console: keyboard and mouse of the machine itself.
+    pub console: LastInput,
+    /// The load that is not the pool's, in processes.
+    pub owner_load: f64,
+}
+
+/// When somebody last touched something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastInput {
+    /// Somebody is at it.
+    Ongoing,
+    /// Then.
+    At(Time),
 }
 
 /// Whether a machine offers what it has, and if not, why.
@@ -126,6 +147,8 @@ pub struct Machine {
     pub facts: MachineFacts,
     /// What pods outside the pool request on it.
     pub foreign: Capacity,
+    /// What is sensed of its owner.
+    pub sensed: Option<Sensed>,
     /// The policy that governs it.
     pub policy: Option<PolicyName>,
     /// What the policy's text comes to here, where it depends on the machine.
@@ -142,6 +165,8 @@ pub struct Machine {
     pub state: State,
     /// When it entered that state.
     pub entered_state: Time,
+    /// Ads that were made of it.
+    pub(super) ads: Option<MadeAds>,
 }
 
 impl Machine {
@@ -150,6 +175,7 @@ impl Machine {
         let mut machine = Self {
             facts,
             foreign,
+            sensed: None,
             policy: None,
             own_config: None,
             offer: Offer::NotReady,
@@ -158,6 +184,7 @@ impl Machine {
             dynamic: BTreeSet::new(),
             state: State::Owner,
             entered_state: now,
+            ads: None,
         };
         machine.recount();
         machine

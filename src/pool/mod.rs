@@ -18,6 +18,7 @@ mod heartbeat;
 mod ids;
 mod job;
 mod machine;
+mod made;
 mod policy;
 mod ranges;
 mod resources;
@@ -26,7 +27,7 @@ mod submitter;
 mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use effect::{Document, Effect, Notice, PodPlan, Subject};
 pub use event::{
@@ -38,7 +39,7 @@ pub use ids::{
     SlotName, SubmitterName,
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
-pub use machine::{Machine, MachineFacts, Offer, OwnConfig, Taint};
+pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Sensed, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
     SelectorTerm, StartdConfig, Toleration,
@@ -90,6 +91,9 @@ pub struct CycleFigures {
     pub pies: u64,
 }
 
+/// The configuration of machines that no policy selects: one for all, so that ads made by it are known by it.
+static DEFAULT_STARTD: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default);
+
 /// The whole world.
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
@@ -107,6 +111,8 @@ pub struct Pool {
     pub policies: BTreeMap<PolicyName, NodePolicy>,
     /// Negotiators by name; the first counts.
     pub negotiators: BTreeMap<Arc<str>, NegotiatorObject>,
+    /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
+    pub offers: u64,
     /// When cycles run.
     pub schedule: Schedule,
     /// Whether everything that existed at the start is known.
@@ -169,7 +175,7 @@ impl Pool {
             .as_ref()
             .and_then(|name| self.policies.get(name))
             .and_then(|policy| policy.config.clone())
-            .unwrap_or_default()
+            .unwrap_or_else(|| Arc::clone(&DEFAULT_STARTD))
     }
 
     /// The group of this name, whatever its letters' case: `HTCondor` does not distinguish it.

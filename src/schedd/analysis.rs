@@ -1,5 +1,7 @@
 //! Why a job does not match: the answer to the question that every user has.
 
+use std::cell::OnceCell;
+
 use crate::classad::{Ad, Env, explain_match, symmetric_match};
 use crate::pool::{Cluster, Machine, Matchable, Offer, Pool, Problem, Resources, Time, classad_name};
 use crate::startd::whole_machine_ad;
@@ -7,20 +9,25 @@ use crate::startd::whole_machine_ad;
 /// How many machines are looked at to explain one job.
 const LOOKED_AT: usize = 1000;
 
-/// The machines that offer something, with the ads that they would have if they were idle: made once for all the jobs that
-/// are explained in a row.
+/// The machines that offer something, with the ads that they would have if they were idle: each made once at the most for
+/// all the jobs that are explained in a row.
 pub struct Offers<'a> {
-    machines: Vec<&'a Machine>,
-    ads: Vec<Ad>,
+    pool: &'a Pool,
+    machines: Vec<(&'a Machine, OnceCell<Ad>)>,
 }
 
 impl<'a> Offers<'a> {
     /// Those of the pool, up to a bound.
     pub fn of(pool: &'a Pool) -> Self {
         let offered = |machine: &&Machine| machine.offer == Offer::Offered;
-        let machines: Vec<&Machine> = pool.machines.values().filter(offered).take(LOOKED_AT).collect();
-        let ads = machines.iter().map(|machine| whole_machine_ad(machine, &pool.startd(machine))).collect();
-        Self { machines, ads }
+        let machines = pool.machines.values().filter(offered).take(LOOKED_AT);
+        Self { pool, machines: machines.map(|machine| (machine, OnceCell::new())).collect() }
+    }
+
+    fn ads(&self) -> impl Iterator<Item = &Ad> {
+        self.machines
+            .iter()
+            .map(|(machine, ad)| ad.get_or_init(|| whole_machine_ad(machine, &self.pool.startd(machine))))
     }
 
     /// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it.
@@ -35,7 +42,7 @@ impl<'a> Offers<'a> {
         }
         let env = Env::at(now.secs());
         let mut tally = Tally::default();
-        for ad in &self.ads {
+        for ad in self.ads() {
             if symmetric_match(&spec.ad, ad, &env) {
                 return Matchable::Yes;
             }
@@ -47,7 +54,7 @@ impl<'a> Offers<'a> {
                 (true, _, None) => tally.count(Side::Machine, "Requirements"),
             }
         }
-        tally.verdict(self.ads.len())
+        tally.verdict(self.machines.len())
     }
 }
 
@@ -94,9 +101,10 @@ impl Tally {
 }
 
 /// A request that no machine could ever hold.
-fn too_large(request: &crate::pool::Request, machines: &[&Machine]) -> Option<Problem> {
+fn too_large(request: &crate::pool::Request, machines: &[(&Machine, OnceCell<Ad>)]) -> Option<Problem> {
     let largest = |amount: &dyn Fn(&Resources) -> i64| {
-        machines.iter().map(|m| (amount(&m.total), m.facts.name.as_str())).max_by_key(|(amount, _)| *amount)
+        let amounts = machines.iter().map(|(m, _)| (amount(&m.total), m.facts.name.as_str()));
+        amounts.max_by_key(|(amount, _)| *amount)
     };
     let check = |field: String, unit: &str, asked: i64, amount: &dyn Fn(&Resources) -> i64| {
         let (most, node) = largest(amount)?;
@@ -111,14 +119,15 @@ fn too_large(request: &crate::pool::Request, machines: &[&Machine]) -> Option<Pr
     check("spec.requests.cpus".into(), " CPUs", request.cpus, &|r| r.cpus)
         .or_else(|| check("spec.requests.memory".into(), " MiB", request.memory_mib, &|r| r.memory_mib))
         .or_else(|| {
-            let managed = machines.iter().all(|machine| machine.total.disk_kib > 0);
+            let managed = machines.iter().all(|(machine, _)| machine.total.disk_kib > 0);
             managed
                 .then(|| check("spec.requests.disk".into(), " KiB", request.disk_kib, &|r| r.disk_kib))
                 .flatten()
         })
         .or_else(|| {
             let gpus = |r: &Resources| r.by_classad_name().get(crate::pool::GPUS).copied().unwrap_or(0);
-            check("spec.requests.gpus".into(), " GPUs", request.gpus, &gpus)
+            let asked = request.gpus > 0;
+            asked.then(|| check("spec.requests.gpus".into(), " GPUs", request.gpus, &gpus)).flatten()
         })
         .or_else(|| {
             request.extended.iter().find_map(|(name, asked)| {

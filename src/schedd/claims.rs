@@ -7,7 +7,7 @@ use crate::pool::{
     Record, Slot, SlotName, State, SubmitterName, Taken, Time,
 };
 use crate::startd::{
-    Carving, UNCLAIMED_TO_MATCHED, carve, dynamic_slot_ad, partitionable_slot_ad, slot_weight,
+    Carving, UNCLAIMED_TO_MATCHED, carve, dynamic_slot_ad, keep_slot_ad, partitionable_slot_ad, slot_weight,
 };
 
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
@@ -36,6 +36,11 @@ pub fn claim_match(
     for uid in candidates {
         while let Some(proc) = claim_one(pool, machine, &uid, quotas, now) {
             made.push((uid.clone(), proc));
+            // What is left is another slot: its ad is made once for all that are tried on it.
+            if let Some(host) = pool.machines.get(machine) {
+                let config = pool.startd(host);
+                pool.machines.get_mut(machine).map(|host| keep_slot_ad(host, &config));
+            }
         }
         let empty = pool.machines.get(machine).is_none_or(|m| m.available().cpus == 0);
         if empty {

@@ -2,10 +2,10 @@
 //!
 //! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crate::classad::{Ad, Expr, Value};
-use crate::pool::{Machine, Resources, Slot, SlotName, StartdConfig, State, Time};
+use crate::pool::{LastInput, Machine, Resources, Sensed, Slot, SlotName, StartdConfig, State, Time};
 
 /// An expression of ours, which a test parses.
 fn constant(text: &str) -> Expr {
@@ -19,6 +19,22 @@ static CPUS: LazyLock<Expr> = LazyLock::new(|| constant("Cpus"));
 
 /// What a machine offers of its own, before any slot: the attributes that all its slots share.
 pub fn machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
+    machine.made_ad(config).unwrap_or_else(|| make_machine_ad(machine, config))
+}
+
+/// The ad of the partitionable slot; it and the machine's own are kept, so that neither is made again while nothing of the
+/// machine has changed.
+pub fn keep_slot_ad(machine: &mut Machine, config: &Arc<StartdConfig>) -> Ad {
+    if let Some(ad) = machine.made_slot_ad(config) {
+        return ad;
+    }
+    let own = machine_ad(machine, config);
+    let slot = make_slot_ad(own.clone(), machine);
+    machine.keep_ads(config, own, slot.clone());
+    slot
+}
+
+fn make_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
     let facts = &machine.facts;
     let mut ad = Ad::new();
     ad.set("MyType", "Machine");
@@ -36,6 +52,9 @@ pub fn machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
     ad.insert("Requirements", REQUIREMENTS.clone());
     ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
     ad.set("Rank", 0.0);
+    if let Some(sensed) = &machine.sensed {
+        set_sensed(&mut ad, sensed);
+    }
     for (name, expr) in &config.attributes {
         ad.insert(name.as_str(), expr.clone());
     }
@@ -44,14 +63,22 @@ pub fn machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
 
 /// A partitionable slot's ad: what is left to carve.
 pub fn partitionable_slot_ad(machine: &Machine, config: &StartdConfig) -> Ad {
-    let mut ad = whole_machine_ad(machine, config);
+    machine.made_slot_ad(config).unwrap_or_else(|| make_slot_ad(machine_ad(machine, config), machine))
+}
+
+fn make_slot_ad(own: Ad, machine: &Machine) -> Ad {
+    let mut ad = idle_slot_ad(own, machine);
     set_resources(&mut ad, "", &machine.available());
     ad
 }
 
 /// The partitionable slot's ad as if nothing were carved: what an idle machine would offer.
 pub fn whole_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
-    let mut ad = machine_ad(machine, config);
+    idle_slot_ad(machine_ad(machine, config), machine)
+}
+
+fn idle_slot_ad(own: Ad, machine: &Machine) -> Ad {
+    let mut ad = own;
     set_resources(&mut ad, "", &machine.total);
     set_name(&mut ad, &machine.slot_name());
     set_state(&mut ad, machine.state, machine.entered_state, machine.entered_state);
@@ -80,6 +107,19 @@ pub fn dynamic_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) ->
     }
     ad.set("JobId", &*slot.claim.job_id());
     ad
+}
+
+/// What the owner does. Idle times grow by themselves, so that they stand in the ad as expressions. The load is the owner's
+/// alone: that of the pool is left out of both attributes, whose difference is what policies look at.
+fn set_sensed(ad: &mut Ad, sensed: &Sensed) {
+    for (name, input) in [("KeyboardIdle", sensed.keyboard), ("ConsoleIdle", sensed.console)] {
+        match input {
+            LastInput::Ongoing => ad.set(name, 0_i64),
+            LastInput::At(time) => ad.insert(name, constant(&format!("time() - {}", time.secs()))),
+        }
+    }
+    ad.set("LoadAvg", sensed.owner_load);
+    ad.set("CondorLoadAvg", 0.0);
 }
 
 fn set_name(ad: &mut Ad, name: &SlotName) {
@@ -192,6 +232,56 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn what_is_sensed_of_the_owner_is_published_and_idle_times_grow() {
+        let mut machine = machine();
+        let value = |machine: &Machine, name: &str, now: i64| {
+            partitionable_slot_ad(machine, &StartdConfig::default()).eval_attr(name, None, &Env::at(now))
+        };
+        assert!(value(&machine, "KeyboardIdle", 5_000).is_undefined());
+        let (keyboard, console) =
+            (LastInput::At(Time::from_secs(2_000)), LastInput::At(Time::from_secs(1_500)));
+        machine.sensed = Some(Sensed { keyboard, console, owner_load: 0.25 });
+        assert_eq!(value(&machine, "KeyboardIdle", 5_000), Value::from(3_000_i64));
+        assert_eq!(value(&machine, "ConsoleIdle", 5_000), Value::from(3_500_i64));
+        assert_eq!(value(&machine, "LoadAvg", 5_000), Value::from(0.25));
+        let (keyboard, console) = (LastInput::Ongoing, LastInput::Ongoing);
+        machine.sensed = Some(Sensed { keyboard, console, owner_load: 1.0 });
+        assert_eq!(value(&machine, "KeyboardIdle", 5_000), Value::from(0_i64));
+    }
+
+    #[test]
+    fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
+        let config = Arc::new(StartdConfig::default());
+        let other = Arc::new(StartdConfig { start: Some(FALSE.clone()), ..StartdConfig::default() });
+        let mut machine = machine();
+        let ongoing = LastInput::Ongoing;
+        let changes: &[fn(&mut Machine)] = &[
+            |_| {},
+            |machine| machine.carved.cpus = 3,
+            |machine| {
+                machine.dynamic.insert(1);
+            },
+            |machine| machine.state = State::Owner,
+            |machine| machine.entered_state = Time::from_secs(3_000),
+            |machine| machine.facts.allocatable.milli_cpu = 9_000,
+            Machine::recount,
+            |machine| machine.facts.labels = Arc::new(BTreeMap::from([("zone".into(), "a".into())])),
+        ];
+        for change in changes {
+            keep_slot_ad(&mut machine, &config);
+            change(&mut machine);
+            for config in [&config, &other] {
+                let fresh = make_slot_ad(make_machine_ad(&machine, config), &machine);
+                assert_eq!(partitionable_slot_ad(&machine, config), fresh);
+                assert_eq!(keep_slot_ad(&mut machine, config), fresh);
+            }
+        }
+        machine.sensed = Some(Sensed { keyboard: ongoing, console: ongoing, owner_load: 1.0 });
+        let ad = partitionable_slot_ad(&machine, &other);
+        assert_eq!(ad.eval_attr("KeyboardIdle", None, &Env::at(0)), Value::from(0_i64));
     }
 
     #[test]

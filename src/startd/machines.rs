@@ -44,6 +44,7 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     });
     if machine.offer != offer {
         pool.attention.slots.extend(slots);
+        pool.offers += 1;
     }
     machine.offer = offer;
     if newly_offered {

@@ -22,6 +22,13 @@ mod rules;
 mod schema;
 mod yaml;
 
+pub(super) use object::{Object, document};
+pub(super) use place::find;
+pub(super) use report::{Finding, Report, Saying, Source};
+pub(super) use rules::Severity;
+pub(super) use schema::Kinds;
+pub(super) use yaml::{Entry, Kind, Node, parse};
+
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
@@ -29,9 +36,6 @@ use clap::Args;
 
 use files::{File, Form, Gathered};
 use output::Format;
-use report::{Report, Saying, Source};
-use rules::Severity;
-use schema::Kinds;
 use yaml::FaultKind;
 
 /// Nothing is wrong.

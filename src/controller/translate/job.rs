@@ -48,6 +48,19 @@ fn everything(job: &HTCJob) -> Ranges {
 }
 
 fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<crate::pool::JobSpec>, Vec<Problem>> {
+    let (submission, mut problems) = submission(job, submitted);
+    match submit(&submission) {
+        Ok(spec) if problems.is_empty() => Ok(Arc::new(spec)),
+        Ok(_) => Err(problems),
+        Err(others) => {
+            problems.extend(others);
+            Err(problems)
+        }
+    }
+}
+
+/// An HTCJob as a submission, and what is wrong with it as an object; [`submit`] says what else is.
+pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
     let mut problems = Vec::new();
     let request = requests(&job.spec.requests, &mut problems);
     let template = match template_of(job) {
@@ -80,14 +93,7 @@ fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<crate::pool::JobSpec>
             PodRetention::Delete => Retention::Delete,
         },
     };
-    match submit(&submission) {
-        Ok(spec) if problems.is_empty() => Ok(Arc::new(spec)),
-        Ok(_) => Err(problems),
-        Err(others) => {
-            problems.extend(others);
-            Err(problems)
-        }
-    }
+    (submission, problems)
 }
 
 fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {

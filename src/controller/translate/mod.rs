@@ -9,8 +9,8 @@ mod quantity;
 mod slot;
 mod submitter;
 
-pub use job::{job, owner, template_of};
-pub use node::{SlimNode, node};
+pub use job::{job, owner, submission, template_of};
+pub use node::{SlimNode, SlimNodeStatus, node};
 pub use pod::{PodView, SlimPod, pod, requests_of};
 pub use policy::{group, negotiator, node_policy};
 pub use quantity::{BadQuantity, ceil_units, millis};

@@ -1,0 +1,16 @@
+#!/bin/bash
+# Writes the manual's figures from their scenarios: docs/figures/NAME.yaml becomes NAME.csv and the plot NAME.svg: real
+# priorities, and for fair-share who has how much.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+${CARGO:-cargo} build -q --locked --bin slotwright
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+for scenario in docs/figures/*.yaml; do
+    name=$(basename "$scenario" .yaml)
+    "${CARGO_TARGET_DIR:-target}/debug/slotwright" simulate "$scenario" --out "$out/$name" >/dev/null
+    cp "$out/$name/submitters.csv" "docs/figures/$name.csv"
+    case $name in fair-share) plot=submitters ;; *) plot=priorities ;; esac
+    cp "$out/$name/$plot.svg" "docs/figures/$name.svg"
+    echo "docs/figures/$name.csv docs/figures/$name.svg"
+done

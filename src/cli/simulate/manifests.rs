@@ -1,0 +1,107 @@
+//! The manifests of a scenario: checked as `slotwright lint` checks them, and read as the operator reads them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::problems::Problems;
+use crate::api::HTCJob;
+use crate::cli::lint::{Kind, Kinds, Node, Object, Report, Severity, Source, document, find, parse};
+use crate::controller::translate;
+use crate::pool::{Event, Time};
+use crate::schedd::Submission;
+
+/// Reads the manifests of a scenario, those in it and those in files beside it, into what the operator's shell would
+/// report of them, in the order in which it does.
+pub fn objects(source: &Source, root: &Node, directory: &Path, problems: &mut Problems) -> Vec<Event> {
+    let mut ranked: Vec<(u8, Event)> = Vec::new();
+    let place = find(root, "manifests");
+    let Kind::List(items) = &place.node.kind else { return Vec::new() };
+    for item in items.iter().filter(|_| place.found) {
+        match item.as_str() {
+            Some(name) => match fs::read_to_string(directory.join(name)) {
+                Ok(text) => {
+                    let file = Source::new(directory.join(name).display().to_string(), text);
+                    let parsed = parse(&file.text);
+                    for fault in &parsed.faults {
+                        problems.at(&file, fault.at, &fault.message);
+                    }
+                    for node in parsed.documents {
+                        ranked.extend(object(&file, node, problems));
+                    }
+                }
+                Err(error) => {
+                    problems.at(source, item.start, &format!("manifests: {name} cannot be read: {error}"));
+                }
+            },
+            None => ranked.extend(object(source, item.clone(), problems)),
+        }
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, event)| event).collect()
+}
+
+/// The objects of one document, each with its place among the events of a start.
+fn object(source: &Source, node: Node, problems: &mut Problems) -> Vec<(u8, Event)> {
+    let (start, kind) = (node.start, node.get("kind").and_then(Node::as_str).map(str::to_owned));
+    let objects = checked(source, node, problems);
+    if objects.is_empty() {
+        let kind = kind.unwrap_or_else(|| "nothing".to_owned());
+        problems.at(source, start, &format!("manifests: {kind} is no object of ours; {KINDS}"));
+    }
+    objects.into_iter().filter_map(|object| event(&object, problems)).collect()
+}
+
+const KINDS: &str = "give NodePolicy, GroupQuota, Submitter or Negotiator";
+
+fn event(object: &Object<'_>, problems: &mut Problems) -> Option<(u8, Event)> {
+    let value = object.value.clone();
+    match object.kind.as_str() {
+        "Negotiator" => {
+            let negotiator = serde_json::from_value(value).ok()?;
+            Some((0, Event::Negotiator(translate::negotiator(&negotiator))))
+        }
+        "NodePolicy" => {
+            Some((1, Event::Policy(translate::node_policy(&serde_json::from_value(value).ok()?))))
+        }
+        "GroupQuota" => Some((2, Event::Group(translate::group(&serde_json::from_value(value).ok()?)))),
+        "Submitter" => {
+            Some((3, Event::Submitter(translate::submitter(&serde_json::from_value(value).ok()?)?)))
+        }
+        kind => {
+            let say = format!("manifests: {kind} has no place here; {KINDS}, and jobs as submitters[].job");
+            problems.at(object.source, object.offset("kind"), &say);
+            None
+        }
+    }
+}
+
+/// The objects of a document, with all that lint finds wrong among the problems.
+fn checked<'s>(source: &'s Source, node: Node, problems: &mut Problems) -> Vec<Object<'s>> {
+    let (mut report, mut objects) = (Report::default(), Vec::new());
+    document(&Kinds::new(), source, node, &mut report, &mut objects);
+    report.sort();
+    let errors = report.findings.into_iter().filter(|finding| finding.severity == Severity::Error);
+    problems.extend(errors);
+    objects
+}
+
+/// The job that a submitter submits over and over: an HTCJob as it would be applied. Its namespace is the submitter's.
+pub fn job(source: &Source, node: &Node, owner: &str, problems: &mut Problems) -> Option<Submission> {
+    let before = problems.count();
+    let objects = checked(source, node.clone(), problems);
+    let Some(object) = objects.into_iter().find(|object| object.kind == "HTCJob") else {
+        problems.at(source, node.start, "job: is no HTCJob; give one as it would be applied");
+        return None;
+    };
+    if problems.count() > before {
+        return None;
+    }
+    let mut value = object.value;
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("namespace".to_owned(), json!(owner));
+    }
+    let job: HTCJob = serde_json::from_value(value).ok()?;
+    Some(translate::submission(&job, Time::default()).0)
+}

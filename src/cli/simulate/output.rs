@@ -1,0 +1,116 @@
+//! What a simulation leaves: CSV files, plots, and the summary for people.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::cli::plugin::table::{Align, Table};
+use crate::sim::charts::charts;
+use crate::sim::{Report, Tally};
+
+/// Writes a file for each table and each plot, one for the procs, and the summary.
+///
+/// # Errors
+/// When the directory cannot be made, or a file written.
+pub fn write_files(report: &Report, directory: &Path) -> io::Result<()> {
+    fs::create_dir_all(directory).map_err(|error| named(&error, directory))?;
+    let write = |name: &str, text: &str| {
+        let path = directory.join(name);
+        fs::write(&path, text).map_err(|error| named(&error, &path))
+    };
+    for table in &report.tables {
+        write(&format!("{}.csv", table.name), &table.csv())?;
+    }
+    for drawing in charts(report) {
+        write(&format!("{}.svg", drawing.name), &drawing.svg().map_err(io::Error::other)?)?;
+    }
+    write("jobs.csv", &report.jobs_csv())?;
+    write("summary.json", &format!("{}\n", serde_json::to_string_pretty(&report.summary)?))
+}
+
+pub(super) fn named(error: &io::Error, path: &Path) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Prints the summary for people.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let summary = &report.summary;
+    writeln!(
+        out,
+        "{}: {} simulated, seed {}; {:.1}% of the cores were claimed; {} cycles made {} matches\n",
+        summary.scenario,
+        span(summary.simulated_seconds),
+        summary.seed,
+        100.0 * summary.utilization,
+        summary.cycles,
+        summary.matches,
+    )?;
+    let mut table = Table::new(&[
+        ("SUBMITTER", Align::Left),
+        ("SUBMITTED", Align::Right),
+        ("DONE", Align::Right),
+        ("RUNNING", Align::Right),
+        ("IDLE", Align::Right),
+        ("EVICTIONS", Align::Right),
+        ("GOOD CORE-H", Align::Right),
+        ("BAD CORE-H", Align::Right),
+        ("WAIT MEAN", Align::Right),
+        ("MEDIAN", Align::Right),
+        ("P95", Align::Right),
+        ("MAX", Align::Right),
+    ]);
+    for tally in summary.submitters.iter().chain([&summary.all]) {
+        table.row(row(tally));
+    }
+    write!(out, "{table}")
+}
+
+fn row(tally: &Tally) -> [String; 12] {
+    let waits = tally.wait_seconds;
+    let wait = |seconds: Option<f64>| seconds.map_or_else(String::new, span);
+    [
+        if tally.name.is_empty() { "all".to_owned() } else { tally.name.clone() },
+        tally.submitted.to_string(),
+        tally.done.to_string(),
+        tally.running.to_string(),
+        tally.idle.to_string(),
+        tally.evictions.to_string(),
+        format!("{:.1}", tally.goodput_core_hours),
+        format!("{:.1}", tally.badput_core_hours),
+        wait(waits.mean),
+        wait(waits.median),
+        wait(waits.p95),
+        wait(waits.max),
+    ]
+}
+
+/// A span of time in its two largest units.
+pub(super) fn span(seconds: f64) -> String {
+    let units = [("d", 86_400.0), ("h", 3_600.0), ("m", 60.0)];
+    for (place, (name, unit)) in units.iter().enumerate() {
+        if seconds >= *unit {
+            let (next, part) = units.get(place + 1).copied().unwrap_or(("s", 1.0));
+            let whole = (seconds / unit).floor();
+            let rest = ((seconds - whole * unit) / part).floor();
+            return if rest > 0.0 { format!("{whole}{name}{rest}{next}") } else { format!("{whole}{name}") };
+        }
+    }
+    format!("{seconds:.0}s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_short() {
+        for (seconds, text) in
+            [(0.4, "0s"), (59.0, "59s"), (60.0, "1m"), (3_725.0, "1h2m"), (86_400.0 * 7.5, "7d12h")]
+        {
+            assert_eq!(span(seconds), text);
+        }
+    }
+}

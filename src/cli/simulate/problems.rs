@@ -1,0 +1,49 @@
+//! What is wrong with a scenario.
+
+use std::fmt;
+
+use crate::cli::lint::{Finding, Source};
+
+/// Everything that is wrong with a scenario, each with its place.
+#[derive(Debug, Default)]
+pub struct Problems(Vec<String>);
+
+impl Problems {
+    /// Something wrong at a byte offset of a file.
+    pub fn at(&mut self, source: &Source, offset: usize, message: &str) {
+        let (line, column) = source.place(offset);
+        self.0.push(format!("{}:{line}:{column}: {message}", source.path));
+    }
+
+    /// What lint found.
+    pub fn extend(&mut self, findings: impl Iterator<Item = Finding>) {
+        self.0.extend(findings.map(|found| {
+            let object = found.object.map_or_else(String::new, |object| format!("{object}: "));
+            let hint = found.hint.map_or_else(String::new, |hint| format!("; {hint}"));
+            format!("{}:{}:{}: {object}{}{hint}", found.path, found.line, found.column, found.message)
+        }));
+    }
+
+    /// One that has no place.
+    pub fn one(message: String) -> Self {
+        Self(vec![message])
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+impl std::error::Error for Problems {}

@@ -1,0 +1,195 @@
+//! From the file to the scenario, or to everything that is wrong with it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::amount::{Amount, Drawn};
+use super::file::{self, File};
+use super::manifests;
+use super::problems::Problems;
+use crate::cli::lint::{Entry, Kind, Node, Source, find, parse};
+use crate::pool::Time;
+use crate::sim::{MachineGroup, Scenario, Spread, Timing};
+
+/// The start where a scenario gives none: a Monday.
+const START: &str = "2026-01-05T00:00:00Z";
+/// The most machines and submitters of a scenario: names are made for each.
+pub(super) const MOST: u64 = 1_000_000;
+
+/// Reads a scenario, with notes on what one should know of it: what of a trace is not used.
+///
+/// # Errors
+/// Everything that is wrong with it, each with file, line and column.
+pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
+    let shown = path.display().to_string();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Problems::one(format!("{shown}: cannot be read: {error}")))?;
+    let source = Source::new(shown, text);
+    let mut problems = Problems::default();
+    let parsed = parse(&source.text);
+    for fault in &parsed.faults {
+        problems.at(&source, fault.at, &fault.message);
+    }
+    let root = match parsed.documents.as_slice() {
+        [root] if problems.is_empty() => root,
+        _ if !problems.is_empty() => return Err(problems),
+        documents => {
+            let message = format!("there are {} documents; a scenario is one", documents.len());
+            problems.at(&source, 0, &message);
+            return Err(problems);
+        }
+    };
+    let file: File = match serde_saphyr::from_str(&source.text) {
+        Ok(file) => file,
+        Err(error) => {
+            let error = error.without_snippet();
+            let offset = error.location().map_or(root.start, |at| {
+                let number = |n| usize::try_from(n).unwrap_or(1);
+                source.offset(number(at.line()), number(at.column()))
+            });
+            let field = path_to(root, offset);
+            problems.at(&source, offset, &format!("{field}{}", plain(&error.to_string())));
+            return Err(problems);
+        }
+    };
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let mut reader = Reader { source: &source, root, directory, problems, notes: Vec::new() };
+    let scenario = reader.scenario(file, stem);
+    if reader.problems.is_empty() { Ok((scenario, reader.notes)) } else { Err(reader.problems) }
+}
+
+/// The path of the innermost field around a place, with a colon behind it; nothing for the file itself.
+fn path_to(root: &Node, offset: usize) -> String {
+    let (mut path, mut node) = (String::new(), root);
+    loop {
+        let inner = match &node.kind {
+            Kind::Scalar(_) => None,
+            Kind::List(items) => {
+                let mut inside = items.iter().enumerate();
+                inside
+                    .find(|(_, item)| (item.start..=item.end).contains(&offset))
+                    .map(|(index, item)| (format!("[{index}]"), item))
+            }
+            Kind::Map(entries) => {
+                let inside = |entry: &&Entry| (entry.value.start..=entry.value.end).contains(&offset);
+                entries.iter().find(inside).map(|entry| (format!(".{}", entry.key), &entry.value))
+            }
+        };
+        let Some((step, next)) = inner else { break };
+        path.push_str(&step);
+        node = next;
+    }
+    if path.is_empty() { path } else { format!("{}: ", path.trim_start_matches('.')) }
+}
+
+/// The parser's message without its own place, which is told in front.
+fn plain(message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    first.split(" at line ").next().unwrap_or(first).trim_end_matches([',', ' ']).to_owned()
+}
+
+pub(super) struct Reader<'a> {
+    pub(super) source: &'a Source,
+    pub(super) root: &'a Node,
+    /// Where files that it names are.
+    pub(super) directory: &'a Path,
+    pub(super) problems: Problems,
+    /// What one should know of a scenario that can be used.
+    pub(super) notes: Vec<String>,
+}
+
+impl Reader<'_> {
+    /// Something wrong with the field of this path.
+    pub(super) fn wrong(&mut self, path: &str, message: &str) {
+        let place = find(self.root, path);
+        let offset = if place.found { place.node.start } else { place.key };
+        self.problems.at(self.source, offset, &format!("{path}: {message}"));
+    }
+
+    fn scenario(&mut self, file: File, stem: String) -> Scenario {
+        let start = file.start.as_deref().unwrap_or(START);
+        let start = start.parse::<Timestamp>().map_or_else(
+            |error| {
+                self.wrong("start", &format!("{error}; write it as {START}"));
+                Time::default()
+            },
+            |time| Time::from_millis(time.as_millisecond()),
+        );
+        let objects = manifests::objects(self.source, self.root, self.directory, &mut self.problems);
+        let timing = self.timing(&file.timing);
+        let machines: Vec<MachineGroup> =
+            file.machines.iter().enumerate().map(|(index, group)| self.machines(index, group)).collect();
+        if machines.is_empty() {
+            self.wrong("machines", "there are none; give at least one group");
+        }
+        self.unique(machines.iter().map(|group| group.name.as_str()), "machines");
+        let mut sources = Vec::new();
+        for (index, submitter) in file.submitters.iter().enumerate() {
+            let jobs = self.submitters(index, submitter);
+            self.groups(index, submitter, &jobs, &objects);
+            sources.extend(jobs);
+        }
+        self.unique(file.submitters.iter().map(|submitter| submitter.name.as_str()), "submitters");
+        let machine_count: u64 = machines.iter().map(|group| u64::from(group.count)).sum();
+        if machine_count > MOST {
+            self.wrong("machines", &format!("{machine_count} are too many; give at most {MOST}"));
+        }
+        Scenario {
+            name: file.name.unwrap_or(stem),
+            start,
+            length: self.span("length", file.length, 7.0 * 86_400.0, 1.0),
+            sample: self.span("sample", file.sample, 600.0, 1.0),
+            seed: file.seed,
+            timing,
+            objects,
+            machines,
+            sources,
+        }
+    }
+
+    fn unique<'n>(&mut self, names: impl Iterator<Item = &'n str>, list: &str) {
+        let mut seen = BTreeSet::new();
+        for (index, name) in names.enumerate() {
+            if !seen.insert(name) {
+                self.wrong(
+                    &format!("{list}[{index}].name"),
+                    &format!("{name} is there already; use another"),
+                );
+            }
+        }
+    }
+
+    /// A span of at least `least` seconds.
+    pub(super) fn span(
+        &mut self,
+        path: &str,
+        given: Option<Amount<super::amount::Seconds>>,
+        otherwise: f64,
+        least: f64,
+    ) -> Duration {
+        let seconds = given.map_or(otherwise, |given| given.value);
+        if !(least..=1e11).contains(&seconds) {
+            self.wrong(path, &format!("{seconds} seconds cannot be; give at least {least}"));
+        }
+        crate::sim::span(seconds)
+    }
+
+    fn timing(&mut self, timing: &file::Timing) -> Timing {
+        Timing {
+            call: self.span("timing.call", timing.call, 0.02, 0.0),
+            status: self.span("timing.status", timing.status, 1.0, 0.0),
+            pod_start: drawn(timing.pod_start.as_ref(), 2.0),
+            pod_end: drawn(timing.pod_end.as_ref(), 1.0),
+        }
+    }
+}
+
+/// The distribution given, or always the default.
+pub(super) fn drawn<U>(given: Option<&Drawn<U>>, otherwise: f64) -> Spread {
+    given.map_or_else(|| Spread::always(otherwise), |given| given.spread.clone())
+}

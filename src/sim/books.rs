@@ -1,0 +1,165 @@
+//! Procs as they go: a record of each, and counts for each submitter.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::number::amount;
+use super::report::JobRecord;
+use super::scenario::Scenario;
+use crate::pool::{JobKey, JobSpec, MachineName, SubmitterName, Time};
+
+/// Counts of one submitter.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub started: u64,
+    pub first_starts: u64,
+    pub waited: f64,
+    pub done: u64,
+    pub evictions: u64,
+    pub good: f64,
+    pub bad: f64,
+}
+
+impl Counts {
+    /// Adds those of somebody else, or of later.
+    pub fn add(&mut self, other: &Self) {
+        self.started += other.started;
+        self.first_starts += other.first_starts;
+        self.waited += other.waited;
+        self.done += other.done;
+        self.evictions += other.evictions;
+        self.good += other.good;
+        self.bad += other.bad;
+    }
+}
+
+/// Procs as they go.
+pub struct Books {
+    start: Time,
+    /// One for each proc.
+    pub records: Vec<JobRecord>,
+    /// Whose each record is.
+    pub owners: Vec<usize>,
+    /// Submitters in the order of names, each with its place among the names.
+    pub people: BTreeMap<SubmitterName, usize>,
+    /// Names in the order in which they were first seen.
+    pub names: Vec<Arc<str>>,
+    since_sample: Vec<Counts>,
+    /// What was counted up to the last sample.
+    pub total: Vec<Counts>,
+    machines: BTreeMap<MachineName, Arc<str>>,
+}
+
+impl Books {
+    /// Empty ones.
+    pub fn new(scenario: &Scenario) -> Self {
+        Self {
+            start: scenario.start,
+            records: Vec::new(),
+            owners: Vec::new(),
+            people: BTreeMap::new(),
+            names: Vec::new(),
+            since_sample: Vec::new(),
+            total: Vec::new(),
+            machines: BTreeMap::new(),
+        }
+    }
+
+    fn person(&mut self, name: &SubmitterName) -> usize {
+        if let Some(person) = self.people.get(name) {
+            return *person;
+        }
+        let person = self.names.len();
+        self.people.insert(name.clone(), person);
+        self.names.push(name.as_str().into());
+        self.since_sample.push(Counts::default());
+        self.total.push(Counts::default());
+        person
+    }
+
+    /// A job was submitted; gives where the records of its procs begin.
+    pub fn submitted(&mut self, key: &JobKey, spec: &JobSpec, runtimes: &[Duration], now: Time) -> usize {
+        let person = self.person(&spec.submitter);
+        let first = self.records.len();
+        let submitter = self.names.get(person).cloned().unwrap_or_else(|| "".into());
+        let request = &spec.request;
+        for (proc, runtime) in (0..spec.count).zip(runtimes) {
+            self.owners.push(person);
+            self.records.push(JobRecord {
+                submitter: submitter.clone(),
+                job: key.name.clone(),
+                proc,
+                cpus: request.cpus,
+                memory_mib: request.memory_mib,
+                gpus: request.gpus,
+                runtime: runtime.as_secs_f64(),
+                submitted: seconds(self.start, now),
+                first_started: None,
+                started: None,
+                ended: None,
+                runs: 0,
+                lost: 0.0,
+                machine: None,
+            });
+        }
+        first
+    }
+
+    /// A proc's container started.
+    pub fn started(&mut self, record: usize, machine: Option<&MachineName>, now: Time) {
+        let at = seconds(self.start, now);
+        let machine = machine.map(|name| {
+            let known = self.machines.entry(name.clone()).or_insert_with(|| name.as_str().into());
+            Arc::clone(known)
+        });
+        let Some((record, counts)) = self.at(record) else { return };
+        counts.started += 1;
+        if record.first_started.is_none() {
+            record.first_started = Some(at);
+            counts.first_starts += 1;
+            counts.waited += at - record.submitted;
+        }
+        record.started = Some(at);
+        record.runs += 1;
+        record.machine = machine;
+    }
+
+    /// A proc's container ended by itself.
+    pub fn done(&mut self, record: usize, cpus: i64, ran: Duration, now: Time) {
+        let at = seconds(self.start, now);
+        let Some((record, counts)) = self.at(record) else { return };
+        record.ended = Some(at);
+        counts.done += 1;
+        counts.good += amount(cpus) * ran.as_secs_f64();
+    }
+
+    /// A proc's pod ended before its time; where it had not started nothing is lost.
+    pub fn evicted(&mut self, record: usize, cpus: i64, ran: Option<Duration>) {
+        let Some((record, counts)) = self.at(record) else { return };
+        let lost = ran.unwrap_or_default().as_secs_f64();
+        record.lost += lost;
+        record.started = None;
+        counts.evictions += 1;
+        counts.bad += amount(cpus) * lost;
+    }
+
+    fn at(&mut self, record: usize) -> Option<(&mut JobRecord, &mut Counts)> {
+        let person = *self.owners.get(record)?;
+        Some((self.records.get_mut(record)?, self.since_sample.get_mut(person)?))
+    }
+
+    /// What was counted since the last sample, which begins anew.
+    pub fn take(&mut self) -> Vec<Counts> {
+        let taken: Vec<Counts> = self.since_sample.iter_mut().map(std::mem::take).collect();
+        for (total, counts) in self.total.iter_mut().zip(&taken) {
+            total.add(counts);
+        }
+        taken
+    }
+}
+
+/// Seconds since the start.
+pub fn seconds(start: Time, now: Time) -> f64 {
+    now.since(start).as_secs_f64()
+}

@@ -1,0 +1,383 @@
+//! What is measured of the pool at every sample, and what came of it all in the end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::books::{Books, Counts, seconds};
+use super::number::{amount, real};
+use super::owner::cores;
+use super::report::{Column, Report, Summary, Table, Tally, Waits};
+use super::scenario::Scenario;
+use crate::decide::{Negotiation, quotas};
+use crate::negotiator::{Outcome, Stats};
+use crate::pool::{Claimed, Cluster, Machine, Pool, Request, Resources, State, SubmitterName, Time};
+use crate::schedd::group_usage;
+use crate::startd::quantized;
+
+const HOUR: f64 = 3600.0;
+
+const fn column(name: &'static str, meaning: &'static str) -> Column {
+    Column { name, meaning }
+}
+
+/// The pool as a whole. Counts and core hours are of the time since the last sample.
+const POOL: &[Column] = &[
+    column("cores", "cores that machines in the pool have for jobs"),
+    column("claimed_cores", "cores of claimed slots"),
+    column("free_cores", "cores of machines that offer them, not claimed"),
+    column("largest_free", "the most free cores on one machine"),
+    column("unusable_cores", "free cores on machines where nothing that waits fits"),
+    column("idle", "procs that wait"),
+    column("running", "procs with a claim"),
+    column("jobs", "jobs in the queues"),
+    column("started", "procs that began to run"),
+    column("done", "procs that were done"),
+    column("evictions", "procs that were thrown out"),
+    column("goodput_core_hours", "core hours of runs that ended by themselves"),
+    column("badput_core_hours", "core hours of runs that did not"),
+    column("cycles", "negotiation cycles"),
+    column("matches", "matches made"),
+];
+
+/// Cores by the state and activity of their slot.
+const SLOTS: &[Column] = &[
+    column("slots", "dynamic slots"),
+    column("foreign", "cores that pods outside the pool hold"),
+    column("owner", "cores of machines that offer nothing"),
+    column("unclaimed", "cores that are offered and not carved"),
+    column("matched", "cores of slots whose claim is being made"),
+    column("claimed_idle", "cores of claims between two procs"),
+    column("claimed_busy", "cores of claims that run a proc"),
+    column("claimed_suspended", "cores of claims whose proc is suspended"),
+    column("claimed_retiring", "cores of claims whose proc is left to end"),
+    column("preempting", "cores of claims that are being ended"),
+    column("backfill", "cores that run backfill"),
+    column("drained", "cores that are drained"),
+];
+
+/// Each submitter. Counts and core hours are of the time since the last sample.
+const SUBMITTERS: &[Column] = &[
+    column("real_priority", "RUP"),
+    column("effective_priority", "EUP"),
+    column("deserved", "slot weight of its slice at the last negotiation cycle"),
+    column("got", "slot weight in use"),
+    column("idle", "procs that wait"),
+    column("running", "procs with a claim"),
+    column("started", "procs that began to run"),
+    column("wait_seconds", "the mean wait of those that ran for the first time"),
+    column("done", "procs that were done"),
+    column("evictions", "procs that were thrown out"),
+    column("goodput_core_hours", "core hours of runs that ended by themselves"),
+    column("badput_core_hours", "core hours of runs that did not"),
+];
+
+/// Each accounting group, with the groups inside it.
+const GROUPS: &[Column] =
+    &[column("deserved", "the quota in force, in slot weight"), column("got", "slot weight in use")];
+
+/// The tables as they grow.
+pub struct Measures {
+    start: Time,
+    pool: Table,
+    slots: Table,
+    submitters: Table,
+    groups: Table,
+    /// The last cycle: who took part, and how pies were divided.
+    cycle: Option<(Box<Negotiation>, Stats)>,
+    cycles: u64,
+    matches: u64,
+    /// Of the last sample.
+    counted: (u64, u64),
+    /// Cores claimed and cores there, summed over the samples.
+    claimed: f64,
+    there: f64,
+}
+
+/// What waits and what runs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Procs {
+    idle: u64,
+    running: u64,
+}
+
+impl Measures {
+    /// Empty ones.
+    pub fn new(scenario: &Scenario) -> Self {
+        Self {
+            start: scenario.start,
+            pool: Table::new("pool", None, POOL),
+            slots: Table::new("slots", None, SLOTS),
+            submitters: Table::new("submitters", Some("submitter"), SUBMITTERS),
+            groups: Table::new("groups", Some("group"), GROUPS),
+            cycle: None,
+            cycles: 0,
+            matches: 0,
+            counted: (0, 0),
+            claimed: 0.0,
+            there: 0.0,
+        }
+    }
+
+    /// A cycle has ended.
+    pub fn cycle(&mut self, negotiation: Box<Negotiation>, outcome: Outcome) {
+        self.cycles += 1;
+        self.matches += outcome.matches.len() as u64;
+        self.cycle = Some((negotiation, outcome.stats));
+    }
+
+    /// Adds a row to each table.
+    pub fn sample(&mut self, pool: &Pool, books: &mut Books, now: Time) {
+        let at = seconds(self.start, now);
+        let mut procs = vec![Procs::default(); books.names.len()];
+        let mut waiting: BTreeMap<Shape, &Request> = BTreeMap::new();
+        for (person, cluster) in
+            pool.jobs.values().filter_map(|cluster| Some((person(books, cluster)?, cluster)))
+        {
+            let Some(sum) = procs.get_mut(person) else { continue };
+            sum.idle += cluster.idle.len();
+            sum.running += cluster.active.len() as u64;
+            if let Some(spec) = cluster.spec.as_ref().filter(|_| !cluster.idle.is_empty()) {
+                waiting.entry(shape(&spec.request)).or_insert(&spec.request);
+            }
+        }
+        let counts = books.take();
+        self.sample_slots(pool, at);
+        self.sample_pool(pool, &waiting, &procs, &counts, at);
+        self.sample_submitters(pool, books, &procs, &counts, now);
+        let (quotas, _) = quotas(pool, now);
+        for group in pool.groups.values() {
+            let name = group.name.as_str();
+            let deserved = quotas.of(name).unwrap_or(f64::NAN);
+            self.groups.push(at, Some(name.into()), &[deserved, group_usage(pool, name)]);
+        }
+    }
+
+    fn sample_slots(&mut self, pool: &Pool, at: f64) {
+        let mut sums = [0.0; SLOTS.len()];
+        let mut add = |column: usize, cores: f64| {
+            if let Some(sum) = sums.get_mut(column) {
+                *sum += cores;
+            }
+        };
+        add(0, real(pool.slots.len() as u64));
+        for machine in pool.machines.values() {
+            let all = cores(&machine.facts.allocatable);
+            add(1, all.min(cores(&machine.foreign)));
+            let column = if machine.state == State::Owner { 2 } else { 3 };
+            add(column, amount(machine.available().cpus));
+        }
+        for slot in pool.slots.values() {
+            let column = match slot.state {
+                State::Owner => 2,
+                State::Unclaimed(_) => 3,
+                State::Matched => 4,
+                State::Claimed(Claimed::Idle) => 5,
+                State::Claimed(Claimed::Busy) => 6,
+                State::Claimed(Claimed::Suspended) => 7,
+                State::Claimed(Claimed::Retiring) => 8,
+                State::Preempting(_) => 9,
+                State::Backfill(_) => 10,
+                State::Drained(_) => 11,
+            };
+            add(column, amount(slot.resources.cpus));
+        }
+        self.slots.push(at, None, &sums);
+    }
+
+    fn sample_pool(
+        &mut self,
+        pool: &Pool,
+        waiting: &BTreeMap<Shape, &Request>,
+        procs: &[Procs],
+        counts: &[Counts],
+        at: f64,
+    ) {
+        let mut all = Counts::default();
+        for counts in counts {
+            all.add(counts);
+        }
+        let there: f64 = pool.machines.values().map(|machine| amount(machine.total.cpus)).sum();
+        let claimed: f64 = pool.slots.values().map(|slot| amount(slot.resources.cpus)).sum();
+        let offered = || pool.machines.values().filter(|machine| machine.state != State::Owner);
+        let free = |machine: &Machine| amount(machine.available().cpus);
+        let unusable = offered().filter(|machine| !usable(machine, waiting)).map(free).sum();
+        self.claimed += claimed;
+        self.there += there;
+        self.pool.push(
+            at,
+            None,
+            &[
+                there,
+                claimed,
+                offered().map(free).sum(),
+                offered().map(free).fold(0.0, f64::max),
+                unusable,
+                real(procs.iter().map(|procs| procs.idle).sum()),
+                real(procs.iter().map(|procs| procs.running).sum()),
+                real(pool.jobs.len() as u64),
+                real(all.started),
+                real(all.done),
+                real(all.evictions),
+                all.good / HOUR,
+                all.bad / HOUR,
+                real(self.cycles - self.counted.0),
+                real(self.matches - self.counted.1),
+            ],
+        );
+        self.counted = (self.cycles, self.matches);
+    }
+
+    fn sample_submitters(
+        &mut self,
+        pool: &Pool,
+        books: &Books,
+        procs: &[Procs],
+        counts: &[Counts],
+        now: Time,
+    ) {
+        let config = pool.negotiator();
+        let deserved = self.deserved(books);
+        for (name, person) in &books.people {
+            let (Some(submitter), Some(label)) = (pool.submitters.get(name), books.names.get(*person)) else {
+                continue;
+            };
+            let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
+            let factor = submitter.factor.unwrap_or(config.default_factor);
+            let procs = procs.get(*person).copied().unwrap_or_default();
+            let counts = counts.get(*person).copied().unwrap_or_default();
+            let waited =
+                if counts.first_starts > 0 { counts.waited / real(counts.first_starts) } else { f64::NAN };
+            let row = [
+                account.real_priority,
+                account.effective_priority(factor),
+                deserved.get(*person).copied().unwrap_or_default(),
+                account.weighted_resources_used,
+                real(procs.idle),
+                real(procs.running),
+                real(counts.started),
+                waited,
+                real(counts.done),
+                real(counts.evictions),
+                counts.good / HOUR,
+                counts.bad / HOUR,
+            ];
+            self.submitters.push(seconds(self.start, now), Some(label.clone()), &row);
+        }
+    }
+
+    /// The slice of the pie that each had in the first spin of the last cycle; those who had no part in it have none.
+    fn deserved(&self, books: &Books) -> Vec<f64> {
+        let mut deserved = vec![0.0; books.names.len()];
+        let Some((negotiation, stats)) = &self.cycle else { return deserved };
+        for pie in stats.pies.iter().filter(|pie| pie.spin == 1) {
+            for slice in &pie.slices {
+                let name = negotiation.cycle.submitters.get(slice.submitter).map(|input| input.name.as_str());
+                let person = name.and_then(|name| books.people.get(&SubmitterName::from(name)));
+                if let Some(sum) = person.and_then(|person| deserved.get_mut(*person)) {
+                    *sum += slice.share * pie.weight;
+                }
+            }
+        }
+        deserved
+    }
+
+    /// What came of it all.
+    pub fn report(
+        self,
+        scenario: &Scenario,
+        now: Time,
+        events: u64,
+        pool: &Pool,
+        mut books: Books,
+    ) -> Report {
+        books.take();
+        let config = pool.negotiator();
+        let mut tallies: Vec<Tally> = Vec::new();
+        let mut waits: Vec<Vec<f64>> = vec![Vec::new(); books.names.len()];
+        let mut submitted = vec![0_u64; books.names.len()];
+        for (record, owner) in books.records.iter().zip(&books.owners) {
+            if let Some(count) = submitted.get_mut(*owner) {
+                *count += 1;
+            }
+            if let (Some(waits), Some(wait)) = (waits.get_mut(*owner), record.wait()) {
+                waits.push(wait);
+            }
+        }
+        let mut left = vec![Procs::default(); books.names.len()];
+        for cluster in pool.jobs.values() {
+            if let Some(sum) = person(&books, cluster).and_then(|person| left.get_mut(person)) {
+                sum.idle += cluster.idle.len();
+                sum.running += cluster.active.len() as u64;
+            }
+        }
+        let mut all = Tally::default();
+        for (name, person) in &books.people {
+            let total = books.total.get(*person).copied().unwrap_or_default();
+            let left = left.get(*person).copied().unwrap_or_default();
+            let charged = pool.submitters.get(name).map_or(0.0, |submitter| {
+                submitter.account.at(now.millis(), config.halflife.as_secs_f64()).weighted_accumulated_usage
+            });
+            let tally = Tally {
+                name: name.to_string(),
+                submitted: submitted.get(*person).copied().unwrap_or_default(),
+                done: total.done,
+                running: left.running,
+                idle: left.idle,
+                evictions: total.evictions,
+                goodput_core_hours: total.good / HOUR,
+                badput_core_hours: total.bad / HOUR,
+                charged_weight_hours: charged / HOUR,
+                wait_seconds: Waits::of(waits.get(*person).cloned().unwrap_or_default()),
+            };
+            all.submitted += tally.submitted;
+            all.done += tally.done;
+            all.running += tally.running;
+            all.idle += tally.idle;
+            all.evictions += tally.evictions;
+            all.goodput_core_hours += tally.goodput_core_hours;
+            all.badput_core_hours += tally.badput_core_hours;
+            all.charged_weight_hours += tally.charged_weight_hours;
+            tallies.push(tally);
+        }
+        all.wait_seconds = Waits::of(waits.concat());
+        let length = now.since(scenario.start);
+        Report {
+            name: scenario.name.clone(),
+            start: scenario.start,
+            length,
+            calendar: scenario.follows_calendar(),
+            summary: Summary {
+                scenario: scenario.name.clone(),
+                seed: scenario.seed,
+                simulated_seconds: length.as_secs_f64(),
+                all,
+                utilization: if self.there > 0.0 { self.claimed / self.there } else { 0.0 },
+                cycles: self.cycles,
+                matches: self.matches,
+                events,
+                submitters: tallies,
+            },
+            tables: vec![self.pool, self.slots, self.submitters, self.groups],
+            jobs: books.records,
+        }
+    }
+}
+
+/// A request as something that can be compared.
+type Shape = (i64, i64, i64, i64, Vec<(Arc<str>, i64)>);
+
+fn shape(request: &Request) -> Shape {
+    let extended = request.extended.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
+    (request.cpus, request.memory_mib, request.disk_kib, request.gpus, extended)
+}
+
+/// Whether anything that waits fits into what a machine has left.
+fn usable(machine: &Machine, waiting: &BTreeMap<Shape, &Request>) -> bool {
+    let left = machine.available();
+    let fits = |wanted: Resources| wanted.fits_in(&left);
+    waiting.is_empty() || waiting.values().any(|request| quantized(request, machine).is_some_and(fits))
+}
+
+fn person(books: &Books, cluster: &Cluster) -> Option<usize> {
+    books.people.get(&cluster.spec.as_ref()?.submitter).copied()
+}

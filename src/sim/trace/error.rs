@@ -1,0 +1,52 @@
+//! What keeps a text from being a trace.
+
+/// Why there is no trace at all. What is wrong with single jobs is in [`Trace::skipped`](super::Trace::skipped).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// The first line is of no form that is read.
+    #[error(
+        "line {line}, column {column}: expected a line of the Standard Workload Format (18 numbers, or `;` and a \
+         comment) or of a job history (`Attribute = value`), found `{found}`{advice}"
+    )]
+    Neither {
+        /// The line, from 1.
+        line: usize,
+        /// The column in characters, from 1.
+        column: usize,
+        /// How the line begins.
+        found: String,
+        /// What to do about it, where what it is can be guessed.
+        advice: &'static str,
+    },
+    /// There is nothing but blank lines.
+    #[error("line {}, column 1: expected a job, found the end of the trace", .lines + 1)]
+    Empty {
+        /// How many lines there are.
+        lines: usize,
+    },
+    /// There are too many jobs.
+    #[error("line {line}: more than {most} jobs: split the trace")]
+    TooManyJobs {
+        /// The line with one job too many, from 1.
+        line: usize,
+        /// How many there may be.
+        most: usize,
+    },
+}
+
+impl TraceError {
+    /// About a line that begins, blanks apart, with `text`.
+    pub(super) fn neither(line: usize, column: usize, text: &str) -> Self {
+        let advice = match text.chars().next() {
+            Some('[' | '{' | '<') => ": print the history with `condor_history -l`",
+            Some('\u{1f}' | '\u{fffd}') => ": is it compressed?",
+            _ => "",
+        };
+        let mut found: String =
+            text.chars().take(20).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+        if text.chars().nth(20).is_some() {
+            found.push_str("...");
+        }
+        Self::Neither { line, column, found, advice }
+    }
+}

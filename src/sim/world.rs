@@ -1,0 +1,390 @@
+//! The API server and the kubelets: what the deciders ask for comes true after a while, and is heard of.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::books::Books;
+use super::chance::{Chance, stream};
+use super::number::span;
+use super::owner::{Owner, pause};
+use super::queue::{Happening, Queue};
+use super::scenario::{MachineGroup, Scenario};
+use super::workload::{Arrival, Stream};
+use crate::pool::{
+    Capacity, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName, Outcome,
+    PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, SlotName, Time,
+};
+use crate::schedd::submit;
+
+/// Everything around the pool.
+pub struct World<'s> {
+    scenario: &'s Scenario,
+    pub queue: Queue,
+    pub books: Books,
+    streams: Vec<Stream<'s>>,
+    /// The next job of each source.
+    coming: Vec<Option<Arrival>>,
+    machines: Vec<Host<'s>>,
+    hosts: BTreeMap<MachineName, usize>,
+    jobs: BTreeMap<JobUid, Job>,
+    pods: BTreeMap<PodUid, Pod>,
+    /// Slot objects, with the claims that they carry.
+    slots: BTreeMap<SlotName, ClaimId>,
+    kubelets: Chance,
+    submitted: u64,
+    pods_made: u64,
+}
+
+/// A machine.
+struct Host<'s> {
+    facts: MachineFacts,
+    group: &'s MachineGroup,
+    owner: Option<Owner<'s>>,
+    rng: Chance,
+    here: bool,
+    /// How often it has left: pods of an earlier stay never go on.
+    stay: u32,
+}
+
+/// A job as the API server has it.
+struct Job {
+    facts: JobFacts,
+    runtimes: Vec<Duration>,
+    /// Where the records of its procs begin.
+    record: usize,
+    status_due: bool,
+    status_written: Option<Time>,
+}
+
+/// A pod as the API server has it.
+struct Pod {
+    facts: PodFacts,
+    host: usize,
+    stay: u32,
+    cpus: i64,
+    started: Option<Time>,
+    runtime: Duration,
+    record: usize,
+}
+
+impl<'s> World<'s> {
+    /// The world at the start, before anything has happened.
+    pub fn new(scenario: &'s Scenario) -> Self {
+        let mut world = Self {
+            scenario,
+            queue: Queue::default(),
+            books: Books::new(scenario),
+            streams: scenario.sources.iter().map(|source| Stream::new(scenario, source)).collect(),
+            coming: Vec::new(),
+            machines: Vec::new(),
+            hosts: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            kubelets: stream(scenario.seed, "kubelets", ""),
+            submitted: 0,
+            pods_made: 0,
+        };
+        for group in &scenario.machines {
+            for number in 1..=group.count {
+                world.add_machine(group, number);
+            }
+        }
+        world.coming = world.streams.iter_mut().map(Stream::next).collect();
+        world
+    }
+
+    fn add_machine(&mut self, group: &'s MachineGroup, number: u32) {
+        let name: MachineName = format!("{}{number}", group.name).into();
+        let (seed, start) = (self.scenario.seed, self.scenario.start);
+        let owner = group.owner.as_ref().map(|activity| Owner::new(activity, &name, seed, start));
+        let rng = stream(seed, "absence", name.as_str());
+        let facts = MachineFacts { name: name.clone(), ..group.facts.clone() };
+        self.hosts.insert(name, self.machines.len());
+        self.machines.push(Host { facts, group, owner, rng, here: true, stay: 0 });
+    }
+
+    /// Tells the pool what there is at the start, and says what comes first.
+    pub fn begin(&mut self, pool: &mut Pool) {
+        let start = self.scenario.start;
+        for event in &self.scenario.objects {
+            pool.apply(event.clone(), start);
+        }
+        for index in 0..self.machines.len() {
+            self.arrives(index, pool, start);
+            if self.machines.get(index).is_some_and(|host| host.owner.is_some()) {
+                self.queue.say(start, Happening::Owner(index));
+            }
+        }
+        pool.apply(Event::Synced, start);
+        for (source, arrival) in self.coming.iter().enumerate() {
+            if let Some(arrival) = arrival {
+                self.queue.say(arrival.at, Happening::Arrival(source));
+            }
+        }
+    }
+
+    /// Lets something happen.
+    pub fn happen(&mut self, what: Happening, pool: &mut Pool, now: Time) {
+        match what {
+            Happening::Arrival(source) => self.arrival(source, pool, now),
+            Happening::Owner(host) => self.owner(host, pool, now),
+            Happening::Leaves(host) => self.leaves(host, pool, now),
+            Happening::Returns(host) => self.arrives(host, pool, now),
+            Happening::Heard(event) => pool.apply(*event, now),
+            Happening::MakePod(plan) => self.make_pod(*plan, pool, now),
+            Happening::PodStarts(uid) => self.pod_starts(&uid, pool, now),
+            Happening::PodEnds(uid) => self.pod_ends(&uid, End::Exited { code: 0 }, pool, now),
+            Happening::DeletePod(pod, force) => self.delete_pod(&pod, force, pool, now),
+            Happening::PodKilled(uid) => {
+                self.pod_ends(&uid, End::Evicted { why: "it was deleted".into() }, pool, now);
+            }
+            Happening::ReleasePod(pod, delete) => self.release_pod(&pod, delete, pool, now),
+            Happening::Status(uid) => self.write_status(&uid, pool, now),
+            Happening::Sample => {}
+        }
+    }
+
+    /// Does what the deciders ask for.
+    pub fn perform(&mut self, effect: Effect, now: Time) {
+        let done = now + self.scenario.timing.call;
+        let what = match effect {
+            Effect::WriteSlot { slot, claim, .. } => {
+                self.slots.insert(slot.clone(), claim.id.clone());
+                let proc = claim.proc_id();
+                heard(Event::Outcome(Outcome::SlotWritten { slot, claim: claim.id, proc }))
+            }
+            Effect::DeleteSlot(slot) => {
+                let claim = self.slots.remove(&slot);
+                heard(Event::SlotGone { slot, claim })
+            }
+            Effect::CreatePod(plan) => Happening::MakePod(Box::new(plan)),
+            Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace == Some(0)),
+            Effect::ReleasePod { pod, delete } => Happening::ReleasePod(pod, delete),
+            Effect::HoldJob(key) => {
+                if let Some(job) = self.jobs.get_mut(&key.uid) {
+                    job.facts.held = true;
+                }
+                heard(Event::Outcome(Outcome::JobHeld(key.uid)))
+            }
+            Effect::ReleaseJob(key) => {
+                self.jobs.remove(&key.uid);
+                heard(Event::JobGone(key.uid))
+            }
+            Effect::Tell(_) => return,
+        };
+        self.queue.say(done, what);
+    }
+
+    /// Lets a job's status be written, at most as often as the shell would.
+    pub fn mark_status(&mut self, uid: &JobUid, pool: &Pool, now: Time) {
+        let (Some(job), Some(cluster)) = (self.jobs.get_mut(uid), pool.jobs.get(uid)) else { return };
+        let same = (&cluster.succeeded, &cluster.failed) == (&job.facts.succeeded, &job.facts.failed);
+        if job.status_due || same {
+            return;
+        }
+        job.status_due = true;
+        let timing = &self.scenario.timing;
+        let earliest = job.status_written.map_or(now, |written| now.max(written + timing.status));
+        self.queue.say(earliest + timing.call, Happening::Status(uid.clone()));
+    }
+
+    fn write_status(&mut self, uid: &JobUid, pool: &mut Pool, now: Time) {
+        let (Some(job), Some(cluster)) = (self.jobs.get_mut(uid), pool.jobs.get(uid)) else { return };
+        (job.status_due, job.status_written) = (false, Some(now));
+        job.facts.succeeded.clone_from(&cluster.succeeded);
+        job.facts.failed.clone_from(&cluster.failed);
+        job.facts.cluster = Some(cluster.cluster);
+        // Whoever waited for the job takes it away: done jobs leave the queue, as they do in HTCondor.
+        job.facts.removing |= cluster.is_complete();
+        pool.apply(Event::Job(job.facts.clone()), now);
+    }
+
+    fn arrival(&mut self, source: usize, pool: &mut Pool, now: Time) {
+        let next = self.streams.get_mut(source).and_then(Stream::next);
+        if let Some(next) = &next {
+            self.queue.say(next.at, Happening::Arrival(source));
+        }
+        let Some(arrival) = self.coming.get_mut(source).and_then(|slot| std::mem::replace(slot, next)) else {
+            return;
+        };
+        let Ok(spec) = submit(&arrival.submission) else { return };
+        self.submitted += 1;
+        let submission = arrival.submission;
+        let uid: JobUid = format!("job-{}", self.submitted).into();
+        let key =
+            JobKey { uid: uid.clone(), namespace: submission.namespace.into(), name: submission.name.into() };
+        let record = self.books.submitted(&key, &spec, &arrival.runtimes, now);
+        let facts = JobFacts {
+            key,
+            generation: 1,
+            submitted: now,
+            spec: Ok(Arc::new(spec)),
+            removing: false,
+            held: false,
+            cluster: None,
+            succeeded: Ranges::default(),
+            failed: Ranges::default(),
+            first_start: None,
+            completed_at: None,
+        };
+        pool.apply(Event::Job(facts.clone()), now);
+        let job = Job { facts, runtimes: arrival.runtimes, record, status_due: false, status_written: None };
+        self.jobs.insert(uid, job);
+    }
+
+    fn make_pod(&mut self, plan: PodPlan, pool: &mut Pool, now: Time) {
+        let (Some(job), Some(host)) = (self.jobs.get(&plan.job.uid), self.hosts.get(&plan.slot.machine))
+        else {
+            return;
+        };
+        let proc = usize::try_from(plan.proc.proc).unwrap_or(usize::MAX);
+        let stay = self.machines.get(*host).map_or(0, |host| host.stay);
+        self.pods_made += 1;
+        let uid: PodUid = format!("pod-{}", self.pods_made).into();
+        let pod = PodRef {
+            namespace: plan.job.namespace.clone(),
+            name: plan.claim.pod_name().into(),
+            uid: uid.clone(),
+        };
+        let facts = PodFacts {
+            pod: pod.clone(),
+            machine: Some(plan.slot.machine.clone()),
+            job: plan.job.uid.clone(),
+            proc: plan.proc.proc,
+            claim: plan.claim.id.clone(),
+            running: false,
+            end: None,
+            deleting: false,
+            tracked: true,
+            requests: Capacity::default(),
+        };
+        let made = Pod {
+            facts,
+            host: *host,
+            stay,
+            cpus: plan.resources.cpus,
+            started: None,
+            runtime: job.runtimes.get(proc).copied().unwrap_or_default(),
+            record: job.record + proc,
+        };
+        self.pods.insert(uid.clone(), made);
+        let created = Outcome::PodCreated { slot: plan.slot, claim: plan.claim.id, pod };
+        pool.apply(Event::Outcome(created), now);
+        let start = span(self.scenario.timing.pod_start.draw(&mut self.kubelets));
+        self.queue.say(now + start, Happening::PodStarts(uid));
+    }
+
+    /// The pod, if its kubelet lives and it has not ended.
+    fn living(&mut self, uid: &PodUid) -> Option<&mut Pod> {
+        let machines = &self.machines;
+        self.pods.get_mut(uid).filter(|pod| {
+            let host = machines.get(pod.host);
+            pod.facts.end.is_none() && host.is_some_and(|host| host.here && host.stay == pod.stay)
+        })
+    }
+
+    fn pod_starts(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
+        let Some(pod) = self.living(uid).filter(|pod| !pod.facts.deleting) else { return };
+        pod.facts.running = true;
+        pod.started = Some(now);
+        let (facts, runtime, record) = (pod.facts.clone(), pod.runtime, pod.record);
+        self.books.started(record, facts.machine.as_ref(), now);
+        pool.apply(Event::Pod(facts), now);
+        self.queue.say(now + runtime, Happening::PodEnds(uid.clone()));
+    }
+
+    fn pod_ends(&mut self, uid: &PodUid, end: End, pool: &mut Pool, now: Time) {
+        let Some(pod) = self.living(uid) else { return };
+        pod.facts.end = Some(end);
+        self.ended(uid, pool, now);
+    }
+
+    /// Books a pod's end, and lets it be heard of.
+    fn ended(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
+        let Some(pod) = self.pods.get(uid) else { return };
+        let ran = pod.started.map(|started| now.since(started));
+        match pod.facts.end {
+            Some(End::Exited { .. }) => self.books.done(pod.record, pod.cpus, ran.unwrap_or_default(), now),
+            _ => self.books.evicted(pod.record, pod.cpus, ran),
+        }
+        pool.apply(Event::Pod(pod.facts.clone()), now);
+    }
+
+    fn delete_pod(&mut self, pod: &PodRef, force: bool, pool: &mut Pool, now: Time) {
+        let uid = &pod.uid;
+        let Some(found) = self.pods.get_mut(uid).filter(|found| found.facts.end.is_none()) else { return };
+        found.facts.deleting = true;
+        if force {
+            found.facts.end = Some(End::Evicted { why: "its node is gone".into() });
+            self.ended(uid, pool, now);
+            return;
+        }
+        let facts = found.facts.clone();
+        pool.apply(Event::Pod(facts), now);
+        let grace = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
+        self.queue.say(now + grace, Happening::PodKilled(uid.clone()));
+    }
+
+    /// Pods of done procs stay in the API server, but nobody looks at them again.
+    fn release_pod(&mut self, pod: &PodRef, delete: bool, pool: &mut Pool, now: Time) {
+        let Some(mut found) = self.pods.remove(&pod.uid) else { return };
+        found.facts.tracked = false;
+        let gone = delete || found.facts.deleting;
+        pool.apply(if gone { Event::PodGone(found.facts) } else { Event::Pod(found.facts) }, now);
+    }
+
+    fn owner(&mut self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(owner) = self.machines.get_mut(index).and_then(|host| host.owner.as_mut()) else { return };
+        if let Some(next) = owner.advance(now) {
+            self.queue.say(next, Happening::Owner(index));
+        }
+        self.sense(index, pool, now);
+    }
+
+    /// Tells the pool what the owner of a machine does.
+    fn sense(&self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(host) = self.machines.get(index).filter(|host| host.here) else { return };
+        let Some(owner) = &host.owner else { return };
+        let machine = &host.facts.name;
+        pool.apply(Event::Sensed { machine: machine.clone(), sensed: owner.sensed(now) }, now);
+        let pod = owners_pod(machine);
+        pool.apply(
+            match owner.pods(now) {
+                Some(pods) => Event::ForeignPod { pod, machine: machine.clone(), requests: pods.clone() },
+                None => Event::ForeignPodGone(pod),
+            },
+            now,
+        );
+    }
+
+    fn leaves(&mut self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(host) = self.machines.get_mut(index) else { return };
+        (host.here, host.stay) = (false, host.stay + 1);
+        pool.apply(Event::ForeignPodGone(owners_pod(&host.facts.name)), now);
+        pool.apply(Event::MachineGone(host.facts.name.clone()), now);
+        if let Some(absence) = &host.group.absence {
+            self.queue.say(now + pause(&absence.away, &mut host.rng), Happening::Returns(index));
+        }
+    }
+
+    fn arrives(&mut self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(host) = self.machines.get_mut(index) else { return };
+        host.here = true;
+        pool.apply(Event::Machine(host.facts.clone()), now);
+        if let Some(absence) = &host.group.absence {
+            self.queue.say(now + pause(&absence.after, &mut host.rng), Happening::Leaves(index));
+        }
+        self.sense(index, pool, now);
+    }
+}
+
+fn heard(event: Event) -> Happening {
+    Happening::Heard(Box::new(event))
+}
+
+/// The pods of a machine's owner, as one.
+fn owners_pod(machine: &MachineName) -> PodUid {
+    format!("owner-{machine}").into()
+}
