@@ -1,0 +1,91 @@
+//! What runs reached: states, transitions, ends of procs, kinds of faults, and pairs of them in one run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::verbs::Call;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// How many runs reached it.
+    pub states: BTreeMap<String, u64>,
+    pub transitions: BTreeMap<String, u64>,
+    pub faults: BTreeMap<&'static str, u64>,
+    pub pairs: BTreeMap<(&'static str, &'static str), u64>,
+}
+
+impl Coverage {
+    pub fn fault(&mut self, name: &'static str) {
+        self.faults.insert(name, 1);
+    }
+
+    /// What a call wrote.
+    pub fn saw(&mut self, call: &Call, object: Option<&Value>) {
+        let Some(object) = object else { return };
+        let status = &object["status"];
+        match call.key.kind {
+            "slots" | "partitionableslots" => {
+                let kind = if call.key.kind == "slots" { "slot" } else { "partitionable slot" };
+                if let (Some(state), Some(activity)) = (status["state"].as_str(), status["activity"].as_str())
+                {
+                    self.states.insert(format!("{kind} {state}/{activity}"), 1);
+                }
+                if let Some(number) = status["lastTransition"]["number"].as_i64() {
+                    self.transitions.insert(format!("{number:02}"), 1);
+                }
+            }
+            "htcjobs" => {
+                if let Some(summary) = status["summary"].as_str() {
+                    self.states.insert(format!("job {summary}"), 1);
+                }
+            }
+            "pods" => {
+                let deleting =
+                    if object["metadata"]["deletionTimestamp"].is_string() { ", deleting" } else { "" };
+                let phase = status["phase"].as_str().unwrap_or_default();
+                self.states.insert(format!("pod {phase}{deleting} at {:?}", call.verb), 1);
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts the pairs of faults of one run.
+    pub fn close(&mut self) {
+        let names: BTreeSet<&'static str> = self.faults.keys().copied().collect();
+        for one in &names {
+            for other in names.iter().filter(|other| *other > one) {
+                self.pairs.insert((one, other), 1);
+            }
+        }
+    }
+
+    pub fn add(&mut self, other: &Self) {
+        fn sum<K: Clone + Ord>(into: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+            for (key, n) in from {
+                *into.entry(key.clone()).or_default() += n;
+            }
+        }
+        sum(&mut self.states, &other.states);
+        sum(&mut self.transitions, &other.transitions);
+        sum(&mut self.faults, &other.faults);
+        sum(&mut self.pairs, &other.pairs);
+    }
+
+    pub fn print(&self, runs: u64) {
+        println!("{runs} runs reached {} states:", self.states.len());
+        for (state, n) in &self.states {
+            println!("  {n:>7}  {state}");
+        }
+        println!("{} transitions:", self.transitions.len());
+        for (number, n) in &self.transitions {
+            println!("  {n:>7}  {number}");
+        }
+        println!("{} kinds of faults:", self.faults.len());
+        for (fault, n) in &self.faults {
+            println!("  {n:>7}  {fault}");
+        }
+        let all = self.faults.len() * self.faults.len().saturating_sub(1) / 2;
+        println!("{} of {all} pairs of faults in one run", self.pairs.len());
+    }
+}
