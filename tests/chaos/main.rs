@@ -21,11 +21,16 @@ mod plan;
 mod rng;
 mod run;
 mod store;
+mod story;
 mod verbs;
 mod watches;
 mod wire;
 mod world;
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use coverage::Coverage;
 use plan::{Item, Order, Plan, What, When};
 use run::run;
 
@@ -50,13 +55,64 @@ fn a_calm_run_ends_well() {
 
 #[test]
 fn the_same_seed_is_the_same_run() {
-    for seed in 0..10 {
+    for seed in 0..number("CHAOS_SEEDS", 10) {
         let plan = Plan::of(seed);
-        let (one, other) = (run(&plan, false), run(&plan, false));
-        assert_eq!(
-            (one.trace, one.took, &one.violation),
-            (other.trace, other.took, &other.violation),
-            "{seed}"
-        );
+        let (one, other) = (run(&plan, true), run(&plan, true));
+        let differ = one.log.iter().zip(&other.log).position(|(one, other)| one != other);
+        if let Some(n) = differ {
+            let (one, other) = (&one.log[n.saturating_sub(5)..=n], &other.log[n.saturating_sub(5)..=n]);
+            panic!("seed {seed}:\n{}\n\n{}", one.join("\n"), other.join("\n"));
+        }
+        assert_eq!((one.trace, one.took), (other.trace, other.took), "{seed}");
+    }
+}
+
+/// A number from the environment.
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// `make chaos SEEDS=2000`, or `make chaos SEED=7` for the story of one.
+#[test]
+fn whatever_happens_the_invariants_hold_and_everything_settles() {
+    if let Ok(seed) = std::env::var("CHAOS_SEED") {
+        let plan = Plan::of(seed.parse().unwrap());
+        let outcome = run(&plan, false);
+        let Some(wrong) = outcome.violation else {
+            println!(
+                "seed {seed} goes well: {} virtual ms, {} writes, trace {:x}",
+                outcome.took, outcome.writes, outcome.trace
+            );
+            return;
+        };
+        panic!("{}", story::tell(&story::shrink(&plan, &wrong)));
+    }
+    let (first, seeds) = (number("CHAOS_FIRST", 0), number("CHAOS_SEEDS", 60));
+    let most = number("CHAOS_FINDINGS", 3);
+    let (next, found) = (AtomicU64::new(first), Mutex::new(Vec::new()));
+    let reached = Mutex::new(Coverage::default());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + seeds || found.lock().unwrap().len() as u64 >= most {
+                        return;
+                    }
+                    let outcome = run(&Plan::of(seed), false);
+                    if let Some(wrong) = outcome.violation {
+                        println!("seed {seed}: {wrong}");
+                        found.lock().unwrap().push((seed, wrong));
+                    }
+                    reached.lock().unwrap().add(&outcome.coverage);
+                }
+            });
+        }
+    });
+    let found = found.into_inner().unwrap();
+    reached.into_inner().unwrap().print(seeds);
+    if let Some((seed, wrong)) = found.iter().min() {
+        panic!("{} findings\n{}", found.len(), story::tell(&story::shrink(&Plan::of(*seed), wrong)));
     }
 }

@@ -344,8 +344,9 @@ pub fn mend(world: &mut World) {
         perform_quietly(world, &What::ForeignGone(u8::try_from(n).unwrap()));
         perform_quietly(world, &What::PolicyGone(u8::try_from(n).unwrap()));
     }
-    for n in 0..4 {
-        perform_quietly(world, &What::Quota(n, 24));
+    // Jobs without a group have what the groups leave.
+    for (n, quota) in [(0, 9), (1, 4), (2, 4), (3, 4)] {
+        perform_quietly(world, &What::Quota(n, quota));
     }
     for (n, name) in OWNERS.iter().enumerate() {
         world.checks.set_cap(format!("submitter {name}"), f64::INFINITY, at);

@@ -1,6 +1,6 @@
 //! One run: a plan in virtual time, on one thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, Once};
@@ -44,6 +44,7 @@ pub struct Outcome {
 }
 
 thread_local! {
+    static PLAYING: Cell<bool> = const { Cell::new(false) };
     static FAULT: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -51,10 +52,15 @@ thread_local! {
 fn catch_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        std::panic::set_hook(Box::new(|info| {
-            FAULT.with_borrow_mut(|fault| {
-                fault.get_or_insert_with(|| info.to_string());
-            });
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if PLAYING.get() {
+                FAULT.with_borrow_mut(|fault| {
+                    fault.get_or_insert_with(|| info.to_string());
+                });
+            } else {
+                usual(info);
+            }
         }));
     });
 }
@@ -67,6 +73,7 @@ pub fn run(plan: &Plan, tell: bool) -> Outcome {
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let outcome =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(play(plan, tell))));
+    PLAYING.set(false);
     let fault = FAULT.with_borrow_mut(Option::take);
     match outcome {
         Ok(mut outcome) => {
@@ -199,11 +206,17 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
         (who, wall)
     };
     let seed = plan.seed;
+    let noted = Arc::clone(world);
     let surroundings = Surroundings {
         client: Client::new(Wire { world: Arc::clone(world), who }, "default"),
         clock: Clock::set_to(wall),
         cycles: Cycles::run_by(move |negotiation| {
             let matches = negotiator::negotiate(&negotiation.cycle);
+            let (slots, found) = (negotiation.cycle.slots.len(), matches.matches.len());
+            noted
+                .lock()
+                .unwrap()
+                .note(|| format!("operator {who} negotiates: {slots} slots, {found} matches"));
             // While it thinks the world goes on.
             let takes = draw(&format!("cycle {}", negotiation.started.millis()), seed) % 400;
             sleep(Duration::from_millis(takes)).map(|()| matches).boxed()

@@ -2,12 +2,14 @@
 
 use std::future::pending;
 use std::io;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, Stream};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::store::{Refusal, kind};
@@ -28,7 +30,7 @@ struct Watch {
     opened: u64,
     deadline: u64,
     bookmark: u64,
-    changed: watch::Receiver<u64>,
+    changed: Arc<Notify>,
     ended: bool,
 }
 
@@ -45,7 +47,7 @@ enum Next {
 pub fn stream(world: Shared, who: usize, call: &Call) -> impl Stream<Item = Line> + Send + 'static {
     let (opened, changed) = {
         let world = world.lock().unwrap();
-        (world.at(), world.changed.subscribe())
+        (world.at(), Arc::clone(&world.changed))
     };
     let number = |name: &str| call.query.get(name).and_then(|text| text.parse::<u64>().ok());
     let watch = Watch {
@@ -71,7 +73,10 @@ impl Watch {
         if self.ended {
             return None;
         }
+        let changed = Arc::clone(&self.changed);
         loop {
+            let mut rung = pin!(changed.notified());
+            rung.as_mut().enable();
             let (next, start) = {
                 let shared = self.world.clone();
                 let mut world = shared.lock().unwrap();
@@ -90,7 +95,7 @@ impl Watch {
             };
             tokio::select! {
                 biased;
-                _ = self.changed.changed() => {}
+                () = rung => {}
                 () = sleep_until(start + Duration::from_millis(until)) => {}
             }
         }

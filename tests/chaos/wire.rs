@@ -195,6 +195,7 @@ impl World {
         *count += 1;
         let line = format!("{at} {who} {class:?} {:?} {:?} {}", call.key, call.query, call.body);
         self.hash(line.as_bytes());
+        self.note(|| format!("> {line}"));
         self.checks.called(at);
         let hindrance = self.hindrances[self.lives[who].seat];
         let how = self.faults.get(&(class, nth)).copied();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +47,8 @@ pub struct World {
     started: Instant,
     pub wall: Timestamp,
     pub store: Store,
-    pub changed: watch::Sender<u64>,
+    /// Rung when watches have to look. (tokio's `watch` wakes in an order of chance.)
+    pub changed: Arc<Notify>,
     pub bookmarks: bool,
     pub items: Vec<Item>,
     /// Faults that wait for a call.
@@ -85,7 +86,7 @@ impl World {
             started: Instant::now(),
             wall: "2026-03-01T00:00:00Z".parse().unwrap(),
             store: Store::default(),
-            changed: watch::Sender::new(0),
+            changed: Arc::default(),
             bookmarks: plan.bookmarks,
             faults: plan.items.iter().flat_map(faults).collect(),
             items,
@@ -137,7 +138,7 @@ impl World {
 
     /// Watches look again.
     pub fn ring(&mut self) {
-        self.changed.send_modify(|n| *n += 1);
+        self.changed.notify_waiters();
     }
 
     /// Something that is not an operator changes an object.
@@ -275,4 +276,3 @@ fn faults(item: &Item) -> Vec<((Class, u32), How)> {
         _ => Vec::new(),
     }
 }
-
