@@ -3,6 +3,7 @@
 mod cache;
 mod engine;
 mod health;
+mod impatient;
 mod leader;
 mod publisher;
 pub mod render;
@@ -130,6 +131,8 @@ fn client(mut config: Config) -> Result<Client, Error> {
     // Retries are the writer's, where they are bounded and seen.
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(4));
+    // Longer than a watch may be silent: whoever reads longer without a byte has lost the connection.
+    config.read_timeout = Some(Duration::from_mins(5));
     Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
 }
 
@@ -139,15 +142,16 @@ async fn lead(surroundings: Surroundings, options: &Options, health: Arc<Health>
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
     let pauses = Pauses::new(chance);
-    let nodes = Api::all(client.clone());
+    let watching = impatient::impatient(client.clone());
+    let nodes = Api::all(watching.clone());
     watches.spawn(watch::run(nodes, pauses.of("nodes"), out.clone(), |change| Seen::Node(Box::new(change))));
-    let pods = Api::all(client.clone());
+    let pods = Api::all(watching.clone());
     watches.spawn(watch::run(pods, pauses.of("pods"), out.clone(), |change| Seen::Pod(Box::new(change))));
-    let leases = Api::namespaced(client.clone(), HEARTBEATS);
+    let leases = Api::namespaced(watching.clone(), HEARTBEATS);
     watches
         .spawn(watch::run(leases, pauses.of("leases"), out.clone(), |change| Seen::Lease(Box::new(change))));
     for kind in Kind::ALL {
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
+        let api: Api<DynamicObject> = Api::all_with(watching.clone(), &kind.resource());
         let wrap = move |change| Seen::Custom(kind, Box::new(change));
         watches.spawn(watch::run(api, pauses.of(kind.names().1), out.clone(), wrap));
     }
