@@ -91,8 +91,34 @@ fn is_recorded(world: &World, uid: &str, proc: u32) -> bool {
     })
 }
 
+/// A call takes effect whose caller hung up long ago: nobody can have known, so that what it does to a proc or a claim is
+/// held against nobody. That everything settles is asked all the same.
+pub fn excuse(world: &mut World, call: &Call) {
+    world.coverage.fault("ghost of a call");
+    world.note(|| format!("the ghost of a call: {:?} {}", call.verb, call.key.name));
+    match call.key.kind {
+        "pods" if call.verb == Verb::Create => {
+            world.checks.lost.insert(proc_of(&call.body));
+            let claim = call.body["metadata"]["annotations"][labels::CLAIM].as_str().unwrap_or_default();
+            world.checks.tampered_claims.insert(claim.to_owned());
+            let node = call.body["spec"]["nodeName"].as_str().unwrap_or_default();
+            if let Some(machine) = world.kubelets.machines.get_mut(node) {
+                machine.crowded = true;
+            }
+        }
+        "slots" if call.sub.is_empty() => {
+            world.checks.tampered_slots.insert(call.key.name.clone());
+            if let Some(claim) = call.body["spec"]["claim"]["id"].as_str() {
+                world.checks.tampered_claims.insert(claim.to_owned());
+            }
+            world.tamper(&call.key);
+        }
+        _ => {}
+    }
+}
+
 /// Before a call takes effect.
-pub fn before(world: &mut World, _who: usize, class: Class, call: &Call) {
+pub fn before(world: &mut World, class: Class, call: &Call) {
     match class {
         Class::CreatePod => claim_first(world, call),
         Class::DeleteSlot => {
@@ -111,7 +137,7 @@ pub fn before(world: &mut World, _who: usize, class: Class, call: &Call) {
 }
 
 /// After it has.
-pub fn after(world: &mut World, _who: usize, class: Class, call: &Call, before: Option<Arc<Value>>) {
+pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Value>>) {
     match class {
         Class::CreateSlot | Class::PatchSlot => {
             if let Some(id) = world
@@ -272,6 +298,9 @@ fn pods_fit(world: &mut World, key: &Key) {
     };
     let sum: i64 = world.store.of("pods").filter(|(_, pod)| lives(pod)).map(|(_, pod)| cpus(pod)).sum();
     let most = world.checks.most_cpus.get(&node).copied().unwrap_or(0);
+    if world.coverage.faults.contains_key("ghost of a call") {
+        return;
+    }
     if sum > most {
         world.violated(format!(
             "the pods on {node} request {sum} CPUs of {most}, now that {} is made",
@@ -363,7 +392,7 @@ pub fn started(world: &mut World, process: &Process) {
     if !lost && world.checks.ends.contains_key(&(job.clone(), proc)) {
         world.violated(format!("{name} ended by itself and is run again"));
     }
-    if job_of(world, job).is_some() && is_recorded(world, job, proc) {
+    if !lost && job_of(world, job).is_some() && is_recorded(world, job, proc) {
         world.violated(format!("{name} is recorded as done and is run again"));
     }
 }

@@ -18,6 +18,7 @@ mod coverage;
 mod kubelets;
 mod people;
 mod plan;
+mod regressions;
 mod rng;
 mod run;
 mod store;
@@ -40,7 +41,7 @@ fn calm() -> Plan {
         Item { when: When::At(0), what: What::NodeBack(0, 2) },
         Item { when: When::At(1000), what: What::Submit(order) },
     ];
-    Plan { seed: 0, ends: 20, bookmarks: true, skew: 0, items }
+    Plan { seed: 0, ends: 20, bookmarks: true, ghosts: false, skew: 0, items }
 }
 
 #[test]

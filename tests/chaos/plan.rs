@@ -28,7 +28,7 @@ pub enum Class {
 }
 
 /// Those that faults are drawn for, the ones that matter most more often.
-const TARGETS: [Class; 30] = [
+const TARGETS: [Class; 31] = [
     Class::CreateSlot,
     Class::CreateSlot,
     Class::CreateSlot,
@@ -59,6 +59,7 @@ const TARGETS: [Class; 30] = [
     Class::OtherStatus,
     Class::Lease,
     Class::List,
+    Class::Watch,
 ];
 
 /// How a call goes wrong.
@@ -183,6 +184,8 @@ pub struct Plan {
     pub ends: u32,
     /// Bookmarks are sent.
     pub bookmarks: bool,
+    /// Calls whose caller hung up long ago take effect all the same, when they arrive at last.
+    pub ghosts: bool,
     /// By how many seconds the clocks of operators are wrong, by seat; another for each that starts.
     pub skew: i64,
     pub items: Vec<Item>,
@@ -193,8 +196,14 @@ impl Plan {
     pub fn of(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let ends = 20 + u32::try_from(rng.below(130)).unwrap();
-        let mut plan =
-            Self { seed, ends, bookmarks: !rng.one_in(4), skew: skew(&mut rng), items: Vec::new() };
+        let mut plan = Self {
+            seed,
+            ends,
+            bookmarks: !rng.one_in(4),
+            ghosts: rng.one_in(4),
+            skew: skew(&mut rng),
+            items: Vec::new(),
+        };
         for node in 0..=rng.small(3) {
             plan.at(0, What::NodeBack(node, 1 + rng.small(6)));
         }

@@ -29,6 +29,8 @@ const TICK: u64 = 500;
 const SETTLES: u64 = 1_500_000;
 /// How long nothing may be written once everything is settled.
 const QUIET: u64 = 60_000;
+/// How long what was settled may write its last: a cycle more, which explains what cannot run.
+const LAST_WORDS: u64 = 90_000;
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -102,7 +104,7 @@ async fn play(plan: &Plan, tell: bool) -> Outcome {
     ];
     let ends = u64::from(plan.ends) * 1000;
     let mut at = 0;
-    let mut settled: Option<(u64, u64)> = None;
+    let mut settled: Option<(u64, Option<u64>)> = None;
     loop {
         sleep_until(start + Duration::from_millis(at)).await;
         let mut world = world.lock().unwrap();
@@ -122,12 +124,11 @@ async fn play(plan: &Plan, tell: bool) -> Outcome {
         if at > ends && at % 2000 == 0 {
             let left = checks::unfinished(&world);
             match (&left, settled) {
-                (None, None) => settled = Some((at + QUIET, 0)),
-                // What was just settled may write its last statuses for a moment.
-                (None, Some((until, 0))) if at + QUIET > until + 5000 => {
-                    settled = Some((until, world.writes))
+                (None, None) => settled = Some((at, None)),
+                (None, Some((since, None))) if at >= since + LAST_WORDS => {
+                    settled = Some((at, Some(world.writes)))
                 }
-                (None, Some((until, writes))) if at >= until => {
+                (None, Some((since, Some(writes)))) if at >= since + QUIET => {
                     if writes != world.writes {
                         let more = world.writes - writes;
                         world.violated(format!("{more} writes though nothing happens"));

@@ -47,6 +47,9 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
     if plan.skew != 0 {
         plans.push(Plan { skew: 0, ..plan.clone() });
     }
+    if plan.ghosts {
+        plans.push(Plan { ghosts: false, ..plan.clone() });
+    }
     if !plan.bookmarks {
         plans.push(Plan { bookmarks: true, ..plan.clone() });
     }
@@ -83,7 +86,11 @@ pub fn tell(plan: &Plan) -> String {
     let mut text = String::new();
     let wrong = outcome.violation.unwrap_or_else(|| "nothing".to_owned());
     let _ = writeln!(text, "seed {}: {wrong}", plan.seed);
-    let _ = writeln!(text, "ends {} s, bookmarks {}, skew {}", plan.ends, plan.bookmarks, plan.skew);
+    let _ = writeln!(
+        text,
+        "ends {} s, bookmarks {}, ghosts {}, skew {}",
+        plan.ends, plan.bookmarks, plan.ghosts, plan.skew
+    );
     for item in &plan.items {
         let _ = writeln!(text, "    {:?}: {:?}", item.when, item.what);
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::body::Body;
 use http::{Request, Response};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::people;
@@ -44,9 +45,9 @@ impl tower::Service<Request<kube::client::Body>> for Wire {
             let body = body.collect_bytes().await.unwrap();
             let call = Call::read(&parts, &body);
             // What was sent takes its course, whether or not anybody waits for the answer.
-            let (tell, told) = tokio::sync::oneshot::channel();
+            let (tell, told) = oneshot::channel();
             tokio::spawn(async move {
-                if let Some(answer) = wire.deliver(call).await {
+                if let Some(answer) = wire.deliver(call, &tell).await {
                     let _ = tell.send(answer);
                 }
             });
@@ -70,7 +71,7 @@ struct Fate {
 }
 
 impl Wire {
-    async fn deliver(&self, call: Call) -> Option<Answer> {
+    async fn deliver(&self, call: Call, tell: &oneshot::Sender<Answer>) -> Option<Answer> {
         let class = class(&call);
         let (fate, nth, begun) = {
             let mut world = self.world.lock().unwrap();
@@ -79,6 +80,11 @@ impl Wire {
         let arrival = begun + Duration::from_millis(fate.arrives);
         sleep_until(arrival).await;
         if fate.lost {
+            return None;
+        }
+        // The server gives up a call when its caller hangs up, unless what it does is done by then.
+        let ghost = tell.is_closed() && fate.arrives > 1000;
+        if ghost && !self.world.lock().unwrap().ghosts {
             return None;
         }
         let answer = match fate.how {
@@ -90,7 +96,7 @@ impl Wire {
             Some(How::Reset) => return Some(Err(io::ErrorKind::ConnectionReset.into())),
             Some(How::Silence) => return None,
             _ => {
-                let done = self.arrive(&call, class, nth);
+                let done = self.arrive(&call, class, nth, ghost);
                 match fate.how {
                     Some(How::ErrorAfter) => {
                         Err(Refusal(500, "InternalError", "injected, after it was done".to_owned()))
@@ -108,7 +114,7 @@ impl Wire {
     }
 
     /// The server does it.
-    fn arrive(&self, call: &Call, class: Class, nth: u32) -> Result<Arc<Value>, Refusal> {
+    fn arrive(&self, call: &Call, class: Class, nth: u32, ghost: bool) -> Result<Arc<Value>, Refusal> {
         let mut world = self.world.lock().unwrap();
         for what in world.due(When::Before(class, nth)) {
             people::perform(&mut world, &what);
@@ -116,7 +122,7 @@ impl Wire {
         let done = match call.verb {
             Verb::List => Ok(Arc::new(world.list(call))),
             Verb::Watch => Ok(Arc::default()),
-            _ => world.perform(self.who, class, call),
+            _ => world.perform(class, call, ghost),
         };
         for what in world.due(When::After(class, nth)) {
             people::perform(&mut world, &what);

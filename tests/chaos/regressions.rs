@@ -1,0 +1,41 @@
+//! What the chaos found, each as the shortest story that shows it.
+
+use super::plan::{Class, How, Item, Order, Plan, What, When};
+use super::run::run;
+
+/// A run on one node from the start, with a job and what else happens.
+fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
+    let start = [(When::At(0), What::NodeBack(0, cpus)), (When::At(1200), What::Submit(job))];
+    let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
+    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, items }
+}
+
+/// A job of that many procs of one CPU each, whose pods go when they have ended.
+fn job(count: u8) -> Order {
+    Order { job: 1, group: None, count, cpus: 1, gpus: 0, requirements: 0, retention: 2 }
+}
+
+fn goes_well(plan: Plan) {
+    let outcome = run(&plan, true);
+    assert!(outcome.violation.is_none(), "{}", super::story::tell(&plan));
+}
+
+#[test]
+fn a_list_or_watch_that_is_never_answered_is_asked_again() {
+    for class in [Class::List, Class::Watch] {
+        for nth in 0..10 {
+            goes_well(story(2, job(2), vec![(When::Before(class, nth), What::Call(How::Silence, 0))]));
+        }
+    }
+}
+
+#[test]
+fn a_pod_whose_release_meets_a_conflict_is_released_again() {
+    for more in [0, 9] {
+        goes_well(story(
+            2,
+            job(3),
+            vec![(When::Before(Class::ReleasePod, 1), What::Call(How::Conflict, more))],
+        ));
+    }
+}
