@@ -175,13 +175,7 @@ impl World {
     }
 
     /// Does a call of the operator `who`; checks what came of it.
-    pub fn perform(
-        &mut self,
-        who: usize,
-        class: Class,
-        call: &Call,
-        ghost: bool,
-    ) -> Result<Arc<Value>, Refusal> {
+    pub fn perform(&mut self, class: Class, call: &Call, ghost: bool) -> Result<Arc<Value>, Refusal> {
         let before = self.store.get(&call.key);
         if ghost {
             super::checks::excuse(self, call);
