@@ -30,6 +30,17 @@ fn a_list_or_watch_that_is_never_answered_is_asked_again() {
 }
 
 #[test]
+fn what_a_claim_held_is_nobody_elses_until_its_slot_is_gone() {
+    let train = Order { job: 3, count: 2, cpus: 2, ..job(2) };
+    let items = vec![
+        (When::At(1300), What::Submit(Order { job: 0, ..job(5) })),
+        (When::Before(Class::DeleteSlot, 0), What::Call(How::Throttled, 20)),
+        (When::At(60_000), What::Kill(0)),
+    ];
+    goes_well(story(2, train, items));
+}
+
+#[test]
 fn a_pod_whose_release_meets_a_conflict_is_released_again() {
     for more in [0, 9] {
         goes_well(story(

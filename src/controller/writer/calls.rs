@@ -78,7 +78,7 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             Effect::WriteSlot { slot, resources, claim, again } => {
                 slots::write(context, slot, &resources, claim, again).await
             }
-            Effect::DeleteSlot(slot) => slots::delete(context, slot).await,
+            Effect::DeleteSlot { slot, claim } => slots::delete(context, slot, claim).await,
             Effect::CreatePod(plan) => pods::create(context, plan, template).await,
             Effect::DeletePod { pod, slot, grace } => pods::delete(context, pod, slot, grace).await,
             Effect::ReleasePod { pod, delete } => pods::release(context, pod, delete).await,

@@ -209,7 +209,9 @@ impl Writer {
 fn line(task: &Task) -> Line {
     match task {
         Task::Effect(effect, _) => match effect {
-            Effect::WriteSlot { slot, .. } | Effect::DeleteSlot(slot) => Line::Object(slots::key(slot)),
+            Effect::WriteSlot { slot, .. } | Effect::DeleteSlot { slot, .. } => {
+                Line::Object(slots::key(slot))
+            }
             Effect::CreatePod(plan) => Line::Pod(plan.job.namespace.clone(), plan.claim.pod_name().into()),
             Effect::DeletePod { pod, .. } | Effect::ReleasePod { pod, .. } => {
                 Line::Pod(pod.namespace.clone(), pod.name.clone())
