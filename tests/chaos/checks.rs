@@ -36,6 +36,8 @@ pub struct Checks {
     /// Procs that ended by themselves, and how.
     pub ends: BTreeMap<(String, u32), Vec<i64>>,
     calls: VecDeque<u64>,
+    /// The operators that wrote, in the order in which they began.
+    writers: Vec<usize>,
     pub loops: bool,
 }
 
@@ -132,6 +134,7 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
             claim_outlives(world, &call.key, Some(&next));
         }
         Class::ReleasePod => end_first(world, &call.key),
+        Class::HoldJob => pods_first(world, call),
         _ => {}
     }
 }
@@ -250,6 +253,34 @@ fn end_first(world: &mut World, key: &Key) {
         world.violated(format!("the pod {} is let go while it lives", key.name));
     } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {
         world.violated(format!("the pod {} is let go before its end is recorded", key.name));
+    }
+}
+
+/// A job is let go after its pods.
+fn pods_first(world: &mut World, call: &Call) {
+    let Some(job) = world.store.get(&call.key) else { return };
+    let version = call.body["metadata"]["resourceVersion"].as_str();
+    let stale = version != job["metadata"]["resourceVersion"].as_str();
+    let holds = |object: &Value| finalizers(object).iter().any(|name| name == labels::JOB_FINALIZER);
+    if stale || !holds(&job) || holds(&call.body) {
+        return;
+    }
+    let uid = job["metadata"]["uid"].as_str().unwrap_or_default();
+    let confirmed = |pod: &Value| pod["metadata"]["deletionGracePeriodSeconds"] == 0;
+    let alive =
+        world.store.of("pods").find(|(_, pod)| proc_of(pod).0 == uid && !is_over(pod) && !confirmed(pod));
+    if let Some((pod, _)) = alive {
+        let text = format!("the job {} is let go while its pod {} lives", call.key.name, pod.name);
+        world.violated(text);
+    }
+}
+
+/// Operators lead one after another: one that another has followed never writes again.
+pub fn writes(world: &mut World, who: usize) {
+    match world.checks.writers.iter().position(|writer| *writer == who) {
+        Some(n) if n + 1 == world.checks.writers.len() => {}
+        Some(_) => world.violated(format!("operator {who} writes though another leads")),
+        None => world.checks.writers.push(who),
     }
 }
 
@@ -400,11 +431,17 @@ pub fn started(world: &mut World, process: &Process) {
 /// A process ends.
 pub fn exited(world: &mut World, process: &Process, code: i64, by_itself: bool) {
     let key = (process.job.clone(), process.proc);
-    world.checks.ends.entry(key.clone()).or_default().push(code);
+    let at = world.at();
+    let clear = process
+        .told
+        .is_some_and(|(told, ..)| world.wall_at(at).as_second() > world.wall_at(told).as_second());
+    // Of an end in the second in which it was asked for nobody can say whether it was obedience; of a later one anybody.
+    if by_itself || !clear {
+        world.checks.ends.entry(key.clone()).or_default().push(code);
+    }
     if by_itself && !process.disowned {
         world.checks.lost.remove(&key);
     } else {
-        // How the operator reads an end that nobody can tell from obedience is its own affair.
         world.checks.lost.insert(key);
     }
 }

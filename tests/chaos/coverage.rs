@@ -6,6 +6,78 @@ use serde_json::Value;
 
 use super::verbs::Call;
 
+/// States that the operator writes, which runs have to reach. Others pass in less time than a status takes.
+const STATES: [&str; 14] = [
+    "job Completed",
+    "job Failed",
+    "job Held",
+    "job Idle",
+    "job Removing",
+    "job Running",
+    "partitionable slot Owner/Idle",
+    "partitionable slot Unclaimed/Idle",
+    "slot Claimed/Busy",
+    "slot Claimed/Idle",
+    "slot Preempting/Vacating",
+    "pod Pending at Create",
+    "pod Failed at Patch",
+    "pod Running, deleting at Delete",
+];
+
+/// Transitions that Slots show.
+const TRANSITIONS: [i64; 2] = [11, 18];
+
+/// Every kind of fault.
+const FAULTS: [&str; 47] = [
+    "error",
+    "error after effect",
+    "throttled",
+    "conflict",
+    "reset",
+    "reset after effect",
+    "no answer",
+    "no answer after effect",
+    "late",
+    "late answer",
+    "ghost of a call",
+    "kill",
+    "kill after polls",
+    "stop",
+    "second operator",
+    "stall",
+    "cut off",
+    "watch lags",
+    "watch dropped",
+    "watch gone",
+    "compaction",
+    "node gone",
+    "node cut off",
+    "node back or resized",
+    "cordon",
+    "taint",
+    "kubelet refuses",
+    "eviction",
+    "pods end at once",
+    "foreign pod",
+    "foreign pod gone",
+    "submit",
+    "job edited",
+    "job deleted",
+    "job's finalizer taken",
+    "pod deleted",
+    "pod deleted by force",
+    "pod's finalizer taken",
+    "slot deleted",
+    "slot edited",
+    "slot made up",
+    "partitionable slot deleted",
+    "quota",
+    "quota deleted",
+    "ceiling",
+    "submitter deleted",
+    "policy",
+];
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// How many runs reached it.
@@ -70,6 +142,21 @@ impl Coverage {
         sum(&mut self.transitions, &other.transitions);
         sum(&mut self.faults, &other.faults);
         sum(&mut self.pairs, &other.pairs);
+    }
+
+    /// What should be reached and is not.
+    pub fn missing(&self) -> Vec<String> {
+        let missing =
+            STATES.iter().filter(|state| !self.states.contains_key(**state)).map(|state| (*state).to_owned());
+        let transitions = TRANSITIONS.iter().map(|number| format!("{number:02}"));
+        let transitions = transitions
+            .filter(|number| !self.transitions.contains_key(number))
+            .map(|n| format!("transition {n}"));
+        let faults = FAULTS
+            .iter()
+            .filter(|fault| !self.faults.contains_key(**fault))
+            .map(|fault| format!("fault {fault}"));
+        missing.chain(transitions).chain(faults).collect()
     }
 
     pub fn print(&self, runs: u64) {

@@ -42,7 +42,7 @@ pub struct Process {
     ends: u64,
     code: i64,
     /// When it was told to end, and when it does then, with which code.
-    told: Option<(u64, u64, i64)>,
+    pub told: Option<(u64, u64, i64)>,
     pub alive: bool,
     /// Somebody took its pod away under it.
     pub disowned: bool,

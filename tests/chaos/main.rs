@@ -107,13 +107,24 @@ fn whatever_happens_the_invariants_hold_and_everything_settles() {
                         found.lock().unwrap().push((seed, wrong));
                     }
                     reached.lock().unwrap().add(&outcome.coverage);
+                    if (seed + 1) % 500 == 0 {
+                        println!("{} runs begun", seed + 1 - first);
+                    }
                 }
             });
         }
     });
     let found = found.into_inner().unwrap();
-    reached.into_inner().unwrap().print(seeds);
+    let reached = reached.into_inner().unwrap();
+    reached.print(seeds);
+    if std::env::var_os("CHAOS_NO_STORY").is_some() {
+        assert!(found.is_empty(), "{} findings", found.len());
+    }
     if let Some((seed, wrong)) = found.iter().min() {
         panic!("{} findings\n{}", found.len(), story::tell(&story::shrink(&Plan::of(*seed), wrong)));
+    }
+    // As many as CI runs reach everything there is.
+    if seeds >= 2000 {
+        assert_eq!(reached.missing(), Vec::<String>::new(), "is never reached");
     }
 }

@@ -18,7 +18,7 @@ use super::plan::{Class, How, When};
 use super::store::{Refusal, kind};
 use super::verbs::{Call, Verb};
 use super::watches;
-use super::world::{Shared, World};
+use super::world::{self, Shared, World};
 
 /// The connection of one operator.
 #[derive(Clone)]
@@ -203,6 +203,9 @@ impl World {
         self.hash(line.as_bytes());
         self.note(|| format!("> {line}"));
         self.checks.called(at);
+        if world::class_writes(class) && class != Class::Lease {
+            super::checks::writes(self, who);
+        }
         let hindrance = self.hindrances[self.lives[who].seat];
         let how = self.faults.get(&(class, nth)).copied();
         let way = 1 + self.draw(&format!("way {class:?} {nth}"), 8);

@@ -260,7 +260,7 @@ pub fn clock(wall: Timestamp, at: u64) -> String {
     wall.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn class_writes(class: Class) -> bool {
+pub fn class_writes(class: Class) -> bool {
     !matches!(
         class,
         Class::GetSlot
