@@ -141,6 +141,7 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
 
 /// After it has.
 pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Value>>) {
+    let old = before.clone();
     match class {
         Class::CreateSlot | Class::PatchSlot => {
             if let Some(id) = world
@@ -160,7 +161,7 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
         _ => {}
     }
     let object = world.store.get(&call.key);
-    world.coverage.saw(call, object.as_deref());
+    world.coverage.saw(call, old.as_deref(), object.as_deref());
 }
 
 /// A claim exists before its pod.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::verbs::Call;
+use super::verbs::{Call, Verb};
 
 /// States that the operator writes, which runs have to reach. Others pass in less time than a status takes.
-const STATES: [&str; 14] = [
+const STATES: [&str; 13] = [
     "job Completed",
     "job Failed",
     "job Held",
@@ -18,14 +18,21 @@ const STATES: [&str; 14] = [
     "partitionable slot Unclaimed/Idle",
     "slot Claimed/Busy",
     "slot Claimed/Idle",
-    "slot Preempting/Vacating",
     "pod Pending at Create",
     "pod Failed at Patch",
     "pod Running, deleting at Delete",
 ];
 
-/// Transitions that Slots show.
-const TRANSITIONS: [i64; 2] = [11, 18];
+/// Transitions by the manual's numbers, as far as objects show them.
+const TRANSITIONS: [&str; 7] = [
+    "01",
+    "02",
+    "06, 09: a claim is written",
+    "11",
+    "12: a claim is used again",
+    "a claim is mended",
+    "08, 10, 22: a claim ends",
+];
 
 /// Every kind of fault.
 const FAULTS: [&str; 47] = [
@@ -93,7 +100,8 @@ impl Coverage {
     }
 
     /// What a call wrote.
-    pub fn saw(&mut self, call: &Call, object: Option<&Value>) {
+    pub fn saw(&mut self, call: &Call, before: Option<&Value>, object: Option<&Value>) {
+        self.claims(call, before, object);
         let Some(object) = object else { return };
         let status = &object["status"];
         match call.key.kind {
@@ -117,6 +125,34 @@ impl Coverage {
                     if object["metadata"]["deletionTimestamp"].is_string() { ", deleting" } else { "" };
                 let phase = status["phase"].as_str().unwrap_or_default();
                 self.states.insert(format!("pod {phase}{deleting} at {:?}", call.verb), 1);
+            }
+            _ => {}
+        }
+    }
+
+    /// What became of a claim, and of a node's offer: transitions that no status says for long enough.
+    fn claims(&mut self, call: &Call, before: Option<&Value>, object: Option<&Value>) {
+        let text = |object: Option<&Value>, path: &str| object.and_then(|o| o.pointer(path)).cloned();
+        let (old, new) = (text(before, "/spec/claim/proc"), text(object, "/spec/claim/proc"));
+        match (call.key.kind, call.sub.as_str()) {
+            ("slots", "") => {
+                let what = match (call.verb, old, new) {
+                    (Verb::Create, _, Some(_)) => "06, 09: a claim is written",
+                    (Verb::Patch, old, new) if old != new => "12: a claim is used again",
+                    (Verb::Patch, ..) => "a claim is mended",
+                    (Verb::Delete, ..) => "08, 10, 22: a claim ends",
+                    _ => return,
+                };
+                self.transitions.insert(what.to_owned(), 1);
+            }
+            ("partitionableslots", "status") => {
+                match (text(before, "/status/state"), text(object, "/status/state")) {
+                    (Some(old), Some(new)) if old != new => {
+                        let number = if new == "Unclaimed" { "01" } else { "02" };
+                        self.transitions.insert(number.to_owned(), 1);
+                    }
+                    _ => {}
+                }
             }
             _ => {}
         }
@@ -148,10 +184,8 @@ impl Coverage {
     pub fn missing(&self) -> Vec<String> {
         let missing =
             STATES.iter().filter(|state| !self.states.contains_key(**state)).map(|state| (*state).to_owned());
-        let transitions = TRANSITIONS.iter().map(|number| format!("{number:02}"));
-        let transitions = transitions
-            .filter(|number| !self.transitions.contains_key(number))
-            .map(|n| format!("transition {n}"));
+        let transitions = TRANSITIONS.iter().filter(|name| !self.transitions.contains_key(**name));
+        let transitions = transitions.map(|name| format!("transition {name}"));
         let faults = FAULTS
             .iter()
             .filter(|fault| !self.faults.contains_key(**fault))
