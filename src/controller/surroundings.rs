@@ -121,6 +121,7 @@ impl Pauses {
     }
 
     /// Pauses for one of several watches, out of step with those of the others.
+    #[must_use]
     pub fn of(&self, watch: &str) -> Self {
         let mix = |chance: u64, byte: u8| (chance ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         Self::new(watch.bytes().fold(self.chance, mix))

@@ -13,8 +13,10 @@ use super::store::{Key, finalizers};
 use super::verbs::{Call, Verb};
 use super::world::World;
 
-/// How long an operator may go by what was so before, in milliseconds: the longest lag of a watch, and a little more.
-const STALE: u64 = 60_000;
+/// How long an operator may go by what was so before, in milliseconds: until a watch that broke is back.
+const STALE: u64 = 5_000;
+/// The same in runs in which watches are late or whole operators cut off: the longest of that, and a little more.
+const VERY_STALE: u64 = 60_000;
 /// More calls than this in ten seconds are a loop.
 const MOST_CALLS: usize = 3000;
 
@@ -33,6 +35,8 @@ pub struct Checks {
     pub most_cpus: BTreeMap<String, i64>,
     /// Quotas and ceilings with the time until which they held.
     pub caps: BTreeMap<String, Vec<(f64, u64)>>,
+    /// Operators may be long behind in this run.
+    pub behind: bool,
     /// Procs that ended by themselves, and how.
     pub ends: BTreeMap<(String, u32), Vec<i64>>,
     calls: VecDeque<u64>,
@@ -42,6 +46,11 @@ pub struct Checks {
 }
 
 impl Checks {
+    /// `behind`: operators may be long behind in this run.
+    pub fn new(behind: bool) -> Self {
+        Self { behind, ..Self::default() }
+    }
+
     pub fn called(&mut self, at: u64) {
         self.calls.push_back(at);
         while self.calls.front().is_some_and(|first| first + 10_000 < at) {
@@ -53,15 +62,20 @@ impl Checks {
     /// The most that a cap was of late.
     fn cap(&self, name: &str, at: u64) -> Option<f64> {
         let history = self.caps.get(name)?;
+        let stale = if self.behind { VERY_STALE } else { STALE };
         let recent = history
             .iter()
             .enumerate()
-            .filter(|(n, (_, until))| *until + STALE >= at || *n + 1 == history.len());
+            .filter(|(n, (_, until))| *until + stale >= at || *n + 1 == history.len());
         recent.map(|(_, (cap, _))| *cap).reduce(f64::max)
     }
 
     pub fn set_cap(&mut self, name: String, cap: f64, at: u64) {
         let history = self.caps.entry(name).or_insert_with(|| vec![(f64::INFINITY, at)]);
+        // Nobody has gone by anything yet.
+        if at < 100 {
+            history.clear();
+        }
         if let Some(last) = history.last_mut() {
             last.1 = last.1.min(at);
         }

@@ -210,6 +210,9 @@ impl Plan {
         for group in 0..rng.small(4) {
             plan.at(0, What::Quota(group, 1 + rng.small(8)));
         }
+        if rng.one_in(4) {
+            plan.at(0, What::Ceiling(rng.small(2), Some(1 + rng.small(4))));
+        }
         for _ in 0..=rng.small(3) {
             let early = u32::try_from(rng.below(3000)).unwrap();
             plan.at(early, What::Submit(order(&mut rng)));

@@ -1,4 +1,4 @@
-//! What the chaos found, each as the shortest story that shows it.
+//! What the chaos found, each as the shortest story that shows it; and what it finds too seldom.
 
 use super::plan::{Class, How, Item, Order, Plan, What, When};
 use super::run::run;
@@ -49,4 +49,22 @@ fn a_pod_whose_release_meets_a_conflict_is_released_again() {
             vec![(When::Before(Class::ReleasePod, 1), What::Call(How::Conflict, more))],
         ));
     }
+}
+
+#[test]
+fn a_group_keeps_its_quota_and_a_submitter_its_ceiling() {
+    let grouped = Order { group: Some(3), ..job(6) };
+    goes_well(story(6, grouped, vec![(When::At(0), What::Quota(3, 2))]));
+    goes_well(story(6, job(6), vec![(When::At(0), What::Ceiling(1, Some(2)))]));
+}
+
+#[test]
+fn an_end_without_a_claim_is_recorded_before_its_pod_goes() {
+    let items = vec![
+        (When::Before(Class::JobStatus, 2), What::Call(How::Late(3000), 3)),
+        (When::At(4000), What::Kill(0)),
+        (When::At(4000), What::EditSlot(0, 1)),
+        (When::At(4000), What::EndNow(0)),
+    ];
+    goes_well(story(1, job(1), items));
 }

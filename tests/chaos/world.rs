@@ -99,7 +99,7 @@ impl World {
             lags: BTreeMap::new(),
             drops: BTreeMap::new(),
             kubelets: Kubelets::default(),
-            checks: Checks::default(),
+            checks: Checks::new(plan.items.iter().any(late)),
             coverage: Coverage::default(),
             trace: 0,
             log: tell.then(Vec::new),
@@ -271,6 +271,15 @@ pub fn class_writes(class: Class) -> bool {
             | Class::Watch
             | Class::Tell
     )
+}
+
+/// Whether operators may be long behind for it.
+fn late(item: &Item) -> bool {
+    match item.what {
+        What::Lag(..) | What::Stall(..) | What::Cut(..) => true,
+        What::Call(..) => matches!(item.when, When::Before(Class::List | Class::Watch, _)),
+        _ => false,
+    }
 }
 
 fn faults(item: &Item) -> Vec<((Class, u32), How)> {
