@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::kubelets::{Machine, is_ours, is_over, node_key};
+use super::kubelets::{is_ours, is_over, node_key};
 use super::plan::{Order, What};
 use super::store::{KINDS, Key, finalizers, meta};
 use super::world::{Drop, World};
@@ -97,10 +97,10 @@ pub fn perform(world: &mut World, what: &What) {
         What::Remove(n) => world.delete(&job_key(*n), None),
         What::Unhold(n) => world.edit(&job_key(*n), |job| job["metadata"]["finalizers"] = json!([])),
         What::DeleteSlot(_) | What::EditSlot(..) | What::MakeSlot(_) | What::DeletePslot(_) => {
-            to_slots(world, what)
+            to_slots(world, what);
         }
         What::Quota(..) | What::QuotaGone(_) | What::Ceiling(..) | What::DeleteSubmitter(_) => {
-            to_caps(world, what, at)
+            to_caps(world, what, at);
         }
         What::Policy(n, how) => policy(world, *n, *how),
         What::PolicyGone(n) => world.delete(&Key::new("nodepolicies", "", &format!("policy{n}")), None),
@@ -122,7 +122,7 @@ fn to_nodes(world: &mut World, what: &What, at: u64) {
         }
         What::NodeBack(n, cpus) => node_back(world, node(*n), i64::from(*cpus)),
         What::Cordon(n, on) => {
-            world.edit(&node_key(node(*n)), |node| node["spec"]["unschedulable"] = json!(on))
+            world.edit(&node_key(node(*n)), |node| node["spec"]["unschedulable"] = json!(on));
         }
         What::Taint(n, on) => world.edit(&node_key(node(*n)), |node| {
             let taint = json!([{"key": "maintenance", "effect": "NoSchedule"}]);
@@ -139,7 +139,7 @@ fn to_nodes(world: &mut World, what: &What, at: u64) {
 
 /// A node joins, or has another size from now on.
 fn node_back(world: &mut World, name: &str, cpus: i64) {
-    let machine = world.kubelets.machines.entry(name.to_owned()).or_insert_with(Machine::default);
+    let machine = world.kubelets.machines.entry(name.to_owned()).or_default();
     let shrinks = cpus < machine.cpus;
     machine.crowded |= shrinks;
     (machine.cpus, machine.on, machine.cut_until) = (cpus, true, 0);
@@ -200,7 +200,7 @@ fn to_pods(world: &mut World, what: &What, at: u64) {
             }
         }
         What::ForeignGone(pod) => {
-            world.delete(&Key::new("pods", "kube-system", &format!("foreign{pod}")), Some(0))
+            world.delete(&Key::new("pods", "kube-system", &format!("foreign{pod}")), Some(0));
         }
         _ => {}
     }
@@ -331,18 +331,16 @@ pub fn mend(world: &mut World) {
     for life in &mut world.lives {
         life.polls_left = None;
     }
-    for n in 0..3 {
-        let name = NODES[n];
+    for (n, name) in (0_u8..).zip(NODES) {
         if let Some(machine) = world.kubelets.machines.get_mut(name) {
             (machine.cut_until, machine.refuses) = (0, 0);
         }
-        let big = 8;
-        node_back(world, name, big);
+        node_back(world, name, 8);
         world.edit(&node_key(name), |node| {
             node["spec"] = json!({});
         });
-        perform_quietly(world, &What::ForeignGone(u8::try_from(n).unwrap()));
-        perform_quietly(world, &What::PolicyGone(u8::try_from(n).unwrap()));
+        perform_quietly(world, &What::ForeignGone(n));
+        perform_quietly(world, &What::PolicyGone(n));
     }
     // Jobs without a group have what the groups leave.
     for (n, quota) in [(0, 9), (1, 4), (2, 4), (3, 4)] {

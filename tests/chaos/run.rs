@@ -121,12 +121,12 @@ async fn play(plan: &Plan, tell: bool) -> Outcome {
         if world.checks.violation.is_some() || FAULT.with_borrow(Option::is_some) {
             break;
         }
-        if at > ends && at % 2000 == 0 {
+        if at > ends && at.is_multiple_of(2000) {
             let left = checks::unfinished(&world);
             match (&left, settled) {
                 (None, None) => settled = Some((at, None)),
                 (None, Some((since, None))) if at >= since + LAST_WORDS => {
-                    settled = Some((at, Some(world.writes)))
+                    settled = Some((at, Some(world.writes)));
                 }
                 (None, Some((since, Some(writes)))) if at >= since + QUIET => {
                     if writes != world.writes {
@@ -201,7 +201,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
         let skew = if plan.skew == 0 {
             0
         } else {
-            plan.skew * (1 + i64::try_from(who % 3).unwrap()) * if who % 2 == 0 { 1 } else { -1 }
+            plan.skew * (1 + i64::try_from(who % 3).unwrap()) * if who.is_multiple_of(2) { 1 } else { -1 }
         };
         let wall = world.wall_at(world.at()).saturating_add(SignedDuration::from_secs(skew)).unwrap();
         (who, wall)
