@@ -68,3 +68,29 @@ fn an_end_without_a_claim_is_recorded_before_its_pod_goes() {
     ];
     goes_well(story(1, job(1), items));
 }
+
+#[test]
+fn a_claim_whose_proc_is_done_runs_nothing_when_it_is_found_again() {
+    let items = vec![
+        (When::Before(Class::DeleteSlot, 0), What::Call(How::Throttled, 20)),
+        (When::At(50_000), What::Kill(0)),
+    ];
+    goes_well(story(1, job(1), items));
+}
+
+#[test]
+fn a_slot_that_somebody_made_up_under_the_name_is_not_the_claims() {
+    goes_well(story(2, job(1), vec![(When::Before(Class::CreateSlot, 0), What::MakeSlot(0))]));
+}
+
+#[test]
+fn a_job_that_vanished_while_nobody_watched_is_forgotten() {
+    let htcjobs = 3;
+    let items = vec![
+        (When::At(3000), What::Lag(htcjobs, 20_000, 40)),
+        (When::At(3500), What::Unhold(1)),
+        (When::At(3500), What::Remove(1)),
+        (When::At(5000), What::Gone(htcjobs)),
+    ];
+    goes_well(story(2, Order { count: 6, ..job(6) }, items));
+}
