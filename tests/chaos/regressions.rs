@@ -94,3 +94,21 @@ fn a_job_that_vanished_while_nobody_watched_is_forgotten() {
     ];
     goes_well(story(2, Order { count: 6, ..job(6) }, items));
 }
+
+#[test]
+fn what_could_not_be_written_or_deleted_is_tried_again_later() {
+    let (gives_up, forever) = (What::Call(How::Error(500), 8), Order { job: 4, ..job(1) });
+    goes_well(story(1, job(1), vec![(When::Before(Class::JobStatus, 2), gives_up.clone())]));
+    goes_well(story(1, job(1), vec![(When::Before(Class::ReleasePod, 0), gives_up.clone())]));
+    let removed = vec![(When::At(5000), What::Remove(4)), (When::Before(Class::DeletePod, 0), gives_up)];
+    goes_well(story(1, forever, removed));
+}
+
+#[test]
+fn a_slot_deleted_under_a_running_pod_is_written_again() {
+    let forever = Order { job: 4, ..job(1) };
+    let outcome = run(&story(1, forever, vec![(When::At(10_000), What::DeleteSlot(0))]), true);
+    assert_eq!(outcome.violation, None);
+    let written = outcome.log.iter().filter(|line| line.contains(": CreateSlot slot1-1.n0")).count();
+    assert_eq!(written, 2, "{}", outcome.log.join("\n"));
+}
