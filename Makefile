@@ -2,7 +2,7 @@
 CARGO ?= cargo
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 
-.PHONY: help demo test lint e2e bench oracle fuzz crds figures knobs fmt
+.PHONY: help demo test chaos mutants lint e2e bench oracle fuzz crds figures knobs fmt
 
 help: ## Say what each target does
 	@grep -E '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 8
@@ -18,6 +18,13 @@ else
 	$(CARGO) test --lib --bins --tests
 endif
 	$(CARGO) test --doc -q
+
+chaos: ## Run the operator under faults in virtual time: make chaos SEEDS=2000, or SEED=7 for the story of one
+	CHAOS_SEEDS=$(or $(SEEDS),2000) $(if $(FIRST),CHAOS_FIRST=$(FIRST)) $(if $(SEED),CHAOS_SEED=$(SEED)) \
+		$(CARGO) test --test chaos -- --nocapture whatever
+
+mutants: ## Break each guard of tests/mutations on purpose and demand that chaos notices
+	hack/mutants.sh
 
 lint: ## Check format, clippy, dependencies, scripts, and that what is generated is up to date
 	$(CARGO) fmt --check

@@ -9,9 +9,9 @@ use kube::api::DynamicObject;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Clock;
 use super::cache::{Cache, Kind, Known, ObjectKey};
 use super::health::Health;
 use super::publisher::Publisher;
@@ -19,8 +19,9 @@ use super::render::{self, Rendered};
 use super::translate::{self, PodView, SlimNode, SlimPod};
 use super::watch::Change;
 use super::writer::{Reply, Task, Writer};
+use super::{Clock, Cycles};
 use crate::decide::{self, Negotiation};
-use crate::negotiator::{self, Outcome as Matches};
+use crate::negotiator::Outcome as Matches;
 use crate::pool::{Document, Effect, Event, Pool, SlotName, Time};
 
 /// How many changes are taken in before the deciders look again: enough to be quick, few enough to answer soon.
@@ -59,14 +60,14 @@ pub struct Engine {
     synced: usize,
     /// When the deciders want to look again.
     next: Option<Time>,
-    cycles: mpsc::UnboundedSender<(Arc<Negotiation>, Matches)>,
-    negotiated: mpsc::UnboundedReceiver<(Arc<Negotiation>, Matches)>,
+    cycles: Cycles,
+    /// The cycle that is under way: it ends with the engine.
+    thinking: JoinSet<(Arc<Negotiation>, Matches)>,
 }
 
 impl Engine {
     /// An engine that has seen nothing yet.
-    pub fn new(writer: Writer, health: Arc<Health>, clock: Clock) -> Self {
-        let (cycles, negotiated) = mpsc::unbounded_channel();
+    pub fn new(writer: Writer, health: Arc<Health>, clock: Clock, cycles: Cycles) -> Self {
         Self {
             pool: Pool::default(),
             cache: Cache::default(),
@@ -78,7 +79,7 @@ impl Engine {
             synced: 0,
             next: None,
             cycles,
-            negotiated,
+            thinking: JoinSet::new(),
         }
     }
 
@@ -87,15 +88,17 @@ impl Engine {
         loop {
             let pause = self.pause();
             tokio::select! {
+                // In this order, so that what happens follows from what came: answers are few, what is seen may be much.
+                biased;
                 () = stop.cancelled() => break,
-                Some(first) = seen.recv() => self.take_in(first, &mut seen),
                 Some((line, replies)) = self.writer.finished() => {
                     self.writer.advance(line);
                     self.answer(replies);
                 }
-                Some((negotiation, matches)) = self.negotiated.recv() => {
+                Some(Ok((negotiation, matches))) = self.thinking.join_next() => {
                     decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
                 }
+                Some(first) = seen.recv() => self.take_in(first, &mut seen),
                 () = tokio::time::sleep(pause) => {}
             }
             self.decide();
@@ -309,21 +312,9 @@ impl Engine {
             self.writer.submit(Task::Effect(effect, template));
         }
         if let Some(negotiation) = decision.negotiation {
-            let cycles = self.cycles.clone();
-            // A cycle may take long: it works on its snapshot, beside the loop.
-            // A cycle may take long: it works on its snapshot, beside the loop. One that ends in a fault made no matches.
-            tokio::spawn(async move {
-                let negotiation = Arc::new(*negotiation);
-                let snapshot = Arc::clone(&negotiation);
-                let cycle = tokio::task::spawn_blocking(move || negotiator::negotiate(&snapshot.cycle));
-                let matches = cycle.await.inspect_err(|error| {
-                    tracing::error!(
-                        error = error as &dyn std::error::Error,
-                        "a cycle ended in a fault of the operator's own"
-                    );
-                });
-                let _ = cycles.send((negotiation, matches.unwrap_or_default()));
-            });
+            let negotiation = Arc::new(*negotiation);
+            let cycle = self.cycles.think(Arc::clone(&negotiation));
+            self.thinking.spawn(async move { (negotiation, cycle.await) });
         }
     }
 
@@ -390,6 +381,7 @@ impl Engine {
         let mut limit = std::pin::pin!(limit);
         while !self.writer.is_idle() {
             tokio::select! {
+                biased;
                 () = &mut limit => return,
                 Some((line, _)) = self.writer.finished() => self.writer.advance(line),
             }

@@ -3,15 +3,16 @@
 //! Expiry is judged by the time since this process last saw the record change, never by another machine's clock. A leader
 //! that cannot renew in time gives up before anybody else may take over; calls are bounded well below that.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+
+use super::Clock;
 
 /// How long a leader may be silent before another takes over.
 const TTL: Duration = Duration::from_secs(15);
@@ -27,6 +28,7 @@ const CALL_LIMIT: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub struct Election {
     api: Api<Lease>,
+    clock: Clock,
     name: String,
     me: String,
 }
@@ -59,8 +61,8 @@ fn standing(spec: Option<&LeaseSpec>, me: &str, unchanged_for: Duration) -> Stan
 
 impl Election {
     /// An election for the lease `name` in `namespace`, under the identity `me`.
-    pub fn new(client: Client, namespace: &str, name: &str, me: &str) -> Self {
-        Self { api: Api::namespaced(client, namespace), name: name.to_owned(), me: me.to_owned() }
+    pub fn new(client: Client, clock: Clock, namespace: &str, name: &str, me: &str) -> Self {
+        Self { api: Api::namespaced(client, namespace), clock, name: name.to_owned(), me: me.to_owned() }
     }
 
     /// Waits until this process leads. False when `stop` came first.
@@ -79,6 +81,7 @@ impl Election {
                 Err(_) => tracing::warn!("the API server does not answer about the lease"),
             }
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return false,
                 () = sleep(RENEW_EVERY) => {}
             }
@@ -91,6 +94,7 @@ impl Election {
         let mut sighting = Sighting { record: None, at: Instant::now() };
         loop {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => break,
                 () = sleep(RENEW_EVERY) => {}
             }
@@ -144,7 +148,7 @@ impl Election {
 
     /// The lease as held by us, over the one found.
     fn lease(&self, found: Option<&Lease>, transitions: i32) -> Lease {
-        let now = MicroTime(Timestamp::now());
+        let now = MicroTime(self.clock.timestamp());
         let ours = found
             .and_then(|lease| lease.spec.as_ref())
             .filter(|spec| spec.holder_identity.as_deref() == Some(&self.me));

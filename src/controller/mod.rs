@@ -3,32 +3,33 @@
 mod cache;
 mod engine;
 mod health;
+mod impatient;
 mod leader;
 mod publisher;
 pub mod render;
+mod surroundings;
 pub mod translate;
 mod watch;
 mod writer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Timestamp;
 use kube::api::DynamicObject;
-use kube::runtime::events::Reporter;
 use kube::{Api, Client, Config};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use self::cache::Kind;
 use self::engine::{Engine, Seen};
 use self::health::Health;
 use self::leader::Election;
+pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
 use self::writer::{Context, Writer};
-use crate::pool::Time;
 
 /// How the operator runs.
 #[derive(Clone, Debug)]
@@ -63,34 +64,25 @@ const HEARTBEATS: &str = "kube-node-lease";
 /// Changes that wait for the engine; a watch that is ahead of it waits.
 const AHEAD: usize = 4096;
 
-/// The time since the start, on top of the wall clock at the start: it never goes back, whatever is done to the machine's
-/// clock while the operator runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    wall: Time,
-    since: Instant,
-}
-
-impl Clock {
-    /// A clock set by the wall clock of now.
-    pub fn start() -> Self {
-        Self { wall: Time::from_millis(Timestamp::now().as_millisecond()), since: Instant::now() }
-    }
-
-    /// The time.
-    pub fn now(self) -> Time {
-        self.wall + self.since.elapsed()
-    }
-}
-
 /// Runs the operator until `stop`, on the cluster that `config` names.
 ///
 /// # Errors
 /// When there is no client, the health address cannot be bound, or the leadership was lost.
 pub async fn run(config: Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
-    let client = client(config)?;
+    run_in(Surroundings::of_a_process(client(config)?), options, stop).await
+}
+
+/// Runs the operator until `stop`, in these surroundings. When the future is dropped, nothing of the operator goes on.
+///
+/// # Errors
+/// When the health address cannot be bound, or the leadership was lost.
+pub async fn run_in(
+    surroundings: Surroundings,
+    options: Options,
+    stop: CancellationToken,
+) -> Result<(), Error> {
     let health = Arc::new(Health::default());
-    let clock = Clock::start();
+    let clock = surroundings.clock;
     // Cancelled when the work is done, so that health is served and the lease is held until then.
     let released = CancellationToken::new();
     let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
@@ -100,22 +92,25 @@ pub async fn run(config: Config, options: Options, stop: CancellationToken) -> R
     let lost = CancellationToken::new();
     let mut keeper = None;
     if let Some(namespace) = &options.leader_elect_namespace {
-        let election = Election::new(client.clone(), namespace, LEASE, &options.identity);
+        let election = Election::new(surroundings.client.clone(), clock, namespace, LEASE, &options.identity);
         tokio::select! {
+            biased;
             won = election.win(&stop) => if !won { return Ok(()) },
             Some(ended) = aside.join_next() => return health_ended(ended),
         }
         tracing::info!(identity = options.identity, "this operator leads");
         let (released, lost) = (released.clone(), lost.clone());
-        keeper = Some(tokio::spawn(async move { election.keep(released, lost).await }));
+        let keep = async move { election.keep(released, lost).await };
+        keeper = Some(AbortOnDropHandle::new(tokio::spawn(keep)));
     }
     health.leads(clock.now());
     let ending = stop.child_token();
-    let engine = lead(client, &options, health, clock, ending.clone());
+    let engine = lead(surroundings, &options, health, ending.clone());
     tokio::select! {
-        () = engine => {}
+        biased;
         // Nothing of a former leader may go on: the engine is dropped where it stands.
         () = lost.cancelled() => return Err(Error::LeadershipLost),
+        () = engine => {}
         Some(ended) = aside.join_next() => return health_ended(ended),
     }
     released.cancel();
@@ -136,24 +131,31 @@ fn client(mut config: Config) -> Result<Client, Error> {
     // Retries are the writer's, where they are bounded and seen.
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(4));
+    // Longer than a watch may be silent: whoever reads longer without a byte has lost the connection.
+    config.read_timeout = Some(Duration::from_mins(5));
     Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
 }
 
 /// Watches and decides until `stop`.
-async fn lead(client: Client, options: &Options, health: Arc<Health>, clock: Clock, stop: CancellationToken) {
+async fn lead(surroundings: Surroundings, options: &Options, health: Arc<Health>, stop: CancellationToken) {
+    let Surroundings { client, clock, cycles, chance } = surroundings;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
-    watches.spawn(watch::run(Api::all(client.clone()), out.clone(), |change| Seen::Node(Box::new(change))));
-    watches.spawn(watch::run(Api::all(client.clone()), out.clone(), |change| Seen::Pod(Box::new(change))));
-    let leases = Api::namespaced(client.clone(), HEARTBEATS);
-    watches.spawn(watch::run(leases, out.clone(), |change| Seen::Lease(Box::new(change))));
+    let pauses = Pauses::new(chance);
+    let watching = impatient::impatient(client.clone());
+    let nodes = Api::all(watching.clone());
+    watches.spawn(watch::run(nodes, pauses.of("nodes"), out.clone(), |change| Seen::Node(Box::new(change))));
+    let pods = Api::all(watching.clone());
+    watches.spawn(watch::run(pods, pauses.of("pods"), out.clone(), |change| Seen::Pod(Box::new(change))));
+    let leases = Api::namespaced(watching.clone(), HEARTBEATS);
+    watches
+        .spawn(watch::run(leases, pauses.of("leases"), out.clone(), |change| Seen::Lease(Box::new(change))));
     for kind in Kind::ALL {
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
+        let api: Api<DynamicObject> = Api::all_with(watching.clone(), &kind.resource());
         let wrap = move |change| Seen::Custom(kind, Box::new(change));
-        watches.spawn(watch::run(api, out.clone(), wrap));
+        watches.spawn(watch::run(api, pauses.of(kind.names().1), out.clone(), wrap));
     }
     drop(out);
-    let reporter = Reporter { controller: "slotwright".to_owned(), instance: Some(options.identity.clone()) };
-    let writer = Writer::new(Context::new(client, reporter));
-    Engine::new(writer, health, clock).run(seen, stop).await;
+    let writer = Writer::new(Context::new(client, clock, &options.identity));
+    Engine::new(writer, health, clock, cycles).run(seen, stop).await;
 }

@@ -11,6 +11,8 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
+use super::Pauses;
+
 /// A change of one object.
 #[derive(Clone, Debug)]
 pub enum Change<K> {
@@ -84,12 +86,12 @@ fn key<K: Resource>(object: &K) -> String {
 }
 
 /// Watches a kind until the receiver is gone. Errors are logged and the watch goes on, with growing pauses.
-pub async fn run<K, T>(api: Api<K>, out: mpsc::Sender<T>, wrap: impl Fn(Change<K>) -> T)
+pub async fn run<K, T>(api: Api<K>, pauses: Pauses, out: mpsc::Sender<T>, wrap: impl Fn(Change<K>) -> T)
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let slim = |object: &mut K| object.managed_fields_mut().clear();
-    let stream = watch(api, watcher::Config::default()).default_backoff().modify(slim);
+    let stream = watch(api, watcher::Config::default()).backoff(pauses).modify(slim);
     let mut stream = pin!(stream);
     let mut tracker = Tracker::default();
     while let Some(event) = stream.next().await {

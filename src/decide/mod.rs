@@ -49,7 +49,8 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
         schedd::review_job(pool, &uid, &mut effects);
     }
     let strays = std::mem::take(&mut pool.strays);
-    effects.extend(strays.into_iter().filter(|name| !pool.slots.contains_key(name)).map(Effect::DeleteSlot));
+    let unknown = strays.into_iter().filter(|name| !pool.slots.contains_key(name));
+    effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None }));
     let negotiation = negotiation::begin(pool, now);
     effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
     let next = [pool.next_wake(), pool.heartbeats.next()].into_iter().flatten().min();

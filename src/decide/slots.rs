@@ -29,7 +29,7 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
     }
     // A slot whose pod is about to be made is Busy in a moment: telling that it is Idle would cost a write for each proc.
     let passing = pool.slots.get(name).is_some_and(|slot| {
-        slot.state == State::Matched
+        matches!(slot.state, State::Matched | State::Owner)
             || matches!(slot.activation, Activation::Assigned | Activation::Requested)
     });
     if changed && !passing {
@@ -64,7 +64,11 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
         Chore::DeletePod { force } => delete_pod(pool, name, *force, effects),
         Chore::ReleasePod => release_pod(pool, name, effects),
         Chore::FindWork => find_work(pool, name, now),
-        Chore::GiveBack => give_back(pool, name, now, effects),
+        Chore::DeleteClaim => delete_claim(pool, name, effects),
+        Chore::GiveBack => {
+            schedd::withdraw(pool, name);
+            pool.give_back(name, now);
+        }
     }
 }
 
@@ -160,15 +164,13 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
     }
 }
 
-fn give_back(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+/// The claim is over; what it holds returns once its object is gone.
+fn delete_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     schedd::withdraw(pool, name);
-    let Some(slot) = pool.give_back(name, now) else { return };
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    slot.record = Record::Deleting;
+    let claim = slot.claim.id.clone();
+    pool.expect_gone(name, &claim);
     pool.stale.remove(&Document::Slot(name.clone()));
-    // A match that failed before its claim was written left nothing behind.
-    let unwritten = slot.record == Record::Due
-        && slot.last.as_ref().is_some_and(|last| last.number == startd::MATCHED_TO_OWNER.number);
-    debug_assert_eq!(slot.state, State::Owner);
-    if !unwritten {
-        effects.push(Effect::DeleteSlot(name.clone()));
-    }
+    effects.push(Effect::DeleteSlot { slot: name.clone(), claim: Some(claim) });
 }

@@ -61,7 +61,7 @@ impl Pool {
             Event::Job(facts) => self.job(facts, now),
             Event::JobGone(uid) => self.job_gone(&uid),
             Event::Slot(facts) => self.slot(facts, now),
-            Event::SlotGone { slot, claim } => self.slot_gone(&slot, claim.as_ref()),
+            Event::SlotGone { slot, claim } => self.slot_gone(&slot, claim.as_ref(), now),
             Event::Submitter(facts) => self.submitter(facts, now),
             Event::SubmitterGone(name) => {
                 if let Some(submitter) = self.submitters.get_mut(&name) {
@@ -241,10 +241,11 @@ impl Pool {
         self.carve(slot, now);
     }
 
-    fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>) {
+    fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>, now: Time) {
         self.strays.remove(name);
         if let Some(claim) = claim {
             self.forget_deleted(name, claim);
+            self.slot_deleted(name, claim, now);
         }
         // Somebody deleted a Slot under a live claim: the claim is the operator's to end, so it is written again.
         if let Some(slot) = self.slots.get_mut(name)
@@ -401,6 +402,7 @@ impl Pool {
             Outcome::SlotRefused { slot, claim, proc, why } => {
                 self.slot_refused(&slot, (&claim, &proc), &why, now);
             }
+            Outcome::SlotDeleted { slot, claim } => self.slot_deleted(&slot, &claim, now),
             Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod),
             Outcome::PodRefused { slot, claim, proc, why } => {
                 self.pod_refused(&slot, (&claim, &proc), &why, now);
@@ -437,7 +439,13 @@ impl Pool {
                     self.attention.slots.insert(slot);
                 }
             }
-            Retry::Slot(name) => self.stray(name),
+            Retry::Slot(name) => match self.slots.get_mut(&name) {
+                Some(slot) if slot.record == Record::Deleting => {
+                    slot.record = Record::Written;
+                    self.attention.slots.insert(name);
+                }
+                _ => self.stray(name),
+            },
             Retry::Job(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
                     cluster.hold = cluster.hold.failed();

@@ -2,7 +2,7 @@
 
 use super::ids::{ClaimId, MachineName, SlotName};
 use super::machine::Machine;
-use super::slot::Slot;
+use super::slot::{Record, Slot};
 use super::time::Time;
 use super::{Document, Pool};
 
@@ -34,7 +34,6 @@ impl Pool {
     pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
         let slot = self.slots.remove(name)?;
         self.claims.remove(&slot.claim.id);
-        self.deleted_claims.insert(name.clone(), slot.claim.id.clone());
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.carved.subtract(&slot.resources);
             if let Some(dynamic) = name.dynamic {
@@ -53,6 +52,19 @@ impl Pool {
         self.attention.machines.insert(name.machine.clone());
         self.schedule.wanted = true;
         Some(slot)
+    }
+
+    /// Keeps in mind that a claim was deleted by us, until it is seen gone.
+    pub fn expect_gone(&mut self, name: &SlotName, claim: &ClaimId) {
+        self.deleted_claims.insert(name.clone(), claim.clone());
+    }
+
+    /// The object of a claim that is over is gone: what it held returns.
+    pub(super) fn slot_deleted(&mut self, name: &SlotName, claim: &ClaimId, now: Time) {
+        let over = |slot: &Slot| slot.record == Record::Deleting && slot.claim.id == *claim;
+        if self.slots.get(name).is_some_and(over) {
+            self.give_back(name, now);
+        }
     }
 
     /// The claim was deleted by us and is not seen gone yet.

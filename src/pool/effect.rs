@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ids::{JobKey, PodRef, PolicyName, ProcId, SlotName};
+use super::ids::{ClaimId, JobKey, PodRef, PolicyName, ProcId, SlotName};
 use super::policy::Toleration;
 use super::resources::Resources;
 use super::slot::Claim;
@@ -24,7 +24,12 @@ pub enum Effect {
         again: bool,
     },
     /// Delete the Slot object.
-    DeleteSlot(SlotName),
+    DeleteSlot {
+        /// The slot.
+        slot: SlotName,
+        /// The claim that is over; none for an object that nobody here knows.
+        claim: Option<ClaimId>,
+    },
     /// Make the pod of a proc. Only asked for once the claim is written.
     CreatePod(PodPlan),
     /// Delete a pod.

@@ -111,6 +111,13 @@ pub enum Outcome {
         /// Why.
         why: String,
     },
+    /// The Slot object that carried this claim is gone.
+    SlotDeleted {
+        /// The slot.
+        slot: SlotName,
+        /// The claim.
+        claim: ClaimId,
+    },
     /// The pod was made, or was there already and is the one that was asked for.
     PodCreated {
         /// The slot.

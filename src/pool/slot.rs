@@ -173,6 +173,9 @@ pub enum Record {
     },
     /// It does.
     Written,
+    /// The claim is over and the object is being deleted. Until it is gone its resources are nobody else's: a leader that
+    /// starts now would find the claim and go on with it.
+    Deleting,
 }
 
 /// How far the proc has come in its slot.

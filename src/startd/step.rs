@@ -53,6 +53,8 @@ pub enum Chore {
     ReleasePod,
     /// Ask the schedd for another proc for the claim.
     FindWork,
+    /// Delete the claim's object: the claim is over.
+    DeleteClaim,
     /// Return the resources.
     GiveBack,
 }
@@ -67,12 +69,25 @@ pub fn next(slot: &Slot, view: View) -> Step {
             Step::Take(&RETIRING_TO_PREEMPTING, "the machine is gone: retirement is over")
         }
         State::Preempting(Preempting::Vacating) => vacating(slot, view),
-        State::Owner => Step::Do(Chore::GiveBack),
+        State::Owner => owner(slot),
         State::Claimed(Claimed::Suspended)
         | State::Preempting(Preempting::Killing)
         | State::Unclaimed(_)
         | State::Backfill(_)
         | State::Drained(_) => Step::Rest,
+    }
+}
+
+fn owner(slot: &Slot) -> Step {
+    match slot.record {
+        // A match that failed before its claim was written left nothing behind.
+        Record::Due if slot.last.as_ref().is_some_and(|last| last.number == MATCHED_TO_OWNER.number) => {
+            Step::Do(Chore::GiveBack)
+        }
+        Record::Deleting => Step::Rest,
+        Record::Due | Record::Writing | Record::Refused { .. } | Record::Written => {
+            Step::Do(Chore::DeleteClaim)
+        }
     }
 }
 
@@ -89,7 +104,7 @@ fn matched(slot: &Slot, view: View) -> Step {
             Step::Take(&MATCHED_TO_OWNER, "MATCH_TIMEOUT passed before the claim was written")
         }
         Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
-        Record::Writing => Step::Rest,
+        Record::Writing | Record::Deleting => Step::Rest,
     }
 }
 
@@ -99,7 +114,7 @@ fn claimed_idle(slot: &Slot, view: View) -> Step {
         Activation::Assigned if leaving || !view.wanted => Step::Do(Chore::Withdraw),
         Activation::Assigned => match slot.record {
             Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
-            Record::Writing => Step::Rest,
+            Record::Writing | Record::Deleting => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
         },
         Activation::Requested => Step::Rest,
@@ -118,7 +133,7 @@ fn claimed_busy(slot: &Slot, view: View) -> Step {
         // Somebody deleted or edited the Slot under a running pod.
         Record::Due => return Step::Do(Chore::WriteClaim),
         Record::Refused { at } if view.now.since(at) >= CLAIM_RETRY => return Step::Do(Chore::WriteClaim),
-        Record::Refused { .. } | Record::Writing | Record::Written => {}
+        Record::Refused { .. } | Record::Writing | Record::Written | Record::Deleting => {}
     }
     match &slot.activation {
         Activation::Active { .. } if slot.removal == Some(Removal::MachineGone) => {

@@ -3,24 +3,19 @@
 use std::future::Future;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::ObjectReference;
-use k8s_openapi::api::events::v1::Event as ToldEvent;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
-use kube::runtime::events::{Event as KubeEvent, EventType};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use super::{Context, Reply, Task, pods, slots};
+use super::{Context, Reply, Task, pods, slots, stories};
 use crate::api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use crate::controller::cache::{Kind, Known, ObjectKey};
-use crate::pool::{Document, Effect, Event, JobKey, Notice, Outcome, Retry, Subject};
+use crate::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
 
 /// A call that takes longer counts as failed. Calls of an operator that loses its lease are dropped with its writer, before
 /// the next leader may begin.
-const CALL_LIMIT: Duration = Duration::from_secs(4);
+pub(super) const CALL_LIMIT: Duration = Duration::from_secs(4);
 /// How often a call is made before it is given up.
 const ATTEMPTS: u32 = 8;
 /// The pause before the second attempt; it doubles from there.
@@ -83,13 +78,13 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             Effect::WriteSlot { slot, resources, claim, again } => {
                 slots::write(context, slot, &resources, claim, again).await
             }
-            Effect::DeleteSlot(slot) => slots::delete(context, slot).await,
+            Effect::DeleteSlot { slot, claim } => slots::delete(context, slot, claim).await,
             Effect::CreatePod(plan) => pods::create(context, plan, template).await,
             Effect::DeletePod { pod, slot, grace } => pods::delete(context, pod, slot, grace).await,
             Effect::ReleasePod { pod, delete } => pods::release(context, pod, delete).await,
             Effect::HoldJob(job) => finalize(context, job, true).await,
             Effect::ReleaseJob(job) => finalize(context, job, false).await,
-            Effect::Tell(notice) => tell(context, &notice).await,
+            Effect::Tell(notice) => stories::tell(context, &notice).await,
         },
         Task::Status { document, object, version, patch } => {
             write_status(context, document, object, &version, &patch).await
@@ -231,70 +226,4 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         }
     }
     vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Job(job.uid))))]
-}
-
-/// Events about objects without a namespace are in `default`; servers before 1.21 take them in `kube-system` only.
-async fn tell_in_kube_system(
-    context: &Context,
-    event: &KubeEvent,
-    about: ObjectReference,
-) -> Result<(), kube::Error> {
-    let now = Timestamp::now();
-    let told = ToldEvent {
-        metadata: ObjectMeta {
-            name: about.name.as_ref().map(|name| format!("{name}.{:x}", now.as_nanosecond())),
-            ..ObjectMeta::default()
-        },
-        action: Some(event.action.clone()),
-        reason: Some(event.reason.clone()),
-        note: event.note.clone(),
-        type_: Some(if matches!(event.type_, EventType::Warning) { "Warning" } else { "Normal" }.to_owned()),
-        event_time: Some(MicroTime(now)),
-        regarding: Some(about),
-        reporting_controller: Some(context.reporter.controller.clone()),
-        reporting_instance: context.reporter.instance.clone(),
-        ..Default::default()
-    };
-    let events: Api<ToldEvent> = Api::namespaced(context.client.clone(), "kube-system");
-    events.create(&PostParams::default(), &told).await.map(drop)
-}
-
-async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
-    let (kind, namespace, name) = match &notice.about {
-        Subject::Job(job) => ("HTCJob", Some(job.namespace.to_string()), job.name.to_string()),
-        Subject::Policy { name, .. } => ("NodePolicy", None, name.to_string()),
-    };
-    let reference = ObjectReference {
-        api_version: Some(format!("{}/{}", crate::api::GROUP, crate::api::VERSION)),
-        kind: Some(kind.to_owned()),
-        namespace,
-        name: Some(name),
-        uid: Some(notice.about.uid().to_owned()),
-        ..Default::default()
-    };
-    let event = KubeEvent {
-        type_: if notice.warning { EventType::Warning } else { EventType::Normal },
-        reason: notice.reason.to_owned(),
-        note: Some(notice.note.chars().take(1000).collect()),
-        action: notice.action.to_owned(),
-        secondary: None,
-    };
-    // An event is a courtesy: one attempt, and nothing depends on it.
-    let recorder = context.recorder(notice);
-    let told = async {
-        match recorder.publish(&event, &reference).await {
-            Err(kube::Error::Api(status)) if status.code == 422 && reference.namespace.is_none() => {
-                tell_in_kube_system(context, &event, reference).await
-            }
-            other => other,
-        }
-    };
-    match timeout(CALL_LIMIT, told).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
-            tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
-        }
-        Err(_) => tracing::debug!("an event was not written in time"),
-    }
-    Vec::new()
 }

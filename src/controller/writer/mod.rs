@@ -6,20 +6,24 @@
 mod calls;
 mod pods;
 mod slots;
+mod stories;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::Client;
-use kube::runtime::events::{Recorder, Reporter};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::{Id, JoinSet};
 
+use self::stories::Stories;
+use super::Clock;
 use super::cache::{Known, ObjectKey};
-use crate::pool::{Document, Effect, Event, Notice, Outcome};
+use crate::pool::{Document, Effect, Event, Outcome};
 
 /// How many writes are under way at once.
 const AT_ONCE: usize = 48;
@@ -94,41 +98,25 @@ enum Line {
 /// What every call needs.
 pub struct Context {
     /// The client. It does not retry by itself: retries are ours to see and to bound.
-    pub client: Client,
-    /// Who reports Kubernetes events.
-    reporter: Reporter,
-    /// The last story of each kind about each job, with the recorder that told it.
-    told: Mutex<HashMap<Story, (String, Recorder)>>,
+    client: Client,
+    clock: Clock,
+    /// Who tells Kubernetes events.
+    identity: String,
+    stories: Stories,
+    /// How many names were made.
+    names: AtomicU64,
 }
 
-/// What a story is about: an object's uid, and the reason in one word.
-type Story = (String, &'static str);
-
-/// How many stories are kept in mind.
-const STORIES: usize = 10_000;
-
 impl Context {
-    /// What every call needs: a client without retries of its own, and who reports events.
-    pub fn new(client: Client, reporter: Reporter) -> Self {
-        Self { client, reporter, told: Mutex::default() }
+    /// What every call needs: a client without retries of its own, the time, and who this operator is.
+    pub fn new(client: Client, clock: Clock, identity: &str) -> Self {
+        let (stories, names) = (Stories::default(), AtomicU64::new(0));
+        Self { client, clock, identity: identity.to_owned(), stories, names }
     }
 
-    /// The recorder for a notice. A recorder counts what it tells again, by reason and not by text: so that a new text is
-    /// read and the same one only counted, each text has a recorder of its own.
-    fn recorder(&self, notice: &Notice) -> Recorder {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() > STORIES {
-            told.clear();
-        }
-        let key = (notice.about.uid().to_owned(), notice.reason);
-        match told.get(&key) {
-            Some((note, recorder)) if *note == notice.note => recorder.clone(),
-            _ => {
-                let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
-                told.insert(key, (notice.note.clone(), recorder.clone()));
-                recorder
-            }
-        }
+    /// A number for a name, unlike any other: the time in nanoseconds, and a little more where two meet.
+    fn number(&self, now: Timestamp) -> i128 {
+        now.as_nanosecond() + i128::from(self.names.fetch_add(1, Ordering::Relaxed) % 1000)
     }
 }
 
@@ -221,7 +209,9 @@ impl Writer {
 fn line(task: &Task) -> Line {
     match task {
         Task::Effect(effect, _) => match effect {
-            Effect::WriteSlot { slot, .. } | Effect::DeleteSlot(slot) => Line::Object(slots::key(slot)),
+            Effect::WriteSlot { slot, .. } | Effect::DeleteSlot { slot, .. } => {
+                Line::Object(slots::key(slot))
+            }
             Effect::CreatePod(plan) => Line::Pod(plan.job.namespace.clone(), plan.claim.pod_name().into()),
             Effect::DeletePod { pod, .. } | Effect::ReleasePod { pod, .. } => {
                 Line::Pod(pod.namespace.clone(), pod.name.clone())

@@ -102,7 +102,7 @@ pub(super) async fn delete(
 /// Takes the tracking finalizer off, and deletes the pod where it is not to be kept. Other finalizers stay.
 pub(super) async fn release(context: &Context, pod: PodRef, also_delete: bool) -> Vec<Reply> {
     let api = pods(&context.client, &pod.namespace);
-    // The uid makes the patch fail on a pod made later under the same name.
+    // The uid makes the patch invalid for a pod made later under the same name.
     let patch = Patch::Strategic(json!({"metadata": {
         "uid": pod.uid.as_str(),
         "$deleteFromPrimitiveList/finalizers": [labels::TRACKING_FINALIZER],
@@ -110,7 +110,8 @@ pub(super) async fn release(context: &Context, pod: PodRef, also_delete: bool) -
     let params = patch_params(labels::FIELD_MANAGER);
     match attempt(|| api.patch(&pod.name, &params, &patch)).await {
         Ok(_) => {}
-        Err(Failure::NotFound | Failure::Conflict(_)) => return Vec::new(),
+        // A conflict is no answer: the server says so when others wrote the pod each time it tried.
+        Err(Failure::NotFound) => return Vec::new(),
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "a pod was not let go");
             return vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, None))))];

@@ -9,7 +9,7 @@ use crate::api;
 use crate::api::labels::FIELD_MANAGER;
 use crate::controller::cache::{Kind, Known, ObjectKey};
 use crate::controller::render;
-use crate::pool::{Claim, Event, Outcome, Resources, Retry, SlotName};
+use crate::pool::{Claim, ClaimId, Event, Outcome, Resources, Retry, SlotName};
 
 /// The key of a Slot's object.
 pub(super) fn key(slot: &SlotName) -> ObjectKey {
@@ -84,19 +84,22 @@ fn known(slot: &api::Slot) -> Known {
 }
 
 /// Deletes the Slot. One that is gone is as good as deleted.
-pub(super) async fn delete(context: &Context, slot: SlotName) -> Vec<Reply> {
+pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<ClaimId>) -> Vec<Reply> {
     let key = key(&slot);
     let api = dynamic(context, &key);
     let params = kube::api::DeleteParams::background();
+    let mut replies = Vec::new();
     match attempt(|| api.delete(&key.name, &params)).await {
         Ok(either) => {
             let uid = either.left().map(|object| Known::of(&object).uid).unwrap_or_default();
-            vec![Reply::Forgotten(key, uid)]
+            replies.push(Reply::Forgotten(key, uid));
         }
-        Err(Failure::NotFound) => Vec::new(),
+        Err(Failure::NotFound) => {}
         Err(failure) => {
             tracing::warn!(slot = %slot, error = %failure, "a Slot was not deleted");
-            vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Slot(slot))))]
+            return vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Slot(slot))))];
         }
     }
+    replies.extend(claim.map(|claim| Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim }))));
+    replies
 }

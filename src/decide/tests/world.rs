@@ -8,8 +8,8 @@ use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
     Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Outcome, PodFacts,
-    PodPlan, PodRef, Pool, Quota, Ranges, Request, Resources, SlotFacts, SlotName, State, SubmitterFacts,
-    Time,
+    PodPlan, PodRef, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts, SlotName, State,
+    SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -184,9 +184,12 @@ impl World {
                 let done = Outcome::SlotWritten { slot, proc: claim.proc_id(), claim: claim.id };
                 self.pool.apply(Event::Outcome(done), self.now);
             }
-            Effect::DeleteSlot(slot) => {
+            Effect::DeleteSlot { slot, claim: of } => {
                 let claim = self.slots.remove(&slot).map(|(_, claim)| claim.id);
-                self.pool.apply(Event::SlotGone { slot, claim }, self.now);
+                self.pool.apply(Event::SlotGone { slot: slot.clone(), claim }, self.now);
+                if let Some(claim) = of {
+                    self.pool.apply(Event::Outcome(Outcome::SlotDeleted { slot, claim }), self.now);
+                }
             }
             Effect::CreatePod(plan) => self.create_pod(plan),
             Effect::DeletePod { pod, .. } => self.end_pod(&pod, None),
@@ -351,7 +354,7 @@ impl World {
         }
         for slot in self.pool.slots.values() {
             assert!(
-                !matches!(slot.state, State::Owner | State::Unclaimed(_)),
+                slot.record == Record::Deleting || !matches!(slot.state, State::Owner | State::Unclaimed(_)),
                 "{}: {:?}",
                 slot.name,
                 slot.state

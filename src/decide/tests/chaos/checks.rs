@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::pool::{Activation, MachineName, Pool, Quota, Resources, SlotName, State};
+use crate::pool::{Activation, MachineName, Pool, Quota, Record, Resources, SlotName, State};
 
 /// Holds after each decision.
 pub fn always(pool: &Pool) {
@@ -35,7 +35,7 @@ fn carving(pool: &Pool) {
     for slot in pool.slots.values() {
         assert!(pool.machines.contains_key(&slot.name.machine), "{} is on no machine", slot.name);
         assert!(
-            !matches!(slot.state, State::Owner | State::Unclaimed(_)),
+            slot.record == Record::Deleting || !matches!(slot.state, State::Owner | State::Unclaimed(_)),
             "{} rests in {:?}",
             slot.name,
             slot.state

@@ -240,7 +240,7 @@ impl Operator {
 /// What a call is about: calls about the same are made one after another.
 fn line_of(effect: &Effect) -> Option<String> {
     match effect {
-        Effect::WriteSlot { slot, .. } | Effect::DeleteSlot(slot) => Some(format!("slot {slot}")),
+        Effect::WriteSlot { slot, .. } | Effect::DeleteSlot { slot, .. } => Some(format!("slot {slot}")),
         Effect::CreatePod(plan) => Some(format!("pod {}", plan.claim.pod_name())),
         Effect::DeletePod { pod, .. } | Effect::ReleasePod { pod, .. } => Some(format!("pod {}", pod.name)),
         Effect::HoldJob(job) | Effect::ReleaseJob(job) => Some(format!("job {}", job.uid)),

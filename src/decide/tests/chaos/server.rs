@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::rng::Rng;
 use crate::pool::accountant::Record as Account;
 use crate::pool::{
-    Capacity, Claim, Effect, End, Event, Group, JobFacts, JobUid, MachineFacts, MachineName, Outcome,
-    PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName, Ranges, Resources, Retry, SlotFacts,
+    Capacity, Claim, ClaimId, Effect, End, Event, Group, JobFacts, JobUid, MachineFacts, MachineName,
+    Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName, Ranges, Resources, Retry, SlotFacts,
     SlotName, SubmitterFacts, SubmitterName, Time,
 };
 
@@ -290,7 +290,7 @@ impl Server {
             Effect::WriteSlot { slot, resources, claim, again } => {
                 Some(self.write_slot(slot, resources, claim, again, fate))
             }
-            Effect::DeleteSlot(slot) => self.delete_slot(slot, fate),
+            Effect::DeleteSlot { slot, claim } => self.delete_slot(slot, claim, fate),
             Effect::CreatePod(plan) => Some(self.create_pod(plan, fate)),
             Effect::DeletePod { pod, slot, grace } => self.delete_pod(pod, slot, grace, fate),
             Effect::ReleasePod { pod, delete } => self.release_pod(pod, delete, fate),
@@ -365,13 +365,16 @@ impl Server {
         }
     }
 
-    fn delete_slot(&mut self, slot: SlotName, fate: Fate) -> Option<Outcome> {
+    fn delete_slot(&mut self, slot: SlotName, claim: Option<ClaimId>, fate: Fate) -> Option<Outcome> {
         if fate != Fate::Failed {
             self.check_unused(&slot);
             self.slot_gone(&slot);
             self.tampered.remove(&slot);
         }
-        (fate != Fate::Done).then_some(Outcome::Failed(Retry::Slot(slot)))
+        match fate {
+            Fate::Done => claim.map(|claim| Outcome::SlotDeleted { slot, claim }),
+            _ => Some(Outcome::Failed(Retry::Slot(slot))),
+        }
     }
 
     /// A claim outlives its pod: nothing runs under one that goes.

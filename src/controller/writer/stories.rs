@@ -1,0 +1,147 @@
+//! Kubernetes events: what people are told about an object. The same story told again within a while is counted in its
+//! series, as `kubectl describe` shows it; another text is a story of its own.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::{Event, EventSeries};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::calls::CALL_LIMIT;
+use super::{Context, Reply};
+use crate::pool::{Notice, Subject, Time};
+
+/// How long a story is counted on after it was told last: as long as client-go does.
+const SERIES: Duration = Duration::from_mins(6);
+/// How many stories are kept in mind.
+const STORIES: usize = 10_000;
+/// Who tells.
+const CONTROLLER: &str = "slotwright";
+
+/// What was told, by the object's uid and the reason in one word.
+#[derive(Debug, Default)]
+pub struct Stories(Mutex<BTreeMap<(String, &'static str), Told>>);
+
+/// A story that was told.
+#[derive(Clone, Debug)]
+struct Told {
+    note: String,
+    namespace: String,
+    name: String,
+    count: i32,
+    last: Time,
+}
+
+impl Stories {
+    /// The same story, if it was told not long ago.
+    fn same(&self, notice: &Notice, now: Time) -> Option<Told> {
+        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        told.get(&(notice.about.uid().to_owned(), notice.reason))
+            .filter(|told| told.note == notice.note && now.since(told.last) < SERIES)
+            .cloned()
+    }
+
+    fn keep(&self, notice: &Notice, story: Told) {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() > STORIES {
+            told.clear();
+        }
+        told.insert((notice.about.uid().to_owned(), notice.reason), story);
+    }
+}
+
+/// Tells a story. An event is a courtesy: one attempt, and nothing depends on it.
+pub(super) async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
+    match timeout(CALL_LIMIT, publish(context, notice)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
+        }
+        Err(_) => tracing::debug!("an event was not written in time"),
+    }
+    Vec::new()
+}
+
+async fn publish(context: &Context, notice: &Notice) -> Result<(), kube::Error> {
+    let now = context.clock.now();
+    let story = match context.stories.same(notice, now) {
+        Some(told) => match again(context, told).await {
+            // The server forgets events after an hour.
+            Err(kube::Error::Api(status)) if status.is_not_found() => anew(context, notice).await?,
+            other => other?,
+        },
+        None => anew(context, notice).await?,
+    };
+    context.stories.keep(notice, story);
+    Ok(())
+}
+
+async fn again(context: &Context, told: Told) -> Result<Told, kube::Error> {
+    let count = told.count.saturating_add(1);
+    let series = EventSeries { count, last_observed_time: MicroTime(context.clock.timestamp()) };
+    let events: Api<Event> = Api::namespaced(context.client.clone(), &told.namespace);
+    let patch = Patch::Merge(json!({"series": series}));
+    events.patch(&told.name, &PatchParams::default(), &patch).await?;
+    Ok(Told { count, last: context.clock.now(), ..told })
+}
+
+async fn anew(context: &Context, notice: &Notice) -> Result<Told, kube::Error> {
+    let event = event(context, notice);
+    let about_namespace = event.regarding.as_ref().and_then(|about| about.namespace.clone());
+    let mut namespace = about_namespace.clone().unwrap_or_else(|| "default".to_owned());
+    let create = async |namespace: &str| {
+        let events: Api<Event> = Api::namespaced(context.client.clone(), namespace);
+        events.create(&PostParams::default(), &event).await
+    };
+    let made = match create(&namespace).await {
+        // Servers before 1.21 take events about objects without a namespace in `kube-system` only.
+        Err(kube::Error::Api(status)) if status.code == 422 && about_namespace.is_none() => {
+            "kube-system".clone_into(&mut namespace);
+            create(&namespace).await?
+        }
+        other => other?,
+    };
+    let name = made.metadata.name.unwrap_or_default();
+    Ok(Told { note: notice.note.clone(), namespace, name, count: 1, last: context.clock.now() })
+}
+
+fn event(context: &Context, notice: &Notice) -> Event {
+    let now = context.clock.timestamp();
+    let about = reference(notice);
+    let name = about.name.as_deref().unwrap_or(CONTROLLER);
+    Event {
+        metadata: ObjectMeta {
+            name: Some(format!("{name}.{:x}", context.number(now))),
+            ..ObjectMeta::default()
+        },
+        action: Some(notice.action.to_owned()),
+        reason: Some(notice.reason.to_owned()),
+        note: Some(notice.note.chars().take(1000).collect()),
+        type_: Some(if notice.warning { "Warning" } else { "Normal" }.to_owned()),
+        event_time: Some(MicroTime(now)),
+        regarding: Some(about),
+        reporting_controller: Some(CONTROLLER.to_owned()),
+        reporting_instance: Some(context.identity.clone()),
+        ..Event::default()
+    }
+}
+
+fn reference(notice: &Notice) -> ObjectReference {
+    let (kind, namespace, name) = match &notice.about {
+        Subject::Job(job) => ("HTCJob", Some(job.namespace.to_string()), job.name.to_string()),
+        Subject::Policy { name, .. } => ("NodePolicy", None, name.to_string()),
+    };
+    ObjectReference {
+        api_version: Some(format!("{}/{}", crate::api::GROUP, crate::api::VERSION)),
+        kind: Some(kind.to_owned()),
+        namespace,
+        name: Some(name),
+        uid: Some(notice.about.uid().to_owned()),
+        ..ObjectReference::default()
+    }
+}

@@ -1,0 +1,514 @@
+//! The invariants, on what the server has.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+use slotwright::api::labels;
+use slotwright::pool::Ranges;
+
+use super::kubelets::{Process, is_ours, is_over, node_key};
+use super::plan::Class;
+use super::store::{Key, finalizers};
+use super::verbs::{Call, Verb};
+use super::world::World;
+
+/// How long an operator may go by what was so before, in milliseconds: until a watch that broke is back.
+const STALE: u64 = 5_000;
+/// The same in runs in which watches are late or whole operators cut off: the longest of that, and a little more.
+const VERY_STALE: u64 = 60_000;
+/// More calls than this in ten seconds are a loop.
+const MOST_CALLS: usize = 3000;
+
+#[derive(Debug, Default)]
+pub struct Checks {
+    pub violation: Option<String>,
+    pub tampered_slots: BTreeSet<String>,
+    pub tampered_claims: BTreeSet<String>,
+    /// Procs (job uid, proc) whose pods people took away: how they ended may be lost.
+    pub lost: BTreeSet<(String, u32)>,
+    /// Claims that operators wrote.
+    claims: BTreeSet<String>,
+    /// Slots whose deletion was asked for, by uid: their claims are over.
+    pub let_go: BTreeSet<String>,
+    /// The most that each machine ever had.
+    pub most_cpus: BTreeMap<String, i64>,
+    /// Quotas and ceilings with the time until which they held.
+    pub caps: BTreeMap<String, Vec<(f64, u64)>>,
+    /// Operators may be long behind in this run.
+    pub behind: bool,
+    /// Procs that ended by themselves, and how.
+    pub ends: BTreeMap<(String, u32), Vec<i64>>,
+    calls: VecDeque<u64>,
+    /// The operators that wrote, in the order in which they began.
+    writers: Vec<usize>,
+    pub loops: bool,
+}
+
+impl Checks {
+    /// `behind`: operators may be long behind in this run.
+    pub fn new(behind: bool) -> Self {
+        Self { behind, ..Self::default() }
+    }
+
+    pub fn called(&mut self, at: u64) {
+        self.calls.push_back(at);
+        while self.calls.front().is_some_and(|first| first + 10_000 < at) {
+            self.calls.pop_front();
+        }
+        self.loops |= self.calls.len() > MOST_CALLS;
+    }
+
+    /// The most that a cap was of late.
+    fn cap(&self, name: &str, at: u64) -> Option<f64> {
+        let history = self.caps.get(name)?;
+        let stale = if self.behind { VERY_STALE } else { STALE };
+        let recent = history
+            .iter()
+            .enumerate()
+            .filter(|(n, (_, until))| *until + stale >= at || *n + 1 == history.len());
+        recent.map(|(_, (cap, _))| *cap).reduce(f64::max)
+    }
+
+    pub fn set_cap(&mut self, name: String, cap: f64, at: u64) {
+        let history = self.caps.entry(name).or_insert_with(|| vec![(f64::INFINITY, at)]);
+        // Nobody has gone by anything yet.
+        if at < 100 {
+            history.clear();
+        }
+        if let Some(last) = history.last_mut() {
+            last.1 = last.1.min(at);
+        }
+        history.push((cap, u64::MAX / 2));
+    }
+}
+
+pub fn proc_of(pod: &Value) -> (String, u32) {
+    let labels = &pod["metadata"]["labels"];
+    let proc = labels[labels::PROC].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
+    (labels[labels::JOB_UID].as_str().unwrap_or_default().to_owned(), proc)
+}
+
+fn job_of<'a>(world: &'a World, uid: &str) -> Option<&'a Arc<Value>> {
+    world.store.of("htcjobs").map(|(_, job)| job).find(|job| job["metadata"]["uid"] == uid)
+}
+
+/// Which procs a job's status says have ended well, and otherwise.
+pub fn recorded(job: &Value) -> (Ranges, Ranges) {
+    let read =
+        |field: &str| Ranges::parse(job["status"][field].as_str().unwrap_or_default()).unwrap_or_default();
+    (read("completedProcs"), read("failedProcs"))
+}
+
+fn is_recorded(world: &World, uid: &str, proc: u32) -> bool {
+    job_of(world, uid).is_none_or(|job| {
+        let (well, ill) = recorded(job);
+        well.contains(proc) || ill.contains(proc)
+    })
+}
+
+/// A call takes effect whose caller hung up long ago: nobody can have known, so that what it does to a proc or a claim is
+/// held against nobody. That everything settles is asked all the same.
+pub fn excuse(world: &mut World, call: &Call) {
+    world.coverage.fault("ghost of a call");
+    world.note(|| format!("the ghost of a call: {:?} {}", call.verb, call.key.name));
+    match call.key.kind {
+        "pods" if call.verb == Verb::Create => {
+            world.checks.lost.insert(proc_of(&call.body));
+            let claim = call.body["metadata"]["annotations"][labels::CLAIM].as_str().unwrap_or_default();
+            world.checks.tampered_claims.insert(claim.to_owned());
+            let node = call.body["spec"]["nodeName"].as_str().unwrap_or_default();
+            if let Some(machine) = world.kubelets.machines.get_mut(node) {
+                machine.crowded = true;
+            }
+        }
+        "slots" if call.sub.is_empty() => {
+            world.checks.tampered_slots.insert(call.key.name.clone());
+            if let Some(claim) = call.body["spec"]["claim"]["id"].as_str() {
+                world.checks.tampered_claims.insert(claim.to_owned());
+            }
+            world.tamper(&call.key);
+        }
+        _ => {}
+    }
+}
+
+/// Before a call takes effect.
+pub fn before(world: &mut World, class: Class, call: &Call) {
+    match class {
+        Class::CreatePod => claim_first(world, call),
+        Class::DeleteSlot => {
+            claim_outlives(world, &call.key, None);
+            if let Some(slot) = world.store.get(&call.key) {
+                world.checks.let_go.insert(slot["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
+            }
+        }
+        Class::PatchSlot if call.verb == Verb::Patch => {
+            let next = call.body["spec"]["claim"].clone();
+            claim_outlives(world, &call.key, Some(&next));
+        }
+        Class::ReleasePod => end_first(world, &call.key),
+        Class::HoldJob => pods_first(world, call),
+        _ => {}
+    }
+}
+
+/// After it has.
+pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Value>>) {
+    let old = before.clone();
+    match class {
+        Class::CreateSlot | Class::PatchSlot => {
+            if let Some(id) = world
+                .store
+                .get(&call.key)
+                .and_then(|slot| slot["spec"]["claim"]["id"].as_str().map(str::to_owned))
+            {
+                world.checks.claims.insert(id);
+            }
+            carved(world, &call.key);
+            if class == Class::CreateSlot {
+                capped(world, &call.key);
+            }
+        }
+        Class::CreatePod => pods_fit(world, &call.key),
+        Class::JobStatus => only_more(world, &call.key, before),
+        _ => {}
+    }
+    let object = world.store.get(&call.key);
+    world.coverage.saw(call, old.as_deref(), object.as_deref());
+}
+
+/// A claim exists before its pod.
+fn claim_first(world: &mut World, call: &Call) {
+    if world.store.get(&call.key).is_some() {
+        return;
+    }
+    let id = call.body["metadata"]["annotations"][labels::CLAIM].as_str().unwrap_or_default().to_owned();
+    if world.checks.tampered_claims.contains(&id) {
+        return;
+    }
+    let (job, proc) = proc_of(&call.body);
+    let claim = world
+        .store
+        .of("slots")
+        .map(|(_, slot)| &slot["spec"]["claim"])
+        .find(|claim| claim["id"] == id.as_str());
+    let fits = claim.is_some_and(|claim| claim["job"]["uid"] == job.as_str() && claim["proc"] == proc);
+    if !fits {
+        world.violated(format!("the pod {} is made before its claim {id} is written for it", call.key.name));
+    }
+    if is_recorded(world, &job, proc) && job_of(world, &job).is_some() {
+        world.violated(format!("the pod {} is made, though its proc is recorded as done", call.key.name));
+    }
+}
+
+/// A claim outlives its pod until the pod's end is recorded. `next` is the claim that follows on the slot, if any.
+fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
+    let Some(found) = world.store.get(slot) else { return };
+    let claim = &found["spec"]["claim"];
+    let Some(id) = claim["id"].as_str().map(str::to_owned) else { return };
+    let ours = world.checks.claims.contains(&id);
+    if !ours || world.checks.tampered_claims.contains(&id) || world.checks.tampered_slots.contains(&slot.name)
+    {
+        return;
+    }
+    let stays = next.is_some_and(|next| {
+        next["id"] == claim["id"]
+            && next["proc"] == claim["proc"]
+            && next["job"]["uid"] == claim["job"]["uid"]
+    });
+    if stays {
+        return;
+    }
+    let of_claim = |pod: &Value| {
+        pod["metadata"]["annotations"][labels::CLAIM] == id.as_str()
+            && proc_of(pod).1 == claim["proc"].as_u64().unwrap_or(0) as u32
+    };
+    let pods: Vec<(String, Value)> = world
+        .store
+        .of("pods")
+        .filter(|(_, pod)| of_claim(pod))
+        .map(|(key, pod)| (key.name.clone(), (**pod).clone()))
+        .collect();
+    for (name, pod) in pods {
+        let confirmed = pod["metadata"]["deletionGracePeriodSeconds"] == 0;
+        if !is_over(&pod) && !confirmed {
+            world.violated(format!("the claim {id} on {} ends, and its pod {name} lives", slot.name));
+        } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {
+            world.violated(format!(
+                "the claim {id} on {} ends before the end of {name} is recorded",
+                slot.name
+            ));
+        }
+    }
+}
+
+/// Whether the pod's process ended by itself, held by nothing but our finalizer.
+fn ended_by_itself(world: &World, pod: &Value) -> bool {
+    let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
+    tracked
+        && world.checks.ends.contains_key(&proc_of(pod))
+        && pod["status"]["reason"].is_null()
+        && is_over(pod)
+}
+
+fn unrecorded_is_fine(world: &World, pod: &Value) -> bool {
+    let (job, proc) = proc_of(pod);
+    is_recorded(world, &job, proc) || world.checks.lost.contains(&(job, proc))
+}
+
+/// A pod is let go after its end is recorded.
+fn end_first(world: &mut World, key: &Key) {
+    let Some(pod) = world.store.get(key) else { return };
+    if !is_ours(&pod) || finalizers(&pod).is_empty() {
+        return;
+    }
+    let confirmed = pod["metadata"]["deletionGracePeriodSeconds"] == 0;
+    if !is_over(&pod) && !confirmed {
+        world.violated(format!("the pod {} is let go while it lives", key.name));
+    } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {
+        world.violated(format!("the pod {} is let go before its end is recorded", key.name));
+    }
+}
+
+/// A job is let go after its pods.
+fn pods_first(world: &mut World, call: &Call) {
+    let Some(job) = world.store.get(&call.key) else { return };
+    let version = call.body["metadata"]["resourceVersion"].as_str();
+    let stale = version != job["metadata"]["resourceVersion"].as_str();
+    let holds = |object: &Value| finalizers(object).iter().any(|name| name == labels::JOB_FINALIZER);
+    if stale || !holds(&job) || holds(&call.body) {
+        return;
+    }
+    let uid = job["metadata"]["uid"].as_str().unwrap_or_default();
+    let confirmed = |pod: &Value| pod["metadata"]["deletionGracePeriodSeconds"] == 0;
+    let alive =
+        world.store.of("pods").find(|(_, pod)| proc_of(pod).0 == uid && !is_over(pod) && !confirmed(pod));
+    if let Some((pod, _)) = alive {
+        let text = format!("the job {} is let go while its pod {} lives", call.key.name, pod.name);
+        world.violated(text);
+    }
+}
+
+/// Operators lead one after another: one that another has followed never writes again.
+pub fn writes(world: &mut World, who: usize) {
+    match world.checks.writers.iter().position(|writer| *writer == who) {
+        Some(n) if n + 1 == world.checks.writers.len() => {}
+        Some(_) => world.violated(format!("operator {who} writes though another leads")),
+        None => world.checks.writers.push(who),
+    }
+}
+
+/// The slots carved from a machine never add up to more than the machine.
+fn carved(world: &mut World, key: &Key) {
+    let Some(slot) = world.store.get(key) else { return };
+    let node = slot["spec"]["node"].as_str().unwrap_or_default().to_owned();
+    let counts = |name: &str, slot: &Value| {
+        let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
+        let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
+        slot["spec"]["node"] == node.as_str()
+            && world.checks.claims.contains(id)
+            && !world.checks.tampered_slots.contains(name)
+            && !world.checks.let_go.contains(uid)
+    };
+    let sum: i64 = world
+        .store
+        .of("slots")
+        .filter(|(key, slot)| counts(&key.name, slot))
+        .filter_map(|(_, slot)| slot["spec"]["resources"]["cpus"].as_i64())
+        .sum();
+    let most = world.checks.most_cpus.get(&node).copied().unwrap_or(0);
+    if sum > most {
+        world.violated(format!(
+            "the slots of {node} hold {sum} CPUs of {most}, now that {} is written",
+            key.name
+        ));
+    }
+}
+
+/// The pods on a machine never request more than it has.
+fn pods_fit(world: &mut World, key: &Key) {
+    let Some(node) = world.store.get(key).and_then(|pod| pod["spec"]["nodeName"].as_str().map(str::to_owned))
+    else {
+        return;
+    };
+    let lives = |pod: &Value| {
+        is_ours(pod)
+            && pod["spec"]["nodeName"] == node.as_str()
+            && !is_over(pod)
+            && pod["metadata"]["deletionGracePeriodSeconds"] != 0
+    };
+    let cpus = |pod: &Value| {
+        let text = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"].as_str().unwrap_or("0");
+        text.parse::<i64>().unwrap_or(0)
+    };
+    let sum: i64 = world.store.of("pods").filter(|(_, pod)| lives(pod)).map(|(_, pod)| cpus(pod)).sum();
+    let most = world.checks.most_cpus.get(&node).copied().unwrap_or(0);
+    if world.coverage.faults.contains_key("ghost of a call") {
+        return;
+    }
+    if sum > most {
+        world.violated(format!(
+            "the pods on {node} request {sum} CPUs of {most}, now that {} is made",
+            key.name
+        ));
+    }
+}
+
+/// No group holds more than its quota, no submitter more than its ceiling.
+fn capped(world: &mut World, key: &Key) {
+    let Some(slot) = world.store.get(key) else { return };
+    let at = world.at();
+    let claim = &slot["spec"]["claim"];
+    let held = |counts: &dyn Fn(&Value) -> bool| -> f64 {
+        let slots = world.store.of("slots").filter(|(_, slot)| {
+            let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
+            let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
+            world.checks.claims.contains(id)
+                && !world.checks.let_go.contains(uid)
+                && counts(&slot["spec"]["claim"])
+        });
+        slots.filter_map(|(_, slot)| slot["spec"]["claim"]["weight"].as_f64()).sum()
+    };
+    let mut over = Vec::new();
+    let submitter = claim["submitter"].as_str().unwrap_or_default().to_owned();
+    if let Some(cap) = world.checks.cap(&format!("submitter {submitter}"), at) {
+        let sum = held(&|claim| claim["submitter"] == submitter.as_str());
+        if sum > cap + 1e-6 {
+            over.push(format!("{submitter} holds {sum} of {cap}"));
+        }
+    }
+    let group = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
+    let outer = group.iter().flat_map(|group| slotwright::schedd::ancestry(group));
+    for outer in outer {
+        let Some(cap) = world.checks.cap(&format!("group {outer}"), at) else { continue };
+        let inside = |claim: &Value| {
+            let name = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
+            name.is_some_and(|name| name == outer || name.starts_with(&format!("{outer}.")))
+        };
+        let sum = held(&inside);
+        if sum > cap + 1e-6 {
+            over.push(format!("the group {outer} holds {sum} of {cap}"));
+        }
+    }
+    for text in over {
+        world.violated(format!("{text}, now that {} is written", key.name));
+    }
+}
+
+/// What is recorded stays recorded.
+fn only_more(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
+    let (Some(before), Some(now)) = (before, world.store.get(key)) else { return };
+    let (old_well, old_ill) = recorded(&before);
+    let (well, ill) = recorded(&now);
+    let kept =
+        old_well.iter().all(|proc| well.contains(proc)) && old_ill.iter().all(|proc| ill.contains(proc));
+    let both = well.iter().find(|proc| ill.contains(*proc));
+    if !kept {
+        world.violated(format!("the job {} forgets ends: {} {}", key.name, before["status"], now["status"]));
+    }
+    if let Some(proc) = both {
+        world.violated(format!("the job {} counts proc {proc} twice", key.name));
+    }
+    let uid = now["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    for (proc, good) in well.iter().map(|proc| (proc, true)).chain(ill.iter().map(|proc| (proc, false))) {
+        let happened = world.checks.ends.get(&(uid.clone(), proc)).cloned().unwrap_or_default();
+        if !happened.iter().any(|code| (*code == 0) == good) {
+            world.violated(format!(
+                "the job {} records an end of proc {proc} that never was: {happened:?}",
+                key.name
+            ));
+        }
+    }
+}
+
+/// A kubelet starts a process.
+pub fn started(world: &mut World, process: &Process) {
+    let (job, proc) = (&process.job, process.proc);
+    let name = &process.pod;
+    let twin = world
+        .kubelets
+        .processes
+        .values()
+        .any(|other| other.alive && !other.disowned && other.job == *job && other.proc == proc);
+    if twin {
+        world.violated(format!("{name} runs twice at a time"));
+    }
+    let lost = world.checks.lost.contains(&(job.clone(), proc));
+    if !lost && world.checks.ends.contains_key(&(job.clone(), proc)) {
+        world.violated(format!("{name} ended by itself and is run again"));
+    }
+    if !lost && job_of(world, job).is_some() && is_recorded(world, job, proc) {
+        world.violated(format!("{name} is recorded as done and is run again"));
+    }
+}
+
+/// A process ends.
+pub fn exited(world: &mut World, process: &Process, code: i64, by_itself: bool) {
+    let key = (process.job.clone(), process.proc);
+    let at = world.at();
+    let clear = process
+        .told
+        .is_some_and(|(told, ..)| world.wall_at(at).as_second() > world.wall_at(told).as_second());
+    // Of an end in the second in which it was asked for nobody can say whether it was obedience; of a later one anybody.
+    if by_itself || !clear {
+        world.checks.ends.entry(key.clone()).or_default().push(code);
+    }
+    if by_itself && !process.disowned {
+        world.checks.lost.remove(&key);
+    } else {
+        world.checks.lost.insert(key);
+    }
+}
+
+/// What is left to do, if anything: once faults have stopped, nothing may be.
+pub fn unfinished(world: &World) -> Option<String> {
+    if let Some((key, _)) = world.store.of("slots").next() {
+        return Some(format!("the Slot {} is left", key.name));
+    }
+    for (key, pod) in world.store.of("pods").filter(|(_, pod)| is_ours(pod)) {
+        let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
+        if tracked || !is_over(pod) {
+            return Some(format!("the pod {} is left: {}", key.name, pod["status"]));
+        }
+    }
+    for (key, job) in world.store.of("htcjobs") {
+        if job["metadata"]["deletionTimestamp"].is_string() {
+            return Some(format!("the job {} is being deleted", key.name));
+        }
+        let possible =
+            !matches!(job["spec"]["requirements"].as_str(), Some("error" | "((" | "TARGET.NoSuchThing > 1"))
+                && job["spec"]["requests"]["cpus"].as_i64().unwrap_or(0) <= 8;
+        let (well, ill) = recorded(job);
+        let count = u32::try_from(job["spec"]["count"].as_i64().unwrap_or(0)).unwrap_or(0);
+        if possible && !(0..count).all(|proc| well.contains(proc) || ill.contains(proc)) {
+            return Some(format!("the job {} is not done: {}", key.name, job["status"]));
+        }
+        let number = |field: &str| job["status"][field].as_u64().unwrap_or(0);
+        let told = (number("completed"), number("failed"), number("running"));
+        if possible && told != (well.len(), ill.len(), 0) {
+            return Some(format!("the job {} says {}", key.name, job["status"]));
+        }
+    }
+    for (key, submitter) in world.store.of("submitters") {
+        let status = &submitter["status"];
+        if status["resourcesUsed"].as_i64().unwrap_or(0) != 0
+            || status["weightedResourcesUsed"].as_f64().unwrap_or(0.0) != 0.0
+        {
+            return Some(format!("{} is charged: {status}", key.name));
+        }
+    }
+    for (key, slot) in world.store.of("partitionableslots") {
+        let status = &slot["status"];
+        let node = slot["spec"]["node"].as_str().unwrap_or_default();
+        if world.store.get(&node_key(node)).is_none() {
+            return Some(format!("{} is left without its node", key.name));
+        }
+        if status["available"] != status["total"] || status["dynamicSlots"].as_i64().unwrap_or(0) != 0 {
+            return Some(format!("{} is not whole: {status}", key.name));
+        }
+    }
+    let nodes = world.store.of("nodes").count();
+    let slots = world.store.of("partitionableslots").count();
+    (nodes != slots).then(|| format!("{nodes} nodes and {slots} partitionable slots"))
+}

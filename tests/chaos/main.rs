@@ -1,0 +1,152 @@
+//! The operator's shell and deciders against a model of the API server, in virtual time, with faults drawn from a seed.
+//!
+//! A run follows from its seed alone. After each call that took effect the invariants are checked on what the server has;
+//! when faults stop, everything has to settle. See docs/chaos.md.
+
+// A test states what it expects by panicking.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+#![allow(missing_docs, clippy::cast_precision_loss, clippy::cast_possible_truncation)]
+
+mod checks;
+mod coverage;
+mod kubelets;
+mod people;
+mod plan;
+mod regressions;
+mod rng;
+mod run;
+mod store;
+mod story;
+mod verbs;
+mod watches;
+mod wire;
+mod world;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use coverage::Coverage;
+use plan::{Item, Order, Plan, What, When};
+use run::run;
+
+fn calm() -> Plan {
+    let order = Order { job: 0, group: None, count: 5, cpus: 1, gpus: 0, requirements: 0, retention: 0 };
+    let items = vec![
+        Item { when: When::At(0), what: What::NodeBack(0, 2) },
+        Item { when: When::At(1000), what: What::Submit(order) },
+    ];
+    Plan { seed: 0, ends: 20, bookmarks: true, ghosts: false, skew: 0, items }
+}
+
+#[test]
+fn a_calm_run_ends_well() {
+    let outcome = run(&calm(), true);
+    for line in &outcome.log {
+        println!("{line}");
+    }
+    println!("{} {} {:x}", outcome.took, outcome.writes, outcome.trace);
+    assert_eq!(outcome.violation, None);
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    for seed in 0..number("CHAOS_SEEDS", 10) {
+        let plan = Plan::of(seed);
+        let (one, other) = (run(&plan, true), run(&plan, true));
+        let differ = one.log.iter().zip(&other.log).position(|(one, other)| one != other);
+        if let Some(n) = differ {
+            let (one, other) = (&one.log[n.saturating_sub(5)..=n], &other.log[n.saturating_sub(5)..=n]);
+            panic!("seed {seed}:\n{}\n\n{}", one.join("\n"), other.join("\n"));
+        }
+        assert_eq!((one.trace, one.took), (other.trace, other.took), "{seed}");
+    }
+}
+
+/// A number from the environment.
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// `make chaos SEEDS=2000`, or `make chaos SEED=7` for the story of one.
+#[test]
+fn whatever_happens_the_invariants_hold_and_everything_settles() {
+    if let Ok(seed) = std::env::var("CHAOS_SEED") {
+        let plan = Plan::of(seed.parse().unwrap());
+        let outcome = run(&plan, false);
+        let Some(wrong) = outcome.violation else {
+            println!(
+                "seed {seed} goes well: {} virtual ms, {} writes, trace {:x}",
+                outcome.took, outcome.writes, outcome.trace
+            );
+            return;
+        };
+        panic!("{}", story::tell(&story::shrink(&plan, &wrong)));
+    }
+    let (first, seeds) = (number("CHAOS_FIRST", 0), number("CHAOS_SEEDS", 60));
+    let most = number("CHAOS_FINDINGS", 3);
+    let (next, found) = (AtomicU64::new(first), Mutex::new(Vec::new()));
+    let reached = Mutex::new(Coverage::default());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + seeds || found.lock().unwrap().len() as u64 >= most {
+                        return;
+                    }
+                    let outcome = run(&Plan::of(seed), false);
+                    if let Some(wrong) = outcome.violation {
+                        println!("seed {seed}: {wrong}");
+                        found.lock().unwrap().push((seed, wrong));
+                    }
+                    reached.lock().unwrap().add(&outcome.coverage);
+                    if (seed + 1) % 500 == 0 {
+                        println!("{} runs begun", seed + 1 - first);
+                    }
+                }
+            });
+        }
+    });
+    let found = found.into_inner().unwrap();
+    let reached = reached.into_inner().unwrap();
+    reached.print(seeds);
+    if std::env::var_os("CHAOS_NO_STORY").is_some() {
+        assert!(found.is_empty(), "{} findings", found.len());
+    }
+    if let Some((seed, wrong)) = found.iter().min() {
+        panic!("{} findings\n{}", found.len(), story::tell(&story::shrink(&Plan::of(*seed), wrong)));
+    }
+    // As many as CI runs reach everything there is.
+    if seeds >= 2000 {
+        assert_eq!(reached.missing(), Vec::<String>::new(), "is never reached");
+    }
+}
+
+/// A mutation that no longer applies is no longer made.
+#[test]
+fn every_mutation_still_applies() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut patches: Vec<_> = std::fs::read_dir(root.join("tests/mutations"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "patch"))
+        .collect();
+    patches.sort();
+    assert!(patches.len() >= 15, "{patches:?}");
+    for patch in patches {
+        let git = std::process::Command::new("git")
+            .args(["apply", "--check"])
+            .arg(&patch)
+            .current_dir(root)
+            .output();
+        let git = git.unwrap();
+        assert!(git.status.success(), "{}: {}", patch.display(), String::from_utf8_lossy(&git.stderr));
+    }
+}

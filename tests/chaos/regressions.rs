@@ -1,0 +1,114 @@
+//! What the chaos found, each as the shortest story that shows it; and what it finds too seldom.
+
+use super::plan::{Class, How, Item, Order, Plan, What, When};
+use super::run::run;
+
+/// A run on one node from the start, with a job and what else happens.
+fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
+    let start = [(When::At(0), What::NodeBack(0, cpus)), (When::At(1200), What::Submit(job))];
+    let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
+    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, items }
+}
+
+/// A job of that many procs of one CPU each, whose pods go when they have ended.
+fn job(count: u8) -> Order {
+    Order { job: 1, group: None, count, cpus: 1, gpus: 0, requirements: 0, retention: 2 }
+}
+
+fn goes_well(plan: Plan) {
+    let outcome = run(&plan, true);
+    assert!(outcome.violation.is_none(), "{}", super::story::tell(&plan));
+}
+
+#[test]
+fn a_list_or_watch_that_is_never_answered_is_asked_again() {
+    for class in [Class::List, Class::Watch] {
+        for nth in 0..10 {
+            goes_well(story(2, job(2), vec![(When::Before(class, nth), What::Call(How::Silence, 0))]));
+        }
+    }
+}
+
+#[test]
+fn what_a_claim_held_is_nobody_elses_until_its_slot_is_gone() {
+    let train = Order { job: 3, count: 2, cpus: 2, ..job(2) };
+    let items = vec![
+        (When::At(1300), What::Submit(Order { job: 0, ..job(5) })),
+        (When::Before(Class::DeleteSlot, 0), What::Call(How::Throttled, 20)),
+        (When::At(60_000), What::Kill(0)),
+    ];
+    goes_well(story(2, train, items));
+}
+
+#[test]
+fn a_pod_whose_release_meets_a_conflict_is_released_again() {
+    for more in [0, 9] {
+        goes_well(story(
+            2,
+            job(3),
+            vec![(When::Before(Class::ReleasePod, 1), What::Call(How::Conflict, more))],
+        ));
+    }
+}
+
+#[test]
+fn a_group_keeps_its_quota_and_a_submitter_its_ceiling() {
+    let grouped = Order { group: Some(3), ..job(6) };
+    goes_well(story(6, grouped, vec![(When::At(0), What::Quota(3, 2))]));
+    goes_well(story(6, job(6), vec![(When::At(0), What::Ceiling(1, Some(2)))]));
+}
+
+#[test]
+fn an_end_without_a_claim_is_recorded_before_its_pod_goes() {
+    let items = vec![
+        (When::Before(Class::JobStatus, 2), What::Call(How::Late(3000), 3)),
+        (When::At(4000), What::Kill(0)),
+        (When::At(4000), What::EditSlot(0, 1)),
+        (When::At(4000), What::EndNow(0)),
+    ];
+    goes_well(story(1, job(1), items));
+}
+
+#[test]
+fn a_claim_whose_proc_is_done_runs_nothing_when_it_is_found_again() {
+    let items = vec![
+        (When::Before(Class::DeleteSlot, 0), What::Call(How::Throttled, 20)),
+        (When::At(50_000), What::Kill(0)),
+    ];
+    goes_well(story(1, job(1), items));
+}
+
+#[test]
+fn a_slot_that_somebody_made_up_under_the_name_is_not_the_claims() {
+    goes_well(story(2, job(1), vec![(When::Before(Class::CreateSlot, 0), What::MakeSlot(0))]));
+}
+
+#[test]
+fn a_job_that_vanished_while_nobody_watched_is_forgotten() {
+    let htcjobs = 3;
+    let items = vec![
+        (When::At(3000), What::Lag(htcjobs, 20_000, 40)),
+        (When::At(3500), What::Unhold(1)),
+        (When::At(3500), What::Remove(1)),
+        (When::At(5000), What::Gone(htcjobs)),
+    ];
+    goes_well(story(2, Order { count: 6, ..job(6) }, items));
+}
+
+#[test]
+fn what_could_not_be_written_or_deleted_is_tried_again_later() {
+    let (gives_up, forever) = (What::Call(How::Error(500), 8), Order { job: 4, ..job(1) });
+    goes_well(story(1, job(1), vec![(When::Before(Class::JobStatus, 2), gives_up.clone())]));
+    goes_well(story(1, job(1), vec![(When::Before(Class::ReleasePod, 0), gives_up.clone())]));
+    let removed = vec![(When::At(5000), What::Remove(4)), (When::Before(Class::DeletePod, 0), gives_up)];
+    goes_well(story(1, forever, removed));
+}
+
+#[test]
+fn a_slot_deleted_under_a_running_pod_is_written_again() {
+    let forever = Order { job: 4, ..job(1) };
+    let outcome = run(&story(1, forever, vec![(When::At(10_000), What::DeleteSlot(0))]), true);
+    assert_eq!(outcome.violation, None);
+    let written = outcome.log.iter().filter(|line| line.contains(": CreateSlot slot1-1.n0")).count();
+    assert_eq!(written, 2, "{}", outcome.log.join("\n"));
+}

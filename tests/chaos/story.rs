@@ -1,0 +1,111 @@
+//! A failing run, told as shortly as possible.
+
+use std::fmt::Write;
+
+use super::plan::{Plan, What};
+use super::run::run;
+
+/// How many runs may be spent on making one story shorter.
+const PATIENCE: usize = 400;
+
+/// Leaves out parts of the plan, one after another, as long as the same goes wrong.
+pub fn shrink(plan: &Plan, wrong: &str) -> Plan {
+    let kind = kind(wrong);
+    let mut best = plan.clone();
+    let mut left = PATIENCE;
+    let mut fails = |plan: &Plan| {
+        left = left.checked_sub(1)?;
+        Some(run(plan, false).violation.is_some_and(|other| self::kind(&other) == kind))
+    };
+    // Halves first, then single parts, until nothing more can go.
+    let mut size = best.items.len().div_ceil(2);
+    while size > 0 {
+        let mut from = 0;
+        let mut gone = false;
+        while from < best.items.len() {
+            let mut shorter = best.clone();
+            shorter.items.drain(from..(from + size).min(best.items.len()));
+            match fails(&shorter) {
+                Some(true) => (best, gone) = (shorter, true),
+                Some(false) => from += size,
+                None => return best,
+            }
+        }
+        size = if size > 1 { size / 2 } else { usize::from(gone) };
+    }
+    for simpler in simpler(&best) {
+        if fails(&simpler) == Some(true) {
+            best = simpler;
+        }
+    }
+    best
+}
+
+/// The same plan with something about it made plain.
+fn simpler(plan: &Plan) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    if plan.skew != 0 {
+        plans.push(Plan { skew: 0, ..plan.clone() });
+    }
+    if plan.ghosts {
+        plans.push(Plan { ghosts: false, ..plan.clone() });
+    }
+    if !plan.bookmarks {
+        plans.push(Plan { bookmarks: true, ..plan.clone() });
+    }
+    for (n, item) in plan.items.iter().enumerate() {
+        let mut other = plan.clone();
+        match &item.what {
+            What::Submit(order) => {
+                let mut order = order.clone();
+                (order.group, order.gpus, order.requirements, order.retention) = (None, 0, 0, 0);
+                other.items[n].what = What::Submit(order);
+            }
+            What::Call(how, more) if *more > 0 => other.items[n].what = What::Call(*how, 0),
+            _ => continue,
+        }
+        if other != *plan {
+            plans.push(other);
+        }
+    }
+    plans
+}
+
+/// What went wrong, without names, numbers and times.
+fn kind(wrong: &str) -> String {
+    let text = wrong.split_once(" s: ").map_or(wrong, |(_, text)| text);
+    let text = text.split(" left").next().unwrap_or(text);
+    let words =
+        text.split(' ').filter(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == ',' || c == ':'));
+    words.take(8).collect::<Vec<_>>().join(" ")
+}
+
+/// What went wrong, what it takes, and what happened.
+pub fn tell(plan: &Plan) -> String {
+    let outcome = run(plan, true);
+    let mut text = String::new();
+    let wrong = outcome.violation.unwrap_or_else(|| "nothing".to_owned());
+    let _ = writeln!(text, "seed {}: {wrong}", plan.seed);
+    let _ = writeln!(
+        text,
+        "ends {} s, bookmarks {}, ghosts {}, skew {}",
+        plan.ends, plan.bookmarks, plan.ghosts, plan.skew
+    );
+    for item in &plan.items {
+        let _ = writeln!(text, "    {:?}: {:?}", item.when, item.what);
+    }
+    let lines: Vec<&String> = outcome
+        .log
+        .iter()
+        .filter(|line| !line.contains("  > ") && !line.contains(": Lease ") && !line.contains(": Tell "))
+        .collect();
+    let limit = std::env::var("CHAOS_LINES").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
+    let skipped = lines.len().saturating_sub(limit);
+    if skipped > 0 {
+        let _ = writeln!(text, "    ... {skipped} lines before");
+    }
+    for line in lines.iter().skip(skipped) {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}

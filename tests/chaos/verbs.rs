@@ -1,0 +1,222 @@
+//! What a request does to the store: the rules of the API server that the operator can tell.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::store::{Key, Refusal, Store, finalizers, is_deleting, kind, merge, meta};
+
+/// A request, read.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub verb: Verb,
+    pub key: Key,
+    pub sub: String,
+    pub query: BTreeMap<String, String>,
+    pub body: Value,
+    pub strategic: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+}
+
+impl Call {
+    /// Reads a request. What the server does not serve panics: the operator asks for nothing else.
+    pub fn read(request: &http::request::Parts, body: &[u8]) -> Self {
+        let path: Vec<&str> = request.uri.path().trim_matches('/').split('/').collect();
+        let rest = if path[0] == "api" { &path[2..] } else { &path[3..] };
+        let (namespace, rest) = if rest[0] == "namespaces" { (rest[1], &rest[2..]) } else { ("", rest) };
+        let (plural, ..) = kind(rest[0]).unwrap_or_else(|| panic!("{} is not served", request.uri));
+        let name = rest.get(1).copied().unwrap_or_default();
+        let query: BTreeMap<String, String> = request
+            .uri
+            .query()
+            .unwrap_or_default()
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let watches = query.get("watch").is_some_and(|value| value == "true");
+        let verb = match request.method.as_str() {
+            "GET" if watches => Verb::Watch,
+            "GET" if name.is_empty() => Verb::List,
+            "GET" => Verb::Get,
+            "POST" => Verb::Create,
+            "PUT" => Verb::Update,
+            "PATCH" => Verb::Patch,
+            "DELETE" => Verb::Delete,
+            other => panic!("{other} is not served"),
+        };
+        let body: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
+        let name = if verb == Verb::Create { meta(&body, "name").to_owned() } else { name.to_owned() };
+        let media = request.headers.get("content-type").and_then(|value| value.to_str().ok());
+        Self {
+            verb,
+            key: Key { kind: plural, namespace: namespace.to_owned(), name },
+            sub: rest.get(2).copied().unwrap_or_default().to_owned(),
+            query,
+            body,
+            strategic: media.is_some_and(|media| media.contains("strategic")),
+        }
+    }
+}
+
+/// When it is: milliseconds of the run, and as Kubernetes writes it.
+pub struct Now<'a> {
+    pub at: u64,
+    pub text: &'a dyn Fn(u64) -> String,
+}
+
+impl Now<'_> {
+    fn text(&self, after_seconds: u64) -> String {
+        (self.text)(self.at + after_seconds * 1000)
+    }
+}
+
+fn not_found(key: &Key) -> Refusal {
+    Refusal(404, "NotFound", format!("{} {:?} not found", key.kind, key.name))
+}
+
+fn conflict(why: &str) -> Refusal {
+    Refusal(409, "Conflict", why.to_owned())
+}
+
+impl Store {
+    /// Does what a request asks for. Lists and watches are not for here.
+    pub fn perform(&mut self, call: &Call, now: &Now) -> Result<Arc<Value>, Refusal> {
+        let key = &call.key;
+        if call.verb == Verb::Create {
+            return self.create(key.clone(), call.body.clone(), now.at, &now.text(0));
+        }
+        let before = self.get(key).ok_or_else(|| not_found(key))?;
+        match call.verb {
+            Verb::Update => {
+                let version = meta(&call.body, "resourceVersion");
+                if !version.is_empty() && version != meta(&before, "resourceVersion") {
+                    return Err(conflict("the object has been modified"));
+                }
+                let mut object = call.body.clone();
+                keep_own(&mut object, &before, call.sub == "status", key);
+                Ok(self.replace(key, object, now.at))
+            }
+            Verb::Patch => self.patch(call, &before, now),
+            Verb::Delete => {
+                let uid = call.body["preconditions"]["uid"].as_str();
+                if uid.is_some_and(|uid| uid != meta(&before, "uid")) {
+                    return Err(conflict("the UID in the precondition does not match"));
+                }
+                let grace = call.body["gracePeriodSeconds"].as_u64();
+                Ok(self.delete(key, grace, now))
+            }
+            _ => Ok(before),
+        }
+    }
+
+    fn patch(&mut self, call: &Call, before: &Arc<Value>, now: &Now) -> Result<Arc<Value>, Refusal> {
+        let mut object = (**before).clone();
+        let version = meta(&call.body, "resourceVersion");
+        if !version.is_empty() && version != meta(before, "resourceVersion") {
+            return Err(conflict("the object has been modified"));
+        }
+        let uid = meta(&call.body, "uid");
+        if !uid.is_empty() && uid != meta(before, "uid") {
+            return Err(Refusal(
+                422,
+                "Invalid",
+                "metadata.uid: Invalid value: field is immutable".to_owned(),
+            ));
+        }
+        let mut patch = call.body.clone();
+        if call.strategic {
+            let removed = patch["metadata"]["$deleteFromPrimitiveList/finalizers"].take();
+            let removed = removed.as_array().cloned().unwrap_or_default();
+            let left: Vec<String> =
+                finalizers(before).into_iter().filter(|name| !removed.contains(&json!(name))).collect();
+            patch["metadata"].as_object_mut().unwrap().remove("$deleteFromPrimitiveList/finalizers");
+            object["metadata"]["finalizers"] = json!(left);
+        }
+        merge(&mut object, &patch);
+        keep_own(&mut object, before, call.sub == "status", &call.key);
+        Ok(self.replace(&call.key, object, now.at))
+    }
+
+    /// Deletes: pods with grace, what has finalizers by mark.
+    pub fn delete(&mut self, key: &Key, grace: Option<u64>, now: &Now) -> Arc<Value> {
+        let Some(before) = self.get(key) else { return Arc::default() };
+        let mut object = (*before).clone();
+        let grace = if key.kind == "pods" { pod_grace(&before, grace) } else { 0 };
+        let old = before["metadata"]["deletionGracePeriodSeconds"].as_u64();
+        if is_deleting(&before) && (key.kind != "pods" || old.is_some_and(|old| old <= grace)) {
+            // Nothing new, unless nothing holds it any more.
+            if !(grace == 0 && finalizers(&before).is_empty()) {
+                return before;
+            }
+        }
+        if grace == 0 && finalizers(&before).is_empty() {
+            return self.erase(key, object, now.at);
+        }
+        object["metadata"]["deletionTimestamp"] = json!(now.text(grace));
+        if key.kind == "pods" {
+            object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
+        }
+        self.replace(key, object, now.at)
+    }
+}
+
+/// The grace of a pod: none where nothing runs.
+fn pod_grace(pod: &Value, asked: Option<u64>) -> u64 {
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    if pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty()
+        || matches!(phase, "Succeeded" | "Failed")
+    {
+        return 0;
+    }
+    asked.unwrap_or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_u64().unwrap_or(30))
+}
+
+/// What a writer cannot change: the status and the rest are written apart, and the server's own fields by nobody.
+fn keep_own(object: &mut Value, before: &Value, status: bool, key: &Key) {
+    let parts = kind(key.kind).is_some_and(|kind| kind.3);
+    if parts && status {
+        let new = object["status"].take();
+        *object = before.clone();
+        object["status"] = new;
+    } else if parts {
+        object["status"] = before["status"].clone();
+        if object["status"].is_null() {
+            object.as_object_mut().unwrap().remove("status");
+        }
+    }
+    for field in [
+        "uid",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "resourceVersion",
+    ] {
+        let old = before["metadata"][field].clone();
+        if old.is_null() {
+            object["metadata"].as_object_mut().unwrap().remove(field);
+        } else {
+            object["metadata"][field] = old;
+        }
+    }
+    // No finalizer is put on what is being deleted.
+    if is_deleting(before) {
+        let old = finalizers(before);
+        let left: Vec<String> = finalizers(object).into_iter().filter(|name| old.contains(name)).collect();
+        object["metadata"]["finalizers"] = json!(left);
+    }
+    object["kind"] = before["kind"].clone();
+    object["apiVersion"] = before["apiVersion"].clone();
+}
