@@ -130,8 +130,11 @@ impl Reader<'_> {
         self.unique(machines.iter().map(|group| group.name.as_str()), "machines");
         let mut sources = Vec::new();
         for (index, submitter) in file.submitters.iter().enumerate() {
+            let before = self.problems.count();
             let jobs = self.submitters(index, submitter);
-            self.groups(index, submitter, &jobs, &objects);
+            if self.problems.count() == before {
+                self.groups(index, submitter, &jobs, &objects);
+            }
             sources.extend(jobs);
         }
         self.unique(file.submitters.iter().map(|submitter| submitter.name.as_str()), "submitters");

@@ -160,13 +160,15 @@ impl Reader<'_> {
         };
         let groups: BTreeSet<&str> =
             sources.iter().filter_map(|jobs| jobs.template.group.as_deref()).flat_map(ancestry).collect();
-        let field = match (&given.arrivals, &given.group) {
-            (file::Arrivals::Trace(_), _) => "arrivals.trace",
-            (_, Some(_)) => "group",
-            (_, None) => "job.spec.accountingGroup",
+        let (field, or) = match (&given.arrivals, &given.group) {
+            (file::Arrivals::Trace(_), _) => {
+                ("arrivals.trace", ", or let another group stand in for it under people")
+            }
+            (_, Some(_)) => ("group", ""),
+            (_, None) => ("job.spec.accountingGroup", ""),
         };
         for missing in groups.into_iter().filter(|name| !declared(name)) {
-            let message = format!("no GroupQuota declares {missing}; add one to manifests");
+            let message = format!("no GroupQuota declares {missing}; add one to manifests{or}");
             self.wrong(&format!("submitters[{index}].{field}"), &message);
         }
     }

@@ -28,7 +28,7 @@ pub struct Selection {
 pub struct Person {
     /// The owner.
     pub owner: Option<String>,
-    /// The accounting group.
+    /// The accounting group; none where it is empty.
     pub group: Option<String>,
 }
 
@@ -94,7 +94,8 @@ struct People<'a> {
 #[derive(Clone, Default)]
 struct StandIn {
     owner: Option<Arc<str>>,
-    group: Option<Arc<str>>,
+    /// The group, or that there is none.
+    group: Option<Option<Arc<str>>>,
 }
 
 impl<'a> People<'a> {
@@ -102,8 +103,10 @@ impl<'a> People<'a> {
         let named: BTreeMap<&str, StandIn> = people
             .iter()
             .map(|(name, person)| {
-                let shared = |text: &Option<String>| text.as_deref().map(Arc::from);
-                (name.as_str(), StandIn { owner: shared(&person.owner), group: shared(&person.group) })
+                let shared = |text: &String| Arc::from(text.as_str());
+                let group = |text: &String| (!text.is_empty()).then(|| shared(text));
+                let owner = person.owner.as_ref().map(shared);
+                (name.as_str(), StandIn { owner, group: person.group.as_ref().map(group) })
             })
             .collect();
         Self { others: named.get(OTHERS).cloned().unwrap_or_default(), named }
@@ -115,7 +118,7 @@ impl<'a> People<'a> {
             job.owner = owner.clone();
         }
         if let Some(group) = group {
-            job.group = Some(group.clone());
+            job.group.clone_from(group);
         }
     }
 }

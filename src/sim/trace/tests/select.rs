@@ -67,6 +67,8 @@ fn others_stand_in_for_the_people_of_the_trace() {
     assert_eq!(who(&selection), ["ann of group2", "user1 of physics", "user2 of group2"]);
     selection.people.insert("*".to_owned(), person(Some("eve"), Some("misc")));
     assert_eq!(who(&selection), ["ann of group2", "user1 of physics", "eve of misc"]);
+    selection.people.insert("*".to_owned(), person(None, Some("")));
+    assert_eq!(who(&selection), ["ann of group2", "user1 of physics", "user2 of none"]);
 }
 
 #[test]
