@@ -155,7 +155,7 @@ impl<'s> World<'s> {
                 let proc = claim.proc_id();
                 heard(Event::Outcome(Outcome::SlotWritten { slot, claim: claim.id, proc }))
             }
-            Effect::DeleteSlot(slot) => {
+            Effect::DeleteSlot { slot, .. } => {
                 let claim = self.slots.remove(&slot);
                 heard(Event::SlotGone { slot, claim })
             }
