@@ -94,8 +94,26 @@ struct People<'a> {
 #[derive(Clone, Default)]
 struct StandIn {
     owner: Option<Arc<str>>,
-    /// The group, or that there is none.
-    group: Option<Option<Arc<str>>>,
+    group: Grouping,
+}
+
+/// What becomes of a job's group.
+#[derive(Clone, Default)]
+enum Grouping {
+    #[default]
+    Kept,
+    Dropped,
+    Replaced(Arc<str>),
+}
+
+impl Grouping {
+    fn new(group: Option<&str>) -> Self {
+        match group {
+            None => Self::Kept,
+            Some("") => Self::Dropped,
+            Some(group) => Self::Replaced(group.into()),
+        }
+    }
 }
 
 impl<'a> People<'a> {
@@ -103,10 +121,8 @@ impl<'a> People<'a> {
         let named: BTreeMap<&str, StandIn> = people
             .iter()
             .map(|(name, person)| {
-                let shared = |text: &String| Arc::from(text.as_str());
-                let group = |text: &String| (!text.is_empty()).then(|| shared(text));
-                let owner = person.owner.as_ref().map(shared);
-                (name.as_str(), StandIn { owner, group: person.group.as_ref().map(group) })
+                let owner = person.owner.as_deref().map(Arc::from);
+                (name.as_str(), StandIn { owner, group: Grouping::new(person.group.as_deref()) })
             })
             .collect();
         Self { others: named.get(OTHERS).cloned().unwrap_or_default(), named }
@@ -117,8 +133,10 @@ impl<'a> People<'a> {
         if let Some(owner) = owner {
             job.owner = owner.clone();
         }
-        if let Some(group) = group {
-            job.group.clone_from(group);
+        match group {
+            Grouping::Kept => {}
+            Grouping::Dropped => job.group = None,
+            Grouping::Replaced(group) => job.group = Some(group.clone()),
         }
     }
 }
