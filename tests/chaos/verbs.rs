@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::store::{Key, Refusal, Store, finalizers, is_deleting, kind, merge, meta};
@@ -164,7 +165,14 @@ impl Store {
         if grace == 0 && finalizers(&before).is_empty() {
             return self.erase(key, object, now.at);
         }
-        object["metadata"]["deletionTimestamp"] = json!(now.text(grace));
+        // A shorter grace counts from when the deletion was asked for first.
+        let deadline =
+            before["metadata"]["deletionTimestamp"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+        let moved = deadline.zip(old).map(|(deadline, old)| {
+            let by = i64::try_from(grace).unwrap_or(0) - i64::try_from(old).unwrap_or(0);
+            (deadline + SignedDuration::from_secs(by)).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        });
+        object["metadata"]["deletionTimestamp"] = json!(moved.unwrap_or_else(|| now.text(grace)));
         if key.kind == "pods" {
             object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
         }
