@@ -219,16 +219,18 @@ class Oracle:
         self.home = chroot + "/srv/config-oracle" if chroot else "/tmp/config-oracle"
         os.makedirs(self.home, exist_ok=True)
 
-    def ask(self, place, text, options, names, seconds=10):
+    def ask(self, place, text, options, names, seconds=4):
         """Status and output of one call, messages among the values where they belong."""
         path = "%s/%s.config" % (self.home, place)
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         inside = path[len(self.chroot):]
-        command = (["chroot", self.chroot] if self.chroot else []) + ["stdbuf", "-oL", "condor_config_val"] + options + names
+        # What does not finish is ended by its processor time: on a busy machine the clock says nothing.
+        command = ["prlimit", "--cpu=%d" % seconds] + (["chroot", self.chroot] if self.chroot else [])
+        command += ["stdbuf", "-oL", "condor_config_val"] + options + names
         env = {"CONDOR_CONFIG": inside, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "ORACLE": "from the environment"}
         try:
-            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds)
+            done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60 * seconds)
             return done.returncode, done.stdout.decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
             return None, ""
@@ -245,7 +247,7 @@ class Oracle:
         return [self.answer(part) for part in parts[1:-1]]
 
     def value(self, place, text, options, name):
-        status, out = self.ask(place, "ZZEND = <<end>>\n" + text, options, ["ZZEND", name], 5)
+        status, out = self.ask(place, "ZZEND = <<end>>\n" + text, options, ["ZZEND", name], 2)
         return self.answer(out.split("<<end>>\n")[-1]) if status in (0, 1) else False
 
     @staticmethod
