@@ -105,7 +105,7 @@ examples() {
   kubectl get htcjobs,groupquotas,submitters,partitionableslots,slots -A
   for _ in $(seq 50); do kubectl explain htcjob.spec >/dev/null 2>&1 && break; sleep .2; done    # published a moment late
   kubectl explain htcjob.spec >/dev/null
-  kubectl delete -R --wait=false --ignore-not-found -f "$ROOT/examples/"
+  kubectl delete --wait=false --ignore-not-found -f "$ROOT/examples/" -f "$ROOT/examples/broken/"
 }
 
 chart() {
