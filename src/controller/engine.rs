@@ -282,11 +282,11 @@ impl Engine {
         }
     }
 
-    /// Partitionable slots follow from nodes alone: whatever happens to their objects is mended.
+    /// Partitionable slots follow from nodes and policies alone: whatever happens to their objects is mended.
     fn partitionable_slot(&mut self, object: &DynamicObject) {
-        let node = object.data.get("spec").and_then(|spec| spec.get("node")).and_then(|node| node.as_str());
-        if let Some(node) = node {
-            self.publisher.mark([Document::PartitionableSlot(node.into())]);
+        let name = object.data.get("spec").and_then(|spec| spec.get("name")).and_then(|name| name.as_str());
+        if let Some(name) = name.and_then(|name| SlotName::parse(name).ok()) {
+            self.publisher.mark([Document::PartitionableSlot(name)]);
         }
     }
 
@@ -364,10 +364,7 @@ impl Engine {
                 Some(ObjectKey { kind: Kind::HTCJob, namespace, name })
             }
             Document::Slot(name) => cluster(Kind::Slot, name.object_name()),
-            Document::PartitionableSlot(machine) => {
-                let name = SlotName { machine: machine.clone(), slot: 1, dynamic: None };
-                cluster(Kind::PartitionableSlot, name.object_name())
-            }
+            Document::PartitionableSlot(name) => cluster(Kind::PartitionableSlot, name.object_name()),
             Document::Submitter(name) => cluster(Kind::Submitter, translate::submitter_object_name(name)),
             Document::Group(object) => cluster(Kind::GroupQuota, object.to_string()),
             Document::Policy(name) => cluster(Kind::NodePolicy, name.to_string()),

@@ -23,6 +23,7 @@ mod policy;
 mod ranges;
 mod resources;
 mod slot;
+mod standing;
 mod submitter;
 mod time;
 
@@ -39,7 +40,7 @@ pub use ids::{
     SlotName, SubmitterName,
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
-pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Sensed, Taint};
+pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
     SelectorTerm, StartdConfig, Toleration,
@@ -50,6 +51,7 @@ pub use slot::{
     Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Preempting, Record, Release, Removal, Slot,
     State, Taken, Unclaimed, pod_name,
 };
+pub use standing::{Share, Standard, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
 
@@ -99,7 +101,7 @@ static DEFAULT_STARTD: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default)
 pub struct Pool {
     /// Machines by name.
     pub machines: BTreeMap<MachineName, Machine>,
-    /// Dynamic slots by name.
+    /// Claimed slots by name: dynamic ones, and static ones that have a claim.
     pub slots: BTreeMap<SlotName, Slot>,
     /// Jobs by uid.
     pub jobs: BTreeMap<JobUid, Cluster>,
@@ -123,8 +125,10 @@ pub struct Pool {
     pub released: BTreeMap<PodUid, Release>,
     /// Pods that went before they were let go, until their slots take note.
     pub vanished: BTreeSet<PodUid>,
-    /// Slot objects that nobody here knows.
+    /// Slot objects that perhaps should not be, or not be so.
     pub strays: BTreeSet<SlotName>,
+    /// Objects of static slots that carry no claim, as they were seen last, with the size that they show.
+    pub unclaimed_objects: BTreeMap<SlotName, Resources>,
     /// Which machines were heard of.
     pub heartbeats: Heartbeats,
     /// What the deciders have to look at.
@@ -186,6 +190,19 @@ impl Pool {
     /// The half-life in seconds, as the accountant wants it.
     pub fn halflife(&self) -> f64 {
         self.negotiator().halflife.as_secs_f64()
+    }
+
+    /// Whether a Slot object is right: a claim is on it, or it shows a static slot as it stands.
+    pub fn is_right(&self, name: &SlotName) -> bool {
+        let standing = || {
+            let machine = self.machines.get(&name.machine)?;
+            machine
+                .standing
+                .get(&name.slot)
+                .filter(|slot| slot.kind == Standard::Static && name.dynamic.is_none())
+        };
+        self.slots.contains_key(name)
+            || standing().is_some_and(|slot| self.unclaimed_objects.get(name) == Some(&slot.total))
     }
 
     /// The slot that carries a claim.

@@ -1,10 +1,11 @@
-//! Machines: which policy governs one, whether it offers anything, and the state of its partitionable slot.
+//! Machines: which policy governs one, how it is laid out into slots, whether it offers anything, and the states of slots
+//! that nobody has claimed.
 
 use super::config;
 use super::transitions::{OWNER_TO_UNCLAIMED, UNCLAIMED_TO_OWNER};
 use crate::pool::{
-    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Time,
-    Toleration,
+    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Taken,
+    Time, Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
@@ -15,8 +16,12 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     if let Some(machine) = pool.machines.get_mut(name) {
         config::review(&config, machine);
     }
+    let waits = lay_out(pool, name, now);
     let Some(machine) = pool.machines.get(name) else { return };
-    let offer = offer(pool, machine, policy.as_ref(), now);
+    let offer = match offer(pool, machine, policy.as_ref(), now) {
+        Offer::Offered if waits => Offer::LayoutWaits,
+        offer => offer,
+    };
     if offer == Offer::Gone {
         evacuate(pool, name);
     }
@@ -25,32 +30,43 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
         pool.stale.extend(machine.policy.iter().chain(&policy).cloned().map(Document::Policy));
         machine.policy = policy;
     }
-    let was = machine.state;
     // IS_OWNER: the node's admin, not a job, decides what happens on a node that offers nothing.
     let transition = if offer == Offer::Offered { &OWNER_TO_UNCLAIMED } else { &UNCLAIMED_TO_OWNER };
-    if machine.state == transition.from {
-        machine.state = transition.to;
-        machine.entered_state = now;
+    for slot in machine.standing.values_mut().filter(|slot| slot.state == transition.from && !slot.claimed) {
+        slot.state = transition.to;
+        slot.entered_state = now;
+        slot.entered_activity = now;
+        slot.last = Some(Taken { number: transition.number, why: offer.message().into(), at: now });
+        pool.stale.insert(slot.document(name));
+        pool.schedule.wanted |= slot.state != State::Owner;
     }
-    if was != machine.state || machine.offer != offer {
-        pool.stale.insert(Document::PartitionableSlot(name.clone()));
-    }
-    let newly_offered = was == State::Owner && machine.state != State::Owner;
-    // A slot on it may have to let go, or may start what waited.
-    let slots = machine.dynamic.iter().map(|dynamic| crate::pool::SlotName {
-        machine: name.clone(),
-        slot: 1,
-        dynamic: Some(*dynamic),
-    });
     if machine.offer != offer {
-        pool.attention.slots.extend(slots);
+        pool.stale.extend(machine.documents());
+        // A slot on it may have to let go, or may start what waited.
+        pool.attention.slots.extend(machine.claimed_slots());
         pool.offers += 1;
     }
     machine.offer = offer;
-    if newly_offered {
+    forget_if_gone(pool, name);
+}
+
+/// Lays a machine out into slots as its policy says. True if claims on the present slots keep it from that.
+fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
+    let Some(machine) = pool.machines.get_mut(name).filter(|machine| machine.offer != Offer::Gone) else {
+        return false;
+    };
+    let before: Vec<Document> = machine.documents().collect();
+    let relaid = machine.lay_out(machine.undivided(), now);
+    if !relaid.changed.is_empty() {
+        pool.stale.extend(before);
+        pool.stale.extend(machine.documents());
+        // The object of a static slot says how large it is: one that is wrong now is made anew.
+        let shown = relaid.changed.into_iter().filter(|name| pool.unclaimed_objects.contains_key(name));
+        pool.strays.extend(shown);
+        pool.offers += 1;
         pool.schedule.wanted = true;
     }
-    forget_if_gone(pool, name);
+    relaid.waits
 }
 
 fn evacuate(pool: &mut Pool, name: &MachineName) {
@@ -68,9 +84,9 @@ fn evacuate(pool: &mut Pool, name: &MachineName) {
 }
 
 fn forget_if_gone(pool: &mut Pool, name: &MachineName) {
-    let over = pool.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && m.dynamic.is_empty());
+    let over = pool.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && !m.is_held());
     if over && let Some(machine) = pool.forget_machine(name) {
-        pool.stale.insert(Document::PartitionableSlot(name.clone()));
+        pool.stale.extend(machine.documents());
         pool.stale.extend(machine.policy.map(Document::Policy));
     }
 }

@@ -9,7 +9,7 @@ mod machines;
 mod step;
 mod transitions;
 
-pub use ad::{dynamic_slot_ad, keep_slot_ad, machine_ad, partitionable_slot_ad, whole_machine_ad};
+pub use ad::{claimed_slot_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
 pub use carve::{Carving, carve, quantized, slot_weight};
 pub use machines::review_machine;
 pub use step::{Chore, MATCH_TIMEOUT, Step, View, next};
