@@ -249,6 +249,11 @@ impl Engine {
                     self.event(1, Event::Policy(translate::node_policy(&object)));
                 }
             }
+            Kind::DrainRequest => {
+                if let Some(object) = typed(object) {
+                    self.event(2, Event::Drain(translate::drain(&object)));
+                }
+            }
             Kind::Negotiator => {
                 if let Some(object) = typed(object) {
                     self.event(0, Event::Negotiator(translate::negotiator(&object)));
@@ -278,6 +283,7 @@ impl Engine {
             }
             Kind::GroupQuota => self.event(2, Event::GroupGone(object.name_any().into())),
             Kind::NodePolicy => self.event(1, Event::PolicyGone(object.name_any().as_str().into())),
+            Kind::DrainRequest => self.event(2, Event::DrainGone(object.name_any().into())),
             Kind::Negotiator => self.event(0, Event::NegotiatorGone(object.name_any().into())),
         }
     }
@@ -369,6 +375,7 @@ impl Engine {
             Document::Group(object) => cluster(Kind::GroupQuota, object.to_string()),
             Document::Policy(name) => cluster(Kind::NodePolicy, name.to_string()),
             Document::Negotiator(name) => cluster(Kind::Negotiator, name.to_string()),
+            Document::Drain(name) => cluster(Kind::DrainRequest, name.to_string()),
         }
     }
 

@@ -79,6 +79,8 @@ impl Pool {
                 self.policies.remove(&name);
                 self.attention.policies = true;
             }
+            Event::Drain(facts) => self.drain_seen(facts),
+            Event::DrainGone(name) => self.drain_gone(&name),
             Event::Negotiator(facts) => self.negotiator_seen(facts),
             Event::NegotiatorGone(name) => {
                 self.negotiators.remove(&name);

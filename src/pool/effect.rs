@@ -132,6 +132,8 @@ pub enum Document {
     Policy(super::ids::PolicyName),
     /// A Negotiator's status.
     Negotiator(Arc<str>),
+    /// A `DrainRequest`'s status.
+    Drain(Arc<str>),
 }
 
 impl Document {

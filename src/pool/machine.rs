@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Document;
+use super::drain::Draining;
 use super::ids::{MachineName, PolicyName, SlotName};
 use super::made::MadeMachineAd;
 use super::policy::StartdConfig;
@@ -179,6 +180,8 @@ pub struct Machine {
     pub own_config: Option<OwnConfig>,
     /// Whether it offers anything.
     pub offer: Offer,
+    /// It is being drained, or is drained.
+    pub draining: Option<Draining>,
     /// What the pool may carve: allocatable less foreign.
     pub total: Resources,
     /// What claims hold, over all its slots.
@@ -208,6 +211,7 @@ impl Machine {
             policy: None,
             own_config: None,
             offer: Offer::NotReady,
+            draining: None,
             total: Resources::default(),
             carved: Resources::default(),
             standing: BTreeMap::new(),

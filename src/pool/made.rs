@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::drain::Draining;
 use super::machine::{Machine, MachineFacts, Sensed};
 use super::policy::StartdConfig;
 use super::resources::Resources;
@@ -17,6 +18,7 @@ pub struct MadeMachineAd {
     facts: MachineFacts,
     total: Resources,
     sensed: Option<Sensed>,
+    draining: Option<Draining>,
     ad: Ad,
 }
 
@@ -38,15 +40,18 @@ impl Machine {
     /// The ad of what its slots share, if it was made and is as it would be made now.
     pub fn made_ad(&self) -> Option<Ad> {
         let of = |made: &&MadeMachineAd| {
-            self.total == made.total && self.sensed == made.sensed && self.facts == made.facts
+            self.total == made.total
+                && self.sensed == made.sensed
+                && self.draining == made.draining
+                && self.facts == made.facts
         };
         self.ad.as_ref().filter(of).map(|made| made.ad.clone())
     }
 
     /// Keeps the ad that was made of the machine as it is.
     pub fn keep_ad(&mut self, ad: Ad) {
-        let (facts, total, sensed) = (self.facts.clone(), self.total.clone(), self.sensed);
-        self.ad = Some(MadeMachineAd { facts, total, sensed, ad });
+        let (facts, total, draining) = (self.facts.clone(), self.total.clone(), self.draining.clone());
+        self.ad = Some(MadeMachineAd { facts, total, sensed: self.sensed, draining, ad });
     }
 }
 

@@ -12,6 +12,7 @@ mod apply;
 mod apply_jobs;
 mod apply_pods;
 mod carve;
+mod drain;
 mod effect;
 mod event;
 mod heartbeat;
@@ -30,6 +31,9 @@ mod time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
+pub use drain::{
+    Drain, DrainFacts, DrainSpec, DrainedFor, Draining, Phase as DrainPhase, Schedule as DrainSchedule,
+};
 pub use effect::{Document, Effect, Notice, PodPlan, Subject};
 pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
@@ -113,6 +117,8 @@ pub struct Pool {
     pub policies: BTreeMap<PolicyName, NodePolicy>,
     /// Negotiators by name; the first counts.
     pub negotiators: BTreeMap<Arc<str>, NegotiatorObject>,
+    /// Drain requests by the name of their object.
+    pub drains: BTreeMap<Arc<str>, Drain>,
     /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
     pub offers: u64,
     /// When cycles run.

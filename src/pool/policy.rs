@@ -73,6 +73,8 @@ pub struct StartdConfig {
     pub claim_worklife: ClaimWorklife,
     /// `STARTD_ATTRS` with their expressions.
     pub attributes: Vec<(String, Expr)>,
+    /// `DEFAULT_DRAINING_START_EXPR`.
+    pub draining_start: Option<Expr>,
     /// Taints that are tolerated.
     pub tolerations: Vec<Toleration>,
     /// The policy's text, where it says something else on other machines: it is read again for each.

@@ -6,7 +6,8 @@ use std::sync::{Arc, LazyLock};
 
 use crate::classad::{Ad, Expr, Value};
 use crate::pool::{
-    LastInput, Machine, Resources, Sensed, Slot, SlotName, Standard, Standing, StartdConfig, State, Time,
+    DrainedFor, Draining, LastInput, Machine, Resources, Sensed, Slot, SlotName, Standard, Standing,
+    StartdConfig, State, Time,
 };
 
 /// An expression of ours, which a test parses.
@@ -61,14 +62,31 @@ fn make_machine_ad(machine: &Machine) -> Ad {
     if let Some(sensed) = &machine.sensed {
         set_sensed(&mut ad, sensed);
     }
+    if let Some(draining) = &machine.draining {
+        set_draining(&mut ad, draining);
+    }
     ad
 }
 
+fn set_draining(ad: &mut Ad, draining: &Draining) {
+    ad.set("Draining", true);
+    ad.set("DrainReason", &*draining.reason);
+    ad.set("LastDrainStartTime", draining.since.secs());
+    match &draining.why {
+        DrainedFor::Request(request) => ad.set("DrainingRequestId", &**request),
+        DrainedFor::Cordon => ad.set("DrainingRequestId", "cordon"),
+    }
+    if draining.start.is_none() {
+        ad.insert("Requirements", FALSE.clone());
+    }
+}
+
 /// A slot's own ad over what its machine's slots share: what the policy says of it, and how large it is.
-fn slot_ad(shared: Ad, config: &StartdConfig, total: &Resources) -> Ad {
+fn slot_ad(shared: Ad, machine: &Machine, config: &StartdConfig, total: &Resources) -> Ad {
     let mut ad = shared;
     set_resources(&mut ad, "TotalSlot", total);
-    ad.insert("Start", config.start.clone().unwrap_or_else(|| TRUE.clone()));
+    let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
+    ad.insert("Start", meanwhile.or_else(|| config.start.clone()).unwrap_or_else(|| TRUE.clone()));
     ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
     for (name, expr) in &config.attributes {
         ad.insert(name.as_str(), expr.clone());
@@ -94,7 +112,7 @@ pub fn whole_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) 
 }
 
 fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
-    let mut ad = slot_ad(shared, config, &slot.total);
+    let mut ad = slot_ad(shared, machine, config, &slot.total);
     set_name(&mut ad, &slot.name(&machine.facts.name));
     set_type(&mut ad, slot);
     set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
@@ -117,7 +135,7 @@ fn set_type(ad: &mut Ad, slot: &Standing) {
 
 /// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim.
 pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) -> Ad {
-    let mut ad = slot_ad(machine_ad(machine), config, &slot.resources);
+    let mut ad = slot_ad(machine_ad(machine), machine, config, &slot.resources);
     set_name(&mut ad, &slot.name);
     if let Some(standing) = machine.standing.get(&slot.name.slot) {
         set_type(&mut ad, standing);

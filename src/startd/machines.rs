@@ -1,44 +1,35 @@
 //! Machines: which policy governs one, how it is laid out into slots, whether it offers anything, and the states of slots
 //! that nobody has claimed.
 
-use super::config;
 use super::transitions::{OWNER_TO_UNCLAIMED, UNCLAIMED_TO_OWNER};
+use super::unclaimed::take;
+use super::{config, draining};
 use crate::pool::{
-    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Taken,
-    Time, Toleration,
+    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Time,
+    Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
-    let Some(machine) = pool.machines.get(name) else { return };
-    let policy = governing(pool, machine);
-    let config = policy.as_ref().and_then(|name| pool.policies.get(name)?.config.clone()).unwrap_or_default();
-    if let Some(machine) = pool.machines.get_mut(name) {
-        config::review(&config, machine);
-    }
+    govern(pool, name);
     let waits = lay_out(pool, name, now);
     let Some(machine) = pool.machines.get(name) else { return };
-    let offer = match offer(pool, machine, policy.as_ref(), now) {
+    let offer = match offer(pool, machine, now) {
         Offer::Offered if waits => Offer::LayoutWaits,
         offer => offer,
     };
     if offer == Offer::Gone {
         evacuate(pool, name);
     }
+    draining::review(pool, name, now);
     let Some(machine) = pool.machines.get_mut(name) else { return };
-    if machine.policy != policy {
-        pool.stale.extend(machine.policy.iter().chain(&policy).cloned().map(Document::Policy));
-        machine.policy = policy;
-    }
     // IS_OWNER: the node's admin, not a job, decides what happens on a node that offers nothing.
     let transition = if offer == Offer::Offered { &OWNER_TO_UNCLAIMED } else { &UNCLAIMED_TO_OWNER };
-    for slot in machine.standing.values_mut().filter(|slot| slot.state == transition.from && !slot.claimed) {
-        slot.state = transition.to;
-        slot.entered_state = now;
-        slot.entered_activity = now;
-        slot.last = Some(Taken { number: transition.number, why: offer.message().into(), at: now });
-        pool.stale.insert(slot.document(name));
-        pool.schedule.wanted |= slot.state != State::Owner;
+    for slot in machine.standing.values_mut() {
+        if take(slot, transition, offer.message(), now) {
+            pool.stale.insert(slot.document(name));
+            pool.schedule.wanted |= slot.state != State::Owner;
+        }
     }
     if machine.offer != offer {
         pool.stale.extend(machine.documents());
@@ -48,6 +39,19 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     }
     machine.offer = offer;
     forget_if_gone(pool, name);
+}
+
+/// Puts a machine under the policy that selects it.
+fn govern(pool: &mut Pool, name: &MachineName) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let policy = governing(pool, machine);
+    let config = policy.as_ref().and_then(|name| pool.policies.get(name)?.config.clone()).unwrap_or_default();
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    config::review(&config, machine);
+    if machine.policy != policy {
+        pool.stale.extend(machine.policy.iter().chain(&policy).cloned().map(Document::Policy));
+        machine.policy = policy;
+    }
 }
 
 /// Lays a machine out into slots as its policy says. True if claims on the present slots keep it from that.
@@ -104,7 +108,7 @@ fn governing(pool: &Pool, machine: &Machine) -> Option<PolicyName> {
     best.map(|(name, _)| name.clone())
 }
 
-fn offer(pool: &Pool, machine: &Machine, policy: Option<&PolicyName>, now: Time) -> Offer {
+fn offer(pool: &Pool, machine: &Machine, now: Time) -> Offer {
     let facts = &machine.facts;
     if machine.offer == Offer::Gone {
         return Offer::Gone;
@@ -118,7 +122,7 @@ fn offer(pool: &Pool, machine: &Machine, policy: Option<&PolicyName>, now: Time)
     if facts.cordoned {
         return Offer::Cordoned;
     }
-    let policy = policy.and_then(|name| pool.policies.get_key_value(name));
+    let policy = machine.policy.as_ref().and_then(|name| pool.policies.get_key_value(name));
     if let Some((name, policy)) = policy
         && policy.config.is_none()
     {

@@ -5,9 +5,11 @@
 mod ad;
 mod carve;
 pub mod config;
+mod draining;
 mod machines;
 mod step;
 mod transitions;
+mod unclaimed;
 
 pub use ad::{claimed_slot_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
 pub use carve::{Carving, carve, quantized, slot_weight};

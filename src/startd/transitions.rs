@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::pool::{Claimed, Preempting, Slot, State, Taken, Time, Unclaimed};
+use crate::pool::{Claimed, Drained, Preempting, Slot, State, Taken, Time, Unclaimed};
 
 /// One arrow of the manual's diagram.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,6 +48,16 @@ transitions! {
     RETIRING_TO_PREEMPTING = 18: State::Claimed(Claimed::Retiring) => State::Preempting(Preempting::Vacating);
     /// 22: the job is gone and the claim is broken.
     VACATING_TO_OWNER = 22: State::Preempting(Preempting::Vacating) => State::Owner;
+    /// 33: all slots have been drained.
+    DRAINED_TO_IDLE = 33: State::Drained(Drained::Retiring) => State::Drained(Drained::Idle);
+    /// 34: draining is finalized or canceled.
+    DRAINED_RETIRING_TO_OWNER = 34: State::Drained(Drained::Retiring) => State::Owner;
+    /// 35: draining is finalized or canceled.
+    DRAINED_IDLE_TO_OWNER = 35: State::Drained(Drained::Idle) => State::Owner;
+    /// 36: draining of the machine is initiated.
+    OWNER_TO_DRAINED = 36: State::Owner => State::Drained(Drained::Retiring);
+    /// 37: draining of the machine is initiated.
+    UNCLAIMED_TO_DRAINED = 37: State::Unclaimed(Unclaimed::Idle) => State::Drained(Drained::Retiring);
 }
 
 /// Takes a transition. False, and nothing done, when the slot is not where it starts.
@@ -93,6 +103,11 @@ mod tests {
                 "13 Claimed/Busy Claimed/Retiring",
                 "18 Claimed/Retiring Preempting/Vacating",
                 "22 Preempting/Vacating Owner/Idle",
+                "33 Drained/Retiring Drained/Idle",
+                "34 Drained/Retiring Owner/Idle",
+                "35 Drained/Idle Owner/Idle",
+                "36 Owner/Idle Drained/Retiring",
+                "37 Unclaimed/Idle Drained/Retiring",
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! From the pool to Kubernetes objects: pure functions.
 
 mod conditions;
+mod drain;
 mod pod;
 mod slot;
 mod status;

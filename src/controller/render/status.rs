@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::conditions::{Says, accepted, condition};
+use super::drain::drain as drain_status;
 use super::slot::{label_value, resources, static_slot};
 use crate::api::{
     self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
@@ -66,6 +67,10 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
             })
         }),
         Document::Negotiator(name) => negotiator(pool, name, &conditions, now),
+        Document::Drain(name) => pool
+            .drains
+            .get(name)
+            .map_or(Rendered::Nothing, |drain| status(&drain_status(pool, drain, &conditions, now))),
     }
 }
 

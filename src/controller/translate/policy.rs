@@ -132,6 +132,7 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
             }),
         },
         attributes,
+        draining_start: None,
         tolerations: spec
             .tolerations
             .iter()
