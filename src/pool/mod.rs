@@ -27,6 +27,7 @@ mod slot;
 mod standing;
 mod submitter;
 mod time;
+mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -58,6 +59,7 @@ pub use slot::{
 pub use standing::{Share, Standard, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
+pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.
 #[derive(Clone, Debug, Default)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
+use super::zone::Zone;
 use crate::classad::Expr;
 
 /// Which nodes a policy is for, by their labels: a Kubernetes label selector.
@@ -75,6 +76,8 @@ pub struct StartdConfig {
     pub attributes: Vec<(String, Expr)>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
+    /// The time zone of `ClockMin` and `ClockDay`.
+    pub zone: Zone,
     /// Taints that are tolerated.
     pub tolerations: Vec<Toleration>,
     /// The policy's text, where it says something else on other machines: it is read again for each.

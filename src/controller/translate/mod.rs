@@ -9,6 +9,7 @@ mod policy;
 mod quantity;
 mod slot;
 mod submitter;
+mod zone;
 
 pub use drain::drain;
 pub use job::{job, owner, submission, template_of};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 
+use super::zone::zone;
 use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
@@ -133,6 +134,11 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
         },
         attributes,
         draining_start: None,
+        zone: spec
+            .time_zone
+            .as_deref()
+            .and_then(|name| zone("spec.timeZone", name).map_err(|problem| problems.push(problem)).ok())
+            .unwrap_or_default(),
         tolerations: spec
             .tolerations
             .iter()
