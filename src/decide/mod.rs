@@ -6,6 +6,7 @@
 //! A negotiation cycle is asked for as a [`Negotiation`], a snapshot on which any thread may work, and its matches come
 //! back through [`conclude`], which holds each against what is so by then.
 
+mod evict;
 mod negotiation;
 mod orphans;
 mod slots;
@@ -60,6 +61,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
 fn review_machines(pool: &mut Pool, now: Time) {
     if std::mem::take(&mut pool.attention.policies) {
         pool.attention.machines.extend(pool.machines.keys().cloned());
+        pool.attention.slots.extend(pool.slots.keys().cloned());
         pool.offers += 1;
         pool.schedule.wanted = true;
     }

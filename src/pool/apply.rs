@@ -42,6 +42,17 @@ fn policy_notices(name: &PolicyName, policy: &NodePolicy, before: Option<&NodePo
     notices
 }
 
+/// Nobody knows whether what was asked of a slot's pod was heard: it is asked again.
+fn forget_asked(slot: &mut Slot) {
+    if let Activation::Active { deleting, .. } = &mut slot.activation {
+        *deleting = false;
+    }
+    slot.frozen = None;
+    if let Some(eviction) = &mut slot.eviction {
+        eviction.agent_asked = false;
+    }
+}
+
 impl Pool {
     /// Takes note of what happened.
     pub fn apply(&mut self, event: Event, now: Time) {
@@ -225,17 +236,10 @@ impl Pool {
             free
         });
         let slot = Slot {
-            name,
-            resources: facts.resources,
-            state: State::Claimed(Claimed::Idle),
-            entered_state: now,
-            entered_activity: now,
-            last: None,
-            claim,
             record: Record::Written,
             activation: if assigned { Activation::Assigned } else { Activation::Vacant },
             removal: removed.then_some(Removal::JobRemoved),
-            spent: false,
+            ..Slot::new(name, facts.resources, claim, State::Claimed(Claimed::Idle), now)
         };
         self.stale.insert(Document::Slot(slot.name.clone()));
         self.carve(slot, now);
@@ -431,10 +435,8 @@ impl Pool {
                     orphan.deleting = false;
                 }
                 if let Some(slot) = slot {
-                    if let Some(Activation::Active { deleting, .. }) =
-                        self.slots.get_mut(&slot).map(|slot| &mut slot.activation)
-                    {
-                        *deleting = false;
+                    if let Some(known) = self.slots.get_mut(&slot) {
+                        forget_asked(known);
                     }
                     self.attention.slots.insert(slot);
                 }

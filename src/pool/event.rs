@@ -170,6 +170,8 @@ pub struct PodFacts {
     pub claim: ClaimId,
     /// Whether its containers have started.
     pub running: bool,
+    /// When its main container did, as far as that is known.
+    pub started: Option<Time>,
     /// How it ended, if it has.
     pub end: Option<End>,
     /// Whether it is being deleted.

@@ -255,6 +255,7 @@ impl<'s> World<'s> {
             proc: plan.proc.proc,
             claim: plan.claim.id.clone(),
             running: false,
+            started: None,
             end: None,
             deleting: false,
             tracked: true,

@@ -48,10 +48,10 @@ fn make_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
     ad.set("MachineResources", &*machine_resources(&machine.total));
     ad.insert("NodeLabels", Expr::literal(Value::from(labels(machine))));
     ad.insert("WithinResourceLimits", within_resource_limits(&machine.total));
-    ad.insert("Start", config.start.clone().unwrap_or_else(|| TRUE.clone()));
+    ad.insert("Start", config.policy.start.clone().unwrap_or_else(|| TRUE.clone()));
     ad.insert("Requirements", REQUIREMENTS.clone());
     ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
-    ad.set("Rank", 0.0);
+    ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
     if let Some(sensed) = &machine.sensed {
         set_sensed(&mut ad, sensed);
     }
@@ -106,6 +106,7 @@ pub fn dynamic_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) ->
         ad.set("AccountingGroup", group.as_str());
     }
     ad.set("JobId", &*slot.claim.job_id());
+    super::policy::publish(&mut ad, &config.policy, slot);
     ad
 }
 
@@ -255,7 +256,10 @@ mod tests {
     #[test]
     fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
         let config = Arc::new(StartdConfig::default());
-        let other = Arc::new(StartdConfig { start: Some(FALSE.clone()), ..StartdConfig::default() });
+        let other = Arc::new(StartdConfig {
+            policy: crate::pool::Policy { start: Some(FALSE.clone()), ..Default::default() },
+            ..StartdConfig::default()
+        });
         let mut machine = machine();
         let ongoing = LastInput::Ongoing;
         let changes: &[fn(&mut Machine)] = &[

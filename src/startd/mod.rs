@@ -5,16 +5,24 @@
 mod ad;
 mod carve;
 pub mod config;
+mod leave;
 mod machines;
+pub mod policy;
+pub mod retirement;
+mod standing;
 mod step;
 mod transitions;
+mod view;
+mod wake;
 
 pub use ad::{dynamic_slot_ad, keep_slot_ad, machine_ad, partitionable_slot_ad, whole_machine_ad};
 pub use carve::{Carving, carve, quantized, slot_weight};
 pub use machines::review_machine;
-pub use step::{Chore, MATCH_TIMEOUT, Step, View, next};
+pub use standing::{Standing, Wanted, standing};
+pub use step::next;
 pub use transitions::{
-    BUSY_TO_IDLE, BUSY_TO_RETIRING, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING, MATCHED_TO_CLAIMED,
-    MATCHED_TO_OWNER, OWNER_TO_UNCLAIMED, RETIRING_TO_PREEMPTING, Transition, UNCLAIMED_TO_MATCHED,
-    UNCLAIMED_TO_OWNER, VACATING_TO_OWNER, take,
+    CLAIMED_IDLE_TO_PREEMPTING, OWNER_TO_UNCLAIMED, TRANSITIONS, Transition, UNCLAIMED_TO_MATCHED,
+    UNCLAIMED_TO_OWNER, take,
 };
+pub use view::{Change, Chore, Draining, Grace, Step, View};
+pub use wake::wake;

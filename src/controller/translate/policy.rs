@@ -9,7 +9,7 @@ use kube::ResourceExt;
 use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
-    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota,
+    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, Policy, PolicyFacts, Problem, Quota,
     Selector, SelectorTerm, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
@@ -123,14 +123,16 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
         }
     }
     StartdConfig {
-        start: expression("spec.start", spec.start.as_ref(), problems),
-        slot_weight: expression("spec.slotWeight", spec.slot_weight.as_ref(), problems),
-        claim_worklife: match spec.claim_worklife_seconds {
-            None => ClaimWorklife::default(),
-            Some(seconds) => u64::try_from(seconds).map_or(ClaimWorklife::Unlimited, |seconds| {
-                ClaimWorklife::Limited(Duration::from_secs(seconds))
+        policy: Policy {
+            start: expression("spec.start", spec.start.as_ref(), problems),
+            claim_worklife: spec.claim_worklife_seconds.map(|seconds| {
+                u64::try_from(seconds).map_or(ClaimWorklife::Unlimited, |seconds| {
+                    ClaimWorklife::Limited(Duration::from_secs(seconds))
+                })
             }),
+            ..Policy::default()
         },
+        slot_weight: expression("spec.slotWeight", spec.slot_weight.as_ref(), problems),
         attributes,
         tolerations: spec
             .tolerations

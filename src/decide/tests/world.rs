@@ -224,6 +224,7 @@ impl World {
             proc: plan.proc.proc,
             claim: plan.claim.id.clone(),
             running: true,
+            started: None,
             end: None,
             deleting: false,
             tracked: true,
@@ -349,7 +350,8 @@ impl World {
             let sum = cluster.idle.len()
                 + cluster.active.len() as u64
                 + cluster.succeeded.len()
-                + cluster.failed.len();
+                + cluster.failed.len()
+                + cluster.on_hold.len() as u64;
             assert!(cluster.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
         }
         for slot in self.pool.slots.values() {

@@ -60,6 +60,7 @@ impl Pod {
             proc: self.plan.proc.proc,
             claim: self.plan.claim.id.clone(),
             running: matches!(self.phase, Phase::Running | Phase::Exited(0)),
+            started: None,
             end,
             deleting: self.deleting,
             tracked: self.tracked,
