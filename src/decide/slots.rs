@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::pool::{
     Activation, Cluster, Document, Effect, Offer, PodPlan, PodRef, Pool, Record, Release, Retention, Slot,
-    SlotName, State, Time,
+    SlotName, State, Time, Vacate, VacateReason,
 };
 use crate::schedd;
 use crate::startd::{self, Chore, Step, View};
@@ -107,12 +107,18 @@ fn create_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
 
 fn delete_pod(pool: &mut Pool, name: &SlotName, force: bool, effects: &mut Vec<Effect>) {
     let Some(slot) = pool.slots.get_mut(name) else { return };
+    // Of one that goes because its job was removed there is nothing to say: that is what its user asked for.
+    let why = force.then(|| Vacate {
+        reason: VacateReason::StartdShutdown,
+        message: format!("the node {} is gone", name.machine).into(),
+    });
     if let Activation::Active { pod, deleting, .. } = &mut slot.activation {
         *deleting = true;
         effects.push(Effect::DeletePod {
             pod: pod.clone(),
             slot: Some(name.clone()),
             grace: force.then_some(0),
+            why,
         });
     }
 }
