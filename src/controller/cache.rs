@@ -24,11 +24,12 @@ pub enum Kind {
     GroupQuota,
     NodePolicy,
     Negotiator,
+    NodeReport,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::HTCJob,
         Self::Slot,
         Self::PartitionableSlot,
@@ -36,6 +37,7 @@ impl Kind {
         Self::GroupQuota,
         Self::NodePolicy,
         Self::Negotiator,
+        Self::NodeReport,
     ];
 
     /// The kind's name and plural.
@@ -48,6 +50,7 @@ impl Kind {
             Self::GroupQuota => ("GroupQuota", "groupquotas"),
             Self::NodePolicy => ("NodePolicy", "nodepolicies"),
             Self::Negotiator => ("Negotiator", "negotiators"),
+            Self::NodeReport => ("NodeReport", "nodereports"),
         }
     }
 

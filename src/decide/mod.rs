@@ -36,8 +36,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     if pool.woken(now) {
         pool.schedule.wanted = true;
     }
-    let silent = pool.heartbeats.lapsed(now);
-    pool.attention.machines.extend(silent);
+    pool.note_silence(now);
     review_machines(pool, now);
     review_groups(pool);
     orphans::settle(pool, now, &mut effects);
@@ -54,7 +53,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None }));
     let negotiation = negotiation::begin(pool, now);
     effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
-    let next = [pool.next_wake(), pool.heartbeats.next()].into_iter().flatten().min();
+    let next = [pool.next_wake(), pool.heartbeats.next(), pool.agents.next()].into_iter().flatten().min();
     Decision { effects, negotiation, next }
 }
 

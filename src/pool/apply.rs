@@ -8,7 +8,7 @@ use super::effect::{Notice, Subject};
 use super::event::{Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitterFacts};
 use super::ids::{ClaimId, GroupName, MachineName, PodUid, PolicyName, SlotName};
 use super::job::Problem;
-use super::machine::{Machine, MachineFacts, Offer, Sensed};
+use super::machine::{Machine, MachineFacts, Offer};
 use super::policy::{Group, NegotiatorObject, NodePolicy};
 use super::resources::Capacity;
 use super::slot::{Activation, Claimed, Record, Removal, Slot, State};
@@ -64,7 +64,10 @@ impl Pool {
                 self.heartbeats.forget(&machine);
                 self.attention.machines.insert(machine);
             }
-            Event::Sensed { machine, sensed } => self.sensed(machine, sensed),
+            Event::Report(facts) => self.report(facts, now),
+            Event::ReportGone(name) => self.report_gone(&name, now),
+            Event::AgentHeartbeat { machine, ttl } => self.agent_heard(&machine, now + ttl, now),
+            Event::AgentHeartbeatsEnded(machine) => self.agent_unheard(&machine, now),
             Event::ForeignPod { pod, machine, requests } => self.hold_foreign(pod, machine, requests),
             Event::ForeignPodGone(pod) => self.drop_foreign(&pod),
             Event::Pod(facts) => self.pod(facts, now),
@@ -115,6 +118,7 @@ impl Pool {
             }
             None => {
                 self.machines.insert(name.clone(), Machine::new(facts, foreign, now));
+                self.look_at_agent(&name, now);
             }
         }
         self.machine_changed(name);
@@ -124,17 +128,6 @@ impl Pool {
         self.heartbeats.beat(&name, until);
         if self.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Silent) {
             self.attention.machines.insert(name);
-        }
-    }
-
-    fn sensed(&mut self, name: MachineName, sensed: Sensed) {
-        if let Some(machine) = self.machines.get_mut(&name)
-            && machine.sensed.replace(sensed) != Some(sensed)
-        {
-            self.stale.insert(Document::PartitionableSlot(name));
-            self.offers += 1;
-            // START may look at it.
-            self.schedule.wanted = true;
         }
     }
 

@@ -8,6 +8,7 @@
 //! continues where the old one stood.
 
 pub mod accountant;
+mod agent;
 mod apply;
 mod apply_jobs;
 mod apply_pods;
@@ -31,7 +32,8 @@ mod time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
-pub use effect::{Document, Effect, Notice, PodPlan, Subject};
+pub use agent::{Benchmarks, Device, ReportFacts};
+pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
 pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
 };
@@ -131,6 +133,10 @@ pub struct Pool {
     pub strays: BTreeSet<SlotName>,
     /// Which machines were heard of.
     pub heartbeats: Heartbeats,
+    /// Which machines' agents were heard of.
+    pub agents: Heartbeats,
+    /// What agents reported last; a report may be seen before its node.
+    pub reports: BTreeMap<MachineName, Arc<ReportFacts>>,
     /// What the deciders have to look at.
     pub attention: Attention,
     /// Statuses to be written.

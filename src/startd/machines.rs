@@ -1,10 +1,13 @@
 //! Machines: which policy governs one, whether it offers anything, and the state of its partitionable slot.
 
+use super::ad::partitionable_slot_ad;
 use super::config;
-use super::transitions::{OWNER_TO_UNCLAIMED, UNCLAIMED_TO_OWNER};
+use super::policy::{Answer, Question};
+use super::standing::{Standing, standing};
+use crate::classad::Env;
 use crate::pool::{
-    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Time,
-    Toleration,
+    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, StartdConfig,
+    State, Time, Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
@@ -16,6 +19,7 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
         config::review(&config, machine);
     }
     let Some(machine) = pool.machines.get(name) else { return };
+    let own = pool.startd(machine);
     let offer = offer(pool, machine, policy.as_ref(), now);
     if offer == Offer::Gone {
         evacuate(pool, name);
@@ -26,12 +30,15 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
         machine.policy = policy;
     }
     let was = machine.state;
-    // IS_OWNER: the node's admin, not a job, decides what happens on a node that offers nothing.
-    let transition = if offer == Offer::Offered { &OWNER_TO_UNCLAIMED } else { &UNCLAIMED_TO_OWNER };
-    if machine.state == transition.from {
+    // The node's admin, not a job, decides what happens on a node that offers nothing.
+    let owner = offer != Offer::Offered || is_owner(machine, &own, now);
+    if let Some((transition, _)) = standing(machine.state, &Standing { owner, ..Standing::default() }) {
         machine.state = transition.to;
         machine.entered_state = now;
     }
+    // IS_OWNER may change though nothing happens.
+    let polled = offer == Offer::Offered && own.policy.is_owner.as_ref().is_some_and(|e| e.as_literal().is_none());
+    let again = polled.then(|| now + own.policy.update_interval);
     if was != machine.state || machine.offer != offer {
         pool.stale.insert(Document::PartitionableSlot(name.clone()));
     }
@@ -47,10 +54,22 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
         pool.offers += 1;
     }
     machine.offer = offer;
+    pool.wake_machine_at(name, again);
     if newly_offered {
         pool.schedule.wanted = true;
     }
     forget_if_gone(pool, name);
+}
+
+/// `IS_OWNER`, which knows no job. A constant needs no ad.
+fn is_owner(machine: &Machine, config: &StartdConfig, now: Time) -> bool {
+    config.policy.is_owner.as_ref().is_some_and(|expr| {
+        let value = match expr.as_literal() {
+            Some(value) => value.clone(),
+            None => expr.eval(Some(&partitionable_slot_ad(machine, config)), None, &Env::at(now.secs())),
+        };
+        Question::IsOwner.is_met_by(Answer::of(&value))
+    })
 }
 
 fn evacuate(pool: &mut Pool, name: &MachineName) {

@@ -5,6 +5,7 @@ use kube::api::ObjectMeta;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::agent::agent_ready;
 use super::conditions::{Says, accepted, condition};
 use super::slot::{label_value, resources};
 use crate::api::{
@@ -261,7 +262,7 @@ fn partitionable_slot(machine: &Machine, old: &[Condition], now: Time) -> Render
         total: resources(&machine.total),
         available: resources(&machine.available()),
         dynamic_slots: count(machine.dynamic.len()),
-        conditions: vec![condition(old, says, 1, now)],
+        conditions: vec![condition(old, says, 1, now), condition(old, agent_ready(machine), 1, now)],
     };
     object(&api::PartitionableSlot { metadata, spec, status: None }, &status)
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::quantity::millis;
 use crate::api::labels;
+use crate::controller::render::DISRUPTION_TARGET;
 use crate::pool::{Capacity, End, MachineName, PODS, PodFacts, PodRef, PodUid};
 
 /// Of a pod, what is read.
@@ -186,7 +187,7 @@ fn failed(pod: &SlimPod) -> End {
     }
     // The pod garbage collector, the eviction API and taints say it by condition before they delete.
     if let Some(disrupted) =
-        pod.status.conditions.iter().find(|c| c.type_ == "DisruptionTarget" && c.status == "True")
+        pod.status.conditions.iter().find(|c| c.type_ == DISRUPTION_TARGET && c.status == "True")
     {
         let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());
         return evicted(&format!("{}: {}", said(&disrupted.reason), said(&disrupted.message)));

@@ -193,6 +193,8 @@ impl World {
             }
             Effect::CreatePod(plan) => self.create_pod(plan),
             Effect::DeletePod { pod, .. } => self.end_pod(&pod, None),
+            // No node of these stories has an agent.
+            Effect::Suspend { .. } | Effect::KillByAgent { .. } | Effect::Benchmark { .. } => {}
             Effect::ReleasePod { pod, delete } => self.release_pod(&pod, delete),
             Effect::HoldJob(key) => {
                 let facts = self.jobs.get_mut(key.uid.as_str()).unwrap();
