@@ -11,7 +11,13 @@ use crate::startd::Grace;
 const KILL_GRACE: u32 = 1;
 
 /// Deletes the pod. Where it is evicted, the pod says why.
-pub(super) fn delete_pod(pool: &mut Pool, name: &SlotName, grace: Grace, now: Time, effects: &mut Vec<Effect>) {
+pub(super) fn delete_pod(
+    pool: &mut Pool,
+    name: &SlotName,
+    grace: Grace,
+    now: Time,
+    effects: &mut Vec<Effect>,
+) {
     let Some(slot) = pool.slots.get_mut(name) else { return };
     let seconds = match grace {
         Grace::Own => None,
@@ -43,7 +49,8 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
     let Some(slot) = pool.slots.get_mut(name) else { return };
     let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
     let why = (!said).then(|| vacate(slot));
-    let eviction = slot.eviction.get_or_insert(Eviction { until: now, killed: None, agent_asked: false, hold: None });
+    let eviction =
+        slot.eviction.get_or_insert(Eviction { until: now, killed: None, agent_asked: false, hold: None });
     eviction.killed.get_or_insert(now);
     if let Some(pod) = being_deleted(slot) {
         effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: Some(KILL_GRACE), why });
@@ -88,20 +95,27 @@ fn vacate(slot: &Slot) -> Vacate {
     let held = slot.eviction.as_ref().is_some_and(|eviction| eviction.hold.is_some());
     let machine = &slot.name.machine;
     let (reason, message) = match slot.retirement {
-        _ if held => (VacateReason::StartdHeldJob, format!("PREEMPT and WANT_HOLD are true on {}", slot.name)),
-        Some(Cause::Preempt) => (VacateReason::StartdPreemptExpression, format!("PREEMPT is true on {}", slot.name)),
+        _ if held => {
+            (VacateReason::StartdHeldJob, format!("PREEMPT and WANT_HOLD are true on {}", slot.name))
+        }
+        Some(Cause::Preempt) => {
+            (VacateReason::StartdPreemptExpression, format!("PREEMPT is true on {}", slot.name))
+        }
         Some(Cause::BetterClaim) => better_claim(slot),
         Some(Cause::Draining) => (VacateReason::StartdDraining, format!("node {machine} is being drained")),
-        Some(Cause::MachineGone) | None => (VacateReason::StartdShutdown, format!("the node {machine} is gone")),
+        Some(Cause::MachineGone) | None => {
+            (VacateReason::StartdShutdown, format!("the node {machine} is gone"))
+        }
     };
     Vacate { reason, message: message.into() }
 }
 
 fn better_claim(slot: &Slot) -> (VacateReason, String) {
     match &slot.preempting {
-        Some(next) if next.rank > slot.running.rank => {
-            (VacateReason::StartdPreemptingClaimRank, format!("{} prefers a job of {}", slot.name, next.claim.submitter))
-        }
+        Some(next) if next.rank > slot.running.rank => (
+            VacateReason::StartdPreemptingClaimRank,
+            format!("{} prefers a job of {}", slot.name, next.claim.submitter),
+        ),
         Some(next) => (
             VacateReason::StartdPreemptingClaimUserPrio,
             format!("{}, who has the better priority, takes {}", next.claim.submitter, slot.name),

@@ -37,7 +37,8 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
         machine.entered_state = now;
     }
     // IS_OWNER may change though nothing happens.
-    let polled = offer == Offer::Offered && own.policy.is_owner.as_ref().is_some_and(|e| e.as_literal().is_none());
+    let polled =
+        offer == Offer::Offered && own.policy.is_owner.as_ref().is_some_and(|e| e.as_literal().is_none());
     let again = polled.then(|| now + own.policy.update_interval);
     if was != machine.state || machine.offer != offer {
         pool.stale.insert(Document::PartitionableSlot(name.clone()));

@@ -170,8 +170,7 @@ impl View<'_> {
         };
         let (_, vacate) = self.terms(slot);
         let until = if kill { self.now } else { self.now + span(vacate) };
-        let hold: Option<OnHold> =
-            (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
+        let hold: Option<OnHold> = (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
         (kill, Eviction { until, killed: None, agent_asked: false, hold })
     }
 }

@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(facts.warnings, Some(vec![]));
         let expr = |expr: &Option<Expr>| expr.as_ref().unwrap().to_string();
         assert_eq!(
-            (expr(&config.start), expr(&config.slot_weight)),
+            (expr(&config.policy.start), expr(&config.slot_weight)),
             ("TARGET.a".to_owned(), "Cpus * 2".to_owned())
         );
         let names: Vec<&str> = config.attributes.iter().map(|(name, _)| name.as_str()).collect();
@@ -269,8 +269,10 @@ mod tests {
             pool.apply(Event::Policy(with_text("p", json!({"config": text}))), Time::from_secs(1));
             let notices: Vec<Notice> = std::mem::take(&mut pool.notices);
             let policy = pool.policies.values().next().unwrap();
-            let start =
-                policy.config.as_ref().and_then(|config| config.start.as_ref().map(ToString::to_string));
+            let start = policy
+                .config
+                .as_ref()
+                .and_then(|config| config.policy.start.as_ref().map(ToString::to_string));
             let told: Vec<String> = notices
                 .into_iter()
                 .map(|notice| {
@@ -313,8 +315,10 @@ mod tests {
             let mut pool = Pool::default();
             pool.apply(Event::Policy(facts), Time::from_secs(1));
             let policy = pool.policies.values().next().unwrap();
-            let start =
-                policy.config.as_ref().and_then(|config| config.start.as_ref().map(ToString::to_string));
+            let start = policy
+                .config
+                .as_ref()
+                .and_then(|config| config.policy.start.as_ref().map(ToString::to_string));
             assert_eq!(start.as_deref(), in_force);
             assert_eq!(
                 policy.accepted.as_deref(),

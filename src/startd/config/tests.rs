@@ -135,7 +135,8 @@ fn what_a_text_says_on_some_machines_only_holds_there_only() {
     let understood = understand(text);
     assert_eq!((understood.by_machine, understood.config.unwrap().policy.start), (true, None));
     let common = by_machine(text, StartdConfig::default());
-    let start = |cpus| for_machine(&common, &of_machine(&machine(cpus, 1, "amd64"))).unwrap().policy.start.clone();
+    let start =
+        |cpus| for_machine(&common, &of_machine(&machine(cpus, 1, "amd64"))).unwrap().policy.start.clone();
     assert_eq!(start(64), None);
     assert_eq!(start(8).unwrap().to_string(), "TARGET.tiny");
 }

@@ -93,7 +93,10 @@ pub(super) fn universe_form<'e>(exprs: &'e ByUniverse, job: Option<&Ad>, env: &E
 }
 
 /// An integer; `HTCondor` drops the fraction of what it takes for one.
-#[allow(clippy::cast_possible_truncation, reason = "seconds lose their fraction; what is out of range is clamped")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "seconds lose their fraction; what is out of range is clamped"
+)]
 pub(super) fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Int(seconds) => Some(*seconds),

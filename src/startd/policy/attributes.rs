@@ -19,7 +19,8 @@ pub fn publish(ad: &mut Ad, policy: &Policy, slot: &Slot) {
     ad.insert("TotalJobRunTime", run_time(job));
     ad.insert("TotalJobSuspendTime", suspend_time(job));
     ad.set("CurrentRank", job.rank);
-    ad.insert("RetirementTimeRemaining", remaining(ad, policy, job));
+    let left = remaining(ad, policy, job);
+    ad.insert("RetirementTimeRemaining", left);
     if let Some(next) = &slot.preempting {
         ad.set("PreemptingUser", next.claim.submitter.as_str());
         let user = next.claim.submitter.as_str();

@@ -86,10 +86,7 @@ mod tests {
                 vec![BUSY, SUSPENDED, RETIRING],
             ),
             (Policy { kill: expr(busy), ..Policy::default() }, vec![VACATING]),
-            (
-                Policy { max_job_retirement_time: expr("TARGET.x").plain, ..Policy::default() },
-                vec![RETIRING],
-            ),
+            (Policy { max_job_retirement_time: expr("TARGET.x").plain, ..Policy::default() }, vec![RETIRING]),
             (Policy { max_job_retirement_time: expr("3600").plain, ..Policy::default() }, vec![]),
             (
                 Policy {
@@ -111,8 +108,7 @@ mod tests {
 
     #[test]
     fn without_an_agent_there_is_nothing_to_suspend() {
-        let policy =
-            Policy { suspend: expr("LoadAvg > 1"), want_suspend: expr("true"), ..Policy::default() };
+        let policy = Policy { suspend: expr("LoadAvg > 1"), want_suspend: expr("true"), ..Policy::default() };
         assert!(is_polled(&policy, BUSY, true, None));
         assert!(!is_polled(&policy, BUSY, false, None));
     }
