@@ -22,6 +22,8 @@ pub mod condition {
     pub const MATCHABLE: &str = "Matchable";
     /// The slot offers its resources to jobs.
     pub const OFFERED: &str = "Offered";
+    /// All slots of the node are drained.
+    pub const DRAINED: &str = "Drained";
     /// The slot is claimed.
     pub const CLAIMED: &str = "Claimed";
     /// An agent is at work on the node.

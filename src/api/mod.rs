@@ -9,6 +9,7 @@
 #![allow(clippy::duplicated_attributes)]
 
 mod common;
+mod drain_request;
 mod group_quota;
 mod htcjob;
 pub mod labels;
@@ -22,6 +23,7 @@ mod slot;
 mod submitter;
 
 pub use common::{Requests, SlotActivity, SlotResources, SlotState, Transition, condition};
+pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRequestStatus, DrainSchedule};
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, PodRetention};
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
@@ -50,6 +52,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         NodePolicy::crd(),
         Negotiator::crd(),
         NodeReport::crd(),
+        DrainRequest::crd(),
     ]
     .map(portable::portable)
     .into()

@@ -25,11 +25,12 @@ pub enum Kind {
     NodePolicy,
     Negotiator,
     NodeReport,
+    DrainRequest,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::HTCJob,
         Self::Slot,
         Self::PartitionableSlot,
@@ -38,6 +39,7 @@ impl Kind {
         Self::NodePolicy,
         Self::Negotiator,
         Self::NodeReport,
+        Self::DrainRequest,
     ];
 
     /// The kind's name and plural.
@@ -51,6 +53,7 @@ impl Kind {
             Self::NodePolicy => ("NodePolicy", "nodepolicies"),
             Self::Negotiator => ("Negotiator", "negotiators"),
             Self::NodeReport => ("NodeReport", "nodereports"),
+            Self::DrainRequest => ("DrainRequest", "drainrequests"),
         }
     }
 

@@ -246,6 +246,11 @@ impl Engine {
                     self.event(1, Event::Policy(translate::node_policy(&object)));
                 }
             }
+            Kind::DrainRequest => {
+                if let Some(object) = typed(object) {
+                    self.event(2, Event::Drain(translate::drain(&object)));
+                }
+            }
             Kind::Negotiator => {
                 if let Some(object) = typed(object) {
                     self.event(0, Event::Negotiator(translate::negotiator(&object)));
@@ -280,16 +285,17 @@ impl Engine {
             }
             Kind::GroupQuota => self.event(2, Event::GroupGone(object.name_any().into())),
             Kind::NodePolicy => self.event(1, Event::PolicyGone(object.name_any().as_str().into())),
+            Kind::DrainRequest => self.event(2, Event::DrainGone(object.name_any().into())),
             Kind::Negotiator => self.event(0, Event::NegotiatorGone(object.name_any().into())),
             Kind::NodeReport => self.event(4, Event::ReportGone(object.name_any().into())),
         }
     }
 
-    /// Partitionable slots follow from nodes alone: whatever happens to their objects is mended.
+    /// Partitionable slots follow from nodes and policies alone: whatever happens to their objects is mended.
     fn partitionable_slot(&mut self, object: &DynamicObject) {
-        let node = object.data.get("spec").and_then(|spec| spec.get("node")).and_then(|node| node.as_str());
-        if let Some(node) = node {
-            self.publisher.mark([Document::PartitionableSlot(node.into())]);
+        let name = object.data.get("spec").and_then(|spec| spec.get("name")).and_then(|name| name.as_str());
+        if let Some(name) = name.and_then(|name| SlotName::parse(name).ok()) {
+            self.publisher.mark([Document::PartitionableSlot(name)]);
         }
     }
 
@@ -367,14 +373,12 @@ impl Engine {
                 Some(ObjectKey { kind: Kind::HTCJob, namespace, name })
             }
             Document::Slot(name) => cluster(Kind::Slot, name.object_name()),
-            Document::PartitionableSlot(machine) => {
-                let name = SlotName { machine: machine.clone(), slot: 1, dynamic: None };
-                cluster(Kind::PartitionableSlot, name.object_name())
-            }
+            Document::PartitionableSlot(name) => cluster(Kind::PartitionableSlot, name.object_name()),
             Document::Submitter(name) => cluster(Kind::Submitter, translate::submitter_object_name(name)),
             Document::Group(object) => cluster(Kind::GroupQuota, object.to_string()),
             Document::Policy(name) => cluster(Kind::NodePolicy, name.to_string()),
             Document::Negotiator(name) => cluster(Kind::Negotiator, name.to_string()),
+            Document::Drain(name) => cluster(Kind::DrainRequest, name.to_string()),
         }
     }
 

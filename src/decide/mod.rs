@@ -49,7 +49,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
         schedd::review_job(pool, &uid, &mut effects);
     }
     let strays = std::mem::take(&mut pool.strays);
-    let unknown = strays.into_iter().filter(|name| !pool.slots.contains_key(name));
+    let unknown = strays.into_iter().filter(|name| !pool.is_right(name));
     effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None }));
     let negotiation = negotiation::begin(pool, now);
     effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
@@ -66,9 +66,8 @@ fn review_machines(pool: &mut Pool, now: Time) {
     }
     while let Some(name) = pool.attention.machines.pop_first() {
         startd::review_machine(pool, &name, now);
-        let wait = pool.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Gone);
-        if wait {
-            pool.stale.insert(crate::pool::Document::PartitionableSlot(name));
+        if pool.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Gone) {
+            pool.touch_standing(&name);
         }
     }
 }

@@ -9,10 +9,10 @@ use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
-    Quota, Resources, StartdConfig, State, Submitter, Time,
+    Quota, Resources, SlotName, Standard, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
-use crate::startd::{keep_slot_ad, partitionable_slot_ad, slot_weight};
+use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
 
 /// A cycle to run: a snapshot of slots and requests, and what they stand for.
 #[derive(Clone, Debug)]
@@ -21,8 +21,8 @@ pub struct Negotiation {
     pub cycle: Cycle,
     /// When it was begun.
     pub started: Time,
-    /// The machine behind each slot.
-    machines: Vec<MachineName>,
+    /// The standing slot behind each candidate.
+    slots: Vec<SlotName>,
     /// The job behind each request of each submitter.
     jobs: Vec<Vec<JobUid>>,
 }
@@ -61,19 +61,19 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
     let config = pool.negotiator();
     let env = Env::at(now.secs());
     let mut negotiation =
-        Negotiation { cycle: Cycle::default(), started: now, machines: Vec::new(), jobs: Vec::new() };
+        Negotiation { cycle: Cycle::default(), started: now, slots: Vec::new(), jobs: Vec::new() };
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
     cycle.config = cycle_config(&config);
-    for (machine, left, startd) in unclaimed(pool) {
-        let Some(host) = pool.machines.get_mut(&machine) else { continue };
-        let ad = keep_slot_ad(host, &startd);
+    for (slot, left, startd) in unclaimed(pool) {
+        let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
+        let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
         if !chosen(&config, &ad, &env) {
             continue;
         }
         let weight = slot_weight(&ad, &left, &startd, &env);
         cycle.slots.push(Candidate { ad, weight });
-        negotiation.machines.push(machine);
+        negotiation.slots.push(slot);
     }
     let tree = tree(pool);
     cycle.pool_weight = pool_weight(pool, &env);
@@ -104,14 +104,20 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
     negotiation
 }
 
-/// Machines whose partitionable slot has something left, with that and their configuration.
-fn unclaimed(pool: &Pool) -> Vec<(MachineName, Resources, Arc<StartdConfig>)> {
-    let machines = pool.machines.values().filter(|machine| matches!(machine.state, State::Unclaimed(_)));
-    let left = machines.filter_map(|machine| {
-        let left = machine.available();
-        let full = left.cpus == 0 || left.extended.get(PODS) == Some(&0);
-        (!full).then(|| (machine.facts.name.clone(), left, pool.startd(machine)))
-    });
+/// Partitionable slots that have something left, and static ones that nobody has claimed, with what there is of each and
+/// their configuration.
+fn unclaimed(pool: &Pool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
+    let slots =
+        pool.machines.values().flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)));
+    let left = slots
+        .filter(|(_, slot)| matches!(slot.state, State::Unclaimed(_)) && !slot.claimed)
+        .filter_map(|(machine, slot)| {
+            let left = machine.available_in(slot);
+            let full = left.cpus == 0
+                || left.extended.get(PODS) == Some(&0)
+                || slot.kind == Standard::Static && !slot.total.fits_in(&left);
+            (!full).then(|| (slot.name(&machine.facts.name), left, pool.startd(machine)))
+        });
     left.collect()
 }
 
@@ -156,11 +162,13 @@ fn pool_weight(pool: &Pool, env: &Env) -> f64 {
         .machines
         .values()
         .filter(|machine| machine.offer == Offer::Offered)
-        .map(|machine| {
+        .flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)))
+        .filter(|(_, slot)| !slot.claimed)
+        .map(|(machine, slot)| {
             let config = pool.startd(machine);
-            let left = machine.available();
+            let left = machine.available_in(slot);
             let ad = if config.slot_weight.is_some() {
-                partitionable_slot_ad(machine, &config)
+                unclaimed_slot_ad(machine, slot, &config)
             } else {
                 Ad::new()
             };
@@ -208,14 +216,14 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     let (quotas, _) = quotas(pool, now);
     let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
     for found in &outcome.matches {
-        let Some(machine) = negotiation.machines.get(found.slot) else { continue };
+        let Some(slot) = negotiation.slots.get(found.slot) else { continue };
         let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
             continue;
         };
-        for (uid, _) in schedd::claim_match(pool, machine, job, &quotas, now) {
+        for (uid, _) in schedd::claim_match(pool, slot, job, &quotas, now) {
             let entry = claims.entry(uid).or_default();
             entry.0 += 1;
-            entry.1.insert(machine.clone());
+            entry.1.insert(slot.machine.clone());
         }
     }
     tell_matches(pool, &claims);

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::evict::{ask_agent_to_kill, delete_pod, kill_pod, suspend};
 use crate::classad::Ad;
 use crate::pool::{
-    Activation, Cause, Cluster, Document, Effect, Offer, PodPlan, PodRef, Pool, Record, Release, Retention,
-    Slot, SlotName, State, Time,
+    Activation, Cause, Cluster, Document, DrainSchedule, DrainedFor, Effect, Machine, Offer, PodPlan, PodRef,
+    Pool, Record, Release, Retention, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::Asker;
-use crate::startd::{self, Change, Chore, Step, Transition, View};
+use crate::startd::{self, Change, Chore, Pace, Step, Transition, View};
 
 /// More steps than any slot takes at one time: a loop in the table would end here instead of never.
 const MOST_STEPS: usize = 32;
@@ -66,13 +66,28 @@ fn with_view<T>(
         settled: cluster.is_none_or(|cluster| !cluster.is_done(proc) || cluster.is_recorded(proc)),
         agent: machine.agent,
         stands_still,
-        draining: None,
+        draining: pace(machine, slot),
         next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty()),
         policy: &config.policy,
         answers: &Asker::new(machine, &config, slot, job, next_job, now),
         now,
     };
     Some(look(slot, &view, job))
+}
+
+/// How a claimed slot is drained. A claim that was accepted while the machine drains fills in as long as others may, and
+/// has no retirement after that. A node that is cordoned ends nothing, as `kubectl cordon` has it.
+fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
+    let draining = machine.draining.as_ref()?;
+    let accepted_meanwhile = slot.claim.since > draining.since;
+    match (draining.schedule, &draining.why) {
+        _ if accepted_meanwhile && draining.start.is_some() => None,
+        (DrainSchedule::Fast, _) => Some(Pace::Fast),
+        (_, DrainedFor::Cordon) => Some(Pace::Peaceful),
+        (DrainSchedule::Quick, _) => Some(Pace::Quick),
+        (DrainSchedule::Graceful, _) if accepted_meanwhile => Some(Pace::Quick),
+        (DrainSchedule::Graceful, _) => Some(Pace::Graceful),
+    }
 }
 
 fn still_counted(cluster: &Cluster, proc: u32) -> bool {

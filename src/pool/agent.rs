@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::Pool;
 use super::ids::{MachineName, PodUid, SlotName};
 use super::machine::Sensed;
 use super::resources::ResourceName;
 use super::time::Time;
-use super::{Document, Pool};
 use crate::classad::Expr;
 
 /// What the shell sees of a `NodeReport`.
@@ -139,7 +139,7 @@ impl Pool {
             self.offers += 1;
             self.schedule.wanted = true;
         }
-        self.stale.insert(Document::PartitionableSlot(name.clone()));
+        self.touch_standing(name);
         self.attention.machines.insert(name.clone());
         // The policy of each slot looks at what is sensed, and a suspension that took place is one of its transitions.
         let from = SlotName { machine: name.clone(), slot: 0, dynamic: None };

@@ -93,6 +93,8 @@ impl Pool {
                 self.policies.remove(&name);
                 self.attention.policies = true;
             }
+            Event::Drain(facts) => self.drain_seen(facts),
+            Event::DrainGone(name) => self.drain_gone(&name),
             Event::Negotiator(facts) => self.negotiator_seen(facts),
             Event::NegotiatorGone(name) => {
                 self.negotiators.remove(&name);
@@ -134,7 +136,7 @@ impl Pool {
     fn machine_changed(&mut self, name: MachineName) {
         self.offers += 1;
         self.schedule.wanted = true;
-        self.stale.insert(Document::PartitionableSlot(name.clone()));
+        self.touch_standing(&name);
         self.attention.machines.insert(name);
         // Dynamic quotas are shares of the pool.
         self.stale.extend(self.groups.keys().cloned().map(Document::Group));
@@ -183,6 +185,18 @@ impl Pool {
     }
 
     fn slot(&mut self, facts: SlotFacts, now: Time) {
+        if facts.name.dynamic.is_none() && facts.claim.is_none() {
+            self.unclaimed_objects.insert(facts.name.clone(), facts.resources.clone());
+        } else {
+            self.unclaimed_objects.remove(&facts.name);
+        }
+        if let (None, None, Some(claim)) =
+            (facts.name.dynamic, &facts.claim, self.deleted_claim(&facts.name).cloned())
+        {
+            // A static slot's object stays when its claim goes.
+            self.forget_deleted(&facts.name, &claim);
+            self.slot_deleted(&facts.name, &claim, now);
+        }
         if let Some(slot) = self.slots.get_mut(&facts.name) {
             // Somebody edited the claim, or took it off: what was decided is written again.
             let same = facts
@@ -196,8 +210,8 @@ impl Pool {
         }
         match facts.claim {
             Some(claim) if self.is_deleted(&facts.name, &claim.id) => {}
-            // A claim that was made for another slot, or on a partitionable one, is none of ours.
-            Some(claim) if !self.synced && facts.name.dynamic.is_some() && claim.id.is_of(&facts.name) => {
+            // A claim that was made for another slot is none of ours.
+            Some(claim) if !self.synced && claim.id.is_of(&facts.name) => {
                 self.adopt(SlotFacts { claim: None, ..facts }, claim, now);
             }
             _ => self.stray(facts.name),
@@ -217,6 +231,9 @@ impl Pool {
             let gone = Machine::gone(name.machine.clone(), now);
             self.machines.insert(name.machine.clone(), gone);
             self.attention.machines.insert(name.machine.clone());
+        }
+        if let Some(machine) = self.machines.get_mut(&name.machine) {
+            machine.stand(&name, now);
         }
         let removed = self.jobs.get(&claim.job.uid).is_none_or(|cluster| cluster.removing);
         // The pod of a job that is gone may still run in it.
@@ -240,6 +257,11 @@ impl Pool {
 
     fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>, now: Time) {
         self.strays.remove(name);
+        self.unclaimed_objects.remove(name);
+        if name.dynamic.is_none() {
+            // A static slot has an object as long as it stands.
+            self.stale.insert(Document::Slot(name.clone()));
+        }
         if let Some(claim) = claim {
             self.forget_deleted(name, claim);
             self.slot_deleted(name, claim, now);

@@ -1,4 +1,4 @@
-//! Carving dynamic slots and returning them: the one place where a machine's resources change hands.
+//! Claimed slots that come and go: the one place where a machine's resources change hands.
 
 use super::ids::{ClaimId, MachineName, SlotName};
 use super::machine::Machine;
@@ -7,15 +7,24 @@ use super::time::Time;
 use super::{Document, Pool};
 
 impl Pool {
-    /// Adds a dynamic slot with its claim: its resources are the machine's no more, and its submitter is charged.
-    /// False, and nothing done, when the machine is not there or the name is taken.
+    /// Adds a claimed slot: its resources are the machine's no more, and its submitter is charged. False, and nothing
+    /// done, when the machine or its standing slot is not there, or the name is taken.
     pub fn carve(&mut self, slot: Slot, now: Time) -> bool {
-        let Some(dynamic) = slot.name.dynamic else { return false };
         if self.slots.contains_key(&slot.name) {
             return false;
         }
         let Some(machine) = self.machines.get_mut(&slot.name.machine) else { return false };
-        machine.dynamic.insert(dynamic);
+        let Some(standing) = machine.standing.get_mut(&slot.name.slot) else { return false };
+        match slot.name.dynamic {
+            Some(dynamic) => {
+                standing.dynamic.insert(dynamic);
+            }
+            None => {
+                standing.claimed = true;
+                standing.total.clone_from(&slot.resources);
+            }
+        }
+        standing.carved.add(&slot.resources);
         machine.carved.add(&slot.resources);
         let halflife = self.halflife();
         let weight = slot.claim.weight;
@@ -30,14 +39,21 @@ impl Pool {
         true
     }
 
-    /// Takes a dynamic slot away: its resources return to the machine, and its submitter is charged no longer.
+    /// Takes a claim's slot away: its resources return to the machine, and its submitter is charged no longer. A static
+    /// slot is its owner's again.
     pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
         let slot = self.slots.remove(name)?;
         self.claims.remove(&slot.claim.id);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.carved.subtract(&slot.resources);
-            if let Some(dynamic) = name.dynamic {
-                machine.dynamic.remove(&dynamic);
+            if let Some(standing) = machine.standing.get_mut(&name.slot) {
+                standing.carved.subtract(&slot.resources);
+                match name.dynamic {
+                    Some(dynamic) => {
+                        standing.dynamic.remove(&dynamic);
+                    }
+                    None => standing.let_go(&slot, now),
+                }
             }
         }
         let halflife = self.halflife();
@@ -91,9 +107,21 @@ impl Pool {
         self.deleted_claims.get(name) == Some(claim)
     }
 
+    /// The claim that was deleted by us and is not seen gone yet.
+    pub(super) fn deleted_claim(&self, name: &SlotName) -> Option<&ClaimId> {
+        self.deleted_claims.get(name)
+    }
+
     pub(super) fn forget_deleted(&mut self, name: &SlotName, claim: &ClaimId) {
         if self.is_deleted(name, claim) {
             self.deleted_claims.remove(name);
+        }
+    }
+
+    /// The objects of a machine's standing slots say no longer what is so.
+    pub fn touch_standing(&mut self, machine: &MachineName) {
+        if let Some(machine) = self.machines.get(machine) {
+            self.stale.extend(machine.documents());
         }
     }
 
@@ -101,12 +129,13 @@ impl Pool {
     pub fn forget_machine(&mut self, name: &MachineName) -> Option<Machine> {
         self.deleted_claims.retain(|slot, _| slot.machine != *name);
         self.wake_machine_at(name, None);
+        self.unclaimed_objects.retain(|slot, _| slot.machine != *name);
         self.machines.remove(name)
     }
 
     /// Marks what the existence of a slot shows in.
     fn touch(&mut self, slot: &Slot) {
-        self.stale.insert(Document::PartitionableSlot(slot.name.machine.clone()));
+        self.stale.insert(Document::of_holder(&slot.name));
         self.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
         self.stale.insert(Document::Job(slot.claim.job.uid.clone()));
         let machine = self.machines.get(&slot.name.machine);

@@ -24,7 +24,7 @@ pub enum Effect {
         /// be that of a former leader.
         again: bool,
     },
-    /// Delete the Slot object.
+    /// Delete the Slot object; take the claim off that of a static slot.
     DeleteSlot {
         /// The slot.
         slot: SlotName,
@@ -200,10 +200,10 @@ pub struct Notice {
 pub enum Document {
     /// An HTCJob's status.
     Job(super::ids::JobUid),
-    /// A Slot's status.
+    /// A Slot: its status, and the existence of a static slot's.
     Slot(SlotName),
     /// A `PartitionableSlot`, with its existence.
-    PartitionableSlot(super::ids::MachineName),
+    PartitionableSlot(SlotName),
     /// A Submitter, with its existence.
     Submitter(super::ids::SubmitterName),
     /// A `GroupQuota`'s status; the object's name.
@@ -212,4 +212,16 @@ pub enum Document {
     Policy(super::ids::PolicyName),
     /// A Negotiator's status.
     Negotiator(Arc<str>),
+    /// A `DrainRequest`'s status.
+    Drain(Arc<str>),
+}
+
+impl Document {
+    /// The object that shows what claims hold: that of the partitionable slot of a dynamic one, or a static slot's own.
+    pub fn of_holder(slot: &SlotName) -> Self {
+        match slot.dynamic {
+            Some(_) => Self::PartitionableSlot(SlotName { dynamic: None, ..slot.clone() }),
+            None => Self::Slot(slot.clone()),
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::accountant::Record as Account;
 use super::agent::ReportFacts;
+use super::drain::DrainFacts;
 use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
@@ -85,6 +86,10 @@ pub enum Event {
     Policy(PolicyFacts),
     /// A `NodePolicy` is gone.
     PolicyGone(PolicyName),
+    /// A `DrainRequest` is there, or changed.
+    Drain(DrainFacts),
+    /// A `DrainRequest` is gone; the object's name.
+    DrainGone(Arc<str>),
     /// A Negotiator is there, or changed.
     Negotiator(NegotiatorFacts),
     /// A Negotiator is gone.

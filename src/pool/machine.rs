@@ -1,14 +1,16 @@
-//! Machines: nodes, and the partitionable slot that each one is.
+//! Machines: nodes, and the slots that each is laid out into.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Document;
 use super::agent::ReportFacts;
+use super::drain::Draining;
 use super::ids::{MachineName, PodUid, PolicyName, SlotName};
-use super::made::MadeAds;
+use super::made::MadeMachineAd;
 use super::policy::StartdConfig;
 use super::resources::{Capacity, Resources};
-use super::slot::State;
+use super::standing::{Share, Standard, Standing};
 use super::time::Time;
 
 /// What the shell sees of a node.
@@ -31,6 +33,22 @@ pub struct MachineFacts {
     /// Taints that keep pods away: effect `NoSchedule` or `NoExecute`, without those that say what `ready` and `cordoned`
     /// say.
     pub taints: Vec<Taint>,
+}
+
+impl MachineFacts {
+    /// Those of a node of which only the name is known.
+    pub fn of_nothing(name: MachineName) -> Self {
+        Self {
+            name,
+            arch: "".into(),
+            os: "".into(),
+            labels: Arc::default(),
+            allocatable: Capacity::default(),
+            ready: false,
+            cordoned: false,
+            taints: Vec::new(),
+        }
+    }
 }
 
 /// A taint.
@@ -81,6 +99,8 @@ pub enum Offer {
     PolicyNotAccepted(PolicyName),
     /// The text of the policy that selects it cannot be used on this machine, and why.
     PolicyUnfit(PolicyName, String),
+    /// Its slots are to be laid out in another way, and claims on the present ones live.
+    LayoutWaits,
     /// Its node was deleted.
     Gone,
 }
@@ -96,6 +116,7 @@ impl Offer {
             Self::Tainted(_) => "Tainted",
             Self::PolicyNotAccepted(_) => "PolicyNotAccepted",
             Self::PolicyUnfit(..) => "PolicyUnfit",
+            Self::LayoutWaits => "LayoutWaits",
             Self::Gone => "NodeGone",
         }
     }
@@ -125,6 +146,10 @@ impl Offer {
             Self::PolicyUnfit(name, why) => {
                 format!("spec.config of NodePolicy {name} cannot be used on this node: {why}")
             }
+            Self::LayoutWaits => {
+                "the policy lays the node out into other slots; nothing new starts until the claims on the present ones have ended"
+                    .to_owned()
+            }
             Self::Gone => "the node was deleted".to_owned(),
         }
     }
@@ -141,7 +166,7 @@ pub struct OwnConfig {
     pub config: Result<Arc<StartdConfig>, String>,
 }
 
-/// A machine with its partitionable slot.
+/// A machine with its slots.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// What the shell saw last.
@@ -160,22 +185,29 @@ pub struct Machine {
     pub own_config: Option<OwnConfig>,
     /// Whether it offers anything.
     pub offer: Offer,
+    /// It is being drained, or is drained.
+    pub draining: Option<Draining>,
     /// What the pool may carve: allocatable less foreign.
     pub total: Resources,
-    /// What is carved, over all dynamic slots.
+    /// What claims hold, over all its slots.
     pub carved: Resources,
-    /// `DSlotID`s in use.
-    pub dynamic: BTreeSet<u32>,
-    /// State of the partitionable slot: Owner or Unclaimed.
-    pub state: State,
-    /// When it entered that state.
-    pub entered_state: Time,
-    /// Ads that were made of it.
-    pub(super) ads: Option<MadeAds>,
+    /// Its slots, by `SlotID`.
+    pub standing: BTreeMap<u32, Standing>,
+    /// The ad of what all its slots share.
+    pub(super) ad: Option<MadeMachineAd>,
+}
+
+/// What became of a layout.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Relaid {
+    /// Slots that are new, gone, or of another size.
+    pub changed: Vec<SlotName>,
+    /// Claims keep the machine from being laid out: it stays as it was.
+    pub waits: bool,
 }
 
 impl Machine {
-    /// A machine just seen. It starts in Owner, as a startd does.
+    /// A machine just seen: one partitionable slot with all that it has, until a policy lays it out in another way.
     pub fn new(facts: MachineFacts, foreign: Capacity, now: Time) -> Self {
         let mut machine = Self {
             facts,
@@ -186,35 +218,25 @@ impl Machine {
             policy: None,
             own_config: None,
             offer: Offer::NotReady,
+            draining: None,
             total: Resources::default(),
             carved: Resources::default(),
-            dynamic: BTreeSet::new(),
-            state: State::Owner,
-            entered_state: now,
-            ads: None,
+            standing: BTreeMap::new(),
+            ad: None,
         };
         machine.recount();
+        machine.lay_out(machine.undivided(), now);
         machine
     }
 
     /// A machine whose node was deleted while claims on it live.
     pub fn gone(name: MachineName, now: Time) -> Self {
-        let facts = MachineFacts {
-            name,
-            arch: "".into(),
-            os: "".into(),
-            labels: Arc::default(),
-            allocatable: Capacity::default(),
-            ready: false,
-            cordoned: false,
-            taints: Vec::new(),
-        };
-        Self { offer: Offer::Gone, ..Self::new(facts, Capacity::default(), now) }
+        Self { offer: Offer::Gone, ..Self::new(MachineFacts::of_nothing(name), Capacity::default(), now) }
     }
 
-    /// The name of its partitionable slot.
-    pub fn slot_name(&self) -> SlotName {
-        SlotName { machine: self.facts.name.clone(), slot: 1, dynamic: None }
+    /// The layout without slot types: one partitionable slot.
+    pub fn undivided(&self) -> Vec<Share> {
+        vec![Share { slot_type: 0, kind: Standard::Partitionable, resources: self.total.clone() }]
     }
 
     /// Works out the total anew after the node or the pods of others changed.
@@ -229,19 +251,86 @@ impl Machine {
         self.report.as_ref().is_some_and(|report| report.suspended.contains(pod))
     }
 
-    /// What is left to carve.
+    /// Lays the machine out into slots. Where only sizes are different, slots keep their states and claims keep what they
+    /// hold; where the slots are others, the machine stays as it is while there are claims.
+    pub fn lay_out(&mut self, shares: Vec<Share>, now: Time) -> Relaid {
+        // While only claims are known of the slots, the others are missing.
+        let adopted = self.standing.values().any(|slot| slot.slot_type.is_none());
+        let of = |(slot, share): (&Standing, &Share)| slot.is_of(share);
+        let same = if adopted {
+            let share = |id: u32| usize::try_from(id).ok().and_then(|id| shares.get(id.checked_sub(1)?));
+            self.standing
+                .values()
+                .filter(|slot| slot.is_held())
+                .all(|slot| share(slot.id).is_some_and(|s| of((slot, s))))
+        } else {
+            self.standing.len() == shares.len() && self.standing.values().zip(&shares).all(of)
+        };
+        let mut relaid = Relaid::default();
+        if !same && self.is_held() {
+            relaid.waits = true;
+            return relaid;
+        }
+        if adopted {
+            self.standing.retain(|_, slot| slot.is_held());
+        }
+        if !same {
+            relaid.changed.extend(self.standing.values().map(|slot| slot.name(&self.facts.name)));
+            self.standing.clear();
+        }
+        for (id, share) in (1..).zip(shares) {
+            let name = SlotName { machine: self.facts.name.clone(), slot: id, dynamic: None };
+            match self.standing.get_mut(&id) {
+                Some(slot) => relaid.changed.extend(slot.resize(&share).then_some(name)),
+                None => {
+                    self.standing.insert(id, Standing::new(id, share, now));
+                    relaid.changed.push(name);
+                }
+            }
+        }
+        relaid
+    }
+
+    /// Has a slot stand of which a claim is known, as long as the layout is not.
+    pub fn stand(&mut self, claimed: &SlotName, now: Time) {
+        let kind = if claimed.dynamic.is_some() { Standard::Partitionable } else { Standard::Static };
+        let known = self.standing.get(&claimed.slot);
+        if known.is_none_or(|slot| slot.kind != kind && !slot.is_held()) {
+            self.standing.insert(claimed.slot, Standing::adopted(claimed.slot, kind, now));
+        }
+    }
+
+    /// The objects of its standing slots.
+    pub fn documents(&self) -> impl Iterator<Item = Document> {
+        self.standing.values().map(|slot| slot.document(&self.facts.name))
+    }
+
+    /// Its standing slots, in the order of their ids.
+    pub fn slots(&self) -> impl Iterator<Item = &Standing> {
+        self.standing.values()
+    }
+
+    /// Whether there are claims on it.
+    pub fn is_held(&self) -> bool {
+        self.standing.values().any(Standing::is_held)
+    }
+
+    /// The claimed slots on it.
+    pub fn claimed_slots(&self) -> impl Iterator<Item = SlotName> {
+        self.standing.values().flat_map(|slot| slot.claimed_slots(&self.facts.name))
+    }
+
+    /// What is left to carve, over all slots.
     pub fn available(&self) -> Resources {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
         left.floor_at_zero()
     }
 
-    /// The lowest `DSlotID` not in use: `HTCondor` uses them again.
-    pub fn free_dynamic_id(&self) -> u32 {
-        (1..).zip(&self.dynamic).find(|(n, used)| n != *used).map_or_else(
-            || u32::try_from(self.dynamic.len()).unwrap_or(u32::MAX).saturating_add(1),
-            |(n, _)| n,
-        )
+    /// What is left to carve from one of its slots. Pods of others may have taken of its share: no more than the machine
+    /// has left.
+    pub fn available_in(&self, slot: &Standing) -> Resources {
+        slot.uncarved().at_most(&self.available())
     }
 }
 
@@ -273,14 +362,28 @@ mod tests {
         assert_eq!(machine().total.cpus, 7);
     }
 
+    fn share(slot_type: u32, kind: Standard, cpus: i64) -> Share {
+        Share { slot_type, kind, resources: Resources { cpus, ..Resources::default() } }
+    }
+
     #[test]
-    fn dynamic_ids_are_used_again() {
+    fn another_layout_waits_for_claims_and_another_size_does_not() {
         let mut machine = machine();
-        for (used, free) in
-            [(vec![], 1), (vec![1, 2], 3), (vec![1, 3], 2), (vec![2], 1), (vec![1, 2, 4, 5], 3)]
-        {
-            machine.dynamic = used.into_iter().collect();
-            assert_eq!(machine.free_dynamic_id(), free, "{:?}", machine.dynamic);
-        }
+        assert_eq!(machine.standing.len(), 1);
+        let halves = || vec![share(1, Standard::Static, 3), share(1, Standard::Static, 4)];
+        assert!(!machine.lay_out(halves(), Time::from_secs(1)).waits);
+        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
+        machine.standing.get_mut(&2).unwrap().claimed = true;
+        let smaller = vec![share(1, Standard::Static, 2), share(1, Standard::Static, 3)];
+        let relaid = machine.lay_out(smaller.clone(), Time::from_secs(2));
+        assert_eq!(relaid.changed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["slot1@node1"]);
+        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [2, 4]);
+        let whole = vec![share(0, Standard::Partitionable, 7)];
+        assert!(machine.lay_out(whole.clone(), Time::from_secs(3)).waits);
+        assert_eq!(machine.standing.len(), 2);
+        machine.standing.get_mut(&2).unwrap().claimed = false;
+        assert_eq!(machine.lay_out(smaller, Time::from_secs(4)).changed.len(), 1, "what the claim held");
+        assert!(!machine.lay_out(whole, Time::from_secs(5)).waits);
+        assert_eq!(machine.standing.len(), 1);
     }
 }

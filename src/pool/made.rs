@@ -1,72 +1,86 @@
-//! Ads that were made of a machine, kept with all that they were made of: an ad is made again only when something of that
-//! is different. Whoever changes a machine need not know of them.
+//! Ads that were made of a machine and its slots, kept with all that they were made of: an ad is made again only when
+//! something of that is different. Whoever changes a machine need not know of them.
 
 use std::sync::Arc;
 
+use super::drain::Draining;
 use super::machine::{Machine, MachineFacts, Sensed};
 use super::policy::StartdConfig;
 use super::resources::Resources;
 use super::slot::State;
+use super::standing::Standing;
 use super::time::Time;
 use crate::classad::Ad;
 
-/// The machine's own ad, and that of its partitionable slot.
+/// The ad of what all slots of a machine share.
 #[derive(Clone, Debug)]
-pub struct MadeAds {
-    /// Known by its address: nothing else can have it while it is held here.
-    config: Arc<StartdConfig>,
+pub struct MadeMachineAd {
     facts: MachineFacts,
     total: Resources,
     sensed: Option<Sensed>,
+    draining: Option<Draining>,
+    ad: Ad,
+}
+
+/// The ad of a slot that nothing is claimed of as a whole.
+#[derive(Clone, Debug)]
+pub struct MadeSlotAd {
+    /// Both are known by their address: nothing else can have it while they are held here.
+    config: Arc<StartdConfig>,
     machine: Ad,
-    carved: Resources,
+    total: Resources,
+    available: Resources,
     dynamic: usize,
     state: State,
     entered_state: Time,
-    slot: Ad,
-}
-
-impl MadeAds {
-    fn is_of(&self, machine: &Machine, config: &StartdConfig) -> bool {
-        std::ptr::eq(Arc::as_ptr(&self.config), config)
-            && self.total == machine.total
-            && self.sensed == machine.sensed
-            && self.facts == machine.facts
-    }
-
-    fn is_of_slot(&self, machine: &Machine) -> bool {
-        self.dynamic == machine.dynamic.len()
-            && self.state == machine.state
-            && self.entered_state == machine.entered_state
-            && self.carved == machine.carved
-    }
+    ad: Ad,
 }
 
 impl Machine {
-    /// The machine's own ad, if it was made and is as it would be made now.
-    pub fn made_ad(&self, config: &StartdConfig) -> Option<Ad> {
-        self.ads.as_ref().filter(|ads| ads.is_of(self, config)).map(|ads| ads.machine.clone())
+    /// The ad of what its slots share, if it was made and is as it would be made now.
+    pub fn made_ad(&self) -> Option<Ad> {
+        let of = |made: &&MadeMachineAd| {
+            self.total == made.total
+                && self.sensed == made.sensed
+                && self.draining == made.draining
+                && self.facts == made.facts
+        };
+        self.ad.as_ref().filter(of).map(|made| made.ad.clone())
     }
 
-    /// The ad of the partitionable slot, if it was made and is as it would be made now.
-    pub fn made_slot_ad(&self, config: &StartdConfig) -> Option<Ad> {
-        let ads = self.ads.as_ref().filter(|ads| ads.is_of(self, config) && ads.is_of_slot(self))?;
-        Some(ads.slot.clone())
+    /// Keeps the ad that was made of the machine as it is.
+    pub fn keep_ad(&mut self, ad: Ad) {
+        let (facts, total, draining) = (self.facts.clone(), self.total.clone(), self.draining.clone());
+        self.ad = Some(MadeMachineAd { facts, total, sensed: self.sensed, draining, ad });
+    }
+}
+
+impl Standing {
+    /// Its ad, if it was made and is as it would be made now, of the machine's ad and with this much to offer.
+    pub fn made_ad(&self, config: &StartdConfig, machine: &Ad, available: &Resources) -> Option<Ad> {
+        let of = |made: &&MadeSlotAd| {
+            std::ptr::eq(Arc::as_ptr(&made.config), config)
+                && made.machine.same(machine)
+                && made.dynamic == self.dynamic.len()
+                && made.state == self.state
+                && made.entered_state == self.entered_state
+                && made.total == self.total
+                && made.available == *available
+        };
+        self.ads.as_ref().filter(of).map(|made| made.ad.clone())
     }
 
-    /// Keeps the ads that were made of the machine as it is.
-    pub fn keep_ads(&mut self, config: &Arc<StartdConfig>, machine: Ad, slot: Ad) {
-        self.ads = Some(MadeAds {
+    /// Keeps the ad that was made of the slot as it is.
+    pub fn keep_ad(&mut self, config: &Arc<StartdConfig>, machine: Ad, available: Resources, ad: Ad) {
+        self.ads = Some(MadeSlotAd {
             config: Arc::clone(config),
-            facts: self.facts.clone(),
-            total: self.total.clone(),
-            sensed: self.sensed,
             machine,
-            carved: self.carved.clone(),
+            total: self.total.clone(),
+            available,
             dynamic: self.dynamic.len(),
             state: self.state,
             entered_state: self.entered_state,
-            slot,
+            ad,
         });
     }
 }

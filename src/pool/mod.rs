@@ -13,6 +13,7 @@ mod apply;
 mod apply_jobs;
 mod apply_pods;
 mod carve;
+mod drain;
 mod effect;
 mod event;
 mod heartbeat;
@@ -26,6 +27,7 @@ mod ranges;
 mod resources;
 mod slot;
 mod slot_policy;
+mod standing;
 mod submitter;
 mod time;
 
@@ -33,6 +35,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 pub use agent::{Benchmarks, Device, ReportFacts};
+pub use drain::{
+    Drain, DrainFacts, DrainSpec, DrainedFor, Draining, Phase as DrainPhase, Schedule as DrainSchedule,
+};
 pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
 pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
@@ -44,7 +49,7 @@ pub use ids::{
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
-pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Sensed, Taint};
+pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
     SelectorTerm, StartdConfig, Toleration,
@@ -56,6 +61,7 @@ pub use slot::{
     State, Taken, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
+pub use standing::{Share, Standard, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
 
@@ -105,7 +111,7 @@ static DEFAULT_STARTD: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default)
 pub struct Pool {
     /// Machines by name.
     pub machines: BTreeMap<MachineName, Machine>,
-    /// Dynamic slots by name.
+    /// Claimed slots by name: dynamic ones, and static ones that have a claim.
     pub slots: BTreeMap<SlotName, Slot>,
     /// Jobs by uid.
     pub jobs: BTreeMap<JobUid, Cluster>,
@@ -117,6 +123,8 @@ pub struct Pool {
     pub policies: BTreeMap<PolicyName, NodePolicy>,
     /// Negotiators by name; the first counts.
     pub negotiators: BTreeMap<Arc<str>, NegotiatorObject>,
+    /// Drain requests by the name of their object.
+    pub drains: BTreeMap<Arc<str>, Drain>,
     /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
     pub offers: u64,
     /// When cycles run.
@@ -129,8 +137,10 @@ pub struct Pool {
     pub released: BTreeMap<PodUid, Release>,
     /// Pods that went before they were let go, until their slots take note.
     pub vanished: BTreeSet<PodUid>,
-    /// Slot objects that nobody here knows.
+    /// Slot objects that perhaps should not be, or not be so.
     pub strays: BTreeSet<SlotName>,
+    /// Objects of static slots that carry no claim, as they were seen last, with the size that they show.
+    pub unclaimed_objects: BTreeMap<SlotName, Resources>,
     /// Which machines were heard of.
     pub heartbeats: Heartbeats,
     /// Which machines' agents were heard of.
@@ -198,6 +208,19 @@ impl Pool {
     /// The half-life in seconds, as the accountant wants it.
     pub fn halflife(&self) -> f64 {
         self.negotiator().halflife.as_secs_f64()
+    }
+
+    /// Whether a Slot object is right: a claim is on it, or it shows a static slot as it stands.
+    pub fn is_right(&self, name: &SlotName) -> bool {
+        let standing = || {
+            let machine = self.machines.get(&name.machine)?;
+            machine
+                .standing
+                .get(&name.slot)
+                .filter(|slot| slot.kind == Standard::Static && name.dynamic.is_none())
+        };
+        self.slots.contains_key(name)
+            || standing().is_some_and(|slot| self.unclaimed_objects.get(name) == Some(&slot.total))
     }
 
     /// The slot that carries a claim.

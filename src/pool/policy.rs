@@ -72,6 +72,8 @@ pub struct StartdConfig {
     pub slot_weight: Option<Expr>,
     /// `STARTD_ATTRS` with their expressions.
     pub attributes: Vec<(String, Expr)>,
+    /// `DEFAULT_DRAINING_START_EXPR`.
+    pub draining_start: Option<Expr>,
     /// Taints that are tolerated.
     pub tolerations: Vec<Toleration>,
     /// The policy's text, where it says something else on other machines: it is read again for each.

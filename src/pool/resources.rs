@@ -80,6 +80,18 @@ impl Resources {
         self
     }
 
+    /// Of everything the lesser amount.
+    #[must_use]
+    pub fn at_most(mut self, room: &Self) -> Self {
+        self.cpus = self.cpus.min(room.cpus);
+        self.memory_mib = self.memory_mib.min(room.memory_mib);
+        self.disk_kib = self.disk_kib.min(room.disk_kib);
+        for (name, amount) in &mut self.extended {
+            *amount = (*amount).min(room.amount(name));
+        }
+        self
+    }
+
     /// Whether all of this fits into `room`.
     pub fn fits_in(&self, room: &Self) -> bool {
         self.cpus <= room.cpus

@@ -3,31 +3,37 @@
 use std::cell::OnceCell;
 
 use crate::classad::{Ad, Env, explain_match, symmetric_match};
-use crate::pool::{Cluster, Machine, Matchable, Offer, Pool, Problem, Resources, Time, classad_name};
-use crate::startd::whole_machine_ad;
+use crate::pool::{
+    Cluster, Machine, Matchable, Offer, Pool, Problem, Resources, Standing, Time, classad_name,
+};
+use crate::startd::whole_slot_ad;
 
 /// How many machines are looked at to explain one job.
 const LOOKED_AT: usize = 1000;
 
-/// The machines that offer something, with the ads that they would have if they were idle: each made once at the most for
+/// The slots of machines that offer something, with the ads that they would have if they were idle: each made once at the most for
 /// all the jobs that are explained in a row.
 pub struct Offers<'a> {
     pool: &'a Pool,
-    machines: Vec<(&'a Machine, OnceCell<Ad>)>,
+    machines: Vec<&'a Machine>,
+    slots: Vec<(&'a Machine, &'a Standing, OnceCell<Ad>)>,
 }
 
 impl<'a> Offers<'a> {
     /// Those of the pool, up to a bound.
     pub fn of(pool: &'a Pool) -> Self {
         let offered = |machine: &&Machine| machine.offer == Offer::Offered;
-        let machines = pool.machines.values().filter(offered).take(LOOKED_AT);
-        Self { pool, machines: machines.map(|machine| (machine, OnceCell::new())).collect() }
+        let machines: Vec<&Machine> = pool.machines.values().filter(offered).take(LOOKED_AT).collect();
+        let slots = machines
+            .iter()
+            .flat_map(|machine| machine.standing.values().map(|slot| (*machine, slot, OnceCell::new())));
+        Self { pool, slots: slots.take(LOOKED_AT).collect(), machines }
     }
 
     fn ads(&self) -> impl Iterator<Item = &Ad> {
-        self.machines
-            .iter()
-            .map(|(machine, ad)| ad.get_or_init(|| whole_machine_ad(machine, &self.pool.startd(machine))))
+        self.slots.iter().map(|(machine, slot, ad)| {
+            ad.get_or_init(|| whole_slot_ad(machine, slot, &self.pool.startd(machine)))
+        })
     }
 
     /// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it.
@@ -37,7 +43,7 @@ impl<'a> Offers<'a> {
             let message = "no node offers its resources; see kubectl get pslots for the reasons".to_owned();
             return no("NoMachines", "status", message);
         }
-        if let Some(problem) = too_large(&spec.request, &self.machines) {
+        if let Some(problem) = too_large(&spec.request, &self.slots) {
             return Matchable::No(problem);
         }
         let env = Env::at(now.secs());
@@ -54,7 +60,7 @@ impl<'a> Offers<'a> {
                 (true, _, None) => tally.count(Side::Machine, "Requirements"),
             }
         }
-        tally.verdict(self.machines.len())
+        tally.verdict(self.slots.len())
     }
 }
 
@@ -100,10 +106,13 @@ impl Tally {
     }
 }
 
-/// A request that no machine could ever hold.
-fn too_large(request: &crate::pool::Request, machines: &[(&Machine, OnceCell<Ad>)]) -> Option<Problem> {
+/// A request that no slot could ever hold.
+fn too_large(
+    request: &crate::pool::Request,
+    slots: &[(&Machine, &Standing, OnceCell<Ad>)],
+) -> Option<Problem> {
     let largest = |amount: &dyn Fn(&Resources) -> i64| {
-        let amounts = machines.iter().map(|(m, _)| (amount(&m.total), m.facts.name.as_str()));
+        let amounts = slots.iter().map(|(m, slot, _)| (amount(&slot.total), m.facts.name.as_str()));
         amounts.max_by_key(|(amount, _)| *amount)
     };
     let check = |field: String, unit: &str, asked: i64, amount: &dyn Fn(&Resources) -> i64| {
@@ -119,7 +128,7 @@ fn too_large(request: &crate::pool::Request, machines: &[(&Machine, OnceCell<Ad>
     check("spec.requests.cpus".into(), " CPUs", request.cpus, &|r| r.cpus)
         .or_else(|| check("spec.requests.memory".into(), " MiB", request.memory_mib, &|r| r.memory_mib))
         .or_else(|| {
-            let managed = machines.iter().all(|(machine, _)| machine.total.disk_kib > 0);
+            let managed = slots.iter().all(|(_, slot, _)| slot.total.disk_kib > 0);
             managed
                 .then(|| check("spec.requests.disk".into(), " KiB", request.disk_kib, &|r| r.disk_kib))
                 .flatten()

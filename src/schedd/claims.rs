@@ -3,22 +3,23 @@
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::Tree;
 use crate::pool::{
-    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, MachineName, Pool,
-    Record, Slot, SlotName, State, SubmitterName, Taken, Time,
+    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, Pool, Record,
+    Slot, SlotName, Standard, State, SubmitterName, Taken, Time,
 };
 use crate::startd::{
-    Carving, UNCLAIMED_TO_MATCHED, carve, dynamic_slot_ad, keep_slot_ad, partitionable_slot_ad, slot_weight,
+    Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, keep_slot_ad, slot_weight, unclaimed_slot_ad,
 };
 
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
 const LOOKED_AT: usize = 256;
 
-/// Turns a match into claims: a dynamic slot for the job that was matched, and, as `CLAIM_PARTITIONABLE_LEFTOVERS` has it,
-/// more of them for the same submitter's jobs while anything of the slot is left. Each claim is checked against what is so
-/// now, and against quotas and ceilings. Gives the claims made, by job.
+/// Turns a match into claims: the static slot, or a dynamic slot for the job that was matched, and, as
+/// `CLAIM_PARTITIONABLE_LEFTOVERS` has it, more of them for the same submitter's jobs while anything of the partitionable
+/// slot is left. Each claim is checked against what is so now, and against quotas and ceilings. Gives the claims made, by
+/// job.
 pub fn claim_match(
     pool: &mut Pool,
-    machine: &MachineName,
+    matched: &SlotName,
     job: &JobUid,
     quotas: &Quotas,
     now: Time,
@@ -34,46 +35,53 @@ pub fn claim_match(
     let waits = |uid: &JobUid| pool.jobs.get(uid).is_some_and(|cluster| !cluster.idle.is_empty());
     candidates.extend(queue.filter(|uid| uid != job && waits(uid)).take(LOOKED_AT));
     for uid in candidates {
-        while let Some(proc) = claim_one(pool, machine, &uid, quotas, now) {
+        while let Some(proc) = claim_one(pool, matched, &uid, quotas, now) {
             made.push((uid.clone(), proc));
             // What is left is another slot: its ad is made once for all that are tried on it.
-            if let Some(host) = pool.machines.get(machine) {
+            if let Some(host) = pool.machines.get(&matched.machine) {
                 let config = pool.startd(host);
-                pool.machines.get_mut(machine).map(|host| keep_slot_ad(host, &config));
+                pool.machines
+                    .get_mut(&matched.machine)
+                    .and_then(|host| keep_slot_ad(host, matched.slot, &config));
             }
         }
-        let empty = pool.machines.get(machine).is_none_or(|m| m.available().cpus == 0);
-        if empty {
+        if is_used_up(pool, matched) {
             break;
         }
     }
     made
 }
 
-/// Carves one dynamic slot for the next proc of a job.
-fn claim_one(
-    pool: &mut Pool,
-    machine: &MachineName,
-    job: &JobUid,
-    quotas: &Quotas,
-    now: Time,
-) -> Option<u32> {
+/// Whether nothing more can be claimed of a standing slot.
+fn is_used_up(pool: &Pool, name: &SlotName) -> bool {
+    let machine = pool.machines.get(&name.machine);
+    machine
+        .and_then(|machine| Some((machine, machine.standing.get(&name.slot)?)))
+        .is_none_or(|(machine, slot)| slot.claimed || machine.available_in(slot).cpus == 0)
+}
+
+/// Claims a static slot, or carves one dynamic slot, for the next proc of a job.
+fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas, now: Time) -> Option<u32> {
     let env = Env::at(now.secs());
-    let host = pool.machines.get(machine)?;
+    let host = pool.machines.get(&matched.machine)?;
+    let standing = host.standing.get(&matched.slot).filter(|slot| !slot.claimed)?;
     let cluster = pool.jobs.get(job).filter(|cluster| may_start(pool, cluster))?;
     let spec = cluster.spec.clone()?;
     let proc = cluster.next_idle(now)?;
-    if !matches!(host.state, State::Unclaimed(_)) {
+    if !matches!(standing.state, State::Unclaimed(_)) {
         return None;
     }
     let config = pool.startd(host);
-    let pslot = partitionable_slot_ad(host, &config);
-    let Carving::Slot(resources) = carve(host, &pslot, &spec.request, &spec.ad, &env) else { return None };
-    let weight = slot_weight(&pslot, &resources, &config, &env);
+    let ad = unclaimed_slot_ad(host, standing, &config);
+    let Carving::Slot(resources) = carve(host, standing, &ad, &spec.request, &spec.ad, &env) else {
+        return None;
+    };
+    let weight = slot_weight(&ad, &resources, &config, &env);
     if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
         return None;
     }
-    let name = SlotName { machine: machine.clone(), slot: 1, dynamic: Some(host.free_dynamic_id()) };
+    let dynamic = (standing.kind == Standard::Partitionable).then(|| standing.free_dynamic_id());
+    let name = SlotName { dynamic, ..matched.clone() };
     let (key, number) = (cluster.key.clone(), cluster.cluster);
     let claim = Claim {
         id: ClaimId::new(&name, now, pool.next_claim_number()),
@@ -86,7 +94,7 @@ fn claim_one(
         proc,
     };
     let slot = Slot {
-        // A dynamic slot is made for the match: it never was Unclaimed on its own.
+        // A dynamic slot is made for the match: it never was Unclaimed on its own, but its partitionable slot was.
         last: Some(Taken {
             number: UNCLAIMED_TO_MATCHED.number,
             why: "matched by the negotiator".into(),
@@ -155,7 +163,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     }
     let env = Env::at(now.secs());
     let queue = &pool.submitters.get(&slot.claim.submitter)?.queue;
-    let ad = dynamic_slot_ad(machine, &config, slot);
+    let ad = claimed_slot_ad(machine, &config, slot);
     let waiting = queue.iter().filter_map(|key| {
         let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
         Some((cluster, cluster.next_idle(now)?))

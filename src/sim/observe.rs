@@ -10,7 +10,9 @@ use super::report::{Column, Report, Summary, Table, Tally, Waits};
 use super::scenario::Scenario;
 use crate::decide::{Negotiation, quotas};
 use crate::negotiator::{Outcome, Stats};
-use crate::pool::{Claimed, Cluster, Machine, Pool, Request, Resources, State, SubmitterName, Time};
+use crate::pool::{
+    Claimed, Cluster, Machine, Pool, Request, Resources, Standing, State, SubmitterName, Time,
+};
 use crate::schedd::group_usage;
 use crate::startd::quantized;
 
@@ -163,23 +165,12 @@ impl Measures {
         for machine in pool.machines.values() {
             let all = cores(&machine.facts.allocatable);
             add(1, all.min(cores(&machine.foreign)));
-            let column = if machine.state == State::Owner { 2 } else { 3 };
-            add(column, amount(machine.available().cpus));
+            for slot in machine.standing.values().filter(|slot| !slot.claimed) {
+                add(column_of(slot.state), amount(machine.available_in(slot).cpus));
+            }
         }
         for slot in pool.slots.values() {
-            let column = match slot.state {
-                State::Owner => 2,
-                State::Unclaimed(_) => 3,
-                State::Matched => 4,
-                State::Claimed(Claimed::Idle) => 5,
-                State::Claimed(Claimed::Busy) => 6,
-                State::Claimed(Claimed::Suspended) => 7,
-                State::Claimed(Claimed::Retiring) => 8,
-                State::Preempting(_) => 9,
-                State::Backfill(_) => 10,
-                State::Drained(_) => 11,
-            };
-            add(column, amount(slot.resources.cpus));
+            add(column_of(slot.state), amount(slot.resources.cpus));
         }
         self.slots.push(at, None, &sums);
     }
@@ -198,9 +189,13 @@ impl Measures {
         }
         let there: f64 = pool.machines.values().map(|machine| amount(machine.total.cpus)).sum();
         let claimed: f64 = pool.slots.values().map(|slot| amount(slot.resources.cpus)).sum();
-        let offered = || pool.machines.values().filter(|machine| machine.state != State::Owner);
-        let free = |machine: &Machine| amount(machine.available().cpus);
-        let unusable = offered().filter(|machine| !usable(machine, waiting)).map(free).sum();
+        let slots = || {
+            let of = |machine| Machine::slots(machine).map(move |slot| (machine, slot));
+            pool.machines.values().flat_map(of)
+        };
+        let offered = || slots().filter(|(_, slot)| slot.state != State::Owner && !slot.claimed);
+        let free = |(machine, slot): (&Machine, &Standing)| amount(machine.available_in(slot).cpus);
+        let unusable = offered().filter(|(machine, slot)| !usable(machine, slot, waiting)).map(free).sum();
         self.claimed += claimed;
         self.there += there;
         self.pool.push(
@@ -371,9 +366,25 @@ fn shape(request: &Request) -> Shape {
     (request.cpus, request.memory_mib, request.disk_kib, request.gpus, extended)
 }
 
-/// Whether anything that waits fits into what a machine has left.
-fn usable(machine: &Machine, waiting: &BTreeMap<Shape, &Request>) -> bool {
-    let left = machine.available();
+/// The column of a state among `SLOTS`.
+fn column_of(state: State) -> usize {
+    match state {
+        State::Owner => 2,
+        State::Unclaimed(_) => 3,
+        State::Matched => 4,
+        State::Claimed(Claimed::Idle) => 5,
+        State::Claimed(Claimed::Busy) => 6,
+        State::Claimed(Claimed::Suspended) => 7,
+        State::Claimed(Claimed::Retiring) => 8,
+        State::Preempting(_) => 9,
+        State::Backfill(_) => 10,
+        State::Drained(_) => 11,
+    }
+}
+
+/// Whether anything that waits fits into what a slot has left.
+fn usable(machine: &Machine, slot: &Standing, waiting: &BTreeMap<Shape, &Request>) -> bool {
+    let left = machine.available_in(slot);
     let fits = |wanted: Resources| wanted.fits_in(&left);
     waiting.is_empty() || waiting.values().any(|request| quantized(request, machine).is_some_and(fits))
 }

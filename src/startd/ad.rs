@@ -5,7 +5,10 @@
 use std::sync::{Arc, LazyLock};
 
 use crate::classad::{Ad, Expr, Value};
-use crate::pool::{LastInput, Machine, Resources, Sensed, Slot, SlotName, StartdConfig, State, Time};
+use crate::pool::{
+    DrainedFor, Draining, LastInput, Machine, Resources, Sensed, Slot, SlotName, Standard, Standing,
+    StartdConfig, State, Time,
+};
 
 /// An expression of ours, which a test parses.
 fn constant(text: &str) -> Expr {
@@ -17,24 +20,31 @@ static FALSE: LazyLock<Expr> = LazyLock::new(|| constant("false"));
 static TRUE: LazyLock<Expr> = LazyLock::new(|| constant("true"));
 static CPUS: LazyLock<Expr> = LazyLock::new(|| constant("Cpus"));
 
-/// What a machine offers of its own, before any slot: the attributes that all its slots share.
-pub fn machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
-    machine.made_ad(config).unwrap_or_else(|| make_machine_ad(machine, config))
+/// What all slots of a machine share, before any policy.
+pub fn machine_ad(machine: &Machine) -> Ad {
+    machine.made_ad().unwrap_or_else(|| make_machine_ad(machine))
 }
 
-/// The ad of the partitionable slot; it and the machine's own are kept, so that neither is made again while nothing of the
+/// The ad of a standing slot; it and the machine's own are kept, so that neither is made again while nothing of the
 /// machine has changed.
-pub fn keep_slot_ad(machine: &mut Machine, config: &Arc<StartdConfig>) -> Ad {
-    if let Some(ad) = machine.made_slot_ad(config) {
-        return ad;
+pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) -> Option<Ad> {
+    let shared = machine.made_ad().unwrap_or_else(|| {
+        let made = make_machine_ad(machine);
+        machine.keep_ad(made.clone());
+        made
+    });
+    let slot = machine.standing.get(&id)?;
+    let available = machine.available_in(slot);
+    if let Some(ad) = slot.made_ad(config, &shared, &available) {
+        return Some(ad);
     }
-    let own = machine_ad(machine, config);
-    let slot = make_slot_ad(own.clone(), machine);
-    machine.keep_ads(config, own, slot.clone());
-    slot
+    let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
+    set_resources(&mut ad, "", &available);
+    machine.standing.get_mut(&id)?.keep_ad(config, shared, available, ad.clone());
+    Some(ad)
 }
 
-fn make_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
+fn make_machine_ad(machine: &Machine) -> Ad {
     let facts = &machine.facts;
     let mut ad = Ad::new();
     ad.set("MyType", "Machine");
@@ -44,59 +54,99 @@ fn make_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
     ad.set("DetectedCpus", facts.allocatable.whole().cpus);
     ad.set("DetectedMemory", facts.allocatable.whole().memory_mib);
     set_resources(&mut ad, "Total", &machine.total);
-    set_resources(&mut ad, "TotalSlot", &machine.total);
     ad.set("MachineResources", &*machine_resources(&machine.total));
     ad.insert("NodeLabels", Expr::literal(Value::from(labels(machine))));
     ad.insert("WithinResourceLimits", within_resource_limits(&machine.total));
-    ad.insert("Start", config.policy.start.clone().unwrap_or_else(|| TRUE.clone()));
     ad.insert("Requirements", REQUIREMENTS.clone());
-    ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
-    ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
     if let Some(sensed) = &machine.sensed {
         set_sensed(&mut ad, sensed);
     }
-    for (name, expr) in &config.attributes {
-        ad.insert(name.as_str(), expr.clone());
+    if let Some(draining) = &machine.draining {
+        set_draining(&mut ad, draining);
     }
     ad
 }
 
-/// A partitionable slot's ad: what is left to carve.
-pub fn partitionable_slot_ad(machine: &Machine, config: &StartdConfig) -> Ad {
-    machine.made_slot_ad(config).unwrap_or_else(|| make_slot_ad(machine_ad(machine, config), machine))
+fn set_draining(ad: &mut Ad, draining: &Draining) {
+    ad.set("Draining", true);
+    ad.set("DrainReason", &*draining.reason);
+    ad.set("LastDrainStartTime", draining.since.secs());
+    match &draining.why {
+        DrainedFor::Request(request) => ad.set("DrainingRequestId", &**request),
+        DrainedFor::Cordon => ad.set("DrainingRequestId", "cordon"),
+    }
+    if draining.start.is_none() {
+        ad.insert("Requirements", FALSE.clone());
+    }
 }
 
-fn make_slot_ad(own: Ad, machine: &Machine) -> Ad {
-    let mut ad = idle_slot_ad(own, machine);
-    set_resources(&mut ad, "", &machine.available());
+/// A slot's own ad over what its machine's slots share: what the policy says of it, and how large it is.
+fn slot_ad(shared: Ad, machine: &Machine, config: &StartdConfig, total: &Resources) -> Ad {
+    let mut ad = shared;
+    set_resources(&mut ad, "TotalSlot", total);
+    let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
+    ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
+    ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
+    ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
+    for (name, expr) in &config.attributes {
+        ad.insert(name.as_str(), expr.clone());
+    }
+    set_resources(&mut ad, "", total);
     ad
 }
 
-/// The partitionable slot's ad as if nothing were carved: what an idle machine would offer.
-pub fn whole_machine_ad(machine: &Machine, config: &StartdConfig) -> Ad {
-    idle_slot_ad(machine_ad(machine, config), machine)
+/// A standing slot's ad: what is left to carve of a partitionable slot, or a static slot that nobody has claimed.
+pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    let shared = machine_ad(machine);
+    let available = machine.available_in(slot);
+    slot.made_ad(config, &shared, &available).unwrap_or_else(|| {
+        let mut ad = standing_slot_ad(shared, machine, slot, config);
+        set_resources(&mut ad, "", &available);
+        ad
+    })
 }
 
-fn idle_slot_ad(own: Ad, machine: &Machine) -> Ad {
-    let mut ad = own;
-    set_resources(&mut ad, "", &machine.total);
-    set_name(&mut ad, &machine.slot_name());
-    set_state(&mut ad, machine.state, machine.entered_state, machine.entered_state);
-    ad.set("PartitionableSlot", true);
-    ad.set("SlotType", "Partitionable");
-    ad.set("NumDynamicSlots", i64::try_from(machine.dynamic.len()).unwrap_or(i64::MAX));
-    ad
+/// A standing slot's ad as if nothing were claimed of the machine: what an idle machine would offer.
+pub fn whole_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    standing_slot_ad(machine_ad(machine), machine, slot, config)
 }
 
-/// A dynamic slot's ad.
-pub fn dynamic_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) -> Ad {
-    let mut ad = machine_ad(machine, config);
-    set_resources(&mut ad, "", &slot.resources);
-    set_resources(&mut ad, "TotalSlot", &slot.resources);
-    set_name(&mut ad, &slot.name);
+fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    let mut ad = slot_ad(shared, machine, config, &slot.total);
+    set_name(&mut ad, &slot.name(&machine.facts.name));
+    set_type(&mut ad, slot);
     set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
-    ad.set("DynamicSlot", true);
-    ad.set("SlotType", "Dynamic");
+    match slot.kind {
+        Standard::Partitionable => {
+            ad.set("PartitionableSlot", true);
+            ad.set("SlotType", "Partitionable");
+            ad.set("NumDynamicSlots", i64::try_from(slot.dynamic.len()).unwrap_or(i64::MAX));
+        }
+        Standard::Static => ad.set("SlotType", "Static"),
+    }
+    ad
+}
+
+fn set_type(ad: &mut Ad, slot: &Standing) {
+    if let Some(slot_type) = slot.slot_type {
+        ad.set("SlotTypeID", i64::from(slot_type));
+    }
+}
+
+/// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim.
+pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) -> Ad {
+    let mut ad = slot_ad(machine_ad(machine), machine, config, &slot.resources);
+    set_name(&mut ad, &slot.name);
+    if let Some(standing) = machine.standing.get(&slot.name.slot) {
+        set_type(&mut ad, standing);
+    }
+    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
+    if slot.name.dynamic.is_some() {
+        ad.set("DynamicSlot", true);
+        ad.set("SlotType", "Dynamic");
+    } else {
+        ad.set("SlotType", "Static");
+    }
     if matches!(slot.state, State::Matched | State::Preempting(_)) {
         // "the machine lies about its START expression while in this state": it takes no other match.
         ad.insert("Requirements", FALSE.clone());
@@ -216,9 +266,13 @@ mod tests {
         Machine::new(facts, Capacity::default(), Time::from_secs(1_000))
     }
 
+    fn ad_of(machine: &Machine, config: &StartdConfig) -> Ad {
+        unclaimed_slot_ad(machine, &machine.standing[&1], config)
+    }
+
     #[test]
     fn a_partitionable_slot_says_what_it_has() {
-        let ad = partitionable_slot_ad(&machine(), &StartdConfig::default());
+        let ad = ad_of(&machine(), &StartdConfig::default());
         let text = ad.to_long();
         for line in [
             "Name = \"slot1@node1\"",
@@ -239,7 +293,7 @@ mod tests {
     fn what_is_sensed_of_the_owner_is_published_and_idle_times_grow() {
         let mut machine = machine();
         let value = |machine: &Machine, name: &str, now: i64| {
-            partitionable_slot_ad(machine, &StartdConfig::default()).eval_attr(name, None, &Env::at(now))
+            ad_of(machine, &StartdConfig::default()).eval_attr(name, None, &Env::at(now))
         };
         assert!(value(&machine, "KeyboardIdle", 5_000).is_undefined());
         let (keyboard, console) =
@@ -265,32 +319,36 @@ mod tests {
         let changes: &[fn(&mut Machine)] = &[
             |_| {},
             |machine| machine.carved.cpus = 3,
+            |machine| machine.standing.get_mut(&1).unwrap().carved.cpus = 3,
             |machine| {
-                machine.dynamic.insert(1);
+                machine.standing.get_mut(&1).unwrap().dynamic.insert(1);
             },
-            |machine| machine.state = State::Owner,
-            |machine| machine.entered_state = Time::from_secs(3_000),
+            |machine| machine.standing.get_mut(&1).unwrap().state = State::Owner,
+            |machine| machine.standing.get_mut(&1).unwrap().entered_state = Time::from_secs(3_000),
+            |machine| machine.standing.get_mut(&1).unwrap().total.cpus = 5,
             |machine| machine.facts.allocatable.milli_cpu = 9_000,
             Machine::recount,
             |machine| machine.facts.labels = Arc::new(BTreeMap::from([("zone".into(), "a".into())])),
         ];
         for change in changes {
-            keep_slot_ad(&mut machine, &config);
+            keep_slot_ad(&mut machine, 1, &config);
             change(&mut machine);
             for config in [&config, &other] {
-                let fresh = make_slot_ad(make_machine_ad(&machine, config), &machine);
-                assert_eq!(partitionable_slot_ad(&machine, config), fresh);
-                assert_eq!(keep_slot_ad(&mut machine, config), fresh);
+                let slot = &machine.standing[&1];
+                let mut fresh = standing_slot_ad(make_machine_ad(&machine), &machine, slot, config);
+                set_resources(&mut fresh, "", &machine.available_in(slot));
+                assert_eq!(ad_of(&machine, config), fresh);
+                assert_eq!(keep_slot_ad(&mut machine, 1, config), Some(fresh));
             }
         }
         machine.sensed = Some(Sensed { keyboard: ongoing, console: ongoing, owner_load: 1.0 });
-        let ad = partitionable_slot_ad(&machine, &other);
+        let ad = ad_of(&machine, &other);
         assert_eq!(ad.eval_attr("KeyboardIdle", None, &Env::at(0)), Value::from(0_i64));
     }
 
     #[test]
     fn what_does_not_fit_does_not_match() {
-        let ad = partitionable_slot_ad(&machine(), &StartdConfig::default());
+        let ad = ad_of(&machine(), &StartdConfig::default());
         for (job, fits) in [
             ("[RequestCpus = 8; RequestMemory = 16384; RequestDisk = 1; Requirements = true]", true),
             ("[RequestCpus = 9; RequestMemory = 1; RequestDisk = 1; Requirements = true]", false),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::classad::{Ad, Env, symmetric_match};
-use crate::pool::{Machine, PODS, Request, Resources, StartdConfig};
+use crate::pool::{Machine, PODS, Request, Resources, Standard, Standing, StartdConfig};
 
 /// What a match becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,15 +48,21 @@ fn up_to_multiple(amount: i64, step: i64) -> i64 {
 ///
 /// A request is rounded up, so that a job may match and not fit: then the slot gets what is left of the rounded
 /// resource, never less than was asked.
-pub fn carve(machine: &Machine, pslot: &Ad, request: &Request, job: &Ad, env: &Env) -> Carving {
-    let left = machine.available();
+///
+/// A static slot is taken as it is.
+pub fn carve(machine: &Machine, slot: &Standing, ad: &Ad, request: &Request, job: &Ad, env: &Env) -> Carving {
+    let left = machine.available_in(slot);
+    if slot.kind == Standard::Static {
+        let fits = slot.total.fits_in(&left) && symmetric_match(job, ad, env);
+        return if fits { Carving::Slot(slot.total.clone()) } else { Carving::Refused };
+    }
     let Some(mut wanted) = quantized(request, machine) else { return Carving::Refused };
     wanted.memory_mib = wanted.memory_mib.min(left.memory_mib.max(request.memory_mib));
     wanted.disk_kib = wanted.disk_kib.min(left.disk_kib.max(request.disk_kib));
     if machine.total.disk_kib == 0 {
         wanted.disk_kib = 0;
     }
-    if wanted.fits_in(&left) && symmetric_match(job, pslot, env) {
+    if wanted.fits_in(&left) && symmetric_match(job, ad, env) {
         Carving::Slot(wanted)
     } else {
         Carving::Refused

@@ -1,9 +1,11 @@
-//! Machines: which policy governs one, whether it offers anything, and the state of its partitionable slot.
+//! Machines: which policy governs one, how it is laid out into slots, whether it offers anything, and the states of slots
+//! that nobody has claimed.
 
-use super::ad::partitionable_slot_ad;
-use super::config;
+use super::ad::unclaimed_slot_ad;
 use super::policy::{Answer, Question};
-use super::standing::{Standing, standing};
+use super::standing::{Surroundings, standing};
+use super::unclaimed::take;
+use super::{config, draining};
 use crate::classad::Env;
 use crate::pool::{
     Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, StartdConfig,
@@ -12,65 +14,90 @@ use crate::pool::{
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
+    govern(pool, name);
+    let waits = lay_out(pool, name, now);
     let Some(machine) = pool.machines.get(name) else { return };
-    let policy = governing(pool, machine);
-    let config = policy.as_ref().and_then(|name| pool.policies.get(name)?.config.clone()).unwrap_or_default();
-    if let Some(machine) = pool.machines.get_mut(name) {
-        config::review(&config, machine);
-    }
-    let Some(machine) = pool.machines.get(name) else { return };
-    let own = pool.startd(machine);
-    let offer = offer(pool, machine, policy.as_ref(), now);
+    let offer = match offer(pool, machine, now) {
+        Offer::Offered if waits => Offer::LayoutWaits,
+        offer => offer,
+    };
     if offer == Offer::Gone {
         evacuate(pool, name);
     }
+    draining::review(pool, name, now);
+    let Some(machine) = pool.machines.get(name) else { return };
+    let config = pool.startd(machine);
+    let owners = owners(machine, &config, now);
     let Some(machine) = pool.machines.get_mut(name) else { return };
+    for (id, owner) in owners {
+        let Some(slot) = machine.standing.get_mut(&id) else { continue };
+        let surroundings =
+            Surroundings { owner: owner || offer != Offer::Offered, ..Surroundings::default() };
+        let Some((transition, why)) = standing(slot.state, &surroundings) else { continue };
+        let why = if offer == Offer::Offered { why.to_owned() } else { offer.message() };
+        if take(slot, transition, why, now) {
+            pool.stale.insert(slot.document(name));
+            pool.schedule.wanted |= slot.state != State::Owner;
+        }
+    }
+    if machine.offer != offer {
+        pool.stale.extend(machine.documents());
+        // A slot on it may have to let go, or may start what waited.
+        pool.attention.slots.extend(machine.claimed_slots());
+        pool.offers += 1;
+    }
+    // IS_OWNER may change though nothing happens.
+    let polled =
+        offer == Offer::Offered && config.policy.is_owner.as_ref().is_some_and(|e| e.as_literal().is_none());
+    machine.offer = offer;
+    pool.wake_machine_at(name, polled.then(|| now + config.policy.update_interval));
+    forget_if_gone(pool, name);
+}
+
+/// `IS_OWNER` of each slot that is the owner's or nobody's. It knows no job; a constant needs no ad.
+fn owners(machine: &Machine, config: &StartdConfig, now: Time) -> Vec<(u32, bool)> {
+    let undecided = machine.slots().filter(|slot| matches!(slot.state, State::Owner | State::Unclaimed(_)));
+    let owner = |slot| {
+        let Some(expr) = &config.policy.is_owner else { return false };
+        let value = match expr.as_literal() {
+            Some(value) => value.clone(),
+            None => expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &Env::at(now.secs())),
+        };
+        Question::IsOwner.is_met_by(Answer::of(&value))
+    };
+    undecided.map(|slot| (slot.id, owner(slot))).collect()
+}
+
+/// Puts a machine under the policy that selects it.
+fn govern(pool: &mut Pool, name: &MachineName) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let policy = governing(pool, machine);
+    let config = policy.as_ref().and_then(|name| pool.policies.get(name)?.config.clone()).unwrap_or_default();
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    config::review(&config, machine);
     if machine.policy != policy {
         pool.stale.extend(machine.policy.iter().chain(&policy).cloned().map(Document::Policy));
         machine.policy = policy;
     }
-    let was = machine.state;
-    // The node's admin, not a job, decides what happens on a node that offers nothing.
-    let owner = offer != Offer::Offered || is_owner(machine, &own, now);
-    if let Some((transition, _)) = standing(machine.state, &Standing { owner, ..Standing::default() }) {
-        machine.state = transition.to;
-        machine.entered_state = now;
-    }
-    // IS_OWNER may change though nothing happens.
-    let polled =
-        offer == Offer::Offered && own.policy.is_owner.as_ref().is_some_and(|e| e.as_literal().is_none());
-    let again = polled.then(|| now + own.policy.update_interval);
-    if was != machine.state || machine.offer != offer {
-        pool.stale.insert(Document::PartitionableSlot(name.clone()));
-    }
-    let newly_offered = was == State::Owner && machine.state != State::Owner;
-    // A slot on it may have to let go, or may start what waited.
-    let slots = machine.dynamic.iter().map(|dynamic| crate::pool::SlotName {
-        machine: name.clone(),
-        slot: 1,
-        dynamic: Some(*dynamic),
-    });
-    if machine.offer != offer {
-        pool.attention.slots.extend(slots);
-        pool.offers += 1;
-    }
-    machine.offer = offer;
-    pool.wake_machine_at(name, again);
-    if newly_offered {
-        pool.schedule.wanted = true;
-    }
-    forget_if_gone(pool, name);
 }
 
-/// `IS_OWNER`, which knows no job. A constant needs no ad.
-fn is_owner(machine: &Machine, config: &StartdConfig, now: Time) -> bool {
-    config.policy.is_owner.as_ref().is_some_and(|expr| {
-        let value = match expr.as_literal() {
-            Some(value) => value.clone(),
-            None => expr.eval(Some(&partitionable_slot_ad(machine, config)), None, &Env::at(now.secs())),
-        };
-        Question::IsOwner.is_met_by(Answer::of(&value))
-    })
+/// Lays a machine out into slots as its policy says. True if claims on the present slots keep it from that.
+fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
+    let Some(machine) = pool.machines.get_mut(name).filter(|machine| machine.offer != Offer::Gone) else {
+        return false;
+    };
+    let before: Vec<Document> = machine.documents().collect();
+    let relaid = machine.lay_out(machine.undivided(), now);
+    if !relaid.changed.is_empty() {
+        pool.stale.extend(before);
+        pool.stale.extend(machine.documents());
+        // The object of a static slot says how large it is: one that is wrong now is made anew.
+        let shown = relaid.changed.into_iter().filter(|name| pool.unclaimed_objects.contains_key(name));
+        pool.strays.extend(shown);
+        pool.offers += 1;
+        pool.schedule.wanted = true;
+    }
+    relaid.waits
 }
 
 fn evacuate(pool: &mut Pool, name: &MachineName) {
@@ -88,9 +115,9 @@ fn evacuate(pool: &mut Pool, name: &MachineName) {
 }
 
 fn forget_if_gone(pool: &mut Pool, name: &MachineName) {
-    let over = pool.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && m.dynamic.is_empty());
+    let over = pool.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && !m.is_held());
     if over && let Some(machine) = pool.forget_machine(name) {
-        pool.stale.insert(Document::PartitionableSlot(name.clone()));
+        pool.stale.extend(machine.documents());
         pool.stale.extend(machine.policy.map(Document::Policy));
     }
 }
@@ -108,7 +135,7 @@ fn governing(pool: &Pool, machine: &Machine) -> Option<PolicyName> {
     best.map(|(name, _)| name.clone())
 }
 
-fn offer(pool: &Pool, machine: &Machine, policy: Option<&PolicyName>, now: Time) -> Offer {
+fn offer(pool: &Pool, machine: &Machine, now: Time) -> Offer {
     let facts = &machine.facts;
     if machine.offer == Offer::Gone {
         return Offer::Gone;
@@ -122,7 +149,7 @@ fn offer(pool: &Pool, machine: &Machine, policy: Option<&PolicyName>, now: Time)
     if facts.cordoned {
         return Offer::Cordoned;
     }
-    let policy = policy.and_then(|name| pool.policies.get_key_value(name));
+    let policy = machine.policy.as_ref().and_then(|name| pool.policies.get_key_value(name));
     if let Some((name, policy)) = policy
         && policy.config.is_none()
     {

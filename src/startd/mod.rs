@@ -5,6 +5,7 @@
 mod ad;
 mod carve;
 pub mod config;
+mod draining;
 mod leave;
 mod machines;
 pub mod policy;
@@ -12,17 +13,18 @@ pub mod retirement;
 mod standing;
 mod step;
 mod transitions;
+mod unclaimed;
 mod view;
 mod wake;
 
-pub use ad::{dynamic_slot_ad, keep_slot_ad, machine_ad, partitionable_slot_ad, whole_machine_ad};
+pub use ad::{claimed_slot_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
 pub use carve::{Carving, carve, quantized, slot_weight};
 pub use machines::review_machine;
-pub use standing::{Standing, Wanted, standing};
+pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
 pub use transitions::{
     CLAIMED_IDLE_TO_PREEMPTING, OWNER_TO_UNCLAIMED, TRANSITIONS, Transition, UNCLAIMED_TO_MATCHED,
     UNCLAIMED_TO_OWNER, take,
 };
-pub use view::{Change, Chore, Draining, Grace, Step, View};
+pub use view::{Change, Chore, Grace, Pace, Step, View};
 pub use wake::wake;

@@ -10,7 +10,7 @@ use super::transitions::{
     Transition, UNCLAIMED_TO_BACKFILL, UNCLAIMED_TO_CLAIMED, UNCLAIMED_TO_DRAINED, UNCLAIMED_TO_MATCHED,
     UNCLAIMED_TO_OWNER,
 };
-use super::view::Draining;
+use super::view::Pace;
 use crate::pool::{Backfill, Drained, State, Unclaimed};
 
 /// Who wants a slot that nobody has.
@@ -28,11 +28,11 @@ pub enum Wanted {
 /// What surrounds a slot that nobody claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Standing {
+pub struct Surroundings {
     /// `IS_OWNER` is true, or the machine offers nothing.
     pub owner: bool,
     /// The machine is being drained.
-    pub draining: Option<Draining>,
+    pub draining: Option<Pace>,
     /// Every slot of the machine is drained.
     pub all_drained: bool,
     /// `RUNBENCHMARKS` is true, somebody is there to run them, and they did not just run.
@@ -52,7 +52,7 @@ pub struct Standing {
 type Taken = Option<(&'static Transition, &'static str)>;
 
 /// The transition that such a slot takes now, and why. None where it stays as it is.
-pub fn standing(state: State, view: &Standing) -> Taken {
+pub fn standing(state: State, view: &Surroundings) -> Taken {
     match state {
         State::Owner => from_owner(view),
         State::Unclaimed(Unclaimed::Idle) => from_unclaimed(view),
@@ -73,7 +73,7 @@ pub fn standing(state: State, view: &Standing) -> Taken {
     }
 }
 
-fn from_owner(view: &Standing) -> Taken {
+fn from_owner(view: &Surroundings) -> Taken {
     if view.draining.is_some() {
         Some((&OWNER_TO_DRAINED, "the machine is being drained"))
     } else {
@@ -81,7 +81,7 @@ fn from_owner(view: &Standing) -> Taken {
     }
 }
 
-fn from_unclaimed(view: &Standing) -> Taken {
+fn from_unclaimed(view: &Surroundings) -> Taken {
     if view.draining.is_some() {
         Some((&UNCLAIMED_TO_DRAINED, "the machine is being drained"))
     } else if view.owner {
@@ -97,7 +97,7 @@ fn from_unclaimed(view: &Standing) -> Taken {
 }
 
 /// The manual has arrows out of Unclaimed for its Idle activity only: benchmarks that are in the way end first.
-fn from_benchmarking(view: &Standing) -> Taken {
+fn from_benchmarking(view: &Surroundings) -> Taken {
     let in_the_way = view.draining.is_some() || view.owner || view.wanted != Wanted::No;
     if in_the_way {
         return Some((&BENCHMARKING_TO_IDLE, "the slot is wanted for something else"));
@@ -105,11 +105,11 @@ fn from_benchmarking(view: &Standing) -> Taken {
     (!view.benchmarking).then_some((&BENCHMARKING_TO_IDLE, "the benchmarks are complete"))
 }
 
-fn backfill_leaves(view: &Standing) -> bool {
+fn backfill_leaves(view: &Surroundings) -> bool {
     view.owner || view.evict_backfill || view.draining.is_some()
 }
 
-fn from_backfill(view: &Standing) -> Taken {
+fn from_backfill(view: &Surroundings) -> Taken {
     if backfill_leaves(view) {
         return Some((&BACKFILL_TO_OWNER, "EVICT_BACKFILL is true, or the machine offers nothing"));
     }
@@ -120,7 +120,7 @@ fn from_backfill(view: &Standing) -> Taken {
     }
 }
 
-fn from_backfill_busy(view: &Standing) -> Taken {
+fn from_backfill_busy(view: &Surroundings) -> Taken {
     if backfill_leaves(view) || view.wanted != Wanted::No {
         Some((&BACKFILL_TO_KILLING, "the slot is wanted for something else"))
     } else {

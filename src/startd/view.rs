@@ -9,7 +9,7 @@ use crate::pool::{Cause, Eviction, OnHold, Policy, Slot, Time};
 
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Draining {
+pub enum Pace {
     /// Jobs finish, whatever `MAXJOBRETIREMENTTIME` says: `-peaceful`.
     Peaceful,
     /// Jobs have their retirement time and their vacating time.
@@ -34,7 +34,7 @@ pub struct View<'a> {
     /// The agent says that the job is suspended.
     pub stands_still: bool,
     /// The machine is being drained.
-    pub draining: Option<Draining>,
+    pub draining: Option<Pace>,
     /// The claim that waits for this one to end still wants the slot.
     pub next_wanted: bool,
     /// The policy's times.
@@ -141,11 +141,11 @@ impl View<'_> {
     pub(super) fn terms(&self, slot: &Slot) -> (i64, i64) {
         let pledged = slot.running.pledged_vacate;
         let remaining = match self.draining {
-            Some(Draining::Quick | Draining::Fast) => 0,
+            Some(Pace::Quick | Pace::Fast) => 0,
             other => Terms {
                 machine: self.answers.retirement(),
                 job: self.answers.job_retirement(),
-                peaceful: other == Some(Draining::Peaceful),
+                peaceful: other == Some(Pace::Peaceful),
             }
             .remaining(seconds(slot.running.run_time(self.now))),
         };
@@ -164,7 +164,7 @@ impl View<'_> {
         let by_policy = cause == Cause::Preempt;
         let kill = match cause {
             Cause::MachineGone => true,
-            Cause::Draining => self.draining == Some(Draining::Fast),
+            Cause::Draining => self.draining == Some(Pace::Fast),
             Cause::Preempt => !self.holds(Question::WantVacate),
             Cause::BetterClaim => false,
         };

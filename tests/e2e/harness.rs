@@ -105,6 +105,7 @@ impl Cluster {
             match kind {
                 "HTCJob" => "htcjobs",
                 "GroupQuota" => "groupquotas",
+                "DrainRequest" => "drainrequests",
                 "Negotiator" => "negotiators",
                 "NodePolicy" => "nodepolicies",
                 "Submitter" => "submitters",

@@ -10,7 +10,7 @@ use super::text::bytes;
 use crate::api::{JobReference, PartitionableSlot, Slot, SlotActivity, SlotResources, SlotState, SlotType};
 use crate::classad::Env;
 use crate::controller::translate::{self, SlimNode};
-use crate::pool::{Capacity, Machine, SlotName, StartdConfig, Time, classad_name};
+use crate::pool::{Capacity, Machine, SlotName, Time, classad_name};
 use crate::startd::machine_ad;
 
 /// What a node is, as its slots' ads say.
@@ -65,7 +65,7 @@ pub fn platforms(nodes: impl IntoIterator<Item = ObjectMeta>) -> BTreeMap<String
         let name = facts.name.to_string();
         // The ad knows HTCondor's names of operating systems and architectures.
         let machine = Machine::new(facts, Capacity::default(), Time::default());
-        let ad = machine_ad(&machine, &StartdConfig::default());
+        let ad = machine_ad(&machine);
         let text = |attribute| ad.eval_attr(attribute, None, &Env::at(0)).as_str().map(str::to_owned);
         Some((name, Platform { op_sys: text("OpSys")?, arch: text("Arch")? }))
     };

@@ -2,6 +2,7 @@
 
 mod agent;
 mod conditions;
+mod drain;
 mod pod;
 mod slot;
 mod status;

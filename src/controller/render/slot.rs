@@ -6,27 +6,35 @@ use crate::api::{self, SlotResources, SlotSpec, SlotType, labels};
 use crate::controller::translate::claim_of;
 use crate::pool::{Claim, Resources, SlotName};
 
-/// Makes the Slot object of a dynamic slot.
+/// Makes the Slot object of a slot with its claim.
 pub fn slot(name: &SlotName, held: &Resources, claim: &Claim) -> api::Slot {
-    let pslot = SlotName { dynamic: None, ..name.clone() };
+    let mut slot = static_slot(name, held);
+    if name.dynamic.is_some() {
+        let pslot = SlotName { dynamic: None, ..name.clone() };
+        slot.spec.slot_type = SlotType::Dynamic;
+        slot.spec.partitionable_slot = Some(pslot.object_name());
+    }
+    slot.spec.claim = Some(claim_of(claim));
+    slot.metadata.labels.get_or_insert_default().extend([
+        (labels::JOB_UID.to_owned(), claim.job.uid.to_string()),
+        (labels::JOB_NAME.to_owned(), label_value(&claim.job.name)),
+    ]);
+    slot
+}
+
+/// Makes the Slot object of a static slot that nobody has claimed.
+pub fn static_slot(name: &SlotName, held: &Resources) -> api::Slot {
     let spec = SlotSpec {
         name: name.to_string(),
         node: name.machine.to_string(),
-        slot_type: SlotType::Dynamic,
-        partitionable_slot: Some(pslot.object_name()),
+        slot_type: SlotType::Static,
+        partitionable_slot: None,
         resources: resources(held),
-        claim: Some(claim_of(claim)),
+        claim: None,
     };
     let metadata = ObjectMeta {
         name: Some(name.object_name()),
-        labels: Some(
-            [
-                (labels::NODE.to_owned(), label_value(name.machine.as_str())),
-                (labels::JOB_UID.to_owned(), claim.job.uid.to_string()),
-                (labels::JOB_NAME.to_owned(), label_value(&claim.job.name)),
-            ]
-            .into(),
-        ),
+        labels: Some([(labels::NODE.to_owned(), label_value(name.machine.as_str()))].into()),
         ..ObjectMeta::default()
     };
     api::Slot { metadata, spec, status: None }

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::agent::agent_ready;
 use super::conditions::{Says, accepted, condition};
-use super::slot::{label_value, resources};
+use super::drain::drain as drain_status;
+use super::slot::{label_value, resources, static_slot};
 use crate::api::{
     self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
     PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotState, SlotStatus, SubmitterSpec,
@@ -16,8 +17,8 @@ use crate::api::{
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::quotas;
 use crate::pool::{
-    Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot, SlotName, State,
-    Submitter, Time,
+    Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot, SlotName, Standard,
+    Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
 
@@ -49,13 +50,9 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
         Document::Job(uid) => {
             pool.jobs.get(uid).map_or(Rendered::Nothing, |c| status(&job(pool, c, &conditions, now)))
         }
-        Document::Slot(name) => {
-            pool.slots.get(name).map_or(Rendered::Nothing, |s| status(&slot(s, &conditions, now)))
-        }
-        Document::PartitionableSlot(name) => pool
-            .machines
-            .get(name)
-            .map_or(Rendered::Absent, |machine| partitionable_slot(machine, &conditions, now)),
+        Document::Slot(name) => claimed_or_standing(pool, name, &conditions, now),
+        Document::PartitionableSlot(name) => standing(pool, name, Standard::Partitionable)
+            .map_or(Rendered::Absent, |(machine, slot)| partitionable_slot(machine, slot, &conditions, now)),
         Document::Submitter(name) => {
             pool.submitters.get(name).map_or(Rendered::Nothing, |s| submitter(pool, s, &conditions, now))
         }
@@ -71,6 +68,10 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
             })
         }),
         Document::Negotiator(name) => negotiator(pool, name, &conditions, now),
+        Document::Drain(name) => pool
+            .drains
+            .get(name)
+            .map_or(Rendered::Nothing, |drain| status(&drain_status(pool, drain, &conditions, now))),
     }
 }
 
@@ -214,6 +215,14 @@ fn activity(state: State) -> SlotActivity {
     }
 }
 
+fn transition(last: &Taken) -> Transition {
+    Transition {
+        number: Some(i64::from(last.number)),
+        reason: last.why.to_string(),
+        time: Some(kube_time(last.at)),
+    }
+}
+
 fn slot(slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
     let claimed = matches!(slot.state, State::Claimed(_));
     let message = slot.last.as_ref().map(|last| last.why.to_string()).unwrap_or_default();
@@ -224,11 +233,7 @@ fn slot(slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
         activity: Some(activity(slot.state)),
         entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
         entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
-        last_transition: slot.last.as_ref().map(|last| Transition {
-            number: Some(i64::from(last.number)),
-            reason: last.why.to_string(),
-            time: Some(kube_time(last.at)),
-        }),
+        last_transition: slot.last.as_ref().map(transition),
         conditions: vec![condition(
             old,
             Says { type_: types::CLAIMED, status: Some(claimed), reason, message },
@@ -238,17 +243,45 @@ fn slot(slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
     }
 }
 
-fn partitionable_slot(machine: &Machine, old: &[Condition], now: Time) -> Rendered {
-    if machine.offer == Offer::Gone {
-        return Rendered::Absent;
-    }
-    let name: SlotName = machine.slot_name();
+/// A standing slot of a machine that is there.
+fn standing<'a>(pool: &'a Pool, name: &SlotName, kind: Standard) -> Option<(&'a Machine, &'a Standing)> {
+    let machine = pool.machines.get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
+    Some((machine, machine.standing.get(&name.slot).filter(|slot| slot.kind == kind)?))
+}
+
+fn offered(machine: &Machine, old: &[Condition], now: Time) -> Condition {
     let says = Says {
         type_: types::OFFERED,
         status: Some(machine.offer == Offer::Offered),
         reason: machine.offer.reason(),
         message: machine.offer.message(),
     };
+    condition(old, says, 1, now)
+}
+
+/// A slot with its claim; or a static one without, which has an object as long as it stands.
+fn claimed_or_standing(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
+    if let Some(claimed) = pool.slots.get(name) {
+        return status(&slot(claimed, old, now));
+    }
+    if name.dynamic.is_some() {
+        return Rendered::Nothing;
+    }
+    let Some((machine, slot)) = standing(pool, name, Standard::Static) else { return Rendered::Absent };
+    let status = SlotStatus {
+        observed_generation: Some(1),
+        state: Some(state(slot.state)),
+        activity: Some(activity(slot.state)),
+        entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
+        entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
+        last_transition: slot.last.as_ref().map(transition),
+        conditions: vec![offered(machine, old, now)],
+    };
+    object(&static_slot(name, &slot.total), &status)
+}
+
+fn partitionable_slot(machine: &Machine, slot: &Standing, old: &[Condition], now: Time) -> Rendered {
+    let name = slot.name(&machine.facts.name);
     let spec = PartitionableSlotSpec { name: name.to_string(), node: machine.facts.name.to_string() };
     let metadata = ObjectMeta {
         name: Some(name.object_name()),
@@ -257,12 +290,12 @@ fn partitionable_slot(machine: &Machine, old: &[Condition], now: Time) -> Render
     };
     let status = PartitionableSlotStatus {
         observed_generation: Some(1),
-        state: Some(state(machine.state)),
-        activity: Some(SlotActivity::Idle),
-        total: resources(&machine.total),
-        available: resources(&machine.available()),
-        dynamic_slots: count(machine.dynamic.len()),
-        conditions: vec![condition(old, says, 1, now), condition(old, agent_ready(machine), 1, now)],
+        state: Some(state(slot.state)),
+        activity: Some(activity(slot.state)),
+        total: resources(&slot.total),
+        available: resources(&machine.available_in(slot)),
+        dynamic_slots: count(slot.dynamic.len()),
+        conditions: vec![offered(machine, old, now), condition(old, agent_ready(machine), 1, now)],
     };
     object(&api::PartitionableSlot { metadata, spec, status: None }, &status)
 }

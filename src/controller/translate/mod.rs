@@ -1,6 +1,7 @@
 //! From Kubernetes objects to what the pool knows: pure functions, one file a kind. Whatever is wrong with an object becomes
 //! a [`Problem`](crate::pool::Problem) that its author sees; nothing here fails for the others.
 
+mod drain;
 mod job;
 mod lease;
 mod node;
@@ -11,6 +12,7 @@ mod report;
 mod slot;
 mod submitter;
 
+pub use drain::drain;
 pub use job::{job, owner, submission, template_of};
 pub use lease::{heartbeat, heartbeats_ended};
 pub use node::{SlimNode, SlimNodeStatus, node};

@@ -134,6 +134,7 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
         },
         slot_weight: expression("spec.slotWeight", spec.slot_weight.as_ref(), problems),
         attributes,
+        draining_start: None,
         tolerations: spec
             .tolerations
             .iter()

@@ -1,12 +1,13 @@
 //! Slot objects: claims are written before their pods.
 
+use kube::ResourceExt;
 use kube::api::Patch;
 use serde_json::json;
 
 use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
 use crate::api;
-use crate::api::labels::FIELD_MANAGER;
+use crate::api::labels::{self, FIELD_MANAGER};
 use crate::controller::cache::{Kind, Known, ObjectKey};
 use crate::controller::render;
 use crate::pool::{Claim, ClaimId, Event, Outcome, Resources, Retry, SlotName};
@@ -41,8 +42,8 @@ pub(super) async fn write(
     }
 }
 
-/// Makes a Slot for a new claim. One that is there and carries this claim is ours, and the answer was lost; one that
-/// carries another may be a former leader's, and is left alone.
+/// Makes a Slot for a new claim, or puts the claim on a static slot's that has none. One that is there and carries this
+/// claim is ours, and the answer was lost; one that carries another may be a former leader's, and is left alone.
 async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
     let params = post_params();
@@ -52,10 +53,16 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
             let found = attempt(|| typed.get(&key.name)).await?;
             let id = |slot: &api::Slot| slot.spec.claim.as_ref().map(|claim| claim.id.clone());
             if id(&found) == id(object) {
-                Ok(known(&found))
-            } else {
-                Err(Failure::Refused("a Slot of that name carries another claim".to_owned()))
+                return Ok(known(&found));
             }
+            if found.spec.claim.is_some() || object.spec.slot_type != api::SlotType::Static {
+                return Err(Failure::Refused("a Slot of that name carries another claim".to_owned()));
+            }
+            let version = found.resource_version();
+            let metadata = json!({"labels": object.metadata.labels, "resourceVersion": version});
+            let patch = Patch::Merge(json!({"metadata": metadata, "spec": object.spec}));
+            let params = patch_params(FIELD_MANAGER);
+            attempt(|| typed.patch(&key.name, &params, &patch)).await.map(|claimed| known(&claimed))
         }
         Err(failure) => Err(failure),
     }
@@ -74,12 +81,52 @@ async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Resu
 }
 
 fn known(slot: &api::Slot) -> Known {
-    use kube::ResourceExt;
     Known {
         uid: slot.uid().unwrap_or_default(),
         version: slot.resource_version().unwrap_or_default(),
         status: serde_json::to_value(&slot.status).unwrap_or_default(),
         finalizers: Vec::new(),
+    }
+}
+
+/// Takes a claim that is over off a static slot's object, if it is still on it.
+pub(super) async fn clear(context: &Context, slot: SlotName, claim: ClaimId) -> Vec<Reply> {
+    let key = key(&slot);
+    match take_off(context, &key, &claim).await {
+        Ok(known) => {
+            let mut replies: Vec<Reply> =
+                known.into_iter().map(|known| Reply::Seen(key.clone(), known)).collect();
+            replies.push(Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim })));
+            replies
+        }
+        Err(failure) => {
+            tracing::warn!(slot = %slot, error = %failure, "a claim was not taken off its Slot");
+            vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Slot(slot))))]
+        }
+    }
+}
+
+async fn take_off(context: &Context, key: &ObjectKey, claim: &ClaimId) -> Result<Option<Known>, Failure> {
+    let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
+    let found = match attempt(|| typed.get(&key.name)).await {
+        Ok(found) => found,
+        Err(Failure::NotFound) => return Ok(None),
+        Err(failure) => return Err(failure),
+    };
+    if found.spec.claim.as_ref().is_none_or(|on_it| on_it.id != claim.as_str()) {
+        return Ok(Some(known(&found)));
+    }
+    let gone = serde_json::Value::Null;
+    let metadata = json!({
+        "labels": {labels::JOB_UID: gone, labels::JOB_NAME: gone},
+        "resourceVersion": found.resource_version(),
+    });
+    let patch = Patch::Merge(json!({"metadata": metadata, "spec": {"claim": gone}}));
+    let params = patch_params(FIELD_MANAGER);
+    match attempt(|| typed.patch(&key.name, &params, &patch)).await {
+        Ok(cleared) => Ok(Some(known(&cleared))),
+        Err(Failure::NotFound) => Ok(None),
+        Err(failure) => Err(failure),
     }
 }
 

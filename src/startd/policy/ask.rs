@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::{Answer, Answers, Question, STARTD_HELD_JOB};
 use crate::classad::{Ad, Env, Expr, Value};
 use crate::pool::{ByUniverse, Machine, OnHold, Policy, Slot, StartdConfig, Time};
-use crate::startd::ad::dynamic_slot_ad;
+use crate::startd::ad::claimed_slot_ad;
 
 /// `MachineMaxVacateTime` where it is unset or no integer: ten minutes.
 pub(super) const VACATE: i64 = 600;
@@ -44,7 +44,7 @@ impl<'a> Asker<'a> {
     }
 
     fn ad(&self) -> &Ad {
-        self.ad.get_or_init(|| dynamic_slot_ad(self.machine, self.config, self.slot))
+        self.ad.get_or_init(|| claimed_slot_ad(self.machine, self.config, self.slot))
     }
 
     fn value(&self, expr: &Expr, target: Option<&Ad>) -> Value {

@@ -1,0 +1,171 @@
+//! The slots that a machine is laid out into: static ones, and partitionable ones from which dynamic slots are carved.
+//!
+//! A standing slot is there as long as the layout says so. What is claimed is a [`Slot`](super::Slot): a dynamic slot of a
+//! partitionable one, or the static slot itself under its own name for as long as the claim lives.
+
+use std::collections::BTreeSet;
+
+use super::Document;
+use super::ids::{MachineName, SlotName};
+use super::made::MadeSlotAd;
+use super::resources::Resources;
+use super::slot::{Slot, State, Taken};
+use super::time::Time;
+
+/// What a standing slot is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Standard {
+    /// It runs one job at a time and keeps its size.
+    Static,
+    /// Dynamic slots are carved from it.
+    Partitionable,
+}
+
+/// One slot of a layout: its share of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The number of its slot type, 0 for the default's.
+    pub slot_type: u32,
+    /// Static or partitionable.
+    pub kind: Standard,
+    /// What it holds.
+    pub resources: Resources,
+}
+
+/// A slot that the machine's layout makes.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// `SlotID`, from 1.
+    pub id: u32,
+    /// The number of its slot type, 0 for the default's. None for a slot of which only a claim is known.
+    pub slot_type: Option<u32>,
+    /// Static or partitionable.
+    pub kind: Standard,
+    /// What it holds when nothing is claimed: `TotalSlotCpus` and the like.
+    pub total: Resources,
+    /// What claims hold of it.
+    pub carved: Resources,
+    /// `DSlotID`s in use.
+    pub dynamic: BTreeSet<u32>,
+    /// A static slot's claim is on it: its state is that of the claimed slot.
+    pub claimed: bool,
+    /// Its state while it is not claimed. A partitionable slot is never claimed itself.
+    pub state: State,
+    /// When it entered that state.
+    pub entered_state: Time,
+    /// When it entered the activity.
+    pub entered_activity: Time,
+    /// Its last transition.
+    pub last: Option<Taken>,
+    /// Ads that were made of it.
+    pub(super) ads: Option<MadeSlotAd>,
+}
+
+impl Standing {
+    /// A slot as the startd makes it: in Owner.
+    pub(super) fn new(id: u32, share: Share, now: Time) -> Self {
+        Self {
+            id,
+            slot_type: Some(share.slot_type),
+            kind: share.kind,
+            total: share.resources,
+            carved: Resources::default(),
+            dynamic: BTreeSet::new(),
+            claimed: false,
+            state: State::Owner,
+            entered_state: now,
+            entered_activity: now,
+            last: None,
+            ads: None,
+        }
+    }
+
+    /// A slot of which only a claim is known.
+    pub(super) fn adopted(id: u32, kind: Standard, now: Time) -> Self {
+        let share = Share { slot_type: 0, kind, resources: Resources::default() };
+        Self { slot_type: None, ..Self::new(id, share, now) }
+    }
+
+    /// Its name.
+    pub fn name(&self, machine: &MachineName) -> SlotName {
+        SlotName { machine: machine.clone(), slot: self.id, dynamic: None }
+    }
+
+    /// Its object.
+    pub fn document(&self, machine: &MachineName) -> Document {
+        let name = self.name(machine);
+        match self.kind {
+            Standard::Static => Document::Slot(name),
+            Standard::Partitionable => Document::PartitionableSlot(name),
+        }
+    }
+
+    /// What of its share no claim holds. Less may be had: see [`Machine::available`](super::Machine::available).
+    pub fn uncarved(&self) -> Resources {
+        let mut left = self.total.clone();
+        left.subtract(&self.carved);
+        left.floor_at_zero()
+    }
+
+    /// Whether a claim is on it, or on something carved from it.
+    pub fn is_held(&self) -> bool {
+        self.claimed || !self.dynamic.is_empty()
+    }
+
+    /// The names of the claimed slots on it.
+    pub fn claimed_slots(&self, machine: &MachineName) -> impl Iterator<Item = SlotName> {
+        let name = self.name(machine);
+        let own = self.claimed.then(|| name.clone());
+        let dynamic = self.dynamic.iter().map(move |id| SlotName { dynamic: Some(*id), ..name.clone() });
+        own.into_iter().chain(dynamic)
+    }
+
+    /// The lowest `DSlotID` not in use: `HTCondor` uses them again.
+    pub fn free_dynamic_id(&self) -> u32 {
+        (1..).zip(&self.dynamic).find(|(n, used)| n != *used).map_or_else(
+            || u32::try_from(self.dynamic.len()).unwrap_or(u32::MAX).saturating_add(1),
+            |(n, _)| n,
+        )
+    }
+
+    /// Whether a layout has the same slot here, if perhaps of another size. What was claimed before the layout was known is
+    /// taken for it if only the kind is right.
+    pub(super) fn is_of(&self, share: &Share) -> bool {
+        self.kind == share.kind && self.slot_type.is_none_or(|own| own == share.slot_type)
+    }
+
+    /// Its claim is over: it goes on where the claimed slot stood.
+    pub(super) fn let_go(&mut self, slot: &Slot, now: Time) {
+        self.claimed = false;
+        self.last.clone_from(&slot.last);
+        self.state = State::Owner;
+        (self.entered_state, self.entered_activity) = (now, now);
+    }
+
+    /// Takes the size of a share. A static slot keeps what its claim holds. True if it is another size.
+    pub(super) fn resize(&mut self, share: &Share) -> bool {
+        self.slot_type = Some(share.slot_type);
+        if self.claimed || self.total == share.resources {
+            return false;
+        }
+        self.total = share.resources.clone();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dynamic_ids_are_used_again() {
+        let share = Share { slot_type: 0, kind: Standard::Partitionable, resources: Resources::default() };
+        let mut slot = Standing::new(1, share, Time::default());
+        for (used, free) in
+            [(vec![], 1), (vec![1, 2], 3), (vec![1, 3], 2), (vec![2], 1), (vec![1, 2, 4, 5], 3)]
+        {
+            slot.dynamic = used.into_iter().collect();
+            assert_eq!(slot.free_dynamic_id(), free, "{:?}", slot.dynamic);
+        }
+    }
+}

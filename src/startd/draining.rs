@@ -1,0 +1,237 @@
+//! Draining machines: which drain is in force, when it begins, when all slots are drained, and what follows.
+//!
+//! Source: the manual's "Drained State", and `condor_drain`. A cordoned node is drained gracefully; uncordoning cancels.
+
+use std::sync::Arc;
+
+use super::ad::whole_slot_ad;
+use super::transitions::{
+    DRAINED_IDLE_TO_OWNER, DRAINED_RETIRING_TO_OWNER, DRAINED_TO_IDLE, OWNER_TO_DRAINED, Transition,
+    UNCLAIMED_TO_DRAINED,
+};
+use super::unclaimed::take;
+use crate::classad::{Env, Value};
+use crate::pool::{
+    Document, Drain, DrainPhase, DrainSchedule, DrainSpec, DrainedFor, Draining, Machine, MachineName, Pool,
+    Problem, Time,
+};
+
+/// Looks at a machine's drain, after its policy and its layout were.
+pub(super) fn review(pool: &mut Pool, name: &MachineName, now: Time) {
+    cancel_what_is_over(pool, name, now);
+    begin(pool, name, now);
+    go_on(pool, name, now);
+    complete(pool, name, now);
+}
+
+/// Ends a drain that nobody asks for any more.
+fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(draining) = &machine.draining else { return };
+    let wanted = match &draining.why {
+        DrainedFor::Cordon => machine.facts.cordoned && next_request(pool, name).is_none(),
+        DrainedFor::Request(request) => pool.drains.get(request).is_some_and(|drain| {
+            !drain.phase.is_over() && drain.spec.as_ref().is_some_and(|spec| is_of(draining, machine, spec))
+        }),
+    };
+    if !wanted {
+        end(pool, name, "draining is canceled", now);
+    }
+}
+
+/// Whether a drain is still the one that was asked for.
+fn is_of(draining: &Draining, machine: &Machine, spec: &DrainSpec) -> bool {
+    spec.machine == machine.facts.name && spec.schedule == draining.schedule && spec.resume == draining.resume
+}
+
+/// Has the machine take jobs again.
+fn end(pool: &mut Pool, name: &MachineName, why: &str, now: Time) {
+    step_all(pool, name, &[&DRAINED_RETIRING_TO_OWNER, &DRAINED_IDLE_TO_OWNER], why, now);
+    if let Some(machine) = pool.machines.get_mut(name) {
+        machine.draining = None;
+        pool.attention.slots.extend(machine.claimed_slots());
+        pool.stale.extend(machine.documents());
+        pool.offers += 1;
+    }
+}
+
+/// Takes the transitions that start where each unclaimed slot is.
+fn step_all(pool: &mut Pool, name: &MachineName, transitions: &[&Transition], why: &str, now: Time) {
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    for slot in machine.standing.values_mut().filter(|slot| !slot.claimed) {
+        for transition in transitions {
+            if take(slot, transition, why, now) {
+                pool.stale.insert(slot.document(name));
+                break;
+            }
+        }
+    }
+}
+
+/// The request for a machine that is the first in line.
+fn next_request(pool: &Pool, name: &MachineName) -> Option<(Arc<str>, Arc<DrainSpec>)> {
+    requests(pool, name)
+        .min_by(|(a, one, _), (b, other, _)| (one.created, a).cmp(&(other.created, b)))
+        .map(|(request, _, spec)| (Arc::clone(request), Arc::clone(spec)))
+}
+
+fn requests<'a>(
+    pool: &'a Pool,
+    name: &MachineName,
+) -> impl Iterator<Item = (&'a Arc<str>, &'a Drain, &'a Arc<DrainSpec>)> {
+    let name = name.clone();
+    pool.drains.iter().filter_map(move |(request, drain)| {
+        let spec = drain.spec.as_ref().filter(|spec| spec.machine == name && !drain.phase.is_over())?;
+        Some((request, drain, spec))
+    })
+}
+
+/// Begins the drain that is next, or goes on with the one that a former leader had begun.
+fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
+    while pool.machines.get(name).is_some_and(|machine| machine.draining.is_none()) {
+        let Some((request, spec)) = next_request(pool, name) else { break };
+        let began = pool.drains.get(&request).and_then(|drain| drain.phase.began());
+        if began.is_none()
+            && let Err(why) = check(pool, name, &spec, now)
+        {
+            set_phase(pool, &request, DrainPhase::Refused(why));
+            continue;
+        }
+        let since = began.unwrap_or(now);
+        let reason = spec.reason.clone().unwrap_or_else(|| format!("DrainRequest {request}").into());
+        let start = spec.start.clone();
+        let (schedule, resume) = (spec.schedule, spec.resume);
+        let why = DrainedFor::Request(Arc::clone(&request));
+        let done = pool.drains.get(&request).and_then(|drain| drain.phase.completed());
+        drain(pool, name, Draining { why, schedule, resume, start, reason, since, done });
+        if began.is_none() {
+            set_phase(pool, &request, DrainPhase::Draining { since });
+        }
+    }
+    let waiting: Vec<Arc<str>> = requests(pool, name)
+        .filter(|(_, drain, _)| matches!(drain.phase, DrainPhase::Waiting(_)))
+        .map(|(request, ..)| Arc::clone(request))
+        .collect();
+    for request in waiting {
+        set_phase(pool, &request, DrainPhase::Waiting(why_waiting(pool.machines.get(name))));
+    }
+    let cordoned = |machine: &&Machine| machine.facts.cordoned && machine.draining.is_none();
+    if pool.machines.get(name).filter(cordoned).is_some() {
+        drain(
+            pool,
+            name,
+            Draining {
+                why: DrainedFor::Cordon,
+                schedule: DrainSchedule::Graceful,
+                resume: false,
+                start: None,
+                reason: "the node is cordoned".into(),
+                since: now,
+                done: None,
+            },
+        );
+    }
+}
+
+fn drain(pool: &mut Pool, name: &MachineName, draining: Draining) {
+    let default = pool.machines.get(name).and_then(|machine| pool.startd(machine).draining_start.clone());
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    machine.draining = Some(Draining { start: draining.start.clone().or(default), ..draining });
+    pool.attention.slots.extend(machine.claimed_slots());
+    pool.stale.extend(machine.documents());
+    pool.offers += 1;
+}
+
+fn why_waiting(machine: Option<&Machine>) -> Problem {
+    let (reason, message) = match machine
+        .and_then(|machine| machine.draining.as_ref())
+        .map(|draining| &draining.why)
+    {
+        Some(DrainedFor::Request(other)) => (
+            "AlreadyDraining",
+            format!(
+                "the node is drained for DrainRequest {other}; this one is next once that is deleted or over"
+            ),
+        ),
+        Some(DrainedFor::Cordon) | None => ("Waiting", "the drain has not begun".to_owned()),
+    };
+    Problem { reason, field: "spec.node".to_owned(), message }
+}
+
+/// `condor_drain -check`: true of every slot, with no job to look at.
+fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result<(), Problem> {
+    let (Some(check), Some(machine)) = (&spec.check, pool.machines.get(name)) else { return Ok(()) };
+    let config = pool.startd(machine);
+    let env = Env::at(now.secs());
+    for slot in machine.slots() {
+        let value = check.eval(Some(&whole_slot_ad(machine, slot, &config)), None, &env);
+        if value != Value::from(true) {
+            let message = format!(
+                "{check} is {value}, not true, of {}; make another DrainRequest when it is",
+                slot.name(name)
+            );
+            return Err(Problem { reason: "Refused", field: "spec.check".to_owned(), message });
+        }
+    }
+    Ok(())
+}
+
+fn set_phase(pool: &mut Pool, request: &Arc<str>, phase: DrainPhase) {
+    if let Some(drain) = pool.drains.get_mut(request)
+        && drain.phase != phase
+    {
+        drain.phase = phase;
+        pool.stale.insert(Document::Drain(Arc::clone(request)));
+    }
+}
+
+/// Slots that nothing is claimed of are drained, unless jobs may still start while others leave.
+fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(draining) = &machine.draining else { return };
+    if let DrainedFor::Request(request) = &draining.why {
+        pool.stale.insert(Document::Drain(Arc::clone(request)));
+    }
+    let since = draining.since;
+    let there_before = |slot| pool.slots.get(&slot).is_some_and(|slot| slot.claim.since <= since);
+    if draining.start.is_some() {
+        if machine.claimed_slots().any(there_before) {
+            return;
+        }
+        // Nothing is left for which jobs might fill in.
+        if let Some(draining) = pool.machines.get_mut(name).and_then(|machine| machine.draining.as_mut()) {
+            draining.start = None;
+        }
+        if let Some(machine) = pool.machines.get(name) {
+            pool.attention.slots.extend(machine.claimed_slots());
+            pool.offers += 1;
+        }
+    }
+    let why = "draining of the machine is initiated";
+    step_all(pool, name, &[&OWNER_TO_DRAINED, &UNCLAIMED_TO_DRAINED], why, now);
+}
+
+/// When all slots are drained the machine stays so, or takes jobs again.
+fn complete(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(draining) = machine.draining.clone() else { return };
+    let drained = !machine.is_held()
+        && machine.slots().all(|slot| matches!(slot.state, crate::pool::State::Drained(_)));
+    if !drained {
+        return;
+    }
+    step_all(pool, name, &[&DRAINED_TO_IDLE], "all slots have been drained", now);
+    let at = draining.done.unwrap_or(now);
+    if let Some(draining) = pool.machines.get_mut(name).and_then(|machine| machine.draining.as_mut()) {
+        draining.done = Some(at);
+    }
+    let DrainedFor::Request(request) = &draining.why else { return };
+    let since = draining.since;
+    if draining.resume {
+        set_phase(pool, request, DrainPhase::Resumed { since, at });
+        end(pool, name, "draining is finalized", now);
+        pool.attention.machines.insert(name.clone());
+    } else {
+        set_phase(pool, request, DrainPhase::Drained { since, at });
+    }
+}
