@@ -177,8 +177,9 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     (
         "/pods",
         &["get", "list", "watch", "create", "patch", "delete"],
-        "jobs run as pods; patch: the tracking finalizer",
+        "jobs run as pods; patch: the tracking finalizer, what the agent is to do",
     ),
+    ("/pods/status", WRITE_STATUS, "a pod that is evicted says why: DisruptionTarget"),
     ("events.k8s.io/events", &["create", "patch"], "an object's story; patch counts what is said again"),
     (
         "slotwright.dev/htcjobs",
@@ -189,6 +190,11 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ("slotwright.dev/groupquotas", READ, "the admins' own"),
     ("slotwright.dev/nodepolicies", READ, "the admins' own"),
     ("slotwright.dev/negotiators", READ, "the admins' own"),
+    (
+        "slotwright.dev/nodereports",
+        &["get", "list", "watch", "patch"],
+        "the agents' own; patch: asking for a benchmark run",
+    ),
     (
         "slotwright.dev/submitters",
         &["get", "list", "watch", "create"],

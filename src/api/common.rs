@@ -26,6 +26,10 @@ pub mod condition {
     pub const DRAINED: &str = "Drained";
     /// The slot is claimed.
     pub const CLAIMED: &str = "Claimed";
+    /// An agent is at work on the node.
+    pub const AGENT_READY: &str = "AgentReady";
+    /// Of a NodeReport: its agent can do its work.
+    pub const READY: &str = "Ready";
 }
 
 /// What one proc asks of a slot: `RequestCpus`, `RequestMemory`, `RequestDisk` and `Request<name>`.

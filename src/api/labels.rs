@@ -14,10 +14,18 @@ pub const NODE: &str = "slotwright.dev/node";
 pub const CLAIM: &str = "slotwright.dev/claim";
 /// On a pod, as annotation: `HTCondor`'s `ClusterId.ProcId`.
 pub const JOB_ID: &str = "slotwright.dev/job-id";
+/// On a pod, as annotation: `"true"` while the agent of its node is to hold its processes still. Written by the operator.
+pub const SUSPEND: &str = "slotwright.dev/suspend";
+/// On a pod, as annotation: `"true"` asks the agent of its node to kill its processes: the kubelet has not within
+/// KILLING_TIMEOUT. Written by the operator.
+pub const KILL: &str = "slotwright.dev/kill";
 /// On a pod: held until the pod's end is recorded in its HTCJob, so that no end is lost.
 pub const TRACKING_FINALIZER: &str = "slotwright.dev/tracking";
 /// On an HTCJob: held until its pods have ended and its claims are released.
 pub const JOB_FINALIZER: &str = "slotwright.dev/release-claims";
+/// The name of the Lease in `kube-node-lease` by which the agent of a node says that it lives begins with this; the rest is
+/// the node's name.
+pub const AGENT_LEASE_PREFIX: &str = "slotwright-agent-";
 /// The field manager of everything the operator writes.
 pub const FIELD_MANAGER: &str = "slotwright";
 /// The field manager of status writes (old servers do not separate managers by subresource).

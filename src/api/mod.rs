@@ -15,6 +15,7 @@ mod htcjob;
 pub mod labels;
 mod negotiator;
 mod node_policy;
+mod node_report;
 mod partitionable_slot;
 mod portable;
 mod schema;
@@ -27,6 +28,7 @@ pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, PodRetention};
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyToleration};
+pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, ReportedDevice};
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use slot::{JobReference, Slot, SlotClaim, SlotSpec, SlotStatus, SlotType};
 pub use submitter::{Submitter, SubmitterSpec, SubmitterStatus};
@@ -49,6 +51,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         GroupQuota::crd(),
         NodePolicy::crd(),
         Negotiator::crd(),
+        NodeReport::crd(),
         DrainRequest::crd(),
     ]
     .map(portable::portable)

@@ -82,7 +82,7 @@ pub struct PartitionableSlotStatus {
     /// How many dynamic slots are carved from it.
     #[serde(default)]
     pub dynamic_slots: i64,
-    /// Offered.
+    /// Offered and AgentReady.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

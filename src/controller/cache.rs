@@ -24,12 +24,13 @@ pub enum Kind {
     GroupQuota,
     NodePolicy,
     Negotiator,
+    NodeReport,
     DrainRequest,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::HTCJob,
         Self::Slot,
         Self::PartitionableSlot,
@@ -37,6 +38,7 @@ impl Kind {
         Self::GroupQuota,
         Self::NodePolicy,
         Self::Negotiator,
+        Self::NodeReport,
         Self::DrainRequest,
     ];
 
@@ -50,6 +52,7 @@ impl Kind {
             Self::GroupQuota => ("GroupQuota", "groupquotas"),
             Self::NodePolicy => ("NodePolicy", "nodepolicies"),
             Self::Negotiator => ("Negotiator", "negotiators"),
+            Self::NodeReport => ("NodeReport", "nodereports"),
             Self::DrainRequest => ("DrainRequest", "drainrequests"),
         }
     }

@@ -170,17 +170,14 @@ impl Engine {
         }
     }
 
-    /// A Lease says that a kubelet lives, by changing. Until one is seen nothing is concluded from its silence.
+    /// A Lease says that a kubelet or an agent lives, by changing. Until one is seen nothing is concluded from its silence.
     fn lease(&mut self, change: &Change<Lease>) {
-        match change {
-            Change::Apply(lease) => {
-                let ttl = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds).unwrap_or(40);
-                let ttl = Duration::from_secs(u64::try_from(ttl).unwrap_or(40));
-                self.event(4, Event::Heartbeat { machine: lease.name_any().into(), ttl });
-            }
-            Change::Gone(lease) => self.event(4, Event::HeartbeatsEnded(lease.name_any().into())),
-            Change::Synced => {}
-        }
+        let event = match change {
+            Change::Apply(lease) => translate::heartbeat(lease),
+            Change::Gone(lease) => translate::heartbeats_ended(lease),
+            Change::Synced => return,
+        };
+        self.event(4, event);
     }
 
     fn pod(&mut self, change: Change<SlimPod>) {
@@ -259,6 +256,11 @@ impl Engine {
                     self.event(0, Event::Negotiator(translate::negotiator(&object)));
                 }
             }
+            Kind::NodeReport => {
+                let name = object.name_any();
+                let facts = typed(object).as_ref().and_then(translate::report);
+                self.event(4, facts.map_or_else(|| Event::ReportGone(name.into()), Event::Report));
+            }
         }
     }
 
@@ -285,6 +287,7 @@ impl Engine {
             Kind::NodePolicy => self.event(1, Event::PolicyGone(object.name_any().as_str().into())),
             Kind::DrainRequest => self.event(2, Event::DrainGone(object.name_any().into())),
             Kind::Negotiator => self.event(0, Event::NegotiatorGone(object.name_any().into())),
+            Kind::NodeReport => self.event(4, Event::ReportGone(object.name_any().into())),
         }
     }
 

@@ -6,6 +6,7 @@
 //! A negotiation cycle is asked for as a [`Negotiation`], a snapshot on which any thread may work, and its matches come
 //! back through [`conclude`], which holds each against what is so by then.
 
+mod evict;
 mod negotiation;
 mod orphans;
 mod slots;
@@ -35,8 +36,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     if pool.woken(now) {
         pool.schedule.wanted = true;
     }
-    let silent = pool.heartbeats.lapsed(now);
-    pool.attention.machines.extend(silent);
+    pool.note_silence(now);
     review_machines(pool, now);
     review_groups(pool);
     orphans::settle(pool, now, &mut effects);
@@ -53,13 +53,14 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None }));
     let negotiation = negotiation::begin(pool, now);
     effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
-    let next = [pool.next_wake(), pool.heartbeats.next()].into_iter().flatten().min();
+    let next = [pool.next_wake(), pool.heartbeats.next(), pool.agents.next()].into_iter().flatten().min();
     Decision { effects, negotiation, next }
 }
 
 fn review_machines(pool: &mut Pool, now: Time) {
     if std::mem::take(&mut pool.attention.policies) {
         pool.attention.machines.extend(pool.machines.keys().cloned());
+        pool.attention.slots.extend(pool.slots.keys().cloned());
         pool.offers += 1;
         pool.schedule.wanted = true;
     }

@@ -2,7 +2,7 @@
 //! lease with a call under way.
 
 use super::slots::{goes, let_go};
-use crate::pool::{Activation, Cluster, Effect, End, PodFacts, Pool, Time, pod_name};
+use crate::pool::{Activation, Cluster, Effect, End, PodFacts, Pool, Time, Vacate, VacateReason, pod_name};
 
 /// Books the ends of orphans that have ended, lets them go once that is recorded, and ends those that live: without a
 /// claim nothing of the pool may run. Pods whose letting go failed are let go again.
@@ -20,11 +20,19 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
                 if let Some(orphan) = pool.orphans.get_mut(&uid) {
                     orphan.deleting = true;
                 }
-                effects.push(Effect::DeletePod { pod: facts.pod, slot: None, grace: None });
+                let why = vacated(pool, &facts);
+                effects.push(Effect::DeletePod { pod: facts.pod, slot: None, grace: None, why });
             }
             None => {}
         }
     }
+}
+
+/// What is said of an orphan that is ended; nothing where its job's user removed the job.
+fn vacated(pool: &Pool, facts: &PodFacts) -> Option<Vacate> {
+    pool.jobs.get(&facts.job).filter(|cluster| !cluster.removing)?;
+    let message = format!("its claim {} is not known any more: nothing runs without one", facts.claim);
+    Some(Vacate { reason: VacateReason::ReconnectFailed, message: message.into() })
 }
 
 fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects: &mut Vec<Effect>) {

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use super::evict::{ask_agent_to_kill, delete_pod, kill_pod, suspend};
+use crate::classad::Ad;
 use crate::pool::{
-    Activation, Cluster, Document, Effect, Offer, PodPlan, PodRef, Pool, Record, Release, Retention, Slot,
-    SlotName, State, Time,
+    Activation, Cause, Cluster, Document, DrainSchedule, DrainedFor, Effect, Machine, Offer, PodPlan, PodRef,
+    Pool, Record, Release, Retention, Slot, SlotName, State, Time,
 };
 use crate::schedd;
-use crate::startd::{self, Chore, Step, View};
+use crate::startd::policy::Asker;
+use crate::startd::{self, Change, Chore, Pace, Step, Transition, View};
 
 /// More steps than any slot takes at one time: a loop in the table would end here instead of never.
 const MOST_STEPS: usize = 32;
@@ -16,17 +19,14 @@ const MOST_STEPS: usize = 32;
 pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let mut changed = false;
     for _ in 0..MOST_STEPS {
-        let Some(slot) = pool.slots.get(name) else { return };
-        match startd::next(slot, view(pool, slot, now)) {
+        let Some(step) = with_view(pool, name, now, |slot, view, _| startd::next(slot, view)) else { break };
+        match step {
             Step::Rest => break,
-            Step::Take(transition, why) => {
-                if let Some(slot) = pool.slots.get_mut(name) {
-                    changed |= startd::take(slot, transition, why, now);
-                }
-            }
+            Step::Take(transition, why, change) => changed |= take(pool, name, transition, why, change, now),
             Step::Do(chore) => perform(pool, name, &chore, now, effects),
         }
     }
+    set_alarm(pool, name, now);
     // A slot whose pod is about to be made is Busy in a moment: telling that it is Idle would cost a write for each proc.
     let passing = pool.slots.get(name).is_some_and(|slot| {
         matches!(slot.state, State::Matched | State::Owner)
@@ -37,18 +37,56 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
     }
 }
 
-fn view(pool: &Pool, slot: &Slot, now: Time) -> View {
+/// Looks at a slot with all that surrounds it: its job's ad comes along.
+fn with_view<T>(
+    pool: &Pool,
+    name: &SlotName,
+    now: Time,
+    look: impl FnOnce(&Slot, &View, Option<&Ad>) -> T,
+) -> Option<T> {
+    let slot = pool.slots.get(name)?;
+    let machine = pool.machines.get(&name.machine)?;
+    let config = pool.startd(machine);
     let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let job = cluster.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
+    let next = slot.preempting.as_ref().and_then(|next| pool.jobs.get(&next.claim.job.uid));
+    let next_job = next.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
     let proc = slot.claim.proc;
-    View {
-        offered: pool.machines.get(&slot.name.machine).is_some_and(|machine| machine.offer == Offer::Offered),
+    let stands_still = match &slot.activation {
+        Activation::Active { pod, .. } => machine.suspends(&pod.uid),
+        _ => false,
+    };
+    let view = View {
+        offered: machine.offer == Offer::Offered,
         wanted: cluster.is_some_and(|cluster| {
             cluster.active.get(&proc) == Some(&slot.name)
                 && schedd::may_start(pool, cluster)
                 && still_counted(cluster, proc)
         }),
         settled: cluster.is_none_or(|cluster| !cluster.is_done(proc) || cluster.is_recorded(proc)),
+        agent: machine.agent,
+        stands_still,
+        draining: pace(machine, slot),
+        next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty()),
+        policy: &config.policy,
+        answers: &Asker::new(machine, &config, slot, job, next_job, now),
         now,
+    };
+    Some(look(slot, &view, job))
+}
+
+/// How a claimed slot is drained. A claim that was accepted while the machine drains fills in as long as others may, and
+/// has no retirement after that. A node that is cordoned ends nothing, as `kubectl cordon` has it.
+fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
+    let draining = machine.draining.as_ref()?;
+    let accepted_meanwhile = slot.claim.since > draining.since;
+    match (draining.schedule, &draining.why) {
+        _ if accepted_meanwhile && draining.start.is_some() => None,
+        (DrainSchedule::Fast, _) => Some(Pace::Fast),
+        (_, DrainedFor::Cordon) => Some(Pace::Peaceful),
+        (DrainSchedule::Quick, _) => Some(Pace::Quick),
+        (DrainSchedule::Graceful, _) if accepted_meanwhile => Some(Pace::Quick),
+        (DrainSchedule::Graceful, _) => Some(Pace::Graceful),
     }
 }
 
@@ -56,12 +94,56 @@ fn still_counted(cluster: &Cluster, proc: u32) -> bool {
     cluster.spec.as_ref().is_some_and(|spec| proc < spec.count)
 }
 
+fn take(
+    pool: &mut Pool,
+    name: &SlotName,
+    transition: &Transition,
+    why: &'static str,
+    change: Change,
+    now: Time,
+) -> bool {
+    let Some(slot) = pool.slots.get_mut(name) else { return false };
+    if !startd::take(slot, transition, why, now) {
+        return false;
+    }
+    let before = slot.claim.clone();
+    change.make(slot, now);
+    if slot.claim.id != before.id {
+        pool.claim_changed(name, &before, now);
+    }
+    true
+}
+
+/// Has the slot looked at again when that is due: one alarm at a time, so that however often it is looked at it does not
+/// have more and more of them.
+fn set_alarm(pool: &mut Pool, name: &SlotName, now: Time) {
+    let Some(Some(at)) = with_view(pool, name, now, startd::wake) else { return };
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    if slot.alarm.is_none_or(|alarm| alarm <= now || at < alarm) {
+        slot.alarm = Some(at);
+        pool.wake_slot_at(name, at);
+    }
+}
+
 fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: &mut Vec<Effect>) {
     match chore {
         Chore::WriteClaim => write_claim(pool, name, effects),
         Chore::CreatePod => create_pod(pool, name, effects),
         Chore::Withdraw => schedd::withdraw(pool, name),
-        Chore::DeletePod { force } => delete_pod(pool, name, *force, effects),
+        Chore::DeletePod(grace) => delete_pod(pool, name, *grace, now, effects),
+        Chore::KillPod => kill_pod(pool, name, now, effects),
+        Chore::AskAgentToKill => ask_agent_to_kill(pool, name, effects),
+        Chore::Suspend(still) => suspend(pool, name, *still, effects),
+        Chore::Condemn => {
+            if let Some(slot) = pool.slots.get_mut(name) {
+                slot.retirement = Some(Cause::Preempt);
+            }
+        }
+        Chore::Dismiss => {
+            if let Some(slot) = pool.slots.get_mut(name) {
+                slot.preempting = None;
+            }
+        }
         Chore::ReleasePod => release_pod(pool, name, effects),
         Chore::FindWork => find_work(pool, name, now),
         Chore::DeleteClaim => delete_claim(pool, name, effects),
@@ -105,18 +187,6 @@ fn create_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     }));
 }
 
-fn delete_pod(pool: &mut Pool, name: &SlotName, force: bool, effects: &mut Vec<Effect>) {
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    if let Activation::Active { pod, deleting, .. } = &mut slot.activation {
-        *deleting = true;
-        effects.push(Effect::DeletePod {
-            pod: pod.clone(),
-            slot: Some(name.clone()),
-            grace: force.then_some(0),
-        });
-    }
-}
-
 fn release_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let Some(slot) = pool.slots.get_mut(name) else { return };
     let Activation::Ended { pod, deleting } = slot.activation.clone() else { return };
@@ -154,13 +224,9 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
             slot.removal = None;
         }
         schedd::assign(pool, name, &job, proc);
-    } else if let Some(slot) = pool.slots.get_mut(name) {
-        startd::take(
-            slot,
-            &startd::CLAIMED_IDLE_TO_PREEMPTING,
-            "the schedd has nothing more for the claim",
-            now,
-        );
+    } else {
+        let why = "the schedd has nothing more for the claim";
+        take(pool, name, &startd::CLAIMED_IDLE_TO_PREEMPTING, why, Change::None, now);
     }
 }
 

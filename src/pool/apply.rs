@@ -8,7 +8,7 @@ use super::effect::{Notice, Subject};
 use super::event::{Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitterFacts};
 use super::ids::{ClaimId, GroupName, MachineName, PodUid, PolicyName, SlotName};
 use super::job::Problem;
-use super::machine::{Machine, MachineFacts, Offer, Sensed};
+use super::machine::{Machine, MachineFacts, Offer};
 use super::policy::{Group, NegotiatorObject, NodePolicy};
 use super::resources::Capacity;
 use super::slot::{Activation, Claimed, Record, Removal, Slot, State};
@@ -42,6 +42,17 @@ fn policy_notices(name: &PolicyName, policy: &NodePolicy, before: Option<&NodePo
     notices
 }
 
+/// Nobody knows whether what was asked of a slot's pod was heard: it is asked again.
+fn forget_asked(slot: &mut Slot) {
+    if let Activation::Active { deleting, .. } = &mut slot.activation {
+        *deleting = false;
+    }
+    slot.frozen = None;
+    if let Some(eviction) = &mut slot.eviction {
+        eviction.agent_asked = false;
+    }
+}
+
 impl Pool {
     /// Takes note of what happened.
     pub fn apply(&mut self, event: Event, now: Time) {
@@ -53,7 +64,10 @@ impl Pool {
                 self.heartbeats.forget(&machine);
                 self.attention.machines.insert(machine);
             }
-            Event::Sensed { machine, sensed } => self.sensed(machine, sensed),
+            Event::Report(facts) => self.report(facts, now),
+            Event::ReportGone(name) => self.report_gone(&name, now),
+            Event::AgentHeartbeat { machine, ttl } => self.agent_heard(&machine, now + ttl, now),
+            Event::AgentHeartbeatsEnded(machine) => self.agent_unheard(&machine, now),
             Event::ForeignPod { pod, machine, requests } => self.hold_foreign(pod, machine, requests),
             Event::ForeignPodGone(pod) => self.drop_foreign(&pod),
             Event::Pod(facts) => self.pod(facts, now),
@@ -106,6 +120,7 @@ impl Pool {
             }
             None => {
                 self.machines.insert(name.clone(), Machine::new(facts, foreign, now));
+                self.look_at_agent(&name, now);
             }
         }
         self.machine_changed(name);
@@ -115,17 +130,6 @@ impl Pool {
         self.heartbeats.beat(&name, until);
         if self.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Silent) {
             self.attention.machines.insert(name);
-        }
-    }
-
-    fn sensed(&mut self, name: MachineName, sensed: Sensed) {
-        if let Some(machine) = self.machines.get_mut(&name)
-            && machine.sensed.replace(sensed) != Some(sensed)
-        {
-            self.touch_standing(&name);
-            self.offers += 1;
-            // START may look at it.
-            self.schedule.wanted = true;
         }
     }
 
@@ -242,17 +246,10 @@ impl Pool {
             free
         });
         let slot = Slot {
-            name,
-            resources: facts.resources,
-            state: State::Claimed(Claimed::Idle),
-            entered_state: now,
-            entered_activity: now,
-            last: None,
-            claim,
             record: Record::Written,
             activation: if assigned { Activation::Assigned } else { Activation::Vacant },
             removal: removed.then_some(Removal::JobRemoved),
-            spent: false,
+            ..Slot::new(name, facts.resources, claim, State::Claimed(Claimed::Idle), now)
         };
         self.stale.insert(Document::Slot(slot.name.clone()));
         self.carve(slot, now);
@@ -453,10 +450,8 @@ impl Pool {
                     orphan.deleting = false;
                 }
                 if let Some(slot) = slot {
-                    if let Some(Activation::Active { deleting, .. }) =
-                        self.slots.get_mut(&slot).map(|slot| &mut slot.activation)
-                    {
-                        *deleting = false;
+                    if let Some(known) = self.slots.get_mut(&slot) {
+                        forget_asked(known);
                     }
                     self.attention.slots.insert(slot);
                 }

@@ -45,6 +45,7 @@ impl Pool {
             told: Told { accepted: facts.held, group_missing: false },
             resting: None,
             idle: Ranges::default(),
+            on_hold: BTreeMap::new(),
             active: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
             succeeded: facts.succeeded.clone(),
@@ -173,13 +174,15 @@ impl Pool {
 fn remove(cluster: &mut Cluster) {
     cluster.removing = true;
     cluster.idle = Ranges::default();
+    cluster.on_hold.clear();
     cluster.cooling.clear();
 }
 
-/// Puts a spec in force: procs that are new become idle, procs that are no longer wanted and have not started go.
+/// Puts a spec in force: what was held is released, procs that are new become idle, procs that are no longer wanted and have not started go.
 fn set_spec(cluster: &mut Cluster, spec: &Arc<JobSpec>) {
     let mut spec = Arc::clone(spec);
     Arc::make_mut(&mut spec).ad.set("ClusterId", cluster.cluster);
+    cluster.on_hold.clear();
     if !cluster.removing {
         let mut idle = Ranges::up_to(spec.count);
         let done = cluster.succeeded.iter().chain(cluster.failed.iter());

@@ -3,6 +3,7 @@
 use super::event::PodFacts;
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
+use super::leaving::OnHold;
 use super::slot::{Activation, CLAIM_RETRY, Record, Slot};
 use super::time::Time;
 use super::{Document, Pool};
@@ -64,6 +65,9 @@ impl Pool {
         let deleting = facts.deleting || asked;
         let running = facts.running;
         let started = running && !matches!(slot.activation, Activation::Active { running: true, .. });
+        if running {
+            slot.running.started.get_or_insert(facts.started.unwrap_or(now));
+        }
         let next = Activation::Active { pod: facts.pod, running, deleting };
         if slot.activation == next {
             return;
@@ -84,14 +88,38 @@ impl Pool {
         let ran = !matches!(slot.activation, Activation::Active { running: false, .. }) || facts.running;
         slot.spent |= !ran && matches!(end, End::Evicted { .. });
         slot.activation = Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting };
+        let hold = slot.eviction.as_ref().and_then(|eviction| eviction.hold.clone());
         self.attention.slots.insert(name.clone());
-        self.proc_ended(facts, end, now);
+        match (hold, &end) {
+            (Some(hold), End::Evicted { .. }) if self.is_wanted(facts) => self.hold_proc(facts, hold),
+            _ => self.proc_ended(facts, end, now),
+        }
         if let Some(cluster) = self.jobs.get_mut(&facts.job)
             && cluster.is_done(facts.proc)
             && !cluster.is_recorded(facts.proc)
         {
             cluster.unrecorded.insert(facts.proc, name.clone());
         }
+    }
+
+    /// Whether the proc is to run at some time.
+    fn is_wanted(&self, facts: &PodFacts) -> bool {
+        self.jobs.get(&facts.job).is_some_and(|cluster| {
+            let counted = cluster.spec.as_ref().is_some_and(|spec| facts.proc < spec.count);
+            counted && !cluster.removing && !cluster.is_done(facts.proc)
+        })
+    }
+
+    /// `WANT_HOLD`: a proc that was sent away does not run again until its job is edited.
+    fn hold_proc(&mut self, facts: &PodFacts, hold: OnHold) {
+        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
+        self.attention.slots.extend(cluster.active.remove(&facts.proc));
+        let (key, proc) = (cluster.key.clone(), facts.proc);
+        let note = format!("proc {proc} is held (code {}): {}", hold.code, hold.reason);
+        cluster.on_hold.insert(proc, hold);
+        self.stale.insert(Document::Job(facts.job.clone()));
+        self.attention.jobs.insert(facts.job.clone());
+        self.warn(&key, "ProcHeld", "Hold", note);
     }
 
     /// Books a proc's end: done for good, or idle again.

@@ -2,7 +2,7 @@
 
 use super::ids::{ClaimId, MachineName, SlotName};
 use super::machine::Machine;
-use super::slot::{Record, Slot};
+use super::slot::{Claim, Record, Slot};
 use super::time::Time;
 use super::{Document, Pool};
 
@@ -70,6 +70,25 @@ impl Pool {
         Some(slot)
     }
 
+    /// A slot's claim was replaced: what follows from who has the slot follows.
+    pub fn claim_changed(&mut self, name: &SlotName, before: &Claim, now: Time) {
+        let Some(slot) = self.slots.get(name) else { return };
+        let (after, slot) = (slot.claim.clone(), slot.clone());
+        self.claims.remove(&before.id);
+        self.claims.insert(after.id.clone(), name.clone());
+        let halflife = self.halflife();
+        if self.synced {
+            let release = &mut self.submitter_mut(&before.submitter, now).account;
+            release.release(before.weight, now.millis(), halflife);
+            let charge = &mut self.submitter_mut(&after.submitter, now).account;
+            charge.charge(after.weight, now.millis(), halflife);
+        }
+        self.touch(&Slot { claim: before.clone(), ..slot.clone() });
+        self.touch(&slot);
+        self.attention.slots.insert(name.clone());
+        self.schedule.wanted = true;
+    }
+
     /// Keeps in mind that a claim was deleted by us, until it is seen gone.
     pub fn expect_gone(&mut self, name: &SlotName, claim: &ClaimId) {
         self.deleted_claims.insert(name.clone(), claim.clone());
@@ -109,6 +128,7 @@ impl Pool {
     /// Forgets a machine whose node is gone and on which nothing is carved any more.
     pub fn forget_machine(&mut self, name: &MachineName) -> Option<Machine> {
         self.deleted_claims.retain(|slot, _| slot.machine != *name);
+        self.wake_machine_at(name, None);
         self.unclaimed_objects.retain(|slot, _| slot.machine != *name);
         self.machines.remove(name)
     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ids::{ClaimId, JobKey, PodRef, PolicyName, ProcId, SlotName};
+use super::ids::{ClaimId, JobKey, MachineName, PodRef, PolicyName, ProcId, SlotName};
 use super::policy::Toleration;
 use super::resources::Resources;
 use super::slot::Claim;
+use super::time::Time;
 
 /// One call, or one thing to tell.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +39,37 @@ pub enum Effect {
         pod: PodRef,
         /// Whose it is, so that a failure can be decided again.
         slot: Option<SlotName>,
-        /// The grace; the pod's own where none is given.
+        /// The grace in seconds; the pod's own where none is given. A pod that is being deleted may be deleted again with a
+        /// shorter one: Kubernetes shortens what is left, and never lengthens it.
         grace: Option<u32>,
+        /// Why it is evicted: said on the pod before it is deleted. None where its end is what its user asked for, and where
+        /// it was said before.
+        why: Option<Vacate>,
+    },
+    /// Ask the agent of the pod's node to suspend the pod's processes, or to let them go on. That it did is heard in the
+    /// machine's report.
+    Suspend {
+        /// The pod.
+        pod: PodRef,
+        /// The slot that it runs in, so that a failure can be decided again.
+        slot: SlotName,
+        /// Suspend; else continue.
+        suspended: bool,
+    },
+    /// Ask the agent of the pod's node to kill the pod's processes: the kubelet has not within `KILLING_TIMEOUT`.
+    KillByAgent {
+        /// The pod.
+        pod: PodRef,
+        /// The slot that it runs in, so that a failure can be decided again.
+        slot: SlotName,
+    },
+    /// Ask the agent of a machine for a benchmark run that begins no earlier than `asked`. A machine without a report has
+    /// nobody to run one: nothing comes of it.
+    Benchmark {
+        /// The machine.
+        machine: MachineName,
+        /// When it was asked for: the run is done once the report has benchmarks of this time or later.
+        asked: Time,
     },
     /// Take the tracking finalizer off a pod whose end is recorded.
     ReleasePod {
@@ -54,6 +84,56 @@ pub enum Effect {
     ReleaseJob(JobKey),
     /// Tell the people who look at an object.
     Tell(Notice),
+}
+
+/// Why a pod is evicted, as its condition `DisruptionTarget` says it: to its user, and to failure policies, which count such
+/// an end as none of the program's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vacate {
+    /// The reason in one word.
+    pub reason: VacateReason,
+    /// The reason for people.
+    pub message: Arc<str>,
+}
+
+/// `HTCondor`'s own names for why a job had to leave its machine, each a `VacateReasonCode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VacateReason {
+    /// 21: `PREEMPT` was true, and `WANT_HOLD` too.
+    StartdHeldJob,
+    /// 1008: the claim is lost, or its lease has run out.
+    ReconnectFailed,
+    /// 1010: an admin asked for it.
+    StartdVacateCommand,
+    /// 1011: `PREEMPT` was true.
+    StartdPreemptExpression,
+    /// 1013: the machine is gone.
+    StartdShutdown,
+    /// 1014: the machine is being drained.
+    StartdDraining,
+    /// 1017: the claim was released.
+    StartdReleaseCommand,
+    /// 1018: the machine prefers another job, by its `RANK`.
+    StartdPreemptingClaimRank,
+    /// 1019: a submitter with a better priority takes the slot.
+    StartdPreemptingClaimUserPrio,
+}
+
+impl VacateReason {
+    /// The name, for conditions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StartdHeldJob => "StartdHeldJob",
+            Self::ReconnectFailed => "ReconnectFailed",
+            Self::StartdVacateCommand => "StartdVacateCommand",
+            Self::StartdPreemptExpression => "StartdPreemptExpression",
+            Self::StartdShutdown => "StartdShutdown",
+            Self::StartdDraining => "StartdDraining",
+            Self::StartdReleaseCommand => "StartdReleaseCommand",
+            Self::StartdPreemptingClaimRank => "StartdPreemptingClaimRank",
+            Self::StartdPreemptingClaimUserPrio => "StartdPreemptingClaimUserPrio",
+        }
+    }
 }
 
 /// Everything the shell needs to make a pod, beside the job's template.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::accountant::Record as Account;
+use super::agent::ReportFacts;
 use super::drain::DrainFacts;
 use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
 use super::job::{End, JobSpec, Problem};
-use super::machine::{MachineFacts, Sensed};
+use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
@@ -32,13 +33,19 @@ pub enum Event {
     },
     /// A node has no Lease any more: nothing can be concluded from its silence.
     HeartbeatsEnded(MachineName),
-    /// Something was sensed of a machine's owner.
-    Sensed {
-        /// The machine. What is sensed of one that is not there is forgotten.
+    /// The agent of a machine reports, for the first time or something else than before.
+    Report(ReportFacts),
+    /// A machine's report is gone: nobody senses on it any more.
+    ReportGone(MachineName),
+    /// The agent of a machine renewed its Lease.
+    AgentHeartbeat {
+        /// The machine.
         machine: MachineName,
-        /// All that is sensed.
-        sensed: Sensed,
+        /// For how long that says that it lives.
+        ttl: Duration,
     },
+    /// The agent of a machine has no Lease any more: nothing can be concluded from its silence.
+    AgentHeartbeatsEnded(MachineName),
     /// A pod outside the pool holds resources of a node.
     ForeignPod {
         /// The pod.
@@ -152,7 +159,7 @@ pub enum Outcome {
 /// What to decide again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Retry {
-    /// Deleting a pod or letting it go, and the slot that it is in.
+    /// Deleting a pod, letting it go, or asking its agent for something, and the slot that it is in.
     Pod(PodUid, Option<SlotName>),
     /// Holding or releasing a job.
     Job(JobUid),
@@ -175,6 +182,8 @@ pub struct PodFacts {
     pub claim: ClaimId,
     /// Whether its containers have started.
     pub running: bool,
+    /// When its main container did, as far as that is known.
+    pub started: Option<Time>,
     /// How it ended, if it has.
     pub end: Option<End>,
     /// Whether it is being deleted.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ids::{GroupName, JobKey, SlotName, SubmitterName};
+use super::leaving::OnHold;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
 use super::time::Time;
@@ -201,6 +202,8 @@ pub struct Cluster {
     pub told: Told,
     /// Procs that wait.
     pub idle: Ranges,
+    /// Procs that are held: they wait until the job is edited.
+    pub on_hold: BTreeMap<u32, OnHold>,
     /// Procs with a claim, and the slot.
     pub active: BTreeMap<u32, SlotName>,
     /// Procs that ended in a slot that waits until that is recorded.
@@ -250,7 +253,7 @@ impl Cluster {
 
     /// Whether every proc has ended.
     pub fn is_complete(&self) -> bool {
-        self.spec.is_some() && self.idle.is_empty() && self.active.is_empty()
+        self.spec.is_some() && self.idle.is_empty() && self.active.is_empty() && self.on_hold.is_empty()
     }
 
     fn is_resting(&self, now: Time) -> bool {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Document;
+use super::agent::ReportFacts;
 use super::drain::Draining;
-use super::ids::{MachineName, PolicyName, SlotName};
+use super::ids::{MachineName, PodUid, PolicyName, SlotName};
 use super::made::MadeMachineAd;
 use super::policy::StartdConfig;
 use super::resources::{Capacity, Resources};
@@ -172,8 +173,12 @@ pub struct Machine {
     pub facts: MachineFacts,
     /// What pods outside the pool request on it.
     pub foreign: Capacity,
-    /// What is sensed of its owner.
+    /// An agent is at work on it: it senses, suspends pods and runs benchmarks.
+    pub agent: bool,
+    /// What is sensed of its owner, while an agent is at work.
     pub sensed: Option<Sensed>,
+    /// What its agent reported last, at work or not.
+    pub report: Option<Arc<ReportFacts>>,
     /// The policy that governs it.
     pub policy: Option<PolicyName>,
     /// What the policy's text comes to here, where it depends on the machine.
@@ -207,7 +212,9 @@ impl Machine {
         let mut machine = Self {
             facts,
             foreign,
+            agent: false,
             sensed: None,
+            report: None,
             policy: None,
             own_config: None,
             offer: Offer::NotReady,
@@ -237,6 +244,11 @@ impl Machine {
         let mut left = self.facts.allocatable.clone();
         left.subtract(&self.foreign);
         self.total = left.whole();
+    }
+
+    /// Whether the agent says that the processes of a pod are suspended.
+    pub fn suspends(&self, pod: &PodUid) -> bool {
+        self.report.as_ref().is_some_and(|report| report.suspended.contains(pod))
     }
 
     /// Lays the machine out into slots. Where only sizes are different, slots keep their states and claims keep what they

@@ -8,6 +8,7 @@
 //! continues where the old one stood.
 
 pub mod accountant;
+mod agent;
 mod apply;
 mod apply_jobs;
 mod apply_pods;
@@ -18,12 +19,14 @@ mod event;
 mod heartbeat;
 mod ids;
 mod job;
+mod leaving;
 mod machine;
 mod made;
 mod policy;
 mod ranges;
 mod resources;
 mod slot;
+mod slot_policy;
 mod standing;
 mod submitter;
 mod time;
@@ -32,10 +35,11 @@ mod zone;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
+pub use agent::{Benchmarks, Device, ReportFacts};
 pub use drain::{
     Drain, DrainFacts, DrainSpec, DrainedFor, Draining, Phase as DrainPhase, Schedule as DrainSchedule,
 };
-pub use effect::{Document, Effect, Notice, PodPlan, Subject};
+pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
 pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
 };
@@ -45,6 +49,7 @@ pub use ids::{
     SlotName, SubmitterName,
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
+pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
 pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
@@ -56,6 +61,7 @@ pub use slot::{
     Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Preempting, Record, Release, Removal, Slot,
     State, Taken, Unclaimed, pod_name,
 };
+pub use slot_policy::{ByUniverse, Policy};
 pub use standing::{Share, Standard, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
@@ -139,6 +145,10 @@ pub struct Pool {
     pub unclaimed_objects: BTreeMap<SlotName, Resources>,
     /// Which machines were heard of.
     pub heartbeats: Heartbeats,
+    /// Which machines' agents were heard of.
+    pub agents: Heartbeats,
+    /// What agents reported last; a report may be seen before its node.
+    pub reports: BTreeMap<MachineName, Arc<ReportFacts>>,
     /// What the deciders have to look at.
     pub attention: Attention,
     /// Statuses to be written.
@@ -151,6 +161,8 @@ pub struct Pool {
     foreign: BTreeMap<PodUid, (MachineName, Capacity)>,
     wakes: BTreeSet<Time>,
     alarms: BTreeSet<(Time, SlotName)>,
+    /// When machines are looked at again, and by machine: one time for each.
+    machine_alarms: (BTreeSet<(Time, MachineName)>, BTreeMap<MachineName, Time>),
     retries: BTreeSet<(Time, Retry)>,
     last_cluster: i64,
     last_claim: u64,
@@ -230,20 +242,38 @@ impl Pool {
 
     /// Asks for a look at a slot at this time.
     pub fn wake_slot_at(&mut self, name: &SlotName, at: Time) {
-        self.wakes.insert(at);
         self.alarms.insert((at, name.clone()));
+    }
+
+    /// Asks for a look at a machine at this time, and at no other.
+    pub fn wake_machine_at(&mut self, name: &MachineName, at: Option<Time>) {
+        let (order, by_name) = &mut self.machine_alarms;
+        if let Some(before) = by_name.remove(name) {
+            order.remove(&(before, name.clone()));
+        }
+        if let Some(at) = at {
+            by_name.insert(name.clone(), at);
+            order.insert((at, name.clone()));
+        }
     }
 
     /// When to look next, if nothing happens.
     pub fn next_wake(&self) -> Option<Time> {
-        self.wakes.first().copied()
+        let alarm = self.alarms.first().map(|(at, _)| *at);
+        let machine = self.machine_alarms.0.first().map(|(at, _)| *at);
+        [self.wakes.first().copied(), alarm, machine].into_iter().flatten().min()
     }
 
-    /// Whether a time asked for has come; it is forgotten then.
+    /// Whether a time asked for has come at which a cycle may find something new; it is forgotten then. A slot's own time
+    /// is its own affair.
     pub fn woken(&mut self, now: Time) -> bool {
         while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
             self.alarms.pop_first();
             self.attention.slots.insert(name);
+        }
+        while let Some((_, name)) = self.machine_alarms.0.first().filter(|(at, _)| *at <= now).cloned() {
+            self.wake_machine_at(&name, None);
+            self.attention.machines.insert(name);
         }
         while let Some((_, retry)) = self.retries.first().filter(|(at, _)| *at <= now).cloned() {
             self.retries.pop_first();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
+use super::slot_policy::Policy;
 use super::zone::Zone;
 use crate::classad::Expr;
 
@@ -66,12 +67,10 @@ impl Toleration {
 /// The startd's configuration, understood.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StartdConfig {
-    /// `START`; true where unset.
-    pub start: Option<Expr>,
+    /// The policy expressions.
+    pub policy: Policy,
     /// `SLOT_WEIGHT`; `Cpus` where unset.
     pub slot_weight: Option<Expr>,
-    /// `CLAIM_WORKLIFE`: none means for ever.
-    pub claim_worklife: ClaimWorklife,
     /// `STARTD_ATTRS` with their expressions.
     pub attributes: Vec<(String, Expr)>,
     /// `DEFAULT_DRAINING_START_EXPR`.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
+use super::leaving::{Cause, Eviction, Preemptor, Running};
 use super::resources::Resources;
 use super::time::Time;
 
@@ -251,4 +252,42 @@ pub struct Slot {
     /// The kubelet refused a pod in it: the claim is used no more, so that a node that refuses everything is asked once a
     /// cycle and not without end.
     pub spent: bool,
+    /// The job that runs in it.
+    pub running: Running,
+    /// Whether the agent was last asked to suspend the job, or to let it go on. Nothing is known of what an earlier leader
+    /// asked for.
+    pub frozen: Option<bool>,
+    /// The claim is in retirement, and why.
+    pub retirement: Option<Cause>,
+    /// The claim is in Preempting, and how far.
+    pub eviction: Option<Eviction>,
+    /// The claim that waits for this one to end. It is in no object: a new leader negotiates it again.
+    pub preempting: Option<Box<Preemptor>>,
+    /// When the policy is looked at again: one alarm at a time.
+    pub alarm: Option<Time>,
+}
+
+impl Slot {
+    /// A slot that somebody claims, as it is first known.
+    pub fn new(name: SlotName, resources: Resources, claim: Claim, state: State, now: Time) -> Self {
+        Self {
+            name,
+            resources,
+            state,
+            entered_state: now,
+            entered_activity: now,
+            last: None,
+            claim,
+            record: Record::Due,
+            activation: Activation::Vacant,
+            removal: None,
+            spent: false,
+            running: Running::default(),
+            frozen: None,
+            retirement: None,
+            eviction: None,
+            preempting: None,
+            alarm: None,
+        }
+    }
 }

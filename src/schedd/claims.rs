@@ -94,25 +94,15 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         proc,
     };
     let slot = Slot {
-        name: name.clone(),
-        resources,
-        state: State::Matched,
-        entered_state: now,
-        entered_activity: now,
         // A dynamic slot is made for the match: it never was Unclaimed on its own, but its partitionable slot was.
         last: Some(Taken {
             number: UNCLAIMED_TO_MATCHED.number,
             why: "matched by the negotiator".into(),
             at: now,
         }),
-        claim,
-        record: Record::Due,
-        activation: Activation::Vacant,
-        removal: None,
-        spent: false,
+        ..Slot::new(name.clone(), resources, claim, State::Matched, now)
     };
     pool.carve(slot, now).then_some(())?;
-    pool.wake_slot_at(&name, now + crate::startd::MATCH_TIMEOUT);
     assign(pool, &name, job, proc);
     Some(proc)
 }
@@ -166,7 +156,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let slot = pool.slots.get(name).filter(|slot| !slot.spent)?;
     let machine = pool.machines.get(&name.machine)?;
     let config = pool.startd(machine);
-    if let ClaimWorklife::Limited(worklife) = config.claim_worklife
+    if let ClaimWorklife::Limited(worklife) = config.policy.worklife()
         && now.since(slot.claim.since) > worklife
     {
         return None;

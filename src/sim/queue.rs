@@ -28,6 +28,8 @@ pub enum Happening {
     DeletePod(PodRef, bool),
     /// A deleted pod's container has ended.
     PodKilled(PodUid),
+    /// The agent of a pod's machine suspends it, or lets it go on.
+    Suspend(PodRef, bool),
     /// The API server takes the finalizer off a pod, and deletes it if so asked.
     ReleasePod(PodRef, bool),
     /// A job's status is written.

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::classad::Expr;
 use crate::pool::{
-    Capacity, Event, Group, MachineFacts, PolicyFacts, Quota, Request, Selector, StartdConfig, Time,
+    Capacity, Event, Group, MachineFacts, Policy, PolicyFacts, Quota, Request, Selector, StartdConfig, Time,
 };
 use crate::schedd::Submission;
 
@@ -108,7 +108,10 @@ fn workload(report: &Report, submitter: &str) -> Vec<(Arc<str>, u32, i64, String
 }
 
 fn policy(start: &str) -> Event {
-    let config = StartdConfig { start: Some(Expr::parse(start).unwrap()), ..StartdConfig::default() };
+    let config = StartdConfig {
+        policy: Policy { start: Some(Expr::parse(start).unwrap()), ..Policy::default() },
+        ..StartdConfig::default()
+    };
     Event::Policy(PolicyFacts {
         name: "policy".into(),
         uid: "uid".into(),

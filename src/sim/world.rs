@@ -1,13 +1,15 @@
 //! The API server and the kubelets: what the deciders ask for comes true after a while, and is heard of.
 
-use std::collections::BTreeMap;
+mod machines;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::books::Books;
 use super::chance::{Chance, stream};
 use super::number::span;
-use super::owner::{Owner, pause};
+use super::owner::Owner;
 use super::queue::{Happening, Queue};
 use super::scenario::{MachineGroup, Scenario};
 use super::workload::{Arrival, Stream};
@@ -43,6 +45,8 @@ struct Host<'s> {
     owner: Option<Owner<'s>>,
     rng: Chance,
     here: bool,
+    /// Pods that its agent has suspended.
+    suspended: BTreeSet<PodUid>,
     /// How often it has left: pods of an earlier stay never go on.
     stay: u32,
 }
@@ -65,7 +69,25 @@ struct Pod {
     cpus: i64,
     started: Option<Time>,
     runtime: Duration,
+    /// Since when it is suspended.
+    suspended: Option<Time>,
+    /// For how long it was, before that.
+    stood_still: Duration,
     record: usize,
+}
+
+impl Pod {
+    /// For how long it has run, without the time in which it was suspended.
+    fn ran(&self, now: Time) -> Option<Duration> {
+        let until = self.suspended.unwrap_or(now);
+        self.started.map(|started| until.since(started).saturating_sub(self.stood_still))
+    }
+
+    /// When it ends by itself, as things stand.
+    fn ends(&self) -> Option<Time> {
+        let started = self.started.filter(|_| self.suspended.is_none())?;
+        Some(started + self.runtime + self.stood_still)
+    }
 }
 
 impl<'s> World<'s> {
@@ -102,7 +124,15 @@ impl<'s> World<'s> {
         let rng = stream(seed, "absence", name.as_str());
         let facts = MachineFacts { name: name.clone(), ..group.facts.clone() };
         self.hosts.insert(name, self.machines.len());
-        self.machines.push(Host { facts, group, owner, rng, here: true, stay: 0 });
+        self.machines.push(Host {
+            facts,
+            group,
+            owner,
+            rng,
+            here: true,
+            suspended: BTreeSet::new(),
+            stay: 0,
+        });
     }
 
     /// Tells the pool what there is at the start, and says what comes first.
@@ -135,11 +165,17 @@ impl<'s> World<'s> {
             Happening::Heard(event) => pool.apply(*event, now),
             Happening::MakePod(plan) => self.make_pod(*plan, pool, now),
             Happening::PodStarts(uid) => self.pod_starts(&uid, pool, now),
-            Happening::PodEnds(uid) => self.pod_ends(&uid, End::Exited { code: 0 }, pool, now),
+            Happening::PodEnds(uid) => {
+                // One that was suspended meanwhile ends later.
+                if self.pods.get(&uid).is_some_and(|pod| pod.ends().is_some_and(|ends| ends <= now)) {
+                    self.pod_ends(&uid, End::Exited { code: 0 }, pool, now);
+                }
+            }
             Happening::DeletePod(pod, force) => self.delete_pod(&pod, force, pool, now),
             Happening::PodKilled(uid) => {
                 self.pod_ends(&uid, End::Evicted { why: "it was deleted".into() }, pool, now);
             }
+            Happening::Suspend(pod, suspended) => self.suspend(&pod.uid, suspended, pool, now),
             Happening::ReleasePod(pod, delete) => self.release_pod(&pod, delete, pool, now),
             Happening::Status(uid) => self.write_status(&uid, pool, now),
             Happening::Sample => {}
@@ -161,6 +197,8 @@ impl<'s> World<'s> {
             }
             Effect::CreatePod(plan) => Happening::MakePod(Box::new(plan)),
             Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace == Some(0)),
+            Effect::Suspend { pod, suspended, .. } => Happening::Suspend(pod, suspended),
+            Effect::KillByAgent { pod, .. } => Happening::PodKilled(pod.uid),
             Effect::ReleasePod { pod, delete } => Happening::ReleasePod(pod, delete),
             Effect::HoldJob(key) => {
                 if let Some(job) = self.jobs.get_mut(&key.uid) {
@@ -172,7 +210,8 @@ impl<'s> World<'s> {
                 self.jobs.remove(&key.uid);
                 heard(Event::JobGone(key.uid))
             }
-            Effect::Tell(_) => return,
+            // A scenario says nothing of how fast its machines are.
+            Effect::Benchmark { .. } | Effect::Tell(_) => return,
         };
         self.queue.say(done, what);
     }
@@ -255,6 +294,7 @@ impl<'s> World<'s> {
             proc: plan.proc.proc,
             claim: plan.claim.id.clone(),
             running: false,
+            started: None,
             end: None,
             deleting: false,
             tracked: true,
@@ -267,6 +307,8 @@ impl<'s> World<'s> {
             cpus: plan.resources.cpus,
             started: None,
             runtime: job.runtimes.get(proc).copied().unwrap_or_default(),
+            suspended: None,
+            stood_still: Duration::ZERO,
             record: job.record + proc,
         };
         self.pods.insert(uid.clone(), made);
@@ -289,10 +331,14 @@ impl<'s> World<'s> {
         let Some(pod) = self.living(uid).filter(|pod| !pod.facts.deleting) else { return };
         pod.facts.running = true;
         pod.started = Some(now);
-        let (facts, runtime, record) = (pod.facts.clone(), pod.runtime, pod.record);
+        // One that is suspended already stands still from its first moment.
+        pod.suspended = pod.suspended.map(|_| now);
+        let (facts, ends, record) = (pod.facts.clone(), pod.ends(), pod.record);
         self.books.started(record, facts.machine.as_ref(), now);
         pool.apply(Event::Pod(facts), now);
-        self.queue.say(now + runtime, Happening::PodEnds(uid.clone()));
+        if let Some(ends) = ends {
+            self.queue.say(ends, Happening::PodEnds(uid.clone()));
+        }
     }
 
     fn pod_ends(&mut self, uid: &PodUid, end: End, pool: &mut Pool, now: Time) {
@@ -304,12 +350,15 @@ impl<'s> World<'s> {
     /// Books a pod's end, and lets it be heard of.
     fn ended(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
         let Some(pod) = self.pods.get(uid) else { return };
-        let ran = pod.started.map(|started| now.since(started));
+        let (ran, host) = (pod.ran(now), pod.host);
         match pod.facts.end {
             Some(End::Exited { .. }) => self.books.done(pod.record, pod.cpus, ran.unwrap_or_default(), now),
             _ => self.books.evicted(pod.record, pod.cpus, ran),
         }
         pool.apply(Event::Pod(pod.facts.clone()), now);
+        if self.machines.get_mut(host).is_some_and(|host| host.suspended.remove(uid)) {
+            self.report(host, pool, now);
+        }
     }
 
     fn delete_pod(&mut self, pod: &PodRef, force: bool, pool: &mut Pool, now: Time) {
@@ -334,57 +383,8 @@ impl<'s> World<'s> {
         let gone = delete || found.facts.deleting;
         pool.apply(if gone { Event::PodGone(found.facts) } else { Event::Pod(found.facts) }, now);
     }
-
-    fn owner(&mut self, index: usize, pool: &mut Pool, now: Time) {
-        let Some(owner) = self.machines.get_mut(index).and_then(|host| host.owner.as_mut()) else { return };
-        if let Some(next) = owner.advance(now) {
-            self.queue.say(next, Happening::Owner(index));
-        }
-        self.sense(index, pool, now);
-    }
-
-    /// Tells the pool what the owner of a machine does.
-    fn sense(&self, index: usize, pool: &mut Pool, now: Time) {
-        let Some(host) = self.machines.get(index).filter(|host| host.here) else { return };
-        let Some(owner) = &host.owner else { return };
-        let machine = &host.facts.name;
-        pool.apply(Event::Sensed { machine: machine.clone(), sensed: owner.sensed(now) }, now);
-        let pod = owners_pod(machine);
-        pool.apply(
-            match owner.pods(now) {
-                Some(pods) => Event::ForeignPod { pod, machine: machine.clone(), requests: pods.clone() },
-                None => Event::ForeignPodGone(pod),
-            },
-            now,
-        );
-    }
-
-    fn leaves(&mut self, index: usize, pool: &mut Pool, now: Time) {
-        let Some(host) = self.machines.get_mut(index) else { return };
-        (host.here, host.stay) = (false, host.stay + 1);
-        pool.apply(Event::ForeignPodGone(owners_pod(&host.facts.name)), now);
-        pool.apply(Event::MachineGone(host.facts.name.clone()), now);
-        if let Some(absence) = &host.group.absence {
-            self.queue.say(now + pause(&absence.away, &mut host.rng), Happening::Returns(index));
-        }
-    }
-
-    fn arrives(&mut self, index: usize, pool: &mut Pool, now: Time) {
-        let Some(host) = self.machines.get_mut(index) else { return };
-        host.here = true;
-        pool.apply(Event::Machine(host.facts.clone()), now);
-        if let Some(absence) = &host.group.absence {
-            self.queue.say(now + pause(&absence.after, &mut host.rng), Happening::Leaves(index));
-        }
-        self.sense(index, pool, now);
-    }
 }
 
 fn heard(event: Event) -> Happening {
     Happening::Heard(Box::new(event))
-}
-
-/// The pods of a machine's owner, as one.
-fn owners_pod(machine: &MachineName) -> PodUid {
-    format!("owner-{machine}").into()
 }

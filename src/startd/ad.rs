@@ -58,7 +58,6 @@ fn make_machine_ad(machine: &Machine) -> Ad {
     ad.insert("NodeLabels", Expr::literal(Value::from(labels(machine))));
     ad.insert("WithinResourceLimits", within_resource_limits(&machine.total));
     ad.insert("Requirements", REQUIREMENTS.clone());
-    ad.set("Rank", 0.0);
     if let Some(sensed) = &machine.sensed {
         set_sensed(&mut ad, sensed);
     }
@@ -86,7 +85,8 @@ fn slot_ad(shared: Ad, machine: &Machine, config: &StartdConfig, total: &Resourc
     let mut ad = shared;
     set_resources(&mut ad, "TotalSlot", total);
     let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
-    ad.insert("Start", meanwhile.or_else(|| config.start.clone()).unwrap_or_else(|| TRUE.clone()));
+    ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
+    ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
     ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
     for (name, expr) in &config.attributes {
         ad.insert(name.as_str(), expr.clone());
@@ -156,6 +156,7 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) ->
         ad.set("AccountingGroup", group.as_str());
     }
     ad.set("JobId", &*slot.claim.job_id());
+    super::policy::publish(&mut ad, &config.policy, slot);
     ad
 }
 
@@ -309,7 +310,10 @@ mod tests {
     #[test]
     fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
         let config = Arc::new(StartdConfig::default());
-        let other = Arc::new(StartdConfig { start: Some(FALSE.clone()), ..StartdConfig::default() });
+        let other = Arc::new(StartdConfig {
+            policy: crate::pool::Policy { start: Some(FALSE.clone()), ..Default::default() },
+            ..StartdConfig::default()
+        });
         let mut machine = machine();
         let ongoing = LastInput::Ongoing;
         let changes: &[fn(&mut Machine)] = &[

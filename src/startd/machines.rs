@@ -1,12 +1,15 @@
 //! Machines: which policy governs one, how it is laid out into slots, whether it offers anything, and the states of slots
 //! that nobody has claimed.
 
-use super::transitions::{OWNER_TO_UNCLAIMED, UNCLAIMED_TO_OWNER};
+use super::ad::unclaimed_slot_ad;
+use super::policy::{Answer, Question};
+use super::standing::{Surroundings, standing};
 use super::unclaimed::take;
 use super::{config, draining};
+use crate::classad::Env;
 use crate::pool::{
-    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, State, Time,
-    Toleration,
+    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, StartdConfig,
+    State, Time, Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
@@ -22,11 +25,17 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
         evacuate(pool, name);
     }
     draining::review(pool, name, now);
+    let Some(machine) = pool.machines.get(name) else { return };
+    let config = pool.startd(machine);
+    let owners = owners(machine, &config, now);
     let Some(machine) = pool.machines.get_mut(name) else { return };
-    // IS_OWNER: the node's admin, not a job, decides what happens on a node that offers nothing.
-    let transition = if offer == Offer::Offered { &OWNER_TO_UNCLAIMED } else { &UNCLAIMED_TO_OWNER };
-    for slot in machine.standing.values_mut() {
-        if take(slot, transition, offer.message(), now) {
+    for (id, owner) in owners {
+        let Some(slot) = machine.standing.get_mut(&id) else { continue };
+        let surroundings =
+            Surroundings { owner: owner || offer != Offer::Offered, ..Surroundings::default() };
+        let Some((transition, why)) = standing(slot.state, &surroundings) else { continue };
+        let why = if offer == Offer::Offered { why.to_owned() } else { offer.message() };
+        if take(slot, transition, why, now) {
             pool.stale.insert(slot.document(name));
             pool.schedule.wanted |= slot.state != State::Owner;
         }
@@ -37,8 +46,26 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
         pool.attention.slots.extend(machine.claimed_slots());
         pool.offers += 1;
     }
+    // IS_OWNER may change though nothing happens.
+    let polled =
+        offer == Offer::Offered && config.policy.is_owner.as_ref().is_some_and(|e| e.as_literal().is_none());
     machine.offer = offer;
+    pool.wake_machine_at(name, polled.then(|| now + config.policy.update_interval));
     forget_if_gone(pool, name);
+}
+
+/// `IS_OWNER` of each slot that is the owner's or nobody's. It knows no job; a constant needs no ad.
+fn owners(machine: &Machine, config: &StartdConfig, now: Time) -> Vec<(u32, bool)> {
+    let undecided = machine.slots().filter(|slot| matches!(slot.state, State::Owner | State::Unclaimed(_)));
+    let owner = |slot| {
+        let Some(expr) = &config.policy.is_owner else { return false };
+        let value = match expr.as_literal() {
+            Some(value) => value.clone(),
+            None => expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &Env::at(now.secs())),
+        };
+        Question::IsOwner.is_met_by(Answer::of(&value))
+    };
+    undecided.map(|slot| (slot.id, owner(slot))).collect()
 }
 
 /// Puts a machine under the policy that selects it.

@@ -6,17 +6,25 @@ mod ad;
 mod carve;
 pub mod config;
 mod draining;
+mod leave;
 mod machines;
+pub mod policy;
+pub mod retirement;
+mod standing;
 mod step;
 mod transitions;
 mod unclaimed;
+mod view;
+mod wake;
 
 pub use ad::{claimed_slot_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
 pub use carve::{Carving, carve, quantized, slot_weight};
 pub use machines::review_machine;
-pub use step::{Chore, MATCH_TIMEOUT, Step, View, next};
+pub use standing::{Surroundings, Wanted, standing};
+pub use step::next;
 pub use transitions::{
-    BUSY_TO_IDLE, BUSY_TO_RETIRING, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING, MATCHED_TO_CLAIMED,
-    MATCHED_TO_OWNER, OWNER_TO_UNCLAIMED, RETIRING_TO_PREEMPTING, Transition, UNCLAIMED_TO_MATCHED,
-    UNCLAIMED_TO_OWNER, VACATING_TO_OWNER, take,
+    CLAIMED_IDLE_TO_PREEMPTING, OWNER_TO_UNCLAIMED, TRANSITIONS, Transition, UNCLAIMED_TO_MATCHED,
+    UNCLAIMED_TO_OWNER, take,
 };
+pub use view::{Change, Chore, Grace, Pace, Step, View};
+pub use wake::wake;

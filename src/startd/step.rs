@@ -1,160 +1,266 @@
-//! What a dynamic slot does next: a function of the slot and what surrounds it.
+//! What a claimed slot does next: a function of the slot and what surrounds it.
+//!
+//! Source: the manual's policy chapter, "State and Activity Transitions". Within a state and activity the first rule that
+//! applies counts, in the order in which the startd looks. Two things are the pods' own: a job that is removed ends in its
+//! slot, as the schedd of `HTCondor` ends it, and nothing that the pod holds is returned before its end is confirmed.
 
-use std::time::Duration;
-
+use super::leave::{killing, owner, vacating};
+use super::policy::Question;
 use super::transitions::{
-    BUSY_TO_IDLE, BUSY_TO_RETIRING, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING, MATCHED_TO_CLAIMED,
-    MATCHED_TO_OWNER, RETIRING_TO_PREEMPTING, Transition, VACATING_TO_OWNER,
+    BUSY_TO_IDLE, BUSY_TO_RETIRING, BUSY_TO_SUSPENDED, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING,
+    MATCHED_TO_CLAIMED, MATCHED_TO_OWNER, RETIRING_TO_BUSY, RETIRING_TO_KILLING, RETIRING_TO_SUSPENDED,
+    RETIRING_TO_VACATING, SUSPENDED_TO_BUSY, SUSPENDED_TO_KILLING, SUSPENDED_TO_RETIRING,
+    SUSPENDED_TO_VACATING, Transition,
 };
-use crate::pool::{Activation, CLAIM_RETRY, Claimed, Preempting, Record, Removal, Slot, State, Time};
-
-/// `MATCH_TIMEOUT`: how long a slot waits for its claim to be made.
-pub const MATCH_TIMEOUT: Duration = Duration::from_mins(2);
-
-/// What surrounds a slot.
-#[derive(Clone, Copy, Debug)]
-pub struct View {
-    /// Its machine offers resources for something new.
-    pub offered: bool,
-    /// The job of its proc still wants to start it.
-    pub wanted: bool,
-    /// The end of its proc is recorded, or there is nothing to record.
-    pub settled: bool,
-    /// The time.
-    pub now: Time,
-}
-
-/// What to do next.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Nothing, until something happens.
-    Rest,
-    /// A transition, and why.
-    Take(&'static Transition, &'static str),
-    /// Work that is no transition.
-    Do(Chore),
-}
-
-/// Work that is no transition.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Chore {
-    /// Write the claim.
-    WriteClaim,
-    /// Make the pod.
-    CreatePod,
-    /// Give the proc back to the queue: it has not started.
-    Withdraw,
-    /// Delete the pod, with its own grace or with none at all.
-    DeletePod {
-        /// Its node is gone, and nobody is left who could confirm the end.
-        force: bool,
-    },
-    /// Let the pod go.
-    ReleasePod,
-    /// Ask the schedd for another proc for the claim.
-    FindWork,
-    /// Delete the claim's object: the claim is over.
-    DeleteClaim,
-    /// Return the resources.
-    GiveBack,
-}
+use super::view::{Change, Chore, Grace, Step, View};
+use crate::pool::{Activation, CLAIM_RETRY, Cause, Claimed, Preempting, Record, Removal, Slot, State};
 
 /// The next step of a slot.
-pub fn next(slot: &Slot, view: View) -> Step {
+pub fn next(slot: &Slot, view: &View) -> Step {
+    if slot.preempting.is_some() && !view.next_wanted {
+        return Step::Do(Chore::Dismiss);
+    }
     match slot.state {
         State::Matched => matched(slot, view),
         State::Claimed(Claimed::Idle) => claimed_idle(slot, view),
-        State::Claimed(Claimed::Busy) => claimed_busy(slot, view),
-        State::Claimed(Claimed::Retiring) => {
-            Step::Take(&RETIRING_TO_PREEMPTING, "the machine is gone: retirement is over")
-        }
+        State::Claimed(Claimed::Busy) => busy(slot, view),
+        State::Claimed(Claimed::Suspended) => suspended(slot, view),
+        State::Claimed(Claimed::Retiring) => retiring(slot, view),
         State::Preempting(Preempting::Vacating) => vacating(slot, view),
+        State::Preempting(Preempting::Killing) => killing(slot, view),
         State::Owner => owner(slot),
-        State::Claimed(Claimed::Suspended)
-        | State::Preempting(Preempting::Killing)
-        | State::Unclaimed(_)
-        | State::Backfill(_)
-        | State::Drained(_) => Step::Rest,
+        // Of these a slot is that nobody claims: `standing` says what it does.
+        State::Unclaimed(_) | State::Backfill(_) | State::Drained(_) => Step::Rest,
     }
 }
 
-fn owner(slot: &Slot) -> Step {
-    match slot.record {
-        // A match that failed before its claim was written left nothing behind.
-        Record::Due if slot.last.as_ref().is_some_and(|last| last.number == MATCHED_TO_OWNER.number) => {
-            Step::Do(Chore::GiveBack)
-        }
-        Record::Deleting => Step::Rest,
-        Record::Due | Record::Writing | Record::Refused { .. } | Record::Written => {
-            Step::Do(Chore::DeleteClaim)
-        }
-    }
-}
-
-fn matched(slot: &Slot, view: View) -> Step {
+fn matched(slot: &Slot, view: &View) -> Step {
+    let fail = |why| Step::Take(&MATCHED_TO_OWNER, why, Change::None);
     if slot.activation == Activation::Vacant || slot.removal.is_some() || !view.wanted {
-        return Step::Take(&MATCHED_TO_OWNER, "the job is no longer there to claim it");
+        return fail("the job is no longer there to claim it");
     }
     if !view.offered {
-        return Step::Take(&MATCHED_TO_OWNER, "the machine offers nothing new");
+        return fail("the machine offers nothing new");
+    }
+    if view.draining.is_some() {
+        return fail("the machine is being drained");
     }
     match slot.record {
-        Record::Written => Step::Take(&MATCHED_TO_CLAIMED, "the claim is written"),
-        _ if view.now.since(slot.entered_state) >= MATCH_TIMEOUT => {
-            Step::Take(&MATCHED_TO_OWNER, "MATCH_TIMEOUT passed before the claim was written")
+        Record::Written => Step::Take(&MATCHED_TO_CLAIMED, "the claim is written", Change::None),
+        _ if view.now.since(slot.entered_state) >= view.policy.match_timeout => {
+            fail("MATCH_TIMEOUT passed before the claim was written")
         }
         Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
         Record::Writing | Record::Deleting => Step::Rest,
     }
 }
 
-fn claimed_idle(slot: &Slot, view: View) -> Step {
-    let leaving = slot.removal.is_some() || !view.offered;
+fn claimed_idle(slot: &Slot, view: &View) -> Step {
+    let ends = why_idle_ends(slot, view);
     match &slot.activation {
-        Activation::Assigned if leaving || !view.wanted => Step::Do(Chore::Withdraw),
+        Activation::Assigned if ends.is_some() || slot.removal.is_some() || !view.wanted => {
+            Step::Do(Chore::Withdraw)
+        }
         Activation::Assigned => match slot.record {
             Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
             Record::Writing | Record::Deleting => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
         },
         Activation::Requested => Step::Rest,
-        Activation::Active { .. } | Activation::Ended { .. } => {
-            Step::Take(&CLAIMED_IDLE_TO_BUSY, "the claim is activated: the pod exists")
-        }
-        Activation::Vacant if slot.removal == Some(Removal::MachineGone) || !view.offered => {
-            Step::Take(&CLAIMED_IDLE_TO_PREEMPTING, "the machine offers nothing new")
-        }
-        Activation::Vacant => Step::Do(Chore::FindWork),
+        Activation::Active { .. } | Activation::Ended { .. } => Step::Take(
+            &CLAIMED_IDLE_TO_BUSY,
+            "the claim is activated: the pod exists",
+            Change::Activate {
+                pledged_vacate: view.answers.machine_vacate(),
+                own_retirement: view.answers.job_retirement(),
+                rank: view.answers.rank(),
+            },
+        ),
+        Activation::Vacant => match ends {
+            Some(why) => Step::Take(&CLAIMED_IDLE_TO_PREEMPTING, why, Change::None),
+            None => Step::Do(Chore::FindWork),
+        },
     }
 }
 
-fn claimed_busy(slot: &Slot, view: View) -> Step {
+/// Why a claim with no job is given up, if it is. `CLAIM_WORKLIFE` is the schedd's to look at when it finds work for it.
+fn why_idle_ends(slot: &Slot, view: &View) -> Option<&'static str> {
+    if slot.removal == Some(Removal::MachineGone) || !view.offered {
+        Some("the machine offers nothing new")
+    } else if slot.preempting.is_some() {
+        Some("a better claim waits")
+    } else if view.draining.is_some() {
+        Some("the machine is being drained")
+    } else if view.holds(Question::IsOwner) {
+        Some("IS_OWNER is true")
+    } else {
+        None
+    }
+}
+
+/// Work for the API server under a running pod, whatever the activity: the claim was edited or deleted by somebody, or the
+/// agent has to be told.
+fn upkeep(slot: &Slot, view: &View, still: bool) -> Option<Chore> {
     match slot.record {
-        // Somebody deleted or edited the Slot under a running pod.
-        Record::Due => return Step::Do(Chore::WriteClaim),
-        Record::Refused { at } if view.now.since(at) >= CLAIM_RETRY => return Step::Do(Chore::WriteClaim),
+        Record::Due => return Some(Chore::WriteClaim),
+        Record::Refused { at } if view.now.since(at) >= CLAIM_RETRY => return Some(Chore::WriteClaim),
         Record::Refused { .. } | Record::Writing | Record::Written | Record::Deleting => {}
     }
+    if !matches!(slot.activation, Activation::Active { .. }) || slot.removal == Some(Removal::MachineGone) {
+        return None;
+    }
+    let differs = match slot.frozen {
+        Some(asked) => asked != still,
+        // An earlier leader may have asked for it.
+        None => still || view.stands_still,
+    };
+    differs.then_some(Chore::Suspend(still))
+}
+
+/// What becomes of a pod that has ended, or of one whose job was removed: the same in each activity with a job.
+fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
-        Activation::Active { .. } if slot.removal == Some(Removal::MachineGone) => {
-            Step::Take(&BUSY_TO_RETIRING, "the machine is gone")
+        Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::ReleasePod)),
+        Activation::Ended { .. } | Activation::Requested => Some(Step::Rest),
+        Activation::Active { deleting, .. } if slot.removal == Some(Removal::JobRemoved) => {
+            Some(if *deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Own)) })
         }
-        Activation::Active { deleting: false, .. } if slot.removal.is_some() => {
-            Step::Do(Chore::DeletePod { force: false })
-        }
-        Activation::Ended { .. } if view.settled => Step::Do(Chore::ReleasePod),
-        Activation::Vacant => Step::Take(&BUSY_TO_IDLE, "the job has ended"),
-        _ => Step::Rest,
+        Activation::Vacant | Activation::Assigned | Activation::Active { .. } => None,
     }
 }
 
-fn vacating(slot: &Slot, view: View) -> Step {
-    let force = slot.removal == Some(Removal::MachineGone);
-    match &slot.activation {
-        Activation::Active { deleting: false, .. } => Step::Do(Chore::DeletePod { force }),
-        Activation::Ended { .. } if view.settled => Step::Do(Chore::ReleasePod),
-        Activation::Vacant => Step::Take(&VACATING_TO_OWNER, "the claim is over"),
-        Activation::Assigned => Step::Do(Chore::Withdraw),
-        Activation::Requested | Activation::Active { .. } | Activation::Ended { .. } => Step::Rest,
+fn retire(transition: &'static Transition, cause: Cause) -> Step {
+    Step::Take(transition, retires_for(cause), Change::Retire(cause))
+}
+
+fn retires_for(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Preempt => "PREEMPT is true",
+        Cause::BetterClaim => "a better claim waits",
+        Cause::Draining => "the machine is being drained",
+        Cause::MachineGone => "the machine is gone",
     }
+}
+
+/// What makes a claim leave that is nobody's policy.
+fn asked_to_leave(slot: &Slot, view: &View) -> Option<Cause> {
+    if view.draining.is_some() {
+        Some(Cause::Draining)
+    } else if slot.preempting.is_some() {
+        Some(Cause::BetterClaim)
+    } else {
+        None
+    }
+}
+
+/// A pod that is being deleted is to shut down.
+fn may_stand_still(slot: &Slot) -> bool {
+    matches!(slot.activation, Activation::Active { deleting: false, .. })
+}
+
+fn busy(slot: &Slot, view: &View) -> Step {
+    if let Some(chore) = upkeep(slot, view, false) {
+        return Step::Do(chore);
+    }
+    if slot.activation == Activation::Vacant {
+        return Step::Take(&BUSY_TO_IDLE, "the job has ended", Change::Settle);
+    }
+    if slot.removal == Some(Removal::MachineGone) && matches!(slot.activation, Activation::Active { .. }) {
+        return retire(&BUSY_TO_RETIRING, Cause::MachineGone);
+    }
+    if let Some(step) = of_pod(slot, view) {
+        return step;
+    }
+    if view.may_ask(slot) {
+        if view.holds(Question::WantSuspend) {
+            // While it is true PREEMPT is not looked at: the job is suspended first.
+            if may_stand_still(slot) && view.holds(Question::Suspend) {
+                return Step::Take(&BUSY_TO_SUSPENDED, "WANT_SUSPEND and SUSPEND are true", Change::Suspend);
+            }
+        } else if view.holds(Question::Preempt) {
+            return retire(&BUSY_TO_RETIRING, Cause::Preempt);
+        }
+    }
+    match asked_to_leave(slot, view) {
+        Some(cause) => retire(&BUSY_TO_RETIRING, cause),
+        None => Step::Rest,
+    }
+}
+
+fn suspended(slot: &Slot, view: &View) -> Step {
+    let resume = |why| match slot.retirement {
+        Some(cause) => Step::Take(&SUSPENDED_TO_RETIRING, why, Change::Retire(cause)),
+        None => Step::Take(&SUSPENDED_TO_BUSY, why, Change::None),
+    };
+    // The manual has no arrow for a job that ends while it is suspended: its slot passes through Busy.
+    if !matches!(slot.activation, Activation::Active { .. }) {
+        return resume("the suspended job has ended");
+    }
+    if slot.removal == Some(Removal::MachineGone) {
+        return retire(&SUSPENDED_TO_RETIRING, Cause::MachineGone);
+    }
+    if slot.removal == Some(Removal::JobRemoved) {
+        return resume("the job was removed");
+    }
+    if !may_stand_still(slot) {
+        return resume("the pod is being deleted: it has to see that");
+    }
+    if !view.agent {
+        return resume("the agent is gone: nobody could let the job go on later");
+    }
+    if let Some(chore) = upkeep(slot, view, true) {
+        return Step::Do(chore);
+    }
+    if let Some(cause) = slot.retirement.filter(|_| view.retirement_is_over(slot)) {
+        let (kill, eviction) = view.eviction(slot, cause);
+        let transition = if kill { &SUSPENDED_TO_KILLING } else { &SUSPENDED_TO_VACATING };
+        return Step::Take(transition, "retirement is over", Change::Evict(eviction));
+    }
+    let asks = view.may_ask(slot);
+    if asks && slot.retirement != Some(Cause::Preempt) && view.holds(Question::Preempt) {
+        return retire(&SUSPENDED_TO_RETIRING, Cause::Preempt);
+    }
+    if let Some(cause) = asked_to_leave(slot, view).filter(|_| slot.retirement.is_none()) {
+        return retire(&SUSPENDED_TO_RETIRING, cause);
+    }
+    if asks && view.holds(Question::Continue) {
+        return resume("CONTINUE is true");
+    }
+    Step::Rest
+}
+
+fn retiring(slot: &Slot, view: &View) -> Step {
+    let gone = slot.removal == Some(Removal::MachineGone);
+    let cause = if gone { Cause::MachineGone } else { slot.retirement.unwrap_or(Cause::Preempt) };
+    if let Some(chore) = upkeep(slot, view, false).filter(|_| !gone) {
+        return Step::Do(chore);
+    }
+    let evict = |why| {
+        let (kill, eviction) = view.eviction(slot, cause);
+        let transition = if kill { &RETIRING_TO_KILLING } else { &RETIRING_TO_VACATING };
+        Step::Take(transition, why, Change::Evict(eviction))
+    };
+    if slot.activation == Activation::Vacant {
+        return Step::Take(&RETIRING_TO_VACATING, "the job has ended in retirement", Change::None);
+    }
+    if gone && matches!(slot.activation, Activation::Active { .. }) {
+        return evict("the machine is gone: retirement is over");
+    }
+    if let Some(step) = of_pod(slot, view) {
+        return step;
+    }
+    if view.retirement_is_over(slot) {
+        return evict("retirement is over");
+    }
+    let suspends = view.holds(Question::WantSuspend);
+    if cause != Cause::Preempt && !suspends && view.holds(Question::Preempt) {
+        return Step::Do(Chore::Condemn);
+    }
+    if cause.is_reversible() && asked_to_leave(slot, view).is_none() {
+        return Step::Take(&RETIRING_TO_BUSY, "nothing asks for the slot any more", Change::Unretire);
+    }
+    if suspends && may_stand_still(slot) && view.holds(Question::Suspend) {
+        return Step::Take(&RETIRING_TO_SUSPENDED, "WANT_SUSPEND and SUSPEND are true", Change::Suspend);
+    }
+    Step::Rest
 }

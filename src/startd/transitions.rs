@@ -1,10 +1,14 @@
-//! The manual's numbered transitions between states and activities, as far as they are in use.
+//! The manual's numbered transitions between states and activities: all of them, and no others.
+//!
+//! Source: the manual's policy chapter, "State and Activity Transitions", with its figure "Machine States and Activities".
+//! An arrow into Preempting is there twice where `WANT_VACATE` chooses the activity. An activity that the manual has no
+//! arrow out of for what happens (a suspended job ends) is left by the arrows that there are, at one time.
 
 use std::sync::Arc;
 
-use crate::pool::{Claimed, Drained, Preempting, Slot, State, Taken, Time, Unclaimed};
+use crate::pool::{Backfill, Claimed, Drained, Preempting, Slot, State, Taken, Time, Unclaimed};
 
-/// One arrow of the manual's diagram.
+/// One arrow of the manual's figure.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transition {
     /// Its number.
@@ -13,51 +17,78 @@ pub struct Transition {
     pub from: State,
     /// Where it ends.
     pub to: State,
+    /// When it is taken, in the manual's words.
+    pub words: &'static str,
 }
 
-macro_rules! transitions {
-    ($($(#[$doc:meta])* $name:ident = $number:literal: $from:expr => $to:expr;)*) => {
-        $($(#[$doc])* pub const $name: Transition = Transition { number: $number, from: $from, to: $to };)*
+const OWNER: State = State::Owner;
+const UNCLAIMED_IDLE: State = State::Unclaimed(Unclaimed::Idle);
+const UNCLAIMED_BENCHMARKING: State = State::Unclaimed(Unclaimed::Benchmarking);
+const MATCHED: State = State::Matched;
+const CLAIMED_IDLE: State = State::Claimed(Claimed::Idle);
+const CLAIMED_BUSY: State = State::Claimed(Claimed::Busy);
+const CLAIMED_SUSPENDED: State = State::Claimed(Claimed::Suspended);
+const CLAIMED_RETIRING: State = State::Claimed(Claimed::Retiring);
+const PREEMPTING_VACATING: State = State::Preempting(Preempting::Vacating);
+const PREEMPTING_KILLING: State = State::Preempting(Preempting::Killing);
+const BACKFILL_IDLE: State = State::Backfill(Backfill::Idle);
+const BACKFILL_BUSY: State = State::Backfill(Backfill::Busy);
+const BACKFILL_KILLING: State = State::Backfill(Backfill::Killing);
+const DRAINED_RETIRING: State = State::Drained(Drained::Retiring);
+const DRAINED_IDLE: State = State::Drained(Drained::Idle);
 
-        /// All of them.
-        #[cfg(test)]
-        const ALL: &[Transition] = &[$($name),*];
+macro_rules! transitions {
+    ($($name:ident = $number:literal: $from:ident => $to:ident, $words:literal;)*) => {
+        $(
+            #[doc = concat!("**", stringify!($number), "**: ", $words)]
+            pub const $name: Transition = Transition { number: $number, from: $from, to: $to, words: $words };
+        )*
+
+        /// All of them, in the order of their numbers.
+        pub const TRANSITIONS: &[Transition] = &[$($name),*];
     };
 }
 
 transitions! {
-    /// 1: `IS_OWNER` is false; here, the node offers its resources.
-    OWNER_TO_UNCLAIMED = 1: State::Owner => State::Unclaimed(Unclaimed::Idle);
-    /// 2: `IS_OWNER` is true; here, the node offers nothing new (cordoned, not ready, tainted).
-    UNCLAIMED_TO_OWNER = 2: State::Unclaimed(Unclaimed::Idle) => State::Owner;
-    /// 6: the negotiator matched the slot with a job.
-    UNCLAIMED_TO_MATCHED = 6: State::Unclaimed(Unclaimed::Idle) => State::Matched;
-    /// 8: `MATCH_TIMEOUT` passed before the claim was made, or claiming failed.
-    MATCHED_TO_OWNER = 8: State::Matched => State::Owner;
-    /// 9: the claim was made; here, it is written.
-    MATCHED_TO_CLAIMED = 9: State::Matched => State::Claimed(Claimed::Idle);
-    /// 10: the claim is given up with no job running.
-    CLAIMED_IDLE_TO_PREEMPTING = 10: State::Claimed(Claimed::Idle) => State::Preempting(Preempting::Vacating);
-    /// 11: the claim is activated; here, the pod exists.
-    CLAIMED_IDLE_TO_BUSY = 11: State::Claimed(Claimed::Idle) => State::Claimed(Claimed::Busy);
-    /// 12: the starter exited; here, the pod's end is recorded.
-    BUSY_TO_IDLE = 12: State::Claimed(Claimed::Busy) => State::Claimed(Claimed::Idle);
-    /// 13: the job has to leave the machine.
-    BUSY_TO_RETIRING = 13: State::Claimed(Claimed::Busy) => State::Claimed(Claimed::Retiring);
-    /// 18: retirement is over.
-    RETIRING_TO_PREEMPTING = 18: State::Claimed(Claimed::Retiring) => State::Preempting(Preempting::Vacating);
-    /// 22: the job is gone and the claim is broken.
-    VACATING_TO_OWNER = 22: State::Preempting(Preempting::Vacating) => State::Owner;
-    /// 33: all slots have been drained.
-    DRAINED_TO_IDLE = 33: State::Drained(Drained::Retiring) => State::Drained(Drained::Idle);
-    /// 34: draining is finalized or canceled.
-    DRAINED_RETIRING_TO_OWNER = 34: State::Drained(Drained::Retiring) => State::Owner;
-    /// 35: draining is finalized or canceled.
-    DRAINED_IDLE_TO_OWNER = 35: State::Drained(Drained::Idle) => State::Owner;
-    /// 36: draining of the machine is initiated.
-    OWNER_TO_DRAINED = 36: State::Owner => State::Drained(Drained::Retiring);
-    /// 37: draining of the machine is initiated.
-    UNCLAIMED_TO_DRAINED = 37: State::Unclaimed(Unclaimed::Idle) => State::Drained(Drained::Retiring);
+    OWNER_TO_UNCLAIMED = 1: OWNER => UNCLAIMED_IDLE, "the IS_OWNER expression no longer evaluates to TRUE";
+    UNCLAIMED_TO_OWNER = 2: UNCLAIMED_IDLE => OWNER, "the IS_OWNER expression becomes TRUE";
+    IDLE_TO_BENCHMARKING = 3: UNCLAIMED_IDLE => UNCLAIMED_BENCHMARKING, "RUNBENCHMARKS evaluates to TRUE";
+    BENCHMARKING_TO_IDLE = 4: UNCLAIMED_BENCHMARKING => UNCLAIMED_IDLE, "the benchmarks complete";
+    UNCLAIMED_TO_CLAIMED = 5: UNCLAIMED_IDLE => CLAIMED_IDLE, "the schedd initiates the claiming procedure before the negotiator's message arrives";
+    UNCLAIMED_TO_MATCHED = 6: UNCLAIMED_IDLE => MATCHED, "the negotiator matches the machine with a requester";
+    UNCLAIMED_TO_BACKFILL = 7: UNCLAIMED_IDLE => BACKFILL_IDLE, "START_BACKFILL evaluates to TRUE";
+    MATCHED_TO_OWNER = 8: MATCHED => OWNER, "it is not claimed within MATCH_TIMEOUT, or START locally evaluates to FALSE";
+    MATCHED_TO_CLAIMED = 9: MATCHED => CLAIMED_IDLE, "the schedd that was matched claims it";
+    CLAIMED_IDLE_TO_PREEMPTING = 10: CLAIMED_IDLE => PREEMPTING_VACATING, "condor_vacate arrives, START locally evaluates to FALSE, or the claim is given up";
+    CLAIMED_IDLE_TO_BUSY = 11: CLAIMED_IDLE => CLAIMED_BUSY, "the schedd activates the claim and starts a job";
+    BUSY_TO_IDLE = 12: CLAIMED_BUSY => CLAIMED_IDLE, "the starter exits, for example because the job completes";
+    BUSY_TO_RETIRING = 13: CLAIMED_BUSY => CLAIMED_RETIRING, "WANT_SUSPEND is FALSE and PREEMPT is TRUE, there is a better match, or the startd is shut down";
+    BUSY_TO_SUSPENDED = 14: CLAIMED_BUSY => CLAIMED_SUSPENDED, "both WANT_SUSPEND and SUSPEND evaluate to TRUE";
+    SUSPENDED_TO_BUSY = 15: CLAIMED_SUSPENDED => CLAIMED_BUSY, "CONTINUE evaluates to TRUE, and the claim has not been preempted";
+    SUSPENDED_TO_RETIRING = 16: CLAIMED_SUSPENDED => CLAIMED_RETIRING, "PREEMPT is TRUE, or CONTINUE is and the claim has been preempted";
+    SUSPENDED_TO_VACATING = 17: CLAIMED_SUSPENDED => PREEMPTING_VACATING, "the claim is in suspended retirement and the retirement time expires";
+    SUSPENDED_TO_KILLING = 17: CLAIMED_SUSPENDED => PREEMPTING_KILLING, "the claim is in suspended retirement and the retirement time expires";
+    RETIRING_TO_VACATING = 18: CLAIMED_RETIRING => PREEMPTING_VACATING, "the job finishes or its run time exceeds MaxJobRetirementTime";
+    RETIRING_TO_KILLING = 18: CLAIMED_RETIRING => PREEMPTING_KILLING, "the job finishes or its run time exceeds MaxJobRetirementTime";
+    RETIRING_TO_BUSY = 19: CLAIMED_RETIRING => CLAIMED_BUSY, "the machine was retiring because of a preempting claim only and the preempting claim goes away";
+    RETIRING_TO_SUSPENDED = 20: CLAIMED_RETIRING => CLAIMED_SUSPENDED, "both WANT_SUSPEND and SUSPEND evaluate to TRUE";
+    VACATING_TO_KILLING = 21: PREEMPTING_VACATING => PREEMPTING_KILLING, "KILL evaluates to TRUE, or the maximum vacating time is over";
+    VACATING_TO_OWNER = 22: PREEMPTING_VACATING => OWNER, "the starter exits; the job was preempted because the machine owner came back";
+    VACATING_TO_CLAIMED = 23: PREEMPTING_VACATING => CLAIMED_IDLE, "the starter exits; the job was preempted because a better match was found";
+    KILLING_TO_CLAIMED = 24: PREEMPTING_KILLING => CLAIMED_IDLE, "the starter exits; the job was preempted because a better match was found";
+    KILLING_TO_OWNER = 25: PREEMPTING_KILLING => OWNER, "the starter exits; the preemption was caused by the machine owner";
+    BACKFILL_TO_BUSY = 26: BACKFILL_IDLE => BACKFILL_BUSY, "the backfill client is running";
+    BACKFILL_TO_IDLE = 27: BACKFILL_BUSY => BACKFILL_IDLE, "the backfill client exits on its own";
+    BACKFILL_TO_KILLING = 28: BACKFILL_BUSY => BACKFILL_KILLING, "the machine is matched or claimed, users return, or the startd is shut down";
+    BACKFILL_KILLED = 29: BACKFILL_KILLING => BACKFILL_IDLE, "the backfill client and all its children have exited";
+    BACKFILL_TO_OWNER = 30: BACKFILL_IDLE => OWNER, "EVICT_BACKFILL evaluates to TRUE, condor_vacate was used, or the startd is being shut down";
+    BACKFILL_TO_CLAIMED = 31: BACKFILL_IDLE => CLAIMED_IDLE, "the schedd requests the claim before the negotiator's message arrives";
+    BACKFILL_TO_MATCHED = 32: BACKFILL_IDLE => MATCHED, "the negotiator matches the machine with a requester";
+    DRAINED_TO_IDLE = 33: DRAINED_RETIRING => DRAINED_IDLE, "all slots have been drained";
+    DRAINED_RETIRING_TO_OWNER = 34: DRAINED_RETIRING => OWNER, "draining is finalized or canceled";
+    DRAINED_IDLE_TO_OWNER = 35: DRAINED_IDLE => OWNER, "draining is finalized or canceled";
+    OWNER_TO_DRAINED = 36: OWNER => DRAINED_RETIRING, "draining of the machine is initiated";
+    UNCLAIMED_TO_DRAINED = 37: UNCLAIMED_IDLE => DRAINED_RETIRING, "draining of the machine is initiated";
 }
 
 /// Takes a transition. False, and nothing done, when the slot is not where it starts.
@@ -77,32 +108,56 @@ pub fn take(slot: &mut Slot, transition: &Transition, why: impl Into<Arc<str>>, 
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    fn pair(state: State) -> String {
+        format!("{}/{}", state.state(), state.activity())
+    }
 
     /// The rows as the manual gives them: number, from state/activity, to state/activity.
     #[test]
     fn the_table_reads_as_the_manual() {
-        let rows: Vec<String> = ALL
-            .iter()
-            .map(|t| {
-                let (from, to) = (t.from, t.to);
-                format!("{} {}/{} {}/{}", t.number, from.state(), from.activity(), to.state(), to.activity())
-            })
-            .collect();
+        let rows: Vec<String> =
+            TRANSITIONS.iter().map(|t| format!("{} {} {}", t.number, pair(t.from), pair(t.to))).collect();
         assert_eq!(
             rows,
             [
                 "1 Owner/Idle Unclaimed/Idle",
                 "2 Unclaimed/Idle Owner/Idle",
+                "3 Unclaimed/Idle Unclaimed/Benchmarking",
+                "4 Unclaimed/Benchmarking Unclaimed/Idle",
+                "5 Unclaimed/Idle Claimed/Idle",
                 "6 Unclaimed/Idle Matched/Idle",
+                "7 Unclaimed/Idle Backfill/Idle",
                 "8 Matched/Idle Owner/Idle",
                 "9 Matched/Idle Claimed/Idle",
                 "10 Claimed/Idle Preempting/Vacating",
                 "11 Claimed/Idle Claimed/Busy",
                 "12 Claimed/Busy Claimed/Idle",
                 "13 Claimed/Busy Claimed/Retiring",
+                "14 Claimed/Busy Claimed/Suspended",
+                "15 Claimed/Suspended Claimed/Busy",
+                "16 Claimed/Suspended Claimed/Retiring",
+                "17 Claimed/Suspended Preempting/Vacating",
+                "17 Claimed/Suspended Preempting/Killing",
                 "18 Claimed/Retiring Preempting/Vacating",
+                "18 Claimed/Retiring Preempting/Killing",
+                "19 Claimed/Retiring Claimed/Busy",
+                "20 Claimed/Retiring Claimed/Suspended",
+                "21 Preempting/Vacating Preempting/Killing",
                 "22 Preempting/Vacating Owner/Idle",
+                "23 Preempting/Vacating Claimed/Idle",
+                "24 Preempting/Killing Claimed/Idle",
+                "25 Preempting/Killing Owner/Idle",
+                "26 Backfill/Idle Backfill/Busy",
+                "27 Backfill/Busy Backfill/Idle",
+                "28 Backfill/Busy Backfill/Killing",
+                "29 Backfill/Killing Backfill/Idle",
+                "30 Backfill/Idle Owner/Idle",
+                "31 Backfill/Idle Claimed/Idle",
+                "32 Backfill/Idle Matched/Idle",
                 "33 Drained/Retiring Drained/Idle",
                 "34 Drained/Retiring Owner/Idle",
                 "35 Drained/Idle Owner/Idle",
@@ -110,5 +165,21 @@ mod tests {
                 "37 Unclaimed/Idle Drained/Retiring",
             ]
         );
+    }
+
+    #[test]
+    fn there_are_thirty_seven_and_each_arrow_has_one_number() {
+        let numbers: BTreeSet<u8> = TRANSITIONS.iter().map(|t| t.number).collect();
+        assert_eq!(numbers, (1..=37).collect());
+        let arrows: BTreeSet<(State, State)> = TRANSITIONS.iter().map(|t| (t.from, t.to)).collect();
+        assert_eq!(arrows.len(), TRANSITIONS.len());
+    }
+
+    #[test]
+    fn every_state_and_activity_can_be_entered_and_left() {
+        let entered: BTreeSet<State> = TRANSITIONS.iter().map(|t| t.to).collect();
+        let left: BTreeSet<State> = TRANSITIONS.iter().map(|t| t.from).collect();
+        assert_eq!(entered, left);
+        assert_eq!(entered.len(), 15, "the manual's pairs");
     }
 }

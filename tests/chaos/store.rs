@@ -20,7 +20,7 @@ impl Key {
 }
 
 /// What is served: plural, kind, apiVersion, whether it has a status of its own.
-pub const KINDS: [(&str, &str, &str, bool); 12] = [
+pub const KINDS: [(&str, &str, &str, bool); 13] = [
     ("nodes", "Node", "v1", true),
     ("pods", "Pod", "v1", true),
     ("leases", "Lease", "coordination.k8s.io/v1", false),
@@ -32,6 +32,7 @@ pub const KINDS: [(&str, &str, &str, bool); 12] = [
     ("groupquotas", "GroupQuota", "slotwright.dev/v1alpha1", true),
     ("nodepolicies", "NodePolicy", "slotwright.dev/v1alpha1", true),
     ("negotiators", "Negotiator", "slotwright.dev/v1alpha1", true),
+    ("nodereports", "NodeReport", "slotwright.dev/v1alpha1", true),
     ("drainrequests", "DrainRequest", "slotwright.dev/v1alpha1", true),
 ];
 

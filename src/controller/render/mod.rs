@@ -1,11 +1,13 @@
 //! From the pool to Kubernetes objects: pure functions.
 
+mod agent;
 mod conditions;
 mod drain;
 mod pod;
 mod slot;
 mod status;
 
+pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
 pub use pod::{BadTemplate, check, pod};
 pub use slot::slot;
 pub use status::{Rendered, merge_patch, render};

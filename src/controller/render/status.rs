@@ -5,6 +5,7 @@ use kube::api::ObjectMeta;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::agent::agent_ready;
 use super::conditions::{Says, accepted, condition};
 use super::drain::drain as drain_status;
 use super::slot::{label_value, resources, static_slot};
@@ -294,7 +295,7 @@ fn partitionable_slot(machine: &Machine, slot: &Standing, old: &[Condition], now
         total: resources(&slot.total),
         available: resources(&machine.available_in(slot)),
         dynamic_slots: count(slot.dynamic.len()),
-        conditions: vec![offered(machine, old, now)],
+        conditions: vec![offered(machine, old, now), condition(old, agent_ready(machine), 1, now)],
     };
     object(&api::PartitionableSlot { metadata, spec, status: None }, &status)
 }

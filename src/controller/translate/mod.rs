@@ -3,20 +3,24 @@
 
 mod drain;
 mod job;
+mod lease;
 mod node;
 mod pod;
 mod policy;
 mod quantity;
+mod report;
 mod slot;
 mod submitter;
 mod zone;
 
 pub use drain::drain;
 pub use job::{job, owner, submission, template_of};
+pub use lease::{heartbeat, heartbeats_ended};
 pub use node::{SlimNode, SlimNodeStatus, node};
 pub use pod::{PodView, SlimPod, pod, requests_of};
 pub use policy::{group, negotiator, node_policy};
 pub use quantity::{BadQuantity, ceil_units, millis};
+pub use report::report;
 pub use slot::{claim_of, slot};
 pub use submitter::{submitter, submitter_object_name};
 

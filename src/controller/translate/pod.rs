@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::quantity::millis;
 use crate::api::labels;
+use crate::controller::render::DISRUPTION_TARGET;
 use crate::pool::{Capacity, End, MachineName, PODS, PodFacts, PodRef, PodUid};
 
 /// Of a pod, what is read.
@@ -85,7 +86,14 @@ struct SlimContainerStatus {
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(default)]
 struct SlimContainerState {
+    running: Option<SlimRunning>,
     terminated: Option<SlimTerminated>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimRunning {
+    started_at: Option<Time>,
 }
 
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
@@ -134,11 +142,18 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
         proc,
         claim: claim.as_str().into(),
         running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
+        started: started(pod),
         end: end(pod),
         deleting: pod.metadata.deletion_timestamp.is_some(),
         tracked: pod.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER),
         requests: requests(pod),
     })
+}
+
+/// When the main container started to run, while it does.
+fn started(pod: &SlimPod) -> Option<crate::pool::Time> {
+    let state = &main_container(pod)?.state;
+    state.running.as_ref()?.started_at.as_ref().map(super::time)
 }
 
 fn is_terminal(pod: &SlimPod) -> bool {
@@ -172,7 +187,7 @@ fn failed(pod: &SlimPod) -> End {
     }
     // The pod garbage collector, the eviction API and taints say it by condition before they delete.
     if let Some(disrupted) =
-        pod.status.conditions.iter().find(|c| c.type_ == "DisruptionTarget" && c.status == "True")
+        pod.status.conditions.iter().find(|c| c.type_ == DISRUPTION_TARGET && c.status == "True")
     {
         let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());
         return evicted(&format!("{}: {}", said(&disrupted.reason), said(&disrupted.message)));
@@ -203,9 +218,13 @@ fn finished(pod: &SlimPod, after: After) -> bool {
     at.0.as_second() > asked || (at.0.as_second() == asked && after == After::OrWhenAsked)
 }
 
-fn main_status(pod: &SlimPod) -> Option<&SlimTerminated> {
+fn main_container(pod: &SlimPod) -> Option<&SlimContainerStatus> {
     let main = pod.spec.containers.first()?;
-    pod.status.container_statuses.iter().find(|status| status.name == main.name)?.state.terminated.as_ref()
+    pod.status.container_statuses.iter().find(|status| status.name == main.name)
+}
+
+fn main_status(pod: &SlimPod) -> Option<&SlimTerminated> {
+    main_container(pod)?.state.terminated.as_ref()
 }
 
 fn evicted(why: &str) -> End {

@@ -10,7 +10,7 @@ use super::zone::zone;
 use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
-    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, PolicyFacts, Problem, Quota,
+    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, Policy, PolicyFacts, Problem, Quota,
     Selector, SelectorTerm, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
@@ -124,14 +124,16 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
         }
     }
     StartdConfig {
-        start: expression("spec.start", spec.start.as_ref(), problems),
-        slot_weight: expression("spec.slotWeight", spec.slot_weight.as_ref(), problems),
-        claim_worklife: match spec.claim_worklife_seconds {
-            None => ClaimWorklife::default(),
-            Some(seconds) => u64::try_from(seconds).map_or(ClaimWorklife::Unlimited, |seconds| {
-                ClaimWorklife::Limited(Duration::from_secs(seconds))
+        policy: Policy {
+            start: expression("spec.start", spec.start.as_ref(), problems),
+            claim_worklife: spec.claim_worklife_seconds.map(|seconds| {
+                u64::try_from(seconds).map_or(ClaimWorklife::Unlimited, |seconds| {
+                    ClaimWorklife::Limited(Duration::from_secs(seconds))
+                })
             }),
+            ..Policy::default()
         },
+        slot_weight: expression("spec.slotWeight", spec.slot_weight.as_ref(), problems),
         attributes,
         draining_start: None,
         zone: spec
@@ -245,7 +247,7 @@ mod tests {
         assert_eq!(facts.warnings, Some(vec![]));
         let expr = |expr: &Option<Expr>| expr.as_ref().unwrap().to_string();
         assert_eq!(
-            (expr(&config.start), expr(&config.slot_weight)),
+            (expr(&config.policy.start), expr(&config.slot_weight)),
             ("TARGET.a".to_owned(), "Cpus * 2".to_owned())
         );
         let names: Vec<&str> = config.attributes.iter().map(|(name, _)| name.as_str()).collect();
@@ -274,8 +276,10 @@ mod tests {
             pool.apply(Event::Policy(with_text("p", json!({"config": text}))), Time::from_secs(1));
             let notices: Vec<Notice> = std::mem::take(&mut pool.notices);
             let policy = pool.policies.values().next().unwrap();
-            let start =
-                policy.config.as_ref().and_then(|config| config.start.as_ref().map(ToString::to_string));
+            let start = policy
+                .config
+                .as_ref()
+                .and_then(|config| config.policy.start.as_ref().map(ToString::to_string));
             let told: Vec<String> = notices
                 .into_iter()
                 .map(|notice| {
@@ -318,8 +322,10 @@ mod tests {
             let mut pool = Pool::default();
             pool.apply(Event::Policy(facts), Time::from_secs(1));
             let policy = pool.policies.values().next().unwrap();
-            let start =
-                policy.config.as_ref().and_then(|config| config.start.as_ref().map(ToString::to_string));
+            let start = policy
+                .config
+                .as_ref()
+                .and_then(|config| config.policy.start.as_ref().map(ToString::to_string));
             assert_eq!(start.as_deref(), in_force);
             assert_eq!(
                 policy.accepted.as_deref(),

@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use super::{Context, Reply, Task, pods, slots, stories};
+use super::{Context, Reply, Task, pods, reports, slots, stories};
 use crate::api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use crate::controller::cache::{Kind, Known, ObjectKey};
+use crate::controller::render;
 use crate::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
 
 /// A call that takes longer counts as failed. Calls of an operator that loses its lease are dropped with its writer, before
@@ -83,7 +84,17 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             }
             Effect::DeleteSlot { slot, claim } => slots::delete(context, slot, claim).await,
             Effect::CreatePod(plan) => pods::create(context, plan, template).await,
-            Effect::DeletePod { pod, slot, grace } => pods::delete(context, pod, slot, grace).await,
+            Effect::DeletePod { pod, slot, grace, why } => {
+                if let Some(why) = why {
+                    pods::say_why(context, &pod, &why).await;
+                }
+                pods::delete(context, pod, slot, grace).await
+            }
+            Effect::Suspend { pod, slot, suspended } => {
+                pods::ask_agent(context, pod, slot, render::suspend(suspended)).await
+            }
+            Effect::KillByAgent { pod, slot } => pods::ask_agent(context, pod, slot, render::kill()).await,
+            Effect::Benchmark { machine, asked } => reports::benchmark(context, &machine, asked).await,
             Effect::ReleasePod { pod, delete } => pods::release(context, pod, delete).await,
             Effect::HoldJob(job) => finalize(context, job, true).await,
             Effect::ReleaseJob(job) => finalize(context, job, false).await,

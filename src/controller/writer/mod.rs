@@ -5,6 +5,7 @@
 
 mod calls;
 mod pods;
+mod reports;
 mod slots;
 mod stories;
 
@@ -213,9 +214,11 @@ fn line(task: &Task) -> Line {
                 Line::Object(slots::key(slot))
             }
             Effect::CreatePod(plan) => Line::Pod(plan.job.namespace.clone(), plan.claim.pod_name().into()),
-            Effect::DeletePod { pod, .. } | Effect::ReleasePod { pod, .. } => {
-                Line::Pod(pod.namespace.clone(), pod.name.clone())
-            }
+            Effect::DeletePod { pod, .. }
+            | Effect::Suspend { pod, .. }
+            | Effect::KillByAgent { pod, .. }
+            | Effect::ReleasePod { pod, .. } => Line::Pod(pod.namespace.clone(), pod.name.clone()),
+            Effect::Benchmark { machine, .. } => Line::Object(reports::key(machine)),
             Effect::HoldJob(job) | Effect::ReleaseJob(job) => Line::Object(calls::job_key(job)),
             Effect::Tell(notice) => Line::Story(notice.about.uid().into()),
         },

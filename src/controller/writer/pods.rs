@@ -5,13 +5,13 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use kube::api::{Api, Patch};
 use kube::{Client, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::calls::{Failure, attempt, of_uid, patch_params, post_params};
 use super::{Context, Reply};
 use crate::api::labels;
 use crate::controller::render;
-use crate::pool::{Event, Outcome, PodPlan, PodRef, Retry, SlotName};
+use crate::pool::{Event, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
 
 fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced(client.clone(), namespace)
@@ -95,6 +95,39 @@ pub(super) async fn delete(
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "a pod was not deleted");
             vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
+        }
+    }
+}
+
+/// Says on a pod why it is evicted. A courtesy to those who read it: that it cannot be said is no reason to let the pod live.
+pub(super) async fn say_why(context: &Context, pod: &PodRef, why: &Vacate) {
+    let api = pods(&context.client, &pod.namespace);
+    let patch = Patch::Strategic(render::disruption_target(pod, why, context.clock.timestamp()));
+    let params = patch_params(labels::STATUS_MANAGER);
+    match attempt(|| api.patch_status(&pod.name, &params, &patch)).await {
+        Ok(_) | Err(Failure::NotFound) => {}
+        Err(failure) => {
+            tracing::warn!(pod = %pod.name, error = %failure, "a pod is evicted without a word why");
+        }
+    }
+}
+
+/// Writes on a pod what the agent of its node is to do about it. A pod that is gone needs nothing done.
+pub(super) async fn ask_agent(
+    context: &Context,
+    pod: PodRef,
+    slot: SlotName,
+    annotations: Value,
+) -> Vec<Reply> {
+    let api = pods(&context.client, &pod.namespace);
+    // The uid makes the patch invalid for a pod made later under the same name.
+    let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
+    let params = patch_params(labels::FIELD_MANAGER);
+    match attempt(|| api.patch(&pod.name, &params, &patch)).await {
+        Ok(_) | Err(Failure::NotFound) => Vec::new(),
+        Err(failure) => {
+            tracing::warn!(pod = %pod.name, error = %failure, "an agent was not asked about a pod");
+            vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, Some(slot)))))]
         }
     }
 }

@@ -193,6 +193,8 @@ impl World {
             }
             Effect::CreatePod(plan) => self.create_pod(plan),
             Effect::DeletePod { pod, .. } => self.end_pod(&pod, None),
+            // No node of these stories has an agent.
+            Effect::Suspend { .. } | Effect::KillByAgent { .. } | Effect::Benchmark { .. } => {}
             Effect::ReleasePod { pod, delete } => self.release_pod(&pod, delete),
             Effect::HoldJob(key) => {
                 let facts = self.jobs.get_mut(key.uid.as_str()).unwrap();
@@ -224,6 +226,7 @@ impl World {
             proc: plan.proc.proc,
             claim: plan.claim.id.clone(),
             running: true,
+            started: None,
             end: None,
             deleting: false,
             tracked: true,
@@ -349,7 +352,8 @@ impl World {
             let sum = cluster.idle.len()
                 + cluster.active.len() as u64
                 + cluster.succeeded.len()
-                + cluster.failed.len();
+                + cluster.failed.len()
+                + cluster.on_hold.len() as u64;
             assert!(cluster.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
         }
         for slot in self.pool.slots.values() {

@@ -12,11 +12,10 @@ mod macros;
 mod remarks;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::classad::Expr;
 use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
-use crate::pool::{ClaimWorklife, Machine, StartdConfig};
+use crate::pool::{Machine, Policy, StartdConfig};
 
 pub use macros::{Macros, of_machine};
 pub use remarks::{Remark, Severity, of_file};
@@ -27,12 +26,10 @@ const SLOT: u32 = 1;
 /// What a text says of the knobs that the operator acts on. What it does not name is none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextConfig {
-    /// `START`.
-    pub start: Option<Expr>,
+    /// The policy expressions.
+    pub policy: Policy,
     /// `SLOT_WEIGHT`.
     pub slot_weight: Option<Expr>,
-    /// `CLAIM_WORKLIFE`.
-    pub claim_worklife: Option<ClaimWorklife>,
     /// The attributes that `STARTD_ATTRS` and its kin name, with their expressions.
     pub attributes: Vec<(String, Expr)>,
 }
@@ -93,9 +90,8 @@ impl TextConfig {
     /// Puts what the text says in the place of what was there.
     pub fn put_into(self, config: &mut StartdConfig) {
         config.attributes.retain(|(name, _)| !self.publishes(name));
-        config.start = self.start.or(config.start.take());
+        config.policy = self.policy.over(&config.policy);
         config.slot_weight = self.slot_weight.or(config.slot_weight.take());
-        config.claim_worklife = self.claim_worklife.unwrap_or(config.claim_worklife);
         config.attributes.extend(self.attributes);
     }
 
@@ -113,15 +109,11 @@ fn read(text: &str, macros: &Macros) -> Reading {
 /// The knobs that the operator acts on.
 fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     let slot_type = ok(config.type_of_slot(SLOT), faults).flatten();
-    let mut said = TextConfig::default();
-    if let Some(name) = said_by(config, slot_type, "START") {
-        said.start = ok(config.expr(&name), faults).flatten();
-    }
+    let (policy, unusable) = Policy::read(config, slot_type);
+    faults.extend(unusable.iter().map(Remark::of_value));
+    let mut said = TextConfig { policy, ..TextConfig::default() };
     if let Some(name) = weight_said_by(config, slot_type) {
         said.slot_weight = ok(config.expr(&name), faults).flatten();
-    }
-    if let Some(name) = said_by(config, slot_type, "CLAIM_WORKLIFE") {
-        said.claim_worklife = ok(config.integer(&name), faults).map(worklife);
     }
     for name in published(config, slot_type, faults) {
         let Some(text) = ok(config.attribute_text(SLOT, slot_type, &name), faults).flatten() else {
@@ -135,15 +127,8 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     said
 }
 
-/// Nothing is not a limit, and neither is what is negative.
-fn worklife(seconds: Option<i64>) -> ClaimWorklife {
-    seconds
-        .and_then(|seconds| u64::try_from(seconds).ok())
-        .map_or(ClaimWorklife::Unlimited, |seconds| ClaimWorklife::Limited(Duration::from_secs(seconds)))
-}
-
 /// Under which name the text says a policy knob for the slot: that of its type, or the knob's own. None where it does not.
-pub(super) fn said_by(config: &Config, slot_type: Option<u32>, knob: &str) -> Option<String> {
+pub(in crate::startd) fn said_by(config: &Config, slot_type: Option<u32>, knob: &str) -> Option<String> {
     let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_{knob}"));
     let own = [format!("STARTD.{knob}"), knob.to_owned()];
     of_type
@@ -185,7 +170,7 @@ fn unsensed(config: &Config, said: &TextConfig) -> Option<Remark> {
     let slot_type = config.type_of_slot(SLOT).ok().flatten();
     let name = said_by(config, slot_type, "START")?;
     let name = if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") };
-    remarks::of_unsensed(config, &name, said.start.as_ref()?, |attribute| said.publishes(attribute))
+    remarks::of_unsensed(config, &name, said.policy.start.as_ref()?, |attribute| said.publishes(attribute))
 }
 
 /// Where the knobs stand that a policy's fields can say too.

@@ -36,9 +36,9 @@ fn shown(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     if let Some(config) = &understood.config {
         let expr = |expr: &Option<Expr>| expr.as_ref().map(ToString::to_string);
-        lines.extend(expr(&config.start).map(|start| format!("START = {start}")));
+        lines.extend(expr(&config.policy.start).map(|start| format!("START = {start}")));
         lines.extend(expr(&config.slot_weight).map(|weight| format!("SLOT_WEIGHT = {weight}")));
-        lines.extend(config.claim_worklife.map(|worklife| format!("CLAIM_WORKLIFE = {worklife:?}")));
+        lines.extend(config.policy.claim_worklife.map(|worklife| format!("CLAIM_WORKLIFE = {worklife:?}")));
         lines.extend(config.attributes.iter().map(|(name, expr)| format!("+{name} = {expr}")));
     }
     if understood.by_machine {
@@ -121,7 +121,7 @@ fn a_text_that_depends_on_the_machine_is_read_for_each() {
         (machine(8, 16, "arm64"), "TARGET.RequestCpus <= 4 && \"aarch64\" == \"X86_64\"", "16384"),
     ] {
         let own = for_machine(&common, &of_machine(&machine)).unwrap();
-        assert_eq!(own.start.as_ref().unwrap().to_string(), start);
+        assert_eq!(own.policy.start.as_ref().unwrap().to_string(), start);
         let attributes: Vec<String> =
             own.attributes.iter().map(|(name, expr)| format!("{name}={expr}")).collect();
         assert_eq!(attributes, [format!("Ram={ram}"), "Host=\"node7\"".to_owned()]);
@@ -133,9 +133,10 @@ fn a_text_that_depends_on_the_machine_is_read_for_each() {
 fn what_a_text_says_on_some_machines_only_holds_there_only() {
     let text = "SMALL = $(DETECTED_CPUS) < 16\nTINY = $INT(SMALL)\nif $(TINY)\nSTART = TARGET.tiny\nendif\n";
     let understood = understand(text);
-    assert_eq!((understood.by_machine, understood.config.unwrap().start), (true, None));
+    assert_eq!((understood.by_machine, understood.config.unwrap().policy.start), (true, None));
     let common = by_machine(text, StartdConfig::default());
-    let start = |cpus| for_machine(&common, &of_machine(&machine(cpus, 1, "amd64"))).unwrap().start.clone();
+    let start =
+        |cpus| for_machine(&common, &of_machine(&machine(cpus, 1, "amd64"))).unwrap().policy.start.clone();
     assert_eq!(start(64), None);
     assert_eq!(start(8).unwrap().to_string(), "TARGET.tiny");
 }
@@ -161,7 +162,7 @@ fn a_machine_keeps_what_was_read_for_it_until_it_or_the_policy_changes() {
     assert!(Arc::ptr_eq(&first, &config(&machine)));
     machine.facts.allocatable.milli_cpu = 4000;
     review(&common, &mut machine);
-    assert_eq!(config(&machine).start.as_ref().unwrap().to_string(), "TARGET.RequestCpus < 4");
+    assert_eq!(config(&machine).policy.start.as_ref().unwrap().to_string(), "TARGET.RequestCpus < 4");
     review(&Arc::new(StartdConfig::default()), &mut machine);
     assert!(machine.own_config.is_none());
 }

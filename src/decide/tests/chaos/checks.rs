@@ -80,6 +80,7 @@ fn procs(pool: &Pool) {
             for proc in 0..spec.count {
                 let known = cluster.idle.contains(proc)
                     || cluster.active.contains_key(&proc)
+                    || cluster.on_hold.contains_key(&proc)
                     || cluster.is_done(proc);
                 assert!(known, "{name}-{proc} is lost");
             }

@@ -242,8 +242,11 @@ fn line_of(effect: &Effect) -> Option<String> {
     match effect {
         Effect::WriteSlot { slot, .. } | Effect::DeleteSlot { slot, .. } => Some(format!("slot {slot}")),
         Effect::CreatePod(plan) => Some(format!("pod {}", plan.claim.pod_name())),
-        Effect::DeletePod { pod, .. } | Effect::ReleasePod { pod, .. } => Some(format!("pod {}", pod.name)),
+        Effect::DeletePod { pod, .. }
+        | Effect::Suspend { pod, .. }
+        | Effect::KillByAgent { pod, .. }
+        | Effect::ReleasePod { pod, .. } => Some(format!("pod {}", pod.name)),
         Effect::HoldJob(job) | Effect::ReleaseJob(job) => Some(format!("job {}", job.uid)),
-        Effect::Tell(_) => None,
+        Effect::Benchmark { .. } | Effect::Tell(_) => None,
     }
 }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::server::Server;
 use crate::classad::Expr;
 use crate::pool::{
-    Capacity, Claim, Event, Group, JobFacts, JobKey, JobUid, MachineFacts, PodUid, PolicyFacts, Problem,
-    Quota, Ranges, Request, Retention, Selector, SlotName, StartdConfig, SubmitterFacts, Time,
+    Capacity, Claim, Event, Group, JobFacts, JobKey, JobUid, MachineFacts, PodUid, Policy, PolicyFacts,
+    Problem, Quota, Ranges, Request, Retention, Selector, SlotName, StartdConfig, SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -414,11 +414,14 @@ fn edit_submitter(
 
 fn set_policy(server: &mut Server, policy: u8, how: u8) {
     let expr = |text: &str| Some(Expr::parse(text).unwrap());
+    let start = |text: &str| Policy { start: expr(text), ..Policy::default() };
     let config = match how {
         0 => Err(vec![Problem { reason: "Bad", field: "spec".to_owned(), message: "bad".to_owned() }]),
-        1 => Ok(StartdConfig { start: expr("TARGET.RequestCpus > 1"), ..StartdConfig::default() }),
+        1 => Ok(StartdConfig { policy: start("TARGET.RequestCpus > 1"), ..StartdConfig::default() }),
         2 => Ok(StartdConfig { slot_weight: expr("Cpus / 2.0"), ..StartdConfig::default() }),
-        3 => Ok(StartdConfig { start: expr("error"), slot_weight: expr("error"), ..StartdConfig::default() }),
+        3 => {
+            Ok(StartdConfig { policy: start("error"), slot_weight: expr("error"), ..StartdConfig::default() })
+        }
         _ => Ok(StartdConfig::default()),
     };
     let name: crate::pool::PolicyName = format!("policy{policy}").into();

@@ -60,6 +60,7 @@ impl Pod {
             proc: self.plan.proc.proc,
             claim: self.plan.claim.id.clone(),
             running: matches!(self.phase, Phase::Running | Phase::Exited(0)),
+            started: None,
             end,
             deleting: self.deleting,
             tracked: self.tracked,
@@ -292,11 +293,15 @@ impl Server {
             }
             Effect::DeleteSlot { slot, claim } => self.delete_slot(slot, claim, fate),
             Effect::CreatePod(plan) => Some(self.create_pod(plan, fate)),
-            Effect::DeletePod { pod, slot, grace } => self.delete_pod(pod, slot, grace, fate),
+            Effect::DeletePod { pod, slot, grace, .. } => self.delete_pod(pod, slot, grace, fate),
             Effect::ReleasePod { pod, delete } => self.release_pod(pod, delete, fate),
             Effect::HoldJob(key) => self.finalize(&key.uid, true, fate),
             Effect::ReleaseJob(key) => self.finalize(&key.uid, false, fate),
-            Effect::Tell(_) => None,
+            // No node here has an agent.
+            Effect::Suspend { .. }
+            | Effect::KillByAgent { .. }
+            | Effect::Benchmark { .. }
+            | Effect::Tell(_) => None,
         };
         outcome.map(|outcome| Reply::Event(Event::Outcome(outcome))).into_iter().collect()
     }

@@ -1,0 +1,203 @@
+//! NodeReport: what the agent of a node senses, and what it is asked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::schema;
+
+/// What the agent of a node reports; it has the node's name. The agent makes it and writes its status, and writes it only
+/// when something is different: idle times grow by themselves from the time of the last input. That the agent lives is said
+/// by its Lease slotwright-agent-NODE in kube-node-lease. The operator writes the spec: what it asks for.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[kube(
+    group = "slotwright.dev",
+    version = "v1alpha1",
+    kind = "NodeReport",
+    plural = "nodereports",
+    singular = "nodereport",
+    shortname = "nrep",
+    category = "slotwright",
+    doc = "What the agent of a node reports: its owner's activity, load, benchmarks, suspended pods.",
+    status = "NodeReportStatus",
+    derive = "Default",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Keyboard",
+        type_ = "string",
+        json_path = ".status.lastInput.keyboard",
+        description = "When somebody last touched a keyboard or mouse."
+    ),
+    printcolumn(
+        name = "Load",
+        type_ = "string",
+        json_path = ".status.load",
+        description = "Load average of the node."
+    ),
+    printcolumn(
+        name = "Pool",
+        type_ = "string",
+        json_path = ".status.poolLoad",
+        description = "Of that, the pool's pods."
+    ),
+    printcolumn(name = "Mips", type_ = "integer", json_path = ".status.mips"),
+    printcolumn(name = "KFlops", type_ = "integer", json_path = ".status.kflops", priority = 1),
+    printcolumn(name = "Benchmarked", type_ = "date", json_path = ".status.benchmarkedAt", priority = 1),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the agent can do its work."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeReportSpec {
+    /// A benchmark run is wanted that ends at this time or later; status.benchmarkedAt answers. Written by the operator
+    /// when RUNBENCHMARKS is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub benchmark: Option<Time>,
+}
+
+/// What the agent senses and does.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeReportStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// When somebody last used the node by hand. Where it is unset, KeyboardIdle and ConsoleIdle are undefined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_input: Option<LastInputs>,
+    /// The load average of the node over the last minute, in processes: TotalLoadAvg. Written when it has moved by a tenth
+    /// or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// Of that load, what the pool's pods cause: TotalCondorLoadAvg. The rest is the owner's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool_load: Option<f64>,
+    /// Mips: millions of integer instructions a second, by Dhrystone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mips: Option<i64>,
+    /// KFlops: thousands of floating point operations a second, by Linpack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kflops: Option<i64>,
+    /// LastBenchmark: when the run ended that mips and kflops are from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub benchmarked_at: Option<Time>,
+    /// The uids of pods whose processes the agent holds still: those with the annotation slotwright.dev/suspend, once it
+    /// has done so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub suspended_pods: Vec<String>,
+    /// Scratch space that is free, in KiB. Where it is unset, the node's allocatable ephemeral storage counts.
+    #[serde(default, rename = "diskKiB", skip_serializing_if = "Option::is_none")]
+    pub disk_kib: Option<i64>,
+    /// VirtualMemory: swap space that is free, in KiB.
+    #[serde(default, rename = "virtualMemoryKiB", skip_serializing_if = "Option::is_none")]
+    pub virtual_memory_kib: Option<i64>,
+    /// Devices of extended resources, with what is known of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    pub devices: Vec<ReportedDevice>,
+    /// More attributes of the machine's ad, attribute name to ClassAd expression. A string needs its own quotes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 256))]
+    pub attributes: BTreeMap<String, String>,
+    /// Ready. While the agent says that it is False, the node counts as one without an agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// When somebody last used a node by hand.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LastInputs {
+    /// On any terminal, the console among them: a time, or ongoing. KeyboardIdle is 0 while it is ongoing and grows from
+    /// the time otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keyboard: Option<LastInput>,
+    /// On the console, the keyboard and mouse of the node itself: a time, or ongoing. ConsoleIdle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub console: Option<LastInput>,
+}
+
+/// When somebody last touched something.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LastInput {
+    /// Somebody is at it.
+    Ongoing,
+    /// Then.
+    At(Time),
+}
+
+/// The word for [`LastInput::Ongoing`].
+const ONGOING: &str = "ongoing";
+
+impl Serialize for LastInput {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Ongoing => serializer.serialize_str(ONGOING),
+            Self::At(time) => time.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LastInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == ONGOING {
+            return Ok(Self::Ongoing);
+        }
+        let time = text.parse().map_err(|error| {
+            de::Error::custom(format_args!("{text:?} is neither {ONGOING:?} nor a time in RFC 3339: {error}"))
+        })?;
+        Ok(Self::At(Time(time)))
+    }
+}
+
+impl JsonSchema for LastInput {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "LastInput".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^(ongoing|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))$"
+        })
+    }
+}
+
+impl fmt::Display for LastInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ongoing => f.write_str(ONGOING),
+            Self::At(time) => write!(f, "{}", time.0),
+        }
+    }
+}
+
+/// One device.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+pub struct ReportedDevice {
+    /// The extended resource that it is one of, such as nvidia.com/gpu.
+    pub resource: String,
+    /// Its id, as the device plugin has it.
+    pub id: String,
+    /// Its properties, attribute name to ClassAd expression, for RequireGPUs and the constraints of slot types.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 64))]
+    pub properties: BTreeMap<String, String>,
+}

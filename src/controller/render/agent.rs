@@ -1,0 +1,74 @@
+//! What is written on pods for agents, and for those who ask why a pod was evicted.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::{Value, json};
+
+use super::conditions::Says;
+use crate::api::{condition as types, labels};
+use crate::pool::{Machine, PodRef, Vacate};
+
+/// The condition by which Kubernetes tells an end that others caused from one of the program's own: Job failure policies
+/// look at it.
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
+/// Annotations that ask the agent to hold a pod's processes still, or to let them go on.
+pub fn suspend(suspended: bool) -> Value {
+    json!({ labels::SUSPEND: suspended.then_some("true") })
+}
+
+/// Annotations that ask the agent to kill a pod's processes.
+pub fn kill() -> Value {
+    json!({ labels::KILL: "true" })
+}
+
+/// A strategic merge patch of the pod's status that says why it is evicted. The uid makes it invalid for a pod made later
+/// under the same name; other conditions stay.
+pub fn disruption_target(pod: &PodRef, why: &Vacate, now: Timestamp) -> Value {
+    let message: String = why.message.chars().take(1024).collect();
+    json!({
+        "metadata": {"uid": pod.uid.as_str()},
+        "status": {"conditions": [{
+            "type": DISRUPTION_TARGET,
+            "status": "True",
+            "reason": why.reason.name(),
+            "message": message,
+            "lastTransitionTime": Time(now),
+        }]},
+    })
+}
+
+/// `AgentReady`: whether an agent is at work on a machine, and what follows where none is.
+pub(super) fn agent_ready(machine: &Machine) -> Says<'static> {
+    let without = "WANT_SUSPEND counts as False, and idle times and load are undefined";
+    let (reason, message) = match &machine.report {
+        _ if machine.agent => ("Reporting", "the agent senses, and suspends pods".to_owned()),
+        None => ("NoAgent", format!("no agent reports of the node: {without}")),
+        Some(report) if !report.working => {
+            ("AgentNotReady", format!("the agent says that it cannot work, see the NodeReport: {without}"))
+        }
+        Some(_) => ("AgentSilent", format!("the agent has not renewed its Lease in time: {without}")),
+    };
+    Says { type_: types::AGENT_READY, status: Some(machine.agent), reason, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::VacateReason;
+
+    #[test]
+    fn an_agent_is_asked_by_annotation() {
+        assert_eq!(suspend(true), json!({"slotwright.dev/suspend": "true"}));
+        assert_eq!(suspend(false), json!({"slotwright.dev/suspend": null}), "a merge patch takes it away");
+        assert_eq!(kill(), json!({"slotwright.dev/kill": "true"}));
+    }
+
+    #[test]
+    fn a_pod_says_why_it_is_evicted() {
+        let pod = PodRef { namespace: "alice".into(), name: "sweep-3".into(), uid: "u1".into() };
+        let reason = VacateReason::StartdPreemptExpression;
+        let why = Vacate { reason, message: "PREEMPT became true: the owner is back".into() };
+        insta::assert_yaml_snapshot!(disruption_target(&pod, &why, Timestamp::UNIX_EPOCH));
+    }
+}

@@ -1,0 +1,33 @@
+//! NodeReports: the agents' own, of which the operator writes what it asks for.
+
+use kube::api::Patch;
+use serde_json::json;
+
+use super::calls::{Failure, api, attempt, patch_params};
+use super::{Context, Reply};
+use crate::api::labels::FIELD_MANAGER;
+use crate::controller::cache::{Kind, Known, ObjectKey};
+use crate::controller::translate::kube_time;
+use crate::pool::{MachineName, Time};
+
+/// The key of a machine's report.
+pub(super) fn key(machine: &MachineName) -> ObjectKey {
+    ObjectKey { kind: Kind::NodeReport, namespace: None, name: machine.to_string() }
+}
+
+/// Asks the agent of a machine for a benchmark run. Where there is no report there is nobody to ask, and a failure is none
+/// that anything waits for: the machine goes on without, and is asked again when its policy wants so.
+pub(super) async fn benchmark(context: &Context, machine: &MachineName, asked: Time) -> Vec<Reply> {
+    let key = key(machine);
+    let api = api(context, &key);
+    let patch = Patch::Merge(json!({"spec": {"benchmark": kube_time(asked)}}));
+    let params = patch_params(FIELD_MANAGER);
+    match attempt(|| api.patch(&key.name, &params, &patch)).await {
+        Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
+        Err(Failure::NotFound) => Vec::new(),
+        Err(failure) => {
+            tracing::warn!(node = %machine, error = %failure, "an agent was not asked for benchmarks");
+            Vec::new()
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Sending a slot's pod away: with grace, without, and by the agent; and having it stand still.
+
+use std::time::Duration;
+
+use crate::pool::{
+    Activation, Cause, Effect, Eviction, PodRef, Pool, Slot, SlotName, Time, Vacate, VacateReason,
+};
+use crate::startd::Grace;
+
+/// The grace of a pod that is killed, in seconds. None at all would take it off the API server before its end is confirmed.
+const KILL_GRACE: u32 = 1;
+
+/// Deletes the pod. Where it is evicted, the pod says why.
+pub(super) fn delete_pod(
+    pool: &mut Pool,
+    name: &SlotName,
+    grace: Grace,
+    now: Time,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    let seconds = match grace {
+        Grace::Own => None,
+        Grace::Force => Some(0),
+        Grace::Vacating => Some(vacating_left(slot, now)),
+    };
+    // Of one that goes because its job was removed there is nothing to say: that is what its user asked for.
+    let why = (grace != Grace::Own).then(|| vacate(slot));
+    if let Some(pod) = being_deleted(slot) {
+        effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: seconds, why });
+    }
+}
+
+/// What is left of the vacating time, in whole seconds; at least one.
+fn vacating_left(slot: &Slot, now: Time) -> u32 {
+    let left = slot.eviction.as_ref().map_or(Duration::ZERO, |eviction| eviction.until.since(now));
+    u32::try_from(left.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(KILL_GRACE)
+}
+
+/// The pod, marked as one that was asked to go.
+fn being_deleted(slot: &mut Slot) -> Option<PodRef> {
+    let Activation::Active { pod, deleting, .. } = &mut slot.activation else { return None };
+    *deleting = true;
+    Some(pod.clone())
+}
+
+/// Kills the job: Kubernetes shortens the grace of a pod that is being deleted already.
+pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
+    let why = (!said).then(|| vacate(slot));
+    let eviction =
+        slot.eviction.get_or_insert(Eviction { until: now, killed: None, agent_asked: false, hold: None });
+    eviction.killed.get_or_insert(now);
+    if let Some(pod) = being_deleted(slot) {
+        effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: Some(KILL_GRACE), why });
+    }
+}
+
+/// `KILLING_TIMEOUT` is over: something is seriously wrong with the kubelet, and people should know.
+pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    let agent = pool.machines.get(&name.machine).is_some_and(|machine| machine.agent);
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    if let Some(eviction) = &mut slot.eviction {
+        eviction.agent_asked = true;
+    }
+    let Activation::Active { pod, .. } = &slot.activation else { return };
+    let (pod, job) = (pod.clone(), slot.claim.job.clone());
+    let next = if agent {
+        "the node's agent is asked to kill it"
+    } else {
+        "the node has no agent that could kill it; look at the node's kubelet"
+    };
+    let note = format!(
+        "pod {} on node {} was killed and has not ended within KILLING_TIMEOUT: {next}; the slot stays claimed until it has",
+        pod.name, name.machine
+    );
+    if agent {
+        effects.push(Effect::KillByAgent { pod, slot: name.clone() });
+    }
+    pool.warn(&job, "KillingTimeout", "Kill", note);
+}
+
+/// Asks the agent to suspend the job, or to let it go on.
+pub(super) fn suspend(pool: &mut Pool, name: &SlotName, suspended: bool, effects: &mut Vec<Effect>) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    slot.frozen = Some(suspended);
+    if let Activation::Active { pod, .. } = &slot.activation {
+        effects.push(Effect::Suspend { pod: pod.clone(), slot: name.clone(), suspended });
+    }
+}
+
+/// Why the pod has to leave.
+fn vacate(slot: &Slot) -> Vacate {
+    let held = slot.eviction.as_ref().is_some_and(|eviction| eviction.hold.is_some());
+    let machine = &slot.name.machine;
+    let (reason, message) = match slot.retirement {
+        _ if held => {
+            (VacateReason::StartdHeldJob, format!("PREEMPT and WANT_HOLD are true on {}", slot.name))
+        }
+        Some(Cause::Preempt) => {
+            (VacateReason::StartdPreemptExpression, format!("PREEMPT is true on {}", slot.name))
+        }
+        Some(Cause::BetterClaim) => better_claim(slot),
+        Some(Cause::Draining) => (VacateReason::StartdDraining, format!("node {machine} is being drained")),
+        Some(Cause::MachineGone) | None => {
+            (VacateReason::StartdShutdown, format!("the node {machine} is gone"))
+        }
+    };
+    Vacate { reason, message: message.into() }
+}
+
+fn better_claim(slot: &Slot) -> (VacateReason, String) {
+    match &slot.preempting {
+        Some(next) if next.rank > slot.running.rank => (
+            VacateReason::StartdPreemptingClaimRank,
+            format!("{} prefers a job of {}", slot.name, next.claim.submitter),
+        ),
+        Some(next) => (
+            VacateReason::StartdPreemptingClaimUserPrio,
+            format!("{}, who has the better priority, takes {}", next.claim.submitter, slot.name),
+        ),
+        None => (VacateReason::StartdPreemptingClaimUserPrio, format!("a better claim took {}", slot.name)),
+    }
+}

@@ -1,0 +1,101 @@
+//! Machines: their owners, what their agents report and do, and how they leave the pool and come back.
+
+use super::World;
+use crate::pool::{Event, MachineName, PodUid, Pool, ReportFacts, Time};
+use crate::sim::owner::pause;
+use crate::sim::queue::Happening;
+
+impl World<'_> {
+    /// The agent suspends a pod, or lets it go on, and says so in its report. On a machine without one nothing happens.
+    pub(super) fn suspend(&mut self, uid: &PodUid, suspended: bool, pool: &mut Pool, now: Time) {
+        let Some(index) = self.living(uid).map(|pod| pod.host) else { return };
+        if self.machines.get(index).is_none_or(|host| host.owner.is_none()) {
+            return;
+        }
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        match pod.suspended {
+            None if suspended => pod.suspended = Some(now),
+            Some(since) if !suspended => {
+                pod.suspended = None;
+                pod.stood_still += now.since(since);
+            }
+            _ => return,
+        }
+        let ends = pod.ends();
+        let Some(host) = self.machines.get_mut(index) else { return };
+        if suspended {
+            host.suspended.insert(uid.clone());
+        } else {
+            host.suspended.remove(uid);
+        }
+        if let Some(ends) = ends {
+            self.queue.say(ends, Happening::PodEnds(uid.clone()));
+        }
+        self.report(index, pool, now);
+    }
+
+    /// The owner of a machine comes, goes, or neither.
+    pub(super) fn owner(&mut self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(owner) = self.machines.get_mut(index).and_then(|host| host.owner.as_mut()) else { return };
+        if let Some(next) = owner.advance(now) {
+            self.queue.say(next, Happening::Owner(index));
+        }
+        self.sense(index, pool, now);
+    }
+
+    /// Tells the pool what the agent of a machine reports; only one that has an owner has an agent.
+    pub(super) fn report(&self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(host) = self.machines.get(index).filter(|host| host.here) else { return };
+        let Some(owner) = &host.owner else { return };
+        let report = ReportFacts {
+            sensed: Some(owner.sensed(now)),
+            suspended: host.suspended.clone(),
+            ..ReportFacts::of(host.facts.name.clone())
+        };
+        pool.apply(Event::Report(report), now);
+    }
+
+    /// Tells the pool what the owner of a machine does.
+    fn sense(&self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(host) = self.machines.get(index).filter(|host| host.here) else { return };
+        let Some(owner) = &host.owner else { return };
+        let machine = &host.facts.name;
+        self.report(index, pool, now);
+        let pod = owners_pod(machine);
+        pool.apply(
+            match owner.pods(now) {
+                Some(pods) => Event::ForeignPod { pod, machine: machine.clone(), requests: pods.clone() },
+                None => Event::ForeignPodGone(pod),
+            },
+            now,
+        );
+    }
+
+    /// A machine leaves the pool.
+    pub(super) fn leaves(&mut self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(host) = self.machines.get_mut(index) else { return };
+        (host.here, host.stay) = (false, host.stay + 1);
+        host.suspended.clear();
+        pool.apply(Event::ForeignPodGone(owners_pod(&host.facts.name)), now);
+        pool.apply(Event::MachineGone(host.facts.name.clone()), now);
+        if let Some(absence) = &host.group.absence {
+            self.queue.say(now + pause(&absence.away, &mut host.rng), Happening::Returns(index));
+        }
+    }
+
+    /// A machine comes, or comes back.
+    pub(super) fn arrives(&mut self, index: usize, pool: &mut Pool, now: Time) {
+        let Some(host) = self.machines.get_mut(index) else { return };
+        host.here = true;
+        pool.apply(Event::Machine(host.facts.clone()), now);
+        if let Some(absence) = &host.group.absence {
+            self.queue.say(now + pause(&absence.after, &mut host.rng), Happening::Leaves(index));
+        }
+        self.sense(index, pool, now);
+    }
+}
+
+/// The pods of a machine's owner, as one.
+fn owners_pod(machine: &MachineName) -> PodUid {
+    format!("owner-{machine}").into()
+}

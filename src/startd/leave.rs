@@ -1,0 +1,90 @@
+//! The end of a claim: Preempting, and then Owner or the claim that waited.
+//!
+//! Source: the manual's policy chapter, "Preempting State". On pods: vacating is a delete with the vacating time as grace,
+//! killing shortens the grace, and what the kubelet has not ended after `KILLING_TIMEOUT` the agent is asked to kill. The
+//! slot stays until the pod's end is confirmed, however long that takes.
+
+use super::policy::Question;
+use super::transitions::{
+    KILLING_TO_CLAIMED, KILLING_TO_OWNER, MATCHED_TO_OWNER, Transition, VACATING_TO_CLAIMED,
+    VACATING_TO_KILLING, VACATING_TO_OWNER,
+};
+use super::view::{Change, Chore, Grace, Step, View};
+use crate::pool::{Activation, Record, Removal, Slot};
+
+pub(super) fn owner(slot: &Slot) -> Step {
+    match slot.record {
+        // A match that failed before its claim was written left nothing behind.
+        Record::Due if slot.last.as_ref().is_some_and(|last| last.number == MATCHED_TO_OWNER.number) => {
+            Step::Do(Chore::GiveBack)
+        }
+        Record::Deleting => Step::Rest,
+        Record::Due | Record::Writing | Record::Refused { .. } | Record::Written => {
+            Step::Do(Chore::DeleteClaim)
+        }
+    }
+}
+
+/// The job is gone: who has the slot now.
+fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'static Transition) -> Step {
+    let gone = slot.removal == Some(Removal::MachineGone) || !view.offered || view.draining.is_some();
+    if slot.preempting.is_some() && !gone && view.holds(Question::StartNext) {
+        return Step::Take(to_claimed, "the claim that waited takes the slot", Change::Succeed);
+    }
+    Step::Take(to_owner, "the claim is over", Change::None)
+}
+
+/// What a pod that leaves needs done, whichever way it leaves.
+fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
+    match &slot.activation {
+        Activation::Assigned => Some(Step::Do(Chore::Withdraw)),
+        Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::ReleasePod)),
+        Activation::Ended { .. } | Activation::Requested => Some(Step::Rest),
+        Activation::Active { deleting, .. } if slot.removal == Some(Removal::MachineGone) => {
+            Some(if *deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Force)) })
+        }
+        // A job that stands still cannot shut down.
+        Activation::Active { .. } => {
+            let still = slot.frozen.unwrap_or(view.stands_still);
+            still.then_some(Step::Do(Chore::Suspend(false)))
+        }
+        Activation::Vacant => None,
+    }
+}
+
+pub(super) fn vacating(slot: &Slot, view: &View) -> Step {
+    if slot.activation == Activation::Vacant {
+        return over(slot, view, &VACATING_TO_OWNER, &VACATING_TO_CLAIMED);
+    }
+    if let Some(step) = of_pod(slot, view) {
+        return step;
+    }
+    if view.holds(Question::Kill) {
+        return Step::Take(&VACATING_TO_KILLING, "KILL is true", Change::None);
+    }
+    if slot.eviction.as_ref().is_none_or(|eviction| eviction.until <= view.now) {
+        return Step::Take(&VACATING_TO_KILLING, "the vacating time is over", Change::None);
+    }
+    match slot.activation {
+        Activation::Active { deleting: false, .. } => Step::Do(Chore::DeletePod(Grace::Vacating)),
+        _ => Step::Rest,
+    }
+}
+
+pub(super) fn killing(slot: &Slot, view: &View) -> Step {
+    if slot.activation == Activation::Vacant {
+        return over(slot, view, &KILLING_TO_OWNER, &KILLING_TO_CLAIMED);
+    }
+    if let Some(step) = of_pod(slot, view) {
+        return step;
+    }
+    let killed = slot.eviction.as_ref().and_then(|eviction| eviction.killed);
+    let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.agent_asked);
+    match (&slot.activation, killed) {
+        (Activation::Active { deleting: false, .. }, _) | (_, None) => Step::Do(Chore::KillPod),
+        (_, Some(at)) if !asked && view.now.since(at) >= view.policy.killing_timeout => {
+            Step::Do(Chore::AskAgentToKill)
+        }
+        _ => Step::Rest,
+    }
+}

@@ -1,0 +1,164 @@
+//! Answers of a slot's policy. An expression that is a constant is answered without an ad.
+
+use std::cell::OnceCell;
+use std::sync::LazyLock;
+
+use super::{Answer, Answers, Question, STARTD_HELD_JOB};
+use crate::classad::{Ad, Env, Expr, Value};
+use crate::pool::{ByUniverse, Machine, OnHold, Policy, Slot, StartdConfig, Time};
+use crate::startd::ad::claimed_slot_ad;
+
+/// `MachineMaxVacateTime` where it is unset or no integer: ten minutes.
+pub(super) const VACATE: i64 = 600;
+
+static TRUE: LazyLock<Expr> = LazyLock::new(|| Expr::literal(true));
+static FALSE: LazyLock<Expr> = LazyLock::new(|| Expr::literal(false));
+
+/// The policy of a claimed slot, with what it looks at.
+pub struct Asker<'a> {
+    machine: &'a Machine,
+    config: &'a StartdConfig,
+    policy: &'a Policy,
+    slot: &'a Slot,
+    job: Option<&'a Ad>,
+    next: Option<&'a Ad>,
+    now: Time,
+    ad: OnceCell<Ad>,
+}
+
+impl<'a> Asker<'a> {
+    /// Asks the policy of a slot with this job, if it is known, and the job of the claim that waits.
+    pub fn new(
+        machine: &'a Machine,
+        config: &'a StartdConfig,
+        slot: &'a Slot,
+        job: Option<&'a Ad>,
+        next: Option<&'a Ad>,
+        now: Time,
+    ) -> Self {
+        Self { machine, config, policy: &config.policy, slot, job, next, now, ad: OnceCell::new() }
+    }
+
+    fn env(&self) -> Env {
+        Env::at(self.now.secs())
+    }
+
+    fn ad(&self) -> &Ad {
+        self.ad.get_or_init(|| claimed_slot_ad(self.machine, self.config, self.slot))
+    }
+
+    fn value(&self, expr: &Expr, target: Option<&Ad>) -> Value {
+        match expr.as_literal() {
+            Some(value) => value.clone(),
+            None => expr.eval(Some(self.ad()), target, &self.env()),
+        }
+    }
+
+    fn truth(&self, expr: Option<&Expr>, unset: &Expr, target: Option<&Ad>) -> Answer {
+        Answer::of(&self.value(expr.unwrap_or(unset), target))
+    }
+
+    /// The form for the job's universe goes first, where it gives a boolean.
+    fn by_universe(&self, exprs: &ByUniverse, unset: &Expr) -> Answer {
+        if let Some(own) = universe_form(exprs, self.job, &self.env()) {
+            let answer = Answer::of(&self.value(own, self.job));
+            if matches!(answer, Answer::True | Answer::False) {
+                return answer;
+            }
+        }
+        self.truth(exprs.plain.as_ref(), unset, self.job)
+    }
+
+    /// An attribute of the job as a number of seconds: none where the job lacks it.
+    fn of_job(&self, name: &str) -> Option<Value> {
+        let job = self.job?;
+        let expr = job.get(name)?;
+        Some(match expr.as_literal() {
+            Some(value) => value.clone(),
+            None => job.eval_attr(name, Some(self.ad()), &self.env()),
+        })
+    }
+}
+
+/// The form of an expression for the job's universe, which is vanilla where the job does not say.
+pub(super) fn universe_form<'e>(exprs: &'e ByUniverse, job: Option<&Ad>, env: &Env) -> Option<&'e Expr> {
+    if exprs.vanilla.is_none() && exprs.vm.is_none() {
+        return None;
+    }
+    match job.map(|job| job.eval_attr("JobUniverse", None, env)) {
+        Some(Value::Int(5) | Value::Undefined) => exprs.vanilla.as_ref(),
+        Some(Value::Int(13)) => exprs.vm.as_ref(),
+        _ => None,
+    }
+}
+
+/// An integer; `HTCondor` drops the fraction of what it takes for one.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "seconds lose their fraction; what is out of range is clamped"
+)]
+pub(super) fn integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(seconds) => Some(*seconds),
+        Value::Bool(truth) => Some(i64::from(*truth)),
+        Value::Real(seconds) if seconds.is_finite() => Some(*seconds as i64),
+        _ => None,
+    }
+}
+
+impl Answers for Asker<'_> {
+    fn answer(&self, question: Question) -> Answer {
+        let policy = self.policy;
+        match question {
+            Question::IsOwner => self.truth(policy.is_owner.as_ref(), &FALSE, None),
+            Question::WantSuspend => self.by_universe(&policy.want_suspend, &FALSE),
+            Question::Suspend => self.by_universe(&policy.suspend, &FALSE),
+            Question::Continue => self.by_universe(&policy.resume, &TRUE),
+            Question::Preempt => self.by_universe(&policy.preempt, &FALSE),
+            Question::WantVacate => self.by_universe(&policy.want_vacate, &TRUE),
+            Question::Kill => self.by_universe(&policy.kill, &FALSE),
+            Question::WantHold => self.truth(policy.want_hold.as_ref(), &FALSE, self.job),
+            Question::StartNext => self.truth(policy.start.as_ref(), &TRUE, self.next),
+            Question::RunBenchmarks => self.truth(policy.run_benchmarks.as_ref(), &FALSE, None),
+            Question::StartBackfill => self.truth(policy.start_backfill.as_ref(), &FALSE, None),
+            Question::EvictBackfill => self.truth(policy.evict_backfill.as_ref(), &FALSE, None),
+        }
+    }
+
+    fn retirement(&self) -> Option<i64> {
+        let expr = self.policy.max_job_retirement_time.as_ref()?;
+        integer(&self.value(expr, self.job))
+    }
+
+    fn job_retirement(&self) -> Option<i64> {
+        integer(&self.of_job("MaxJobRetirementTime")?)
+    }
+
+    fn job_vacate(&self) -> Option<i64> {
+        let value = self.of_job("JobMaxVacateTime").or_else(|| self.of_job("KillSigTimeout"))?;
+        Some(integer(&value).unwrap_or(0).max(0))
+    }
+
+    fn machine_vacate(&self) -> i64 {
+        let said = self.policy.machine_max_vacate_time.as_ref();
+        said.and_then(|expr| integer(&self.value(expr, self.job))).unwrap_or(VACATE).max(0)
+    }
+
+    fn rank(&self) -> f64 {
+        let said = self.policy.rank.as_ref();
+        said.and_then(|expr| self.value(expr, self.job).as_number())
+            .filter(|rank| rank.is_finite())
+            .unwrap_or(0.0)
+    }
+
+    fn hold(&self) -> OnHold {
+        let value = |expr: &Option<Expr>| expr.as_ref().map(|expr| self.value(expr, self.job));
+        let reason = value(&self.policy.want_hold_reason);
+        let reason = reason.as_ref().and_then(Value::as_str).filter(|reason| !reason.is_empty());
+        OnHold {
+            code: STARTD_HELD_JOB,
+            subcode: value(&self.policy.want_hold_subcode).as_ref().and_then(integer).unwrap_or(0),
+            reason: reason.map_or_else(|| "the slot's PREEMPT and WANT_HOLD are true".into(), Into::into),
+        }
+    }
+}

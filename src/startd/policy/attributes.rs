@@ -1,0 +1,68 @@
+//! What a slot publishes of the job that runs in it. What grows with time stands in the ad as an expression, so that nothing
+//! is written because time passed.
+
+use crate::classad::{Ad, Expr, Value};
+use crate::pool::{Policy, Running, Slot};
+
+/// An expression of ours.
+fn ours(text: &str) -> Expr {
+    Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
+}
+
+/// Puts the attributes of the running job into the slot's ad: `JobStart`, `TotalJobRunTime`, `TotalJobSuspendTime`,
+/// `CurrentRank`, `RetirementTimeRemaining`, and those of the claim that waits.
+pub fn publish(ad: &mut Ad, policy: &Policy, slot: &Slot) {
+    let job = &slot.running;
+    if let Some(started) = job.started {
+        ad.set("JobStart", started.secs());
+    }
+    ad.insert("TotalJobRunTime", run_time(job));
+    ad.insert("TotalJobSuspendTime", suspend_time(job));
+    ad.set("CurrentRank", job.rank);
+    let left = remaining(ad, policy, job);
+    ad.insert("RetirementTimeRemaining", left);
+    if let Some(next) = &slot.preempting {
+        ad.set("PreemptingUser", next.claim.submitter.as_str());
+        let user = next.claim.submitter.as_str();
+        ad.set("PreemptingOwner", user.rsplit_once('.').map_or(user, |(_, owner)| owner));
+        ad.set("PreemptingRank", next.rank);
+        if let Some(group) = &next.claim.group {
+            ad.set("PreemptingAccountingGroup", group.as_str());
+        }
+    }
+}
+
+fn seconds(span: std::time::Duration) -> i64 {
+    i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Run time as it is whenever somebody looks.
+fn run_time(job: &Running) -> Expr {
+    match (job.started, job.suspended_since) {
+        (None, _) => Expr::literal(0_i64),
+        (Some(_), Some(since)) => Expr::literal(seconds(job.run_time(since))),
+        (Some(started), None) => {
+            ours(&format!("time() - {}", started.secs().saturating_add(seconds(job.suspended))))
+        }
+    }
+}
+
+fn suspend_time(job: &Running) -> Expr {
+    match job.suspended_since {
+        None => Expr::literal(seconds(job.suspended)),
+        Some(since) => ours(&format!("time() - {}", since.secs().saturating_sub(seconds(job.suspended)))),
+    }
+}
+
+/// What is left of retirement, by the machine's terms and the job's.
+fn remaining(ad: &mut Ad, policy: &Policy, job: &Running) -> Expr {
+    let Some(granted) = &policy.max_job_retirement_time else { return Expr::literal(0_i64) };
+    ad.insert("MaxJobRetirementTime", granted.clone());
+    if job.started.is_none() {
+        return Expr::literal(0_i64);
+    }
+    let machine = "ifThenElse(isInteger(MaxJobRetirementTime), MaxJobRetirementTime, 0)";
+    let granted =
+        job.own_retirement.map_or_else(|| machine.to_owned(), |own| format!("min({{{machine}, {own}}})"));
+    ours(&format!("max({{0, {granted} - TotalJobRunTime}})"))
+}

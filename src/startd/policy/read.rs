@@ -1,0 +1,115 @@
+//! A policy out of a configuration text.
+
+use std::time::Duration;
+
+use crate::classad::Expr;
+use crate::config::{Config, ValueError};
+use crate::pool::{ByUniverse, ClaimWorklife, Policy};
+use crate::startd::config::said_by;
+
+/// A text that is read for the slots of a type, with everything in it that cannot be used.
+struct Text<'a> {
+    config: &'a Config,
+    slot_type: Option<u32>,
+    faults: Vec<ValueError>,
+}
+
+impl Policy {
+    /// What a text says of the slots of a type: under `SLOT_TYPE_<N>_<KNOB>` where it is defined, even as nothing, or else
+    /// under the knob's own name. What it does not say is left at its default. With it comes everything that cannot be
+    /// used, each with its place.
+    pub fn read(config: &Config, slot_type: Option<u32>) -> (Self, Vec<ValueError>) {
+        let mut text = Text { config, slot_type, faults: Vec::new() };
+        let defaults = Self::default();
+        let policy = Self {
+            start: text.expr("START"),
+            is_owner: text.expr("IS_OWNER"),
+            run_benchmarks: text.expr("RUNBENCHMARKS"),
+            rank: text.expr("RANK"),
+            want_suspend: text.by_universe("WANT_SUSPEND"),
+            suspend: text.by_universe("SUSPEND"),
+            resume: text.by_universe("CONTINUE"),
+            preempt: text.by_universe("PREEMPT"),
+            want_vacate: text.by_universe("WANT_VACATE"),
+            kill: text.by_universe("KILL"),
+            want_hold: text.expr("WANT_HOLD"),
+            want_hold_reason: text.expr("WANT_HOLD_REASON"),
+            want_hold_subcode: text.expr("WANT_HOLD_SUBCODE"),
+            max_job_retirement_time: text.expr("MAXJOBRETIREMENTTIME"),
+            machine_max_vacate_time: text.expr("MachineMaxVacateTime"),
+            enable_backfill: text.truth("ENABLE_BACKFILL").unwrap_or(defaults.enable_backfill),
+            start_backfill: text.expr("START_BACKFILL"),
+            evict_backfill: text.expr("EVICT_BACKFILL"),
+            claim_worklife: text.worklife(),
+            killing_timeout: text.span("KILLING_TIMEOUT", 0, defaults.killing_timeout),
+            match_timeout: text.span("MATCH_TIMEOUT", 0, defaults.match_timeout),
+            // Less than a second would be no interval.
+            polling_interval: text.span("POLLING_INTERVAL", 1, defaults.polling_interval),
+            update_interval: text.span("UPDATE_INTERVAL", 1, defaults.update_interval),
+        };
+        (policy, text.faults)
+    }
+
+    /// Puts what a text says in the place of what was there; what it does not say of the knobs that fields of a `NodePolicy`
+    /// can say too stays.
+    #[must_use]
+    pub fn over(self, fields: &Self) -> Self {
+        Self {
+            start: self.start.or_else(|| fields.start.clone()),
+            claim_worklife: self.claim_worklife.or(fields.claim_worklife),
+            ..self
+        }
+    }
+}
+
+impl Text<'_> {
+    fn keep<T>(&mut self, found: Result<Option<T>, ValueError>) -> Option<T> {
+        found.map_err(|fault| self.faults.push(fault)).ok().flatten()
+    }
+
+    fn said(&self, knob: &str) -> Option<String> {
+        said_by(self.config, self.slot_type, knob)
+    }
+
+    fn expr(&mut self, knob: &str) -> Option<Expr> {
+        let found = self.config.expr(&self.said(knob)?);
+        self.keep(found)
+    }
+
+    fn by_universe(&mut self, knob: &str) -> ByUniverse {
+        ByUniverse {
+            plain: self.expr(knob),
+            vanilla: self.expr(&format!("{knob}_VANILLA")),
+            vm: self.expr(&format!("{knob}_VM")),
+        }
+    }
+
+    /// Knobs that are no type's own.
+    fn truth(&mut self, knob: &str) -> Option<bool> {
+        let found = self.config.boolean(&said_by(self.config, None, knob)?);
+        self.keep(found)
+    }
+
+    fn span(&mut self, knob: &str, least: u64, unset: Duration) -> Duration {
+        let Some(name) = said_by(self.config, None, knob) else { return unset };
+        let found = self.config.integer(&name);
+        let seconds = self.keep(found).and_then(|seconds| u64::try_from(seconds).ok());
+        seconds.map_or(unset, |seconds| Duration::from_secs(seconds.max(least)))
+    }
+
+    /// `CLAIM_WORKLIFE`: nothing is not a limit, and neither is what is negative.
+    fn worklife(&mut self) -> Option<ClaimWorklife> {
+        let name = self.said("CLAIM_WORKLIFE")?;
+        match self.config.integer(&name) {
+            Ok(seconds) => Some(
+                seconds
+                    .and_then(|seconds| u64::try_from(seconds).ok())
+                    .map_or(ClaimWorklife::Unlimited, |s| ClaimWorklife::Limited(Duration::from_secs(s))),
+            ),
+            Err(fault) => {
+                self.faults.push(fault);
+                None
+            }
+        }
+    }
+}

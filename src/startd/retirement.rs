@@ -1,0 +1,124 @@
+//! Retirement: how long a job that must leave may go on, and how long it may take to shut down.
+//!
+//! All in seconds. Source: the manual's policy chapter, `MAXJOBRETIREMENTTIME` and `MachineMaxVacateTime` in
+//! "State/Activity Transition Expression Summary". Retirement counts from the start of the job, not from when it was told
+//! to leave, and time in suspension does not count.
+
+/// What peaceful retirement grants: as long as the job takes.
+const PEACE: i64 = i32::MAX as i64;
+
+/// What the machine and the job say of a job's retirement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// `MAXJOBRETIREMENTTIME` as it is now; none where it is no integer.
+    pub machine: Option<i64>,
+    /// The job's own `MaxJobRetirementTime`, by which it can only take less.
+    pub job: Option<i64>,
+    /// The machine retires peacefully: jobs may finish.
+    pub peaceful: bool,
+}
+
+impl Terms {
+    /// How long the job may run in all.
+    pub fn granted(&self) -> i64 {
+        let machine = match self.machine.unwrap_or(0) {
+            // Not even peace delays it.
+            -1 => -1,
+            _ if self.peaceful => PEACE,
+            machine => machine,
+        };
+        self.job.map_or(machine, |job| machine.min(job))
+    }
+
+    /// How long the job, which has run for so long, may go on: `RetirementTimeRemaining`.
+    pub fn remaining(&self, ran: i64) -> i64 {
+        self.granted().saturating_sub(ran).max(0)
+    }
+}
+
+/// How long vacating may take: what the machine pledged, or what the job asks for in `JobMaxVacateTime`. If the job asks
+/// for more, it has to take that from its retirement time.
+pub fn max_vacate_time(pledged: i64, job: Option<i64>, remaining: i64) -> i64 {
+    match job {
+        None => pledged,
+        Some(job) if job <= pledged || remaining >= job => job,
+        Some(_) => pledged.max(remaining),
+    }
+}
+
+/// Whether the job has to be told now: vacating is to be over when retirement is.
+pub fn is_over(remaining: i64, vacate: i64) -> bool {
+    remaining <= 0 || vacate >= remaining
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_job_may_take_less_than_the_machine_grants_and_never_more() {
+        for (machine, job, peaceful, ran, remaining) in [
+            (None, None, false, 0, 0),
+            (Some(3600), None, false, 0, 3600),
+            (Some(3600), None, false, 600, 3000),
+            (Some(3600), None, false, 3600, 0),
+            (Some(3600), None, false, 9999, 0),
+            (Some(3600), Some(600), false, 60, 540),
+            (Some(3600), Some(600), false, 700, 0),
+            (Some(3600), Some(7200), false, 0, 3600),
+            (None, Some(7200), false, 0, 0),
+            (Some(-1), None, false, 0, 0),
+            (Some(3600), Some(-1), false, 0, 0),
+            // Peace is as long as the job takes, but not where there is no time at all.
+            (Some(0), None, true, 10, i64::from(i32::MAX) - 10),
+            (None, None, true, 0, i64::from(i32::MAX)),
+            (Some(-1), None, true, 0, 0),
+            (Some(10), Some(100), true, 20, 80),
+            (Some(i64::MIN), None, false, i64::MAX, 0),
+        ] {
+            let terms = Terms { machine, job, peaceful };
+            assert_eq!(terms.remaining(ran), remaining, "{terms:?} after {ran} s");
+        }
+    }
+
+    #[test]
+    fn a_job_that_wants_longer_to_vacate_pays_with_retirement() {
+        for (pledged, job, remaining, vacate) in [
+            (600, None, 0, 600),
+            (600, Some(60), 0, 60),
+            (600, Some(60), 9000, 60),
+            (600, Some(600), 0, 600),
+            // More than the machine's: all of it where there is as much retirement left,
+            (600, Some(1200), 1200, 1200),
+            (600, Some(1200), 5000, 1200),
+            // or else as much of that as there is, and never less than the machine's own.
+            (600, Some(1200), 1199, 1199),
+            (600, Some(1200), 700, 700),
+            (600, Some(1200), 300, 600),
+            (600, Some(1200), 0, 600),
+            // What cannot be evaluated is 0.
+            (600, Some(0), 300, 0),
+        ] {
+            assert_eq!(
+                max_vacate_time(pledged, job, remaining),
+                vacate,
+                "{pledged} {job:?} with {remaining} s of retirement left"
+            );
+        }
+    }
+
+    #[test]
+    fn vacating_lies_within_retirement() {
+        for (remaining, vacate, over) in [
+            (0, 0, true),
+            (0, 600, true),
+            (601, 600, false),
+            (600, 600, true),
+            (300, 600, true),
+            (1, 0, false),
+            (3600, 600, false),
+        ] {
+            assert_eq!(is_over(remaining, vacate), over, "{remaining} s left, {vacate} s to vacate");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a slot does that nobody claims: Owner, Unclaimed, Backfill, Drained.
+//!
+//! Source: the manual's policy chapter, "State and Activity Transitions". The first rule that applies counts, in the order
+//! in which the startd looks.
+
+use super::transitions::{
+    BACKFILL_KILLED, BACKFILL_TO_BUSY, BACKFILL_TO_CLAIMED, BACKFILL_TO_IDLE, BACKFILL_TO_KILLING,
+    BACKFILL_TO_MATCHED, BACKFILL_TO_OWNER, BENCHMARKING_TO_IDLE, DRAINED_IDLE_TO_OWNER,
+    DRAINED_RETIRING_TO_OWNER, DRAINED_TO_IDLE, IDLE_TO_BENCHMARKING, OWNER_TO_DRAINED, OWNER_TO_UNCLAIMED,
+    Transition, UNCLAIMED_TO_BACKFILL, UNCLAIMED_TO_CLAIMED, UNCLAIMED_TO_DRAINED, UNCLAIMED_TO_MATCHED,
+    UNCLAIMED_TO_OWNER,
+};
+use super::view::Pace;
+use crate::pool::{Backfill, Drained, State, Unclaimed};
+
+/// Who wants a slot that nobody has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nobody.
+    #[default]
+    No,
+    /// The negotiator matched it.
+    Matched,
+    /// A schedd claims it, of whose match nothing was heard.
+    Claimed,
+}
+
+/// What surrounds a slot that nobody claims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Surroundings {
+    /// `IS_OWNER` is true, or the machine offers nothing.
+    pub owner: bool,
+    /// The machine is being drained.
+    pub draining: Option<Pace>,
+    /// Every slot of the machine is drained.
+    pub all_drained: bool,
+    /// `RUNBENCHMARKS` is true, somebody is there to run them, and they did not just run.
+    pub benchmark: bool,
+    /// Benchmarks run.
+    pub benchmarking: bool,
+    /// `ENABLE_BACKFILL`, and `START_BACKFILL` is true.
+    pub start_backfill: bool,
+    /// `EVICT_BACKFILL` is true.
+    pub evict_backfill: bool,
+    /// Backfill work runs: its pod is there and has not ended.
+    pub backfill: bool,
+    /// Who wants it.
+    pub wanted: Wanted,
+}
+
+type Taken = Option<(&'static Transition, &'static str)>;
+
+/// The transition that such a slot takes now, and why. None where it stays as it is.
+pub fn standing(state: State, view: &Surroundings) -> Taken {
+    match state {
+        State::Owner => from_owner(view),
+        State::Unclaimed(Unclaimed::Idle) => from_unclaimed(view),
+        State::Unclaimed(Unclaimed::Benchmarking) => from_benchmarking(view),
+        State::Backfill(Backfill::Idle) => from_backfill(view),
+        State::Backfill(Backfill::Busy) => from_backfill_busy(view),
+        State::Backfill(Backfill::Killing) => {
+            (!view.backfill).then_some((&BACKFILL_KILLED, "the backfill work has ended"))
+        }
+        State::Drained(Drained::Retiring) => match view.draining {
+            None => Some((&DRAINED_RETIRING_TO_OWNER, "draining is over")),
+            Some(_) => view.all_drained.then_some((&DRAINED_TO_IDLE, "every slot of the machine is drained")),
+        },
+        State::Drained(Drained::Idle) => {
+            view.draining.is_none().then_some((&DRAINED_IDLE_TO_OWNER, "draining is over"))
+        }
+        State::Matched | State::Claimed(_) | State::Preempting(_) => None,
+    }
+}
+
+fn from_owner(view: &Surroundings) -> Taken {
+    if view.draining.is_some() {
+        Some((&OWNER_TO_DRAINED, "the machine is being drained"))
+    } else {
+        (!view.owner).then_some((&OWNER_TO_UNCLAIMED, "IS_OWNER is not true"))
+    }
+}
+
+fn from_unclaimed(view: &Surroundings) -> Taken {
+    if view.draining.is_some() {
+        Some((&UNCLAIMED_TO_DRAINED, "the machine is being drained"))
+    } else if view.owner {
+        Some((&UNCLAIMED_TO_OWNER, "IS_OWNER is true, or the machine offers nothing"))
+    } else {
+        match view.wanted {
+            Wanted::Claimed => Some((&UNCLAIMED_TO_CLAIMED, "claimed by a schedd")),
+            Wanted::Matched => Some((&UNCLAIMED_TO_MATCHED, "matched by the negotiator")),
+            Wanted::No if view.start_backfill => Some((&UNCLAIMED_TO_BACKFILL, "START_BACKFILL is true")),
+            Wanted::No => view.benchmark.then_some((&IDLE_TO_BENCHMARKING, "RUNBENCHMARKS is true")),
+        }
+    }
+}
+
+/// The manual has arrows out of Unclaimed for its Idle activity only: benchmarks that are in the way end first.
+fn from_benchmarking(view: &Surroundings) -> Taken {
+    let in_the_way = view.draining.is_some() || view.owner || view.wanted != Wanted::No;
+    if in_the_way {
+        return Some((&BENCHMARKING_TO_IDLE, "the slot is wanted for something else"));
+    }
+    (!view.benchmarking).then_some((&BENCHMARKING_TO_IDLE, "the benchmarks are complete"))
+}
+
+fn backfill_leaves(view: &Surroundings) -> bool {
+    view.owner || view.evict_backfill || view.draining.is_some()
+}
+
+fn from_backfill(view: &Surroundings) -> Taken {
+    if backfill_leaves(view) {
+        return Some((&BACKFILL_TO_OWNER, "EVICT_BACKFILL is true, or the machine offers nothing"));
+    }
+    match view.wanted {
+        Wanted::Claimed => Some((&BACKFILL_TO_CLAIMED, "claimed by a schedd")),
+        Wanted::Matched => Some((&BACKFILL_TO_MATCHED, "matched by the negotiator")),
+        Wanted::No => view.backfill.then_some((&BACKFILL_TO_BUSY, "the backfill work runs")),
+    }
+}
+
+fn from_backfill_busy(view: &Surroundings) -> Taken {
+    if backfill_leaves(view) || view.wanted != Wanted::No {
+        Some((&BACKFILL_TO_KILLING, "the slot is wanted for something else"))
+    } else {
+        (!view.backfill).then_some((&BACKFILL_TO_IDLE, "the backfill work has ended by itself"))
+    }
+}

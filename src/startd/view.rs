@@ -1,0 +1,227 @@
+//! What surrounds a slot, and what it does next in view of it.
+
+use std::time::Duration;
+
+use super::policy::{Answers, Question};
+use super::retirement::{Terms, is_over, max_vacate_time};
+use super::transitions::Transition;
+use crate::pool::{Cause, Eviction, OnHold, Policy, Slot, Time};
+
+/// How a machine is being drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Jobs finish, whatever `MAXJOBRETIREMENTTIME` says: `-peaceful`.
+    Peaceful,
+    /// Jobs have their retirement time and their vacating time.
+    Graceful,
+    /// Jobs have their vacating time.
+    Quick,
+    /// Jobs are killed.
+    Fast,
+}
+
+/// What surrounds a slot that somebody claims.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// Its machine offers resources for something new.
+    pub offered: bool,
+    /// The job of its proc still wants to start it.
+    pub wanted: bool,
+    /// The end of its proc is recorded, or there is nothing to record.
+    pub settled: bool,
+    /// An agent is at work on the machine, which can suspend the job. Without one `WANT_SUSPEND` counts as false.
+    pub agent: bool,
+    /// The agent says that the job is suspended.
+    pub stands_still: bool,
+    /// The machine is being drained.
+    pub draining: Option<Pace>,
+    /// The claim that waits for this one to end still wants the slot.
+    pub next_wanted: bool,
+    /// The policy's times.
+    pub policy: &'a Policy,
+    /// Who answers for the policy.
+    pub answers: &'a dyn Answers,
+    /// The time.
+    pub now: Time,
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Nothing, until something happens.
+    Rest,
+    /// A transition, why, and what changes in the slot with it.
+    Take(&'static Transition, &'static str, Change),
+    /// Work that is no transition.
+    Do(Chore),
+}
+
+/// What changes in a slot with a transition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Nothing.
+    None,
+    /// The claim is activated: what is pledged to the job.
+    Activate {
+        /// `MachineMaxVacateTime`, seconds.
+        pledged_vacate: i64,
+        /// The job's own `MaxJobRetirementTime`, seconds.
+        own_retirement: Option<i64>,
+        /// `RANK`.
+        rank: f64,
+    },
+    /// The job is over, the claim stays.
+    Settle,
+    /// The job stands still from now on.
+    Suspend,
+    /// The claim is in retirement.
+    Retire(Cause),
+    /// It is so no longer.
+    Unretire,
+    /// The claim is being ended.
+    Evict(Eviction),
+    /// The claim that waited takes the slot.
+    Succeed,
+}
+
+/// Work that is no transition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chore {
+    /// Write the claim.
+    WriteClaim,
+    /// Make the pod.
+    CreatePod,
+    /// Give the proc back to the queue: it has not started.
+    Withdraw,
+    /// Delete the pod.
+    DeletePod(Grace),
+    /// Shorten the pod's grace to nothing: the job is killed.
+    KillPod,
+    /// `KILLING_TIMEOUT` is over: ask the agent to kill what is left, and warn.
+    AskAgentToKill,
+    /// Ask the agent to suspend the job, or to let it go on.
+    Suspend(bool),
+    /// The owner wants the machine: whatever the retirement was for, there is no way back from it.
+    Condemn,
+    /// The claim that waits goes: nobody wants it any more.
+    Dismiss,
+    /// Let the pod go.
+    ReleasePod,
+    /// Ask the schedd for another proc for the claim.
+    FindWork,
+    /// Delete the claim's object: the claim is over.
+    DeleteClaim,
+    /// Return the resources.
+    GiveBack,
+}
+
+/// How long a pod that is deleted has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grace {
+    /// As long as its own spec says: its user deletes it.
+    Own,
+    /// The rest of its vacating time.
+    Vacating,
+    /// None: its node is gone, and nobody is left who could confirm the end.
+    Force,
+}
+
+impl View<'_> {
+    /// Whether the answer means yes. Suspension needs an agent.
+    pub(super) fn holds(&self, question: Question) -> bool {
+        (self.agent || question != Question::WantSuspend) && self.answers.holds(question)
+    }
+
+    /// Whether the policy is asked now. What was just entered is not left by it at the same moment.
+    pub(super) fn may_ask(&self, slot: &Slot) -> bool {
+        self.now > slot.entered_activity
+    }
+
+    /// How much retirement the job has left, and how long it may take to vacate.
+    pub(super) fn terms(&self, slot: &Slot) -> (i64, i64) {
+        let pledged = slot.running.pledged_vacate;
+        let remaining = match self.draining {
+            Some(Pace::Quick | Pace::Fast) => 0,
+            other => Terms {
+                machine: self.answers.retirement(),
+                job: self.answers.job_retirement(),
+                peaceful: other == Some(Pace::Peaceful),
+            }
+            .remaining(seconds(slot.running.run_time(self.now))),
+        };
+        (remaining, max_vacate_time(pledged, self.answers.job_vacate(), remaining))
+    }
+
+    /// Whether the job has to go now.
+    pub(super) fn retirement_is_over(&self, slot: &Slot) -> bool {
+        let (remaining, vacate) = self.terms(slot);
+        is_over(remaining, vacate)
+    }
+
+    /// How a claim with a running job is ended: softly, unless its owner wants the slot back and `WANT_VACATE` is false, or
+    /// nobody waits for it.
+    pub(super) fn eviction(&self, slot: &Slot, cause: Cause) -> (bool, Eviction) {
+        let by_policy = cause == Cause::Preempt;
+        let kill = match cause {
+            Cause::MachineGone => true,
+            Cause::Draining => self.draining == Some(Pace::Fast),
+            Cause::Preempt => !self.holds(Question::WantVacate),
+            Cause::BetterClaim => false,
+        };
+        let (_, vacate) = self.terms(slot);
+        let until = if kill { self.now } else { self.now + span(vacate) };
+        let hold: Option<OnHold> = (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
+        (kill, Eviction { until, killed: None, agent_asked: false, hold })
+    }
+}
+
+/// Whole seconds.
+pub(super) fn seconds(span: Duration) -> i64 {
+    i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Seconds as a span; none below zero.
+pub(super) fn span(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+impl Change {
+    /// Makes the change. Called with the slot in its new state, by whoever took the transition.
+    pub fn make(self, slot: &mut Slot, now: Time) {
+        // Whatever it is that ends a suspension.
+        if let (Some(since), true) = (slot.running.suspended_since, self != Self::Suspend) {
+            slot.running.suspended += now.since(since);
+            slot.running.suspended_since = None;
+        }
+        match self {
+            Self::None => {}
+            Self::Activate { pledged_vacate, own_retirement, rank } => {
+                (slot.running.pledged_vacate, slot.running.rank) = (pledged_vacate, rank);
+                slot.running.own_retirement = own_retirement;
+            }
+            Self::Settle => settle(slot),
+            Self::Suspend => {
+                slot.running.suspended_since.get_or_insert(now);
+            }
+            Self::Retire(cause) => slot.retirement = Some(cause),
+            Self::Unretire => slot.retirement = None,
+            Self::Evict(eviction) => slot.eviction = Some(eviction),
+            Self::Succeed => {
+                settle(slot);
+                slot.removal = None;
+                slot.spent = false;
+                if let Some(next) = slot.preempting.take() {
+                    // Its work life begins now: it has not worked yet.
+                    slot.claim = crate::pool::Claim { since: now, ..next.claim };
+                    slot.record = crate::pool::Record::Due;
+                }
+            }
+        }
+    }
+}
+
+/// Nothing of the job is left.
+fn settle(slot: &mut Slot) {
+    slot.running = crate::pool::Running::default();
+    (slot.frozen, slot.retirement, slot.eviction) = (None, None, None);
+}

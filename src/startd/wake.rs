@@ -1,0 +1,35 @@
+//! When a slot has to be looked at again, if nothing happens before.
+
+use super::policy::is_polled;
+use super::view::{View, span};
+use crate::classad::Ad;
+use crate::pool::{Claimed, Preempting, Slot, State, Time};
+
+/// The next time at which a slot at rest may have something to do: the end of a span that runs, or the next look at its
+/// policy, if that can change by itself.
+pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
+    let deadline = match slot.state {
+        State::Matched => Some(slot.entered_state + view.policy.match_timeout),
+        State::Claimed(Claimed::Retiring) => {
+            let (remaining, vacate) = view.terms(slot);
+            (remaining > vacate).then(|| view.now + span(remaining - vacate))
+        }
+        State::Preempting(Preempting::Vacating) => slot.eviction.as_ref().map(|eviction| eviction.until),
+        State::Preempting(Preempting::Killing) => slot
+            .eviction
+            .as_ref()
+            .filter(|eviction| !eviction.agent_asked)
+            .and_then(|eviction| Some(eviction.killed? + view.policy.killing_timeout)),
+        _ => None,
+    };
+    let polls = is_polled(view.policy, slot.state, view.agent, job);
+    let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
+    // What is due now was done now, or waits for something else.
+    [deadline.filter(|at| *at > view.now), poll].into_iter().flatten().min()
+}
+
+/// All that is looked at within a second is looked at together.
+fn whole_second(at: Time) -> Time {
+    let floor = Time::from_secs(at.secs());
+    if floor == at { at } else { Time::from_secs(at.secs().saturating_add(1)) }
+}
