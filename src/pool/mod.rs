@@ -53,7 +53,7 @@ pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
 pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
-    SelectorTerm, StartdConfig, Toleration,
+    SelectorTerm, SlotConfig, StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, GPUS, PODS, ResourceName, Resources, classad_name};

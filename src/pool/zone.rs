@@ -23,7 +23,10 @@ impl Zone {
     /// Seconds east of Greenwich.
     pub fn offset(&self, now: Time) -> i32 {
         let passed = self.changes.partition_point(|(at, _)| *at <= now);
-        passed.checked_sub(1).and_then(|last| self.changes.get(last)).map_or(self.first, |(_, offset)| *offset)
+        passed
+            .checked_sub(1)
+            .and_then(|last| self.changes.get(last))
+            .map_or(self.first, |(_, offset)| *offset)
     }
 
     /// When the offset changes next.
