@@ -421,14 +421,14 @@ fn what_an_earlier_leader_suspended_goes_on() {
 
 #[test]
 fn want_hold_is_looked_at_where_preempt_was_the_cause() {
-    let held = |cause, pace| {
+    let what_becomes = |cause, pace| {
         let mut scene = retiring(cause, 0).true_of(Question::WantHold).with(|s| s.draining = pace);
         scene.drive();
         scene.slot.eviction.unwrap().hold
     };
     let hold = OnHold { code: 21, subcode: 7, reason: "the owner is back".into() };
-    assert_eq!(held(Cause::Preempt, None), Some(hold));
-    assert_eq!(held(Cause::Draining, Some(Pace::Quick)), None);
+    assert_eq!(what_becomes(Cause::Preempt, None), Some(hold));
+    assert_eq!(what_becomes(Cause::Draining, Some(Pace::Quick)), None);
     for answer in [Answer::False, Answer::Undefined, Answer::Error] {
         let mut scene = retiring(Cause::Preempt, 0).says(Question::WantHold, answer);
         scene.drive();

@@ -57,6 +57,7 @@ impl Answers for Says {
 
 /// The slot and all around it.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Scene {
     pub slot: Slot,
     pub says: Says,
