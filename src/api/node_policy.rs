@@ -57,6 +57,10 @@ pub struct NodePolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub start: Option<String>,
+    /// The time zone of ClockMin and ClockDay, by its name in the IANA database, such as Europe/Zurich. Unset means UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub time_zone: Option<String>,
     /// SLOT_WEIGHT: a ClassAd expression for what a slot costs its user. Unset means Cpus.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]

@@ -71,7 +71,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
         if !chosen(&config, &ad, &env) {
             continue;
         }
-        let weight = slot_weight(&ad, &left, &startd, &env);
+        let weight = slot_weight(&ad, &left, host.slot_config(&startd, slot.slot), &env);
         cycle.slots.push(Candidate { ad, weight });
         negotiation.slots.push(slot);
     }
@@ -167,12 +167,10 @@ fn pool_weight(pool: &Pool, env: &Env) -> f64 {
         .map(|(machine, slot)| {
             let config = pool.startd(machine);
             let left = machine.available_in(slot);
-            let ad = if config.slot_weight.is_some() {
-                unclaimed_slot_ad(machine, slot, &config)
-            } else {
-                Ad::new()
-            };
-            slot_weight(&ad, &left, &config, env)
+            let own = machine.slot_config(&config, slot.id);
+            let ad =
+                if own.slot_weight.is_some() { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
+            slot_weight(&ad, &left, own, env)
         })
         .sum();
     claimed + free

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::evict::{ask_agent_to_kill, delete_pod, kill_pod, suspend};
 use crate::classad::Ad;
 use crate::pool::{
-    Activation, Cause, Cluster, Document, DrainSchedule, DrainedFor, Effect, Machine, Offer, PodPlan, PodRef,
-    Pool, Record, Release, Retention, Slot, SlotName, State, Time,
+    Activation, Cause, Cluster, Document, DrainSchedule, Effect, Machine, Offer, PodPlan, PodRef, Pool,
+    Record, Release, Retention, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::Asker;
@@ -68,7 +68,7 @@ fn with_view<T>(
         stands_still,
         draining: pace(machine, slot),
         next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty()),
-        policy: &config.policy,
+        policy: &machine.slot_config(&config, name.slot).policy,
         answers: &Asker::new(machine, &config, slot, job, next_job, now),
         now,
     };
@@ -76,17 +76,16 @@ fn with_view<T>(
 }
 
 /// How a claimed slot is drained. A claim that was accepted while the machine drains fills in as long as others may, and
-/// has no retirement after that. A node that is cordoned ends nothing, as `kubectl cordon` has it.
+/// has no retirement after that.
 fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
     let draining = machine.draining.as_ref()?;
     let accepted_meanwhile = slot.claim.since > draining.since;
-    match (draining.schedule, &draining.why) {
+    match draining.schedule {
         _ if accepted_meanwhile && draining.start.is_some() => None,
-        (DrainSchedule::Fast, _) => Some(Pace::Fast),
-        (_, DrainedFor::Cordon) => Some(Pace::Peaceful),
-        (DrainSchedule::Quick, _) => Some(Pace::Quick),
-        (DrainSchedule::Graceful, _) if accepted_meanwhile => Some(Pace::Quick),
-        (DrainSchedule::Graceful, _) => Some(Pace::Graceful),
+        DrainSchedule::Fast => Some(Pace::Fast),
+        DrainSchedule::Quick => Some(Pace::Quick),
+        DrainSchedule::Graceful if accepted_meanwhile => Some(Pace::Quick),
+        DrainSchedule::Graceful => Some(Pace::Graceful),
     }
 }
 

@@ -161,7 +161,7 @@ impl Pool {
         self.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
         self.stale.insert(Document::Job(slot.claim.job.uid.clone()));
         let machine = self.machines.get(&slot.name.machine);
-        if machine.is_some_and(|machine| self.startd(machine).slot_weight.is_some()) {
+        if machine.is_some_and(|machine| self.startd(machine).has_weights()) {
             // Such a weight need not be the same before and after carving: the pool's may change, and with it the dynamic
             // quotas of groups that have nothing to do with this claim.
             self.stale.extend(self.groups.keys().cloned().map(Document::Group));

@@ -8,7 +8,7 @@ use super::agent::ReportFacts;
 use super::drain::Draining;
 use super::ids::{MachineName, PodUid, PolicyName, SlotName};
 use super::made::MadeMachineAd;
-use super::policy::StartdConfig;
+use super::policy::{SlotConfig, StartdConfig};
 use super::resources::{Capacity, Resources};
 use super::standing::{Share, Standard, Standing};
 use super::time::Time;
@@ -318,6 +318,11 @@ impl Machine {
     /// The claimed slots on it.
     pub fn claimed_slots(&self) -> impl Iterator<Item = SlotName> {
         self.standing.values().flat_map(|slot| slot.claimed_slots(&self.facts.name))
+    }
+
+    /// What a configuration says of one of its slots.
+    pub fn slot_config<'a>(&self, config: &'a StartdConfig, id: u32) -> &'a Arc<SlotConfig> {
+        config.slot(id, self.standing.get(&id).and_then(|slot| slot.slot_type))
     }
 
     /// What is left to carve, over all slots.

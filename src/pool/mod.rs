@@ -30,6 +30,7 @@ mod slot_policy;
 mod standing;
 mod submitter;
 mod time;
+mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
@@ -52,7 +53,7 @@ pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
 pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
-    SelectorTerm, StartdConfig, Toleration,
+    SelectorTerm, SlotConfig, StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, GPUS, PODS, ResourceName, Resources, classad_name};
@@ -64,6 +65,7 @@ pub use slot_policy::{ByUniverse, Policy};
 pub use standing::{Share, Standard, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
+pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.
 #[derive(Clone, Debug, Default)]

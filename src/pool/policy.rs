@@ -8,6 +8,7 @@ use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
 use super::slot_policy::Policy;
+use super::zone::Zone;
 use crate::classad::Expr;
 
 /// Which nodes a policy is for, by their labels: a Kubernetes label selector.
@@ -63,21 +64,55 @@ impl Toleration {
     }
 }
 
-/// The startd's configuration, understood.
+/// What a policy says of a slot.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StartdConfig {
+pub struct SlotConfig {
     /// The policy expressions.
     pub policy: Policy,
     /// `SLOT_WEIGHT`; `Cpus` where unset.
     pub slot_weight: Option<Expr>,
     /// `STARTD_ATTRS` with their expressions.
     pub attributes: Vec<(String, Expr)>,
+}
+
+/// The startd's configuration, understood.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StartdConfig {
+    /// What is said of all slots.
+    pub slots: Arc<SlotConfig>,
+    /// What is said of the slots of a type: `SLOT_TYPE_<N>_START` goes before `START`.
+    pub types: BTreeMap<u32, Arc<SlotConfig>>,
+    /// What is said of single slots: `SLOT<N>_<attribute>`.
+    pub single: BTreeMap<u32, Arc<SlotConfig>>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
+    /// The time zone of `ClockMin` and `ClockDay`.
+    pub zone: Zone,
     /// Taints that are tolerated.
     pub tolerations: Vec<Toleration>,
     /// The policy's text, where it says something else on other machines: it is read again for each.
     pub by_machine: Option<Arc<ByMachine>>,
+}
+
+impl From<SlotConfig> for StartdConfig {
+    /// What is the same for all slots.
+    fn from(slots: SlotConfig) -> Self {
+        Self { slots: Arc::new(slots), ..Self::default() }
+    }
+}
+
+impl StartdConfig {
+    /// What is said of a slot.
+    pub fn slot(&self, id: u32, slot_type: Option<u32>) -> &Arc<SlotConfig> {
+        let of_type = || self.types.get(&slot_type?);
+        self.single.get(&id).or_else(of_type).unwrap_or(&self.slots)
+    }
+
+    /// Whether slots may weigh anything else than their CPUs.
+    pub fn has_weights(&self) -> bool {
+        let mut all = [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values());
+        all.any(|slot| slot.slot_weight.is_some())
+    }
 }
 
 /// What a policy says in a way that depends on the machine.

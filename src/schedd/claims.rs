@@ -76,7 +76,7 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
     let Carving::Slot(resources) = carve(host, standing, &ad, &spec.request, &spec.ad, &env) else {
         return None;
     };
-    let weight = slot_weight(&ad, &resources, &config, &env);
+    let weight = slot_weight(&ad, &resources, host.slot_config(&config, matched.slot), &env);
     if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
         return None;
     }
@@ -157,7 +157,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     let slot = pool.slots.get(name).filter(|slot| !slot.spent)?;
     let machine = pool.machines.get(&name.machine)?;
     let config = pool.startd(machine);
-    if let ClaimWorklife::Limited(worklife) = config.policy.worklife()
+    if let ClaimWorklife::Limited(worklife) = machine.slot_config(&config, name.slot).policy.worklife()
         && now.since(slot.claim.since) > worklife
     {
         return None;

@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::classad::Expr;
 use crate::pool::{
-    Capacity, Event, Group, MachineFacts, Policy, PolicyFacts, Quota, Request, Selector, StartdConfig, Time,
+    Capacity, Event, Group, MachineFacts, Policy, PolicyFacts, Quota, Request, Selector, SlotConfig,
+    StartdConfig, Time,
 };
 use crate::schedd::Submission;
 
@@ -108,10 +109,8 @@ fn workload(report: &Report, submitter: &str) -> Vec<(Arc<str>, u32, i64, String
 }
 
 fn policy(start: &str) -> Event {
-    let config = StartdConfig {
-        policy: Policy { start: Some(Expr::parse(start).unwrap()), ..Policy::default() },
-        ..StartdConfig::default()
-    };
+    let policy = Policy { start: Some(Expr::parse(start).unwrap()), ..Policy::default() };
+    let config: StartdConfig = SlotConfig { policy, ..SlotConfig::default() }.into();
     Event::Policy(PolicyFacts {
         name: "policy".into(),
         uid: "uid".into(),

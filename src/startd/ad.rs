@@ -81,7 +81,8 @@ fn set_draining(ad: &mut Ad, draining: &Draining) {
 }
 
 /// A slot's own ad over what its machine's slots share: what the policy says of it, and how large it is.
-fn slot_ad(shared: Ad, machine: &Machine, config: &StartdConfig, total: &Resources) -> Ad {
+fn slot_ad(shared: Ad, machine: &Machine, config: &StartdConfig, id: u32, total: &Resources) -> Ad {
+    let config = machine.slot_config(config, id);
     let mut ad = shared;
     set_resources(&mut ad, "TotalSlot", total);
     let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
@@ -112,7 +113,7 @@ pub fn whole_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) 
 }
 
 fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
-    let mut ad = slot_ad(shared, machine, config, &slot.total);
+    let mut ad = slot_ad(shared, machine, config, slot.id, &slot.total);
     set_name(&mut ad, &slot.name(&machine.facts.name));
     set_type(&mut ad, slot);
     set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
@@ -135,7 +136,7 @@ fn set_type(ad: &mut Ad, slot: &Standing) {
 
 /// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim.
 pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) -> Ad {
-    let mut ad = slot_ad(machine_ad(machine), machine, config, &slot.resources);
+    let mut ad = slot_ad(machine_ad(machine), machine, config, slot.name.slot, &slot.resources);
     set_name(&mut ad, &slot.name);
     if let Some(standing) = machine.standing.get(&slot.name.slot) {
         set_type(&mut ad, standing);
@@ -156,7 +157,7 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) ->
         ad.set("AccountingGroup", group.as_str());
     }
     ad.set("JobId", &*slot.claim.job_id());
-    super::policy::publish(&mut ad, &config.policy, slot);
+    super::policy::publish(&mut ad, &machine.slot_config(config, slot.name.slot).policy, slot);
     ad
 }
 
@@ -245,7 +246,7 @@ mod tests {
 
     use super::*;
     use crate::classad::{Env, symmetric_match};
-    use crate::pool::{Capacity, MachineFacts};
+    use crate::pool::{Capacity, MachineFacts, SlotConfig};
 
     fn machine() -> Machine {
         let facts = MachineFacts {
@@ -310,10 +311,8 @@ mod tests {
     #[test]
     fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
         let config = Arc::new(StartdConfig::default());
-        let other = Arc::new(StartdConfig {
-            policy: crate::pool::Policy { start: Some(FALSE.clone()), ..Default::default() },
-            ..StartdConfig::default()
-        });
+        let policy = crate::pool::Policy { start: Some(FALSE.clone()), ..Default::default() };
+        let other = Arc::new(SlotConfig { policy, ..SlotConfig::default() }.into());
         let mut machine = machine();
         let ongoing = LastInput::Ongoing;
         let changes: &[fn(&mut Machine)] = &[

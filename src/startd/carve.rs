@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::classad::{Ad, Env, symmetric_match};
-use crate::pool::{Machine, PODS, Request, Resources, Standard, Standing, StartdConfig};
+use crate::pool::{Machine, PODS, Request, Resources, SlotConfig, Standard, Standing};
 
 /// What a match becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub fn carve(machine: &Machine, slot: &Standing, ad: &Ad, request: &Request, job
 
 /// `SLOT_WEIGHT` of a slot of this size: what its claim costs. Not a number, or less than nothing, counts as 1, as in the
 /// negotiator.
-pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &StartdConfig, env: &Env) -> f64 {
+pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &SlotConfig, env: &Env) -> f64 {
     let Some(expr) = &config.slot_weight else {
         #[allow(clippy::cast_precision_loss, reason = "no machine has 2^52 CPUs")]
         return resources.cpus as f64;

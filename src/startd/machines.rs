@@ -8,8 +8,8 @@ use super::unclaimed::take;
 use super::{config, draining};
 use crate::classad::Env;
 use crate::pool::{
-    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, StartdConfig,
-    State, Time, Toleration,
+    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, Standing,
+    StartdConfig, State, Time, Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
@@ -47,18 +47,22 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
         pool.offers += 1;
     }
     // IS_OWNER may change though nothing happens.
-    let polled =
-        offer == Offer::Offered && config.policy.is_owner.as_ref().is_some_and(|e| e.as_literal().is_none());
+    let changes = |slot: &Standing| {
+        let policy = &machine.slot_config(&config, slot.id).policy;
+        let polled = policy.is_owner.as_ref().is_some_and(|expr| expr.as_literal().is_none());
+        polled.then(|| now + policy.update_interval)
+    };
+    let again = if offer == Offer::Offered { machine.slots().filter_map(changes).min() } else { None };
     machine.offer = offer;
-    pool.wake_machine_at(name, polled.then(|| now + config.policy.update_interval));
+    pool.wake_machine_at(name, again);
     forget_if_gone(pool, name);
 }
 
 /// `IS_OWNER` of each slot that is the owner's or nobody's. It knows no job; a constant needs no ad.
 fn owners(machine: &Machine, config: &StartdConfig, now: Time) -> Vec<(u32, bool)> {
     let undecided = machine.slots().filter(|slot| matches!(slot.state, State::Owner | State::Unclaimed(_)));
-    let owner = |slot| {
-        let Some(expr) = &config.policy.is_owner else { return false };
+    let owner = |slot: &Standing| {
+        let Some(expr) = &machine.slot_config(config, slot.id).policy.is_owner else { return false };
         let value = match expr.as_literal() {
             Some(value) => value.clone(),
             None => expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &Env::at(now.secs())),

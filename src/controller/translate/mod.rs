@@ -11,6 +11,7 @@ mod quantity;
 mod report;
 mod slot;
 mod submitter;
+mod zone;
 
 pub use drain::drain;
 pub use job::{job, owner, submission, template_of};

@@ -6,11 +6,12 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 
+use super::zone::zone;
 use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
     ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, Policy, PolicyFacts, Problem, Quota,
-    Selector, SelectorTerm, StartdConfig, Toleration,
+    Selector, SelectorTerm, SlotConfig, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
 use crate::startd::config::{self as startd, Remark, Severity, Understood};
@@ -122,25 +123,28 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
             attributes.push((name.clone(), expr));
         }
     }
+    let policy = Policy {
+        start: expression("spec.start", spec.start.as_ref(), problems),
+        claim_worklife: spec.claim_worklife_seconds.map(|seconds| {
+            u64::try_from(seconds).map_or(ClaimWorklife::Unlimited, |seconds| {
+                ClaimWorklife::Limited(Duration::from_secs(seconds))
+            })
+        }),
+        ..Policy::default()
+    };
+    let slot_weight = expression("spec.slotWeight", spec.slot_weight.as_ref(), problems);
     StartdConfig {
-        policy: Policy {
-            start: expression("spec.start", spec.start.as_ref(), problems),
-            claim_worklife: spec.claim_worklife_seconds.map(|seconds| {
-                u64::try_from(seconds).map_or(ClaimWorklife::Unlimited, |seconds| {
-                    ClaimWorklife::Limited(Duration::from_secs(seconds))
-                })
-            }),
-            ..Policy::default()
-        },
-        slot_weight: expression("spec.slotWeight", spec.slot_weight.as_ref(), problems),
-        attributes,
-        draining_start: None,
+        zone: spec
+            .time_zone
+            .as_deref()
+            .and_then(|name| zone("spec.timeZone", name).map_err(|problem| problems.push(problem)).ok())
+            .unwrap_or_default(),
         tolerations: spec
             .tolerations
             .iter()
             .map(|t| Toleration { key: t.key.clone(), value: t.value.clone(), effect: t.effect.clone() })
             .collect(),
-        by_machine: None,
+        ..SlotConfig { policy, slot_weight, attributes }.into()
     }
 }
 
@@ -241,10 +245,10 @@ mod tests {
         assert_eq!(facts.warnings, Some(vec![]));
         let expr = |expr: &Option<Expr>| expr.as_ref().unwrap().to_string();
         assert_eq!(
-            (expr(&config.policy.start), expr(&config.slot_weight)),
+            (expr(&config.slots.policy.start), expr(&config.slots.slot_weight)),
             ("TARGET.a".to_owned(), "Cpus * 2".to_owned())
         );
-        let names: Vec<&str> = config.attributes.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = config.slots.attributes.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!((names, config.tolerations.len(), &config.by_machine), (vec!["Door", "Rack"], 1, &None));
         let typed_only = with_text("p", json!({"start": "true"}));
         assert_eq!(typed_only.warnings, None);
@@ -273,7 +277,7 @@ mod tests {
             let start = policy
                 .config
                 .as_ref()
-                .and_then(|config| config.policy.start.as_ref().map(ToString::to_string));
+                .and_then(|config| config.slots.policy.start.as_ref().map(ToString::to_string));
             let told: Vec<String> = notices
                 .into_iter()
                 .map(|notice| {
@@ -319,7 +323,7 @@ mod tests {
             let start = policy
                 .config
                 .as_ref()
-                .and_then(|config| config.policy.start.as_ref().map(ToString::to_string));
+                .and_then(|config| config.slots.policy.start.as_ref().map(ToString::to_string));
             assert_eq!(start.as_deref(), in_force);
             assert_eq!(
                 policy.accepted.as_deref(),

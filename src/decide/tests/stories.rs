@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::world::World;
 use crate::classad::Expr;
-use crate::pool::{Document, Event, JobFacts, Matchable, Offer, PolicyFacts, Selector, StartdConfig};
+use crate::pool::{Document, Event, JobFacts, Matchable, Offer, Policy, PolicyFacts, Selector, SlotConfig};
 use crate::schedd::group_usage;
 use crate::{decide, negotiator};
 
@@ -139,9 +139,32 @@ fn a_removed_job_ends_its_pods_and_goes() {
     assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 4);
 }
 
+/// A policy for all nodes.
+fn policy(world: &mut World, name: &str, slots: SlotConfig) {
+    let policy = PolicyFacts {
+        name: name.into(),
+        uid: "u".into(),
+        generation: 1,
+        selector: Selector::default(),
+        precedence: 0,
+        config: Ok(Arc::new(slots.into())),
+        warnings: None,
+        spec: "".into(),
+        recorded: None,
+    };
+    world.pool.apply(Event::Policy(policy), world.now);
+    world.settle();
+}
+
 #[test]
-fn a_cordoned_node_finishes_what_runs_and_starts_nothing() {
+fn a_cordoned_node_starts_nothing_and_what_runs_has_its_retirement() {
     let mut world = World::new();
+    let policy_of = |seconds: i64| Policy {
+        max_job_retirement_time: Some(Expr::literal(seconds)),
+        machine_max_vacate_time: Some(Expr::literal(0)),
+        ..Policy::default()
+    };
+    policy(&mut world, "p", SlotConfig { policy: policy_of(3600), ..SlotConfig::default() });
     world.node("n1", 4, 0);
     world.submit("sweep", "alice", 8, |_| {});
     world.pass(5);
@@ -151,6 +174,14 @@ fn a_cordoned_node_finishes_what_runs_and_starts_nothing() {
     world.pass(60);
     assert_eq!(done(&world, "sweep"), (4, 0, 4));
     assert_eq!(world.pool.machines.values().next().unwrap().offer, Offer::Cordoned);
+    facts.cordoned = false;
+    world.set_node(facts.clone());
+    world.pass(5);
+    policy(&mut world, "p", SlotConfig { policy: policy_of(0), ..SlotConfig::default() });
+    facts.cordoned = true;
+    world.set_node(facts.clone());
+    world.pass(5);
+    assert_eq!(done(&world, "sweep"), (4, 0, 4), "without retirement time they leave at once");
     facts.cordoned = false;
     world.set_node(facts);
     world.pass(60);
@@ -222,19 +253,7 @@ fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
     world.node("n1", 4, 0);
     world.group("physics", 1.0);
     let weight = Expr::parse("Memory / 4096.0").unwrap();
-    let policy = PolicyFacts {
-        name: "by-memory".into(),
-        uid: "u".into(),
-        generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
-        config: Ok(Arc::new(StartdConfig { slot_weight: Some(weight), ..StartdConfig::default() })),
-        warnings: None,
-        spec: "".into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Policy(policy), world.now);
-    world.settle();
+    policy(&mut world, "by-memory", SlotConfig { slot_weight: Some(weight), ..SlotConfig::default() });
     world.submit("sweep", "alice", 1, |_| {});
     let job = world.jobs.values().next().map(|facts| JobFacts { held: true, ..facts.clone() }).unwrap();
     world.pool.apply(Event::Job(job), world.now);

@@ -5,33 +5,48 @@
 //! it is read for. So a text is read once to check it, for a machine that stands for all, and then, if it depends on the
 //! machine, once more for each ([`for_machine`]). What a text cannot know here is refused by name.
 //!
-//! A machine is one partitionable slot, `slot1`, of type 1 where the text defines that type by `NUM_SLOTS_TYPE_1`; so
-//! `SLOT_TYPE_1_START` then goes before `START`, and `SLOT1_Attr` before `Attr`.
+//! What is said of a slot depends on its type and its number: `SLOT_TYPE_1_START` goes before `START`, and `SLOT1_Attr`
+//! before `Attr`.
 
 mod macros;
 mod remarks;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::classad::Expr;
 use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
-use crate::pool::{Machine, Policy, StartdConfig};
+use crate::pool::{Machine, Policy, SlotConfig, StartdConfig};
 
 pub use macros::{Macros, of_machine};
 pub use remarks::{Remark, Severity, of_file};
 
-/// Where the machine's one slot stands.
-const SLOT: u32 = 1;
-
 /// What a text says of the knobs that the operator acts on. What it does not name is none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextConfig {
-    /// The policy expressions.
-    pub policy: Policy,
-    /// `SLOT_WEIGHT`.
-    pub slot_weight: Option<Expr>,
-    /// The attributes that `STARTD_ATTRS` and its kin name, with their expressions.
-    pub attributes: Vec<(String, Expr)>,
+    /// What it says of all slots.
+    pub slots: SlotConfig,
+    /// What it says of the slots of a type.
+    pub types: BTreeMap<u32, SlotConfig>,
+    /// What it says of single slots.
+    pub single: BTreeMap<u32, SlotConfig>,
+    /// `DEFAULT_DRAINING_START_EXPR`.
+    pub draining_start: Option<Expr>,
+}
+
+/// The greatest number of a slot type, as in HTCondor.
+const MAX_TYPES: u32 = 10;
+
+/// The greatest number of a slot that something can be said of.
+const MAX_SLOTS: u32 = 4096;
+
+/// Which slots something is said of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Of {
+    /// Those of a type.
+    slot_type: Option<u32>,
+    /// One.
+    slot: Option<u32>,
 }
 
 /// A text, understood.
@@ -89,16 +104,35 @@ pub fn for_machine(common: &StartdConfig, machine: &Macros) -> Result<Arc<Startd
 impl TextConfig {
     /// Puts what the text says in the place of what was there.
     pub fn put_into(self, config: &mut StartdConfig) {
-        config.attributes.retain(|(name, _)| !self.publishes(name));
-        config.policy = self.policy.over(&config.policy);
-        config.slot_weight = self.slot_weight.or(config.slot_weight.take());
-        config.attributes.extend(self.attributes);
+        let fields = Arc::clone(&config.slots);
+        let all = |said: BTreeMap<u32, SlotConfig>| {
+            said.into_iter().map(|(key, said)| (key, Arc::new(over(said, &fields)))).collect()
+        };
+        config.types = all(self.types);
+        config.single = all(self.single);
+        config.slots = Arc::new(over(self.slots, &fields));
+        config.draining_start = self.draining_start.or(config.draining_start.take());
     }
 
-    /// Whether it gives slots this attribute.
-    pub fn publishes(&self, name: &str) -> bool {
-        self.attributes.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+    /// Everything that it says of slots: of all, of those of a type, of single ones.
+    fn all(&self) -> impl Iterator<Item = &SlotConfig> {
+        [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values())
     }
+}
+
+/// Puts what a text says of a slot in the place of what fields say.
+fn over(said: SlotConfig, fields: &SlotConfig) -> SlotConfig {
+    let kept = fields.attributes.iter().filter(|(name, _)| !publishes(&said, name));
+    SlotConfig {
+        attributes: kept.cloned().chain(said.attributes.iter().cloned()).collect(),
+        policy: said.policy.over(&fields.policy),
+        slot_weight: said.slot_weight.or_else(|| fields.slot_weight.clone()),
+    }
+}
+
+/// Whether a slot is given this attribute.
+fn publishes(slot: &SlotConfig, name: &str) -> bool {
+    slot.attributes.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
 }
 
 fn read(text: &str, macros: &Macros) -> Reading {
@@ -108,15 +142,58 @@ fn read(text: &str, macros: &Macros) -> Reading {
 
 /// The knobs that the operator acts on.
 fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
-    let slot_type = ok(config.type_of_slot(SLOT), faults).flatten();
+    let mut said = TextConfig { slots: slot(config, Of::default(), faults), ..TextConfig::default() };
+    for slot_type in types(config) {
+        let of = Of { slot_type: Some(slot_type), slot: None };
+        said.types.insert(slot_type, slot(config, of, faults));
+    }
+    for id in single(config) {
+        let of = Of { slot_type: ok(config.type_of_slot(id), faults).flatten(), slot: Some(id) };
+        said.single.insert(id, slot(config, of, faults));
+    }
+    if said_by(config, None, "DEFAULT_DRAINING_START_EXPR").is_some() {
+        said.draining_start = ok(config.expr("DEFAULT_DRAINING_START_EXPR"), faults).flatten();
+    }
+    // What is wrong with something that is said of all is wrong once.
+    let mut seen: Vec<Remark> = Vec::new();
+    faults.retain(|fault| {
+        !seen.contains(fault) && {
+            seen.push(fault.clone());
+            true
+        }
+    });
+    said
+}
+
+/// The types of which there are slots.
+fn types(config: &Config) -> impl Iterator<Item = u32> {
+    (1..=MAX_TYPES).filter(|kind| {
+        config.integer(&format!("NUM_SLOTS_TYPE_{kind}")).ok().flatten().is_some_and(|count| count > 0)
+    })
+}
+
+/// The slots that the text says something of by their numbers.
+fn single(config: &Config) -> BTreeSet<u32> {
+    let number = |name: &str| {
+        let rest = name.get(..4).filter(|head| head.eq_ignore_ascii_case("SLOT")).and(name.get(4..))?;
+        let (digits, _) = rest.split_once('_')?;
+        digits.parse().ok().filter(|number| (1..=MAX_SLOTS).contains(number) && !digits.starts_with('0'))
+    };
+    config.definitions().filter_map(|definition| number(&definition.name)).collect()
+}
+
+/// What is said of slots.
+fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
+    let slot_type = of.slot_type;
     let (policy, unusable) = Policy::read(config, slot_type);
     faults.extend(unusable.iter().map(Remark::of_value));
-    let mut said = TextConfig { policy, ..TextConfig::default() };
+    let mut said = SlotConfig { policy, ..SlotConfig::default() };
     if let Some(name) = weight_said_by(config, slot_type) {
         said.slot_weight = ok(config.expr(&name), faults).flatten();
     }
-    for name in published(config, slot_type, faults) {
-        let Some(text) = ok(config.attribute_text(SLOT, slot_type, &name), faults).flatten() else {
+    for name in published(config, of, faults) {
+        let text = config.attribute_text(of.slot.unwrap_or(0), slot_type, &name);
+        let Some(text) = ok(text, faults).flatten() else {
             faults.extend(remarks::undefined_attribute(config, slot_type, &name));
             continue;
         };
@@ -145,12 +222,13 @@ fn weight_said_by(config: &Config, slot_type: Option<u32>) -> Option<String> {
 }
 
 /// The attributes that the slot publishes: `STARTD_ATTRS`, or that of the slot's type instead, and those of the slot.
-fn published(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) -> Vec<String> {
+fn published(config: &Config, of: Of, faults: &mut Vec<Remark>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    let main = said_by(config, slot_type, "STARTD_ATTRS").unwrap_or_else(|| "STARTD_ATTRS".to_owned());
+    let main = said_by(config, of.slot_type, "STARTD_ATTRS").unwrap_or_else(|| "STARTD_ATTRS".to_owned());
     // HTCondor's default of SYSTEM_STARTD_ATTRS speaks of the collector, which is none here.
     let system = said_by(config, None, "SYSTEM_STARTD_ATTRS");
-    for list in [main, format!("SLOT{SLOT}_STARTD_ATTRS")].into_iter().chain(system) {
+    let own = of.slot.map(|slot| format!("SLOT{slot}_STARTD_ATTRS"));
+    for list in [main].into_iter().chain(own).chain(system) {
         for name in ok(config.list(&list), faults).unwrap_or_default() {
             if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
                 names.push(name);
@@ -166,23 +244,33 @@ fn ok<T, E: Into<ValueError>>(found: Result<T, E>, faults: &mut Vec<Remark>) -> 
 }
 
 /// What START looks at though nobody reports it.
-fn unsensed(config: &Config, said: &TextConfig) -> Option<Remark> {
-    let slot_type = config.type_of_slot(SLOT).ok().flatten();
-    let name = said_by(config, slot_type, "START")?;
-    let name = if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") };
-    remarks::of_unsensed(config, &name, said.policy.start.as_ref()?, |attribute| said.publishes(attribute))
+fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
+    let of_all = [(None, &said.slots)];
+    let all = of_all.into_iter().chain(said.types.iter().map(|(slot_type, slot)| (Some(*slot_type), slot)));
+    let of = |(slot_type, slot): (Option<u32>, &SlotConfig)| {
+        let name = said_by(config, slot_type, "START")?;
+        let name = if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") };
+        let start = slot.policy.start.as_ref()?;
+        remarks::of_unsensed(config, &name, start, |attribute| publishes(slot, attribute))
+    };
+    let mut remarks: Vec<Remark> = all.filter_map(of).collect();
+    remarks.dedup();
+    remarks
 }
 
 /// Where the knobs stand that a policy's fields can say too.
 fn said_at(config: &Config, said: &TextConfig) -> Vec<(String, u32, u32)> {
-    let slot_type = config.type_of_slot(SLOT).ok().flatten();
-    let named = [
-        ("START", said_by(config, slot_type, "START")),
-        ("SLOT_WEIGHT", weight_said_by(config, slot_type)),
-        ("CLAIM_WORKLIFE", said_by(config, slot_type, "CLAIM_WORKLIFE")),
-    ];
-    let named = named.into_iter().filter_map(|(called, name)| Some((called.to_owned(), name?)));
-    let attributes = said.attributes.iter().map(|(name, _)| (name.clone(), name.clone()));
+    let named = |slot_type| {
+        [
+            ("START", said_by(config, slot_type, "START")),
+            ("SLOT_WEIGHT", weight_said_by(config, slot_type)),
+            ("CLAIM_WORKLIFE", said_by(config, slot_type, "CLAIM_WORKLIFE")),
+        ]
+    };
+    let named = [None].into_iter().chain(said.types.keys().copied().map(Some)).flat_map(named);
+    let named = named.filter_map(|(called, name)| Some((called.to_owned(), name?)));
+    let attributes =
+        said.all().flat_map(|slot| &slot.attributes).map(|(name, _)| (name.clone(), name.clone()));
     named
         .chain(attributes)
         .map(|(called, name)| {

@@ -30,16 +30,31 @@ fn by_machine(text: &str, fields: StartdConfig) -> StartdConfig {
     StartdConfig { by_machine, ..fields }
 }
 
+/// The acted-on knobs of slots.
+fn of_slot(of: &str, slot: &SlotConfig) -> Vec<String> {
+    let expr = |expr: &Option<Expr>| expr.as_ref().map(ToString::to_string);
+    let policy = &slot.policy;
+    let known = [
+        expr(&policy.start).map(|start| format!("{of}START = {start}")),
+        expr(&slot.slot_weight).map(|weight| format!("{of}SLOT_WEIGHT = {weight}")),
+        policy.claim_worklife.map(|worklife| format!("{of}CLAIM_WORKLIFE = {worklife:?}")),
+    ];
+    let attributes = slot.attributes.iter().map(|(name, expr)| format!("{of}+{name} = {expr}"));
+    known.into_iter().flatten().chain(attributes).collect()
+}
+
 /// The acted-on knobs and the remarks, as lines.
 fn shown(text: &str) -> String {
     let understood = understand(text);
     let mut lines: Vec<String> = Vec::new();
     if let Some(config) = &understood.config {
         let expr = |expr: &Option<Expr>| expr.as_ref().map(ToString::to_string);
-        lines.extend(expr(&config.policy.start).map(|start| format!("START = {start}")));
-        lines.extend(expr(&config.slot_weight).map(|weight| format!("SLOT_WEIGHT = {weight}")));
-        lines.extend(config.policy.claim_worklife.map(|worklife| format!("CLAIM_WORKLIFE = {worklife:?}")));
-        lines.extend(config.attributes.iter().map(|(name, expr)| format!("+{name} = {expr}")));
+        lines.extend(expr(&config.slots.policy.start).map(|start| format!("START = {start}")));
+        lines.extend(expr(&config.slots.slot_weight).map(|weight| format!("SLOT_WEIGHT = {weight}")));
+        lines.extend(
+            config.slots.policy.claim_worklife.map(|worklife| format!("CLAIM_WORKLIFE = {worklife:?}")),
+        );
+        lines.extend(config.slots.attributes.iter().map(|(name, expr)| format!("+{name} = {expr}")));
     }
     if understood.by_machine {
         lines.push("by machine".to_owned());
@@ -78,6 +93,10 @@ fn what_admins_paste_is_understood() {
         ("desktop", "use POLICY : Desktop\nSTART = true\n"),
         ("desktop without an agent", "use POLICY : Desktop\n"),
         ("own load", "START = LoadAvg < 1\nLoadAvg = 0.5\nSTARTD_ATTRS = LoadAvg\n"),
+        (
+            "types and single slots",
+            "NUM_SLOTS_TYPE_1 = 1\nNUM_SLOTS_TYPE_3 = 2\nSLOT_TYPE_1_START = false\nSTART = true\nSLOT2_Door = \"left\"\nSTARTD_ATTRS = Door\nDoor = \"right\"\nSLOT_TYPE_3_SlotWeight = 2\nCLAIM_WORKLIFE = 60\n",
+        ),
         ("conditionals", "if defined NOTHING\nSTART = 1 +\nelse\nSTART = TARGET.x > 1\nendif\n"),
     ] {
         insta::assert_snapshot!(format!("paste {name}").replace([' ', '\''], "_"), shown(text), text);
@@ -114,18 +133,18 @@ fn a_text_that_depends_on_the_machine_is_read_for_each() {
     let text = "HALVES = $(DETECTED_CPUS) / 2\nHALF = $INT(HALVES)\nSTART = TARGET.RequestCpus <= $(HALF) && \"$(ARCH)\" == \"X86_64\"\nRam = $(DETECTED_MEMORY)\nHost = \"$(HOSTNAME)\"\nSTARTD_ATTRS = Ram Host\n";
     let understood = understand(text);
     assert!(understood.by_machine, "{understood:?}");
-    let fields = StartdConfig { slot_weight: Some(Expr::literal(3)), ..StartdConfig::default() };
+    let fields = SlotConfig { slot_weight: Some(Expr::literal(3)), ..SlotConfig::default() }.into();
     let common = by_machine(text, fields);
     for (machine, start, ram) in [
         (machine(64, 256, "amd64"), "TARGET.RequestCpus <= 32 && \"X86_64\" == \"X86_64\"", "262144"),
         (machine(8, 16, "arm64"), "TARGET.RequestCpus <= 4 && \"aarch64\" == \"X86_64\"", "16384"),
     ] {
         let own = for_machine(&common, &of_machine(&machine)).unwrap();
-        assert_eq!(own.policy.start.as_ref().unwrap().to_string(), start);
+        assert_eq!(own.slots.policy.start.as_ref().unwrap().to_string(), start);
         let attributes: Vec<String> =
-            own.attributes.iter().map(|(name, expr)| format!("{name}={expr}")).collect();
+            own.slots.attributes.iter().map(|(name, expr)| format!("{name}={expr}")).collect();
         assert_eq!(attributes, [format!("Ram={ram}"), "Host=\"node7\"".to_owned()]);
-        assert_eq!(own.slot_weight, Some(Expr::literal(3)), "what the text does not say stays");
+        assert_eq!(own.slots.slot_weight, Some(Expr::literal(3)), "what the text does not say stays");
     }
 }
 
@@ -133,10 +152,11 @@ fn a_text_that_depends_on_the_machine_is_read_for_each() {
 fn what_a_text_says_on_some_machines_only_holds_there_only() {
     let text = "SMALL = $(DETECTED_CPUS) < 16\nTINY = $INT(SMALL)\nif $(TINY)\nSTART = TARGET.tiny\nendif\n";
     let understood = understand(text);
-    assert_eq!((understood.by_machine, understood.config.unwrap().policy.start), (true, None));
+    assert_eq!((understood.by_machine, understood.config.unwrap().slots.policy.start), (true, None));
     let common = by_machine(text, StartdConfig::default());
-    let start =
-        |cpus| for_machine(&common, &of_machine(&machine(cpus, 1, "amd64"))).unwrap().policy.start.clone();
+    let start = |cpus| {
+        for_machine(&common, &of_machine(&machine(cpus, 1, "amd64"))).unwrap().slots.policy.start.clone()
+    };
     assert_eq!(start(64), None);
     assert_eq!(start(8).unwrap().to_string(), "TARGET.tiny");
 }
@@ -162,7 +182,7 @@ fn a_machine_keeps_what_was_read_for_it_until_it_or_the_policy_changes() {
     assert!(Arc::ptr_eq(&first, &config(&machine)));
     machine.facts.allocatable.milli_cpu = 4000;
     review(&common, &mut machine);
-    assert_eq!(config(&machine).policy.start.as_ref().unwrap().to_string(), "TARGET.RequestCpus < 4");
+    assert_eq!(config(&machine).slots.policy.start.as_ref().unwrap().to_string(), "TARGET.RequestCpus < 4");
     review(&Arc::new(StartdConfig::default()), &mut machine);
     assert!(machine.own_config.is_none());
 }

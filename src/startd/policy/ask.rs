@@ -36,7 +36,16 @@ impl<'a> Asker<'a> {
         next: Option<&'a Ad>,
         now: Time,
     ) -> Self {
-        Self { machine, config, policy: &config.policy, slot, job, next, now, ad: OnceCell::new() }
+        Self {
+            machine,
+            config,
+            policy: &machine.slot_config(config, slot.name.slot).policy,
+            slot,
+            job,
+            next,
+            now,
+            ad: OnceCell::new(),
+        }
     }
 
     fn env(&self) -> Env {

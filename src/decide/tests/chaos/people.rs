@@ -9,7 +9,8 @@ use super::server::Server;
 use crate::classad::Expr;
 use crate::pool::{
     Capacity, Claim, Event, Group, JobFacts, JobKey, JobUid, MachineFacts, PodUid, Policy, PolicyFacts,
-    Problem, Quota, Ranges, Request, Retention, Selector, SlotName, StartdConfig, SubmitterFacts, Time,
+    Problem, Quota, Ranges, Request, Retention, Selector, SlotConfig, SlotName, StartdConfig, SubmitterFacts,
+    Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -417,10 +418,11 @@ fn set_policy(server: &mut Server, policy: u8, how: u8) {
     let start = |text: &str| Policy { start: expr(text), ..Policy::default() };
     let config = match how {
         0 => Err(vec![Problem { reason: "Bad", field: "spec".to_owned(), message: "bad".to_owned() }]),
-        1 => Ok(StartdConfig { policy: start("TARGET.RequestCpus > 1"), ..StartdConfig::default() }),
-        2 => Ok(StartdConfig { slot_weight: expr("Cpus / 2.0"), ..StartdConfig::default() }),
+        1 => Ok(SlotConfig { policy: start("TARGET.RequestCpus > 1"), ..SlotConfig::default() }.into()),
+        2 => Ok(SlotConfig { slot_weight: expr("Cpus / 2.0"), ..SlotConfig::default() }.into()),
         3 => {
-            Ok(StartdConfig { policy: start("error"), slot_weight: expr("error"), ..StartdConfig::default() })
+            Ok(SlotConfig { policy: start("error"), slot_weight: expr("error"), ..SlotConfig::default() }
+                .into())
         }
         _ => Ok(StartdConfig::default()),
     };

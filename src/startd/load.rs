@@ -1,0 +1,112 @@
+//! A machine's load, divided among its slots.
+//!
+//! Source: the manual's "Load Average for Multi-core Machines". First each slot has what its job causes. What is left is the
+//! owner's: slots in Owner are the first to be given of it, then those that nobody has claimed, then the rest, each as much
+//! as it has CPUs. What remains when all have theirs goes to the first again, so that nothing of the load is lost.
+
+/// Who has a slot, as far as the owner's load goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Turn {
+    /// It is in Owner.
+    Owner,
+    /// Nobody has claimed it.
+    Unclaimed,
+    /// Anything else.
+    Other,
+}
+
+/// A slot that load is given to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bearer {
+    /// Who has it.
+    pub(super) turn: Turn,
+    /// Its CPUs, the most of the owner's load that it is given before all others have theirs.
+    pub(super) cpus: f64,
+    /// A job runs in it.
+    pub(super) busy: bool,
+}
+
+/// What a slot is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Of the owner's load.
+    pub owner: f64,
+    /// What its job causes: `CondorLoadAvg`.
+    pub condor: f64,
+}
+
+/// Divides a machine's load, in the order of the slots' names. Of the pool's load, which is known for all jobs together,
+/// each job is taken to cause as much as it has CPUs.
+pub(super) fn divide(bearers: &[Bearer], owner: f64, condor: f64) -> Vec<Load> {
+    let mut loads = vec![Load::default(); bearers.len()];
+    let busy: f64 = bearers.iter().filter(|bearer| bearer.busy).map(|bearer| bearer.cpus).sum();
+    for (load, bearer) in loads.iter_mut().zip(bearers).filter(|(_, bearer)| bearer.busy && busy > 0.0) {
+        load.condor = condor.max(0.0) * bearer.cpus / busy;
+    }
+    let mut left = owner.max(0.0);
+    for turn in [Turn::Owner, Turn::Unclaimed, Turn::Other] {
+        for (load, bearer) in loads.iter_mut().zip(bearers).filter(|(_, bearer)| bearer.turn == turn) {
+            load.owner = left.min(bearer.cpus.max(0.0));
+            left -= load.owner;
+        }
+    }
+    let first = bearers.iter().enumerate().min_by_key(|(at, bearer)| (bearer.turn, *at)).map(|(at, _)| at);
+    if let Some(load) = first.and_then(|first| loads.get_mut(first)) {
+        load.owner += left;
+    }
+    loads
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(turn: Turn, cpus: f64, busy: bool) -> Bearer {
+        Bearer { turn, cpus, busy }
+    }
+
+    #[test]
+    fn the_manuals_examples() {
+        let owner = of(Turn::Owner, 1.0, false);
+        let shown = |loads: &[Load]| -> Vec<(f64, f64)> { loads.iter().map(|l| (l.owner, l.condor)).collect() };
+        assert_eq!(shown(&divide(&[owner, owner], 0.340, 0.0)), [(0.340, 0.0), (0.0, 0.0)]);
+        let busy = of(Turn::Other, 1.0, true);
+        assert_eq!(shown(&divide(&[owner, busy], 0.254, 0.996)), [(0.254, 0.0), (0.0, 0.996)]);
+    }
+
+    #[test]
+    fn owners_come_first_then_the_unclaimed_then_the_rest_and_then_the_first_again() {
+        let slots =
+            [of(Turn::Other, 1.0, true), of(Turn::Unclaimed, 2.0, false), of(Turn::Owner, 1.0, false)];
+        for (owner, expected) in [
+            (0.5, [0.0, 0.0, 0.5]),
+            (1.5, [0.0, 0.5, 1.0]),
+            (3.5, [0.5, 2.0, 1.0]),
+            (5.0, [1.0, 2.0, 2.0]),
+        ] {
+            let given: Vec<f64> = divide(&slots, owner, 0.0).iter().map(|load| load.owner).collect();
+            assert_eq!(given, expected, "{owner}");
+        }
+        assert_eq!(divide(&[], 1.0, 1.0), []);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_of_the_load_is_lost_and_nothing_is_made_up(
+            slots in prop::collection::vec((0..3_u8, 0..16_u8, any::<bool>()), 1..20),
+            owner in 0.0..40.0_f64, condor in 0.0..40.0_f64,
+        ) {
+            let turns = [Turn::Owner, Turn::Unclaimed, Turn::Other];
+            let bearers: Vec<Bearer> =
+                slots.iter().map(|(turn, cpus, busy)| of(turns[usize::from(*turn)], f64::from(*cpus), *busy)).collect();
+            let loads = divide(&bearers, owner, condor);
+            let sum: f64 = loads.iter().map(|load| load.owner).sum();
+            prop_assert!((sum - owner).abs() < 1e-9);
+            let sum: f64 = loads.iter().map(|load| load.condor).sum();
+            let any_busy = bearers.iter().any(|bearer| bearer.busy && bearer.cpus > 0.0);
+            prop_assert!((sum - if any_busy { condor } else { 0.0 }).abs() < 1e-9);
+        }
+    }
+}
