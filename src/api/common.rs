@@ -24,6 +24,8 @@ pub mod condition {
     pub const OFFERED: &str = "Offered";
     /// All slots of the node are drained.
     pub const DRAINED: &str = "Drained";
+    /// Procs are held: they do not run until they are released.
+    pub const HELD: &str = "Held";
     /// The slot is claimed.
     pub const CLAIMED: &str = "Claimed";
     /// An agent is at work on the node.

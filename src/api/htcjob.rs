@@ -159,7 +159,7 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitter: Option<String>,
     /// The job in one word: Idle, Running, Completed, Failed (ended, and some procs with another exit code than 0),
-    /// Held (the spec was not accepted) or Removing.
+    /// Held (the spec was not accepted, or no proc is left that is not held) or Removing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// Procs that wait for a slot.
@@ -189,7 +189,7 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub completion_time: Option<Time>,
-    /// Accepted, Matchable and Complete.
+    /// Accepted, Matchable and Complete; Held where procs are held.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -105,22 +105,25 @@ fn take(
     if !startd::take(slot, transition, why, now) {
         return false;
     }
+    if let Some(trace) = &mut pool.trace {
+        trace.extend(slot.last.clone().map(|taken| (name.clone(), taken)));
+    }
     let before = slot.claim.clone();
     change.make(slot, now);
     if slot.claim.id != before.id {
         pool.claim_changed(name, &before, now);
+        let after = pool.slots.get(name).map(|slot| slot.claim.job.uid.clone());
+        if let Some(cluster) = after.and_then(|job| pool.jobs.get_mut(&job)) {
+            cluster.waits_for.remove(name);
+        }
     }
     true
 }
 
-/// Has the slot looked at again when that is due: one alarm at a time, so that however often it is looked at it does not
-/// have more and more of them.
+/// Has the slot looked at again when that is due.
 fn set_alarm(pool: &mut Pool, name: &SlotName, now: Time) {
-    let Some(Some(at)) = with_view(pool, name, now, startd::wake) else { return };
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    if slot.alarm.is_none_or(|alarm| alarm <= now || at < alarm) {
-        slot.alarm = Some(at);
-        pool.wake_slot_at(name, at);
+    if let Some(at) = with_view(pool, name, now, startd::wake) {
+        pool.set_alarm(name, at);
     }
 }
 
@@ -138,11 +141,7 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
                 slot.retirement = Some(Cause::Preempt);
             }
         }
-        Chore::Dismiss => {
-            if let Some(slot) = pool.slots.get_mut(name) {
-                slot.preempting = None;
-            }
-        }
+        Chore::Dismiss => pool.dismiss(name),
         Chore::ReleasePod => release_pod(pool, name, effects),
         Chore::FindWork => find_work(pool, name, now),
         Chore::DeleteClaim => delete_claim(pool, name, effects),

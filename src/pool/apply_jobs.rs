@@ -1,6 +1,6 @@
 //! Events into the pool: jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::event::JobFacts;
@@ -25,6 +25,7 @@ impl Pool {
         self.unqueue(&uid);
         self.update_job(&uid, facts);
         self.enqueue(&uid, now);
+        self.look_at_waiting(&uid);
         self.attention.jobs.insert(uid);
     }
 
@@ -47,6 +48,7 @@ impl Pool {
             idle: Ranges::default(),
             on_hold: BTreeMap::new(),
             active: BTreeMap::new(),
+            waits_for: BTreeSet::new(),
             unrecorded: BTreeMap::new(),
             succeeded: facts.succeeded.clone(),
             failed: facts.failed.clone(),
@@ -145,10 +147,18 @@ impl Pool {
         let Some(cluster) = self.jobs.get_mut(uid) else { return };
         remove(cluster);
         self.remove_active(uid);
+        self.look_at_waiting(uid);
         // The slots know that the job is no more by its absence.
         self.jobs.remove(uid);
         self.stale.remove(&Document::Job(uid.clone()));
         self.attention.jobs.remove(uid);
+    }
+
+    /// A claim that waits for a slot may not be wanted any more.
+    fn look_at_waiting(&mut self, uid: &JobUid) {
+        if let Some(cluster) = self.jobs.get(uid) {
+            self.attention.slots.extend(cluster.waits_for.iter().cloned());
+        }
     }
 
     fn unqueue(&mut self, uid: &JobUid) {

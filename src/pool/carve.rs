@@ -1,6 +1,7 @@
 //! Claimed slots that come and go: the one place where a machine's resources change hands.
 
 use super::ids::{ClaimId, MachineName, SlotName};
+use super::leaving::Preemptor;
 use super::machine::Machine;
 use super::slot::{Claim, Record, Slot};
 use super::time::Time;
@@ -42,6 +43,8 @@ impl Pool {
     /// Takes a claim's slot away: its resources return to the machine, and its submitter is charged no longer. A static
     /// slot is its owner's again.
     pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
+        self.dismiss(name);
+        self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
         self.claims.remove(&slot.claim.id);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
@@ -68,6 +71,25 @@ impl Pool {
         self.attention.machines.insert(name.machine.clone());
         self.schedule.wanted = true;
         Some(slot)
+    }
+
+    /// Has a claim wait for a slot; one that waited before goes.
+    pub fn wait_for(&mut self, name: &SlotName, next: Preemptor) {
+        self.dismiss(name);
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        if let Some(cluster) = self.jobs.get_mut(&next.claim.job.uid) {
+            cluster.waits_for.insert(name.clone());
+        }
+        slot.preempting = Some(Box::new(next));
+        self.attention.slots.insert(name.clone());
+    }
+
+    /// The claim that waits for a slot goes.
+    pub fn dismiss(&mut self, name: &SlotName) {
+        let waited = self.slots.get_mut(name).and_then(|slot| slot.preempting.take());
+        if let Some(cluster) = waited.and_then(|next| self.jobs.get_mut(&next.claim.job.uid)) {
+            cluster.waits_for.remove(name);
+        }
     }
 
     /// A slot's claim was replaced: what follows from who has the slot follows.

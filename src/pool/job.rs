@@ -1,7 +1,7 @@
 //! Jobs: clusters of procs.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -206,6 +206,8 @@ pub struct Cluster {
     pub on_hold: BTreeMap<u32, OnHold>,
     /// Procs with a claim, and the slot.
     pub active: BTreeMap<u32, SlotName>,
+    /// Slots for which a claim for one of its procs waits, until the present claim has gone.
+    pub waits_for: BTreeSet<SlotName>,
     /// Procs that ended in a slot that waits until that is recorded.
     pub unrecorded: BTreeMap<u32, SlotName>,
     /// Procs that ended with exit code 0.

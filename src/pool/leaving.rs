@@ -101,7 +101,7 @@ mod tests {
         let at = Time::from_secs;
         let mut job = Running { started: Some(at(100)), ..Running::default() };
         assert_eq!(Running::default().run_time(at(1_000)), Duration::ZERO, "it has not started");
-        assert_eq!(job.run_time(at(160)), Duration::from_secs(60));
+        assert_eq!(job.run_time(at(160)), Duration::from_mins(1));
         job.suspended_since = Some(at(160));
         assert_eq!((job.run_time(at(200)).as_secs(), job.suspend_time(at(200)).as_secs()), (60, 40));
         (job.suspended, job.suspended_since) = (Duration::from_secs(40), None);

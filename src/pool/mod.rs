@@ -155,6 +155,8 @@ pub struct Pool {
     pub stale: BTreeSet<Document>,
     /// What to tell people.
     pub notices: Vec<Notice>,
+    /// The transitions of claimed slots since somebody began to note them down; none where nobody does.
+    pub trace: Option<Vec<(SlotName, Taken)>>,
     claims: BTreeMap<ClaimId, SlotName>,
     /// The last claim of each slot that was deleted by us and is not seen gone yet.
     deleted_claims: BTreeMap<SlotName, ClaimId>,
@@ -245,6 +247,16 @@ impl Pool {
         self.alarms.insert((at, name.clone()));
     }
 
+    /// Asks for a look at a slot at this time, and at no other: one alarm for each, so that however often a slot is looked
+    /// at it does not have more and more of them.
+    pub fn set_alarm(&mut self, name: &SlotName, at: Option<Time>) {
+        let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.alarm != at) else { return };
+        if let Some(before) = std::mem::replace(&mut slot.alarm, at) {
+            self.alarms.remove(&(before, name.clone()));
+        }
+        self.alarms.extend(at.map(|at| (at, name.clone())));
+    }
+
     /// Asks for a look at a machine at this time, and at no other.
     pub fn wake_machine_at(&mut self, name: &MachineName, at: Option<Time>) {
         let (order, by_name) = &mut self.machine_alarms;
@@ -269,6 +281,9 @@ impl Pool {
     pub fn woken(&mut self, now: Time) -> bool {
         while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
             self.alarms.pop_first();
+            if let Some(slot) = self.slots.get_mut(&name) {
+                slot.alarm = slot.alarm.filter(|at| *at > now);
+            }
             self.attention.slots.insert(name);
         }
         while let Some((_, name)) = self.machine_alarms.0.first().filter(|(at, _)| *at <= now).cloned() {

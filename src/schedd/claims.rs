@@ -121,6 +121,7 @@ pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32) {
     let (Some(slot), Some(cluster)) = (pool.slots.get_mut(name), pool.jobs.get_mut(job)) else { return };
     cluster.idle.remove(proc);
     cluster.active.insert(proc, name.clone());
+    pool.attention.slots.extend(cluster.waits_for.iter().cloned());
     slot.claim.job = cluster.key.clone();
     slot.claim.cluster = cluster.cluster;
     slot.claim.proc = proc;

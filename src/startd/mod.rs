@@ -3,6 +3,7 @@
 //! Source: the manual's policy chapter, "Machine States and Transitions", and its transition numbers.
 
 mod ad;
+mod arrival;
 mod carve;
 pub mod config;
 mod draining;
@@ -18,6 +19,7 @@ mod view;
 mod wake;
 
 pub use ad::{claimed_slot_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
+pub use arrival::offer_claim;
 pub use carve::{Carving, carve, quantized, slot_weight};
 pub use machines::review_machine;
 pub use standing::{Surroundings, Wanted, standing};
@@ -28,3 +30,6 @@ pub use transitions::{
 };
 pub use view::{Change, Chore, Grace, Pace, Step, View};
 pub use wake::wake;
+
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,7 @@ pub enum Pace {
 
 /// What surrounds a slot that somebody claims.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct View<'a> {
     /// Its machine offers resources for something new.
     pub offered: bool,

@@ -4,7 +4,6 @@ use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader, Standing};
 
 const STARTD: &[Reader] = &[Reader::Startd];
-const NO_VM: Standing = Standing::Meaningless("no job runs in a virtual machine of its own");
 const NODE_LEASE: Standing = Standing::MappedTo("the node's Lease, which the kubelet renews");
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -30,8 +29,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "IS_OWNER",
         Kind::Expression,
         STARTD,
-        Planned,
-        "Whether the machine's owner has the slot for themselves: state Owner.",
+        Honored,
+        "Whether the machine's owner has the slot for themselves: state Owner. What is not true is no.",
     )
     .per_slot_type()
     .section("Policy Configuration: The START Expression"),
@@ -39,19 +38,19 @@ pub(super) const KNOBS: &[Knob] = &[
         "SUSPEND",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "Whether to suspend the job, where WANT_SUSPEND is true.",
     )
     .per_slot_type()
     .section("Policy Configuration: The START Expression"),
-    Knob::new("CONTINUE", Kind::Expression, STARTD, Planned, "Whether a suspended job goes on.")
+    Knob::new("CONTINUE", Kind::Expression, STARTD, Honored, "Whether a suspended job goes on.")
         .per_slot_type()
         .section("Policy Configuration: Claimed State"),
     Knob::new(
         "PREEMPT",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "Whether the job must leave: it retires, then vacates.",
     )
     .per_slot_type()
@@ -60,7 +59,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "KILL",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "Whether to stop waiting for a vacating job and kill it.",
     )
     .per_slot_type()
@@ -69,8 +68,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "WANT_SUSPEND",
         Kind::Expression,
         STARTD,
-        Planned,
-        "Whether SUSPEND is looked at instead of PREEMPT.",
+        Honored,
+        "Whether SUSPEND is looked at instead of PREEMPT; never on a node without an agent.",
     )
     .per_slot_type()
     .section("Policy Configuration: Claimed State"),
@@ -78,7 +77,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "WANT_VACATE",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "Whether a preempted job may shut down by itself instead of being killed.",
     )
     .per_slot_type()
@@ -87,7 +86,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SUSPEND_VANILLA",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "SUSPEND for jobs of the vanilla universe, which all jobs here are.",
     )
     .per_slot_type()
@@ -96,7 +95,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CONTINUE_VANILLA",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "CONTINUE for jobs of the vanilla universe.",
     )
     .per_slot_type(),
@@ -104,17 +103,17 @@ pub(super) const KNOBS: &[Knob] = &[
         "PREEMPT_VANILLA",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "PREEMPT for jobs of the vanilla universe.",
     )
     .per_slot_type(),
-    Knob::new("KILL_VANILLA", Kind::Expression, STARTD, Planned, "KILL for jobs of the vanilla universe.")
+    Knob::new("KILL_VANILLA", Kind::Expression, STARTD, Honored, "KILL for jobs of the vanilla universe.")
         .per_slot_type(),
     Knob::new(
         "WANT_SUSPEND_VANILLA",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "WANT_SUSPEND for jobs of the vanilla universe.",
     )
     .per_slot_type()
@@ -123,44 +122,50 @@ pub(super) const KNOBS: &[Knob] = &[
         "WANT_VACATE_VANILLA",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "WANT_VACATE for jobs of the vanilla universe.",
     )
     .per_slot_type()
     .section("Policy Configuration: Claimed State"),
-    Knob::new("SUSPEND_VM", Kind::Expression, STARTD, NO_VM, "SUSPEND for jobs of the vm universe.")
+    Knob::new("SUSPEND_VM", Kind::Expression, STARTD, Honored, "SUSPEND for jobs of the vm universe.")
         .per_slot_type(),
-    Knob::new("CONTINUE_VM", Kind::Expression, STARTD, NO_VM, "CONTINUE for jobs of the vm universe.")
+    Knob::new("CONTINUE_VM", Kind::Expression, STARTD, Honored, "CONTINUE for jobs of the vm universe.")
         .per_slot_type(),
-    Knob::new("PREEMPT_VM", Kind::Expression, STARTD, NO_VM, "PREEMPT for jobs of the vm universe.")
+    Knob::new("PREEMPT_VM", Kind::Expression, STARTD, Honored, "PREEMPT for jobs of the vm universe.")
         .per_slot_type(),
-    Knob::new("KILL_VM", Kind::Expression, STARTD, NO_VM, "KILL for jobs of the vm universe.")
+    Knob::new("KILL_VM", Kind::Expression, STARTD, Honored, "KILL for jobs of the vm universe.")
         .per_slot_type(),
     Knob::new(
         "WANT_SUSPEND_VM",
         Kind::Expression,
         STARTD,
-        NO_VM,
+        Honored,
         "WANT_SUSPEND for jobs of the vm universe.",
     )
     .per_slot_type(),
-    Knob::new("WANT_VACATE_VM", Kind::Expression, STARTD, NO_VM, "WANT_VACATE for jobs of the vm universe.")
-        .per_slot_type(),
+    Knob::new(
+        "WANT_VACATE_VM",
+        Kind::Expression,
+        STARTD,
+        Honored,
+        "WANT_VACATE for jobs of the vm universe.",
+    )
+    .per_slot_type(),
     Knob::new(
         "WANT_HOLD",
         Kind::Expression,
         STARTD,
-        Planned,
-        "Whether a job that PREEMPT sends away is held instead of queued again.",
+        Honored,
+        "Whether a proc that PREEMPT sends away is held, until its job is edited, instead of queued again.",
     )
     .per_slot_type(),
-    Knob::new("WANT_HOLD_REASON", Kind::Expression, STARTD, Planned, "The reason of that hold: a string.")
+    Knob::new("WANT_HOLD_REASON", Kind::Expression, STARTD, Honored, "The reason of that hold: a string.")
         .per_slot_type(),
     Knob::new(
         "WANT_HOLD_SUBCODE",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "The subcode of that hold: an integer.",
     )
     .per_slot_type(),
@@ -168,7 +173,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "MAXJOBRETIREMENTTIME",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "How long a job that must leave may run in all before it is told to; -1 for no time at all.",
     )
     .unit("seconds")
@@ -179,7 +184,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "MachineMaxVacateTime",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "How long a vacating job may take to shut down.",
     )
     .unit("seconds")
@@ -189,8 +194,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "KILLING_TIMEOUT",
         Kind::Integer,
         STARTD,
-        Planned,
-        "How long a kill may take before the starter's processes are killed one by one.",
+        Honored,
+        "How long a kill may take before the node's agent is asked to kill the pod's processes.",
     )
     .unit("seconds")
     .at_least(0.0)
@@ -199,8 +204,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "MATCH_TIMEOUT",
         Kind::Integer,
         STARTD,
-        Planned,
-        "How long a matched slot waits for its claim; 120 seconds whatever it says, for now.",
+        Honored,
+        "How long a matched slot waits for its claim.",
     )
     .unit("seconds")
     .at_least(0.0)
@@ -219,8 +224,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "POLLING_INTERVAL",
         Kind::Integer,
         STARTD,
-        Planned,
-        "How often a claimed slot's policy is looked at.",
+        Honored,
+        "How often a claimed slot's policy is looked at, where it can change by itself.",
     )
     .unit("seconds")
     .at_least(1.0)
@@ -229,8 +234,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "UPDATE_INTERVAL",
         Kind::Integer,
         STARTD,
-        Meaningless("a slot's ad is written when it changes, not every so often"),
-        "How often a slot's ad is sent to the collector.",
+        Honored,
+        "How often IS_OWNER of a slot that is not claimed is looked at; its ad is written when it changes.",
     )
     .unit("seconds")
     .at_least(1.0)

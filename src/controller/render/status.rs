@@ -117,6 +117,7 @@ fn job(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJobSt
     if problems.is_empty() && !cluster.removing {
         conditions.push(matchable(cluster, old, now));
         conditions.push(completion(cluster, complete, old, now));
+        conditions.extend(held(cluster, old, now));
     }
     HTCJobStatus {
         observed_generation: Some(cluster.generation),
@@ -144,7 +145,7 @@ fn summary(cluster: &Cluster, complete: bool, problems: &[Problem]) -> &'static 
         "Failed"
     } else if !cluster.active.is_empty() {
         "Running"
-    } else if problems.is_empty() {
+    } else if problems.is_empty() && (cluster.on_hold.is_empty() || !cluster.idle.is_empty()) {
         "Idle"
     } else {
         "Held"
@@ -173,6 +174,22 @@ fn matchable(cluster: &Cluster, old: &[Condition], now: Time) -> Condition {
         },
     };
     condition(old, says, cluster.generation, now)
+}
+
+/// Procs that are held, and why: each reason once.
+fn held(cluster: &Cluster, old: &[Condition], now: Time) -> Option<Condition> {
+    let (first, hold) = cluster.on_hold.first_key_value()?;
+    let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
+    let others = cluster.on_hold.len() - alike;
+    let more =
+        if others > 0 { format!("; {others} procs are held for other reasons") } else { String::new() };
+    let message = format!(
+        "{alike} procs, the first of them proc {first}, are held with code {} and subcode {}: {}{more}; edit the job's spec \
+         to release them",
+        hold.code, hold.subcode, hold.reason
+    );
+    let says = Says { type_: types::HELD, status: Some(true), reason: "StartdHeldJob", message };
+    Some(condition(old, says, cluster.generation, now))
 }
 
 fn completion(cluster: &Cluster, complete: bool, old: &[Condition], now: Time) -> Condition {

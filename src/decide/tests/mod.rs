@@ -2,5 +2,6 @@
 
 mod chaos;
 mod draining;
+mod policy;
 mod stories;
 mod world;

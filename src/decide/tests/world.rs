@@ -1,6 +1,6 @@
 //! A world in memory: Slots, pods and job statuses as the API server would have them, and kubelets that run pods.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
     Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Outcome, PodFacts,
-    PodPlan, PodRef, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts, SlotName, State,
+    PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts, SlotName, State,
     SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
@@ -35,6 +35,16 @@ pub(super) struct World {
     pub(super) runs: BTreeMap<String, u32>,
     /// How long a proc runs and how it ends, by pod name.
     pub(super) fate: fn(&str) -> (u64, i32),
+    /// Pods that their agent has suspended.
+    pub(super) still: BTreeSet<PodUid>,
+    /// Whether pods end at once when they are told to.
+    pub(super) obeys: bool,
+    /// Whether agents kill what they are asked to.
+    pub(super) agent_kills: bool,
+    /// The graces with which pods were deleted.
+    pub(super) graces: Vec<Option<u32>>,
+    /// The numbers of the transitions that claimed slots took.
+    pub(super) numbers: Vec<u8>,
     next_uid: u32,
 }
 
@@ -50,8 +60,14 @@ impl World {
             log: Vec::new(),
             runs: BTreeMap::new(),
             fate: |_| (30, 0),
+            still: BTreeSet::new(),
+            obeys: true,
+            agent_kills: true,
+            graces: Vec::new(),
+            numbers: Vec::new(),
             next_uid: 0,
         };
+        world.pool.trace = Some(Vec::new());
         world.pool.apply(Event::Synced, world.now);
         world
     }
@@ -131,6 +147,8 @@ impl World {
         for _ in 0..1000 {
             let twin = decide::decide(&mut self.pool.clone(), self.now);
             let Decision { effects, negotiation, .. } = decide::decide(&mut self.pool, self.now);
+            let taken = self.pool.trace.replace(Vec::new()).unwrap_or_default();
+            self.numbers.extend(taken.iter().map(|(_, taken)| taken.number));
             assert_eq!(twin.effects, effects, "deciding twice gives the same effects");
             let statuses = self.write_statuses();
             self.check();
@@ -192,9 +210,25 @@ impl World {
                 }
             }
             Effect::CreatePod(plan) => self.create_pod(plan),
-            Effect::DeletePod { pod, .. } => self.end_pod(&pod, None),
+            Effect::DeletePod { pod, grace, .. } => {
+                self.graces.push(grace);
+                if self.obeys || grace == Some(0) {
+                    self.end_pod(&pod, None);
+                }
+            }
+            Effect::Suspend { pod, suspended: true, .. } => {
+                self.still.insert(pod.uid);
+            }
+            Effect::Suspend { pod, suspended: false, .. } => {
+                self.still.remove(&pod.uid);
+            }
+            Effect::KillByAgent { pod, .. } => {
+                if self.agent_kills {
+                    self.end_pod(&pod, None);
+                }
+            }
             // No node of these stories has an agent.
-            Effect::Suspend { .. } | Effect::KillByAgent { .. } | Effect::Benchmark { .. } => {}
+            Effect::Benchmark { .. } => {}
             Effect::ReleasePod { pod, delete } => self.release_pod(&pod, delete),
             Effect::HoldJob(key) => {
                 let facts = self.jobs.get_mut(key.uid.as_str()).unwrap();
@@ -226,7 +260,7 @@ impl World {
             proc: plan.proc.proc,
             claim: plan.claim.id.clone(),
             running: true,
-            started: None,
+            started: Some(self.now),
             end: None,
             deleting: false,
             tracked: true,
@@ -312,6 +346,7 @@ impl World {
         }
         let groups: Vec<Group> = self.pool.groups.values().cloned().collect();
         self.pool = Pool::default();
+        self.pool.trace = Some(Vec::new());
         let mut events: Vec<Event> = groups.into_iter().map(Event::Group).collect();
         events.extend(submitters.into_iter().map(Event::Submitter));
         events.extend(self.machines.values().cloned().map(Event::Machine));

@@ -1,0 +1,280 @@
+//! Owners' policies at work, each a short story.
+
+use std::sync::Arc;
+
+use super::world::World;
+use crate::pool::{
+    Claim, ClaimId, Event, LastInput, PolicyFacts, Preemptor, ReportFacts, Selector, Sensed, SlotName,
+    StartdConfig,
+};
+use crate::startd::config;
+
+/// All nodes have this policy.
+fn configure(world: &mut World, text: &str) {
+    let understood = config::understand(text);
+    let errors: Vec<String> = understood
+        .remarks
+        .iter()
+        .filter(|remark| remark.severity == config::Severity::Error)
+        .map(ToString::to_string)
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let mut startd = StartdConfig::default();
+    understood.config.unwrap().put_into(&mut startd);
+    let facts = PolicyFacts {
+        name: "owners".into(),
+        uid: "u".into(),
+        generation: 1 + world.pool.policies.values().next().map_or(0, |policy| policy.generation),
+        selector: Selector::default(),
+        precedence: 0,
+        config: Ok(Arc::new(startd)),
+        warnings: None,
+        spec: text.into(),
+        recorded: None,
+    };
+    world.pool.apply(Event::Policy(facts), world.now);
+}
+
+/// The agent of a node reports when somebody was last at it: now, or never.
+fn report(world: &mut World, at_it: bool) {
+    let keyboard = if at_it { LastInput::Ongoing } else { LastInput::At(crate::pool::Time::from_secs(0)) };
+    let sensed = Sensed { keyboard, console: keyboard, owner_load: if at_it { 0.9 } else { 0.0 } };
+    let report =
+        ReportFacts { sensed: Some(sensed), suspended: world.still.clone(), ..ReportFacts::of("n1".into()) };
+    world.pool.apply(Event::Report(report), world.now);
+}
+
+/// A node with one job that runs for two hours.
+fn world(text: &str) -> World {
+    let mut world = World::new();
+    configure(&mut world, text);
+    world.node("n1", 1, 0);
+    report(&mut world, false);
+    world.fate = |_| (7200, 0);
+    world.submit("long", "alice", 1, |_| {});
+    world.pass(10);
+    assert_eq!(stands(&world), "Claimed/Busy");
+    world.numbers.clear();
+    world
+}
+
+fn stands(world: &World) -> String {
+    match world.pool.slots.values().next() {
+        Some(slot) => format!("{}/{}", slot.state.state(), slot.state.activity()),
+        None => "none".to_owned(),
+    }
+}
+
+/// The manual's transitions that the slot took since they were last asked for.
+fn numbers(world: &mut World) -> Vec<u8> {
+    std::mem::take(&mut world.numbers)
+}
+
+const DESKTOP: &str = "START = KeyboardIdle > 900\n\
+    WANT_SUSPEND = true\n\
+    SUSPEND = KeyboardIdle < 60\n\
+    CONTINUE = KeyboardIdle > 300\n\
+    PREEMPT = Activity == \"Suspended\" && time() - EnteredCurrentActivity > 600\n\
+    MAXJOBRETIREMENTTIME = 0\n\
+    MachineMaxVacateTime = 120\n\
+    KILL = false\n";
+
+#[test]
+fn a_job_is_suspended_while_its_owner_is_there_for_a_moment() {
+    let mut world = world(DESKTOP);
+    report(&mut world, true);
+    world.pass(6);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Suspended", vec![14]));
+    assert_eq!(world.still.len(), 1, "the agent was asked");
+    let ran = world.pool.slots.values().next().unwrap().running.run_time(world.now);
+    world.pass(60);
+    report(&mut world, false);
+    world.pass(6);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![15]));
+    assert!(world.still.is_empty());
+    let later = world.pool.slots.values().next().unwrap().running.run_time(world.now);
+    assert!(later.as_secs() <= ran.as_secs() + 6, "time in suspension is no run time");
+}
+
+#[test]
+fn a_job_whose_owner_stays_is_vacated() {
+    let mut world = world(DESKTOP);
+    report(&mut world, true);
+    world.pass(6);
+    world.obeys = false;
+    world.pass(610);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Preempting/Vacating", vec![14, 16, 18]));
+    assert!(world.still.is_empty(), "a job that stands still cannot shut down");
+    assert_eq!(world.graces, [Some(120)], "the vacating time is the pod's grace");
+    world.pass(120);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Preempting/Killing", vec![21]));
+    assert_eq!(world.graces, [Some(120), Some(1)]);
+    let told = world.log.iter().filter(|line| line.starts_with("KillingTimeout")).count();
+    assert_eq!(told, 0);
+    world.pass(31);
+    assert_eq!(world.log.iter().filter(|line| line.starts_with("KillingTimeout")).count(), 1);
+    assert_eq!(world.pods.len(), 0, "the agent killed it");
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("none", vec![25]));
+    assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 1);
+}
+
+#[test]
+fn nothing_is_returned_before_the_pods_end_is_confirmed() {
+    let mut world = world("PREEMPT = KeyboardIdle < 60\nWANT_VACATE = false\n");
+    (world.obeys, world.agent_kills) = (false, false);
+    report(&mut world, true);
+    world.pass(3600);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Preempting/Killing", vec![13, 18]));
+    assert_eq!(world.graces, [Some(1)]);
+    assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 0);
+    let pod = world.pods.values().next().unwrap().facts.pod.clone();
+    world.end_pod(&pod, None);
+    world.settle();
+    assert_eq!(numbers(&mut world), [25]);
+}
+
+#[test]
+fn a_job_keeps_the_run_time_that_it_was_granted() {
+    let mut world =
+        world("PREEMPT = KeyboardIdle < 60\nMAXJOBRETIREMENTTIME = 3600\nMachineMaxVacateTime = 60\n");
+    report(&mut world, true);
+    world.pass(6);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Retiring", vec![13]));
+    report(&mut world, false);
+    world.pass(3500);
+    assert_eq!(stands(&world), "Claimed/Retiring", "never back, though the owner has gone");
+    world.pass(60);
+    assert_eq!(numbers(&mut world)[..2], [18, 22]);
+    assert_eq!(world.graces, [Some(60)]);
+}
+
+#[test]
+fn want_hold_holds_the_proc_until_its_job_is_edited() {
+    let mut world = world(
+        "PREEMPT = KeyboardIdle < 60\nWANT_HOLD = true\nWANT_HOLD_REASON = strcat(\"used by its owner: \", Machine)\n\
+         WANT_HOLD_SUBCODE = 3\n",
+    );
+    report(&mut world, true);
+    world.pass(6);
+    report(&mut world, false);
+    world.pass(600);
+    let cluster = world.pool.jobs.values().next().unwrap();
+    let hold = cluster.on_hold.values().next().expect("it is held");
+    assert_eq!((hold.code, hold.subcode, &*hold.reason), (21, 3, "used by its owner: n1"));
+    assert_eq!((cluster.idle.len(), cluster.active.len(), world.pods.len()), (0, 0, 0));
+    let edited = world.jobs.values_mut().next().unwrap();
+    edited.generation += 1;
+    let edited = edited.clone();
+    world.pool.apply(Event::Job(edited), world.now);
+    world.pass(60);
+    assert_eq!(stands(&world), "Claimed/Busy", "released");
+}
+
+/// A better claim on the slot for the next proc of bob's.
+fn better_claim(world: &mut World, rank: f64) -> bool {
+    let (name, slot) = world.pool.slots.iter().next().unwrap();
+    let name: SlotName = name.clone();
+    let bob = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
+    let claim = Claim {
+        id: ClaimId::new(&name, world.now, 4711),
+        submitter: "bob".into(),
+        job: bob.key.clone(),
+        cluster: bob.cluster,
+        ..slot.claim.clone()
+    };
+    crate::startd::offer_claim(&mut world.pool, &name, Preemptor { claim, rank })
+}
+
+#[test]
+fn a_better_claim_waits_for_the_job_and_takes_its_slot() {
+    let mut world = world(
+        "RANK = ifThenElse(TARGET.Owner == \"bob\", 10, 1)\nMAXJOBRETIREMENTTIME = 100\n\
+        MachineMaxVacateTime = 10\n",
+    );
+    world.submit("urgent", "bob", 1, |_| {});
+    world.pass(2);
+    assert!(!better_claim(&mut world, 0.5), "the slot likes alice's job better");
+    assert!(better_claim(&mut world, 10.0));
+    world.pass(2);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Retiring", vec![13]));
+    assert!(!better_claim(&mut world, 9.0), "it likes the claim that waits better");
+    world.pass(100);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![18, 23, 11]));
+    let slot = world.pool.slots.values().next().unwrap();
+    assert_eq!(slot.claim.submitter.as_str(), "bob");
+    let used = |name: &str| {
+        world.pool.submitters.values().find(|s| s.name.as_str() == name).unwrap().account.resources_used
+    };
+    assert_eq!((used("alice"), used("bob")), (0, 1));
+    assert_eq!(world.slots.values().next().unwrap().1.submitter.as_str(), "bob", "and it is written");
+}
+
+#[test]
+fn a_claim_that_is_withdrawn_lets_the_job_go_on() {
+    let mut world = world("MAXJOBRETIREMENTTIME = 3600\n");
+    world.submit("urgent", "bob", 1, |_| {});
+    world.pass(2);
+    assert!(better_claim(&mut world, 0.0), "of the same rank: a better priority");
+    world.pass(2);
+    assert_eq!(numbers(&mut world), [13]);
+    world.remove("urgent");
+    world.pass(2);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![19]));
+}
+
+#[test]
+fn a_new_leader_goes_on_where_the_old_one_stood() {
+    let mut world =
+        world("PREEMPT = KeyboardIdle < 60\nMAXJOBRETIREMENTTIME = 3600\nMachineMaxVacateTime = 60\n");
+    report(&mut world, true);
+    world.pass(1000);
+    assert_eq!(stands(&world), "Claimed/Retiring");
+    world.restart();
+    configure(
+        &mut world,
+        "PREEMPT = KeyboardIdle < 60\nMAXJOBRETIREMENTTIME = 3600\nMachineMaxVacateTime = 60\n",
+    );
+    report(&mut world, true);
+    world.pass(10);
+    assert_eq!(stands(&world), "Claimed/Retiring");
+    // The pod says since when it runs: nothing is granted twice.
+    world.pass(3600 - 60 - 1010);
+    assert_eq!(world.graces, [Some(60)]);
+}
+
+#[test]
+fn the_default_policy_asks_for_no_look_at_what_runs() {
+    let world = world("");
+    assert_eq!(world.pool.next_wake(), None);
+}
+
+#[test]
+fn claims_end_by_claim_worklife() {
+    let mut world = World::new();
+    configure(&mut world, "CLAIM_WORKLIFE = 50\n");
+    world.node("n1", 1, 0);
+    world.submit("sweep", "alice", 4, |_| {});
+    world.pass(200);
+    let claims: std::collections::BTreeSet<&str> =
+        world.pods.values().map(|pod| pod.plan.claim.id.as_str()).collect();
+    assert_eq!((world.runs.len(), claims.len()), (4, 2), "two jobs of 30 s each, then another claim");
+}
+
+#[test]
+fn is_owner_keeps_a_slot_its_owners() {
+    let mut world = World::new();
+    configure(&mut world, "IS_OWNER = KeyboardIdle < 300\nUPDATE_INTERVAL = 60\n");
+    world.node("n1", 1, 0);
+    report(&mut world, true);
+    world.settle();
+    let state = |world: &World| world.pool.machines.values().next().unwrap().standing[&1].state.state();
+    assert_eq!(state(&world), "Owner");
+    let sensed =
+        Sensed { keyboard: LastInput::At(world.now), console: LastInput::At(world.now), owner_load: 0.0 };
+    let report = ReportFacts { sensed: Some(sensed), ..ReportFacts::of("n1".into()) };
+    world.pool.apply(Event::Report(report), world.now);
+    world.pass(290);
+    assert_eq!(state(&world), "Owner");
+    world.pass(70);
+    assert_eq!(state(&world), "Unclaimed", "idle times grow though nothing happens");
+}

@@ -1,0 +1,450 @@
+//! Transitions of slots that somebody claims: 8 to 25, one test for each, and for the rules between them.
+
+use std::time::Duration;
+
+use super::scene::{STARTED, Scene, active};
+use crate::pool::{Activation, Cause, Claimed, Eviction, OnHold, Preempting, Record, Removal, State, Time};
+use crate::startd::policy::{Answer, Question};
+use crate::startd::{Chore, Grace, Pace, Step};
+
+/// No chore.
+const NOTHING: [Chore; 0] = [];
+
+/// No transition.
+const NONE: [u8; 0] = [];
+
+const MATCHED: State = State::Matched;
+const IDLE: State = State::Claimed(Claimed::Idle);
+const BUSY: State = State::Claimed(Claimed::Busy);
+const SUSPENDED: State = State::Claimed(Claimed::Suspended);
+const RETIRING: State = State::Claimed(Claimed::Retiring);
+const VACATING: State = State::Preempting(Preempting::Vacating);
+const KILLING: State = State::Preempting(Preempting::Killing);
+
+fn matched() -> Scene {
+    Scene::of(MATCHED).with(|s| (s.slot.activation, s.slot.record) = (Activation::Assigned, Record::Due))
+}
+
+fn suspended() -> Scene {
+    Scene::of(SUSPENDED).says(Question::Continue, Answer::False).with(|s| {
+        s.slot.frozen = Some(true);
+        s.slot.running.suspended_since = Some(s.slot.entered_activity);
+    })
+}
+
+/// A job that retires with so much time.
+fn retiring(cause: Cause, granted: i64) -> Scene {
+    Scene::of(RETIRING).with(|s| {
+        s.slot.retirement = Some(cause);
+        s.says.retirement = Some(granted);
+        s.slot.running.pledged_vacate = 60;
+    })
+}
+
+/// A claim that is being ended, with so much time to vacate.
+fn leaving(state: State, seconds: u64) -> Scene {
+    Scene::of(state).with(|s| {
+        s.slot.retirement = Some(Cause::Preempt);
+        s.slot.eviction = Some(Eviction {
+            until: s.now + Duration::from_secs(seconds),
+            killed: (state == KILLING).then_some(s.now),
+            agent_asked: false,
+            hold: None,
+        });
+        s.slot.activation = Activation::Active {
+            pod: match active() {
+                Activation::Active { pod, .. } => pod,
+                _ => unreachable!(),
+            },
+            running: true,
+            deleting: true,
+        };
+    })
+}
+
+fn gone(scene: Scene) -> Scene {
+    scene.with(|s| s.slot.activation = Activation::Vacant)
+}
+
+#[test]
+fn transition_8_a_match_that_is_not_claimed_in_time_is_given_up() {
+    assert_eq!(matched().with(|s| s.slot.record = Record::Writing).takes(), NONE);
+    let late = |s: &mut Scene| {
+        s.slot.record = Record::Writing;
+        s.now = s.slot.entered_state + s.policy.match_timeout;
+    };
+    assert_eq!(matched().with(late).takes(), [8]);
+    assert_eq!(matched().with(|s| s.policy.match_timeout = Duration::from_mins(10)).with(late).takes(), [8]);
+    for fails in [
+        (|s| s.wanted = false) as fn(&mut Scene),
+        |s| s.offered = false,
+        |s| s.draining = Some(Pace::Graceful),
+        |s| s.slot.removal = Some(Removal::JobRemoved),
+    ] {
+        assert_eq!(matched().with(fails).takes(), [8]);
+    }
+}
+
+#[test]
+fn transition_9_a_match_becomes_a_claim_once_that_is_written() {
+    let mut scene = matched();
+    scene.slot.activation = Activation::Assigned;
+    scene.drive();
+    assert_eq!(scene.done, [Chore::WriteClaim, Chore::CreatePod]);
+    assert_eq!(scene.taken, [9, 11], "and with the pod it is activated");
+}
+
+#[test]
+fn transition_10_a_claim_without_a_job_is_given_up() {
+    let idle = || Scene::of(IDLE).with(|s| s.more_work = true);
+    for (why, leaves) in [
+        ("the machine offers nothing", (|s| s.offered = false) as fn(&mut Scene)),
+        ("the machine is gone", |s| s.slot.removal = Some(Removal::MachineGone)),
+        ("it is drained", |s| s.draining = Some(Pace::Graceful)),
+        ("the owner is there", |s| {
+            s.says.answers.insert(Question::IsOwner, Answer::True);
+        }),
+        ("the schedd has no more work", |s| s.more_work = false),
+    ] {
+        assert_eq!(idle().with(leaves).takes(), [10, 22], "{why}");
+    }
+    assert_eq!(idle().claimed_by("bob", 0.0).takes()[..2], [10, 23], "a better claim waits");
+    for uncertain in [Answer::False, Answer::Undefined, Answer::Error] {
+        assert_eq!(idle().says(Question::IsOwner, uncertain).takes(), [11], "IS_OWNER is {uncertain:?}");
+    }
+}
+
+#[test]
+fn transition_11_an_activation_pledges_what_holds_for_the_job_as_long_as_it_runs() {
+    let mut scene = Scene::of(IDLE).with(|s| {
+        s.slot.activation = active();
+        s.says.machine_vacate = 45;
+        s.says.job_retirement = Some(30);
+        s.says.rank = 2.5;
+    });
+    scene.drive();
+    assert_eq!(scene.taken, [11]);
+    let job = &scene.slot.running;
+    assert_eq!((job.pledged_vacate, job.own_retirement, job.rank), (45, Some(30), 2.5));
+    scene.says.machine_vacate = 1;
+    scene.wait(60).drive();
+    assert_eq!(scene.slot.running.pledged_vacate, 45);
+}
+
+#[test]
+fn transition_12_a_job_that_ends_leaves_the_claim() {
+    let mut scene = Scene::of(BUSY).with(|s| s.more_work = true);
+    scene.pod_ends().drive();
+    assert_eq!(scene.taken, [12, 11], "and the claim is used again");
+    assert_eq!(scene.done, [Chore::ReleasePod, Chore::FindWork, Chore::CreatePod]);
+    assert_eq!(scene.slot.running.started, None, "for another job");
+    let mut scene = Scene::of(BUSY).with(|s| s.settled = false);
+    assert_eq!(scene.pod_ends().step(), Step::Rest, "not before its end is recorded");
+}
+
+#[test]
+fn transition_13_preempt_is_looked_at_where_want_suspend_is_not_true() {
+    let granted = |s: &mut Scene| s.says.retirement = Some(86_400);
+    let busy = || Scene::of(BUSY).with(granted);
+    assert_eq!(busy().true_of(Question::Preempt).takes(), [13]);
+    for answer in [Answer::False, Answer::Undefined, Answer::Error] {
+        assert_eq!(busy().says(Question::Preempt, answer).takes(), NONE, "PREEMPT is {answer:?}");
+        let scene = busy().true_of(Question::Preempt).says(Question::WantSuspend, answer);
+        assert_eq!(scene.takes(), [13], "WANT_SUSPEND is {answer:?}");
+    }
+    let suspending = busy().true_of(Question::Preempt).true_of(Question::WantSuspend);
+    assert_eq!(suspending.clone().takes(), NONE, "while WANT_SUSPEND is true PREEMPT is not looked at");
+    assert_eq!(suspending.with(|s| s.agent = false).takes(), [13], "without an agent it counts as false");
+}
+
+#[test]
+fn transition_13_a_better_claim_and_a_drain_have_the_job_retire() {
+    let busy = || Scene::of(BUSY).with(|s| s.says.retirement = Some(86_400));
+    let cause = |mut scene: Scene| {
+        scene.drive();
+        (scene.taken, scene.slot.retirement)
+    };
+    assert_eq!(cause(busy().claimed_by("bob", 0.0)), (vec![13], Some(Cause::BetterClaim)));
+    for pace in [Pace::Graceful, Pace::Peaceful] {
+        let drained = busy().with(|s| s.draining = Some(pace));
+        assert_eq!(cause(drained), (vec![13], Some(Cause::Draining)), "{pace:?}");
+    }
+    let both = busy().true_of(Question::Preempt).claimed_by("bob", 0.0);
+    assert_eq!(cause(both), (vec![13], Some(Cause::Preempt)), "the owner goes first");
+}
+
+#[test]
+fn transition_14_a_job_is_suspended_where_both_expressions_are_true() {
+    let busy = || Scene::of(BUSY).true_of(Question::WantSuspend).true_of(Question::Suspend);
+    let mut scene = busy();
+    scene.drive();
+    assert_eq!((scene.taken.as_slice(), scene.done.as_slice()), (&[14][..], &[Chore::Suspend(true)][..]));
+    for answer in [Answer::False, Answer::Undefined, Answer::Error] {
+        assert_eq!(busy().says(Question::Suspend, answer).takes(), NONE);
+        assert_eq!(busy().says(Question::WantSuspend, answer).takes(), NONE);
+    }
+    assert_eq!(busy().with(|s| s.agent = false).takes(), NONE, "nobody could");
+    let entered = busy().with(|s| s.now = s.slot.entered_activity);
+    assert_eq!(entered.takes(), NONE, "what was just entered is not left at the same moment");
+}
+
+#[test]
+fn transition_15_a_job_continues() {
+    let mut scene = suspended().true_of(Question::Continue);
+    scene.drive();
+    assert_eq!((scene.taken.as_slice(), scene.done.as_slice()), (&[15][..], &[Chore::Suspend(false)][..]));
+    for answer in [Answer::False, Answer::Undefined, Answer::Error] {
+        assert_eq!(suspended().says(Question::Continue, answer).takes(), NONE);
+    }
+}
+
+#[test]
+fn transition_15_a_suspended_job_that_ends_or_must_end_passes_through_busy() {
+    let mut scene = suspended();
+    scene.pod_ends().drive();
+    assert_eq!(scene.taken[..2], [15, 12]);
+    let removed = suspended().with(|s| s.slot.removal = Some(Removal::JobRemoved));
+    let mut scene = removed;
+    scene.drive();
+    assert_eq!(scene.taken, [15]);
+    assert_eq!(scene.done, [Chore::Suspend(false), Chore::DeletePod(Grace::Own)], "it has to see that");
+    assert_eq!(suspended().with(|s| s.agent = false).takes(), [15], "nobody could let it go on later");
+}
+
+#[test]
+fn transition_16_preempt_ends_a_suspension() {
+    let scene = || suspended().with(|s| s.says.retirement = Some(86_400));
+    assert_eq!(scene().true_of(Question::Preempt).takes(), [16]);
+    assert_eq!(scene().claimed_by("bob", 1.0).takes(), [16]);
+    assert_eq!(scene().with(|s| s.draining = Some(Pace::Graceful)).takes(), [16]);
+    let retires = scene().true_of(Question::Continue).with(|s| s.slot.retirement = Some(Cause::Preempt));
+    assert_eq!(retires.takes(), [16], "one that continues in retirement goes on with that");
+}
+
+#[test]
+fn transition_17_retirement_may_end_in_suspension() {
+    let scene = |granted| {
+        suspended().with(|s| {
+            s.slot.retirement = Some(Cause::Preempt);
+            s.says.retirement = Some(granted);
+        })
+    };
+    assert_eq!(scene(86_400).takes(), NONE);
+    assert_eq!(scene(0).takes(), [17]);
+    let mut scene = scene(0).says(Question::WantVacate, Answer::False);
+    scene.drive();
+    assert_eq!((scene.taken.as_slice(), scene.slot.state), (&[17][..], KILLING));
+}
+
+#[test]
+fn transition_18_retirement_ends_when_the_job_has_had_its_time_or_is_over() {
+    // It has run for ten seconds, and is told 60 s before the end.
+    assert_eq!(retiring(Cause::Preempt, 71).takes(), NONE);
+    assert_eq!(retiring(Cause::Preempt, 70).takes(), [18]);
+    let mut scene = retiring(Cause::Preempt, 3600);
+    scene.drive().wait(3600 - 60 - 11).drive();
+    assert_eq!(scene.taken, NONE);
+    scene.wait(1).drive();
+    assert_eq!(scene.taken, [18]);
+    assert_eq!(scene.done, [Chore::DeletePod(Grace::Vacating)]);
+    assert_eq!(scene.slot.eviction.as_ref().unwrap().until, Time::from_secs(STARTED + 3600));
+    let mut over = retiring(Cause::Preempt, 3600);
+    over.pod_ends().drive();
+    assert_eq!(over.taken, [18, 22]);
+}
+
+#[test]
+fn transition_18_suspension_does_not_count_against_the_job() {
+    let mut scene = retiring(Cause::Preempt, 100);
+    scene.slot.running.suspended = Duration::from_secs(1000);
+    scene.now = Time::from_secs(STARTED + 1030);
+    assert_eq!(scene.clone().takes(), NONE, "it ran for 30 s");
+    scene.now = Time::from_secs(STARTED + 1040);
+    assert_eq!(scene.takes(), [18]);
+}
+
+#[test]
+fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
+    let ends = |cause, want: Answer, pace| {
+        let mut scene = retiring(cause, 0).says(Question::WantVacate, want).with(|s| s.draining = pace);
+        if cause == Cause::BetterClaim {
+            scene = scene.claimed_by("bob", 0.0);
+        }
+        scene.drive();
+        assert_eq!(scene.taken, [18]);
+        scene.slot.state
+    };
+    assert_eq!(ends(Cause::Preempt, Answer::True, None), VACATING);
+    assert_eq!(ends(Cause::Preempt, Answer::False, None), KILLING);
+    assert_eq!(ends(Cause::Preempt, Answer::Undefined, None), VACATING);
+    assert_eq!(ends(Cause::Preempt, Answer::Error, None), VACATING);
+    assert_eq!(ends(Cause::BetterClaim, Answer::False, None), VACATING);
+    assert_eq!(ends(Cause::Draining, Answer::False, Some(Pace::Graceful)), VACATING);
+    assert_eq!(ends(Cause::Draining, Answer::False, Some(Pace::Quick)), VACATING);
+    assert_eq!(ends(Cause::Draining, Answer::True, Some(Pace::Fast)), KILLING);
+    // Quick and fast drains know no retirement, a peaceful one no end of it.
+    let drained = |pace| retiring(Cause::Draining, 86_400).with(|s| s.draining = Some(pace)).takes();
+    assert_eq!(drained(Pace::Graceful), NONE);
+    assert_eq!((drained(Pace::Quick), drained(Pace::Fast)), (vec![18], vec![18]));
+    let peaceful = retiring(Cause::Draining, 0).with(|s| s.draining = Some(Pace::Peaceful));
+    assert_eq!(peaceful.takes(), NONE);
+}
+
+#[test]
+fn transition_18_a_machine_that_is_gone_waits_for_nothing() {
+    let mut scene = Scene::of(BUSY).with(|s| {
+        s.slot.removal = Some(Removal::MachineGone);
+        s.says.retirement = Some(86_400);
+    });
+    scene.drive();
+    assert_eq!((scene.taken.as_slice(), scene.slot.state), (&[13, 18][..], KILLING));
+    assert_eq!(scene.done, [Chore::DeletePod(Grace::Force)]);
+    scene.pod_ends().drive();
+    assert_eq!(scene.taken, [13, 18, 25]);
+}
+
+#[test]
+fn transition_19_a_claim_unretires_when_what_it_made_way_for_is_withdrawn() {
+    let waits = || retiring(Cause::BetterClaim, 86_400).claimed_by("bob", 0.0);
+    assert_eq!(waits().takes(), NONE);
+    assert_eq!(waits().with(|s| s.next_wanted = false).takes(), [19]);
+    let drained = |pace| retiring(Cause::Draining, 86_400).with(|s| s.draining = pace).takes();
+    assert_eq!(drained(Some(Pace::Graceful)), NONE);
+    assert_eq!(drained(None), [19], "the drain was canceled");
+}
+
+#[test]
+fn transition_19_nothing_unretires_for_which_the_owner_wants_the_slot() {
+    let owner = retiring(Cause::Preempt, 86_400);
+    assert_eq!(owner.says(Question::Preempt, Answer::False).takes(), NONE);
+    // PREEMPT that was true once in retirement counts from then on.
+    let mut scene = retiring(Cause::BetterClaim, 86_400).claimed_by("bob", 0.0).true_of(Question::Preempt);
+    scene.drive();
+    assert_eq!(scene.done, [Chore::Condemn]);
+    let mut later = scene.says(Question::Preempt, Answer::False).with(|s| s.next_wanted = false);
+    later.drive();
+    assert_eq!(later.taken, NONE);
+    // Where the job is to be suspended first PREEMPT is not looked at.
+    let mut scene = retiring(Cause::BetterClaim, 86_400)
+        .claimed_by("bob", 0.0)
+        .true_of(Question::Preempt)
+        .true_of(Question::WantSuspend);
+    assert_eq!(scene.drive().done, NOTHING);
+}
+
+#[test]
+fn transition_20_a_job_is_suspended_in_retirement_too() {
+    let mut scene = retiring(Cause::Preempt, 86_400)
+        .true_of(Question::WantSuspend)
+        .true_of(Question::Suspend)
+        .says(Question::Continue, Answer::False);
+    scene.drive();
+    assert_eq!(scene.taken, [20]);
+    let mut later = scene.true_of(Question::Continue).says(Question::Suspend, Answer::False);
+    later.wait(5).drive();
+    assert_eq!(later.taken, [16], "and continues into retirement");
+}
+
+#[test]
+fn transition_21_kill_and_the_end_of_the_vacating_time_end_the_patience() {
+    assert_eq!(leaving(VACATING, 60).takes(), NONE);
+    assert_eq!(leaving(VACATING, 0).takes(), [21]);
+    let mut scene = leaving(VACATING, 60).true_of(Question::Kill);
+    scene.drive();
+    assert_eq!((scene.taken.as_slice(), scene.done.as_slice()), (&[21][..], &[Chore::KillPod][..]));
+    for answer in [Answer::False, Answer::Undefined, Answer::Error] {
+        assert_eq!(leaving(VACATING, 60).says(Question::Kill, answer).takes(), NONE, "KILL is {answer:?}");
+    }
+}
+
+#[test]
+fn transition_22_a_vacated_slot_is_its_owners() {
+    assert_eq!(gone(leaving(VACATING, 60)).takes(), [22]);
+    let refused = gone(leaving(VACATING, 60)).claimed_by("bob", 1.0);
+    assert_eq!(refused.clone().says(Question::StartNext, Answer::False).takes(), [22]);
+    assert_eq!(refused.with(|s| s.offered = false).takes(), [22]);
+}
+
+#[test]
+fn transition_23_a_claim_that_waited_takes_a_vacated_slot() {
+    for answer in [Answer::True, Answer::Undefined] {
+        let mut scene = gone(leaving(VACATING, 60)).claimed_by("bob", 1.0).says(Question::StartNext, answer);
+        assert!(matches!(scene.step(), Step::Take(transition, ..) if transition.number == 23), "{answer:?}");
+        scene.more_work = true;
+        scene.drive();
+        assert_eq!(scene.slot.claim.submitter.as_str(), "bob");
+        assert_eq!((scene.slot.preempting, scene.slot.eviction, scene.slot.retirement), (None, None, None));
+        assert_eq!(scene.slot.claim.since, scene.now, "its work life begins now");
+    }
+}
+
+#[test]
+fn transition_24_a_claim_that_waited_takes_a_slot_whose_job_was_killed() {
+    let scene = gone(leaving(KILLING, 0)).claimed_by("bob", 1.0).with(|s| s.more_work = true);
+    assert_eq!(scene.takes()[0], 24);
+}
+
+#[test]
+fn transition_25_a_slot_whose_job_was_killed_is_its_owners() {
+    assert_eq!(gone(leaving(KILLING, 0)).takes(), [25]);
+    let refused = gone(leaving(KILLING, 0)).claimed_by("bob", 1.0);
+    assert_eq!(refused.says(Question::StartNext, Answer::Error).takes(), [25]);
+}
+
+#[test]
+fn after_killing_timeout_the_agent_is_asked_once_and_the_slot_still_waits() {
+    let mut scene = leaving(KILLING, 0);
+    assert_eq!(scene.wait(29).drive().done, NOTHING);
+    assert_eq!(scene.wait(1).drive().done, [Chore::AskAgentToKill]);
+    assert_eq!(scene.wait(3600).drive().done, NOTHING, "its end is not confirmed");
+    assert_eq!(scene.slot.state, KILLING);
+    let mut patient = leaving(KILLING, 0).with(|s| s.policy.killing_timeout = Duration::from_mins(5));
+    assert_eq!(patient.wait(299).drive().done, NOTHING);
+    assert_eq!(patient.wait(1).drive().done, [Chore::AskAgentToKill]);
+}
+
+#[test]
+fn a_job_that_stands_still_is_let_go_on_before_it_is_told_to_go() {
+    let mut scene = suspended().with(|s| {
+        s.slot.retirement = Some(Cause::Preempt);
+        s.says.retirement = Some(0);
+    });
+    scene.drive();
+    assert_eq!(scene.done, [Chore::Suspend(false), Chore::DeletePod(Grace::Vacating)]);
+}
+
+#[test]
+fn what_an_earlier_leader_suspended_goes_on() {
+    let mut scene = Scene::of(BUSY).with(|s| s.stands_still = true);
+    assert_eq!(scene.drive().done, [Chore::Suspend(false)]);
+}
+
+#[test]
+fn want_hold_is_looked_at_where_preempt_was_the_cause() {
+    let what_becomes = |cause, pace| {
+        let mut scene = retiring(cause, 0).true_of(Question::WantHold).with(|s| s.draining = pace);
+        scene.drive();
+        scene.slot.eviction.unwrap().hold
+    };
+    let hold = OnHold { code: 21, subcode: 7, reason: "the owner is back".into() };
+    assert_eq!(what_becomes(Cause::Preempt, None), Some(hold));
+    assert_eq!(what_becomes(Cause::Draining, Some(Pace::Quick)), None);
+    for answer in [Answer::False, Answer::Undefined, Answer::Error] {
+        let mut scene = retiring(Cause::Preempt, 0).says(Question::WantHold, answer);
+        scene.drive();
+        assert_eq!(scene.slot.eviction.unwrap().hold, None, "WANT_HOLD is {answer:?}");
+    }
+}
+
+#[test]
+fn the_jobs_own_terms_shorten_retirement_and_may_lengthen_vacating() {
+    // JobMaxVacateTime beyond the machine's takes from what is left of retirement.
+    let mut scene = retiring(Cause::Preempt, 1000).with(|s| s.says.job_vacate = Some(500));
+    scene.drive().wait(1000 - 500 - 10).drive();
+    assert_eq!(scene.taken, [18]);
+    assert_eq!(scene.slot.eviction.as_ref().unwrap().until, scene.now + Duration::from_secs(500));
+    let short = retiring(Cause::Preempt, 1000).with(|s| s.says.job_retirement = Some(60));
+    assert_eq!(short.takes(), [18]);
+    // MAXJOBRETIREMENTTIME that is no integer is none.
+    assert_eq!(retiring(Cause::Preempt, 0).with(|s| s.says.retirement = None).takes(), [18]);
+}

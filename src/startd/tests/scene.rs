@@ -1,0 +1,256 @@
+//! One slot, what surrounds it, and what its policy says, as tests set it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::pool::{
+    Activation, Claim, ClaimId, JobKey, OnHold, PodRef, Policy, Preemptor, Record, Resources, Slot, SlotName,
+    State, Time,
+};
+use crate::startd::policy::{Answer, Answers, Question, STARTD_HELD_JOB};
+use crate::startd::{Chore, Pace, Step, TRANSITIONS, View, next, take};
+
+/// Answers as a test gives them. What it does not give is what `HTCondor`'s defaults are.
+#[derive(Clone, Debug, Default)]
+pub struct Says {
+    pub answers: BTreeMap<Question, Answer>,
+    pub retirement: Option<i64>,
+    pub job_retirement: Option<i64>,
+    pub job_vacate: Option<i64>,
+    pub machine_vacate: i64,
+    pub rank: f64,
+}
+
+impl Answers for Says {
+    fn answer(&self, question: Question) -> Answer {
+        let unset = match question {
+            Question::Continue | Question::WantVacate | Question::StartNext => Answer::True,
+            _ => Answer::False,
+        };
+        self.answers.get(&question).copied().unwrap_or(unset)
+    }
+
+    fn retirement(&self) -> Option<i64> {
+        self.retirement
+    }
+
+    fn job_retirement(&self) -> Option<i64> {
+        self.job_retirement
+    }
+
+    fn job_vacate(&self) -> Option<i64> {
+        self.job_vacate
+    }
+
+    fn machine_vacate(&self) -> i64 {
+        self.machine_vacate
+    }
+
+    fn rank(&self) -> f64 {
+        self.rank
+    }
+
+    fn hold(&self) -> OnHold {
+        OnHold { code: STARTD_HELD_JOB, subcode: 7, reason: "the owner is back".into() }
+    }
+}
+
+/// The slot and all around it.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct Scene {
+    pub slot: Slot,
+    pub says: Says,
+    pub policy: Policy,
+    pub offered: bool,
+    pub wanted: bool,
+    pub settled: bool,
+    pub agent: bool,
+    pub stands_still: bool,
+    pub draining: Option<Pace>,
+    pub next_wanted: bool,
+    pub now: Time,
+    /// The numbers of the transitions that were taken.
+    pub taken: Vec<u8>,
+    /// The chores that were done.
+    pub done: Vec<Chore>,
+    /// Whether the schedd has another proc for a claim whose job has ended.
+    pub more_work: bool,
+}
+
+/// When the job started in each scene.
+pub const STARTED: i64 = 1_000;
+
+fn pod() -> PodRef {
+    PodRef { namespace: "default".into(), name: "job-0".into(), uid: "pod-1".into() }
+}
+
+pub fn active() -> Activation {
+    Activation::Active { pod: pod(), running: true, deleting: false }
+}
+
+pub fn claim(submitter: &str) -> Claim {
+    let name = name();
+    Claim {
+        id: ClaimId::new(&name, Time::from_secs(1), submitter.len() as u64),
+        submitter: submitter.into(),
+        group: None,
+        weight: 1.0,
+        since: Time::from_secs(900),
+        job: JobKey { uid: "uid".into(), namespace: "default".into(), name: "job".into() },
+        cluster: 1,
+        proc: 0,
+    }
+}
+
+fn name() -> SlotName {
+    SlotName { machine: "n1".into(), slot: 1, dynamic: Some(1) }
+}
+
+impl Scene {
+    /// A slot in a state, with a pod that runs where the state has a job, ten seconds after it was entered.
+    pub fn of(state: State) -> Self {
+        let at = Time::from_secs(STARTED);
+        let mut slot = Slot::new(name(), Resources::default(), claim("alice"), state, at);
+        slot.record = Record::Written;
+        slot.running.started = Some(at);
+        slot.running.pledged_vacate = 600;
+        slot.activation = match state {
+            State::Claimed(crate::pool::Claimed::Idle) | State::Owner => Activation::Vacant,
+            _ => active(),
+        };
+        Self {
+            slot,
+            says: Says { machine_vacate: 600, ..Says::default() },
+            policy: Policy::default(),
+            offered: true,
+            wanted: true,
+            settled: true,
+            agent: true,
+            stands_still: false,
+            draining: None,
+            next_wanted: true,
+            now: at + Duration::from_secs(10),
+            taken: Vec::new(),
+            done: Vec::new(),
+            more_work: false,
+        }
+    }
+
+    pub fn with(mut self, edit: impl FnOnce(&mut Self)) -> Self {
+        edit(&mut self);
+        self
+    }
+
+    /// The policy answers a question so.
+    pub fn says(self, question: Question, answer: Answer) -> Self {
+        self.with(|scene| {
+            scene.says.answers.insert(question, answer);
+        })
+    }
+
+    pub fn true_of(self, question: Question) -> Self {
+        self.says(question, Answer::True)
+    }
+
+    /// A claim waits for the slot.
+    pub fn claimed_by(self, submitter: &str, rank: f64) -> Self {
+        self.with(|scene| {
+            scene.slot.preempting = Some(Box::new(Preemptor { claim: claim(submitter), rank }));
+        })
+    }
+
+    pub fn view(&self) -> View<'_> {
+        View {
+            offered: self.offered,
+            wanted: self.wanted,
+            settled: self.settled,
+            agent: self.agent,
+            stands_still: self.stands_still,
+            draining: self.draining,
+            next_wanted: self.next_wanted,
+            policy: &self.policy,
+            answers: &self.says,
+            now: self.now,
+        }
+    }
+
+    pub fn step(&self) -> Step {
+        next(&self.slot, &self.view())
+    }
+
+    /// Takes steps until the slot rests, as the decider does.
+    pub fn drive(&mut self) -> &mut Self {
+        for _ in 0..32 {
+            match self.step() {
+                Step::Rest => return self,
+                Step::Take(transition, why, change) => {
+                    assert!(!why.is_empty() && TRANSITIONS.contains(transition), "{transition:?}");
+                    assert!(take(&mut self.slot, transition, why, self.now), "{transition:?}");
+                    change.make(&mut self.slot, self.now);
+                    self.taken.push(transition.number);
+                }
+                Step::Do(chore) => {
+                    self.perform(&chore);
+                    self.done.push(chore);
+                    if self.slot.record == Record::Deleting {
+                        return self;
+                    }
+                }
+            }
+        }
+        panic!("no rest: {:?} {:?}", self.taken, self.done);
+    }
+
+    /// The numbers of the transitions that the slot takes now.
+    pub fn takes(mut self) -> Vec<u8> {
+        self.drive();
+        self.taken
+    }
+
+    pub fn wait(&mut self, seconds: u64) -> &mut Self {
+        self.now = self.now + Duration::from_secs(seconds);
+        self.taken.clear();
+        self.done.clear();
+        self
+    }
+
+    /// The pod ends, and its end is confirmed.
+    pub fn pod_ends(&mut self) -> &mut Self {
+        self.slot.activation = Activation::Ended { pod: pod(), deleting: true };
+        self
+    }
+
+    fn perform(&mut self, chore: &Chore) {
+        let slot = &mut self.slot;
+        match chore {
+            Chore::WriteClaim => slot.record = Record::Written,
+            Chore::CreatePod => slot.activation = active(),
+            Chore::Withdraw | Chore::ReleasePod => slot.activation = Activation::Vacant,
+            Chore::DeletePod(_) => delete(&mut slot.activation),
+            Chore::KillPod => {
+                delete(&mut slot.activation);
+                let eviction = slot.eviction.as_mut().expect("it is being evicted");
+                eviction.killed.get_or_insert(self.now);
+            }
+            Chore::AskAgentToKill => {
+                slot.eviction.as_mut().expect("it is being evicted").agent_asked = true;
+            }
+            Chore::Suspend(still) => slot.frozen = Some(*still),
+            Chore::Condemn => slot.retirement = Some(crate::pool::Cause::Preempt),
+            Chore::Dismiss => slot.preempting = None,
+            Chore::FindWork if self.more_work => slot.activation = Activation::Assigned,
+            Chore::FindWork => {
+                take(slot, &crate::startd::CLAIMED_IDLE_TO_PREEMPTING, "no more work", self.now);
+                self.taken.push(10);
+            }
+            Chore::DeleteClaim | Chore::GiveBack => slot.record = Record::Deleting,
+        }
+    }
+}
+
+fn delete(activation: &mut Activation) {
+    if let Activation::Active { deleting, .. } = activation {
+        *deleting = true;
+    }
+}

@@ -1,0 +1,114 @@
+//! Transitions of slots that nobody claims: 1 to 7 and 26 to 37.
+
+use crate::pool::{Backfill, Drained, State, Unclaimed};
+use crate::startd::{Pace, Surroundings, Wanted, standing};
+
+const OWNER: State = State::Owner;
+const IDLE: State = State::Unclaimed(Unclaimed::Idle);
+const BENCHMARKING: State = State::Unclaimed(Unclaimed::Benchmarking);
+const BACKFILL: State = State::Backfill(Backfill::Idle);
+const BACKFILL_BUSY: State = State::Backfill(Backfill::Busy);
+const BACKFILL_KILLING: State = State::Backfill(Backfill::Killing);
+const DRAINING: State = State::Drained(Drained::Retiring);
+const DRAINED: State = State::Drained(Drained::Idle);
+
+fn around(edit: impl FnOnce(&mut Surroundings)) -> Surroundings {
+    let mut around = Surroundings::default();
+    edit(&mut around);
+    around
+}
+
+fn drained() -> Surroundings {
+    around(|s| s.draining = Some(Pace::Graceful))
+}
+
+#[test]
+fn each_transition_is_taken_when_the_manual_says() {
+    for (number, from, surroundings) in [
+        (1, OWNER, around(|_| {})),
+        (2, IDLE, around(|s| s.owner = true)),
+        (3, IDLE, around(|s| s.benchmark = true)),
+        (4, BENCHMARKING, around(|_| {})),
+        (5, IDLE, around(|s| s.wanted = Wanted::Claimed)),
+        (6, IDLE, around(|s| s.wanted = Wanted::Matched)),
+        (7, IDLE, around(|s| s.start_backfill = true)),
+        (26, BACKFILL, around(|s| s.backfill = true)),
+        (27, BACKFILL_BUSY, around(|_| {})),
+        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.evict_backfill) = (true, true))),
+        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.wanted) = (true, Wanted::Matched))),
+        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.owner) = (true, true))),
+        (29, BACKFILL_KILLING, around(|_| {})),
+        (30, BACKFILL, around(|s| s.evict_backfill = true)),
+        (30, BACKFILL, drained()),
+        (31, BACKFILL, around(|s| s.wanted = Wanted::Claimed)),
+        (32, BACKFILL, around(|s| s.wanted = Wanted::Matched)),
+        (33, DRAINING, Surroundings { all_drained: true, ..drained() }),
+        (34, DRAINING, around(|_| {})),
+        (35, DRAINED, around(|_| {})),
+        (36, OWNER, drained()),
+        (37, IDLE, drained()),
+    ] {
+        let (transition, why) = standing(from, &surroundings).expect("a transition");
+        assert_eq!((transition.number, transition.from), (number, from), "{surroundings:?}: {why}");
+        assert!(!why.is_empty());
+    }
+}
+
+#[test]
+fn nothing_is_taken_otherwise() {
+    for (state, surroundings) in [
+        (OWNER, around(|s| s.owner = true)),
+        (IDLE, around(|_| {})),
+        (BENCHMARKING, around(|s| s.benchmarking = true)),
+        (BACKFILL, around(|_| {})),
+        (BACKFILL_BUSY, around(|s| s.backfill = true)),
+        (BACKFILL_KILLING, around(|s| s.backfill = true)),
+        (DRAINING, drained()),
+        (DRAINED, drained()),
+        (State::Matched, drained()),
+    ] {
+        assert_eq!(standing(state, &surroundings), None, "{state:?} {surroundings:?}");
+    }
+}
+
+#[test]
+fn the_first_rule_counts() {
+    let all = |draining| Surroundings {
+        owner: true,
+        draining,
+        all_drained: false,
+        benchmark: true,
+        benchmarking: false,
+        start_backfill: true,
+        evict_backfill: false,
+        backfill: false,
+        wanted: Wanted::Matched,
+    };
+    let number = |surroundings: &Surroundings| standing(IDLE, surroundings).map(|(t, _)| t.number);
+    assert_eq!(number(&all(Some(Pace::Quick))), Some(37));
+    assert_eq!(number(&all(None)), Some(2));
+    assert_eq!(number(&Surroundings { owner: false, ..all(None) }), Some(6));
+    assert_eq!(number(&Surroundings { owner: false, wanted: Wanted::No, ..all(None) }), Some(7));
+}
+
+/// Where a slot comes to rest.
+fn rests(mut state: State, surroundings: &Surroundings) -> (State, Vec<u8>) {
+    let mut numbers = Vec::new();
+    while let Some((transition, _)) = standing(state, surroundings) {
+        state = transition.to;
+        numbers.push(transition.number);
+        assert!(numbers.len() < 10, "{numbers:?}");
+    }
+    (state, numbers)
+}
+
+#[test]
+fn benchmarks_and_backfill_that_are_in_the_way_end_first() {
+    let matched = around(|s| (s.benchmarking, s.wanted) = (true, Wanted::Matched));
+    assert_eq!(rests(BENCHMARKING, &matched), (State::Matched, vec![4, 6]));
+    let drained = drained();
+    assert_eq!(rests(BENCHMARKING, &Surroundings { benchmarking: true, ..drained }), (DRAINING, vec![4, 37]));
+    assert_eq!(rests(BACKFILL_KILLING, &drained), (DRAINING, vec![29, 30, 36]));
+    let evicted = around(|s| (s.evict_backfill, s.owner) = (true, true));
+    assert_eq!(rests(BACKFILL_KILLING, &evicted), (OWNER, vec![29, 30]));
+}
