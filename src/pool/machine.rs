@@ -12,6 +12,7 @@ use super::policy::{SlotConfig, StartdConfig};
 use super::resources::{Capacity, Resources};
 use super::standing::{Share, Standard, Standing};
 use super::time::Time;
+use crate::classad::Expr;
 
 /// What the shell sees of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +72,15 @@ pub struct Sensed {
     pub console: LastInput,
     /// The load that is not the pool's, in processes.
     pub owner_load: f64,
+}
+
+/// A slot's part of the machine's load, in processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Of the owner's load.
+    pub owner: f64,
+    /// What its job causes: `CondorLoadAvg`.
+    pub condor: f64,
 }
 
 /// When somebody last touched something.
@@ -185,6 +195,12 @@ pub struct Machine {
     pub own_config: Option<OwnConfig>,
     /// Whether it offers anything.
     pub offer: Offer,
+    /// Since when it is known, as long as a startd would have run.
+    pub since: Time,
+    /// Local time there, in seconds east of Greenwich.
+    pub utc_offset: i32,
+    /// `STARTD_SLOT_ATTRS`: attributes of each slot, as the ads of all show them, such as `slot2_State`.
+    pub crossed: Arc<[(String, Expr)]>,
     /// It is being drained, or is drained.
     pub draining: Option<Draining>,
     /// What the pool may carve: allocatable less foreign.
@@ -218,6 +234,9 @@ impl Machine {
             policy: None,
             own_config: None,
             offer: Offer::NotReady,
+            since: now,
+            utc_offset: 0,
+            crossed: Arc::default(),
             draining: None,
             total: Resources::default(),
             carved: Resources::default(),

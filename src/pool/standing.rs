@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::Document;
 use super::ids::{MachineName, SlotName};
+use super::machine::Load;
 use super::made::MadeSlotAd;
 use super::resources::Resources;
 use super::slot::{Slot, State, Taken};
@@ -55,6 +56,8 @@ pub struct Standing {
     pub entered_state: Time,
     /// When it entered the activity.
     pub entered_activity: Time,
+    /// Its part of the machine's load.
+    pub load: Load,
     /// Its last transition.
     pub last: Option<Taken>,
     /// Ads that were made of it.
@@ -75,6 +78,7 @@ impl Standing {
             state: State::Owner,
             entered_state: now,
             entered_activity: now,
+            load: Load::default(),
             last: None,
             ads: None,
         }

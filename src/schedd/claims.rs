@@ -164,7 +164,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     }
     let env = Env::at(now.secs());
     let queue = &pool.submitters.get(&slot.claim.submitter)?.queue;
-    let ad = claimed_slot_ad(machine, &config, slot);
+    let ad = claimed_slot_ad(machine, &config, slot, None);
     let waiting = queue.iter().filter_map(|key| {
         let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
         Some((cluster, cluster.next_idle(now)?))

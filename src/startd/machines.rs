@@ -5,7 +5,7 @@ use super::ad::unclaimed_slot_ad;
 use super::policy::{Answer, Question};
 use super::standing::{Surroundings, standing};
 use super::unclaimed::take;
-use super::{config, draining};
+use super::{config, draining, neighbours};
 use crate::classad::Env;
 use crate::pool::{
     Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, Standing,
@@ -27,6 +27,10 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     draining::review(pool, name, now);
     let Some(machine) = pool.machines.get(name) else { return };
     let config = pool.startd(machine);
+    if let Some(machine) = pool.machines.get_mut(name) {
+        machine.utc_offset = config.zone.offset(now);
+    }
+    let Some(machine) = pool.machines.get(name) else { return };
     let owners = owners(machine, &config, now);
     let Some(machine) = pool.machines.get_mut(name) else { return };
     for (id, owner) in owners {
@@ -54,7 +58,8 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     };
     let again = if offer == Offer::Offered { machine.slots().filter_map(changes).min() } else { None };
     machine.offer = offer;
-    pool.wake_machine_at(name, again);
+    neighbours::look_around(pool, name, now);
+    pool.wake_machine_at(name, [again, config.zone.next_change(now)].into_iter().flatten().min());
     forget_if_gone(pool, name);
 }
 
