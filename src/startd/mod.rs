@@ -6,6 +6,7 @@ mod ad;
 mod carve;
 pub mod config;
 mod machines;
+pub mod slot_types;
 mod step;
 mod transitions;
 
