@@ -10,6 +10,7 @@ use crate::config::{Config, Definition, Host, Origin, Position, Reader, Reading,
 
 use super::macros::Macros;
 use crate::classad::{Expr, Name};
+use crate::startd::slot_types::Fault;
 
 /// Something to say of a text. It prints like `line 3, column 1: nothing reads STRAT: did you mean START?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +69,13 @@ impl Remark {
         let last = before.rsplit('\n').next().unwrap_or_default();
         let column = u32::try_from(last.chars().count() + 1).unwrap_or(u32::MAX);
         Self { severity: Severity::Error, reason, line, column, message, knob: None }
+    }
+}
+
+impl From<&Fault> for Remark {
+    /// Its message names the knob, as that of a value that cannot be used does: [`sort`] knows such remarks by having none.
+    fn from(fault: &Fault) -> Self {
+        Self::new(fault.severity, "InvalidValue", &fault.position, fault.message.clone())
     }
 }
 
