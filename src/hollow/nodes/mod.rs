@@ -8,11 +8,15 @@
 //! [`core`] decides and is pure; `kubelets` (watch and timers), `writer`, `keeper` (leases) and `registry` (Node
 //! objects) do the I/O. [`HollowNodes`] is the handle.
 //!
+//! A node may have an agent ([`NodeShape::agent`]): it senses what an [`Owner`] does, holds pods still and kills them as
+//! their annotations ask, answers benchmarks, and says all that in a NodeReport. [`agent`] is pure, `agents` does the I/O.
+//!
 //! What they leave out: container restarts (a pod whose annotation gives a runtime ends once, whatever its restart
 //! policy), probes, init containers that take time, logs and exec, eviction under pressure, static pods. On a dead
 //! node containers keep running, as they do under a dead kubelet: what ended meanwhile is reported after a restart.
 //! With [`Options::lifecycle`] they also stand in for the node lifecycle controller (Ready=Unknown and taints on dead
-//! nodes) and the pod garbage collector (pods of removed nodes), but nobody evicts pods by taints.
+//! nodes) and the pod garbage collector (pods of removed nodes), but nobody evicts pods by taints. For how long a pod stood
+//! still is forgotten when its kubelet starts anew.
 
 pub mod admission;
 pub mod agent;

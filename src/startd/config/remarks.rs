@@ -181,11 +181,12 @@ fn of_definition(
     remarks
 }
 
-/// Attributes that only an agent on the node could report. There is none yet.
+/// Attributes that only an agent on the node reports.
 const SENSED: &[&str] =
     &["KeyboardIdle", "ConsoleIdle", "LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg"];
 
-/// START looks at what nobody reports: it is undefined there, and most such expressions are then never true.
+/// START looks at what only agents report: where there is none it is undefined, and most such expressions are then never
+/// true.
 pub(super) fn of_unsensed(
     config: &Config,
     knob: &str,
@@ -201,8 +202,8 @@ pub(super) fn of_unsensed(
     let unknown: Vec<&str> = unknown.into_iter().collect();
     (!unknown.is_empty()).then(|| {
         let message = format!(
-            "START looks at {}, which nothing reports of a node yet: it is undefined, and a slot whose START is not true \
-             takes no job; leave it out, or publish it by STARTD_ATTRS",
+            "START looks at {}, which only an agent reports of a node: without one it is undefined, and a slot \
+             whose START is not true takes no job; leave it out, or publish it by STARTD_ATTRS",
             unknown.join(", ")
         );
         Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about("START")
