@@ -16,7 +16,7 @@ mod resources;
 pub mod pool {
     pub use super::resources::{ResourceName, Resources};
 }
-#[path = "../../src/startd/slot_types/mod.rs"]
+#[path = "../../src/pool/slot_types/mod.rs"]
 pub mod slot_types;
 #[path = "../../src/sim/trace/mod.rs"]
 pub mod trace;

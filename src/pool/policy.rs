@@ -8,6 +8,7 @@ use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
 use super::slot_policy::Policy;
+use super::slot_types::SlotTypes;
 use super::zone::Zone;
 use crate::classad::Expr;
 
@@ -86,6 +87,8 @@ pub struct StartdConfig {
     pub single: BTreeMap<u32, Arc<SlotConfig>>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
+    /// How machines are divided: slot types.
+    pub division: SlotTypes,
     /// `STARTD_SLOT_ATTRS`: what each slot's ad shows of the others.
     pub slot_attrs: Vec<String>,
     /// `STARTD_JOB_ATTRS`: what a claimed slot's ad shows of its job.
@@ -111,6 +114,7 @@ impl Default for StartdConfig {
             types: BTreeMap::new(),
             single: BTreeMap::new(),
             draining_start: None,
+            division: SlotTypes::default(),
             slot_attrs: Vec::new(),
             job_attrs: Vec::new(),
             keyboard_slots: None,

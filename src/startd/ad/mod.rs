@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::classad::{Ad, Expr, Value};
 use crate::config::knobs::default_of;
-use crate::pool::{Load, Machine, Resources, Slot, SlotName, Standard, Standing, StartdConfig, State, Time};
+use crate::pool::{Load, Machine, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State, Time};
 
 pub(super) use machine::htcondor_arch;
 
@@ -98,12 +98,12 @@ fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &Sta
     set_type(&mut ad, slot);
     set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
     match slot.kind {
-        Standard::Partitionable => {
+        SlotKind::Partitionable => {
             ad.set("PartitionableSlot", true);
             ad.set("SlotType", "Partitionable");
             ad.set("NumDynamicSlots", i64::try_from(slot.dynamic.len()).unwrap_or(i64::MAX));
         }
-        Standard::Static => ad.set("SlotType", "Static"),
+        SlotKind::Static => ad.set("SlotType", "Static"),
     }
     ad
 }

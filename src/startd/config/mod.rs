@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use crate::classad::Expr;
 use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
+use crate::pool::slot_types::SlotTypes;
 use crate::pool::{Machine, Policy, SlotConfig, StartdConfig};
 
 pub use macros::{Macros, of_machine};
@@ -33,6 +34,8 @@ pub struct TextConfig {
     pub single: BTreeMap<u32, SlotConfig>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
+    /// Slot types.
+    pub division: SlotTypes,
     /// `STARTD_SLOT_ATTRS` with `SYSTEM_STARTD_SLOT_ATTRS`.
     pub slot_attrs: Vec<String>,
     /// `STARTD_JOB_ATTRS`.
@@ -123,6 +126,7 @@ impl TextConfig {
         config.single = all(self.single);
         config.slots = Arc::new(over(self.slots, &fields));
         config.draining_start = self.draining_start;
+        config.division = self.division;
         (config.slot_attrs, config.job_attrs) = (self.slot_attrs, self.job_attrs);
         (config.keyboard_slots, config.console_slots) = (self.keyboard_slots, self.console_slots);
         config.idle_boost = self.idle_boost.unwrap_or(config.idle_boost);
@@ -168,6 +172,9 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     if said_by(config, None, "DEFAULT_DRAINING_START_EXPR").is_some() {
         said.draining_start = ok(config.expr("DEFAULT_DRAINING_START_EXPR"), faults).flatten();
     }
+    let division = SlotTypes::read(config);
+    faults.extend(division.faults.iter().map(Remark::of_fault));
+    said.division = division.types.unwrap_or_default();
     for knob in ["STARTD_SLOT_ATTRS", "SYSTEM_STARTD_SLOT_ATTRS"] {
         said.slot_attrs.extend(ok(config.list(knob), faults).unwrap_or_default());
     }

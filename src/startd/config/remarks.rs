@@ -10,7 +10,7 @@ use crate::config::{Config, Definition, Host, Origin, Position, Reader, Reading,
 
 use super::macros::Macros;
 use crate::classad::{Expr, Name};
-use crate::startd::slot_types::Fault;
+use crate::pool::slot_types::Fault;
 
 /// Something to say of a text. It prints like `line 3, column 1: nothing reads STRAT: did you mean START?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,12 @@ impl Remark {
 
     fn about(self, knob: &str) -> Self {
         Self { knob: Some(knob.to_owned()), ..self }
+    }
+
+    /// What is wrong with slot types.
+    pub(super) fn of_fault(fault: &Fault) -> Self {
+        let reason = if fault.severity == Severity::Error { "InvalidSlotType" } else { "SlotType" };
+        Self::new(fault.severity, reason, &fault.position, fault.message.clone()).about(&fault.knob)
     }
 
     /// A value that cannot be used.
