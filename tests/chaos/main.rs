@@ -73,7 +73,7 @@ fn the_same_seed_is_the_same_run() {
 fn the_same_seed_is_the_same_run_in_every_process() {
     let here = std::env::current_dir().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
-    for seed in 0..5 {
+    for seed in 0..10 {
         let summary = summary(seed, &run(&Plan::of(seed), false));
         for (place, zone) in [(here.as_path(), "UTC"), (elsewhere.path(), "Asia/Kolkata")] {
             let told = std::process::Command::new(std::env::current_exe().unwrap())

@@ -93,7 +93,7 @@ fn a_panic_of_a_task_is_a_finding() {
     let (came, fault) = in_virtual_time(async { tokio::spawn(async { panic!("of a task") }).await.is_err() });
     assert_eq!(came, Some(true));
     assert!(fault.is_some_and(|fault| fault.contains("of a task")));
-    let (came, fault) = in_virtual_time(async { None::<u8>.expect("of the run") });
+    let (came, fault) = in_virtual_time::<()>(async { panic!("of the run") });
     assert_eq!(came, None);
     assert!(fault.is_some_and(|fault| fault.contains("of the run")));
 }
