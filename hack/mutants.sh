@@ -9,9 +9,10 @@ cd "$(dirname "$0")/.."
 
 seeds=${SEEDS:-150}
 mutations=$PWD/tests/mutations
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
-# One place for all, so that the compiler knows what did not change.
-scratch=$CARGO_TARGET_DIR/mutants
+mutants=${CARGO_TARGET_DIR:-$PWD/target}/mutants
+# A place of its own: cargo takes what it built of a copy elsewhere for what it built here.
+export CARGO_TARGET_DIR=$mutants/target
+scratch=$mutants/tree
 rm -rf "$scratch"
 mkdir -p "$scratch"
 # All files as new: what an earlier call left built may be a mutation.
