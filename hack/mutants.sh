@@ -42,8 +42,9 @@ failed() { sed -nE 's/^---- (.*) stdout ----$/\1/p' "$scratch/stories.log"; }
 
 # What is wrong first of all; where a story says nothing but that it failed, its name.
 said() {
-  cat "$scratch/stories.log" "$scratch/seeds.log" | grep -m1 -oP '^seed \d+: (at [0-9.]+ s: )?\K.*' | cut -c1-100 ||
-    failed | head -1 | sed 's/.*:://; s/_/ /g'
+  local text
+  text=$(sed -nE 's/^seed [0-9]+: (at [0-9.]+ s: )?//p' "$scratch/stories.log" "$scratch/seeds.log" | cut -c1-100 | sed -n 1p)
+  echo "${text:-$(failed | sed -n '1 { s/.*:://; s/_/ /g; p }')}"
 }
 
 build 'what is committed'
@@ -63,7 +64,7 @@ for patch in "$mutations"/*.patch; do
   build "$name"
   by=
   stories || by="$(failed | wc -l) of the stories"
-  seeds || by+="${by:+, }$(grep -oP '^seed \d+(?=:)' "$scratch/seeds.log" | sort -k2n | head -1)"
+  seeds || by+="${by:+, }$(grep -oP '^seed \d+(?=:)' "$scratch/seeds.log" | sort -k2n | sed -n 1p)"
   patch -s -R -p1 -d "$scratch" <"$patch"
   if [ -n "$by" ]; then
     echo "| ${name/-/ } | $by | $(said) |"

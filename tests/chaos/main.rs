@@ -91,7 +91,7 @@ fn the_same_seed_is_the_same_run_in_every_process() {
 /// A run in a line.
 fn summary(seed: u64, outcome: &Outcome) -> String {
     let Outcome { took, writes, trace, .. } = outcome;
-    format!("seed {seed}: {took} virtual ms, {writes} writes, trace {trace:x}")
+    format!("run of seed {seed}: {took} virtual ms, {writes} writes, trace {trace:x}")
 }
 
 /// A number from the environment.

@@ -83,6 +83,17 @@ fn an_end_without_a_claim_is_recorded_before_its_pod_goes() {
 }
 
 #[test]
+fn what_a_pod_without_a_claim_holds_is_nobody_elses_until_it_has_ended() {
+    let forever = Order { job: 4, ..job(1) };
+    let items = vec![
+        (When::At(3000), What::Submit(job(1))),
+        (When::At(4000), What::Kill(0)),
+        (When::At(4000), What::EditSlot(0, 1)),
+    ];
+    goes_well(story(1, forever, items));
+}
+
+#[test]
 fn a_claim_whose_proc_is_done_runs_nothing_when_it_is_found_again() {
     let items = vec![
         (When::Before(Class::DeleteSlot, 0), What::Call(How::Throttled, 20)),
