@@ -125,6 +125,19 @@ fn a_slot_that_vanished_unseen_is_written_again() {
     is_written_again(unseen(SLOTS, vec![What::DeleteSlot(0)]));
 }
 
+/// The status that a dead leader sent arrives when the next one has recorded more.
+#[test]
+fn what_is_recorded_outlasts_what_a_former_leader_sent() {
+    let items = vec![
+        (When::At(0), What::NodeBack(1, 1)),
+        (When::Before(Class::JobStatus, 1), What::Call(How::Late(6000), 0)),
+        (When::At(5000), What::EndNow(0)),
+        (When::At(5500), What::EndNow(1)),
+        (When::At(5500), What::Kill(0)),
+    ];
+    goes_well(Plan { ghosts: true, ..story(1, job(2), items) });
+}
+
 #[test]
 fn what_could_not_be_written_or_deleted_is_tried_again_later() {
     let (gives_up, forever) = (What::Call(How::Error(500), 8), Order { job: 4, ..job(1) });
