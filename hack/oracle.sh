@@ -34,7 +34,13 @@ configuration() {
   CARGO=$CARGO hack/oracle-config.sh "$SEED" "$COUNT"
 }
 
+# Machines divided into slots, by condor_startd.
+slots() {
+  CARGO=$CARGO hack/oracle-slots.sh "$SEED" $((COUNT / 20))
+}
+
 classads || FAILED=1
 printing || FAILED=1
 configuration || FAILED=1
+slots || FAILED=1
 exit $FAILED

@@ -10,6 +10,14 @@ pub mod classad;
 #[path = "../../src/config/mod.rs"]
 pub mod config;
 pub mod grammar;
+#[path = "../../src/pool/resources.rs"]
+mod resources;
+/// What slot types need of the pool.
+pub mod pool {
+    pub use super::resources::{ResourceName, Resources};
+}
+#[path = "../../src/pool/slot_types/mod.rs"]
+pub mod slot_types;
 #[path = "../../src/sim/trace/mod.rs"]
 pub mod trace;
 

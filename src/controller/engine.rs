@@ -314,6 +314,9 @@ impl Engine {
         let decision = decide::decide(&mut self.pool, self.clock.now());
         self.next = decision.next;
         for effect in decision.effects {
+            if matches!(effect, Effect::KillByAgent { .. }) {
+                self.health.overdue_kill();
+            }
             let template = match &effect {
                 Effect::CreatePod(plan) => self.cache.templates.get(&plan.job.uid).cloned(),
                 _ => None,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
@@ -25,12 +25,15 @@ pub struct Health {
     ready: AtomicBool,
     last_beat: AtomicI64,
     figures: Mutex<Figures>,
+    overdue: AtomicU64,
 }
 
 /// Numbers for Prometheus.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     machines: usize,
+    agents: usize,
+    suspended: usize,
     slots: usize,
     jobs: usize,
     submitters: usize,
@@ -55,12 +58,19 @@ impl Health {
         self.last_beat.store(now.millis(), Ordering::Relaxed);
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Figures {
             machines: pool.machines.len(),
+            agents: pool.machines.values().filter(|machine| machine.agent).count(),
+            suspended: pool.reports.values().map(|report| report.suspended.len()).sum(),
             slots: pool.slots.len(),
             jobs: pool.jobs.len(),
             submitters: pool.submitters.len(),
             orphans: pool.orphans.len(),
             cycles: pool.schedule.cycles,
         };
+    }
+
+    /// `KILLING_TIMEOUT` has passed and a kubelet has not ended a pod.
+    pub fn overdue_kill(&self) {
+        self.overdue.fetch_add(1, Ordering::Relaxed);
     }
 
     fn is_alive(&self, now: Time) -> bool {
@@ -84,15 +94,23 @@ impl Health {
         };
         gauge("leader", "Whether this operator leads.", u64::from(self.leading.load(Ordering::Relaxed)));
         gauge("machines", "Machines of the pool.", figures.machines as u64);
+        gauge("agents", "Machines whose agent is at work.", figures.agents as u64);
+        gauge("suspended_pods", "Pods whose processes an agent holds still.", figures.suspended as u64);
         gauge("dynamic_slots", "Dynamic slots, each with a claim.", figures.slots as u64);
         gauge("jobs", "HTCJobs.", figures.jobs as u64);
         gauge("submitters", "Submitters.", figures.submitters as u64);
         gauge("orphan_pods", "Pods of the pool without a claim.", figures.orphans as u64);
-        let _ = writeln!(
-            text,
-            "# HELP slotwright_negotiation_cycles_total Negotiation cycles since the start.\n\
-             # TYPE slotwright_negotiation_cycles_total counter\nslotwright_negotiation_cycles_total {}",
-            figures.cycles
+        let mut counter = |name: &str, help: &str, value: u64| {
+            let _ = writeln!(
+                text,
+                "# HELP slotwright_{name} {help}\n# TYPE slotwright_{name} counter\nslotwright_{name} {value}"
+            );
+        };
+        counter("negotiation_cycles_total", "Negotiation cycles since the start.", figures.cycles);
+        counter(
+            "killing_timeouts_total",
+            "Pods that a kubelet had not ended within KILLING_TIMEOUT, so that the agent was asked.",
+            self.overdue.load(Ordering::Relaxed),
         );
         text
     }

@@ -9,7 +9,7 @@ use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
-    Quota, Resources, SlotName, Standard, StartdConfig, State, Submitter, Time,
+    Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
 use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
@@ -115,7 +115,7 @@ fn unclaimed(pool: &Pool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
             let left = machine.available_in(slot);
             let full = left.cpus == 0
                 || left.extended.get(PODS) == Some(&0)
-                || slot.kind == Standard::Static && !slot.total.fits_in(&left);
+                || slot.kind == SlotKind::Static && !slot.total.fits_in(&left);
             (!full).then(|| (slot.name(&machine.facts.name), left, pool.startd(machine)))
         });
     left.collect()

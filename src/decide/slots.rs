@@ -32,6 +32,13 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
         matches!(slot.state, State::Matched | State::Owner)
             || matches!(slot.activation, Activation::Assigned | Activation::Requested)
     });
+    if changed && let Some(machine) = pool.machines.get(&name.machine) {
+        // Its neighbours may look at its state.
+        let seen = machine.sensed.is_some() || !pool.startd(machine).slot_attrs.is_empty();
+        if seen {
+            pool.attention.machines.insert(name.machine.clone());
+        }
+    }
     if changed && !passing {
         pool.stale.insert(Document::Slot(name.clone()));
     }

@@ -9,9 +9,11 @@ use super::drain::Draining;
 use super::ids::{MachineName, PodUid, PolicyName, SlotName};
 use super::made::MadeMachineAd;
 use super::policy::{SlotConfig, StartdConfig};
-use super::resources::{Capacity, Resources};
-use super::standing::{Share, Standard, Standing};
+use super::resources::{Capacity, ResourceName, Resources};
+use super::slot_types::Kind as SlotKind;
+use super::standing::{Share, Standing};
 use super::time::Time;
+use crate::classad::Expr;
 
 /// What the shell sees of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +73,15 @@ pub struct Sensed {
     pub console: LastInput,
     /// The load that is not the pool's, in processes.
     pub owner_load: f64,
+}
+
+/// A slot's part of the machine's load, in processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Of the owner's load.
+    pub owner: f64,
+    /// What its job causes: `CondorLoadAvg`.
+    pub condor: f64,
 }
 
 /// When somebody last touched something.
@@ -183,8 +194,20 @@ pub struct Machine {
     pub policy: Option<PolicyName>,
     /// What the policy's text comes to here, where it depends on the machine.
     pub own_config: Option<OwnConfig>,
+    /// The configuration that it is laid out and governed by: the last one that could be used here.
+    pub in_force: Option<Arc<StartdConfig>>,
+    /// Why the present one cannot be used here.
+    pub unfit: Option<String>,
+    /// Custom resources that the configuration says it has, beside those of the node: `MACHINE_RESOURCE_<name>`.
+    pub declared: BTreeMap<ResourceName, i64>,
     /// Whether it offers anything.
     pub offer: Offer,
+    /// Since when it is known, as long as a startd would have run.
+    pub since: Time,
+    /// Local time there, in seconds east of Greenwich.
+    pub utc_offset: i32,
+    /// `STARTD_SLOT_ATTRS`: attributes of each slot, as the ads of all show them, such as `slot2_State`.
+    pub crossed: Arc<[(String, Expr)]>,
     /// It is being drained, or is drained.
     pub draining: Option<Draining>,
     /// What the pool may carve: allocatable less foreign.
@@ -217,7 +240,13 @@ impl Machine {
             report: None,
             policy: None,
             own_config: None,
+            in_force: None,
+            unfit: None,
+            declared: BTreeMap::new(),
             offer: Offer::NotReady,
+            since: now,
+            utc_offset: 0,
+            crossed: Arc::default(),
             draining: None,
             total: Resources::default(),
             carved: Resources::default(),
@@ -236,13 +265,21 @@ impl Machine {
 
     /// The layout without slot types: one partitionable slot.
     pub fn undivided(&self) -> Vec<Share> {
-        vec![Share { slot_type: 0, kind: Standard::Partitionable, resources: self.total.clone() }]
+        vec![Share {
+            slot_type: 0,
+            kind: SlotKind::Partitionable,
+            resources: self.total.clone(),
+            devices: BTreeMap::new(),
+        }]
     }
 
     /// Works out the total anew after the node or the pods of others changed.
     pub fn recount(&mut self) {
         let mut left = self.facts.allocatable.clone();
         left.subtract(&self.foreign);
+        for (name, amount) in &self.declared {
+            left.extended.entry(name.clone()).or_insert(*amount);
+        }
         self.total = left.whole();
     }
 
@@ -293,7 +330,7 @@ impl Machine {
 
     /// Has a slot stand of which a claim is known, as long as the layout is not.
     pub fn stand(&mut self, claimed: &SlotName, now: Time) {
-        let kind = if claimed.dynamic.is_some() { Standard::Partitionable } else { Standard::Static };
+        let kind = if claimed.dynamic.is_some() { SlotKind::Partitionable } else { SlotKind::Static };
         let known = self.standing.get(&claimed.slot);
         if known.is_none_or(|slot| slot.kind != kind && !slot.is_held()) {
             self.standing.insert(claimed.slot, Standing::adopted(claimed.slot, kind, now));
@@ -367,23 +404,28 @@ mod tests {
         assert_eq!(machine().total.cpus, 7);
     }
 
-    fn share(slot_type: u32, kind: Standard, cpus: i64) -> Share {
-        Share { slot_type, kind, resources: Resources { cpus, ..Resources::default() } }
+    fn share(slot_type: u32, kind: SlotKind, cpus: i64) -> Share {
+        Share {
+            slot_type,
+            kind,
+            resources: Resources { cpus, ..Resources::default() },
+            devices: BTreeMap::new(),
+        }
     }
 
     #[test]
     fn another_layout_waits_for_claims_and_another_size_does_not() {
         let mut machine = machine();
         assert_eq!(machine.standing.len(), 1);
-        let halves = || vec![share(1, Standard::Static, 3), share(1, Standard::Static, 4)];
+        let halves = || vec![share(1, SlotKind::Static, 3), share(1, SlotKind::Static, 4)];
         assert!(!machine.lay_out(halves(), Time::from_secs(1)).waits);
         assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
         machine.standing.get_mut(&2).unwrap().claimed = true;
-        let smaller = vec![share(1, Standard::Static, 2), share(1, Standard::Static, 3)];
+        let smaller = vec![share(1, SlotKind::Static, 2), share(1, SlotKind::Static, 3)];
         let relaid = machine.lay_out(smaller.clone(), Time::from_secs(2));
         assert_eq!(relaid.changed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["slot1@node1"]);
         assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [2, 4]);
-        let whole = vec![share(0, Standard::Partitionable, 7)];
+        let whole = vec![share(0, SlotKind::Partitionable, 7)];
         assert!(machine.lay_out(whole.clone(), Time::from_secs(3)).waits);
         assert_eq!(machine.standing.len(), 2);
         machine.standing.get_mut(&2).unwrap().claimed = false;

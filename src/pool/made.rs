@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
+use super::agent::ReportFacts;
 use super::drain::Draining;
-use super::machine::{Machine, MachineFacts, Sensed};
+use super::machine::{Load, Machine, MachineFacts, Sensed};
 use super::policy::StartdConfig;
 use super::resources::Resources;
 use super::slot::State;
 use super::standing::Standing;
 use super::time::Time;
-use crate::classad::Ad;
+use crate::classad::{Ad, Expr};
 
 /// The ad of what all slots of a machine share.
 #[derive(Clone, Debug)]
@@ -19,6 +20,10 @@ pub struct MadeMachineAd {
     total: Resources,
     sensed: Option<Sensed>,
     draining: Option<Draining>,
+    report: Option<Arc<ReportFacts>>,
+    since: Time,
+    utc_offset: i32,
+    crossed: Arc<[(String, Expr)]>,
     ad: Ad,
 }
 
@@ -33,6 +38,8 @@ pub struct MadeSlotAd {
     dynamic: usize,
     state: State,
     entered_state: Time,
+    entered_activity: Time,
+    load: Load,
     ad: Ad,
 }
 
@@ -43,6 +50,10 @@ impl Machine {
             self.total == made.total
                 && self.sensed == made.sensed
                 && self.draining == made.draining
+                && self.report == made.report
+                && self.since == made.since
+                && self.utc_offset == made.utc_offset
+                && self.crossed == made.crossed
                 && self.facts == made.facts
         };
         self.ad.as_ref().filter(of).map(|made| made.ad.clone())
@@ -50,8 +61,17 @@ impl Machine {
 
     /// Keeps the ad that was made of the machine as it is.
     pub fn keep_ad(&mut self, ad: Ad) {
-        let (facts, total, draining) = (self.facts.clone(), self.total.clone(), self.draining.clone());
-        self.ad = Some(MadeMachineAd { facts, total, sensed: self.sensed, draining, ad });
+        self.ad = Some(MadeMachineAd {
+            facts: self.facts.clone(),
+            total: self.total.clone(),
+            sensed: self.sensed,
+            draining: self.draining.clone(),
+            report: self.report.clone(),
+            since: self.since,
+            utc_offset: self.utc_offset,
+            crossed: Arc::clone(&self.crossed),
+            ad,
+        });
     }
 }
 
@@ -64,6 +84,8 @@ impl Standing {
                 && made.dynamic == self.dynamic.len()
                 && made.state == self.state
                 && made.entered_state == self.entered_state
+                && made.entered_activity == self.entered_activity
+                && made.load == self.load
                 && made.total == self.total
                 && made.available == *available
         };
@@ -80,6 +102,8 @@ impl Standing {
             dynamic: self.dynamic.len(),
             state: self.state,
             entered_state: self.entered_state,
+            entered_activity: self.entered_activity,
+            load: self.load,
             ad,
         });
     }

@@ -27,6 +27,7 @@ mod ranges;
 mod resources;
 mod slot;
 mod slot_policy;
+pub mod slot_types;
 mod standing;
 mod submitter;
 mod time;
@@ -50,7 +51,7 @@ pub use ids::{
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
-pub use machine::{LastInput, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
+pub use machine::{LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
     SelectorTerm, SlotConfig, StartdConfig, Toleration,
@@ -62,7 +63,8 @@ pub use slot::{
     State, Taken, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
-pub use standing::{Share, Standard, Standing};
+pub use slot_types::Kind as SlotKind;
+pub use standing::{Share, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
 pub use zone::Zone;
@@ -193,15 +195,7 @@ impl Pool {
 
     /// The startd's configuration of a machine, with `HTCondor`'s defaults.
     pub fn startd(&self, machine: &Machine) -> Arc<StartdConfig> {
-        if let Some(Ok(config)) = machine.own_config.as_ref().map(|own| &own.config) {
-            return config.clone();
-        }
-        machine
-            .policy
-            .as_ref()
-            .and_then(|name| self.policies.get(name))
-            .and_then(|policy| policy.config.clone())
-            .unwrap_or_else(|| Arc::clone(&DEFAULT_STARTD))
+        machine.in_force.clone().unwrap_or_else(|| Arc::clone(&DEFAULT_STARTD))
     }
 
     /// The group of this name, whatever its letters' case: `HTCondor` does not distinguish it.
@@ -221,7 +215,7 @@ impl Pool {
             machine
                 .standing
                 .get(&name.slot)
-                .filter(|slot| slot.kind == Standard::Static && name.dynamic.is_none())
+                .filter(|slot| slot.kind == SlotKind::Static && name.dynamic.is_none())
         };
         self.slots.contains_key(name)
             || standing().is_some_and(|slot| self.unclaimed_objects.get(name) == Some(&slot.total))

@@ -8,6 +8,7 @@ use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
 use super::slot_policy::Policy;
+use super::slot_types::SlotTypes;
 use super::zone::Zone;
 use crate::classad::Expr;
 
@@ -76,7 +77,7 @@ pub struct SlotConfig {
 }
 
 /// The startd's configuration, understood.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StartdConfig {
     /// What is said of all slots.
     pub slots: Arc<SlotConfig>,
@@ -86,12 +87,44 @@ pub struct StartdConfig {
     pub single: BTreeMap<u32, Arc<SlotConfig>>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
+    /// How machines are divided: slot types.
+    pub division: SlotTypes,
+    /// `STARTD_SLOT_ATTRS`: what each slot's ad shows of the others.
+    pub slot_attrs: Vec<String>,
+    /// `STARTD_JOB_ATTRS`: what a claimed slot's ad shows of its job.
+    pub job_attrs: Vec<String>,
+    /// `SLOTS_CONNECTED_TO_KEYBOARD`: how many slots notice it, from the first; all where unset.
+    pub keyboard_slots: Option<u32>,
+    /// `SLOTS_CONNECTED_TO_CONSOLE`: the same of the console.
+    pub console_slots: Option<u32>,
+    /// `DISCONNECTED_KEYBOARD_IDLE_BOOST`: for how much longer the others seem idle than the machine is known.
+    pub idle_boost: Duration,
     /// The time zone of `ClockMin` and `ClockDay`.
     pub zone: Zone,
     /// Taints that are tolerated.
     pub tolerations: Vec<Toleration>,
     /// The policy's text, where it says something else on other machines: it is read again for each.
     pub by_machine: Option<Arc<ByMachine>>,
+}
+
+impl Default for StartdConfig {
+    fn default() -> Self {
+        Self {
+            slots: Arc::default(),
+            types: BTreeMap::new(),
+            single: BTreeMap::new(),
+            draining_start: None,
+            division: SlotTypes::default(),
+            slot_attrs: Vec::new(),
+            job_attrs: Vec::new(),
+            keyboard_slots: None,
+            console_slots: None,
+            idle_boost: Duration::from_mins(20),
+            zone: Zone::default(),
+            tolerations: Vec::new(),
+            by_machine: None,
+        }
+    }
 }
 
 impl From<SlotConfig> for StartdConfig {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
 use super::leaving::{Cause, Eviction, Preemptor, Running};
+use super::machine::Load;
 use super::resources::Resources;
 use super::time::Time;
 
@@ -233,6 +234,8 @@ pub struct Slot {
     pub name: SlotName,
     /// What was carved for it.
     pub resources: Resources,
+    /// Its part of the machine's load.
+    pub load: Load,
     /// State and activity.
     pub state: State,
     /// When the state was entered.
@@ -273,6 +276,7 @@ impl Slot {
         Self {
             name,
             resources,
+            load: Load::default(),
             state,
             entered_state: now,
             entered_activity: now,

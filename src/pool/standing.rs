@@ -3,23 +3,16 @@
 //! A standing slot is there as long as the layout says so. What is claimed is a [`Slot`](super::Slot): a dynamic slot of a
 //! partitionable one, or the static slot itself under its own name for as long as the claim lives.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Document;
 use super::ids::{MachineName, SlotName};
+use super::machine::Load;
 use super::made::MadeSlotAd;
 use super::resources::Resources;
 use super::slot::{Slot, State, Taken};
+use super::slot_types::Kind as SlotKind;
 use super::time::Time;
-
-/// What a standing slot is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Standard {
-    /// It runs one job at a time and keeps its size.
-    Static,
-    /// Dynamic slots are carved from it.
-    Partitionable,
-}
 
 /// One slot of a layout: its share of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,9 +20,11 @@ pub struct Share {
     /// The number of its slot type, 0 for the default's.
     pub slot_type: u32,
     /// Static or partitionable.
-    pub kind: Standard,
+    pub kind: SlotKind,
     /// What it holds.
     pub resources: Resources,
+    /// The devices that are its own, by the custom resource's name in ads.
+    pub devices: BTreeMap<String, Vec<String>>,
 }
 
 /// A slot that the machine's layout makes.
@@ -40,9 +35,11 @@ pub struct Standing {
     /// The number of its slot type, 0 for the default's. None for a slot of which only a claim is known.
     pub slot_type: Option<u32>,
     /// Static or partitionable.
-    pub kind: Standard,
+    pub kind: SlotKind,
     /// What it holds when nothing is claimed: `TotalSlotCpus` and the like.
     pub total: Resources,
+    /// The devices that are its own, by the custom resource's name in ads: `AssignedGPUs` and the like.
+    pub devices: BTreeMap<String, Vec<String>>,
     /// What claims hold of it.
     pub carved: Resources,
     /// `DSlotID`s in use.
@@ -55,6 +52,8 @@ pub struct Standing {
     pub entered_state: Time,
     /// When it entered the activity.
     pub entered_activity: Time,
+    /// Its part of the machine's load.
+    pub load: Load,
     /// Its last transition.
     pub last: Option<Taken>,
     /// Ads that were made of it.
@@ -69,20 +68,22 @@ impl Standing {
             slot_type: Some(share.slot_type),
             kind: share.kind,
             total: share.resources,
+            devices: share.devices,
             carved: Resources::default(),
             dynamic: BTreeSet::new(),
             claimed: false,
             state: State::Owner,
             entered_state: now,
             entered_activity: now,
+            load: Load::default(),
             last: None,
             ads: None,
         }
     }
 
     /// A slot of which only a claim is known.
-    pub(super) fn adopted(id: u32, kind: Standard, now: Time) -> Self {
-        let share = Share { slot_type: 0, kind, resources: Resources::default() };
+    pub(super) fn adopted(id: u32, kind: SlotKind, now: Time) -> Self {
+        let share = Share { slot_type: 0, kind, resources: Resources::default(), devices: BTreeMap::new() };
         Self { slot_type: None, ..Self::new(id, share, now) }
     }
 
@@ -95,8 +96,8 @@ impl Standing {
     pub fn document(&self, machine: &MachineName) -> Document {
         let name = self.name(machine);
         match self.kind {
-            Standard::Static => Document::Slot(name),
-            Standard::Partitionable => Document::PartitionableSlot(name),
+            SlotKind::Static => Document::Slot(name),
+            SlotKind::Partitionable => Document::PartitionableSlot(name),
         }
     }
 
@@ -145,10 +146,11 @@ impl Standing {
     /// Takes the size of a share. A static slot keeps what its claim holds. True if it is another size.
     pub(super) fn resize(&mut self, share: &Share) -> bool {
         self.slot_type = Some(share.slot_type);
-        if self.claimed || self.total == share.resources {
+        if self.claimed || (self.total == share.resources && self.devices == share.devices) {
             return false;
         }
         self.total = share.resources.clone();
+        self.devices.clone_from(&share.devices);
         true
     }
 }
@@ -159,7 +161,12 @@ mod tests {
 
     #[test]
     fn dynamic_ids_are_used_again() {
-        let share = Share { slot_type: 0, kind: Standard::Partitionable, resources: Resources::default() };
+        let share = Share {
+            slot_type: 0,
+            kind: SlotKind::Partitionable,
+            resources: Resources::default(),
+            devices: BTreeMap::new(),
+        };
         let mut slot = Standing::new(1, share, Time::default());
         for (used, free) in
             [(vec![], 1), (vec![1, 2], 3), (vec![1, 3], 2), (vec![2], 1), (vec![1, 2, 4, 5], 3)]

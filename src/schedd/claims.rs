@@ -4,7 +4,7 @@ use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::Tree;
 use crate::pool::{
     Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, Pool, Record,
-    Slot, SlotName, Standard, State, SubmitterName, Taken, Time,
+    Slot, SlotKind, SlotName, State, SubmitterName, Taken, Time,
 };
 use crate::startd::{
     Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, keep_slot_ad, slot_weight, unclaimed_slot_ad,
@@ -80,7 +80,7 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
     if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
         return None;
     }
-    let dynamic = (standing.kind == Standard::Partitionable).then(|| standing.free_dynamic_id());
+    let dynamic = (standing.kind == SlotKind::Partitionable).then(|| standing.free_dynamic_id());
     let name = SlotName { dynamic, ..matched.clone() };
     let (key, number) = (cluster.key.clone(), cluster.cluster);
     let claim = Claim {
@@ -164,7 +164,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     }
     let env = Env::at(now.secs());
     let queue = &pool.submitters.get(&slot.claim.submitter)?.queue;
-    let ad = claimed_slot_ad(machine, &config, slot);
+    let ad = claimed_slot_ad(machine, &config, slot, None);
     let waiting = queue.iter().filter_map(|key| {
         let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
         Some((cluster, cluster.next_idle(now)?))

@@ -3,6 +3,8 @@
 
 #![allow(clippy::float_cmp, reason = "what is counted is whole")]
 
+mod agents;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

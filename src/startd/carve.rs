@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::classad::{Ad, Env, symmetric_match};
-use crate::pool::{Machine, PODS, Request, Resources, SlotConfig, Standard, Standing};
+use crate::pool::{Machine, PODS, Request, Resources, SlotConfig, SlotKind, Standing};
 
 /// What a match becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ fn up_to_multiple(amount: i64, step: i64) -> i64 {
 /// A static slot is taken as it is.
 pub fn carve(machine: &Machine, slot: &Standing, ad: &Ad, request: &Request, job: &Ad, env: &Env) -> Carving {
     let left = machine.available_in(slot);
-    if slot.kind == Standard::Static {
+    if slot.kind == SlotKind::Static {
         let fits = slot.total.fits_in(&left) && symmetric_match(job, ad, env);
         return if fits { Carving::Slot(slot.total.clone()) } else { Carving::Refused };
     }

@@ -4,6 +4,8 @@
 //! owner's: slots in Owner are the first to be given of it, then those that nobody has claimed, then the rest, each as much
 //! as it has CPUs. What remains when all have theirs goes to the first again, so that nothing of the load is lost.
 
+use crate::pool::Load;
+
 /// Who has a slot, as far as the owner's load goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Turn {
@@ -24,15 +26,6 @@ pub(super) struct Bearer {
     pub(super) cpus: f64,
     /// A job runs in it.
     pub(super) busy: bool,
-}
-
-/// What a slot is given.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Load {
-    /// Of the owner's load.
-    pub owner: f64,
-    /// What its job causes: `CondorLoadAvg`.
-    pub condor: f64,
 }
 
 /// Divides a machine's load, in the order of the slots' names. Of the pool's load, which is known for all jobs together,
@@ -70,7 +63,8 @@ mod tests {
     #[test]
     fn the_manuals_examples() {
         let owner = of(Turn::Owner, 1.0, false);
-        let shown = |loads: &[Load]| -> Vec<(f64, f64)> { loads.iter().map(|l| (l.owner, l.condor)).collect() };
+        let shown =
+            |loads: &[Load]| -> Vec<(f64, f64)> { loads.iter().map(|l| (l.owner, l.condor)).collect() };
         assert_eq!(shown(&divide(&[owner, owner], 0.340, 0.0)), [(0.340, 0.0), (0.0, 0.0)]);
         let busy = of(Turn::Other, 1.0, true);
         assert_eq!(shown(&divide(&[owner, busy], 0.254, 0.996)), [(0.254, 0.0), (0.0, 0.996)]);
@@ -80,12 +74,9 @@ mod tests {
     fn owners_come_first_then_the_unclaimed_then_the_rest_and_then_the_first_again() {
         let slots =
             [of(Turn::Other, 1.0, true), of(Turn::Unclaimed, 2.0, false), of(Turn::Owner, 1.0, false)];
-        for (owner, expected) in [
-            (0.5, [0.0, 0.0, 0.5]),
-            (1.5, [0.0, 0.5, 1.0]),
-            (3.5, [0.5, 2.0, 1.0]),
-            (5.0, [1.0, 2.0, 2.0]),
-        ] {
+        for (owner, expected) in
+            [(0.5, [0.0, 0.0, 0.5]), (1.5, [0.0, 0.5, 1.0]), (3.5, [0.5, 2.0, 1.0]), (5.0, [1.0, 2.0, 2.0])]
+        {
             let given: Vec<f64> = divide(&slots, owner, 0.0).iter().map(|load| load.owner).collect();
             assert_eq!(given, expected, "{owner}");
         }
@@ -106,7 +97,8 @@ mod tests {
             prop_assert!((sum - owner).abs() < 1e-9);
             let sum: f64 = loads.iter().map(|load| load.condor).sum();
             let any_busy = bearers.iter().any(|bearer| bearer.busy && bearer.cpus > 0.0);
-            prop_assert!((sum - if any_busy { condor } else { 0.0 }).abs() < 1e-9);
+            let expected = if any_busy { condor } else { 0.0 };
+            prop_assert!((sum - expected).abs() < 1e-9);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::ad::unclaimed_slot_ad;
 use super::policy::{Answer, Question};
 use super::standing::{Surroundings, standing};
 use super::unclaimed::take;
-use super::{config, draining};
+use super::{config, draining, layout, neighbours};
 use crate::classad::Env;
 use crate::pool::{
     Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, Standing,
@@ -27,6 +27,10 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     draining::review(pool, name, now);
     let Some(machine) = pool.machines.get(name) else { return };
     let config = pool.startd(machine);
+    if let Some(machine) = pool.machines.get_mut(name) {
+        machine.utc_offset = config.zone.offset(now);
+    }
+    let Some(machine) = pool.machines.get(name) else { return };
     let owners = owners(machine, &config, now);
     let Some(machine) = pool.machines.get_mut(name) else { return };
     for (id, owner) in owners {
@@ -54,7 +58,8 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     };
     let again = if offer == Offer::Offered { machine.slots().filter_map(changes).min() } else { None };
     machine.offer = offer;
-    pool.wake_machine_at(name, again);
+    neighbours::look_around(pool, name, now);
+    pool.wake_machine_at(name, [again, config.zone.next_change(now)].into_iter().flatten().min());
     forget_if_gone(pool, name);
 }
 
@@ -72,7 +77,7 @@ fn owners(machine: &Machine, config: &StartdConfig, now: Time) -> Vec<(u32, bool
     undecided.map(|slot| (slot.id, owner(slot))).collect()
 }
 
-/// Puts a machine under the policy that selects it.
+/// Puts a machine under the policy that selects it, unless what that says cannot be used here: then what was in force stays.
 fn govern(pool: &mut Pool, name: &MachineName) {
     let Some(machine) = pool.machines.get(name) else { return };
     let policy = governing(pool, machine);
@@ -83,15 +88,30 @@ fn govern(pool: &mut Pool, name: &MachineName) {
         pool.stale.extend(machine.policy.iter().chain(&policy).cloned().map(Document::Policy));
         machine.policy = policy;
     }
+    let own = machine.own_config.as_ref().map(|own| own.config.clone());
+    let unfit = own.unwrap_or(Ok(config)).and_then(|config| layout::fits(machine, &config).map(|()| config));
+    let before = machine.unfit.take();
+    match unfit {
+        Ok(config) => {
+            layout::declare(machine, &config);
+            machine.in_force = Some(config);
+        }
+        Err(why) => machine.unfit = Some(why),
+    }
+    if machine.unfit != before {
+        pool.stale.extend(machine.documents());
+    }
 }
 
 /// Lays a machine out into slots as its policy says. True if claims on the present slots keep it from that.
 fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
-    let Some(machine) = pool.machines.get_mut(name).filter(|machine| machine.offer != Offer::Gone) else {
+    let Some(machine) = pool.machines.get(name).filter(|machine| machine.offer != Offer::Gone) else {
         return false;
     };
+    let Ok(shares) = layout::shares(machine, &pool.startd(machine)) else { return false };
+    let Some(machine) = pool.machines.get_mut(name) else { return false };
     let before: Vec<Document> = machine.documents().collect();
-    let relaid = machine.lay_out(machine.undivided(), now);
+    let relaid = machine.lay_out(shares, now);
     if !relaid.changed.is_empty() {
         pool.stale.extend(before);
         pool.stale.extend(machine.documents());
@@ -159,9 +179,7 @@ fn offer(pool: &Pool, machine: &Machine, now: Time) -> Offer {
     {
         return Offer::PolicyNotAccepted(name.clone());
     }
-    if let Some((name, _)) = policy
-        && let Some(Err(why)) = machine.own_config.as_ref().map(|own| &own.config)
-    {
+    if let (Some((name, _)), Some(why), None) = (policy, &machine.unfit, &machine.in_force) {
         return Offer::PolicyUnfit(name.clone(), why.clone());
     }
     let tolerations: &[Toleration] =

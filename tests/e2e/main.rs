@@ -11,6 +11,7 @@
     reason = "a test states what it expects by panicking"
 )]
 
+mod agents;
 mod bad_input;
 mod budget;
 mod harness;

@@ -81,7 +81,7 @@ rules! {
     CONFIG_VALUE, "config-value", Error, "The value is not of the knob's type or range.";
     CONFIG_UNKNOWN_KNOB, "config-unknown-knob", Warning, "There is no knob of that name, and nothing else uses it.";
     CONFIG_NOT_ACTED_ON, "config-not-acted-on", Warning, "The knob is HTCondor's, and has no effect here.";
-    CONFIG_NOT_REPORTED, "config-not-reported", Warning, "The expression looks at an attribute that nothing reports yet.";
+    CONFIG_NOT_REPORTED, "config-not-reported", Warning, "The expression looks at an attribute that only an agent reports.";
     CONFIG_MACHINE, "config-machine", Error, "The text depends on the machine where it cannot.";
     FILE_SKIPPED, "file-skipped", Note, "Nothing in the file is Slotwright's.";
 }

@@ -18,7 +18,7 @@ use crate::api::{
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::quotas;
 use crate::pool::{
-    Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot, SlotName, Standard,
+    Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot, SlotKind, SlotName,
     Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
@@ -52,7 +52,7 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
             pool.jobs.get(uid).map_or(Rendered::Nothing, |c| status(&job(pool, c, &conditions, now)))
         }
         Document::Slot(name) => claimed_or_standing(pool, name, &conditions, now),
-        Document::PartitionableSlot(name) => standing(pool, name, Standard::Partitionable)
+        Document::PartitionableSlot(name) => standing(pool, name, SlotKind::Partitionable)
             .map_or(Rendered::Absent, |(machine, slot)| partitionable_slot(machine, slot, &conditions, now)),
         Document::Submitter(name) => {
             pool.submitters.get(name).map_or(Rendered::Nothing, |s| submitter(pool, s, &conditions, now))
@@ -247,7 +247,7 @@ fn slot(slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
 }
 
 /// A standing slot of a machine that is there.
-fn standing<'a>(pool: &'a Pool, name: &SlotName, kind: Standard) -> Option<(&'a Machine, &'a Standing)> {
+fn standing<'a>(pool: &'a Pool, name: &SlotName, kind: SlotKind) -> Option<(&'a Machine, &'a Standing)> {
     let machine = pool.machines.get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
     Some((machine, machine.standing.get(&name.slot).filter(|slot| slot.kind == kind)?))
 }
@@ -270,7 +270,7 @@ fn claimed_or_standing(pool: &Pool, name: &SlotName, old: &[Condition], now: Tim
     if name.dynamic.is_some() {
         return Rendered::Nothing;
     }
-    let Some((machine, slot)) = standing(pool, name, Standard::Static) else { return Rendered::Absent };
+    let Some((machine, slot)) = standing(pool, name, SlotKind::Static) else { return Rendered::Absent };
     let status = SlotStatus {
         observed_generation: Some(1),
         state: Some(state(slot.state)),

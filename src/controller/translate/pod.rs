@@ -164,14 +164,14 @@ fn is_terminal(pod: &SlimPod) -> bool {
 fn end(pod: &SlimPod) -> Option<End> {
     match pod.status.phase.as_str() {
         // A program that ends well because it was told to stop has not done its work.
-        "Succeeded" if finished(pod, After::Asked) => Some(evicted("its pod was deleted")),
+        "Succeeded" if finished(pod, After::Asked) => Some(deleted(pod)),
         "Succeeded" => Some(End::Exited { code: 0 }),
         "Failed" => Some(failed(pod)),
         // Nothing but our finalizer holds it: the kubelet has confirmed, or somebody forced it.
         _ if pod.metadata.deletion_timestamp.is_some()
             && pod.metadata.deletion_grace_period_seconds == Some(0) =>
         {
-            Some(evicted("its pod was deleted"))
+            Some(deleted(pod))
         }
         _ => None,
     }
@@ -185,18 +185,28 @@ fn failed(pod: &SlimPod) -> End {
             pod.status.message.as_deref().unwrap_or("the node gave no message")
         ));
     }
-    // The pod garbage collector, the eviction API and taints say it by condition before they delete.
-    if let Some(disrupted) =
-        pod.status.conditions.iter().find(|c| c.type_ == DISRUPTION_TARGET && c.status == "True")
-    {
-        let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());
-        return evicted(&format!("{}: {}", said(&disrupted.reason), said(&disrupted.message)));
+    if let Some(why) = disruption(pod) {
+        return evicted(&why);
     }
     // Times have no fractions: what dies in the second in which it is told to has most likely obeyed.
     if finished(pod, After::OrWhenAsked) {
-        return evicted("its pod was deleted");
+        return deleted(pod);
     }
     End::Exited { code: exit_code(pod).unwrap_or(1) }
+}
+
+/// Why a pod was disrupted: the operator, the pod garbage collector, the eviction API and taints say it by condition before
+/// they delete.
+fn disruption(pod: &SlimPod) -> Option<String> {
+    let is_disruption = |c: &&SlimCondition| c.type_ == DISRUPTION_TARGET && c.status == "True";
+    let disrupted = pod.status.conditions.iter().find(is_disruption)?;
+    let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());
+    Some(format!("{}: {}", said(&disrupted.reason), said(&disrupted.message)))
+}
+
+/// A pod that was ended because it was deleted.
+fn deleted(pod: &SlimPod) -> End {
+    evicted(&disruption(pod).unwrap_or_else(|| "its pod was deleted".to_owned()))
 }
 
 /// When a container must have ended to have been told to.

@@ -14,9 +14,10 @@ use k8s_openapi::api::core::v1::Taint;
 use serde_json::Value;
 
 use super::admission::{NodeFacts, admit};
+use super::agent::Held;
 use super::devices::{Assigned, DevicePool};
-use super::life::{Life, Run, after};
-use super::resources::Resources;
+use super::life::{KILLED, Life, Run, after};
+use super::resources::{CPU, Resources};
 use super::shape::NodeShape;
 use super::status::{self, Addresses, Exit, Place};
 use super::view::{Phase, PodKey, PodView};
@@ -28,6 +29,8 @@ pub enum Event {
     Pod(Box<PodView>),
     /// The pod with this uid is no longer in the API.
     Gone(String),
+    /// The node's agent starts to do as pods' annotations say, or no longer does. What it holds still stays so.
+    Agent(bool),
     /// Time passed.
     Tick,
 }
@@ -67,6 +70,8 @@ pub struct NodeState {
     host_ip: String,
     addresses: Addresses,
     devices: DevicePool,
+    /// An agent is at work.
+    agent: bool,
     /// By uid.
     pods: BTreeMap<String, Hosted>,
 }
@@ -82,6 +87,7 @@ impl NodeState {
             host_ip: host_ip(number),
             addresses: Addresses::new(number),
             devices: DevicePool::new(&shape.name, &shape.gpus),
+            agent: shape.agent.is_some(),
             pods: BTreeMap::new(),
         }
     }
@@ -118,8 +124,35 @@ impl NodeState {
         Some(hosted.place.devices.clone())
     }
 
+    /// Says whether an agent is at work, before anything has happened.
+    pub fn set_agent(&mut self, works: bool) {
+        self.agent = works;
+    }
+
+    /// Whether an agent is at work.
+    pub fn has_agent(&self) -> bool {
+        self.agent
+    }
+
+    /// What the agent sees of the pods.
+    pub fn held(&self) -> Held {
+        let mut held = Held::default();
+        for hosted in self.pods.values() {
+            let Life::Running(run) = hosted.life else { continue };
+            if run.suspended.is_some() {
+                held.suspended.insert(hosted.view.key.uid.clone());
+            } else if hosted.view.pooled {
+                held.pool_milli += hosted.view.requests.get(CPU);
+            } else {
+                held.other_milli += hosted.view.requests.get(CPU);
+            }
+        }
+        held
+    }
+
     fn observe(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
         let Some(hosted) = self.pods.get_mut(&view.key.uid) else { return self.take(view, now, actions) };
+        (hosted.view.suspend, hosted.view.kill) = (view.suspend, view.kill);
         if view.phase.is_terminal() && hosted.life.takes_resources() {
             // Somebody else ended it; a kubelet kills the containers of such a pod and reports nothing new.
             hosted.life = Life::Ended;
@@ -134,7 +167,7 @@ impl NodeState {
         let mut life = Life::Ended;
         if view.phase == Phase::Running {
             let since = view.running_since.or(view.start_time).unwrap_or(now);
-            life = Life::Running(Run { since, term: None });
+            life = Life::Running(Run::new(since));
         } else if !view.phase.is_terminal() && view.deletion.is_some() {
             // Deleted before anything started: admission would be in vain.
             life = Life::Starting { at: Timestamp::MAX };
@@ -203,6 +236,7 @@ impl NodeState {
             if let Some(hosted) = self.pods.get_mut(&uid) {
                 hosted.start(now, actions);
             }
+            self.obey(&uid, now, actions);
             let exit = self.pods.get(&uid).and_then(|hosted| hosted.life.exit(&hosted.view.script));
             if let Some(exit) = exit.filter(|exit| exit.at <= now) {
                 let deleted = self.pods.get(&uid).is_some_and(|hosted| hosted.life.is_terminating());
@@ -225,6 +259,19 @@ impl NodeState {
         }
     }
 
+    /// The agent does with a pod as its annotations say.
+    fn obey(&mut self, uid: &str, now: Timestamp, actions: &mut Vec<Action>) {
+        let Some(hosted) = self.pods.get_mut(uid).filter(|_| self.agent) else { return };
+        let (suspend, kill) = (hosted.view.suspend, hosted.view.kill);
+        let Life::Running(run) = &mut hosted.life else { return };
+        run.hold(suspend, now);
+        if kill {
+            let exit = Exit { started: Some(run.since), at: now, code: KILLED };
+            let deleted = run.term.is_some();
+            self.end(uid, &exit, deleted, actions);
+        }
+    }
+
     fn release(&mut self, uid: &str) {
         self.devices.release(uid);
         self.addresses.release(uid);
@@ -237,7 +284,7 @@ impl Hosted {
         if at > now {
             return;
         }
-        self.life = Life::Running(Run { since: at, term: None });
+        self.life = Life::Running(Run::new(at));
         actions.push(Action::Report {
             pod: self.view.key.clone(),
             phase: Phase::Running,
@@ -259,7 +306,17 @@ pub fn step(state: &mut NodeState, event: Event, now: Timestamp) -> Vec<Action> 
     // First what was due before: it may make room for what comes now.
     state.advance(now, &mut actions);
     match event {
-        Event::Pod(view) => state.observe(&view, now, &mut actions),
+        Event::Pod(view) => {
+            state.observe(&view, now, &mut actions);
+            state.obey(&view.key.uid, now, &mut actions);
+        }
+        Event::Agent(works) => {
+            state.agent = works;
+            let uids: Vec<String> = state.pods.keys().cloned().collect();
+            for uid in uids {
+                state.obey(&uid, now, &mut actions);
+            }
+        }
         Event::Gone(uid) => {
             state.release(&uid);
             state.pods.remove(&uid);

@@ -10,7 +10,9 @@ use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::agent::Held;
 use super::core::{Action, Event, NodeState, step};
+use super::owner::Owner;
 use super::resources::{CPU, PODS, Resources};
 use super::shape::{A100, GIB, NVIDIA_GPU, NodeShape};
 use super::view::{Phase, PodView};
@@ -151,6 +153,83 @@ fn an_ended_pod_is_removed_once_when_it_is_deleted_with_grace() {
     let again = pod("a", both(ended.clone(), deleted(30)));
     check(vec![(0, pod("a", ended.clone())), (1000, again.clone()), (2000, again)], &["1000 a removed"]);
     check(vec![(0, pod("a", both(ended, deleted(0))))], &[]);
+}
+
+/// The annotation by which the operator asks an agent for something.
+fn asked(name: &str, value: Value) -> Value {
+    json!({"metadata": {"labels": {"slotwright.dev/job-uid": "u"},
+                        "annotations": {(format!("slotwright.dev/{name}")): value}}})
+}
+
+/// As [`check`], on a node with an agent.
+fn check_with_agent(events: Vec<(i64, Event)>, expected: &[&str]) {
+    let story = play(&mut NodeState::new(&shape().agent(Owner::default()), 1), events);
+    let lines: Vec<&str> = story.lines().map(str::trim_end).collect();
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_pod_that_is_suspended_stands_still() {
+    let ten = || scripted(&[("runtime", "10s")]);
+    let suspended = || pod("a", both(ten(), asked("suspend", "true".into())));
+    let story =
+        || vec![(0, pod("a", ten())), (4000, suspended()), (9000, suspended()), (64_000, pod("a", ten()))];
+    check_with_agent(story(), &["0 a Running", "70000 a Succeeded exit 0"]);
+    // Without an agent nobody looks at the annotation.
+    check(story(), &["0 a Running", "10000 a Succeeded exit 0"]);
+    // One that is suspended before it starts stands still from its first moment.
+    check_with_agent(
+        vec![(0, suspended()), (5000, pod("a", ten()))],
+        &["0 a Running", "15000 a Succeeded exit 0"],
+    );
+}
+
+#[test]
+fn a_suspended_pod_does_not_hear_term_but_dies_of_kill() {
+    let slow = || scripted(&[("runtime", "1h"), ("term-delay", "3s")]);
+    let suspended = || both(slow(), asked("suspend", "true".into()));
+    let dies = vec![(0, pod("a", suspended())), (1000, pod("a", both(suspended(), deleted(30))))];
+    check_with_agent(dies, &["0 a Running", "31000 a Failed exit 137", "31000 a removed"]);
+    let continued = vec![
+        (0, pod("a", suspended())),
+        (1000, pod("a", both(suspended(), deleted(30)))),
+        (11_000, pod("a", both(slow(), deleted(30)))),
+    ];
+    check_with_agent(continued, &["0 a Running", "14000 a Failed exit 143", "14000 a removed"]);
+}
+
+#[test]
+fn the_agent_kills_what_the_kubelet_cannot() {
+    let stuck = || scripted(&[("runtime", "1h"), ("ignore-term", "true"), ("ignore-kill", "true")]);
+    let killed = || both(stuck(), asked("kill", "true".into()));
+    let story = |last: Value| {
+        vec![
+            (0, pod("a", stuck())),
+            (1000, pod("a", both(stuck(), deleted(5)))),
+            (60_000, pod("a", both(last, deleted(5)))),
+        ]
+    };
+    check_with_agent(story(killed()), &["0 a Running", "60000 a Failed exit 137", "60000 a removed"]);
+    check(story(killed()), &["0 a Running", "3600000 a Succeeded exit 0", "3600000 a removed"]);
+}
+
+#[test]
+fn an_agent_sees_what_runs_and_what_it_holds() {
+    let mut state = NodeState::new(&shape().agent(Owner::default()), 1);
+    let long = || both(scripted(&[("runtime", "1h")]), requests(json!({"cpu": "1500m"})));
+    step(&mut state, pod("ours", both(long(), asked("suspend", Value::Null))), at(0));
+    step(&mut state, pod("theirs", long()), at(0));
+    assert_eq!(state.held(), Held { pool_milli: 1500, other_milli: 1500, ..Held::default() });
+    let suspended = || pod("ours", both(long(), asked("suspend", "true".into())));
+    step(&mut state, suspended(), at(1000));
+    let held = Held { suspended: ["ours".to_owned()].into(), other_milli: 1500, ..Held::default() };
+    assert_eq!(state.held(), held);
+    // An agent that dies leaves still what it holds; the next one does as is asked by then.
+    step(&mut state, Event::Agent(false), at(2000));
+    step(&mut state, pod("ours", both(long(), asked("suspend", Value::Null))), at(3000));
+    assert_eq!(state.held(), held);
+    step(&mut state, Event::Agent(true), at(4000));
+    assert_eq!(state.held().suspended.len(), 0);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(super) struct Entry {
     pub(super) shape: NodeShape,
     pub(super) number: u16,
     pub(super) power: Power,
+    /// Its agent lives, while the kubelet does.
+    pub(super) agent: bool,
 }
 
 /// The nodes of a set, dead or alive, by name.
@@ -62,22 +64,21 @@ impl Keeper {
         let mut turn = 0;
         loop {
             turns.tick().await;
-            let due: Vec<(String, Power)> = {
+            let due: Vec<(String, Power, bool)> = {
                 let nodes = self.directory.lock();
                 let due = nodes.iter().filter(|(name, _)| fnv64(name) % TURNS == turn);
-                due.map(|(name, entry)| (name.clone(), entry.power)).collect()
+                due.map(|(name, entry)| (name.clone(), entry.power, entry.agent)).collect()
             };
             futures::stream::iter(due)
-                .for_each_concurrent(WRITES, |(name, power)| self.keep(name, power))
+                .for_each_concurrent(WRITES, |(name, power, agent)| self.keep(name, power, agent))
                 .await;
             turn = (turn + 1) % TURNS;
         }
     }
 
-    async fn keep(&self, name: String, power: Power) {
-        let now = self.clock.now();
+    async fn keep(&self, name: String, power: Power, agent: bool) {
         let kept = match (power, self.dead_after) {
-            (Power::On, _) => self.registry.renew(&name, now).await,
+            (Power::On, _) => self.renew(&name, agent).await,
             (Power::Off { since, marked: false }, Some(grace)) if since.elapsed() >= grace => {
                 self.mark(&name, since).await
             }
@@ -86,6 +87,11 @@ impl Keeper {
         if let Err(error) = kept {
             warn!("hollow nodes: {error}; tried again in {:?}", self.renew_every);
         }
+    }
+
+    async fn renew(&self, name: &str, agent: bool) -> Result<(), Error> {
+        self.registry.renew(name, self.clock.now()).await?;
+        if agent { self.registry.renew_agent(name, self.clock.now()).await } else { Ok(()) }
     }
 
     /// Marks a dead node as unreachable; if its kubelet came back meanwhile, takes that back.

@@ -13,6 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::agent::Held;
+use super::agents::Word;
 use super::clock::Clock;
 use super::core::{Action, Event, NodeState, step};
 use super::devices::Assigned;
@@ -33,6 +35,8 @@ pub(super) enum Command {
     Collect { pods: Vec<PodView> },
     /// Which devices does this pod hold?
     Devices { namespace: String, name: String, reply: oneshot::Sender<Option<Assigned>> },
+    /// The agent of a node starts to do as pods ask, or no longer does.
+    Agent { name: String, works: bool, done: oneshot::Sender<()> },
     /// How many pods do the living kubelets run?
     Running { reply: oneshot::Sender<i64> },
 }
@@ -40,6 +44,8 @@ pub(super) enum Command {
 struct Kubelet {
     state: NodeState,
     wake: Option<Timestamp>,
+    /// What its agent was told of its pods.
+    held: Option<Held>,
     alive: CancellationToken,
 }
 
@@ -50,15 +56,21 @@ pub(super) struct Kubelets {
     /// Next wake of each kubelet that has one.
     wakes: BTreeSet<(Timestamp, String)>,
     writers: Writers,
+    agents: mpsc::UnboundedSender<Word>,
     /// Pods of a listing that is not complete yet.
     listing: Vec<PodView>,
 }
 
 impl Kubelets {
-    pub(super) fn new(clock: Clock, states: Vec<(String, NodeState)>, writers: Writers) -> Self {
-        let kubelet = |state| Kubelet { state, wake: None, alive: CancellationToken::new() };
+    pub(super) fn new(
+        clock: Clock,
+        states: Vec<(String, NodeState)>,
+        writers: Writers,
+        agents: mpsc::UnboundedSender<Word>,
+    ) -> Self {
+        let kubelet = |state| Kubelet { state, wake: None, held: None, alive: CancellationToken::new() };
         let living = states.into_iter().map(|(name, state)| (name, kubelet(state))).collect();
-        Self { clock, living, wakes: BTreeSet::new(), writers, listing: Vec::new() }
+        Self { clock, living, wakes: BTreeSet::new(), writers, agents, listing: Vec::new() }
     }
 
     /// Runs until `stop`, then waits a little for writes under way.
@@ -138,6 +150,14 @@ impl Kubelets {
         let Some(kubelet) = self.living.get_mut(node) else { return };
         let actions = step(&mut kubelet.state, event, self.clock.now());
         self.writers.send(actions, &kubelet.alive);
+        if kubelet.state.has_agent() {
+            let held = kubelet.state.held();
+            if kubelet.held.as_ref() != Some(&held) {
+                kubelet.held = Some(held.clone());
+                // A closed channel means shutdown: nobody reports any more.
+                let _ = self.agents.send(Word::Held(node.to_owned(), held));
+            }
+        }
         let next = kubelet.state.next_wake();
         if next != kubelet.wake {
             if let Some(wake) = kubelet.wake {
@@ -163,13 +183,22 @@ impl Kubelets {
             Command::Start { state, pods, done } => {
                 let name = state.name().to_owned();
                 self.kill(&name);
-                let kubelet = Kubelet { state: *state, wake: None, alive: CancellationToken::new() };
+                let kubelet =
+                    Kubelet { state: *state, wake: None, held: None, alive: CancellationToken::new() };
                 self.living.insert(name.clone(), kubelet);
                 self.listed(&name, pods);
                 let _ = done.send(());
             }
             Command::Kill { name, done } => {
                 self.kill(&name);
+                let _ = done.send(());
+            }
+            Command::Agent { name, works, done } => {
+                // One that starts knows nothing of the pods yet.
+                if let Some(kubelet) = self.living.get_mut(&name) {
+                    kubelet.held = None;
+                }
+                self.happened(&name, Event::Agent(works));
                 let _ = done.send(());
             }
             Command::Collect { pods } => self.collect(pods),

@@ -8,19 +8,26 @@
 //! [`core`] decides and is pure; `kubelets` (watch and timers), `writer`, `keeper` (leases) and `registry` (Node
 //! objects) do the I/O. [`HollowNodes`] is the handle.
 //!
+//! A node may have an agent ([`NodeShape::agent`]): it senses what an [`Owner`] does, holds pods still and kills them as
+//! their annotations ask, answers benchmarks, and says all that in a NodeReport. [`agent`] is pure, `agents` does the I/O.
+//!
 //! What they leave out: container restarts (a pod whose annotation gives a runtime ends once, whatever its restart
 //! policy), probes, init containers that take time, logs and exec, eviction under pressure, static pods. On a dead
 //! node containers keep running, as they do under a dead kubelet: what ended meanwhile is reported after a restart.
 //! With [`Options::lifecycle`] they also stand in for the node lifecycle controller (Ready=Unknown and taints on dead
-//! nodes) and the pod garbage collector (pods of removed nodes), but nobody evicts pods by taints.
+//! nodes) and the pod garbage collector (pods of removed nodes), but nobody evicts pods by taints. For how long a pod stood
+//! still is forgotten when its kubelet starts anew.
 
 pub mod admission;
+pub mod agent;
+mod agents;
 mod clock;
 pub mod core;
 pub mod devices;
 mod keeper;
 mod kubelets;
 pub mod life;
+pub mod owner;
 pub mod placement;
 mod registry;
 pub mod resources;
@@ -47,6 +54,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::agent::Agent;
+use self::agents::{Agents, Word};
 use self::clock::Clock;
 use self::core::NodeState;
 use self::devices::Assigned;
@@ -56,6 +65,7 @@ use self::registry::{Readiness, Registry};
 use self::view::PodView;
 use self::writer::{Counters, Writers};
 
+pub use self::owner::Owner;
 pub use self::registry::{Error, LEASE_NAMESPACE, NOT_READY, UNREACHABLE, UNSCHEDULABLE};
 pub use self::shape::NodeShape;
 
@@ -109,10 +119,12 @@ pub struct HollowNodes {
     registry: Registry,
     directory: Directory,
     commands: mpsc::Sender<Command>,
+    words: mpsc::UnboundedSender<Word>,
     counters: Arc<Counters>,
     stop: DropGuard,
     shell: JoinHandle<()>,
     keeper: JoinHandle<()>,
+    agents: JoinHandle<()>,
 }
 
 impl HollowNodes {
@@ -140,7 +152,15 @@ impl HollowNodes {
         let counters = Arc::clone(&writers.counters);
         let stop = CancellationToken::new();
         let (commands, inbox) = mpsc::channel(16);
-        let kubelets = Kubelets::new(clock, states, writers);
+        let (words, heard) = mpsc::unbounded_channel();
+        for Entry { shape, .. } in entries.iter().filter(|entry| entry.agent) {
+            registry.renew_agent(&shape.name, clock.now()).await?;
+            let agent = Box::new(Agent::new(shape, clock.now()));
+            words.send(Word::Start(shape.name.clone(), agent)).map_err(|_| Error::Down)?;
+        }
+        let agents = Agents::new(&client, clock, registry.clone());
+        let agents = tokio::spawn(agents.run(heard, stop.clone()));
+        let kubelets = Kubelets::new(clock, states, writers, words.clone());
         let shell = tokio::spawn(kubelets.run(client.clone(), inbox, stop.clone()));
         let keeper = Keeper {
             directory: directory.clone(),
@@ -154,7 +174,20 @@ impl HollowNodes {
             ended.run_until_cancelled(keeper.run()).await;
         });
         let stop = stop.drop_guard();
-        Ok(Self { client, options, clock, registry, directory, commands, counters, stop, shell, keeper })
+        Ok(Self {
+            client,
+            options,
+            clock,
+            registry,
+            directory,
+            commands,
+            words,
+            counters,
+            stop,
+            shell,
+            keeper,
+            agents,
+        })
     }
 
     /// The names of all nodes of the set, dead ones too.
@@ -169,9 +202,10 @@ impl HollowNodes {
         self.boot(&name).await
     }
 
-    /// The kubelet dies: no lease renewals, no pod updates; writes that are not under way are lost.
+    /// The kubelet dies, and the agent: no lease renewals, no pod updates; writes that are not under way are lost.
     pub async fn kill(&self, name: &str) -> Result<(), Error> {
         self.entry(name, |entry| entry.power = Power::Off { since: Instant::now(), marked: false })?;
+        self.say(Word::Stop(name.to_owned()))?;
         let (done, answer) = oneshot::channel();
         self.ask(Command::Kill { name: name.to_owned(), done }, answer).await
     }
@@ -180,6 +214,46 @@ impl HollowNodes {
     pub async fn restart(&self, name: &str) -> Result<(), Error> {
         self.kill(name).await?;
         self.boot(name).await
+    }
+
+    /// The agent of a node dies: no lease renewals, no reports, and nothing is done about pods. What it holds still stays so.
+    pub async fn kill_agent(&self, name: &str) -> Result<(), Error> {
+        self.entry(name, |entry| entry.agent = false)?;
+        self.say(Word::Stop(name.to_owned()))?;
+        self.agent_works(name, false).await
+    }
+
+    /// Starts the agent of a node, also of one whose shape has none: that one's owner never comes by itself.
+    pub async fn start_agent(&self, name: &str) -> Result<(), Error> {
+        let shape = self.entry(name, |entry| {
+            entry.agent = true;
+            entry.shape.clone()
+        })?;
+        self.registry.renew_agent(name, self.clock.now()).await?;
+        self.say(Word::Start(name.to_owned(), Box::new(Agent::new(&shape, self.clock.now()))))?;
+        self.agent_works(name, true).await
+    }
+
+    /// The owner of a node sits down at it, with this load in processes. Nobody sees that on a node without an agent. From
+    /// now on the owner does only what is said so.
+    pub fn owner_comes(&self, name: &str, load: f64) -> Result<(), Error> {
+        self.entry(name, |_| ())?;
+        self.say(Word::Owner(name.to_owned(), Some(load)))
+    }
+
+    /// The owner of a node goes.
+    pub fn owner_goes(&self, name: &str) -> Result<(), Error> {
+        self.entry(name, |_| ())?;
+        self.say(Word::Owner(name.to_owned(), None))
+    }
+
+    async fn agent_works(&self, name: &str, works: bool) -> Result<(), Error> {
+        let (done, answer) = oneshot::channel();
+        self.ask(Command::Agent { name: name.to_owned(), works, done }, answer).await
+    }
+
+    fn say(&self, word: Word) -> Result<(), Error> {
+        self.words.send(word).map_err(|_| Error::Down)
     }
 
     /// The kubelet reports the node as Ready or not; its pods go on. With [`Options::lifecycle`] the taints follow.
@@ -237,7 +311,9 @@ impl HollowNodes {
     /// Stops all kubelets after their queued writes, which get five seconds.
     pub async fn shutdown(self) {
         drop(self.stop);
-        for (task, result) in [("kubelets", self.shell.await), ("leases", self.keeper.await)] {
+        let ended =
+            [("kubelets", self.shell.await), ("leases", self.keeper.await), ("agents", self.agents.await)];
+        for (task, result) in ended {
             if let Err(error) = result {
                 tracing::error!("hollow nodes: the task of {task} died: {error}");
             }
@@ -259,10 +335,15 @@ impl HollowNodes {
     }
 
     async fn try_boot(&self, entry: &Entry) -> Result<(), Error> {
-        let Entry { shape, number, .. } = entry;
+        let Entry { shape, number, agent, .. } = entry;
         self.registry.register(shape, &core::host_ip(*number), self.clock.now()).await?;
         let pods = self.pods_of(&shape.name).await?;
-        let state = Box::new(NodeState::new(shape, *number));
+        if *agent {
+            self.registry.renew_agent(&shape.name, self.clock.now()).await?;
+            self.say(Word::Start(shape.name.clone(), Box::new(Agent::new(shape, self.clock.now()))))?;
+        }
+        let mut state = Box::new(NodeState::new(shape, *number));
+        state.set_agent(*agent);
         let (done, answer) = oneshot::channel();
         self.ask(Command::Start { state, pods, done }, answer).await
     }
@@ -297,6 +378,7 @@ fn enlist(directory: &Directory, shape: NodeShape) -> Result<(), Error> {
     }
     let taken: std::collections::HashSet<u16> = nodes.values().map(|entry| entry.number).collect();
     let number = (1..u16::MAX).find(|number| !taken.contains(number)).unwrap_or(u16::MAX);
-    nodes.insert(shape.name.clone(), Entry { shape, number, power: Power::On });
+    let agent = shape.agent.is_some();
+    nodes.insert(shape.name.clone(), Entry { shape, number, power: Power::On, agent });
     Ok(())
 }

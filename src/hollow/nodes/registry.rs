@@ -1,4 +1,5 @@
-//! Node objects and their leases: what a kubelet writes about itself, and what the node lifecycle controller would.
+//! Node objects, their leases and reports: what a kubelet and an agent write about themselves, and what the node lifecycle
+//! controller would.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::shape::{NodeShape, ready_condition};
+use crate::api::labels::AGENT_LEASE_PREFIX;
+use crate::api::{NodeReport, NodeReportSpec};
 
 /// Where kubelets keep their leases.
 pub const LEASE_NAMESPACE: &str = "kube-node-lease";
@@ -78,6 +81,7 @@ pub(super) struct Registry {
     nodes: Api<Node>,
     leases: Api<Lease>,
     namespaces: Api<Namespace>,
+    reports: Api<NodeReport>,
     lease_seconds: i32,
 }
 
@@ -87,6 +91,7 @@ impl Registry {
             nodes: Api::all(client.clone()),
             leases: Api::namespaced(client.clone(), LEASE_NAMESPACE),
             namespaces: Api::all(client.clone()),
+            reports: Api::all(client.clone()),
             lease_seconds: i32::try_from(lease.as_secs()).unwrap_or(i32::MAX).max(1),
         }
     }
@@ -119,22 +124,56 @@ impl Registry {
         self.set_taints(name, Readiness::Ready, now).await
     }
 
-    /// Renews the lease, or creates it.
-    pub(super) async fn renew(&self, name: &str, now: Timestamp) -> Result<(), Error> {
-        let renewed = json!({"spec": {"holderIdentity": name, "renewTime": MicroTime(now)}});
-        match merge(&self.leases, name, "renewing the lease", &renewed).await {
-            Err(error) if code(&error) == Some(404) => self.create_lease(name, now).await,
-            other => other,
+    /// Renews the kubelet's lease, or creates it.
+    pub(super) async fn renew(&self, node: &str, now: Timestamp) -> Result<(), Error> {
+        self.renew_lease(node, node, node, now).await
+    }
+
+    /// Renews the agent's lease, or creates it.
+    pub(super) async fn renew_agent(&self, node: &str, now: Timestamp) -> Result<(), Error> {
+        self.renew_lease(node, &agent_lease(node), AGENT, now).await
+    }
+
+    async fn renew_lease(&self, node: &str, name: &str, holder: &str, now: Timestamp) -> Result<(), Error> {
+        let (action, params) = ("renewing the lease", PatchParams::default());
+        let renewed = Patch::Merge(json!({"spec": {"holderIdentity": holder, "renewTime": MicroTime(now)}}));
+        match call(node, action, self.leases.patch(name, &params, &renewed)).await {
+            Err(error) if code(&error) == Some(404) => self.create_lease(node, name, holder, now).await,
+            other => other.map(|_| ()),
         }
     }
 
-    async fn create_lease(&self, name: &str, now: Timestamp) -> Result<(), Error> {
-        let node = call(name, "reading", self.nodes.get(name)).await?;
-        let owner = json!({"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.metadata.uid});
-        let spec = json!({"holderIdentity": name, "leaseDurationSeconds": self.lease_seconds, "renewTime": MicroTime(now)});
-        let lease = json!({"metadata": {"name": name, "ownerReferences": [owner]}, "spec": spec});
-        let lease: Lease = serde_json::from_value(lease).unwrap_or_default();
-        exists_is_fine(create(&self.leases, name, "creating the lease", &lease).await).map(|_| ())
+    async fn create_lease(&self, node: &str, name: &str, holder: &str, now: Timestamp) -> Result<(), Error> {
+        let metadata = json!({"name": name, "ownerReferences": [self.owner(node).await?]});
+        let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": self.lease_seconds, "renewTime": MicroTime(now)});
+        let lease: Lease =
+            serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap_or_default();
+        exists_is_fine(create(&self.leases, node, "creating the lease", &lease).await).map(|_| ())
+    }
+
+    /// What goes with its node: a reference to it as owner.
+    async fn owner(&self, node: &str) -> Result<Value, Error> {
+        let found = call(node, "reading", self.nodes.get(node)).await?;
+        Ok(json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": found.metadata.uid}))
+    }
+
+    /// Patches the status of the node's report, and makes the report where there is none.
+    pub(super) async fn report(&self, node: &str, patch: &Value) -> Result<(), Error> {
+        match self.patch_report(node, patch).await {
+            Err(error) if code(&error) == Some(404) => {}
+            other => return other,
+        }
+        let metadata = json!({"name": node, "ownerReferences": [self.owner(node).await?]});
+        let mut report = NodeReport::new(node, NodeReportSpec::default());
+        report.metadata = serde_json::from_value(metadata).unwrap_or_default();
+        exists_is_fine(create(&self.reports, node, "making its NodeReport", &report).await)?;
+        self.patch_report(node, patch).await
+    }
+
+    async fn patch_report(&self, node: &str, patch: &Value) -> Result<(), Error> {
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        let patched = self.reports.patch_status(node, &params, &patch);
+        call(node, "reporting", patched).await.map(|_| ())
     }
 
     /// Writes the Ready condition; with `taints` also the taints that go with it.
@@ -168,9 +207,12 @@ impl Registry {
         .await
     }
 
-    /// Deletes lease and node.
+    /// Deletes leases, report and node.
     pub(super) async fn remove(&self, name: &str) -> Result<(), Error> {
         let params = DeleteParams::default();
+        let lease = agent_lease(name);
+        missing_is_fine(call(name, "deleting its agent's lease", self.leases.delete(&lease, &params)).await)?;
+        missing_is_fine(call(name, "deleting its NodeReport", self.reports.delete(name, &params)).await)?;
         missing_is_fine(call(name, "deleting the lease", self.leases.delete(name, &params)).await)?;
         missing_is_fine(call(name, "deleting", self.nodes.delete(name, &params)).await)
     }
@@ -229,6 +271,14 @@ impl Registry {
         }
         Err(Error::Timeout { node: name.to_owned(), action: "changing taints" })
     }
+}
+
+/// Who holds the leases of hollow agents.
+const AGENT: &str = "hollow-agent";
+
+/// The name of an agent's lease.
+fn agent_lease(node: &str) -> String {
+    format!("{AGENT_LEASE_PREFIX}{node}")
 }
 
 fn taint(key: &str, effect: &str, added: Option<Timestamp>) -> Taint {

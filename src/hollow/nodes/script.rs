@@ -15,6 +15,8 @@ pub const EXIT_CODE: &str = "hollow.slotwright.dev/exit-code";
 pub const START_DELAY: &str = "hollow.slotwright.dev/start-delay";
 /// `"true"`: TERM changes nothing; KILL ends the containers when the grace period is over, with exit code 137.
 pub const IGNORE_TERM: &str = "hollow.slotwright.dev/ignore-term";
+/// `"true"`: KILL changes nothing either, as with a process that hangs in the kernel; only the node's agent ends the pod.
+pub const IGNORE_KILL: &str = "hollow.slotwright.dev/ignore-kill";
 /// How long the containers take to stop after TERM; default none.
 pub const TERM_DELAY: &str = "hollow.slotwright.dev/term-delay";
 /// The exit code after TERM (default 143, that is 128 + SIGTERM); 0 is a job that checkpointed cleanly.
@@ -48,6 +50,8 @@ pub struct Script {
     pub start_delay: Duration,
     /// TERM changes nothing.
     pub ignore_term: bool,
+    /// KILL changes nothing.
+    pub ignore_kill: bool,
     /// Time from TERM to exit.
     pub term_delay: Duration,
     /// Exit code after TERM.
@@ -61,6 +65,7 @@ impl Default for Script {
             exit_code: 0,
             start_delay: Duration::ZERO,
             ignore_term: false,
+            ignore_kill: false,
             term_delay: Duration::ZERO,
             term_exit_code: 143,
         }
@@ -77,6 +82,7 @@ impl Script {
             exit_code: exit_code(annotations, EXIT_CODE)?.unwrap_or(defaults.exit_code),
             start_delay: duration(annotations, START_DELAY)?.unwrap_or(defaults.start_delay),
             ignore_term: flag(annotations, IGNORE_TERM)?.unwrap_or(defaults.ignore_term),
+            ignore_kill: flag(annotations, IGNORE_KILL)?.unwrap_or(defaults.ignore_kill),
             term_delay: duration(annotations, TERM_DELAY)?.unwrap_or(defaults.term_delay),
             term_exit_code: exit_code(annotations, TERM_EXIT_CODE)?.unwrap_or(defaults.term_exit_code),
         })
@@ -132,6 +138,7 @@ mod tests {
             (EXIT_CODE, "3"),
             (START_DELAY, "250ms"),
             (IGNORE_TERM, "true"),
+            (IGNORE_KILL, "true"),
             (TERM_DELAY, " 1.5s "),
             (TERM_EXIT_CODE, "0"),
         ];
@@ -140,6 +147,7 @@ mod tests {
             exit_code: 3,
             start_delay: Duration::from_millis(250),
             ignore_term: true,
+            ignore_kill: true,
             term_delay: Duration::from_millis(1500),
             term_exit_code: 0,
         };

@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::devices::fnv64;
+use super::owner::Owner;
 use super::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources};
 
 /// The extended resource of NVIDIA's device plugin.
@@ -65,6 +66,8 @@ pub struct NodeShape {
     pub arch: String,
     /// `kubernetes.io/os`.
     pub os: String,
+    /// What the node's owner does, as its agent sees it; without one the node has no agent.
+    pub agent: Option<Owner>,
 }
 
 impl NodeShape {
@@ -81,6 +84,7 @@ impl NodeShape {
             pods_max: 110,
             arch: "amd64".to_owned(),
             os: "linux".to_owned(),
+            agent: None,
         }
     }
 
@@ -88,6 +92,13 @@ impl NodeShape {
     #[must_use]
     pub fn label(mut self, key: &str, value: &str) -> Self {
         self.labels.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Adds an agent, which senses what this owner does. Its kind, NodeReport, must be served.
+    #[must_use]
+    pub fn agent(mut self, owner: Owner) -> Self {
+        self.agent = Some(owner);
         self
     }
 

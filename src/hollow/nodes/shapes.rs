@@ -1,5 +1,6 @@
 //! Ready-made sets of nodes.
 
+use super::owner::Owner;
 use super::shape::{A100, GIB, NodeShape, T4};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -7,13 +8,14 @@ const REGION: &str = "topology.kubernetes.io/region";
 const INSTANCE: &str = "node.kubernetes.io/instance-type";
 
 /// A dozen varied nodes over three zones: 4 to 64 cores, two with GPUs (4 A100, 2 T4), one arm64; 272 cores in all.
-/// No taints: everything here is for the taking.
+/// No taints: everything here is for the taking. Each has an agent, and nobody ever sits at them.
 pub fn demo() -> Vec<NodeShape> {
     let plain = |name: &str, cores: i64, gib: i64, zone: &str| {
         NodeShape::new(name, cores * 1000, gib * GIB)
             .label(ZONE, zone)
             .label(REGION, "hollow-1")
             .label(INSTANCE, &format!("h{cores}.{gib}g"))
+            .agent(Owner::default())
     };
     let mut arm = plain("arm-1", 32, 64, "hollow-1c");
     "arm64".clone_into(&mut arm.arch);

@@ -9,6 +9,7 @@ use super::devices::Assigned;
 use super::placement::Placement;
 use super::resources::{Resources, pod_requests};
 use super::script::{DEVICES, Script};
+use crate::api::labels;
 
 /// Which pod, for ever: names come back, uids do not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,6 +100,12 @@ pub struct PodView {
     pub init_containers: Vec<Image>,
     /// What the containers will do.
     pub script: Script,
+    /// It runs for the pool.
+    pub pooled: bool,
+    /// The node's agent is to hold its containers still.
+    pub suspend: bool,
+    /// The node's agent is to kill its containers.
+    pub kill: bool,
     /// Why the pod cannot run at all: an annotation or a quantity that nobody can read.
     pub problem: Option<String>,
     /// `status.startTime`: when a kubelet first took the pod.
@@ -121,6 +128,7 @@ impl PodView {
         let requests = pod_requests(spec);
         let problem = script.as_ref().err().map(ToString::to_string);
         let problem = problem.or_else(|| requests.as_ref().err().map(ToString::to_string));
+        let asked = |name: &str| annotations.get(name).is_some_and(|value| value == "true");
         let status = pod.status.clone().unwrap_or_default();
         let started = |s: &k8s_openapi::api::core::v1::ContainerStatus| {
             s.state.as_ref()?.running.as_ref()?.started_at.as_ref().map(|time| time.0)
@@ -141,6 +149,9 @@ impl PodView {
             containers: images(&spec.containers),
             init_containers: images(spec.init_containers.as_deref().unwrap_or_default()),
             script: script.unwrap_or_default(),
+            pooled: metadata.labels.iter().flatten().any(|(name, _)| name == labels::JOB_UID),
+            suspend: asked(labels::SUSPEND),
+            kill: asked(labels::KILL),
             problem,
             start_time: status.start_time.as_ref().map(|time| time.0),
             running_since: status.container_statuses.iter().flatten().filter_map(started).min(),

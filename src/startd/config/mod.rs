@@ -13,9 +13,11 @@ mod remarks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::classad::Expr;
 use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
+use crate::pool::slot_types::SlotTypes;
 use crate::pool::{Machine, Policy, SlotConfig, StartdConfig};
 
 pub use macros::{Macros, of_machine};
@@ -32,6 +34,18 @@ pub struct TextConfig {
     pub single: BTreeMap<u32, SlotConfig>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
+    /// Slot types.
+    pub division: SlotTypes,
+    /// `STARTD_SLOT_ATTRS` with `SYSTEM_STARTD_SLOT_ATTRS`.
+    pub slot_attrs: Vec<String>,
+    /// `STARTD_JOB_ATTRS`.
+    pub job_attrs: Vec<String>,
+    /// `SLOTS_CONNECTED_TO_KEYBOARD`.
+    pub keyboard_slots: Option<u32>,
+    /// `SLOTS_CONNECTED_TO_CONSOLE`.
+    pub console_slots: Option<u32>,
+    /// `DISCONNECTED_KEYBOARD_IDLE_BOOST`.
+    pub idle_boost: Option<Duration>,
 }
 
 /// The greatest number of a slot type, as in HTCondor.
@@ -111,7 +125,11 @@ impl TextConfig {
         config.types = all(self.types);
         config.single = all(self.single);
         config.slots = Arc::new(over(self.slots, &fields));
-        config.draining_start = self.draining_start.or(config.draining_start.take());
+        config.draining_start = self.draining_start;
+        config.division = self.division;
+        (config.slot_attrs, config.job_attrs) = (self.slot_attrs, self.job_attrs);
+        (config.keyboard_slots, config.console_slots) = (self.keyboard_slots, self.console_slots);
+        config.idle_boost = self.idle_boost.unwrap_or(config.idle_boost);
     }
 
     /// Everything that it says of slots: of all, of those of a type, of single ones.
@@ -154,6 +172,21 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     if said_by(config, None, "DEFAULT_DRAINING_START_EXPR").is_some() {
         said.draining_start = ok(config.expr("DEFAULT_DRAINING_START_EXPR"), faults).flatten();
     }
+    let division = SlotTypes::read(config);
+    faults.extend(division.faults.iter().map(Remark::of_fault));
+    said.division = division.types.unwrap_or_default();
+    for knob in ["STARTD_SLOT_ATTRS", "SYSTEM_STARTD_SLOT_ATTRS"] {
+        said.slot_attrs.extend(ok(config.list(knob), faults).unwrap_or_default());
+    }
+    said.job_attrs = ok(config.list("STARTD_JOB_ATTRS"), faults).unwrap_or_default();
+    let mut count = |knob: &str| {
+        let found = said_by(config, None, knob).and_then(|name| ok(config.integer(&name), faults).flatten());
+        found.map(|count| u32::try_from(count.max(0)).unwrap_or(u32::MAX))
+    };
+    said.keyboard_slots = count("SLOTS_CONNECTED_TO_KEYBOARD");
+    said.console_slots = count("SLOTS_CONNECTED_TO_CONSOLE");
+    said.idle_boost =
+        count("DISCONNECTED_KEYBOARD_IDLE_BOOST").map(|seconds| Duration::from_secs(seconds.into()));
     // What is wrong with something that is said of all is wrong once.
     let mut seen: Vec<Remark> = Vec::new();
     faults.retain(|fault| {

@@ -10,6 +10,7 @@ use crate::config::{Config, Definition, Host, Origin, Position, Reader, Reading,
 
 use super::macros::Macros;
 use crate::classad::{Expr, Name};
+use crate::pool::slot_types::Fault;
 
 /// Something to say of a text. It prints like `line 3, column 1: nothing reads STRAT: did you mean START?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,12 @@ impl Remark {
         Self { knob: Some(knob.to_owned()), ..self }
     }
 
+    /// What is wrong with slot types.
+    pub(super) fn of_fault(fault: &Fault) -> Self {
+        let reason = if fault.severity == Severity::Error { "InvalidSlotType" } else { "SlotType" };
+        Self::new(fault.severity, reason, &fault.position, fault.message.clone()).about(&fault.knob)
+    }
+
     /// A value that cannot be used.
     pub(super) fn of_value(error: &ValueError) -> Self {
         let (reason, message) = match error {
@@ -68,6 +75,13 @@ impl Remark {
         let last = before.rsplit('\n').next().unwrap_or_default();
         let column = u32::try_from(last.chars().count() + 1).unwrap_or(u32::MAX);
         Self { severity: Severity::Error, reason, line, column, message, knob: None }
+    }
+}
+
+impl From<&Fault> for Remark {
+    /// Its message names the knob, as that of a value that cannot be used does: [`sort`] knows such remarks by having none.
+    fn from(fault: &Fault) -> Self {
+        Self::new(fault.severity, "InvalidValue", &fault.position, fault.message.clone())
     }
 }
 
@@ -173,11 +187,12 @@ fn of_definition(
     remarks
 }
 
-/// Attributes that only an agent on the node could report. There is none yet.
+/// Attributes that only an agent on the node reports.
 const SENSED: &[&str] =
     &["KeyboardIdle", "ConsoleIdle", "LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg"];
 
-/// START looks at what nobody reports: it is undefined there, and most such expressions are then never true.
+/// START looks at what only agents report: where there is none it is undefined, and most such expressions are then never
+/// true.
 pub(super) fn of_unsensed(
     config: &Config,
     knob: &str,
@@ -193,8 +208,8 @@ pub(super) fn of_unsensed(
     let unknown: Vec<&str> = unknown.into_iter().collect();
     (!unknown.is_empty()).then(|| {
         let message = format!(
-            "START looks at {}, which nothing reports of a node yet: it is undefined, and a slot whose START is not true \
-             takes no job; leave it out, or publish it by STARTD_ATTRS",
+            "START looks at {}, which only an agent reports of a node: without one it is undefined, and a slot \
+             whose START is not true takes no job; leave it out, or publish it by STARTD_ATTRS",
             unknown.join(", ")
         );
         Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about("START")

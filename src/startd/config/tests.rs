@@ -48,13 +48,10 @@ fn shown(text: &str) -> String {
     let understood = understand(text);
     let mut lines: Vec<String> = Vec::new();
     if let Some(config) = &understood.config {
-        let expr = |expr: &Option<Expr>| expr.as_ref().map(ToString::to_string);
-        lines.extend(expr(&config.slots.policy.start).map(|start| format!("START = {start}")));
-        lines.extend(expr(&config.slots.slot_weight).map(|weight| format!("SLOT_WEIGHT = {weight}")));
-        lines.extend(
-            config.slots.policy.claim_worklife.map(|worklife| format!("CLAIM_WORKLIFE = {worklife:?}")),
-        );
-        lines.extend(config.slots.attributes.iter().map(|(name, expr)| format!("+{name} = {expr}")));
+        lines.extend(of_slot("", &config.slots));
+        let types = config.types.iter().map(|(number, slot)| (format!("type {number}: "), slot));
+        let single = config.single.iter().map(|(number, slot)| (format!("slot{number}: "), slot));
+        lines.extend(types.chain(single).flat_map(|(of, slot)| of_slot(&of, slot)));
     }
     if understood.by_machine {
         lines.push("by machine".to_owned());

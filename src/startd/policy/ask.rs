@@ -53,7 +53,7 @@ impl<'a> Asker<'a> {
     }
 
     fn ad(&self) -> &Ad {
-        self.ad.get_or_init(|| claimed_slot_ad(self.machine, self.config, self.slot))
+        self.ad.get_or_init(|| claimed_slot_ad(self.machine, self.config, self.slot, self.job))
     }
 
     fn value(&self, expr: &Expr, target: Option<&Ad>) -> Value {

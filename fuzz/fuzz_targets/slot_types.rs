@@ -1,0 +1,58 @@
+//! Any configuration of slots: it is read or refused with a reason, and the slots that a machine is divided into never
+//! add up to more than the machine.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use slotwright_fuzz::classad::Ad;
+use slotwright_fuzz::config::{Host, Reader, Source};
+use slotwright_fuzz::pool::Resources;
+use slotwright_fuzz::slot_types::{
+    ConsumptionPolicy, CustomTotal, Declared, Device, MachineTotals, RequestPolicy, SlotTypes,
+};
+
+fuzz_target!(|input: (u16, u32, u32, &str)| {
+    let (cpus, memory, disk, text) = input;
+    let config =
+        Reader::new(Host::none()).subsystem("STARTD").guarded().read(&[Source::block("fuzz", text)]).config;
+    let reading = SlotTypes::read(&config);
+    for fault in &reading.faults {
+        assert!(!fault.to_string().is_empty() && !fault.knob.is_empty());
+    }
+    let _ = RequestPolicy::read(&config, 1, &["GPUs"]);
+    let _ = ConsumptionPolicy::read(&config, 1, &["GPUs"]);
+    let Some(types) = reading.types else {
+        assert!(!reading.faults.is_empty());
+        return;
+    };
+    let devices = ["GPU-a", "GPU-b"]
+        .map(|id| Device { id: id.to_owned(), properties: Ad::new().with("Capability", 8.0) });
+    let gpus = CustomTotal {
+        name: "GPUs".to_owned(),
+        resource: "nvidia.com/gpu".into(),
+        count: 2,
+        devices: devices.into(),
+    };
+    let declared = types.declared().iter().filter(|declared| !declared.name.eq_ignore_ascii_case("GPUs"));
+    let custom: Vec<CustomTotal> = declared.map(Declared::total).chain([gpus]).collect();
+    let machine = MachineTotals {
+        cpus: i64::from(cpus),
+        memory_mib: i64::from(memory),
+        disk_kib: i64::from(disk),
+        swap_kib: None,
+        custom,
+    };
+    let Ok(slots) = types.lay_out(&machine) else { return };
+    let mut sum = Resources::default();
+    for slot in &slots {
+        assert_eq!(slot.resources, slot.resources.clone().floor_at_zero());
+        sum.add(&slot.resources);
+    }
+    let has = Resources {
+        cpus: machine.cpus,
+        memory_mib: machine.memory_mib,
+        disk_kib: machine.disk_kib,
+        extended: machine.custom.iter().map(|custom| (custom.resource.clone(), custom.count)).collect(),
+    };
+    assert!(sum.fits_in(&has), "{sum} of {has}");
+});

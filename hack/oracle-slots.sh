@@ -1,0 +1,25 @@
+#!/bin/bash
+# oracle-slots.sh [SEED] [COUNT]: gives fresh configurations of slot types to the real condor_startd, and compares our slots.
+# Exit 1 when one differs that tests/oracle/slot_types-differences.txt does not list; each is printed.
+#
+# HTCondor comes by hack/condor.sh, into a chroot: needs root. Where it cannot be had, says so and asks nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+SEED=${1:-$RANDOM} COUNT=${2:-1000}
+CARGO=${CARGO:-cargo}
+CONDOR_CHROOT=$(hack/condor.sh) || {
+  [ $? = 3 ] || exit 1
+  CONDOR_CHROOT=
+}
+if [ -z "$CONDOR_CHROOT" ] || [ "$(id -u)" != 0 ]; then
+  echo "oracle: slots are not asked about: no chroot with HTCondor, or not root"
+  exit 0
+fi
+export CONDOR_CHROOT
+RECORDED=$(mktemp); trap 'rm -f "$RECORDED"' EXIT
+
+echo "oracle: slots, seed $SEED, $COUNT machines"
+hack/oracle/slot_types.py --seed "$SEED" --count "$COUNT" >"$RECORDED"
+SLOT_TYPES_ORACLE=$RECORDED RUST_BACKTRACE=0 \
+  "$CARGO" test --quiet --test slot_types_oracle -- --nocapture --exact recorded_slots_of_condor_startd

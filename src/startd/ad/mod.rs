@@ -1,0 +1,184 @@
+//! The slot's ad: what matchmaking and policy see of a slot.
+//!
+//! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
+
+mod idle;
+mod machine;
+
+use std::sync::{Arc, LazyLock};
+
+use crate::classad::{Ad, Expr, Value};
+use crate::config::knobs::default_of;
+use crate::pool::{Load, Machine, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State, Time};
+
+pub(super) use machine::htcondor_arch;
+
+/// An expression of ours, which a test parses.
+fn constant(text: &str) -> Expr {
+    Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
+}
+
+static REQUIREMENTS: LazyLock<Expr> = LazyLock::new(|| constant("START && WithinResourceLimits"));
+static FALSE: LazyLock<Expr> = LazyLock::new(|| constant("false"));
+static TRUE: LazyLock<Expr> = LazyLock::new(|| constant("true"));
+/// `SYSTEM_STARTD_JOB_ATTRS`.
+static SYSTEM_JOB_ATTRS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let names = default_of(Some("STARTD"), "SYSTEM_STARTD_JOB_ATTRS").unwrap_or_default();
+    names.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+});
+static CPUS: LazyLock<Expr> = LazyLock::new(|| constant("Cpus"));
+
+/// What all slots of a machine share, before any policy.
+pub fn machine_ad(machine: &Machine) -> Ad {
+    machine.made_ad().unwrap_or_else(|| machine::make(machine))
+}
+
+/// The ad of a standing slot; it and the machine's own are kept, so that neither is made again while nothing of the
+/// machine has changed.
+pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) -> Option<Ad> {
+    let shared = machine.made_ad().unwrap_or_else(|| {
+        let made = machine::make(machine);
+        machine.keep_ad(made.clone());
+        made
+    });
+    let slot = machine.standing.get(&id)?;
+    let available = machine.available_in(slot);
+    if let Some(ad) = slot.made_ad(config, &shared, &available) {
+        return Some(ad);
+    }
+    let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
+    set_resources(&mut ad, "", &available);
+    machine.standing.get_mut(&id)?.keep_ad(config, shared, available, ad.clone());
+    Some(ad)
+}
+
+/// A slot's own ad over what its machine's slots share: what the policy says of it, and how large it is.
+fn slot_ad(
+    shared: Ad,
+    machine: &Machine,
+    config: &StartdConfig,
+    id: u32,
+    total: &Resources,
+    load: Load,
+) -> Ad {
+    let mut ad = shared;
+    idle::set(&mut ad, machine, config, id, load);
+    let config = machine.slot_config(config, id);
+    set_resources(&mut ad, "TotalSlot", total);
+    let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
+    ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
+    ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
+    ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
+    for (name, expr) in &config.attributes {
+        ad.insert(name.as_str(), expr.clone());
+    }
+    set_resources(&mut ad, "", total);
+    ad
+}
+
+/// A standing slot's ad: what is left to carve of a partitionable slot, or a static slot that nobody has claimed.
+pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    let shared = machine_ad(machine);
+    let available = machine.available_in(slot);
+    slot.made_ad(config, &shared, &available).unwrap_or_else(|| {
+        let mut ad = standing_slot_ad(shared, machine, slot, config);
+        set_resources(&mut ad, "", &available);
+        ad
+    })
+}
+
+/// A standing slot's ad as if nothing were claimed of the machine: what an idle machine would offer.
+pub fn whole_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    standing_slot_ad(machine_ad(machine), machine, slot, config)
+}
+
+fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    let mut ad = slot_ad(shared, machine, config, slot.id, &slot.total, slot.load);
+    set_name(&mut ad, &slot.name(&machine.facts.name));
+    set_type(&mut ad, slot);
+    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
+    match slot.kind {
+        SlotKind::Partitionable => {
+            ad.set("PartitionableSlot", true);
+            ad.set("SlotType", "Partitionable");
+            ad.set("NumDynamicSlots", i64::try_from(slot.dynamic.len()).unwrap_or(i64::MAX));
+        }
+        SlotKind::Static => ad.set("SlotType", "Static"),
+    }
+    ad
+}
+
+fn set_type(ad: &mut Ad, slot: &Standing) {
+    if let Some(slot_type) = slot.slot_type {
+        ad.set("SlotTypeID", i64::from(slot_type));
+    }
+}
+
+/// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim. The attributes of the job that
+/// `STARTD_JOB_ATTRS` names stand in it while the job is there.
+pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, job: Option<&Ad>) -> Ad {
+    let mut ad = slot_ad(machine_ad(machine), machine, config, slot.name.slot, &slot.resources, slot.load);
+    for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
+        if let Some(expr) = job.and_then(|job| job.get(name)) {
+            ad.insert(name.as_str(), expr.clone());
+        }
+    }
+    set_excess(&mut ad, machine);
+    set_name(&mut ad, &slot.name);
+    if let Some(standing) = machine.standing.get(&slot.name.slot) {
+        set_type(&mut ad, standing);
+    }
+    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
+    if slot.name.dynamic.is_some() {
+        ad.set("DynamicSlot", true);
+        ad.set("SlotType", "Dynamic");
+    } else {
+        ad.set("SlotType", "Static");
+    }
+    if matches!(slot.state, State::Matched | State::Preempting(_)) {
+        // "the machine lies about its START expression while in this state": it takes no other match.
+        ad.insert("Requirements", FALSE.clone());
+    }
+    ad.set("RemoteUser", slot.claim.submitter.as_str());
+    if let Some(group) = &slot.claim.group {
+        ad.set("AccountingGroup", group.as_str());
+    }
+    ad.set("JobId", &*slot.claim.job_id());
+    super::policy::publish(&mut ad, &machine.slot_config(config, slot.name.slot).policy, slot);
+    ad
+}
+
+/// What claims hold that the node no longer has, since pods of others came or it shrank: `TotalExcessCpus` and the like. No
+/// default looks at them; a `PREEMPT` may.
+fn set_excess(ad: &mut Ad, machine: &Machine) {
+    let mut excess = machine.carved.clone();
+    excess.subtract(&machine.total);
+    set_resources(ad, "TotalExcess", &excess.floor_at_zero());
+}
+
+fn set_name(ad: &mut Ad, name: &SlotName) {
+    ad.set("Name", &*name.to_string());
+    ad.set("SlotID", i64::from(name.slot));
+    if let Some(dynamic) = name.dynamic {
+        ad.set("DSlotID", i64::from(dynamic));
+    }
+}
+
+fn set_state(ad: &mut Ad, state: State, entered_state: Time, entered_activity: Time) {
+    ad.set("State", state.state());
+    ad.set("Activity", state.activity());
+    ad.set("EnteredCurrentState", entered_state.secs());
+    ad.set("EnteredCurrentActivity", entered_activity.secs());
+}
+
+fn set_resources(ad: &mut Ad, prefix: &str, resources: &Resources) {
+    ad.set(&*format!("{prefix}Cpus"), resources.cpus);
+    ad.set(&*format!("{prefix}Memory"), resources.memory_mib);
+    ad.set(&*format!("{prefix}Disk"), resources.disk_kib);
+    for (name, amount) in resources.by_classad_name() {
+        ad.set(&*format!("{prefix}{name}"), amount);
+    }
+}
+
+#[cfg(test)]
+mod tests;
