@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::classad::Ad;
 use crate::pool::slot_types::{CustomTotal, Device, Laid, MachineTotals, SlotTypes};
-use crate::pool::{GPUS, Machine, PODS, ResourceName, Resources, Share, SlotKind, StartdConfig, classad_name};
+use crate::pool::{
+    GPUS, Machine, PODS, ResourceName, Resources, Share, SlotKind, StartdConfig, classad_name,
+};
 
 /// How a machine is laid out under a configuration.
 ///
