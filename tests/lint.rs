@@ -164,7 +164,7 @@ spec:
     # comment
     STRAT = 1
     START = TARGET.RequestCpus <= 4 &&
-    SUSPEND = LoadAvg > 2
+    START_BACKFILL = LoadAvg > 2
     if true
       CLAIM_WORKLIFE = "soon"
     Rack = "r2"

@@ -181,6 +181,10 @@ pub struct HTCJobStatus {
     /// Which procs ended with another exit code, as ranges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed_procs: String,
+    /// Procs that are held: they wait until the spec is edited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub held_procs: Vec<HeldProcs>,
     /// When the first proc was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
@@ -193,4 +197,20 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// Procs that are held for one reason. This is the record: they do not run while the spec is the one under which they were
+/// held.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldProcs {
+    /// Which procs, as ranges such as 0-4,7.
+    pub procs: String,
+    /// HTCondor's HoldReasonCode: 21 where the slot's WANT_HOLD was true.
+    pub code: i64,
+    /// HTCondor's HoldReasonSubCode.
+    #[serde(default)]
+    pub subcode: i64,
+    /// HTCondor's HoldReason.
+    pub reason: String,
 }

@@ -25,7 +25,7 @@ mod submitter;
 pub use common::{Requests, SlotActivity, SlotResources, SlotState, Transition, condition};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRequestStatus, DrainSchedule};
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
-pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, PodRetention};
+pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, PodRetention};
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyToleration};
 pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, ReportedDevice};

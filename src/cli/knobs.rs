@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn names_are_looked_up() {
-        let (text, code) = output(&args(&["STARTD.start", "MATCH_TIMEOUT", "SCHEDD_NAME"]));
+        let (text, code) = output(&args(&["STARTD.start", "ENABLE_BACKFILL", "SCHEDD_NAME"]));
         insta::assert_snapshot!(text);
         assert_eq!(code, ExitCode::SUCCESS);
     }

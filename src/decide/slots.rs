@@ -9,7 +9,7 @@ use crate::pool::{
     Record, Release, Retention, Slot, SlotName, State, Time,
 };
 use crate::schedd;
-use crate::startd::policy::Asker;
+use crate::startd::policy::{Asker, is_polled};
 use crate::startd::{self, Change, Chore, Pace, Step, Transition, View};
 
 /// More steps than any slot takes at one time: a loop in the table would end here instead of never.
@@ -18,6 +18,7 @@ const MOST_STEPS: usize = 32;
 /// Takes a slot as far as it goes now.
 pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let mut changed = false;
+    keep_ad(pool, name, now);
     for _ in 0..MOST_STEPS {
         let Some(step) = with_view(pool, name, now, |slot, view, _| startd::next(slot, view)) else { break };
         match step {
@@ -41,6 +42,17 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
     }
     if changed && !passing {
         pool.stale.insert(Document::Slot(name.clone()));
+    }
+}
+
+/// Where the policy is about to be asked: what the machine's slots share is made once for all of them.
+fn keep_ad(pool: &mut Pool, name: &SlotName, now: Time) {
+    let asks =
+        |slot: &Slot, view: &View, job: Option<&Ad>| is_polled(view.policy, slot.state, view.agent, job);
+    if with_view(pool, name, now, asks) == Some(true)
+        && let Some(machine) = pool.machines.get_mut(&name.machine)
+    {
+        startd::keep_machine_ad(machine);
     }
 }
 

@@ -46,7 +46,7 @@ impl Pool {
             told: Told { accepted: facts.held, group_missing: false },
             resting: None,
             idle: Ranges::default(),
-            on_hold: BTreeMap::new(),
+            on_hold: facts.on_hold.clone(),
             active: BTreeMap::new(),
             waits_for: BTreeSet::new(),
             unrecorded: BTreeMap::new(),
@@ -188,15 +188,19 @@ fn remove(cluster: &mut Cluster) {
     cluster.cooling.clear();
 }
 
-/// Puts a spec in force: what was held is released, procs that are new become idle, procs that are no longer wanted and have not started go.
+/// Puts a spec in force: what was held under another is released, procs that are new become idle, procs that are no longer wanted and have not started go.
 fn set_spec(cluster: &mut Cluster, spec: &Arc<JobSpec>) {
     let mut spec = Arc::clone(spec);
     Arc::make_mut(&mut spec).ad.set("ClusterId", cluster.cluster);
-    cluster.on_hold.clear();
+    if cluster.spec.is_some() {
+        cluster.on_hold.clear();
+    }
+    cluster.on_hold.retain(|proc, _| *proc < spec.count);
     if !cluster.removing {
         let mut idle = Ranges::up_to(spec.count);
         let done = cluster.succeeded.iter().chain(cluster.failed.iter());
-        for proc in done.chain(cluster.active.keys().copied()) {
+        let elsewhere = cluster.active.keys().chain(cluster.on_hold.keys()).copied();
+        for proc in done.chain(elsewhere) {
             idle.remove(proc);
         }
         cluster.idle = idle;

@@ -1,5 +1,6 @@
 //! What happens: the only way in which the world changes the pool.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
 use super::job::{End, JobSpec, Problem};
+use super::leaving::OnHold;
 use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
 use super::ranges::Ranges;
@@ -219,6 +221,8 @@ pub struct JobFacts {
     pub first_start: Option<Time>,
     /// `status.completionTime`.
     pub completed_at: Option<Time>,
+    /// `status.heldProcs`, as long as the spec is the one under which they were held.
+    pub on_hold: BTreeMap<u32, OnHold>,
 }
 
 /// What the shell sees of a Slot.

@@ -267,6 +267,7 @@ impl<'s> World<'s> {
             failed: Ranges::default(),
             first_start: None,
             completed_at: None,
+            on_hold: BTreeMap::new(),
         };
         pool.apply(Event::Job(facts.clone()), now);
         let job = Job { facts, runtimes: arrival.runtimes, record, status_due: false, status_written: None };

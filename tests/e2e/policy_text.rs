@@ -106,7 +106,7 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
     cluster.completed("policy-text", "again").await;
 
     // Warnings do not keep it from being in force.
-    set(&cluster, "START = true\nSUSPEND = LoadAvg > 2\nSTRAT = 1\n").await;
+    set(&cluster, "START = true\nSTART_BACKFILL = LoadAvg > 2\nSTRAT = 1\n").await;
     says(&cluster, "Accepted", "True", "Accepted", "").await;
     says(
         &cluster,
@@ -117,7 +117,7 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
     )
     .await;
     eventually("an event says so", || async {
-        events(&cluster).await.get("KnobNotActedOn").is_some_and(|note| note.contains("SUSPEND"))
+        events(&cluster).await.get("KnobNotActedOn").is_some_and(|note| note.contains("START_BACKFILL"))
     })
     .await;
     cluster.completed("policy-text", "wide").await;

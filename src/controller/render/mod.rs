@@ -3,6 +3,7 @@
 mod agent;
 mod conditions;
 mod drain;
+mod held;
 mod pod;
 mod slot;
 mod status;

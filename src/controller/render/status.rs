@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::agent::agent_ready;
 use super::conditions::{Says, accepted, condition};
 use super::drain::drain as drain_status;
+use super::held::{held, held_procs};
 use super::slot::{label_value, resources, static_slot};
 use crate::api::{
     self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
@@ -130,6 +131,7 @@ fn job(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJobSt
         failed: size(cluster.failed.len()),
         completed_procs: cluster.succeeded.to_string(),
         failed_procs: cluster.failed.to_string(),
+        held_procs: held_procs(cluster),
         start_time: cluster.first_start.map(kube_time),
         completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),
         conditions,
@@ -174,22 +176,6 @@ fn matchable(cluster: &Cluster, old: &[Condition], now: Time) -> Condition {
         },
     };
     condition(old, says, cluster.generation, now)
-}
-
-/// Procs that are held, and why: each reason once.
-fn held(cluster: &Cluster, old: &[Condition], now: Time) -> Option<Condition> {
-    let (first, hold) = cluster.on_hold.first_key_value()?;
-    let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
-    let others = cluster.on_hold.len() - alike;
-    let more =
-        if others > 0 { format!("; {others} procs are held for other reasons") } else { String::new() };
-    let message = format!(
-        "{alike} procs, the first of them proc {first}, are held with code {} and subcode {}: {}{more}; edit the job's spec \
-         to release them",
-        hold.code, hold.subcode, hold.reason
-    );
-    let says = Says { type_: types::HELD, status: Some(true), reason: "StartdHeldJob", message };
-    Some(condition(old, says, cluster.generation, now))
 }
 
 fn completion(cluster: &Cluster, complete: bool, old: &[Condition], now: Time) -> Condition {

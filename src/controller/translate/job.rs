@@ -1,5 +1,6 @@
 //! HTCJobs into submissions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
@@ -8,10 +9,10 @@ use kube::ResourceExt;
 use super::quantity::ceil_units;
 use super::time;
 use crate::api::labels::JOB_FINALIZER;
-use crate::api::{HTCJob, PodRetention, Requests};
+use crate::api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use crate::controller::render;
 use crate::pool::{
-    GPUS, JobFacts, JobKey, Problem, Ranges, Request, Resources, Retention, Time, classad_name,
+    GPUS, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time, classad_name,
 };
 use crate::schedd::{Submission, submit};
 
@@ -39,8 +40,22 @@ pub fn job(job: &HTCJob) -> Option<JobFacts> {
         failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),
         first_start: status.start_time.as_ref().map(time),
         completed_at: status.completion_time.as_ref().map(time),
+        on_hold: held(&status, job.metadata.generation),
         key,
     })
+}
+
+/// Procs that are held. An edit since releases them.
+fn held(status: &HTCJobStatus, generation: Option<i64>) -> BTreeMap<u32, OnHold> {
+    if status.observed_generation != generation {
+        return BTreeMap::new();
+    }
+    let of = |held: &HeldProcs| {
+        let hold = OnHold { code: held.code, subcode: held.subcode, reason: held.reason.as_str().into() };
+        let procs = Ranges::parse(&held.procs).unwrap_or_default();
+        procs.iter().map(|proc| (proc, hold.clone())).collect::<Vec<_>>()
+    };
+    status.held_procs.iter().flat_map(of).collect()
 }
 
 fn everything(job: &HTCJob) -> Ranges {

@@ -258,7 +258,7 @@ mod tests {
     fn what_the_text_says_wrong_or_a_field_says_too_is_refused() {
         let facts = with_text(
             "p",
-            json!({"config": "START = 1 +\nSLOT_WEIGHT = 2\nCLAIM_WORKLIFE = 1 h\nrack = 1\nSTARTD_ATTRS = rack\nKILL = true\n",
+            json!({"config": "START = 1 +\nSLOT_WEIGHT = 2\nCLAIM_WORKLIFE = 1 h\nrack = 1\nSTARTD_ATTRS = rack\nSTART_BACKFILL = true\n",
                    "start": "true", "slotWeight": "1", "claimWorklifeSeconds": 3, "attributes": {"Rack": "2", "B": "3"}}),
         );
         let problems: Vec<String> = facts.config.unwrap_err().iter().map(ToString::to_string).collect();
@@ -292,8 +292,8 @@ mod tests {
             "START = TARGET.a",
             "START = TARGET.b &&",
             "START = TARGET.b &&",
-            "START = TARGET.c\nKILL = true",
-            "START = TARGET.d\nKILL = true",
+            "START = TARGET.c\nSTART_BACKFILL = true",
+            "START = TARGET.d\nSTART_BACKFILL = true",
         ]
         .map(&mut apply)
         .into();

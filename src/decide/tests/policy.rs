@@ -162,11 +162,14 @@ fn want_hold_holds_the_proc_until_its_job_is_edited() {
     let hold = cluster.on_hold.values().next().expect("it is held");
     assert_eq!((hold.code, hold.subcode, &*hold.reason), (21, 3, "used by its owner: n1"));
     assert_eq!((cluster.idle.len(), cluster.active.len(), world.pods.len()), (0, 0, 0));
+    world.restart();
+    world.pass(60);
+    assert!(world.pods.is_empty(), "a new leader knows that it is held");
     let edited = world.jobs.values_mut().next().unwrap();
     edited.generation += 1;
     let edited = edited.clone();
     world.pool.apply(Event::Job(edited), world.now);
-    world.pass(60);
+    world.pass(120);
     assert_eq!(stands(&world), "Claimed/Busy", "released");
 }
 

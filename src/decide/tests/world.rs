@@ -129,6 +129,7 @@ impl World {
             failed: Ranges::default(),
             first_start: None,
             completed_at: None,
+            on_hold: BTreeMap::new(),
         };
         self.jobs.insert(facts.key.uid.to_string(), facts.clone());
         self.pool.apply(Event::Job(facts), self.now);
@@ -183,9 +184,10 @@ impl World {
             let Some(cluster) = self.pool.jobs.get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
             let (succeeded, failed) = (cluster.succeeded.clone(), cluster.failed.clone());
-            if (&facts.succeeded, &facts.failed, facts.cluster)
-                != (&succeeded, &failed, Some(cluster.cluster))
+            if (&facts.succeeded, &facts.failed, facts.cluster, &facts.on_hold)
+                != (&succeeded, &failed, Some(cluster.cluster), &cluster.on_hold)
             {
+                facts.on_hold.clone_from(&cluster.on_hold);
                 (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(cluster.cluster));
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);

@@ -36,11 +36,7 @@ pub fn machine_ad(machine: &Machine) -> Ad {
 /// The ad of a standing slot; it and the machine's own are kept, so that neither is made again while nothing of the
 /// machine has changed.
 pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) -> Option<Ad> {
-    let shared = machine.made_ad().unwrap_or_else(|| {
-        let made = machine::make(machine);
-        machine.keep_ad(made.clone());
-        made
-    });
+    let shared = keep_machine_ad(machine);
     let slot = machine.standing.get(&id)?;
     let available = machine.available_in(slot);
     if let Some(ad) = slot.made_ad(config, &shared, &available) {
@@ -50,6 +46,15 @@ pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) 
     set_resources(&mut ad, "", &available);
     machine.standing.get_mut(&id)?.keep_ad(config, shared, available, ad.clone());
     Some(ad)
+}
+
+/// What all slots of a machine share, kept for those whose ads are made next.
+pub fn keep_machine_ad(machine: &mut Machine) -> Ad {
+    machine.made_ad().unwrap_or_else(|| {
+        let made = machine::make(machine);
+        machine.keep_ad(made.clone());
+        made
+    })
 }
 
 /// A slot's own ad over what its machine's slots share: what the policy says of it, and how large it is.

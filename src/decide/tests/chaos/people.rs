@@ -324,6 +324,7 @@ fn submit_job(server: &mut Server, order: &Order, now: Time) {
         failed: Ranges::default(),
         first_start: None,
         completed_at: None,
+        on_hold: BTreeMap::new(),
     };
     server.jobs.insert(uid.clone(), (1, facts.clone()));
     server.tell(4, uid.to_string(), Event::Job(facts));

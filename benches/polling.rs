@@ -1,0 +1,156 @@
+//! What one look at the policy of each claimed slot takes on one core: a time of this machine in this run.
+
+#![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use slotwright::decide::decide;
+use slotwright::pool::{
+    Capacity, Claim, ClaimId, Event, JobFacts, JobKey, LastInput, MachineFacts, MachineName, PodFacts,
+    PodRef, PolicyFacts, Pool, Ranges, ReportFacts, Request, Resources, Selector, Sensed, SlotFacts,
+    SlotName, StartdConfig, Time,
+};
+use slotwright::schedd::{Submission, submit};
+use slotwright::startd::config::understand;
+
+/// Slots of one machine.
+const EACH: u32 = 8;
+const START: i64 = 1_700_000_000;
+
+fn machine(pool: &mut Pool, name: &MachineName, now: Time) {
+    let facts = MachineFacts {
+        name: name.clone(),
+        arch: "amd64".into(),
+        os: "linux".into(),
+        labels: Arc::new(BTreeMap::from([("zone".to_owned(), "a".to_owned())])),
+        allocatable: Capacity {
+            milli_cpu: i64::from(EACH) * 1000,
+            memory: i64::from(EACH) << 32,
+            disk: 100 << 30,
+            extended: BTreeMap::new(),
+        },
+        ready: true,
+        cordoned: false,
+        taints: Vec::new(),
+    };
+    pool.apply(Event::Machine(facts), now);
+    let idle = LastInput::At(Time::from_secs(START - 3600));
+    let sensed = Sensed { keyboard: idle, console: idle, owner_load: 0.1 };
+    let report =
+        ReportFacts { sensed: Some(sensed), suspended: BTreeSet::new(), ..ReportFacts::of(name.clone()) };
+    pool.apply(Event::Report(report), now);
+}
+
+/// One job of so many procs, each running in a slot of its own.
+fn fill(pool: &mut Pool, slots: u32, now: Time) {
+    let submission = Submission {
+        name: "sweep".to_owned(),
+        namespace: "default".to_owned(),
+        owner: "alice".to_owned(),
+        submitted: now,
+        count: i64::from(slots),
+        request: Request { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Request::default() },
+        ..Submission::default()
+    };
+    let key = JobKey { uid: "job".into(), namespace: "default".into(), name: "sweep".into() };
+    let facts = JobFacts {
+        key: key.clone(),
+        generation: 1,
+        submitted: now,
+        spec: Ok(Arc::new(submit(&submission).unwrap())),
+        removing: false,
+        held: true,
+        cluster: Some(1),
+        succeeded: Ranges::default(),
+        failed: Ranges::default(),
+        first_start: None,
+        completed_at: None,
+        on_hold: BTreeMap::new(),
+    };
+    pool.apply(Event::Job(facts), now);
+    for proc in 0..slots {
+        let machine: MachineName = format!("node-{}", proc / EACH).into();
+        let name = SlotName { machine: machine.clone(), slot: 1, dynamic: Some(proc % EACH + 1) };
+        let claim = Claim {
+            id: ClaimId::new(&name, now, u64::from(proc)),
+            submitter: "alice".into(),
+            group: None,
+            weight: 1.0,
+            since: now,
+            job: key.clone(),
+            cluster: 1,
+            proc,
+        };
+        let pod = PodRef {
+            namespace: "default".into(),
+            name: claim.pod_name().into(),
+            uid: format!("pod-{proc}").into(),
+        };
+        let resources = Resources { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
+        let id = claim.id.clone();
+        pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim) }), now);
+        pool.apply(
+            Event::Pod(PodFacts {
+                pod,
+                machine: Some(machine),
+                job: key.uid.clone(),
+                proc,
+                claim: id,
+                running: true,
+                started: Some(now),
+                end: None,
+                deleting: false,
+                tracked: true,
+                requests: Capacity::default(),
+            }),
+            now,
+        );
+    }
+}
+
+fn pool(slots: u32, text: &str, now: Time) -> Pool {
+    let mut pool = Pool::default();
+    let mut config = StartdConfig::default();
+    understand(text).config.unwrap().put_into(&mut config);
+    let policy = PolicyFacts {
+        name: "owners".into(),
+        uid: "u".into(),
+        generation: 1,
+        selector: Selector::default(),
+        precedence: 0,
+        config: Ok(Arc::new(config)),
+        warnings: None,
+        spec: text.into(),
+        recorded: None,
+    };
+    pool.apply(Event::Policy(policy), now);
+    for n in 0..slots.div_ceil(EACH) {
+        machine(&mut pool, &format!("node-{n}").into(), now);
+    }
+    fill(&mut pool, slots, now);
+    pool.apply(Event::Synced, now);
+    decide(&mut pool, now);
+    pool.take_stale();
+    pool
+}
+
+fn main() {
+    // The manual's desktop, with all of its expressions.
+    let desktop = "use POLICY : Desktop\n";
+    println!("| policy | claimed slots | one look at each | for one slot |");
+    println!("| --- | ---: | ---: | ---: |");
+    for slots in [25_000_u32, 50_000, 100_000] {
+        for (policy, text) in [("default", ""), ("Desktop", desktop)] {
+            let mut pool = pool(slots, text, Time::from_secs(START));
+            let at = pool.next_wake().unwrap_or(Time::from_secs(START) + Duration::from_secs(5));
+            let start = Instant::now();
+            let decision = decide(&mut pool, at);
+            let took = start.elapsed();
+            assert!(decision.effects.is_empty(), "the owners are away");
+            let each = took.as_secs_f64() * 1e6 / f64::from(slots);
+            println!("| {policy} | {slots} | {:.3} s | {each:.2} us |", took.as_secs_f64());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Procs of a job that are held, as its status says them.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::conditions::{Says, condition};
+use crate::api::{HeldProcs, condition as types};
+use crate::pool::{Cluster, OnHold, Ranges, Time};
+
+/// The most reasons for which procs of one job are shown as held; what is beyond is shown as held for another.
+const REASONS: usize = 64;
+
+/// Procs that are held, by reason: the record of a job's holds.
+pub(super) fn held_procs(cluster: &Cluster) -> Vec<HeldProcs> {
+    let mut held: Vec<(OnHold, Ranges)> = Vec::new();
+    for (proc, hold) in &cluster.on_hold {
+        let known = held.iter().any(|(known, _)| known == hold);
+        let shown = if known || held.len() + 1 < REASONS {
+            hold.clone()
+        } else {
+            OnHold { code: hold.code, subcode: 0, reason: "another reason".into() }
+        };
+        match held.iter_mut().find(|(known, _)| *known == shown) {
+            Some((_, procs)) => {
+                procs.insert(*proc);
+            }
+            None => {
+                let mut procs = Ranges::default();
+                procs.insert(*proc);
+                held.push((shown, procs));
+            }
+        }
+    }
+    let shown = |(hold, procs): (OnHold, Ranges)| HeldProcs {
+        procs: procs.to_string(),
+        code: hold.code,
+        subcode: hold.subcode,
+        reason: hold.reason.to_string(),
+    };
+    held.into_iter().map(shown).collect()
+}
+
+/// The condition Held, where procs are.
+pub(super) fn held(cluster: &Cluster, old: &[Condition], now: Time) -> Option<Condition> {
+    let (first, hold) = cluster.on_hold.first_key_value()?;
+    let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
+    let others = cluster.on_hold.len() - alike;
+    let more =
+        if others > 0 { format!("; {others} procs are held for other reasons") } else { String::new() };
+    let message = format!(
+        "{alike} procs, the first of them proc {first}, are held with code {} and subcode {}: {}{more}; edit the job's spec \
+         to release them",
+        hold.code, hold.subcode, hold.reason
+    );
+    let says = Says { type_: types::HELD, status: Some(true), reason: "StartdHeldJob", message };
+    Some(condition(old, says, cluster.generation, now))
+}
