@@ -16,7 +16,7 @@ use slotwright::classad::Ad;
 use slotwright::negotiator::{Candidate, Cycle, Request, SubmitterInput, negotiate};
 use slotwright::pool::{self, Capacity, Machine, MachineFacts, StartdConfig, Time};
 use slotwright::schedd::{Submission, submit};
-use slotwright::startd::partitionable_slot_ad;
+use slotwright::startd::whole_slot_ad;
 
 const SLOTS: i64 = 10_000;
 const SUBMITTERS: i64 = 100;
@@ -39,7 +39,8 @@ fn slot(n: i64) -> Ad {
         taints: Vec::new(),
     };
     let machine = Machine::new(facts, Capacity::default(), Time::from_secs(0));
-    partitionable_slot_ad(&machine, &StartdConfig::default())
+    let slot = machine.slots().next().unwrap();
+    whole_slot_ad(&machine, slot, &StartdConfig::default())
 }
 
 fn job(n: i64) -> Ad {

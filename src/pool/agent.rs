@@ -51,6 +51,15 @@ impl ReportFacts {
             attributes: Vec::new(),
         }
     }
+
+    /// Whether both say the same of what the machine is, whatever is done on it.
+    fn same_machine(&self, other: &Self) -> bool {
+        self.benchmarks == other.benchmarks
+            && self.disk_kib == other.disk_kib
+            && self.virtual_memory_kib == other.virtual_memory_kib
+            && self.devices == other.devices
+            && self.attributes == other.attributes
+    }
 }
 
 /// What a benchmark run measured.
@@ -126,17 +135,20 @@ impl Pool {
         if machine.agent == agent && machine.sensed == sensed && machine.report == report {
             return;
         }
-        let shown = |report: &Option<Arc<ReportFacts>>| {
-            report
-                .as_ref()
-                .map(|report| (report.benchmarks, report.devices.clone(), report.attributes.clone()))
+        let same_machine = match (&machine.report, &report) {
+            (Some(before), Some(after)) => before.same_machine(after),
+            (before, after) => before.is_none() && after.is_none(),
         };
-        // START may look at it. Which pods are suspended it cannot see.
-        let offers =
-            machine.agent != agent || machine.sensed != sensed || shown(&machine.report) != shown(&report);
+        let pool_load = |report: &Option<Arc<ReportFacts>>| report.as_ref().map(|report| report.pool_load);
+        let same_load = pool_load(&machine.report) == pool_load(&report);
+        let same_start = machine.agent == agent && machine.sensed == sensed && same_machine;
         (machine.agent, machine.sensed, machine.report) = (agent, sensed, report);
-        if offers {
+        // Which pods are suspended is not in the machine's ad.
+        if !same_start || !same_load {
             self.offers += 1;
+        }
+        // START may look at it. That the pool's own load moves is nothing to negotiate about before the next cycle.
+        if !same_start {
             self.schedule.wanted = true;
         }
         self.touch_standing(name);
@@ -237,5 +249,10 @@ mod tests {
         let machine = &pool.machines[&"n1".into()];
         assert!(machine.suspends(&"p1".into()) && !machine.suspends(&"p2".into()));
         assert_eq!((pool.offers, pool.schedule.wanted), (offers, false));
+        pool.apply(Event::Report(ReportFacts { pool_load: 2.0, ..busy() }), at(2));
+        assert_eq!((pool.offers, pool.schedule.wanted), (offers + 1, false), "TotalCondorLoadAvg has moved");
+        let benchmarks = Some(Benchmarks { mips: 1, kflops: 1, at: at(3) });
+        pool.apply(Event::Report(ReportFacts { pool_load: 2.0, benchmarks, ..busy() }), at(3));
+        assert_eq!((pool.offers, pool.schedule.wanted), (offers + 2, true));
     }
 }

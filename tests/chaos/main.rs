@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use coverage::Coverage;
 use plan::{Item, Order, Plan, What, When};
-use run::run;
+use run::{Outcome, run};
 
 fn calm() -> Plan {
     let order = Order { job: 0, group: None, count: 5, cpus: 1, gpus: 0, requirements: 0, retention: 0 };
@@ -68,25 +68,52 @@ fn the_same_seed_is_the_same_run() {
     }
 }
 
+/// Processes differ in the seeds of their hash maps, in their addresses, in where they are and what surrounds them.
+#[test]
+fn the_same_seed_is_the_same_run_in_every_process() {
+    let here = std::env::current_dir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for seed in 0..10 {
+        let summary = summary(seed, &run(&Plan::of(seed), false));
+        for (place, zone) in [(here.as_path(), "UTC"), (elsewhere.path(), "Asia/Kolkata")] {
+            let told = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "--nocapture", SEEDS])
+                .envs([("CHAOS_SEED", seed.to_string().as_str()), ("TZ", zone)])
+                .current_dir(place)
+                .output()
+                .unwrap();
+            let told = String::from_utf8_lossy(&told.stdout);
+            assert!(told.contains(&summary), "{summary}\nin another process is\n{told}");
+        }
+    }
+}
+
+/// A run in a line.
+fn summary(seed: u64, outcome: &Outcome) -> String {
+    let Outcome { took, writes, trace, .. } = outcome;
+    format!("run of seed {seed}: {took} virtual ms, {writes} writes, trace {trace:x}")
+}
+
 /// A number from the environment.
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
+/// The test below.
+const SEEDS: &str = "whatever_happens_the_invariants_hold_and_everything_settles";
+
 /// `make chaos SEEDS=2000`, or `make chaos SEED=7` for the story of one.
 #[test]
 fn whatever_happens_the_invariants_hold_and_everything_settles() {
     if let Ok(seed) = std::env::var("CHAOS_SEED") {
-        let plan = Plan::of(seed.parse().unwrap());
+        let seed = seed.parse().unwrap();
+        let plan = Plan::of(seed);
         let outcome = run(&plan, false);
-        let Some(wrong) = outcome.violation else {
-            println!(
-                "seed {seed} goes well: {} virtual ms, {} writes, trace {:x}",
-                outcome.took, outcome.writes, outcome.trace
-            );
-            return;
-        };
-        panic!("{}", story::tell(&story::shrink(&plan, &wrong)));
+        println!("{}", summary(seed, &outcome));
+        if let Some(wrong) = outcome.violation {
+            panic!("{}", story::tell(&story::shrink(&plan, &wrong)));
+        }
+        return;
     }
     let (first, seeds) = (number("CHAOS_FIRST", 0), number("CHAOS_SEEDS", 60));
     let most = number("CHAOS_FINDINGS", 3);

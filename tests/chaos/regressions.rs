@@ -15,6 +15,19 @@ fn job(count: u8) -> Order {
     Order { job: 1, group: None, count, cpus: 1, gpus: 0, requirements: 0, retention: 2 }
 }
 
+/// Kinds that operators watch, by number.
+const PODS: u8 = 1;
+const HTCJOBS: u8 = 3;
+const SLOTS: u8 = 4;
+
+/// This happens at 10 s, while the watch of the kind is behind; before it tells anything it is gone, and has to list again.
+fn unseen(kind: u8, happens: Vec<What>) -> Vec<(When, What)> {
+    let mut items = vec![(When::At(9000), What::Lag(kind, 20_000, 10))];
+    items.extend(happens.into_iter().map(|what| (When::At(10_000), what)));
+    items.push((When::At(12_000), What::Gone(kind)));
+    items
+}
+
 fn goes_well(plan: Plan) {
     let outcome = run(&plan, true);
     assert!(outcome.violation.is_none(), "{}", super::story::tell(&plan));
@@ -61,12 +74,23 @@ fn a_group_keeps_its_quota_and_a_submitter_its_ceiling() {
 #[test]
 fn an_end_without_a_claim_is_recorded_before_its_pod_goes() {
     let items = vec![
-        (When::Before(Class::JobStatus, 2), What::Call(How::Late(3000), 3)),
+        (When::Before(Class::JobStatus, 1), What::Call(How::Late(3000), 20)),
         (When::At(4000), What::Kill(0)),
         (When::At(4000), What::EditSlot(0, 1)),
         (When::At(4000), What::EndNow(0)),
     ];
     goes_well(story(1, job(1), items));
+}
+
+#[test]
+fn what_a_pod_without_a_claim_holds_is_nobody_elses_until_it_has_ended() {
+    let forever = Order { job: 4, ..job(1) };
+    let items = vec![
+        (When::At(3000), What::Submit(job(1))),
+        (When::At(4000), What::Kill(0)),
+        (When::At(4000), What::EditSlot(0, 1)),
+    ];
+    goes_well(story(1, forever, items));
 }
 
 #[test]
@@ -83,22 +107,45 @@ fn a_slot_that_somebody_made_up_under_the_name_is_not_the_claims() {
     goes_well(story(2, job(1), vec![(When::Before(Class::CreateSlot, 0), What::MakeSlot(0))]));
 }
 
+/// A job vanishes, and its proc ends with nobody left to record it: the operator must learn that there is nothing to record.
 #[test]
-fn a_job_that_vanished_while_nobody_watched_is_forgotten() {
-    let htcjobs = 3;
+fn a_job_that_vanished_unseen_frees_what_it_held() {
+    let vanish = vec![What::Unhold(1), What::Remove(1), What::EndNow(0)];
+    goes_well(story(2, job(4), unseen(HTCJOBS, vanish)));
+}
+
+/// A pod vanishes without an end that anybody saw.
+#[test]
+fn a_pod_that_vanished_unseen_has_ended() {
+    goes_well(story(1, job(2), unseen(PODS, vec![What::StripPod(0)])));
+}
+
+#[test]
+fn a_slot_that_vanished_unseen_is_written_again() {
+    is_written_again(unseen(SLOTS, vec![What::DeleteSlot(0)]));
+}
+
+/// The status that a dead leader sent arrives when the next one has recorded more.
+#[test]
+fn what_is_recorded_outlasts_what_a_former_leader_sent() {
     let items = vec![
-        (When::At(3000), What::Lag(htcjobs, 20_000, 40)),
-        (When::At(3500), What::Unhold(1)),
-        (When::At(3500), What::Remove(1)),
-        (When::At(5000), What::Gone(htcjobs)),
+        (When::At(0), What::NodeBack(1, 1)),
+        (When::Before(Class::JobStatus, 1), What::Call(How::Late(6000), 0)),
+        (When::At(5000), What::EndNow(0)),
+        (When::At(5500), What::EndNow(1)),
+        (When::At(5500), What::Kill(0)),
     ];
-    goes_well(story(2, Order { count: 6, ..job(6) }, items));
+    goes_well(Plan { ghosts: true, ..story(1, job(2), items) });
 }
 
 #[test]
 fn what_could_not_be_written_or_deleted_is_tried_again_later() {
     let (gives_up, forever) = (What::Call(How::Error(500), 8), Order { job: 4, ..job(1) });
-    goes_well(story(1, job(1), vec![(When::Before(Class::JobStatus, 2), gives_up.clone())]));
+    for nth in 0..3 {
+        for class in [Class::JobStatus, Class::SlotStatus, Class::OtherStatus] {
+            goes_well(story(1, job(1), vec![(When::Before(class, nth), gives_up.clone())]));
+        }
+    }
     goes_well(story(1, job(1), vec![(When::Before(Class::ReleasePod, 0), gives_up.clone())]));
     let removed = vec![(When::At(5000), What::Remove(4)), (When::Before(Class::DeletePod, 0), gives_up)];
     goes_well(story(1, forever, removed));
@@ -106,8 +153,13 @@ fn what_could_not_be_written_or_deleted_is_tried_again_later() {
 
 #[test]
 fn a_slot_deleted_under_a_running_pod_is_written_again() {
+    is_written_again(vec![(When::At(10_000), What::DeleteSlot(0))]);
+}
+
+/// The Slot of a pod that runs on and on is written twice.
+fn is_written_again(items: Vec<(When, What)>) {
     let forever = Order { job: 4, ..job(1) };
-    let outcome = run(&story(1, forever, vec![(When::At(10_000), What::DeleteSlot(0))]), true);
+    let outcome = run(&story(1, forever, items), true);
     assert_eq!(outcome.violation, None);
     let written = outcome.log.iter().filter(|line| line.contains(": CreateSlot slot1-1.n0")).count();
     assert_eq!(written, 2, "{}", outcome.log.join("\n"));

@@ -33,7 +33,7 @@ const QUIET: u64 = 60_000;
 const LAST_WORDS: u64 = 90_000;
 
 /// What came of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub violation: Option<String>,
     /// A hash over all calls, with their times and contents, and all that happened.
@@ -69,30 +69,33 @@ fn catch_panics() {
 
 /// Runs a plan; `tell` keeps a log of all that happens.
 pub fn run(plan: &Plan, tell: bool) -> Outcome {
+    let (came, fault) = in_virtual_time(play(plan, tell));
+    let fault = fault.or_else(|| came.is_none().then(|| "a panic".to_owned()));
+    let outcome = came.unwrap_or_default();
+    Outcome { violation: outcome.violation.or(fault), ..outcome }
+}
+
+/// What comes of a future on one thread, whose time passes only when nothing else can happen; and the first panic in it or
+/// in its tasks.
+fn in_virtual_time<T>(future: impl Future<Output = T>) -> (Option<T>, Option<String>) {
     catch_panics();
     FAULT.with_borrow_mut(Option::take);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    let outcome =
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(play(plan, tell))));
+    PLAYING.set(true);
+    let came = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(future)));
     PLAYING.set(false);
-    let fault = FAULT.with_borrow_mut(Option::take);
-    match outcome {
-        Ok(mut outcome) => {
-            if let Some(fault) = fault {
-                outcome.violation.get_or_insert(fault);
-            }
-            outcome
-        }
-        Err(_) => Outcome {
-            violation: fault.or(Some("a panic".to_owned())),
-            trace: 0,
-            coverage: Coverage::default(),
-            log: Vec::new(),
-            took: 0,
-            writes: 0,
-        },
-    }
+    (came.ok(), FAULT.with_borrow_mut(Option::take))
+}
+
+#[test]
+fn a_panic_of_a_task_is_a_finding() {
+    let (came, fault) = in_virtual_time(async { tokio::spawn(async { panic!("of a task") }).await.is_err() });
+    assert_eq!(came, Some(true));
+    assert!(fault.is_some_and(|fault| fault.contains("of a task")));
+    let (came, fault) = in_virtual_time::<()>(async { panic!("of the run") });
+    assert_eq!(came, None);
+    assert!(fault.is_some_and(|fault| fault.contains("of the run")));
 }
 
 async fn play(plan: &Plan, tell: bool) -> Outcome {

@@ -227,3 +227,6 @@ fn line(task: &Task) -> Line {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

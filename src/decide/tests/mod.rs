@@ -3,5 +3,6 @@
 mod chaos;
 mod draining;
 mod policy;
+mod static_slots;
 mod stories;
 mod world;

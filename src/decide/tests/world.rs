@@ -205,8 +205,15 @@ impl World {
                 self.pool.apply(Event::Outcome(done), self.now);
             }
             Effect::DeleteSlot { slot, claim: of } => {
-                let claim = self.slots.remove(&slot).map(|(_, claim)| claim.id);
-                self.pool.apply(Event::SlotGone { slot: slot.clone(), claim }, self.now);
+                let written = self.slots.remove(&slot);
+                if slot.dynamic.is_none() && of.is_some() {
+                    let resources = written.map(|(resources, _)| resources).unwrap_or_default();
+                    let cleared = SlotFacts { name: slot.clone(), resources, claim: None };
+                    self.pool.apply(Event::Slot(cleared), self.now);
+                } else {
+                    let claim = written.map(|(_, claim)| claim.id);
+                    self.pool.apply(Event::SlotGone { slot: slot.clone(), claim }, self.now);
+                }
                 if let Some(claim) = of {
                     self.pool.apply(Event::Outcome(Outcome::SlotDeleted { slot, claim }), self.now);
                 }

@@ -1,0 +1,140 @@
+//! What is asked of the API server for pods, and what is made of its answers.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use http::{Request, Response};
+use jiff::Timestamp;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+
+use super::{Context, Reply, Task, calls};
+use crate::controller::Clock;
+use crate::pool::{Effect, PodRef, SlotName, Time, Vacate, VacateReason};
+
+/// Answers each request with the next status of a script, and writes down what was asked.
+#[derive(Clone)]
+struct Script(Arc<Mutex<(VecDeque<u16>, Vec<Asked>)>>);
+
+/// Method and path, and the body.
+type Asked = (String, Value);
+
+impl tower::Service<Request<Body>> for Script {
+    type Response = Response<Body>;
+    type Error = std::convert::Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let script = Arc::clone(&self.0);
+        Box::pin(async move {
+            let line = format!("{} {}", request.method(), request.uri().path());
+            let body = request.into_body().collect_bytes().await.unwrap();
+            let mut script = script.lock().unwrap();
+            script.1.push((line, serde_json::from_slice(&body).unwrap_or_default()));
+            let code = script.0.pop_front().expect("no more requests than scripted");
+            let answer = match code {
+                200 => json!({"metadata": {"name": "sweep-3", "uid": "u1"}}),
+                _ => {
+                    json!({"kind": "Status", "status": "Failure", "code": code, "message": "", "reason": ""})
+                }
+            };
+            Ok(Response::builder().status(code).body(Body::from(answer.to_string().into_bytes())).unwrap())
+        })
+    }
+}
+
+/// What is asked for an effect, and what the pool hears of the answers.
+async fn perform(effect: Effect, answers: &[u16]) -> (Vec<Asked>, Vec<String>) {
+    let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))));
+    let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
+    let context = Context::new(Client::new(script.clone(), "ns"), clock, "me");
+    let replies = calls::perform(&context, Task::Effect(effect, None)).await;
+    let heard = |reply| match reply {
+        Reply::Event(event) => Some(format!("{event:?}")),
+        _ => None,
+    };
+    let heard = replies.into_iter().filter_map(heard).collect();
+    let asked = script.0.lock().unwrap().1.clone();
+    (asked, heard)
+}
+
+fn pod() -> PodRef {
+    PodRef { namespace: "alice".into(), name: "sweep-3".into(), uid: "u1".into() }
+}
+
+fn slot() -> SlotName {
+    SlotName::parse("slot1_1@n1").unwrap()
+}
+
+fn lines(asked: &[Asked]) -> Vec<&str> {
+    asked.iter().map(|(line, _)| line.as_str()).collect()
+}
+
+const POD: &str = "/api/v1/namespaces/alice/pods/sweep-3";
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_asked_by_a_patch_of_the_pod_that_is_meant() {
+    let patch = |annotations: Value| json!({"metadata": {"uid": "u1", "annotations": annotations}});
+    let suspend = |suspended| Effect::Suspend { pod: pod(), slot: slot(), suspended };
+    for (effect, annotations) in [
+        (suspend(true), json!({"slotwright.dev/suspend": "true"})),
+        (suspend(false), json!({"slotwright.dev/suspend": null})),
+        (Effect::KillByAgent { pod: pod(), slot: slot() }, json!({"slotwright.dev/kill": "true"})),
+    ] {
+        let (asked, heard) = perform(effect, &[200]).await;
+        assert_eq!((asked, heard), (vec![(format!("PATCH {POD}"), patch(annotations))], vec![]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_could_not_be_asked_is_decided_again_unless_the_pod_is_gone() {
+    let suspend = || Effect::Suspend { pod: pod(), slot: slot(), suspended: true };
+    assert_eq!(perform(suspend(), &[404]).await.1, [""; 0]);
+    let failed = r#"Outcome(Failed(Pod("u1", Some(slot1_1@n1))))"#;
+    for answers in [&[409][..], &[403], &[500; 8]] {
+        let (asked, heard) = perform(suspend(), answers).await;
+        assert_eq!(asked.len(), answers.len());
+        assert_eq!(heard, [failed]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_says_why_before_it_is_deleted_and_goes_even_if_it_cannot() {
+    let why = || {
+        let message = "the machine prefers another job".into();
+        Some(Vacate { reason: VacateReason::StartdPreemptingClaimRank, message })
+    };
+    let delete = |grace, why| Effect::DeletePod { pod: pod(), slot: Some(slot()), grace, why };
+    let (status, gone) = (format!("PATCH {POD}/status"), format!("DELETE {POD}"));
+
+    let (asked, _) = perform(delete(Some(20), why()), &[200, 200]).await;
+    assert_eq!(lines(&asked), [&status, &gone]);
+    let condition = &asked[0].1["status"]["conditions"][0];
+    assert_eq!(condition["type"], "DisruptionTarget");
+    assert_eq!(condition["reason"], "StartdPreemptingClaimRank");
+    assert_eq!(condition["lastTransitionTime"], "1970-01-01T00:00:00Z");
+    assert_eq!(asked[1].1["gracePeriodSeconds"], 20);
+    assert_eq!(asked[1].1["preconditions"]["uid"], "u1");
+
+    let (asked, heard) = perform(delete(None, why()), &[403, 200]).await;
+    assert_eq!((lines(&asked), heard.len()), (vec![status.as_str(), &gone], 0), "one that may not say why");
+    let (asked, _) = perform(delete(Some(1), None), &[200]).await;
+    assert_eq!(lines(&asked), [&gone], "one that was asked to go before is hurried by one call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn benchmarks_are_asked_for_in_the_report() {
+    let effect = || Effect::Benchmark { machine: "n1".into(), asked: Time::from_secs(90) };
+    let (asked, heard) = perform(effect(), &[200]).await;
+    let line = "PATCH /apis/slotwright.dev/v1alpha1/nodereports/n1".to_owned();
+    assert_eq!(asked, [(line, json!({"spec": {"benchmark": "1970-01-01T00:01:30Z"}}))]);
+    assert_eq!((heard.len(), perform(effect(), &[404]).await.1.len()), (0, 0), "nobody waits for the answer");
+}
