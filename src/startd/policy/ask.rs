@@ -312,9 +312,9 @@ mod tests {
             want_hold_subcode: expr("TARGET.ImageSize"),
             ..Policy::default()
         };
-        let hold = asked(policy, "[ImageSize = 9]", Answers::hold);
+        let hold = asked(policy, "[ImageSize = 9]", |asker| asker.hold());
         assert_eq!((hold.code, hold.subcode, &*hold.reason), (21, 9, "too large: 9"));
-        let hold = asked(Policy::default(), "[x = 1]", Answers::hold);
+        let hold = asked(Policy::default(), "[x = 1]", |asker| asker.hold());
         assert_eq!((hold.subcode, &*hold.reason), (0, "the slot's PREEMPT and WANT_HOLD are true"));
     }
 }
