@@ -14,7 +14,7 @@ use crate::pool::{Load, Machine, Resources, Slot, SlotKind, SlotName, Standing, 
 pub(super) use machine::htcondor_arch;
 
 /// An expression of ours, which a test parses.
-fn constant(text: &str) -> Expr {
+pub(super) fn constant(text: &str) -> Expr {
     Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
 }
 
