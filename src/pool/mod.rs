@@ -31,6 +31,7 @@ pub mod slot_types;
 mod standing;
 mod submitter;
 mod time;
+mod trace;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +68,7 @@ pub use slot_types::Kind as SlotKind;
 pub use standing::{Share, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
+pub use trace::Noted;
 pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.
@@ -157,8 +159,8 @@ pub struct Pool {
     pub stale: BTreeSet<Document>,
     /// What to tell people.
     pub notices: Vec<Notice>,
-    /// The transitions of claimed slots since somebody began to note them down; none where nobody does.
-    pub trace: Option<Vec<(SlotName, Taken)>>,
+    /// The transitions since somebody began to note them down; none where nobody does.
+    pub trace: Option<Vec<Noted>>,
     claims: BTreeMap<ClaimId, SlotName>,
     /// The last claim of each slot that was deleted by us and is not seen gone yet.
     deleted_claims: BTreeMap<SlotName, ClaimId>,

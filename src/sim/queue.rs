@@ -24,8 +24,9 @@ pub enum Happening {
     PodStarts(PodUid),
     /// A pod's container ends by itself.
     PodEnds(PodUid),
-    /// The API server deletes a pod; by force where nobody is left to confirm it.
-    DeletePod(PodRef, bool),
+    /// The API server deletes a pod, with this grace in seconds or its own; with none by force, where nobody is left to
+    /// confirm it.
+    DeletePod(PodRef, Option<u32>),
     /// A deleted pod's container has ended.
     PodKilled(PodUid),
     /// The agent of a pod's machine suspends it, or lets it go on.

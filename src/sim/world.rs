@@ -171,7 +171,7 @@ impl<'s> World<'s> {
                     self.pod_ends(&uid, End::Exited { code: 0 }, pool, now);
                 }
             }
-            Happening::DeletePod(pod, force) => self.delete_pod(&pod, force, pool, now),
+            Happening::DeletePod(pod, grace) => self.delete_pod(&pod, grace, pool, now),
             Happening::PodKilled(uid) => {
                 self.pod_ends(&uid, End::Evicted { why: "it was deleted".into() }, pool, now);
             }
@@ -196,7 +196,7 @@ impl<'s> World<'s> {
                 heard(Event::SlotGone { slot, claim })
             }
             Effect::CreatePod(plan) => Happening::MakePod(Box::new(plan)),
-            Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace == Some(0)),
+            Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace),
             Effect::Suspend { pod, suspended, .. } => Happening::Suspend(pod, suspended),
             Effect::KillByAgent { pod, .. } => Happening::PodKilled(pod.uid),
             Effect::ReleasePod { pod, delete } => Happening::ReleasePod(pod, delete),
@@ -362,19 +362,21 @@ impl<'s> World<'s> {
         }
     }
 
-    fn delete_pod(&mut self, pod: &PodRef, force: bool, pool: &mut Pool, now: Time) {
+    fn delete_pod(&mut self, pod: &PodRef, grace: Option<u32>, pool: &mut Pool, now: Time) {
         let uid = &pod.uid;
         let Some(found) = self.pods.get_mut(uid).filter(|found| found.facts.end.is_none()) else { return };
         found.facts.deleting = true;
-        if force {
+        if grace == Some(0) {
             found.facts.end = Some(End::Evicted { why: "its node is gone".into() });
             self.ended(uid, pool, now);
             return;
         }
         let facts = found.facts.clone();
         pool.apply(Event::Pod(facts), now);
-        let grace = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
-        self.queue.say(now + grace, Happening::PodKilled(uid.clone()));
+        // The kubelet kills what has not ended by then.
+        let takes = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
+        let most = grace.map_or(takes, |grace| Duration::from_secs(u64::from(grace)));
+        self.queue.say(now + takes.min(most), Happening::PodKilled(uid.clone()));
     }
 
     /// Pods of done procs stay in the API server, but nobody looks at them again.

@@ -60,7 +60,7 @@ fn step_all(pool: &mut Pool, name: &MachineName, transitions: &[&Transition], wh
     let Some(machine) = pool.machines.get_mut(name) else { return };
     for slot in machine.standing.values_mut().filter(|slot| !slot.claimed) {
         for transition in transitions {
-            if take(slot, transition, why, now) {
+            if take(slot, name, transition, why, now, &mut pool.trace) {
                 pool.stale.insert(slot.document(name));
                 break;
             }

@@ -39,7 +39,7 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
             Surroundings { owner: owner || offer != Offer::Offered, ..Surroundings::default() };
         let Some((transition, why)) = standing(slot.state, &surroundings) else { continue };
         let why = if offer == Offer::Offered { why.to_owned() } else { offer.message() };
-        if take(slot, transition, why, now) {
+        if take(slot, name, transition, why, now, &mut pool.trace) {
             pool.stale.insert(slot.document(name));
             pool.schedule.wanted |= slot.state != State::Owner;
         }
