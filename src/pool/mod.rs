@@ -54,14 +54,14 @@ pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
 pub use machine::{LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
-    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
+    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
     SelectorTerm, SlotConfig, StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, GPUS, PODS, ResourceName, Resources, classad_name};
 pub use slot::{
-    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Preempting, Record, Release, Removal, Slot,
-    State, Taken, Unclaimed, pod_name,
+    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Latched, Preempting, Record, Release,
+    Removal, Slot, State, Taken, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;
