@@ -37,14 +37,14 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
         pool.schedule.wanted = true;
     }
     pool.note_silence(now);
-    review_machines(pool, now);
+    review_machines(pool, now, &mut effects);
     review_groups(pool);
     orphans::settle(pool, now, &mut effects);
     while let Some(name) = pool.attention.slots.pop_first() {
         slots::drive(pool, &name, now, &mut effects);
     }
     // A slot that let go may be the last of its machine or job.
-    review_machines(pool, now);
+    review_machines(pool, now, &mut effects);
     while let Some(uid) = pool.attention.jobs.pop_first() {
         schedd::review_job(pool, &uid, &mut effects);
     }
@@ -57,7 +57,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     Decision { effects, negotiation, next }
 }
 
-fn review_machines(pool: &mut Pool, now: Time) {
+fn review_machines(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     if std::mem::take(&mut pool.attention.policies) {
         pool.attention.machines.extend(pool.machines.keys().cloned());
         pool.attention.slots.extend(pool.slots.keys().cloned());
@@ -65,7 +65,7 @@ fn review_machines(pool: &mut Pool, now: Time) {
         pool.schedule.wanted = true;
     }
     while let Some(name) = pool.attention.machines.pop_first() {
-        startd::review_machine(pool, &name, now);
+        startd::review_machine(pool, &name, now, effects);
         if pool.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Gone) {
             pool.touch_standing(&name);
         }

@@ -208,6 +208,8 @@ pub struct Machine {
     pub utc_offset: i32,
     /// `STARTD_SLOT_ATTRS`: attributes of each slot, as the ads of all show them, such as `slot2_State`.
     pub crossed: Arc<[(String, Expr)]>,
+    /// The slot that runs benchmarks, and since when.
+    pub benchmarking: Option<(u32, Time)>,
     /// It is being drained, or is drained.
     pub draining: Option<Draining>,
     /// What the pool may carve: allocatable less foreign.
@@ -247,6 +249,7 @@ impl Machine {
             since: now,
             utc_offset: 0,
             crossed: Arc::default(),
+            benchmarking: None,
             draining: None,
             total: Resources::default(),
             carved: Resources::default(),

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::ids::SlotName;
+use super::ids::{MachineName, SlotName};
 use super::slot::{Claim, Slot, State, Taken};
+use super::standing::Standing;
 
 /// A transition that a slot took.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,12 @@ impl Noted {
         let taken = slot.last.clone()?;
         let proc = Some(proc(&slot.claim));
         Some(Self { slot: slot.name.clone(), from, to: slot.state, taken, proc })
+    }
+
+    /// What a slot of this machine just did that nobody has claimed.
+    pub fn of_standing(slot: &Standing, machine: &MachineName, from: State) -> Option<Self> {
+        let taken = slot.last.clone()?;
+        Some(Self { slot: slot.name(machine), from, to: slot.state, taken, proc: None })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::pool::{Event, JobUid, PodPlan, PodRef, PodUid, Time};
+use crate::pool::{Event, JobUid, MachineName, PodPlan, PodRef, PodUid, Time};
 
 /// Something that will happen.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub enum Happening {
     PodKilled(PodUid),
     /// The agent of a pod's machine suspends it, or lets it go on.
     Suspend(PodRef, bool),
+    /// The agent of a machine has run its benchmarks.
+    Benchmarked(MachineName),
     /// The API server takes the finalizer off a pod, and deletes it if so asked.
     ReleasePod(PodRef, bool),
     /// A job's status is written.

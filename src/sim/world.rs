@@ -14,10 +14,13 @@ use super::queue::{Happening, Queue};
 use super::scenario::{MachineGroup, Scenario};
 use super::workload::{Arrival, Stream};
 use crate::pool::{
-    Capacity, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName, Outcome,
-    PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, SlotName, Time,
+    Benchmarks, Capacity, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName,
+    Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, SlotName, Time,
 };
 use crate::schedd::submit;
+
+/// How long an agent's benchmarks take.
+const BENCHMARKS_TAKE: Duration = Duration::from_secs(30);
 
 /// Everything around the pool.
 pub struct World<'s> {
@@ -47,6 +50,7 @@ struct Host<'s> {
     here: bool,
     /// Pods that its agent has suspended.
     suspended: BTreeSet<PodUid>,
+    benchmarks: Option<Benchmarks>,
     /// How often it has left: pods of an earlier stay never go on.
     stay: u32,
 }
@@ -131,6 +135,7 @@ impl<'s> World<'s> {
             rng,
             here: true,
             suspended: BTreeSet::new(),
+            benchmarks: None,
             stay: 0,
         });
     }
@@ -176,6 +181,7 @@ impl<'s> World<'s> {
                 self.pod_ends(&uid, End::Evicted { why: "it was deleted".into() }, pool, now);
             }
             Happening::Suspend(pod, suspended) => self.suspend(&pod.uid, suspended, pool, now),
+            Happening::Benchmarked(machine) => self.benchmarked(&machine, pool, now),
             Happening::ReleasePod(pod, delete) => self.release_pod(&pod, delete, pool, now),
             Happening::Status(uid) => self.write_status(&uid, pool, now),
             Happening::Sample => {}
@@ -210,8 +216,11 @@ impl<'s> World<'s> {
                 self.jobs.remove(&key.uid);
                 heard(Event::JobGone(key.uid))
             }
-            // A scenario says nothing of how fast its machines are.
-            Effect::Benchmark { .. } | Effect::Tell(_) => return,
+            Effect::Benchmark { machine, .. } => {
+                self.queue.say(done + BENCHMARKS_TAKE, Happening::Benchmarked(machine));
+                return;
+            }
+            Effect::Tell(_) => return,
         };
         self.queue.say(done, what);
     }

@@ -5,27 +5,21 @@
 use std::sync::Arc;
 
 use super::ad::whole_slot_ad;
-use super::transitions::{
-    DRAINED_IDLE_TO_OWNER, DRAINED_RETIRING_TO_OWNER, DRAINED_TO_IDLE, OWNER_TO_DRAINED, Transition,
-    UNCLAIMED_TO_DRAINED,
-};
-use super::unclaimed::take;
 use crate::classad::{Env, Value};
 use crate::pool::{
-    Document, Drain, DrainPhase, DrainSchedule, DrainSpec, DrainedFor, Draining, Machine, MachineName, Pool,
-    Problem, Time,
+    Document, Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining, Machine,
+    MachineName, Pool, Problem, Standing, State, Time,
 };
 
 /// Looks at a machine's drain, after its policy and its layout were.
 pub(super) fn review(pool: &mut Pool, name: &MachineName, now: Time) {
-    cancel_what_is_over(pool, name, now);
+    cancel_what_is_over(pool, name);
     begin(pool, name, now);
-    go_on(pool, name, now);
-    complete(pool, name, now);
+    go_on(pool, name);
 }
 
 /// Ends a drain that nobody asks for any more.
-fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
+fn cancel_what_is_over(pool: &mut Pool, name: &MachineName) {
     let Some(machine) = pool.machines.get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     let wanted = match &draining.why {
@@ -35,7 +29,7 @@ fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
         }),
     };
     if !wanted {
-        end(pool, name, "draining is canceled", now);
+        end(pool, name);
     }
 }
 
@@ -45,26 +39,12 @@ fn is_of(draining: &Draining, machine: &Machine, spec: &DrainSpec) -> bool {
 }
 
 /// Has the machine take jobs again.
-fn end(pool: &mut Pool, name: &MachineName, why: &str, now: Time) {
-    step_all(pool, name, &[&DRAINED_RETIRING_TO_OWNER, &DRAINED_IDLE_TO_OWNER], why, now);
+fn end(pool: &mut Pool, name: &MachineName) {
     if let Some(machine) = pool.machines.get_mut(name) {
         machine.draining = None;
         pool.attention.slots.extend(machine.claimed_slots());
         pool.stale.extend(machine.documents());
         pool.offers += 1;
-    }
-}
-
-/// Takes the transitions that start where each unclaimed slot is.
-fn step_all(pool: &mut Pool, name: &MachineName, transitions: &[&Transition], why: &str, now: Time) {
-    let Some(machine) = pool.machines.get_mut(name) else { return };
-    for slot in machine.standing.values_mut().filter(|slot| !slot.claimed) {
-        for transition in transitions {
-            if take(slot, name, transition, why, now, &mut pool.trace) {
-                pool.stale.insert(slot.document(name));
-                break;
-            }
-        }
     }
 }
 
@@ -185,8 +165,8 @@ fn set_phase(pool: &mut Pool, request: &Arc<str>, phase: DrainPhase) {
     }
 }
 
-/// Slots that nothing is claimed of are drained, unless jobs may still start while others leave.
-fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
+/// Jobs may start while others leave: until nothing is left for which they might fill in.
+fn go_on(pool: &mut Pool, name: &MachineName) {
     let Some(machine) = pool.machines.get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     if let DrainedFor::Request(request) = &draining.why {
@@ -198,7 +178,6 @@ fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
         if machine.claimed_slots().any(there_before) {
             return;
         }
-        // Nothing is left for which jobs might fill in.
         if let Some(draining) = pool.machines.get_mut(name).and_then(|machine| machine.draining.as_mut()) {
             draining.start = None;
         }
@@ -207,31 +186,29 @@ fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
             pool.offers += 1;
         }
     }
-    let why = "draining of the machine is initiated";
-    step_all(pool, name, &[&OWNER_TO_DRAINED, &UNCLAIMED_TO_DRAINED], why, now);
 }
 
-/// When all slots are drained the machine stays so, or takes jobs again.
-fn complete(pool: &mut Pool, name: &MachineName, now: Time) {
-    let Some(machine) = pool.machines.get(name) else { return };
-    let Some(draining) = machine.draining.clone() else { return };
-    let drained = !machine.is_held()
-        && machine.slots().all(|slot| matches!(slot.state, crate::pool::State::Drained(_)));
-    if !drained {
-        return;
+/// When all slots are drained the machine stays so, or takes jobs again. True if it does.
+pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
+    let Some(machine) = pool.machines.get(name) else { return false };
+    let Some(draining) = machine.draining.clone() else { return false };
+    let drained = |slot: &Standing| slot.state == State::Drained(Drained::Idle);
+    if machine.is_held() || !machine.slots().all(drained) {
+        return false;
     }
-    step_all(pool, name, &[&DRAINED_TO_IDLE], "all slots have been drained", now);
     let at = draining.done.unwrap_or(now);
     if let Some(draining) = pool.machines.get_mut(name).and_then(|machine| machine.draining.as_mut()) {
         draining.done = Some(at);
     }
-    let DrainedFor::Request(request) = &draining.why else { return };
+    let DrainedFor::Request(request) = &draining.why else { return false };
     let since = draining.since;
     if draining.resume {
         set_phase(pool, request, DrainPhase::Resumed { since, at });
-        end(pool, name, "draining is finalized", now);
+        end(pool, name);
+        // Another drain may be next.
         pool.attention.machines.insert(name.clone());
     } else {
         set_phase(pool, request, DrainPhase::Drained { since, at });
     }
+    draining.resume
 }

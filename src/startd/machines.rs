@@ -1,19 +1,14 @@
 //! Machines: which policy governs one, how it is laid out into slots, whether it offers anything, and the states of slots
 //! that nobody has claimed.
 
-use super::ad::unclaimed_slot_ad;
-use super::policy::{Answer, Question};
-use super::standing::{Surroundings, standing};
-use super::unclaimed::take;
-use super::{config, draining, layout, neighbours};
-use crate::classad::Env;
+use super::{config, draining, layout, neighbours, unclaimed};
 use crate::pool::{
-    Activation, Document, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, Standing,
-    StartdConfig, State, Time, Toleration,
+    Activation, Document, Effect, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, Time,
+    Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
-pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
+pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &mut Vec<Effect>) {
     govern(pool, name);
     let waits = lay_out(pool, name, now);
     let Some(machine) = pool.machines.get(name) else { return };
@@ -24,57 +19,28 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time) {
     if offer == Offer::Gone {
         evacuate(pool, name);
     }
-    draining::review(pool, name, now);
     let Some(machine) = pool.machines.get(name) else { return };
     let config = pool.startd(machine);
     if let Some(machine) = pool.machines.get_mut(name) {
         machine.utc_offset = config.zone.offset(now);
     }
-    let Some(machine) = pool.machines.get(name) else { return };
-    let owners = owners(machine, &config, now);
-    let Some(machine) = pool.machines.get_mut(name) else { return };
-    for (id, owner) in owners {
-        let Some(slot) = machine.standing.get_mut(&id) else { continue };
-        let surroundings =
-            Surroundings { owner: owner || offer != Offer::Offered, ..Surroundings::default() };
-        let Some((transition, why)) = standing(slot.state, &surroundings) else { continue };
-        let why = if offer == Offer::Offered { why.to_owned() } else { offer.message() };
-        if take(slot, name, transition, why, now, &mut pool.trace) {
-            pool.stale.insert(slot.document(name));
-            pool.schedule.wanted |= slot.state != State::Owner;
-        }
+    draining::review(pool, name, now);
+    unclaimed::step(pool, name, &offer, now, effects);
+    if draining::complete(pool, name, now) {
+        unclaimed::step(pool, name, &offer, now, effects);
     }
+    let Some(machine) = pool.machines.get_mut(name) else { return };
     if machine.offer != offer {
         pool.stale.extend(machine.documents());
         // A slot on it may have to let go, or may start what waited.
         pool.attention.slots.extend(machine.claimed_slots());
         pool.offers += 1;
     }
-    // IS_OWNER may change though nothing happens.
-    let changes = |slot: &Standing| {
-        let policy = &machine.slot_config(&config, slot.id).policy;
-        let polled = policy.is_owner.as_ref().is_some_and(|expr| expr.as_literal().is_none());
-        polled.then(|| now + policy.update_interval)
-    };
-    let again = if offer == Offer::Offered { machine.slots().filter_map(changes).min() } else { None };
+    let again = if offer == Offer::Offered { unclaimed::again(machine, &config, now) } else { None };
     machine.offer = offer;
     neighbours::look_around(pool, name, now);
     pool.wake_machine_at(name, [again, config.zone.next_change(now)].into_iter().flatten().min());
     forget_if_gone(pool, name);
-}
-
-/// `IS_OWNER` of each slot that is the owner's or nobody's. It knows no job; a constant needs no ad.
-fn owners(machine: &Machine, config: &StartdConfig, now: Time) -> Vec<(u32, bool)> {
-    let undecided = machine.slots().filter(|slot| matches!(slot.state, State::Owner | State::Unclaimed(_)));
-    let owner = |slot: &Standing| {
-        let Some(expr) = &machine.slot_config(config, slot.id).policy.is_owner else { return false };
-        let value = match expr.as_literal() {
-            Some(value) => value.clone(),
-            None => expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &Env::at(now.secs())),
-        };
-        Question::IsOwner.is_met_by(Answer::of(&value))
-    };
-    undecided.map(|slot| (slot.id, owner(slot))).collect()
 }
 
 /// Puts a machine under the policy that selects it, unless what that says cannot be used here: then what was in force stays.

@@ -1,20 +1,152 @@
-//! Standing slots that nobody has claimed: Owner, Unclaimed, Backfill and Drained.
+//! Driving slots that nobody has claimed: what each is asked, and the transitions that follow.
 
 use std::sync::Arc;
 
-use super::transitions::Transition;
-use crate::pool::{MachineName, Noted, Standing, Taken, Time};
+use super::ad::unclaimed_slot_ad;
+use super::policy::{Answer, Question};
+use super::standing::{Surroundings, standing};
+use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition};
+use super::view::Pace;
+use crate::classad::{Env, Expr};
+use crate::pool::{
+    Effect, Machine, MachineName, Noted, Offer, Policy, Pool, Standing, StartdConfig, State, Taken, Time,
+    Unclaimed,
+};
 
-/// Takes a transition of a slot of this machine, and notes it down where somebody wants that. False, and nothing done, when
-/// the slot is not where it starts, or is claimed.
-pub(super) fn take(
-    slot: &mut Standing,
-    machine: &MachineName,
-    transition: &Transition,
-    why: impl Into<Arc<str>>,
+/// More transitions than such a slot takes at one time.
+const MOST: usize = 8;
+
+/// Takes the slots of a machine that nobody has claimed as far as they go now.
+pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time, effects: &mut Vec<Effect>) {
+    if let Some(machine) = pool.machines.get_mut(name) {
+        // A slot that was claimed meanwhile measures no more.
+        let measures = |id: u32| {
+            let slot = machine.standing.get(&id).filter(|slot| !slot.claimed);
+            slot.is_some_and(|slot| slot.state == State::Unclaimed(Unclaimed::Benchmarking))
+        };
+        machine.benchmarking = machine.benchmarking.filter(|(id, _)| measures(*id));
+    }
+    for _ in 0..MOST {
+        let Some(machine) = pool.machines.get(name) else { return };
+        let config = pool.startd(machine);
+        let taken: Vec<(u32, &Transition, &str)> = machine
+            .slots()
+            .filter(|slot| !slot.claimed)
+            .filter_map(|slot| {
+                let (transition, why) =
+                    standing(slot.state, &surroundings(machine, slot, &config, offer, now))?;
+                Some((slot.id, transition, why))
+            })
+            .collect();
+        if taken.is_empty() {
+            return;
+        }
+        for (id, transition, why) in taken {
+            let offered = *offer == Offer::Offered || transition.to != State::Owner;
+            let why = if offered { Arc::from(why) } else { Arc::from(offer.message()) };
+            advance(pool, name, id, (transition, why), now, effects);
+        }
+    }
+}
+
+fn advance(
+    pool: &mut Pool,
+    name: &MachineName,
+    id: u32,
+    (transition, why): (&Transition, Arc<str>),
     now: Time,
-    trace: &mut Option<Vec<Noted>>,
-) -> bool {
+    effects: &mut Vec<Effect>,
+) {
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    // One slot measures for the machine.
+    let busy = machine.benchmarking.is_some_and(|(other, _)| other != id);
+    let Some(slot) = machine.standing.get_mut(&id) else { return };
+    if (transition.number == IDLE_TO_BENCHMARKING.number && busy) || !take(slot, transition, why, now) {
+        return;
+    }
+    if let Some(trace) = &mut pool.trace {
+        trace.extend(Noted::of_standing(slot, name, transition.from));
+    }
+    pool.stale.insert(slot.document(name));
+    pool.schedule.wanted |= matches!(slot.state, State::Unclaimed(Unclaimed::Idle));
+    if transition.number == IDLE_TO_BENCHMARKING.number {
+        machine.benchmarking = Some((id, now));
+        effects.push(Effect::Benchmark { machine: name.clone(), asked: now });
+    } else if transition.number == BENCHMARKING_TO_IDLE.number {
+        machine.benchmarking = None;
+    }
+}
+
+fn surroundings(
+    machine: &Machine,
+    slot: &Standing,
+    config: &StartdConfig,
+    offer: &Offer,
+    now: Time,
+) -> Surroundings {
+    let policy = &machine.slot_config(config, slot.id).policy;
+    let asks = |expr: Option<&Expr>, question: Question| {
+        expr.is_some_and(|expr| {
+            let value = match expr.as_literal() {
+                Some(value) => value.clone(),
+                None => {
+                    let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+                    expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &env)
+                }
+            };
+            question.is_met_by(Answer::of(&value))
+        })
+    };
+    let offered = *offer == Offer::Offered;
+    let idle = slot.state == State::Unclaimed(Unclaimed::Idle);
+    let undecided = matches!(slot.state, State::Owner | State::Unclaimed(_));
+    // Jobs may still start while others leave: then the slot is not drained yet.
+    let draining = machine.draining.as_ref().filter(|draining| draining.start.is_none());
+    let answered = |asked| {
+        machine.report.as_ref().and_then(|report| report.benchmarks).is_some_and(|run| run.answers(asked))
+    };
+    Surroundings {
+        owner: undecided && (!offered || asks(policy.is_owner.as_ref(), Question::IsOwner)),
+        draining: draining.map(|_| Pace::Graceful),
+        all_drained: !machine.is_held()
+            && machine.slots().all(|slot| matches!(slot.state, State::Drained(_))),
+        benchmark: idle
+            && offered
+            && machine.agent
+            && machine.benchmarking.is_none()
+            && !just_benchmarked(slot)
+            && asks(run_benchmarks(policy), Question::RunBenchmarks),
+        benchmarking: machine.agent
+            && machine.benchmarking.is_some_and(|(id, asked)| id == slot.id && !answered(asked)),
+        ..Surroundings::default()
+    }
+}
+
+/// Benchmarks do not follow on benchmarks: a `RUNBENCHMARKS` that is always true would leave no time for jobs.
+fn just_benchmarked(slot: &Standing) -> bool {
+    slot.last.as_ref().is_some_and(|last| last.number == BENCHMARKING_TO_IDLE.number)
+}
+
+/// `RUNBENCHMARKS`; where it is unset, until there was a run.
+fn run_benchmarks(policy: &Policy) -> Option<&Expr> {
+    static UNSET: std::sync::LazyLock<Expr> =
+        std::sync::LazyLock::new(|| super::ad::constant("LastBenchmark == 0"));
+    Some(policy.run_benchmarks.as_ref().unwrap_or(&UNSET))
+}
+
+/// When the policy of the slots of a machine that nobody has claimed has to be looked at again though nothing happens.
+pub(super) fn again(machine: &Machine, config: &StartdConfig, now: Time) -> Option<Time> {
+    let changes = |expr: &Option<Expr>| expr.as_ref().is_some_and(|expr| expr.as_literal().is_none());
+    let of = |slot: &Standing| {
+        let policy = &machine.slot_config(config, slot.id).policy;
+        let polled = changes(&policy.is_owner) || (machine.agent && changes(&policy.run_benchmarks));
+        polled.then(|| now + policy.update_interval)
+    };
+    machine.slots().filter(|slot| !slot.claimed).filter_map(of).min()
+}
+
+/// Takes a transition. False, and nothing done, when the slot is not where it starts, or is claimed.
+fn take(slot: &mut Standing, transition: &Transition, why: Arc<str>, now: Time) -> bool {
     if slot.state != transition.from || slot.claimed {
         return false;
     }
@@ -23,11 +155,6 @@ pub(super) fn take(
     }
     slot.entered_activity = now;
     slot.state = transition.to;
-    let taken = Taken { number: transition.number, why: why.into(), at: now };
-    if let Some(trace) = trace {
-        let (from, to) = (transition.from, transition.to);
-        trace.push(Noted { slot: slot.name(machine), from, to, taken: taken.clone(), proc: None });
-    }
-    slot.last = Some(taken);
+    slot.last = Some(Taken { number: transition.number, why, at: now });
     true
 }

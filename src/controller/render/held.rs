@@ -19,15 +19,12 @@ pub(super) fn held_procs(cluster: &Cluster) -> Vec<HeldProcs> {
         } else {
             OnHold { code: hold.code, subcode: 0, reason: "another reason".into() }
         };
-        match held.iter_mut().find(|(known, _)| *known == shown) {
-            Some((_, procs)) => {
-                procs.insert(*proc);
-            }
-            None => {
-                let mut procs = Ranges::default();
-                procs.insert(*proc);
-                held.push((shown, procs));
-            }
+        if let Some((_, procs)) = held.iter_mut().find(|(known, _)| *known == shown) {
+            procs.insert(*proc);
+        } else {
+            let mut procs = Ranges::default();
+            procs.insert(*proc);
+            held.push((shown, procs));
         }
     }
     let shown = |(hold, procs): (OnHold, Ranges)| HeldProcs {

@@ -192,3 +192,150 @@ impl Answers for Asker<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::pool::{Capacity, Claimed, MachineFacts, Resources, SlotConfig, State};
+    use crate::startd::tests::scene::claim;
+
+    fn machine() -> Machine {
+        let facts = MachineFacts {
+            name: "n1".into(),
+            arch: "amd64".into(),
+            os: "linux".into(),
+            labels: Arc::default(),
+            allocatable: Capacity { milli_cpu: 4000, memory: 8 << 30, ..Capacity::default() },
+            ready: true,
+            cordoned: false,
+            taints: vec![],
+        };
+        Machine::new(facts, Capacity::default(), Time::from_secs(0))
+    }
+
+    /// What a policy says of a slot that a job has run in for 100 s.
+    fn asked<T>(policy: Policy, job: &str, ask: impl FnOnce(&Asker) -> T) -> T {
+        let config: StartdConfig = SlotConfig { policy, ..SlotConfig::default() }.into();
+        let name = crate::pool::SlotName { machine: "n1".into(), slot: 1, dynamic: Some(1) };
+        let state = State::Claimed(Claimed::Busy);
+        let mut slot = Slot::new(name, Resources::default(), claim("alice"), state, Time::from_secs(900));
+        slot.running.started = Some(Time::from_secs(900));
+        slot.running.own_retirement = Some(250);
+        let (machine, job) = (machine(), Ad::parse_new(job).unwrap());
+        ask(&Asker::new(&machine, &config, &slot, Some(&job), None, Time::from_secs(1000)))
+    }
+
+    fn expr(text: &str) -> Option<Expr> {
+        Some(Expr::parse(text).unwrap())
+    }
+
+    #[test]
+    fn what_is_not_said_is_htcondors_default() {
+        asked(Policy::default(), "[JobUniverse = 5]", |asker| {
+            for question in [Question::Continue, Question::WantVacate, Question::StartNext] {
+                assert_eq!(asker.answer(question), Answer::True, "{question:?}");
+            }
+            for question in [
+                Question::IsOwner,
+                Question::WantSuspend,
+                Question::Suspend,
+                Question::Preempt,
+                Question::Kill,
+                Question::WantHold,
+                Question::StartBackfill,
+                Question::EvictBackfill,
+            ] {
+                assert_eq!(asker.answer(question), Answer::False, "{question:?}");
+            }
+            assert_eq!((asker.retirement(), asker.job_retirement(), asker.job_vacate()), (None, None, None));
+            assert_eq!((asker.machine_vacate(), asker.rank().to_bits()), (600, 0.0_f64.to_bits()));
+            assert!(asker.ad.get().is_none(), "constants need no ad");
+        });
+    }
+
+    #[test]
+    fn an_answer_is_true_false_undefined_or_an_error() {
+        for (text, answer) in [
+            ("TARGET.ImageSize > 5", Answer::True),
+            ("Activity == \"Busy\"", Answer::True),
+            ("time() - JobStart >= 100 && TotalJobRunTime == 100", Answer::True),
+            ("7", Answer::True),
+            ("0.0", Answer::False),
+            ("State == \"Owner\"", Answer::False),
+            ("NoSuchThing > 5", Answer::Undefined),
+            ("TARGET.NoSuchThing", Answer::Undefined),
+            ("\"yes\"", Answer::Error),
+            ("1 / 0", Answer::Error),
+        ] {
+            let policy = Policy { preempt: expr(text).unwrap().into(), ..Policy::default() };
+            assert_eq!(asked(policy, "[ImageSize = 9]", |a| a.answer(Question::Preempt)), answer, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_form_for_the_jobs_universe_goes_first_where_it_gives_a_boolean() {
+        let forms = |vanilla: &str, vm: &str| Policy {
+            suspend: ByUniverse { plain: expr("true"), vanilla: expr(vanilla), vm: expr(vm) },
+            ..Policy::default()
+        };
+        for (policy, job, answer) in [
+            (forms("false", "false"), "[JobUniverse = 5]", Answer::False),
+            (forms("false", "true"), "[x = 1]", Answer::False),
+            (forms("true", "false"), "[JobUniverse = 13]", Answer::False),
+            (forms("false", "false"), "[JobUniverse = 10]", Answer::True),
+            (forms("undefined", "false"), "[JobUniverse = 5]", Answer::True),
+            (forms("\"no\"", "false"), "[JobUniverse = 5]", Answer::True),
+        ] {
+            let shown = format!("{:?} for {job}", policy.suspend);
+            assert_eq!(asked(policy, job, |asker| asker.answer(Question::Suspend)), answer, "{shown}");
+        }
+    }
+
+    #[test]
+    fn times_are_whole_seconds_of_the_machine_and_of_the_job() {
+        let policy = Policy {
+            max_job_retirement_time: expr("TARGET.Hours * 3600"),
+            machine_max_vacate_time: expr("TARGET.NoSuchThing"),
+            rank: expr("TARGET.Hours * 2"),
+            ..Policy::default()
+        };
+        let job = "[Hours = 1.5; MaxJobRetirementTime = 60; KillSigTimeout = 30]";
+        asked(policy.clone(), job, |asker| {
+            assert_eq!((asker.retirement(), asker.job_retirement()), (Some(5400), Some(60)));
+            assert_eq!((asker.job_vacate(), asker.machine_vacate()), (Some(30), 600));
+            assert_eq!(asker.rank().to_bits(), 3.0_f64.to_bits());
+        });
+        let job = "[JobMaxVacateTime = NoSuchThing; KillSigTimeout = 30]";
+        asked(policy, job, |asker| {
+            assert_eq!((asker.retirement(), asker.job_vacate()), (None, Some(0)), "what cannot be evaluated");
+        });
+    }
+
+    #[test]
+    fn what_is_left_of_retirement_is_in_the_slots_ad() {
+        for (granted, left) in
+            [(None, 0), (expr("200"), 100), (expr("3600"), 150), (expr("50"), 0), (expr("Nope"), 0)]
+        {
+            let policy = Policy { max_job_retirement_time: granted.clone(), ..Policy::default() };
+            let found = asked(policy, "[x = 1]", |asker| {
+                asker.ad().eval_attr("RetirementTimeRemaining", None, &asker.env())
+            });
+            assert_eq!(found, Value::from(left), "{granted:?}");
+        }
+    }
+
+    #[test]
+    fn a_hold_says_its_reason() {
+        let policy = Policy {
+            want_hold_reason: expr("strcat(\"too large: \", TARGET.ImageSize)"),
+            want_hold_subcode: expr("TARGET.ImageSize"),
+            ..Policy::default()
+        };
+        let hold = asked(policy, "[ImageSize = 9]", |asker| asker.hold());
+        assert_eq!((hold.code, hold.subcode, &*hold.reason), (21, 9, "too large: 9"));
+        let hold = asked(Policy::default(), "[x = 1]", |asker| asker.hold());
+        assert_eq!((hold.subcode, &*hold.reason), (0, "the slot's PREEMPT and WANT_HOLD are true"));
+    }
+}

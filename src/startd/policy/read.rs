@@ -113,3 +113,89 @@ impl Text<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Host, Reader, Source};
+
+    fn read(text: &str, slot_type: Option<u32>) -> (Policy, Vec<String>) {
+        let reader = Reader::new(Host::none()).subsystem("STARTD");
+        let reading = reader.read(&[Source::block("spec.config", text)]);
+        let (policy, faults) = Policy::read(&reading.config, slot_type);
+        (policy, faults.iter().map(ToString::to_string).collect())
+    }
+
+    fn shown(expr: Option<&Expr>) -> String {
+        expr.map(ToString::to_string).unwrap_or_default()
+    }
+
+    #[test]
+    fn nothing_said_is_the_default() {
+        assert_eq!(read("", None), (Policy::default(), Vec::new()));
+        assert_eq!(read("SUSPEND =\n", None), (Policy::default(), Vec::new()));
+    }
+
+    #[test]
+    fn each_knob_is_read() {
+        let (policy, faults) = read(
+            "START = TARGET.a\nIS_OWNER = b\nRUNBENCHMARKS = c\nRANK = TARGET.d\nWANT_SUSPEND = e\nSUSPEND = f\n\
+             CONTINUE = g\nPREEMPT = h\nPREEMPT_VANILLA = h5\nPREEMPT_VM = h13\nWANT_VACATE = i\nKILL = j\n\
+             WANT_HOLD = k\nWANT_HOLD_REASON = l\nWANT_HOLD_SUBCODE = m\nMAXJOBRETIREMENTTIME = n\n\
+             MachineMaxVacateTime = o\nENABLE_BACKFILL = true\nSTART_BACKFILL = p\nEVICT_BACKFILL = q\n\
+             CLAIM_WORKLIFE = -1\nKILLING_TIMEOUT = 7\nMATCH_TIMEOUT = 2 * 60\nPOLLING_INTERVAL = 0\nUPDATE_INTERVAL = 60\n",
+            None,
+        );
+        assert_eq!(faults, Vec::<String>::new());
+        let plain =
+            [&policy.want_suspend, &policy.suspend, &policy.resume, &policy.want_vacate, &policy.kill]
+                .map(|exprs| shown(exprs.plain.as_ref()));
+        assert_eq!(plain, ["e", "f", "g", "i", "j"]);
+        let preempt = [&policy.preempt.plain, &policy.preempt.vanilla, &policy.preempt.vm];
+        assert_eq!(preempt.map(|expr| shown(expr.as_ref())), ["h", "h5", "h13"]);
+        let others = [
+            &policy.start,
+            &policy.is_owner,
+            &policy.run_benchmarks,
+            &policy.rank,
+            &policy.want_hold,
+            &policy.want_hold_reason,
+            &policy.want_hold_subcode,
+            &policy.max_job_retirement_time,
+            &policy.machine_max_vacate_time,
+            &policy.start_backfill,
+            &policy.evict_backfill,
+        ];
+        assert_eq!(
+            others.map(|expr| shown(expr.as_ref())),
+            ["TARGET.a", "b", "c", "TARGET.d", "k", "l", "m", "n", "o", "p", "q"]
+        );
+        assert!(policy.enable_backfill);
+        assert_eq!(policy.claim_worklife, Some(ClaimWorklife::Unlimited));
+        let times =
+            [policy.killing_timeout, policy.match_timeout, policy.polling_interval, policy.update_interval];
+        assert_eq!(times.map(|time| time.as_secs()), [7, 120, 1, 60], "less than a second is no interval");
+    }
+
+    #[test]
+    fn a_type_of_slots_goes_first_even_where_it_says_nothing() {
+        let text = "SUSPEND = a\nPREEMPT = b\nSLOT_TYPE_2_SUSPEND = c\nSLOT_TYPE_2_PREEMPT =\nSLOT_TYPE_2_KILL_VANILLA = d\n";
+        let of = |slot_type| {
+            let (policy, _) = read(text, slot_type);
+            [policy.suspend.plain, policy.preempt.plain, policy.kill.vanilla].map(|e| shown(e.as_ref()))
+        };
+        assert_eq!(of(None), ["a", "b", ""]);
+        assert_eq!(of(Some(1)), ["a", "b", ""]);
+        assert_eq!(of(Some(2)), ["c", "", "d"]);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told_and_left_out() {
+        let (policy, faults) = read("PREEMPT = (1\nKILL = a\nPOLLING_INTERVAL = soon\n", None);
+        assert_eq!(
+            (shown(policy.preempt.plain.as_ref()), shown(policy.kill.plain.as_ref())),
+            (String::new(), "a".into())
+        );
+        assert_eq!((faults.len(), policy.polling_interval.as_secs()), (2, 5), "{faults:?}");
+    }
+}

@@ -2,5 +2,5 @@
 
 mod claimed;
 mod laws;
-mod scene;
+pub mod scene;
 mod standing;
