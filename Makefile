@@ -51,7 +51,7 @@ crds: ## Write crds/ from the types, and the chart's and deploy's copies
 	$(CARGO) run -q --bin slotwright -- crds --dir crds
 	hack/manifests.sh
 
-figures: ## Simulate the manual's figures again (docs/figures)
+figures: ## Simulate the manual's figures (docs/figures) and a desktop's day again
 	CARGO="$(CARGO)" hack/figures.sh
 
 knobs: ## Write docs/knobs.md from the knob table

@@ -14,3 +14,4 @@ for scenario in docs/figures/*.yaml; do
     cp "$out/$name/$plot.svg" "docs/figures/$name.svg"
     echo "docs/figures/$name.csv docs/figures/$name.svg"
 done
+hack/desktop-day.sh

@@ -109,7 +109,7 @@ fn the_api_server_would_take_every_object_whole() {
     let schemas = schemas();
     let pages = ["README.md", "docs/jobs.md"].map(manifests).concat();
     assert_eq!(pages.len(), 2);
-    for object in all("examples").into_iter().chain(pages) {
+    for object in all("examples").into_iter().chain(all("examples/policies")).chain(pages) {
         let what = name(&object);
         if object["kind"] == "Namespace" {
             nothing_lost::<Namespace>(&object, &what);
@@ -230,7 +230,8 @@ fn event(object: &Value) -> Option<Event> {
 
 #[test]
 fn the_operator_accepts_every_object() {
-    for object in all("examples").into_iter().chain(["README.md", "docs/jobs.md"].map(manifests).concat()) {
+    let pages = ["README.md", "docs/jobs.md"].map(manifests).concat();
+    for object in all("examples").into_iter().chain(all("examples/policies")).chain(pages) {
         let problems = match event(&object) {
             Some(Event::Job(facts)) => facts.spec.err(),
             Some(Event::Policy(facts)) => facts.config.err(),
@@ -363,6 +364,7 @@ fn links_in_the_pages_lead_somewhere() {
         "README.md",
         "CONTRIBUTING.md",
         "docs/admins.md",
+        "docs/desktop-day.md",
         "docs/differences.md",
         "docs/jobs.md",
         "docs/lint.md",

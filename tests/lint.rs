@@ -70,6 +70,18 @@ fn the_examples_are_clean() {
     assert!(said.starts_with("0 errors, 0 warnings in "), "{said}");
 }
 
+/// One at a time: they are for different pools.
+#[test]
+fn the_manuals_policies_are_understood() {
+    for entry in fs::read_dir(root().join("examples/policies")).unwrap() {
+        let path = entry.unwrap().path();
+        let output = lint_in(root(), &[path.to_str().unwrap()], "");
+        let said = text(&output.stdout);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains("0 errors"), "{said}");
+    }
+}
+
 #[test]
 fn the_broken_examples_are_found_broken() {
     let output = lint_in(root(), &["examples/broken", "examples/10-groupquotas.yaml"], "");

@@ -3,11 +3,12 @@
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use slotwright::startd::TRANSITIONS;
 use tempfile::TempDir;
 
 fn root() -> &'static Path {
@@ -121,6 +122,57 @@ fn a_scenario_that_is_not_there_is_said_so() {
     let output = simulate(root(), &["no-such.yaml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("no-such.yaml: cannot be read"), "{}", text(&output.stderr));
+}
+
+/// Rows of `transitions.csv`: the time of day, and the row of the page.
+fn transitions(csv: &str) -> Vec<(String, String)> {
+    let mut reader = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    assert_eq!(reader.next().unwrap(), ["time", "slot", "number", "from", "to", "why", "job"]);
+    reader
+        .map(|row| {
+            let [time, slot, number, from, to, why, job] = row[..] else { panic!("{row:?}") };
+            assert_eq!(slot, "slot1@desk1");
+            let known = TRANSITIONS.iter().any(|known| {
+                let pair = |state: slotwright::pool::State| format!("{}/{}", state.state(), state.activity());
+                (known.number.to_string(), pair(known.from), pair(known.to))
+                    == (number.into(), from.into(), to.into())
+            });
+            assert!(known, "{row:?} is no transition of the manual");
+            // The day begins at 06:00.
+            let seconds = time.split('.').next().unwrap().parse::<u32>().unwrap() + 6 * 3600;
+            let clock = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds % 3600 / 60, seconds % 60);
+            let cells = format!("| {clock} | **{number}** | {from} | {to} | {why} | {job} |");
+            (clock, cells)
+        })
+        .collect()
+}
+
+#[test]
+fn the_desktops_day_is_what_the_command_prints() {
+    let (directory, _) = files("examples/simulate/desktop-day.yaml", &[]);
+    let rows = transitions(&fs::read_to_string(directory.path().join("transitions.csv")).unwrap());
+    let page = fs::read_to_string(root().join("docs/desktop-day.md")).unwrap();
+    let mut told = 0;
+    for table in page.split("\n<!-- ").skip(1) {
+        let (span, rest) = table.split_once(" -->\n").unwrap();
+        let (from, to) = span.split_once(" to ").unwrap();
+        let within = rows
+            .iter()
+            .filter(|(at, _)| at.as_str() >= from && at.as_str() < to)
+            .map(|(_, row)| row.as_str());
+        let expected: Vec<&str> = within.collect();
+        let found: Vec<&str> = rest.lines().take_while(|line| line.starts_with('|')).skip(2).collect();
+        assert_eq!(
+            found, expected,
+            "docs/desktop-day.md is not current; run `make figures` and commit the result"
+        );
+        told += found.len();
+    }
+    assert_eq!(told, rows.len(), "docs/desktop-day.md leaves transitions out");
+    let numbers: BTreeSet<&str> = rows.iter().map(|(_, row)| row.split("**").nth(1).unwrap()).collect();
+    for number in [1, 2, 6, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 25] {
+        assert!(numbers.contains(number.to_string().as_str()), "{number} is not taken");
+    }
 }
 
 /// A figure of the manual: its table, by submitter and time in hours. Table and plot are those committed.

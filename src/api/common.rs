@@ -57,7 +57,8 @@ pub struct Requests {
     #[schemars(range(min = 0, max = 1024))]
     pub gpus: i64,
     /// Other extended resources by their Kubernetes name, for example example.com/fpga: 1. In ClassAds the resource is
-    /// the part behind the slash, RequestFpga.
+    /// the part behind the slash, RequestFpga. What only NodePolicies declare, as MACHINE_RESOURCE_Cogs, is asked for by
+    /// that name, Cogs: 2, and is not requested from the kubelet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 16))]
     pub resources: BTreeMap<String, i64>,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::evict::{ask_agent_to_kill, delete_pod, kill_pod, suspend};
 use crate::classad::Ad;
 use crate::pool::{
-    Activation, Cause, Cluster, Document, DrainSchedule, Effect, Machine, Offer, PodPlan, PodRef, Pool,
-    Record, Release, Retention, Slot, SlotName, State, Time,
+    Activation, Cause, Cluster, Document, DrainSchedule, Effect, Machine, Noted, Offer, PodPlan, PodRef,
+    Pool, Record, Release, Retention, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
@@ -121,11 +121,12 @@ fn take(
     now: Time,
 ) -> bool {
     let Some(slot) = pool.slots.get_mut(name) else { return false };
+    let from = slot.state;
     if !startd::take(slot, transition, why, now) {
         return false;
     }
     if let Some(trace) = &mut pool.trace {
-        trace.extend(slot.last.clone().map(|taken| (name.clone(), taken)));
+        trace.extend(Noted::of_claimed(slot, from));
     }
     let before = slot.claim.clone();
     change.make(slot, now);

@@ -8,7 +8,7 @@ use super::drain::Draining;
 use super::machine::{Load, Machine, MachineFacts, Sensed};
 use super::policy::StartdConfig;
 use super::resources::Resources;
-use super::slot::State;
+use super::slot::{Latched, State};
 use super::standing::Standing;
 use super::time::Time;
 use crate::classad::{Ad, Expr};
@@ -40,6 +40,7 @@ pub struct MadeSlotAd {
     entered_state: Time,
     entered_activity: Time,
     load: Load,
+    latched: Vec<Latched>,
     ad: Ad,
 }
 
@@ -86,6 +87,7 @@ impl Standing {
                 && made.entered_state == self.entered_state
                 && made.entered_activity == self.entered_activity
                 && made.load == self.load
+                && made.latched == self.latched
                 && made.total == self.total
                 && made.available == *available
         };
@@ -104,6 +106,7 @@ impl Standing {
             entered_state: self.entered_state,
             entered_activity: self.entered_activity,
             load: self.load,
+            latched: self.latched.clone(),
             ad,
         });
     }

@@ -31,6 +31,7 @@ pub mod slot_types;
 mod standing;
 mod submitter;
 mod time;
+mod trace;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,20 +54,21 @@ pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
 pub use machine::{LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
-    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
+    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
     SelectorTerm, SlotConfig, StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, GPUS, PODS, ResourceName, Resources, classad_name};
 pub use slot::{
-    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Preempting, Record, Release, Removal, Slot,
-    State, Taken, Unclaimed, pod_name,
+    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Latched, Preempting, Record, Release,
+    Removal, Slot, State, Taken, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;
 pub use standing::{Share, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
+pub use trace::Noted;
 pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.
@@ -157,8 +159,8 @@ pub struct Pool {
     pub stale: BTreeSet<Document>,
     /// What to tell people.
     pub notices: Vec<Notice>,
-    /// The transitions of claimed slots since somebody began to note them down; none where nobody does.
-    pub trace: Option<Vec<(SlotName, Taken)>>,
+    /// The transitions since somebody began to note them down; none where nobody does.
+    pub trace: Option<Vec<Noted>>,
     claims: BTreeMap<ClaimId, SlotName>,
     /// The last claim of each slot that was deleted by us and is not seen gone yet.
     deleted_claims: BTreeMap<SlotName, ClaimId>,

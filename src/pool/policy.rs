@@ -76,6 +76,20 @@ pub struct SlotConfig {
     pub attributes: Vec<(String, Expr)>,
     /// `MODIFY_REQUEST_EXPR_*`.
     pub requests: RequestPolicy,
+    /// `STARTD_LATCH_EXPRS`, and `CpuBusy` where it is not among them.
+    pub latches: Vec<Latch>,
+}
+
+/// An expression whose last change a slot remembers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latch {
+    /// Its name.
+    pub name: String,
+    /// The expression, of the slot's ad.
+    pub expr: Expr,
+    /// It stands for itself in `STARTD_LATCH_EXPRS`: `<name>Value` is its value and `<name>Time` when that changed. If not it
+    /// is `CpuBusy`, of which `CpuIsBusy` tells whether it is true, and `CpuBusyTime` for how many seconds it has been.
+    pub listed: bool,
 }
 
 /// The startd's configuration, understood.

@@ -105,6 +105,15 @@ impl Resources {
         self.extended.get(name).copied().unwrap_or(0)
     }
 
+    /// The extended resource that a job means by a name: Kubernetes' own, which has a domain, or that of a
+    /// `MACHINE_RESOURCE_<name>`, whose case means nothing: `cogs` are `Cogs`.
+    pub fn named(&self, asked: &str) -> Option<&ResourceName> {
+        let exact = self.extended.get_key_value(asked).map(|(name, _)| name);
+        exact.or_else(|| {
+            self.extended.keys().find(|name| name.eq_ignore_ascii_case(asked) && !name.contains('/'))
+        })
+    }
+
     /// The extended resource that GPUs are counted by here: the one that there is most of, the first by name among
     /// equals.
     pub fn gpu_resource(&self) -> Option<&ResourceName> {

@@ -8,6 +8,7 @@ use super::leaving::{Cause, Eviction, Preemptor, Running};
 use super::machine::Load;
 use super::resources::Resources;
 use super::time::Time;
+use crate::classad::Expr;
 
 /// A slot's state with the activity that it has there: only the pairs of the manual's diagram can be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -227,6 +228,15 @@ pub struct Taken {
     pub at: Time,
 }
 
+/// What a [`Latch`](super::Latch) gave when it was last looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latched {
+    /// The value, a truth as 1 or 0.
+    pub value: Expr,
+    /// Since when it is that.
+    pub since: Time,
+}
+
 /// A dynamic slot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slot {
@@ -236,6 +246,8 @@ pub struct Slot {
     pub resources: Resources,
     /// Its part of the machine's load.
     pub load: Load,
+    /// What its latches gave, in their order.
+    pub latched: Vec<Latched>,
     /// State and activity.
     pub state: State,
     /// When the state was entered.
@@ -277,6 +289,7 @@ impl Slot {
             name,
             resources,
             load: Load::default(),
+            latched: Vec::new(),
             state,
             entered_state: now,
             entered_activity: now,

@@ -10,7 +10,7 @@ use super::ids::{MachineName, SlotName};
 use super::machine::Load;
 use super::made::MadeSlotAd;
 use super::resources::Resources;
-use super::slot::{Slot, State, Taken};
+use super::slot::{Latched, Slot, State, Taken};
 use super::slot_types::Kind as SlotKind;
 use super::time::Time;
 
@@ -54,6 +54,8 @@ pub struct Standing {
     pub entered_activity: Time,
     /// Its part of the machine's load.
     pub load: Load,
+    /// What its latches gave, in their order.
+    pub latched: Vec<Latched>,
     /// Its last transition.
     pub last: Option<Taken>,
     /// Ads that were made of it.
@@ -76,6 +78,7 @@ impl Standing {
             entered_state: now,
             entered_activity: now,
             load: Load::default(),
+            latched: Vec::new(),
             last: None,
             ads: None,
         }

@@ -141,7 +141,9 @@ fn too_large(
         .or_else(|| {
             request.extended.iter().find_map(|(name, asked)| {
                 let unit = format!(" {}", classad_name(name));
-                check(format!("spec.requests.resources[{name}]"), &unit, *asked, &|r| r.amount(name))
+                check(format!("spec.requests.resources[{name}]"), &unit, *asked, &|r| {
+                    r.named(name).map_or(0, |name| r.amount(name))
+                })
             })
         })
 }

@@ -3,8 +3,8 @@
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::Tree;
 use crate::pool::{
-    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, Pool, Record,
-    Slot, SlotKind, SlotName, State, SubmitterName, Taken, Time,
+    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, Noted, Pool,
+    Record, Slot, SlotKind, SlotName, State, SubmitterName, Taken, Time,
 };
 use crate::startd::{
     Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, keep_slot_ad, slot_weight, unclaimed_slot_ad,
@@ -103,7 +103,11 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         }),
         ..Slot::new(name.clone(), resources, claim, State::Matched, now)
     };
+    let noted = pool.trace.as_ref().and_then(|_| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from));
     pool.carve(slot, now).then_some(())?;
+    if let Some(trace) = &mut pool.trace {
+        trace.extend(noted);
+    }
     assign(pool, &name, job, proc);
     Some(proc)
 }

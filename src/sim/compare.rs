@@ -331,6 +331,7 @@ mod tests {
             calendar: false,
             tables: vec![table("submitters", "submitter", submitters), table("groups", "group", groups)],
             jobs: waits.iter().map(job).collect(),
+            transitions: crate::sim::transitions::Transitions::default(),
             summary: Summary { submitters: submitters.iter().map(tally).collect(), ..Summary::default() },
         }
     }

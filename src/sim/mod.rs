@@ -17,6 +17,7 @@
 //! | `books` | procs as they go |
 //! | `observe` | what is measured of the pool |
 //! | [`report`] | the measurements: tables and a summary |
+//! | [`transitions`] | what slots did, with the manual's numbers |
 //! | `run` | the loop |
 //! | [`trace`] | workloads that were |
 //! | [`plot`] | values over time as SVG |
@@ -40,6 +41,7 @@ pub mod scenario;
 mod shares;
 pub mod spread;
 pub mod trace;
+pub mod transitions;
 mod workload;
 mod world;
 

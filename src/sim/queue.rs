@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::pool::{Event, JobUid, PodPlan, PodRef, PodUid, Time};
+use crate::pool::{Event, JobUid, MachineName, PodPlan, PodRef, PodUid, Time};
 
 /// Something that will happen.
 #[derive(Debug)]
@@ -24,12 +24,15 @@ pub enum Happening {
     PodStarts(PodUid),
     /// A pod's container ends by itself.
     PodEnds(PodUid),
-    /// The API server deletes a pod; by force where nobody is left to confirm it.
-    DeletePod(PodRef, bool),
+    /// The API server deletes a pod, with this grace in seconds or its own; with none by force, where nobody is left to
+    /// confirm it.
+    DeletePod(PodRef, Option<u32>),
     /// A deleted pod's container has ended.
     PodKilled(PodUid),
     /// The agent of a pod's machine suspends it, or lets it go on.
     Suspend(PodRef, bool),
+    /// The agent of a machine has run its benchmarks.
+    Benchmarked(MachineName),
     /// The API server takes the finalizer off a pod, and deletes it if so asked.
     ReleasePod(PodRef, bool),
     /// A job's status is written.

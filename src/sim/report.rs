@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::transitions::Transitions;
 use crate::pool::Time;
 
 /// The measurements of one simulation.
@@ -24,6 +25,8 @@ pub struct Report {
     pub tables: Vec<Table>,
     /// Every proc that was submitted, in the order of submission.
     pub jobs: Vec<JobRecord>,
+    /// What slots did.
+    pub transitions: Transitions,
     /// The whole in numbers.
     pub summary: Summary,
 }
@@ -174,6 +177,11 @@ pub struct JobRecord {
 const JOB_COLUMNS: &str = "submitter,job,proc,cpus,memory_mib,gpus,runtime,submitted,first_started,started,ended,wait,runs,lost,machine\n";
 
 impl Report {
+    /// Every transition of a slot as CSV.
+    pub fn transitions_csv(&self) -> String {
+        self.transitions.csv(self.start)
+    }
+
     /// The records of procs as CSV.
     pub fn jobs_csv(&self) -> String {
         let mut text = String::from(JOB_COLUMNS);
@@ -207,7 +215,7 @@ impl JobRecord {
 }
 
 /// A number to the thousandth, as short as it can be written; nothing where there is none.
-fn number(text: &mut String, value: f64) {
+pub(super) fn number(text: &mut String, value: f64) {
     if value.is_nan() {
         return;
     }
@@ -217,7 +225,7 @@ fn number(text: &mut String, value: f64) {
 }
 
 /// A field of CSV, in quotes where it needs them.
-fn field(text: &mut String, value: &str) {
+pub(super) fn field(text: &mut String, value: &str) {
     if value.contains([',', '"', '\n', '\r']) {
         let _ = write!(text, "\"{}\"", value.replace('"', "\"\""));
     } else {

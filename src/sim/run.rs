@@ -12,8 +12,10 @@ use crate::pool::{Document, Pool, Time};
 /// Simulates a scenario to its end. `progress` is told the time now and then, and may end the simulation by answering
 /// false: then the report goes as far as it went.
 pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(Time) -> bool) -> Report {
+    let mut pool = Pool::default();
+    pool.trace = Some(Vec::new());
     let mut simulation = Simulation {
-        pool: Pool::default(),
+        pool,
         world: World::new(scenario),
         measures: Measures::new(scenario),
         now: scenario.start,
@@ -79,6 +81,7 @@ impl Simulation<'_> {
         loop {
             let Decision { effects, negotiation, next } = decide(&mut self.pool, self.now);
             self.next = next;
+            self.measures.noted(self.pool.trace.replace(Vec::new()).unwrap_or_default());
             for effect in effects {
                 self.world.perform(effect, self.now);
             }

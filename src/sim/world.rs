@@ -14,10 +14,13 @@ use super::queue::{Happening, Queue};
 use super::scenario::{MachineGroup, Scenario};
 use super::workload::{Arrival, Stream};
 use crate::pool::{
-    Capacity, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName, Outcome,
-    PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, SlotName, Time,
+    Benchmarks, Capacity, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName,
+    Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, SlotName, Time,
 };
 use crate::schedd::submit;
+
+/// How long an agent's benchmarks take.
+const BENCHMARKS_TAKE: Duration = Duration::from_secs(30);
 
 /// Everything around the pool.
 pub struct World<'s> {
@@ -47,6 +50,7 @@ struct Host<'s> {
     here: bool,
     /// Pods that its agent has suspended.
     suspended: BTreeSet<PodUid>,
+    benchmarks: Option<Benchmarks>,
     /// How often it has left: pods of an earlier stay never go on.
     stay: u32,
 }
@@ -131,6 +135,7 @@ impl<'s> World<'s> {
             rng,
             here: true,
             suspended: BTreeSet::new(),
+            benchmarks: None,
             stay: 0,
         });
     }
@@ -171,11 +176,12 @@ impl<'s> World<'s> {
                     self.pod_ends(&uid, End::Exited { code: 0 }, pool, now);
                 }
             }
-            Happening::DeletePod(pod, force) => self.delete_pod(&pod, force, pool, now),
+            Happening::DeletePod(pod, grace) => self.delete_pod(&pod, grace, pool, now),
             Happening::PodKilled(uid) => {
                 self.pod_ends(&uid, End::Evicted { why: "it was deleted".into() }, pool, now);
             }
             Happening::Suspend(pod, suspended) => self.suspend(&pod.uid, suspended, pool, now),
+            Happening::Benchmarked(machine) => self.benchmarked(&machine, pool, now),
             Happening::ReleasePod(pod, delete) => self.release_pod(&pod, delete, pool, now),
             Happening::Status(uid) => self.write_status(&uid, pool, now),
             Happening::Sample => {}
@@ -196,7 +202,7 @@ impl<'s> World<'s> {
                 heard(Event::SlotGone { slot, claim })
             }
             Effect::CreatePod(plan) => Happening::MakePod(Box::new(plan)),
-            Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace == Some(0)),
+            Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace),
             Effect::Suspend { pod, suspended, .. } => Happening::Suspend(pod, suspended),
             Effect::KillByAgent { pod, .. } => Happening::PodKilled(pod.uid),
             Effect::ReleasePod { pod, delete } => Happening::ReleasePod(pod, delete),
@@ -210,8 +216,11 @@ impl<'s> World<'s> {
                 self.jobs.remove(&key.uid);
                 heard(Event::JobGone(key.uid))
             }
-            // A scenario says nothing of how fast its machines are.
-            Effect::Benchmark { .. } | Effect::Tell(_) => return,
+            Effect::Benchmark { machine, .. } => {
+                self.queue.say(done + BENCHMARKS_TAKE, Happening::Benchmarked(machine));
+                return;
+            }
+            Effect::Tell(_) => return,
         };
         self.queue.say(done, what);
     }
@@ -362,19 +371,21 @@ impl<'s> World<'s> {
         }
     }
 
-    fn delete_pod(&mut self, pod: &PodRef, force: bool, pool: &mut Pool, now: Time) {
+    fn delete_pod(&mut self, pod: &PodRef, grace: Option<u32>, pool: &mut Pool, now: Time) {
         let uid = &pod.uid;
         let Some(found) = self.pods.get_mut(uid).filter(|found| found.facts.end.is_none()) else { return };
         found.facts.deleting = true;
-        if force {
+        if grace == Some(0) {
             found.facts.end = Some(End::Evicted { why: "its node is gone".into() });
             self.ended(uid, pool, now);
             return;
         }
         let facts = found.facts.clone();
         pool.apply(Event::Pod(facts), now);
-        let grace = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
-        self.queue.say(now + grace, Happening::PodKilled(uid.clone()));
+        // The kubelet kills what has not ended by then.
+        let takes = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
+        let most = grace.map_or(takes, |grace| Duration::from_secs(u64::from(grace)));
+        self.queue.say(now + takes.min(most), Happening::PodKilled(uid.clone()));
     }
 
     /// Pods of done procs stay in the API server, but nobody looks at them again.

@@ -27,8 +27,7 @@ pub fn quantized(request: &Request, machine: &Machine) -> Option<Resources> {
         extended.insert(machine.total.gpu_resource()?.clone(), request.gpus);
     }
     for (name, amount) in request.extended.iter().filter(|(_, amount)| **amount > 0) {
-        machine.total.extended.contains_key(name).then_some(())?;
-        extended.insert(name.clone(), *amount);
+        extended.insert(machine.total.named(name)?.clone(), *amount);
     }
     if let Some((pods, _)) = machine.total.extended.get_key_value(PODS) {
         extended.insert(pods.clone(), 1);

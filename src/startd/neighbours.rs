@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
-use super::ad::{claimed_slot_ad, unclaimed_slot_ad};
+use super::ad::{claimed_slot_ad, look_at_latches, unclaimed_slot_ad};
 use super::load::{Bearer, Turn, divide};
 use crate::classad::{Ad, Env, Expr};
 use crate::pool::{
-    Claimed, Machine, MachineName, Pool, Resources, Slot, SlotName, Standing, StartdConfig, State, Time,
+    Claimed, Latched, Machine, MachineName, Pool, Resources, Slot, SlotName, Standing, StartdConfig, State,
+    Time,
 };
 
 /// Works out anew what the slots of a machine see of each other.
 pub(super) fn look_around(pool: &mut Pool, name: &MachineName, now: Time) {
     divide_load(pool, name);
+    latch(pool, name, now);
     cross(pool, name, now);
 }
 
@@ -71,6 +73,44 @@ fn cpus(resources: &Resources) -> f64 {
     resources.cpus as f64
 }
 
+/// What slots remember the last change of.
+fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let config = pool.startd(machine);
+    let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+    let changed: Vec<(SlotName, Vec<Latched>)> = slots(pool, machine)
+        .filter_map(|(name, slot)| {
+            let latches = &machine.slot_config(&config, name.slot).latches;
+            let before = match &slot {
+                Either::Standing(slot) => &slot.latched,
+                Either::Claimed(slot) => &slot.latched,
+            };
+            if latches.is_empty() && before.is_empty() {
+                return None;
+            }
+            let latched = look_at_latches(latches, before, &ad(machine, &config, &slot), &env, now);
+            (latched != *before).then_some((name, latched))
+        })
+        .collect();
+    for (slot, latched) in changed {
+        pool.offers += 1;
+        if let Some(claimed) = pool.slots.get_mut(&slot) {
+            claimed.latched = latched;
+        } else if let Some(standing) =
+            pool.machines.get_mut(name).and_then(|machine| machine.standing.get_mut(&slot.slot))
+        {
+            standing.latched = latched;
+        }
+    }
+}
+
+fn ad(machine: &Machine, config: &StartdConfig, slot: &Either) -> Ad {
+    match slot {
+        Either::Standing(slot) => unclaimed_slot_ad(machine, slot, config),
+        Either::Claimed(slot) => claimed_slot_ad(machine, config, slot, None),
+    }
+}
+
 /// `STARTD_SLOT_ATTRS`: `slot2_State` is the second slot's `State`, `slot1_3_State` that of a dynamic slot.
 fn cross(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines.get(name) else { return };
@@ -97,10 +137,7 @@ fn shown(
     slot: &Either,
     env: &Env,
 ) -> Vec<(String, Expr)> {
-    let ad: Ad = match slot {
-        Either::Standing(slot) => unclaimed_slot_ad(machine, slot, config),
-        Either::Claimed(slot) => claimed_slot_ad(machine, config, slot, None),
-    };
+    let ad = ad(machine, config, slot);
     let prefix = match name.dynamic {
         Some(dynamic) => format!("slot{}_{dynamic}", name.slot),
         None => format!("slot{}", name.slot),

@@ -85,7 +85,7 @@ fn from_unclaimed(view: &Surroundings) -> Taken {
     if view.draining.is_some() {
         Some((&UNCLAIMED_TO_DRAINED, "the machine is being drained"))
     } else if view.owner {
-        Some((&UNCLAIMED_TO_OWNER, "IS_OWNER is true, or the machine offers nothing"))
+        Some((&UNCLAIMED_TO_OWNER, "IS_OWNER is true"))
     } else {
         match view.wanted {
             Wanted::Claimed => Some((&UNCLAIMED_TO_CLAIMED, "claimed by a schedd")),

@@ -9,7 +9,8 @@ use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition}
 use super::view::Pace;
 use crate::classad::{Env, Expr};
 use crate::pool::{
-    Effect, Machine, MachineName, Offer, Policy, Pool, Standing, StartdConfig, State, Taken, Time, Unclaimed,
+    Effect, Machine, MachineName, Noted, Offer, Policy, Pool, Standing, StartdConfig, State, Taken, Time,
+    Unclaimed,
 };
 
 /// More transitions than such a slot takes at one time.
@@ -62,6 +63,9 @@ fn advance(
     let Some(slot) = machine.standing.get_mut(&id) else { return };
     if (transition.number == IDLE_TO_BENCHMARKING.number && busy) || !take(slot, transition, why, now) {
         return;
+    }
+    if let Some(trace) = &mut pool.trace {
+        trace.extend(Noted::of_standing(slot, name, transition.from));
     }
     pool.stale.insert(slot.document(name));
     pool.schedule.wanted |= matches!(slot.state, State::Unclaimed(Unclaimed::Idle));

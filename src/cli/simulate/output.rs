@@ -25,6 +25,7 @@ pub fn write_files(report: &Report, directory: &Path) -> io::Result<()> {
         write(&format!("{}.svg", drawing.name), &drawing.svg().map_err(io::Error::other)?)?;
     }
     write("jobs.csv", &report.jobs_csv())?;
+    write("transitions.csv", &report.transitions_csv())?;
     write("summary.json", &format!("{}\n", serde_json::to_string_pretty(&report.summary)?))
 }
 

@@ -378,7 +378,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "STARTD_LATCH_EXPRS",
         Kind::List,
         STARTD,
-        Planned,
+        Honored,
         "Names whose value and the time it last changed are published, as CpuBusyValue and CpuBusyTime.",
     ),
     Knob::new(
@@ -392,7 +392,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CpuBusy",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "Whether the machine's CPUs are busy with other things than jobs: published as CpuIsBusy.",
     )
     .per_slot_type()

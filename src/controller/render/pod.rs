@@ -145,7 +145,7 @@ fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplat
     give("cpu", left.milli_cpu, 1, cpu_quantity(left.milli_cpu))?;
     give("memory", left.memory, 1, format!("{}Mi", left.memory >> 20))?;
     give("ephemeral-storage", left.disk, 0, format!("{}Ki", left.disk >> 10))?;
-    for (name, amount) in left.extended.iter().filter(|(name, _)| &***name != PODS) {
+    for (name, amount) in left.extended.iter().filter(|(name, _)| is_kubelets(name)) {
         give(name, *amount, 0, amount.to_string())?;
     }
     let resources = main.resources.get_or_insert_default();
@@ -155,6 +155,12 @@ fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplat
         limits: Some(amounts),
     };
     Ok(())
+}
+
+/// Whether the kubelet knows an extended resource: its name has a domain. What `MACHINE_RESOURCE_<name>` declares is counted by
+/// the pool alone, and a pod that asked the kubelet for it would be refused; and every pod takes one of the pods.
+fn is_kubelets(name: &str) -> bool {
+    name.contains('/')
 }
 
 /// Thousandths of a CPU as people write them: whole where they are.
@@ -243,6 +249,19 @@ mod tests {
             claim,
             tolerations: vec![crate::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
             environment: [("_CONDOR_SLOT".into(), "slot1_1@n1".to_owned())].into(),
+        }
+    }
+
+    #[test]
+    fn what_only_the_policy_declares_is_not_asked_of_the_kubelet() {
+        let template = json!({"spec": {"containers": [{"name": "main", "image": "busybox"}]}});
+        let mut plan = plan();
+        plan.resources.extended.extend([("Cogs".into(), 2), (PODS.into(), 1)]);
+        let pod = pod(&serde_json::from_value(template).unwrap(), &plan).unwrap();
+        let resources = pod.spec.unwrap().containers.remove(0).resources.unwrap();
+        let names = ["cpu", "ephemeral-storage", "memory", "nvidia.com/gpu"];
+        for amounts in [resources.requests, resources.limits] {
+            assert_eq!(amounts.unwrap().into_keys().collect::<Vec<_>>(), names);
         }
     }
 

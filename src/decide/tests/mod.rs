@@ -2,6 +2,7 @@
 
 mod chaos;
 mod draining;
+mod manual;
 mod policy;
 mod static_slots;
 mod stories;

@@ -149,7 +149,13 @@ impl World {
             let twin = decide::decide(&mut self.pool.clone(), self.now);
             let Decision { effects, negotiation, .. } = decide::decide(&mut self.pool, self.now);
             let taken = self.pool.trace.replace(Vec::new()).unwrap_or_default();
-            self.numbers.extend(taken.iter().map(|(_, taken)| taken.number));
+            let claimed = taken.iter().filter(|noted| {
+                !matches!(
+                    noted.from,
+                    State::Owner | State::Unclaimed(_) | State::Backfill(_) | State::Drained(_)
+                )
+            });
+            self.numbers.extend(claimed.map(|noted| noted.taken.number));
             assert_eq!(twin.effects, effects, "deciding twice gives the same effects");
             let statuses = self.write_statuses();
             self.check();

@@ -1,12 +1,13 @@
 //! Agents of simulated machines: a suspended pod stands still.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{hours, machines, scenario, source};
+use crate::classad::Expr;
 use crate::decide::{Decision, conclude, decide};
 use crate::negotiator::negotiate;
-use crate::pool::{Activation, PodRef, Pool, Time};
-use crate::sim::queue::Happening;
+use crate::pool::{Activation, Event, PodRef, Policy, PolicyFacts, Pool, Selector, SlotConfig, Time};
 use crate::sim::world::World;
 use crate::sim::{Arrivals, OwnerActivity, Scenario, Spread};
 
@@ -65,28 +66,53 @@ fn ended(pool: &Pool) -> bool {
     pool.slots.values().any(|slot| matches!(slot.activation, Activation::Ended { .. } | Activation::Vacant))
 }
 
-/// When the proc ends whose pod is suspended for this long, half an hour after it started.
-fn end(agent: bool, suspended_for: Duration) -> Time {
-    let scenario = one(agent);
+/// A policy that suspends each job after half an hour, for ten hours.
+fn suspends() -> Event {
+    let expr = |text: &str| Expr::parse(text).unwrap().into();
+    let policy = Policy {
+        want_suspend: expr("true"),
+        suspend: expr("TotalJobSuspendTime == 0 && TotalJobRunTime >= 1800"),
+        resume: expr("TotalJobSuspendTime >= 36000"),
+        ..Policy::default()
+    };
+    Event::Policy(PolicyFacts {
+        name: "p".into(),
+        uid: "u".into(),
+        generation: 1,
+        selector: Selector::default(),
+        precedence: 0,
+        config: Ok(Arc::new(SlotConfig { policy, ..SlotConfig::default() }.into())),
+        warnings: None,
+        spec: "".into(),
+        recorded: None,
+    })
+}
+
+/// When the proc ends, and whether its machine's agent ever said that it is suspended.
+fn end(agent: bool, policy: Option<Event>) -> (Time, bool) {
+    let scenario = Scenario { objects: policy.into_iter().collect(), ..one(agent) };
     let (mut world, mut pool) = (World::new(&scenario), Pool::default());
     world.begin(&mut pool);
-    let started = run_until(&mut world, &mut pool, |pool| running(pool).is_some());
+    run_until(&mut world, &mut pool, |pool| running(pool).is_some());
     let pod = running(&pool).unwrap();
-    let at = started + Duration::from_mins(30);
-    world.queue.say(at, Happening::Suspend(pod.clone(), true));
-    world.queue.say(at + suspended_for, Happening::Suspend(pod.clone(), false));
-    if agent && !suspended_for.is_zero() {
-        let suspends = |pool: &Pool| pool.machines.values().any(|machine| machine.suspends(&pod.uid));
-        assert_eq!(run_until(&mut world, &mut pool, suspends), at, "the report says so");
+    let suspends = |pool: &Pool| pool.machines.values().any(|machine| machine.suspends(&pod.uid));
+    let mut end = run_until(&mut world, &mut pool, |pool| suspends(pool) || ended(pool));
+    let said = suspends(&pool);
+    if said {
+        end = run_until(&mut world, &mut pool, ended);
     }
-    let end = run_until(&mut world, &mut pool, ended);
-    assert!(pool.machines.values().all(|machine| !machine.suspends(&pod.uid)));
-    end
+    assert!(!suspends(&pool));
+    (end, said)
 }
 
 #[test]
 fn a_suspended_pod_ends_later_by_as_long_as_it_stood_still() {
-    let undisturbed = end(true, Duration::ZERO);
-    assert_eq!(end(true, hours(10)), undisturbed + hours(10));
-    assert_eq!(end(false, hours(10)), end(false, Duration::ZERO), "where there is no agent nobody suspends");
+    let undisturbed = end(true, None);
+    assert!(!undisturbed.1);
+    let (late, said) = end(true, Some(suspends()));
+    assert!(said, "the report says so");
+    let later = late.since(undisturbed.0);
+    // The policy is looked at each five seconds.
+    assert!(hours(10) <= later && later <= hours(10) + Duration::from_secs(6), "{later:?}");
+    assert_eq!(end(false, Some(suspends())), undisturbed, "where there is no agent nobody suspends");
 }

@@ -1,7 +1,7 @@
 //! Machines: their owners, what their agents report and do, and how they leave the pool and come back.
 
 use super::World;
-use crate::pool::{Event, MachineName, PodUid, Pool, ReportFacts, Time};
+use crate::pool::{Benchmarks, Event, MachineName, PodUid, Pool, ReportFacts, Time};
 use crate::sim::owner::pause;
 use crate::sim::queue::Happening;
 
@@ -50,9 +50,19 @@ impl World<'_> {
         let report = ReportFacts {
             sensed: Some(owner.sensed(now)),
             suspended: host.suspended.clone(),
+            benchmarks: host.benchmarks,
             ..ReportFacts::of(host.facts.name.clone())
         };
         pool.apply(Event::Report(report), now);
+    }
+
+    /// The agent has run its benchmarks. A scenario says nothing of how fast its machines are: they measure nothing.
+    pub(super) fn benchmarked(&mut self, machine: &MachineName, pool: &mut Pool, now: Time) {
+        let Some(index) = self.hosts.get(machine).copied() else { return };
+        if let Some(host) = self.machines.get_mut(index) {
+            host.benchmarks = Some(Benchmarks { mips: 0, kflops: 0, at: now });
+        }
+        self.report(index, pool, now);
     }
 
     /// Tells the pool what the owner of a machine does.

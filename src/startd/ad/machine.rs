@@ -15,7 +15,7 @@ pub(super) fn make(machine: &Machine) -> Ad {
     ad.set("Machine", facts.name.as_str());
     ad.set("Arch", htcondor_arch(&facts.arch));
     ad.set("OpSys", &*facts.os.to_ascii_uppercase());
-    set_resources(&mut ad, "Detected", &whole);
+    set_resources(&mut ad, "Detected", &detected(machine, &whole));
     set_resources(&mut ad, "Total", &machine.total);
     set_foreign(&mut ad, &whole, &machine.total);
     ad.set("MachineResources", &*machine_resources(&machine.total));
@@ -38,6 +38,15 @@ pub(super) fn make(machine: &Machine) -> Ad {
         ad.insert(&**name, expr.clone());
     }
     ad
+}
+
+/// What the node has, and what its policy declares: "this attribute is currently equivalent to `Total<name>`".
+fn detected(machine: &Machine, whole: &Resources) -> Resources {
+    let mut detected = whole.clone();
+    for (name, amount) in &machine.declared {
+        detected.extended.entry(name.clone()).or_insert(*amount);
+    }
+    detected
 }
 
 /// What pods outside the pool take of the node, in whole units, rounded up: `TotalForeignCpus` and the like. No default

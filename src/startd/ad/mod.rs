@@ -3,14 +3,18 @@
 //! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
 
 mod idle;
+mod latch;
 mod machine;
 
 use std::sync::{Arc, LazyLock};
 
 use crate::classad::{Ad, Expr, Value};
 use crate::config::knobs::default_of;
-use crate::pool::{Load, Machine, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State, Time};
+use crate::pool::{
+    Latched, Load, Machine, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State, Time,
+};
 
+pub(super) use latch::look as look_at_latches;
 pub(super) use machine::htcondor_arch;
 
 /// An expression of ours, which a test parses.
@@ -65,10 +69,12 @@ fn slot_ad(
     id: u32,
     total: &Resources,
     load: Load,
+    latched: &[Latched],
 ) -> Ad {
     let mut ad = shared;
     idle::set(&mut ad, machine, config, id, load);
     let config = machine.slot_config(config, id);
+    latch::publish(&mut ad, &config.latches, latched);
     set_resources(&mut ad, "TotalSlot", total);
     let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
     ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
@@ -98,7 +104,7 @@ pub fn whole_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) 
 }
 
 fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
-    let mut ad = slot_ad(shared, machine, config, slot.id, &slot.total, slot.load);
+    let mut ad = slot_ad(shared, machine, config, slot.id, &slot.total, slot.load, &slot.latched);
     set_name(&mut ad, &slot.name(&machine.facts.name));
     set_type(&mut ad, slot);
     set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
@@ -122,7 +128,8 @@ fn set_type(ad: &mut Ad, slot: &Standing) {
 /// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim. The attributes of the job that
 /// `STARTD_JOB_ATTRS` names stand in it while the job is there.
 pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, job: Option<&Ad>) -> Ad {
-    let mut ad = slot_ad(machine_ad(machine), machine, config, slot.name.slot, &slot.resources, slot.load);
+    let (shared, latched) = (machine_ad(machine), &slot.latched);
+    let mut ad = slot_ad(shared, machine, config, slot.name.slot, &slot.resources, slot.load, latched);
     for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
         if let Some(expr) = job.and_then(|job| job.get(name)) {
             ad.insert(name.as_str(), expr.clone());

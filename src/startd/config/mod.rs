@@ -18,7 +18,7 @@ use std::time::Duration;
 use crate::classad::Expr;
 use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
 use crate::pool::slot_types::{RequestPolicy, SlotTypes};
-use crate::pool::{Machine, Policy, SlotConfig, StartdConfig};
+use crate::pool::{Latch, Machine, Policy, SlotConfig, StartdConfig};
 
 pub use macros::{Macros, of_machine};
 pub use remarks::{Remark, Severity, of_file};
@@ -47,6 +47,9 @@ pub struct TextConfig {
     /// `DISCONNECTED_KEYBOARD_IDLE_BOOST`.
     pub idle_boost: Option<Duration>,
 }
+
+/// The latch that the manual's policies look at.
+const CPU_BUSY: &str = "CpuBusy";
 
 /// The greatest number of a slot type, as in HTCondor.
 const MAX_TYPES: u32 = 10;
@@ -146,6 +149,7 @@ fn over(said: SlotConfig, fields: &SlotConfig) -> SlotConfig {
         policy: said.policy.over(&fields.policy),
         slot_weight: said.slot_weight.or_else(|| fields.slot_weight.clone()),
         requests: said.requests,
+        latches: said.latches,
     }
 }
 
@@ -242,6 +246,7 @@ fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
         Ok(requests) => said.requests = requests,
         Err(wrong) => faults.extend(wrong.iter().map(Remark::of_fault)),
     }
+    said.latches = latches(config, slot_type, faults);
     for name in published(config, of, faults) {
         let text = config.attribute_text(of.slot.unwrap_or(0), slot_type, &name);
         let Some(text) = ok(text, faults).flatten() else {
@@ -287,6 +292,23 @@ fn published(config: &Config, of: Of, faults: &mut Vec<Remark>) -> Vec<String> {
         }
     }
     names
+}
+
+/// What the slot remembers the last change of. `CpuBusy` is such a name without being listed: "the time in seconds since
+/// CPUBusy became True". A name that is only an attribute of the slot is not.
+fn latches(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) -> Vec<Latch> {
+    let listed = ok(config.list("STARTD_LATCH_EXPRS"), faults).unwrap_or_default();
+    let busy = (!listed.iter().any(|name| name.eq_ignore_ascii_case(CPU_BUSY))).then(|| CPU_BUSY.to_owned());
+    let mut latches: Vec<Latch> = Vec::new();
+    for (name, listed) in listed.into_iter().map(|name| (name, true)).chain(busy.map(|name| (name, false))) {
+        let expr = said_by(config, slot_type, &name).and_then(|said| config.expr(&said).ok().flatten());
+        if let Some(expr) = expr
+            && !latches.iter().any(|known| known.name.eq_ignore_ascii_case(&name))
+        {
+            latches.push(Latch { name, expr, listed });
+        }
+    }
+    latches
 }
 
 /// The value, or a remark in its place.

@@ -53,7 +53,11 @@ impl<'a> Asker<'a> {
     }
 
     fn ad(&self) -> &Ad {
-        self.ad.get_or_init(|| claimed_slot_ad(self.machine, self.config, self.slot, self.job))
+        self.ad.get_or_init(|| {
+            let mut ad = claimed_slot_ad(self.machine, self.config, self.slot, self.job);
+            refer(&mut ad, self.policy);
+            ad
+        })
     }
 
     fn value(&self, expr: &Expr, target: Option<&Ad>) -> Value {
@@ -86,6 +90,23 @@ impl<'a> Asker<'a> {
             Some(value) => value.clone(),
             None => job.eval_attr(name, Some(self.ad()), &self.env()),
         })
+    }
+}
+
+/// Lets expressions of the policy refer to each other by name, as `PREEMPT` of the manual's desktop policy does:
+/// `SUSPEND && (WANT_SUSPEND == False)`. The startd has them in its own copy of the ad and publishes `START` alone.
+fn refer(ad: &mut Ad, policy: &Policy) {
+    for (name, exprs) in [
+        ("SUSPEND", &policy.suspend),
+        ("CONTINUE", &policy.resume),
+        ("PREEMPT", &policy.preempt),
+        ("KILL", &policy.kill),
+        ("WANT_SUSPEND", &policy.want_suspend),
+        ("WANT_VACATE", &policy.want_vacate),
+    ] {
+        if let Some(expr) = &exprs.plain {
+            ad.insert(name, expr.clone());
+        }
     }
 }
 

@@ -1,0 +1,29 @@
+#!/bin/bash
+# Puts the transitions of examples/simulate/desktop-day.yaml into the tables of docs/desktop-day.md: below a line
+# `<!-- 08:30 to 09:00 -->` stand those from the one time until the other. The words between the tables stay as they are.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+${CARGO:-cargo} build -q --locked --bin slotwright
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+"${CARGO_TARGET_DIR:-target}/debug/slotwright" simulate examples/simulate/desktop-day.yaml --out "$out" >/dev/null
+awk -F, '
+    # The day begins at 06:00.
+    NR == FNR && FNR > 1 {
+        at = int($1) + 6 * 3600
+        clock = sprintf("%02d:%02d:%02d", at / 3600, at % 3600 / 60, at % 60)
+        rows[++count] = sprintf("| %s | **%s** | %s | %s | %s | %s |", clock, $3, $4, $5, $6, $7)
+        times[count] = clock
+    }
+    NR == FNR { next }
+    /^\|/ { next }
+    { print }
+    /^<!-- [0-9:]+ to [0-9:]+ -->$/ {
+        split($0, word, " ")
+        print "| time | | from | to | why | job |"
+        print "| --- | --- | --- | --- | --- | --- |"
+        for (i = 1; i <= count; i++) if (times[i] >= word[2] ":00" && times[i] < word[4] ":00") print rows[i]
+    }
+' "$out/transitions.csv" docs/desktop-day.md >"$out/page.md"
+cp "$out/page.md" docs/desktop-day.md
+echo docs/desktop-day.md
