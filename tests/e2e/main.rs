@@ -17,6 +17,7 @@ mod budget;
 mod harness;
 mod leader;
 mod main_job;
+mod manual;
 mod many;
 mod nodes;
 mod policy_text;

@@ -1,6 +1,6 @@
 //! The startd's slots: how a machine is divided, and what a dynamic slot gets.
 
-use super::knob::Standing::{MappedTo, Meaningless, Planned};
+use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader, Standing};
 
 const STARTD: &[Reader] = &[Reader::Startd];
@@ -47,7 +47,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NUM_SLOTS",
         Kind::Integer,
         STARTD,
-        Planned,
+        Honored,
         "How many equal slots the machine has, where no type is configured.",
     )
     .unit("slots")
@@ -62,7 +62,7 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .unit("types")
     .at_least(0.0),
-    Knob::new("NUM_SLOTS_TYPE_<N>", Kind::Integer, STARTD, Planned, "How many slots of the type there are.")
+    Knob::new("NUM_SLOTS_TYPE_<N>", Kind::Integer, STARTD, Honored, "How many slots of the type there are.")
         .unit("slots")
         .at_least(0.0)
         .fallback("0")
@@ -71,7 +71,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SLOT_TYPE_<N>",
         Kind::Shares,
         STARTD,
-        Planned,
+        Honored,
         "What a slot of the type has: shares of the machine's resources.",
     )
     .fallback("auto")
@@ -80,7 +80,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SLOT_TYPE_<N>_PARTITIONABLE",
         Kind::Boolean,
         STARTD,
-        Planned,
+        Honored,
         "Whether slots of the type are carved into dynamic slots.",
     )
     .fallback("False")
@@ -234,7 +234,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "MACHINE_RESOURCE_NAMES",
         Kind::List,
         STARTD,
-        EXTENDED,
+        Honored,
         "Which custom resources the machine has.",
     )
     .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),
@@ -242,7 +242,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "MACHINE_RESOURCE_<name>",
         Kind::Text,
         STARTD,
-        EXTENDED,
+        Honored,
         "How much of a custom resource the machine has, or the names of its units.",
     )
     .section("Policy Configuration: Dividing System Resources in Multi-core Machines"),

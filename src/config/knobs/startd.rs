@@ -342,7 +342,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "STARTD_SLOT_ATTRS",
         Kind::List,
         STARTD,
-        Planned,
+        Honored,
         "Attributes that every slot publishes into all slots of the machine, as slot1_State.",
     )
     .section("Policy Configuration: Examples of Policy Configuration"),
@@ -350,14 +350,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "SYSTEM_STARTD_SLOT_ATTRS",
         Kind::List,
         STARTD,
-        Planned,
+        Honored,
         "Such attributes that HTCondor itself needs.",
     ),
     Knob::new(
         "STARTD_JOB_ATTRS",
         Kind::List,
         STARTD,
-        Planned,
+        Honored,
         "Attributes of the job that its slot publishes.",
     ),
     Knob::new(
@@ -401,7 +401,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SLOTS_CONNECTED_TO_KEYBOARD",
         Kind::Integer,
         STARTD,
-        Planned,
+        Honored,
         "How many slots see the keyboard being used.",
     )
     .unit("slots")
@@ -411,7 +411,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SLOTS_CONNECTED_TO_CONSOLE",
         Kind::Integer,
         STARTD,
-        Planned,
+        Honored,
         "How many slots see the console being used.",
     )
     .unit("slots")
@@ -421,7 +421,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "DISCONNECTED_KEYBOARD_IDLE_BOOST",
         Kind::Integer,
         STARTD,
-        Planned,
+        Honored,
         "How much longer than the startd runs the keyboard counts as idle on the other slots.",
     )
     .unit("seconds")
