@@ -9,8 +9,7 @@ use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition}
 use super::view::Pace;
 use crate::classad::{Env, Expr};
 use crate::pool::{
-    Effect, Machine, MachineName, Noted, Offer, Pool, Standing, StartdConfig, State, Taken, Time,
-    Unclaimed,
+    Effect, Machine, MachineName, Noted, Offer, Pool, Standing, StartdConfig, State, Taken, Time, Unclaimed,
 };
 
 /// More transitions than such a slot takes at one time.

@@ -253,13 +253,17 @@ fn standing<'a>(pool: &'a Pool, name: &SlotName, kind: SlotKind) -> Option<(&'a 
 }
 
 fn offered(machine: &Machine, old: &[Condition], now: Time) -> Condition {
-    let says = Says {
-        type_: types::OFFERED,
-        status: Some(machine.offer == Offer::Offered),
-        reason: machine.offer.reason(),
-        message: machine.offer.message(),
-    };
-    condition(old, says, 1, now)
+    let (mut reason, mut message) = (machine.offer.reason(), machine.offer.message());
+    if let (Some(why), Some(policy), true) =
+        (&machine.unfit, &machine.policy, machine.offer == Offer::Offered)
+    {
+        reason = "PolicyUnfit";
+        message = format!(
+            "the node offers its resources as before: spec.config of NodePolicy {policy} cannot be used on it, {why}"
+        );
+    }
+    let status = Some(machine.offer == Offer::Offered);
+    condition(old, Says { type_: types::OFFERED, status, reason, message }, 1, now)
 }
 
 /// A slot with its claim; or a static one without, which has an object as long as it stands.
