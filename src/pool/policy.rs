@@ -8,7 +8,7 @@ use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
 use super::slot_policy::Policy;
-use super::slot_types::SlotTypes;
+use super::slot_types::{RequestPolicy, SlotTypes};
 use super::zone::Zone;
 use crate::classad::Expr;
 
@@ -74,6 +74,8 @@ pub struct SlotConfig {
     pub slot_weight: Option<Expr>,
     /// `STARTD_ATTRS` with their expressions.
     pub attributes: Vec<(String, Expr)>,
+    /// `MODIFY_REQUEST_EXPR_*`.
+    pub requests: RequestPolicy,
     /// `STARTD_LATCH_EXPRS`, and `CpuBusy` where it is not among them.
     pub latches: Vec<Latch>,
 }

@@ -72,11 +72,12 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         return None;
     }
     let config = pool.startd(host);
+    let own = host.slot_config(&config, matched.slot);
     let ad = unclaimed_slot_ad(host, standing, &config);
-    let Carving::Slot(resources) = carve(host, standing, &ad, &spec.request, &spec.ad, &env) else {
+    let Carving::Slot(resources) = carve(host, standing, own, &ad, &spec.request, &spec.ad, &env) else {
         return None;
     };
-    let weight = slot_weight(&ad, &resources, host.slot_config(&config, matched.slot), &env);
+    let weight = slot_weight(&ad, &resources, own, &env);
     if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
         return None;
     }

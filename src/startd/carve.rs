@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::classad::{Ad, Env, symmetric_match};
-use crate::pool::{Machine, PODS, Request, Resources, SlotConfig, SlotKind, Standing};
+use crate::pool::slot_types::{Amounts, Left};
+use crate::pool::{
+    GPUS, Machine, PODS, Request, ResourceName, Resources, SlotConfig, SlotKind, Standing, classad_name,
+};
 
 /// What a match becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,29 +46,73 @@ fn up_to_multiple(amount: i64, step: i64) -> i64 {
 }
 
 /// Carves for a job from what is left of a machine: both sides' `Requirements` are asked once more, since the match may
-/// be older than what is left.
-///
-/// A request is rounded up, so that a job may match and not fit: then the slot gets what is left of the rounded
-/// resource, never less than was asked.
+/// be older than what is left. How much the slot gets, the slot's `MODIFY_REQUEST_EXPR_*` make of the request; where that
+/// does not fit, it gets what the job asked for, unless `MUST_MODIFY_REQUEST_EXPRS` is true.
 ///
 /// A static slot is taken as it is.
-pub fn carve(machine: &Machine, slot: &Standing, ad: &Ad, request: &Request, job: &Ad, env: &Env) -> Carving {
+pub fn carve(
+    machine: &Machine,
+    slot: &Standing,
+    config: &SlotConfig,
+    ad: &Ad,
+    request: &Request,
+    job: &Ad,
+    env: &Env,
+) -> Carving {
     let left = machine.available_in(slot);
-    if slot.kind == SlotKind::Static {
-        let fits = slot.total.fits_in(&left) && symmetric_match(job, ad, env);
-        return if fits { Carving::Slot(slot.total.clone()) } else { Carving::Refused };
+    if !symmetric_match(job, ad, env) {
+        return Carving::Refused;
     }
-    let Some(mut wanted) = quantized(request, machine) else { return Carving::Refused };
-    wanted.memory_mib = wanted.memory_mib.min(left.memory_mib.max(request.memory_mib));
-    wanted.disk_kib = wanted.disk_kib.min(left.disk_kib.max(request.disk_kib));
-    if machine.total.disk_kib == 0 {
-        wanted.disk_kib = 0;
+    let wanted = match slot.kind {
+        SlotKind::Static => Some(slot.total.clone()),
+        SlotKind::Partitionable => taken(machine, &left, config, ad, request, job, env),
+    };
+    wanted.filter(|wanted| wanted.fits_in(&left)).map_or(Carving::Refused, Carving::Slot)
+}
+
+/// What a dynamic slot takes of a partitionable one.
+fn taken(
+    machine: &Machine,
+    left: &Resources,
+    config: &SlotConfig,
+    ad: &Ad,
+    request: &Request,
+    job: &Ad,
+    env: &Env,
+) -> Option<Resources> {
+    // Disk is not managed where the node reports none.
+    let managed = machine.total.disk_kib > 0;
+    let room = Left {
+        amounts: Amounts {
+            cpus: left.cpus,
+            memory_mib: left.memory_mib,
+            disk_kib: if managed { left.disk_kib } else { i64::MAX },
+            custom: left.by_classad_name(),
+        },
+        devices: BTreeMap::new(),
+    };
+    let taken = config.requests.take(job, ad, &room, env).ok()?.amounts;
+    let mut extended = BTreeMap::new();
+    for (name, amount) in taken.custom {
+        extended.insert(resource_called(machine, request, &name)?, amount);
     }
-    if wanted.fits_in(&left) && symmetric_match(job, ad, env) {
-        Carving::Slot(wanted)
-    } else {
-        Carving::Refused
+    if let Some((pods, _)) = machine.total.extended.get_key_value(PODS) {
+        extended.insert(pods.clone(), 1);
     }
+    let disk_kib = if managed { taken.disk_kib } else { 0 };
+    Some(Resources { cpus: taken.cpus, memory_mib: taken.memory_mib, disk_kib, extended })
+}
+
+/// The node's resource of a name in ads. GPUs are asked of the one that there is most of; of others of one name, of the one
+/// that the job names.
+fn resource_called(machine: &Machine, request: &Request, name: &str) -> Option<ResourceName> {
+    if name == GPUS {
+        return machine.total.gpu_resource().cloned();
+    }
+    let called = |resource: &&ResourceName| classad_name(resource) == name;
+    let has = |resource: &&ResourceName| machine.total.extended.contains_key(*resource);
+    let asked = request.extended.keys().filter(called).find(has);
+    asked.or_else(|| machine.total.extended.keys().find(called)).cloned()
 }
 
 /// `SLOT_WEIGHT` of a slot of this size: what its claim costs. Not a number, or less than nothing, counts as 1, as in the

@@ -9,7 +9,7 @@ use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition}
 use super::view::Pace;
 use crate::classad::{Env, Expr};
 use crate::pool::{
-    Effect, Machine, MachineName, Noted, Offer, Policy, Pool, Standing, StartdConfig, State, Taken, Time,
+    Effect, Machine, MachineName, Noted, Offer, Pool, Standing, StartdConfig, State, Taken, Time,
     Unclaimed,
 };
 
@@ -115,7 +115,11 @@ fn surroundings(
             && machine.agent
             && machine.benchmarking.is_none()
             && !just_benchmarked(slot)
-            && asks(run_benchmarks(policy), Question::RunBenchmarks),
+            && match &policy.run_benchmarks {
+                said @ Some(_) => asks(said.as_ref(), Question::RunBenchmarks),
+                // LastBenchmark == 0: until there was a run.
+                None => machine.report.as_ref().is_some_and(|report| report.benchmarks.is_none()),
+            },
         benchmarking: machine.agent
             && machine.benchmarking.is_some_and(|(id, asked)| id == slot.id && !answered(asked)),
         ..Surroundings::default()
@@ -125,13 +129,6 @@ fn surroundings(
 /// Benchmarks do not follow on benchmarks: a `RUNBENCHMARKS` that is always true would leave no time for jobs.
 fn just_benchmarked(slot: &Standing) -> bool {
     slot.last.as_ref().is_some_and(|last| last.number == BENCHMARKING_TO_IDLE.number)
-}
-
-/// `RUNBENCHMARKS`; where it is unset, until there was a run.
-fn run_benchmarks(policy: &Policy) -> Option<&Expr> {
-    static UNSET: std::sync::LazyLock<Expr> =
-        std::sync::LazyLock::new(|| super::ad::constant("LastBenchmark == 0"));
-    Some(policy.run_benchmarks.as_ref().unwrap_or(&UNSET))
 }
 
 /// When the policy of the slots of a machine that nobody has claimed has to be looked at again though nothing happens.

@@ -144,7 +144,7 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
             .iter()
             .map(|t| Toleration { key: t.key.clone(), value: t.value.clone(), effect: t.effect.clone() })
             .collect(),
-        ..SlotConfig { policy, slot_weight, attributes, latches: Vec::new() }.into()
+        ..SlotConfig { policy, slot_weight, attributes, ..SlotConfig::default() }.into()
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::classad::Expr;
 use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
-use crate::pool::slot_types::SlotTypes;
+use crate::pool::slot_types::{RequestPolicy, SlotTypes};
 use crate::pool::{Latch, Machine, Policy, SlotConfig, StartdConfig};
 
 pub use macros::{Macros, of_machine};
@@ -148,6 +148,7 @@ fn over(said: SlotConfig, fields: &SlotConfig) -> SlotConfig {
         attributes: kept.cloned().chain(said.attributes.iter().cloned()).collect(),
         policy: said.policy.over(&fields.policy),
         slot_weight: said.slot_weight.or_else(|| fields.slot_weight.clone()),
+        requests: said.requests,
         latches: said.latches,
     }
 }
@@ -219,6 +220,17 @@ fn single(config: &Config) -> BTreeSet<u32> {
     config.definitions().filter_map(|definition| number(&definition.name)).collect()
 }
 
+/// The custom resources whose requests the text modifies.
+fn modified(config: &Config) -> BTreeSet<String> {
+    const KNOB: &str = "MODIFY_REQUEST_EXPR_REQUEST";
+    let of = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        let resource = name.get(name.find(KNOB)? + KNOB.len()..)?.to_owned();
+        (!["CPUS", "MEMORY", "DISK", ""].contains(&resource.as_str())).then_some(resource)
+    };
+    config.definitions().filter_map(|definition| of(&definition.name)).collect()
+}
+
 /// What is said of slots.
 fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
     let slot_type = of.slot_type;
@@ -227,6 +239,12 @@ fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
     let mut said = SlotConfig { policy, ..SlotConfig::default() };
     if let Some(name) = weight_said_by(config, slot_type) {
         said.slot_weight = ok(config.expr(&name), faults).flatten();
+    }
+    let custom = modified(config);
+    let custom: Vec<&str> = custom.iter().map(String::as_str).collect();
+    match RequestPolicy::read(config, slot_type.unwrap_or(0), &custom) {
+        Ok(requests) => said.requests = requests,
+        Err(wrong) => faults.extend(wrong.iter().map(Remark::of_fault)),
     }
     said.latches = latches(config, slot_type, faults);
     for name in published(config, of, faults) {

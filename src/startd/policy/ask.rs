@@ -227,8 +227,8 @@ mod tests {
         ask(&Asker::new(&machine, &config, &slot, Some(&job), None, Time::from_secs(1000)))
     }
 
-    fn expr(text: &str) -> Option<Expr> {
-        Some(Expr::parse(text).unwrap())
+    fn expr(text: &str) -> Expr {
+        Expr::parse(text).unwrap()
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
             ("\"yes\"", Answer::Error),
             ("1 / 0", Answer::Error),
         ] {
-            let policy = Policy { preempt: expr(text).unwrap().into(), ..Policy::default() };
+            let policy = Policy { preempt: expr(text).into(), ..Policy::default() };
             assert_eq!(asked(policy, "[ImageSize = 9]", |a| a.answer(Question::Preempt)), answer, "{text}");
         }
     }
@@ -277,7 +277,11 @@ mod tests {
     #[test]
     fn the_form_for_the_jobs_universe_goes_first_where_it_gives_a_boolean() {
         let forms = |vanilla: &str, vm: &str| Policy {
-            suspend: ByUniverse { plain: expr("true"), vanilla: expr(vanilla), vm: expr(vm) },
+            suspend: ByUniverse {
+                plain: Some(expr("true")),
+                vanilla: Some(expr(vanilla)),
+                vm: Some(expr(vm)),
+            },
             ..Policy::default()
         };
         for (policy, job, answer) in [
@@ -296,9 +300,9 @@ mod tests {
     #[test]
     fn times_are_whole_seconds_of_the_machine_and_of_the_job() {
         let policy = Policy {
-            max_job_retirement_time: expr("TARGET.Hours * 3600"),
-            machine_max_vacate_time: expr("TARGET.NoSuchThing"),
-            rank: expr("TARGET.Hours * 2"),
+            max_job_retirement_time: Some(expr("TARGET.Hours * 3600")),
+            machine_max_vacate_time: Some(expr("TARGET.NoSuchThing")),
+            rank: Some(expr("TARGET.Hours * 2")),
             ..Policy::default()
         };
         let job = "[Hours = 1.5; MaxJobRetirementTime = 60; KillSigTimeout = 30]";
@@ -315,9 +319,13 @@ mod tests {
 
     #[test]
     fn what_is_left_of_retirement_is_in_the_slots_ad() {
-        for (granted, left) in
-            [(None, 0), (expr("200"), 100), (expr("3600"), 150), (expr("50"), 0), (expr("Nope"), 0)]
-        {
+        for (granted, left) in [
+            (None, 0),
+            (Some(expr("200")), 100),
+            (Some(expr("3600")), 150),
+            (Some(expr("50")), 0),
+            (Some(expr("Nope")), 0),
+        ] {
             let policy = Policy { max_job_retirement_time: granted.clone(), ..Policy::default() };
             let found = asked(policy, "[x = 1]", |asker| {
                 asker.ad().eval_attr("RetirementTimeRemaining", None, &asker.env())
@@ -329,8 +337,8 @@ mod tests {
     #[test]
     fn a_hold_says_its_reason() {
         let policy = Policy {
-            want_hold_reason: expr("strcat(\"too large: \", TARGET.ImageSize)"),
-            want_hold_subcode: expr("TARGET.ImageSize"),
+            want_hold_reason: Some(expr("strcat(\"too large: \", TARGET.ImageSize)")),
+            want_hold_subcode: Some(expr("TARGET.ImageSize")),
             ..Policy::default()
         };
         let hold = asked(policy, "[ImageSize = 9]", |asker| asker.hold());
