@@ -13,7 +13,7 @@
 //! | `workload` | the jobs of each source, the same whatever the policy |
 //! | `owner` | what the owners of machines do, and when machines leave |
 //! | `queue` | what happens next |
-//! | `world` | the API server, the kubelets, the agents: effects into events; `world/machines`: what machines do |
+//! | `world` | the API server, the kubelets, the agents: effects into events; `world/machines`: what machines do; `world/pods`: how long pods run |
 //! | `books` | procs as they go |
 //! | `observe` | what is measured of the pool |
 //! | [`report`] | the measurements: tables and a summary |

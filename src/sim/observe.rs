@@ -12,7 +12,7 @@ use super::transitions::Transitions;
 use crate::decide::{Negotiation, quotas};
 use crate::negotiator::{Outcome, Stats};
 use crate::pool::{
-    Claimed, Cluster, Machine, Noted, Pool, Request, Resources, Standing, State, SubmitterName, Time,
+    Claimed, Cluster, Machine, Pool, Request, Resources, Standing, State, SubmitterName, Time,
 };
 use crate::schedd::group_usage;
 use crate::startd::quantized;
@@ -85,7 +85,6 @@ pub struct Measures {
     slots: Table,
     submitters: Table,
     groups: Table,
-    transitions: Transitions,
     /// The last cycle: who took part, and how pies were divided.
     cycle: Option<(Box<Negotiation>, Stats)>,
     cycles: u64,
@@ -113,7 +112,6 @@ impl Measures {
             slots: Table::new("slots", None, SLOTS),
             submitters: Table::new("submitters", Some("submitter"), SUBMITTERS),
             groups: Table::new("groups", Some("group"), GROUPS),
-            transitions: Transitions::default(),
             cycle: None,
             cycles: 0,
             matches: 0,
@@ -121,11 +119,6 @@ impl Measures {
             claimed: 0.0,
             there: 0.0,
         }
-    }
-
-    /// Slots took these transitions.
-    pub fn noted(&mut self, noted: Vec<Noted>) {
-        self.transitions.extend(noted);
     }
 
     /// A cycle has ended.
@@ -362,7 +355,7 @@ impl Measures {
             },
             tables: vec![self.pool, self.slots, self.submitters, self.groups],
             jobs: books.records,
-            transitions: self.transitions,
+            transitions: Transitions::default(),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::observe::Measures;
 use super::queue::Happening;
 use super::report::Report;
 use super::scenario::Scenario;
+use super::transitions::Transitions;
 use super::world::World;
 use crate::decide::{Decision, conclude, decide};
 use crate::negotiator::negotiate;
@@ -18,24 +19,27 @@ pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(Time) -> bool) -> 
         pool,
         world: World::new(scenario),
         measures: Measures::new(scenario),
+        transitions: Transitions::default(),
         now: scenario.start,
         next: None,
         events: 0,
     };
     simulation.run(scenario, progress);
-    simulation.measures.report(
+    let report = simulation.measures.report(
         scenario,
         simulation.now,
         simulation.events,
         &simulation.pool,
         simulation.world.books,
-    )
+    );
+    Report { transitions: simulation.transitions, ..report }
 }
 
 struct Simulation<'s> {
     pool: Pool,
     world: World<'s>,
     measures: Measures,
+    transitions: Transitions,
     now: Time,
     /// When the deciders want to look again.
     next: Option<Time>,
@@ -81,7 +85,7 @@ impl Simulation<'_> {
         loop {
             let Decision { effects, negotiation, next } = decide(&mut self.pool, self.now);
             self.next = next;
-            self.measures.noted(self.pool.trace.replace(Vec::new()).unwrap_or_default());
+            self.transitions.extend(self.pool.trace.replace(Vec::new()).unwrap_or_default());
             for effect in effects {
                 self.world.perform(effect, self.now);
             }

@@ -1,10 +1,13 @@
 //! The API server and the kubelets: what the deciders ask for comes true after a while, and is heard of.
 
 mod machines;
+mod pods;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+use pods::Pod;
 
 use super::books::Books;
 use super::chance::{Chance, stream};
@@ -63,35 +66,6 @@ struct Job {
     record: usize,
     status_due: bool,
     status_written: Option<Time>,
-}
-
-/// A pod as the API server has it.
-struct Pod {
-    facts: PodFacts,
-    host: usize,
-    stay: u32,
-    cpus: i64,
-    started: Option<Time>,
-    runtime: Duration,
-    /// Since when it is suspended.
-    suspended: Option<Time>,
-    /// For how long it was, before that.
-    stood_still: Duration,
-    record: usize,
-}
-
-impl Pod {
-    /// For how long it has run, without the time in which it was suspended.
-    fn ran(&self, now: Time) -> Option<Duration> {
-        let until = self.suspended.unwrap_or(now);
-        self.started.map(|started| until.since(started).saturating_sub(self.stood_still))
-    }
-
-    /// When it ends by itself, as things stand.
-    fn ends(&self) -> Option<Time> {
-        let started = self.started.filter(|_| self.suspended.is_none())?;
-        Some(started + self.runtime + self.stood_still)
-    }
 }
 
 impl<'s> World<'s> {

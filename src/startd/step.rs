@@ -232,7 +232,12 @@ fn suspended(slot: &Slot, view: &View) -> Step {
 fn retiring(slot: &Slot, view: &View) -> Step {
     let gone = slot.removal == Some(Removal::MachineGone);
     let cause = if gone { Cause::MachineGone } else { slot.retirement.unwrap_or(Cause::Preempt) };
-    if let Some(chore) = upkeep(slot, view, false).filter(|_| !gone) {
+    // One that is suspended again at once does not go on for a moment.
+    let stays_still =
+        || may_stand_still(slot) && view.holds(Question::WantSuspend) && view.holds(Question::Suspend);
+    if let Some(chore) = upkeep(slot, view, false).filter(|_| !gone)
+        && !(chore == Chore::Suspend(false) && stays_still())
+    {
         return Step::Do(chore);
     }
     let evict = |why| {

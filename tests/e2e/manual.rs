@@ -19,7 +19,7 @@ fn desk() -> Vec<NodeShape> {
     shapes::uniform(1, 4000, 8 << 30).into_iter().map(|shape| shape.agent(Owner::default())).collect()
 }
 
-/// Waits until the one slot that is claimed is in an activity, and gives its last transition's number.
+/// Waits until the one slot that is claimed is in an activity.
 async fn is(cluster: &Cluster, activity: &str) {
     eventually(&format!("the slot is {activity}"), || async {
         let slots = cluster.slots().list(&ListParams::default()).await.unwrap();
@@ -87,7 +87,7 @@ async fn a_job_that_asks_for_cogs_gets_them_and_the_kubelet_is_not_asked() {
     cluster.namespace(namespace).await;
     let manifest = include_str!("../../examples/policies/95-cogs.yaml");
     let mut cogs: Value = serde_saphyr::from_str(manifest).unwrap();
-    cogs["spec"]["nodeSelector"] = Value::Null;
+    cogs["spec"].as_object_mut().unwrap().remove("nodeSelector");
     cluster.apply(cogs).await;
     let resources = json!({"cogs": 2, "actuator": 1});
     cluster

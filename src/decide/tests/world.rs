@@ -394,6 +394,8 @@ impl World {
             );
             let facts = self.machines.get(name.as_str());
             if let Some(facts) = facts {
+                // What a policy declares is not the node's.
+                carved.extended.retain(|name, _| !machine.declared.contains_key(name));
                 assert!(carved.fits_in(&facts.allocatable.whole()), "{name}: {carved} are carved");
             }
         }

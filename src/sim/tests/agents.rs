@@ -30,7 +30,7 @@ fn one(agent: bool) -> Scenario {
 /// Lets a scenario run until something is so of the pool, and gives when.
 fn run_until(world: &mut World<'_>, pool: &mut Pool, met: impl Fn(&Pool) -> bool) -> Time {
     let mut now = Time::default();
-    let mut wanted = None;
+    let mut wanted = pool.next_wake();
     while !met(pool) {
         now = world.queue.next().into_iter().chain(wanted).min().expect("it goes on").max(now);
         while let Some(what) = world.queue.take(now) {

@@ -332,6 +332,18 @@ fn transition_19_nothing_unretires_for_which_the_owner_wants_the_slot() {
     assert_eq!(scene.drive().done, NOTHING);
 }
 
+/// As when a job was suspended for too long and its owner still types.
+#[test]
+fn a_job_that_retires_and_is_suspended_at_once_does_not_go_on_for_a_moment() {
+    let mut scene = suspended()
+        .true_of(Question::Preempt)
+        .true_of(Question::WantSuspend)
+        .true_of(Question::Suspend)
+        .with(|s| s.says.retirement = Some(86_400));
+    scene.drive();
+    assert_eq!((scene.taken.as_slice(), scene.done.as_slice()), (&[16, 20][..], &NOTHING[..]));
+}
+
 #[test]
 fn transition_20_a_job_is_suspended_in_retirement_too() {
     let mut scene = retiring(Cause::Preempt, 86_400)
