@@ -21,7 +21,7 @@ endif
 
 chaos: ## Run the operator under faults in virtual time: make chaos SEEDS=2000, or SEED=7 for the story of one
 	CHAOS_SEEDS=$(or $(SEEDS),2000) $(if $(FIRST),CHAOS_FIRST=$(FIRST)) $(if $(SEED),CHAOS_SEED=$(SEED)) \
-		$(CARGO) test --test chaos -- --nocapture whatever
+		$(CARGO) test $(if $(PROFILE),--profile $(PROFILE)) --test chaos -- --nocapture whatever
 
 mutants: ## Break each guard of tests/mutations on purpose and demand that chaos notices
 	hack/mutants.sh
@@ -37,9 +37,10 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 e2e: ## Run the integration tests and the chart against a real kube-apiserver (built once where missing)
 	hack/e2e.sh
 
-bench: ## Measure matching beside HTCondor's library (docs/benchmarks.md), and a negotiation cycle
+bench: ## Measure matching beside HTCondor's library (docs/benchmarks.md), a negotiation cycle, a polling pass
 	$(CARGO) bench --bench matchmaking -- --write docs/benchmarks.md
 	$(CARGO) bench --bench cycle
+	$(CARGO) bench --bench polling
 
 oracle: ## Compare fresh random cases with HTCondor's own answers: make oracle SEED=7 COUNT=20000
 	CARGO="$(CARGO)" hack/oracle.sh $(SEED) $(COUNT)
