@@ -23,19 +23,25 @@ pub(super) fn shares(machine: &Machine, config: &StartdConfig) -> Result<Vec<Sha
 
 /// Whether a machine can be laid out under a configuration.
 pub(super) fn fits(machine: &Machine, config: &StartdConfig) -> Result<(), String> {
+    if config.division == SlotTypes::default() {
+        return Ok(());
+    }
+    if machine.declared == declared(config) {
+        return shares(machine, config).map(drop);
+    }
     let mut with = machine.clone();
     declare(&mut with, config);
     shares(&with, config).map(drop)
 }
 
+fn declared(config: &StartdConfig) -> BTreeMap<ResourceName, i64> {
+    let declared = config.division.declared().iter();
+    declared.map(|declared| (declared.name.as_str().into(), declared.total().count)).collect()
+}
+
 /// Gives a machine the custom resources that its configuration says it has.
 pub(super) fn declare(machine: &mut Machine, config: &StartdConfig) {
-    let declared: BTreeMap<ResourceName, i64> = config
-        .division
-        .declared()
-        .iter()
-        .map(|declared| (declared.name.as_str().into(), declared.total().count))
-        .collect();
+    let declared = declared(config);
     if machine.declared != declared {
         machine.declared = declared;
         machine.recount();
