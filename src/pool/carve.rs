@@ -4,6 +4,7 @@ use super::ids::{ClaimId, MachineName, SlotName};
 use super::leaving::Preemptor;
 use super::machine::Machine;
 use super::slot::{Claim, Record, Slot};
+use super::slot_types::Kind as SlotKind;
 use super::time::Time;
 use super::{Document, Pool};
 
@@ -161,6 +162,12 @@ impl Pool {
         self.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
         self.stale.insert(Document::Job(slot.claim.job.uid.clone()));
         let machine = self.machines.get(&slot.name.machine);
+        // What is left of the machine is left for all that may still carve of it, such as pods.
+        let carvers = machine.into_iter().flat_map(|machine| {
+            let partitionable = machine.slots().filter(|slot| slot.kind == SlotKind::Partitionable);
+            partitionable.map(|slot| slot.document(&machine.facts.name))
+        });
+        self.stale.extend(carvers);
         if machine.is_some_and(|machine| self.startd(machine).has_weights()) {
             // Such a weight need not be the same before and after carving: the pool's may change, and with it the dynamic
             // quotas of groups that have nothing to do with this claim.

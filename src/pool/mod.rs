@@ -219,8 +219,9 @@ impl Pool {
                 .get(&name.slot)
                 .filter(|slot| slot.kind == SlotKind::Static && name.dynamic.is_none())
         };
-        self.slots.contains_key(name)
-            || standing().is_some_and(|slot| self.unclaimed_objects.get(name) == Some(&slot.total))
+        let shown = self.unclaimed_objects.get(name);
+        let as_it_stands = |slot: &Standing| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
+        self.slots.contains_key(name) || standing().is_some_and(as_it_stands)
     }
 
     /// The slot that carries a claim.

@@ -100,6 +100,11 @@ impl Resources {
             && self.extended.iter().all(|(name, amount)| *amount <= room.amount(name))
     }
 
+    /// Whether both are as much of everything. Objects do not show a resource that there is nothing of.
+    pub fn is_as_much_as(&self, other: &Self) -> bool {
+        self.fits_in(other) && other.fits_in(self)
+    }
+
     /// How much there is of an extended resource.
     pub fn amount(&self, name: &str) -> i64 {
         self.extended.get(name).copied().unwrap_or(0)

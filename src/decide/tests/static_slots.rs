@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::world::World;
 use crate::config::{Host, Reader, Source};
 use crate::pool::slot_types::SlotTypes;
-use crate::pool::{Event, Offer, PolicyFacts, Selector, StartdConfig};
+use crate::pool::{Event, Offer, PolicyFacts, Selector, SlotFacts, SlotName, StartdConfig};
 
 /// A policy for all nodes that divides them so.
 fn divide(world: &mut World, text: &str) {
@@ -120,4 +120,19 @@ fn pods_of_others_take_of_slots_that_nobody_has_claimed() {
     world.pool.apply(Event::ForeignPodGone("f".into()), world.now);
     world.pass(60);
     assert_eq!(world.pods.len(), 4);
+}
+
+/// Or else the object would be deleted and made anew without end.
+#[test]
+fn an_object_does_not_show_what_its_slot_has_nothing_of() {
+    let mut world = World::new();
+    divide(&mut world, "NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%, gpus=0\n");
+    world.node("n1", 8, 1);
+    world.settle();
+    let name = SlotName { machine: "n1".into(), slot: 1, dynamic: None };
+    let mut resources = world.pool.machines[&name.machine].standing[&1].total.clone();
+    assert!(resources.extended.values().any(|amount| *amount == 0), "{resources:?}");
+    resources.extended.retain(|_, amount| *amount > 0);
+    world.pool.apply(Event::Slot(SlotFacts { name: name.clone(), resources, claim: None }), world.now);
+    assert!(world.pool.is_right(&name));
 }
