@@ -88,18 +88,18 @@ fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
             if latches.is_empty() && before.is_empty() {
                 return None;
             }
-            let latched = look_at_latches(latches, before, &ad(machine, &config, &slot), &env, now);
-            (latched != *before).then_some((name, latched))
+            let gives = look_at_latches(latches, before, &ad(machine, &config, &slot), &env, now);
+            (gives != *before).then_some((name, gives))
         })
         .collect();
-    for (slot, latched) in changed {
+    for (slot, gives) in changed {
         pool.offers += 1;
         if let Some(claimed) = pool.slots.get_mut(&slot) {
-            claimed.latched = latched;
+            claimed.latched = gives;
         } else if let Some(standing) =
             pool.machines.get_mut(name).and_then(|machine| machine.standing.get_mut(&slot.slot))
         {
-            standing.latched = latched;
+            standing.latched = gives;
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::startd::{config, unclaimed_slot_ad};
 /// The text of `spec.config` of a manifest.
 fn text_of(manifest: &str) -> String {
     let (_, text) = manifest.split_once("  config: |\n").expect("it has a text");
-    text.lines().map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line))).collect()
+    text.lines().flat_map(|line| [line.strip_prefix("    ").unwrap_or(line), "\n"]).collect()
 }
 
 macro_rules! policy {

@@ -29,8 +29,8 @@ pub(in crate::startd) fn look(
 }
 
 /// Puts them into the ad of their slot.
-pub(super) fn publish(ad: &mut Ad, latches: &[Latch], latched: &[Latched]) {
-    for (latch, Latched { value, since }) in latches.iter().zip(latched) {
+pub(super) fn publish(ad: &mut Ad, latches: &[Latch], gave: &[Latched]) {
+    for (latch, Latched { value, since }) in latches.iter().zip(gave) {
         if latch.listed {
             ad.insert(&*format!("{}Value", latch.name), value.clone());
             ad.set(&*format!("{}Time", latch.name), since.secs());
@@ -53,9 +53,9 @@ mod tests {
         let latches = [Latch { name: "CpuBusy".to_owned(), expr, listed }];
         let mut ad = Ad::new();
         ad.set("LoadAvg", load);
-        let latched = look(&latches, before, &ad, &Env::at(seconds), Time::from_secs(seconds));
-        publish(&mut ad, &latches, &latched);
-        (latched, ad)
+        let gave = look(&latches, before, &ad, &Env::at(seconds), Time::from_secs(seconds));
+        publish(&mut ad, &latches, &gave);
+        (gave, ad)
     }
 
     fn value(ad: &Ad, name: &str, now: i64) -> String {
