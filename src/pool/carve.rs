@@ -16,14 +16,11 @@ impl Pool {
         }
         let Some(machine) = self.machines.get_mut(&slot.name.machine) else { return false };
         let Some(standing) = machine.standing.get_mut(&slot.name.slot) else { return false };
-        match slot.name.dynamic {
-            Some(dynamic) => {
-                standing.dynamic.insert(dynamic);
-            }
-            None => {
-                standing.claimed = true;
-                standing.total.clone_from(&slot.resources);
-            }
+        if let Some(dynamic) = slot.name.dynamic {
+            standing.dynamic.insert(dynamic);
+        } else {
+            standing.claimed = true;
+            standing.total.clone_from(&slot.resources);
         }
         standing.carved.add(&slot.resources);
         machine.carved.add(&slot.resources);

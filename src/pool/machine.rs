@@ -320,12 +320,11 @@ impl Machine {
         }
         for (id, share) in (1..).zip(shares) {
             let name = SlotName { machine: self.facts.name.clone(), slot: id, dynamic: None };
-            match self.standing.get_mut(&id) {
-                Some(slot) => relaid.changed.extend(slot.resize(&share).then_some(name)),
-                None => {
-                    self.standing.insert(id, Standing::new(id, share, now));
-                    relaid.changed.push(name);
-                }
+            if let Some(slot) = self.standing.get_mut(&id) {
+                relaid.changed.extend(slot.resize(&share).then_some(name));
+            } else {
+                self.standing.insert(id, Standing::new(id, share, now));
+                relaid.changed.push(name);
             }
         }
         relaid

@@ -95,8 +95,8 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
     for request in waiting {
         set_phase(pool, &request, DrainPhase::Waiting(why_waiting(pool.machines.get(name))));
     }
-    let cordoned = |machine: &&Machine| machine.facts.cordoned && machine.draining.is_none();
-    if pool.machines.get(name).filter(cordoned).is_some() {
+    let cordoned = |machine: &Machine| machine.facts.cordoned && machine.draining.is_none();
+    if pool.machines.get(name).is_some_and(cordoned) {
         drain(
             pool,
             name,

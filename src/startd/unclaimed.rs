@@ -86,13 +86,10 @@ fn surroundings(
     let policy = &machine.slot_config(config, slot.id).policy;
     let asks = |expr: Option<&Expr>, question: Question| {
         expr.is_some_and(|expr| {
-            let value = match expr.as_literal() {
-                Some(value) => value.clone(),
-                None => {
-                    let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
-                    expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &env)
-                }
-            };
+            let value = expr.as_literal().cloned().unwrap_or_else(|| {
+                let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+                expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &env)
+            });
             question.is_met_by(Answer::of(&value))
         })
     };
