@@ -60,7 +60,8 @@ pub fn carve(
     env: &Env,
 ) -> Carving {
     let left = machine.available_in(slot);
-    if !symmetric_match(job, ad, env) {
+    // A slot's Requirements say nothing of resources that its machine has none of.
+    if !symmetric_match(job, ad, env) || quantized(request, machine).is_none() {
         return Carving::Refused;
     }
     let wanted = match slot.kind {
