@@ -367,10 +367,12 @@ fn capped(world: &mut World, key: &Key) {
     let at = world.at();
     let claim = &slot["spec"]["claim"];
     let held = |counts: &dyn Fn(&Value) -> bool| -> f64 {
-        let slots = world.store.of("slots").filter(|(_, slot)| {
+        let slots = world.store.of("slots").filter(|(key, slot)| {
             let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
             let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
+            // Whoever makes up a Slot with a copy of a claim claims nothing more.
             world.checks.claims.contains(id)
+                && !world.checks.tampered_slots.contains(&key.name)
                 && !world.checks.let_go.contains(uid)
                 && counts(&slot["spec"]["claim"])
         });
