@@ -149,7 +149,10 @@ impl Pool {
         self.remove_active(uid);
         self.look_at_waiting(uid);
         // The slots know that the job is no more by its absence.
-        self.jobs.remove(uid);
+        if let Some(cluster) = self.jobs.remove(uid) {
+            // Ends that wait to be recorded wait for nothing any more.
+            self.attention.slots.extend(cluster.unrecorded.into_values());
+        }
         self.stale.remove(&Document::Job(uid.clone()));
         self.attention.jobs.remove(uid);
     }

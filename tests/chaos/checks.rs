@@ -8,6 +8,7 @@ use slotwright::api::labels;
 use slotwright::pool::Ranges;
 
 use super::kubelets::{Process, is_ours, is_over, node_key};
+use super::layouts::{Division, LAYOUTS};
 use super::plan::Class;
 use super::store::{Key, finalizers};
 use super::verbs::{Call, Verb};
@@ -143,7 +144,7 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
                 world.checks.let_go.insert(slot["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
             }
         }
-        Class::PatchSlot if call.verb == Verb::Patch => {
+        Class::PatchSlot if call.verb == Verb::Patch && !is_stale(world, call) => {
             let next = call.body["spec"]["claim"].clone();
             claim_outlives(world, &call.key, Some(&next));
         }
@@ -153,20 +154,25 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
     }
 }
 
+/// Whether the call is of a version that others have written over: it is refused.
+fn is_stale(world: &World, call: &Call) -> bool {
+    let version = call.body["metadata"]["resourceVersion"].as_str();
+    let found = world.store.get(&call.key);
+    let now = found.as_ref().and_then(|object| object["metadata"]["resourceVersion"].as_str());
+    version.is_some() && version != now
+}
+
 /// After it has.
 pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Value>>) {
     let old = before.clone();
     match class {
         Class::CreateSlot | Class::PatchSlot => {
-            if let Some(id) = world
-                .store
-                .get(&call.key)
-                .and_then(|slot| slot["spec"]["claim"]["id"].as_str().map(str::to_owned))
-            {
-                world.checks.claims.insert(id);
-            }
+            let slot = world.store.get(&call.key);
+            let id = slot.and_then(|slot| slot["spec"]["claim"]["id"].as_str().map(str::to_owned));
+            let new = id.is_some_and(|id| world.checks.claims.insert(id));
             carved(world, &call.key);
-            if class == Class::CreateSlot {
+            // A claim is new on a dynamic slot that is, or on a slot that was there before.
+            if class == Class::CreateSlot || new {
                 capped(world, &call.key);
             }
         }
@@ -361,10 +367,12 @@ fn capped(world: &mut World, key: &Key) {
     let at = world.at();
     let claim = &slot["spec"]["claim"];
     let held = |counts: &dyn Fn(&Value) -> bool| -> f64 {
-        let slots = world.store.of("slots").filter(|(_, slot)| {
+        let slots = world.store.of("slots").filter(|(key, slot)| {
             let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
             let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
+            // Whoever makes up a Slot with a copy of a claim claims nothing more.
             world.checks.claims.contains(id)
+                && !world.checks.tampered_slots.contains(&key.name)
                 && !world.checks.let_go.contains(uid)
                 && counts(&slot["spec"]["claim"])
         });
@@ -463,7 +471,12 @@ pub fn exited(world: &mut World, process: &Process, code: i64, by_itself: bool) 
 
 /// What is left to do, if anything: once faults have stopped, nothing may be.
 pub fn unfinished(world: &World) -> Option<String> {
-    if let Some((key, _)) = world.store.of("slots").next() {
+    let division = &LAYOUTS[usize::from(world.layout)];
+    if let Some((key, _)) = world
+        .store
+        .of("slots")
+        .find(|(_, slot)| slot["spec"]["claim"].is_object() || slot["spec"]["slotType"] != "Static")
+    {
         return Some(format!("the Slot {} is left", key.name));
     }
     for (key, pod) in world.store.of("pods").filter(|(_, pod)| is_ours(pod)) {
@@ -478,7 +491,7 @@ pub fn unfinished(world: &World) -> Option<String> {
         }
         let possible =
             !matches!(job["spec"]["requirements"].as_str(), Some("error" | "((" | "TARGET.NoSuchThing > 1"))
-                && job["spec"]["requests"]["cpus"].as_i64().unwrap_or(0) <= 8;
+                && job["spec"]["requests"]["cpus"].as_i64().unwrap_or(0) <= division.largest;
         let (well, ill) = recorded(job);
         let count = u32::try_from(job["spec"]["count"].as_i64().unwrap_or(0)).unwrap_or(0);
         if possible && !(0..count).all(|proc| well.contains(proc) || ill.contains(proc)) {
@@ -508,7 +521,23 @@ pub fn unfinished(world: &World) -> Option<String> {
             return Some(format!("{} is not whole: {status}", key.name));
         }
     }
-    let nodes = world.store.of("nodes").count();
-    let slots = world.store.of("partitionableslots").count();
-    (nodes != slots).then(|| format!("{nodes} nodes and {slots} partitionable slots"))
+    world.store.of("nodes").find_map(|(key, _)| undivided(world, &key.name, division))
+}
+
+/// What keeps a node from being divided into slots as its policy says, each of them there once and free.
+fn undivided(world: &World, node: &str, division: &Division) -> Option<String> {
+    let of = |kind| world.store.of(kind).filter(move |(_, slot)| slot["spec"]["node"] == node);
+    let (fixed, partitionable) = (of("slots").count(), of("partitionableslots").count());
+    if (fixed, partitionable) != (division.fixed, division.partitionable) {
+        return Some(format!("{node} has {fixed} static and {partitionable} partitionable slots"));
+    }
+    let taken =
+        of("slots").chain(of("partitionableslots")).find(|(_, slot)| slot["status"]["state"] != "Unclaimed");
+    if let Some((key, slot)) = taken {
+        return Some(format!("{} is not unclaimed: {}", key.name, slot["status"]));
+    }
+    let of_fixed = of("slots").map(|(_, slot)| &slot["spec"]["resources"]["cpus"]);
+    let of_others = of("partitionableslots").map(|(_, slot)| &slot["status"]["total"]["cpus"]);
+    let cpus: i64 = of_fixed.chain(of_others).filter_map(Value::as_i64).sum();
+    (cpus != 8).then(|| format!("the slots of {node} have {cpus} CPUs of 8"))
 }

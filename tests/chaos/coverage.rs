@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use slotwright::pool::State;
+use slotwright::startd::TRANSITIONS as TRANSITIONS_OF_THE_MANUAL;
 
 use super::verbs::{Call, Verb};
 
@@ -23,19 +25,15 @@ const STATES: [&str; 13] = [
     "pod Running, deleting at Delete",
 ];
 
-/// Transitions by the manual's numbers, as far as objects show them.
-const TRANSITIONS: [&str; 7] = [
-    "01",
-    "02",
-    "06, 09: a claim is written",
-    "11",
-    "12: a claim is used again",
-    "a claim is mended",
-    "08, 10, 22: a claim ends",
-];
+/// What becomes of claims, which runs have to reach.
+const CLAIMS: [&str; 4] =
+    ["a claim is written", "a claim is used again", "a claim is mended", "a claim ends"];
+
+/// Transitions by the manual's numbers that runs have to reach.
+const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
 /// Every kind of fault.
-const FAULTS: [&str; 47] = [
+const FAULTS: [&str; 56] = [
     "error",
     "error after effect",
     "throttled",
@@ -83,13 +81,26 @@ const FAULTS: [&str; 47] = [
     "ceiling",
     "submitter deleted",
     "policy",
+    "owner's policy",
+    "division into slots",
+    "division that does not fit",
+    "drain",
+    "drain canceled",
+    "agent comes",
+    "agent falls silent",
+    "agent cannot work",
+    "owner is back",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// How many runs reached it.
     pub states: BTreeMap<String, u64>,
-    pub transitions: BTreeMap<String, u64>,
+    /// Slots of all kinds: state/activity.
+    pub pairs_of_slots: BTreeMap<String, u64>,
+    /// Transitions that objects told of, by number.
+    pub transitions: BTreeMap<u8, u64>,
+    pub claims: BTreeMap<&'static str, u64>,
     pub faults: BTreeMap<&'static str, u64>,
     pub pairs: BTreeMap<(&'static str, &'static str), u64>,
 }
@@ -110,9 +121,10 @@ impl Coverage {
                 if let (Some(state), Some(activity)) = (status["state"].as_str(), status["activity"].as_str())
                 {
                     self.states.insert(format!("{kind} {state}/{activity}"), 1);
+                    self.pairs_of_slots.insert(format!("{state}/{activity}"), 1);
                 }
-                if let Some(number) = status["lastTransition"]["number"].as_i64() {
-                    self.transitions.insert(format!("{number:02}"), 1);
+                if let Some(number) = status["lastTransition"]["number"].as_u64() {
+                    self.transitions.insert(number as u8, 1);
                 }
             }
             "htcjobs" => {
@@ -130,29 +142,36 @@ impl Coverage {
         }
     }
 
-    /// What became of a claim, and of a node's offer: transitions that no status says for long enough.
+    /// What became of a claim, and of a slot: transitions that no status says for long enough, or at all.
     fn claims(&mut self, call: &Call, before: Option<&Value>, object: Option<&Value>) {
-        let text = |object: Option<&Value>, path: &str| object.and_then(|o| o.pointer(path)).cloned();
+        let text = |object: Option<&Value>, path: &str| {
+            object.and_then(|o| o.pointer(path)).filter(|value| !value.is_null()).cloned()
+        };
         let (old, new) = (text(before, "/spec/claim/proc"), text(object, "/spec/claim/proc"));
         match (call.key.kind, call.sub.as_str()) {
             ("slots", "") => {
                 let what = match (call.verb, old, new) {
-                    (Verb::Create, _, Some(_)) => "06, 09: a claim is written",
-                    (Verb::Patch, old, new) if old != new => "12: a claim is used again",
-                    (Verb::Patch, ..) => "a claim is mended",
-                    (Verb::Delete, ..) => "08, 10, 22: a claim ends",
+                    (Verb::Create | Verb::Patch, None, Some(_)) => "a claim is written",
+                    (Verb::Patch, Some(_), None) | (Verb::Delete, Some(_), _) => "a claim ends",
+                    (Verb::Patch, Some(old), Some(new)) if old != new => "a claim is used again",
+                    (Verb::Patch, Some(_), Some(_)) => "a claim is mended",
                     _ => return,
                 };
-                self.transitions.insert(what.to_owned(), 1);
+                self.claims.insert(what, 1);
             }
+            // Of partitionable slots no transition is told but what they were and are.
             ("partitionableslots", "status") => {
-                match (text(before, "/status/state"), text(object, "/status/state")) {
-                    (Some(old), Some(new)) if old != new => {
-                        let number = if new == "Unclaimed" { "01" } else { "02" };
-                        self.transitions.insert(number.to_owned(), 1);
-                    }
-                    _ => {}
-                }
+                let pair = |object: Option<&Value>| {
+                    let part = |path| text(object, path)?.as_str().map(str::to_owned);
+                    Some((part("/status/state")?, part("/status/activity")?))
+                };
+                let is = |state: State, (name, activity): &(String, String)| {
+                    state.state() == name && state.activity() == activity
+                };
+                let Some((old, new)) = pair(before).zip(pair(object)) else { return };
+                let taken =
+                    TRANSITIONS_OF_THE_MANUAL.iter().find(|arrow| is(arrow.from, &old) && is(arrow.to, &new));
+                self.transitions.extend(taken.map(|arrow| (arrow.number, 1)));
             }
             _ => {}
         }
@@ -175,7 +194,9 @@ impl Coverage {
             }
         }
         sum(&mut self.states, &other.states);
+        sum(&mut self.pairs_of_slots, &other.pairs_of_slots);
         sum(&mut self.transitions, &other.transitions);
+        sum(&mut self.claims, &other.claims);
         sum(&mut self.faults, &other.faults);
         sum(&mut self.pairs, &other.pairs);
     }
@@ -184,8 +205,11 @@ impl Coverage {
     pub fn missing(&self) -> Vec<String> {
         let missing =
             STATES.iter().filter(|state| !self.states.contains_key(**state)).map(|state| (*state).to_owned());
-        let transitions = TRANSITIONS.iter().filter(|name| !self.transitions.contains_key(**name));
-        let transitions = transitions.map(|name| format!("transition {name}"));
+        let transitions = TRANSITIONS.iter().filter(|number| !self.transitions.contains_key(number));
+        let claims = CLAIMS.iter().filter(|name| !self.claims.contains_key(*name));
+        let transitions = transitions
+            .map(|number| format!("transition {number}"))
+            .chain(claims.map(|name| (*name).to_owned()));
         let faults = FAULTS
             .iter()
             .filter(|fault| !self.faults.contains_key(**fault))
@@ -193,15 +217,39 @@ impl Coverage {
         missing.chain(transitions).chain(faults).collect()
     }
 
+    /// The manual's states with their activities, and its transitions: what of them objects told of.
+    fn print_table(&self) {
+        let states: BTreeSet<State> =
+            TRANSITIONS_OF_THE_MANUAL.iter().flat_map(|arrow| [arrow.from, arrow.to]).collect();
+        println!("{} of {} pairs of state and activity:", self.pairs_of_slots.len(), states.len());
+        for state in states {
+            let pair = format!("{}/{}", state.state(), state.activity());
+            println!("  {:>7}  {pair}", self.pairs_of_slots.get(&pair).unwrap_or(&0));
+        }
+        println!("{} of 37 transitions, as statuses told of them:", self.transitions.len());
+        for arrow in TRANSITIONS_OF_THE_MANUAL {
+            let n = self.transitions.get(&arrow.number).unwrap_or(&0);
+            let (from, to) = (arrow.from, arrow.to);
+            println!(
+                "  {n:>7}  {:>2} {}/{} to {}/{}",
+                arrow.number,
+                from.state(),
+                from.activity(),
+                to.state(),
+                to.activity()
+            );
+        }
+    }
+
     pub fn print(&self, runs: u64) {
         println!("{runs} runs reached {} states:", self.states.len());
         for (state, n) in &self.states {
             println!("  {n:>7}  {state}");
         }
-        println!("{} transitions:", self.transitions.len());
-        for (number, n) in &self.transitions {
-            println!("  {n:>7}  {number}");
+        for (what, n) in &self.claims {
+            println!("  {n:>7}  {what}");
         }
+        self.print_table();
         println!("{} kinds of faults:", self.faults.len());
         for (fault, n) in &self.faults {
             println!("  {n:>7}  {fault}");

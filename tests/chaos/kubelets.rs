@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use slotwright::api::labels;
 
+use super::agents::Agent;
 use super::store::{Key, is_deleting, meta};
 use super::world::World;
 
@@ -29,6 +30,7 @@ pub struct Machine {
     gone: Option<u64>,
     /// Something took CPUs that the operator could not know of in time.
     pub crowded: bool,
+    pub agent: Agent,
 }
 
 /// A process in a pod.
@@ -43,6 +45,12 @@ pub struct Process {
     code: i64,
     /// When it was told to end, and when it does then, with which code.
     pub told: Option<(u64, u64, i64)>,
+    /// The shortest grace that the kubelet was told, in seconds.
+    grace: u64,
+    /// The agent holds it still.
+    pub frozen: bool,
+    /// Since when the agent was asked to.
+    pub asked: Option<u64>,
     pub alive: bool,
     /// Somebody took its pod away under it.
     pub disowned: bool,
@@ -53,6 +61,20 @@ impl Process {
     pub fn end_now(&mut self, at: u64) {
         if self.ends < u64::MAX / 2 {
             self.ends = self.ends.min(at);
+        }
+    }
+
+    /// Its time does not pass for so long.
+    pub fn stand_still(&mut self, span: u64) {
+        if self.ends < u64::MAX / 2 {
+            self.ends += span;
+        }
+    }
+
+    /// Somebody other than its kubelet kills it, which was told to end.
+    pub fn kill_now(&mut self, at: u64) {
+        if let Some((told, ..)) = self.told.filter(|(_, dies, _)| *dies > at) {
+            self.told = Some((told, at, 137));
         }
     }
 }
@@ -92,6 +114,9 @@ impl World {
         let names: Vec<String> = self.kubelets.machines.keys().cloned().collect();
         for name in names {
             let machine = self.kubelets.machines[&name].clone();
+            if machine.on {
+                self.run_agent(&name, at, at >= machine.cut_until);
+            }
             if machine.on && at >= machine.cut_until {
                 self.heartbeat(&name, at);
                 self.run_pods(&name, at);
@@ -168,21 +193,38 @@ impl World {
         }
         if process.ends <= at && process.told.is_none_or(|(_, dies, _)| process.ends < dies) {
             self.exit(key, &uid, process.code, process.ends, process.told.is_none() && !deleting);
-        } else if let Some((_, dies, code)) = process.told {
-            if dies <= at {
-                self.exit(key, &uid, code, at, false);
-            }
         } else if deleting {
             let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
-            let (own, code) = match self.draw(&format!("obeys {uid}"), 4) {
-                0 => (300, 0),
-                1 => (2000, 143),
-                2 => (5000, 0),
-                _ => (u64::MAX / 2, 137),
-            };
-            let (dies, code) = if own <= grace * 1000 { (at + own, code) } else { (at + grace * 1000, 137) };
-            self.kubelets.processes.get_mut(&uid).unwrap().told = Some((at, dies, code));
+            self.tell_to_end(&uid, &process, grace, at);
+            match self.kubelets.processes[&uid].told {
+                Some((_, dies, code)) if dies <= at && process.told.is_some() => {
+                    self.exit(key, &uid, code, at, false);
+                }
+                _ => {}
+            }
         }
+    }
+
+    /// The kubelet tells a process to end, or that it has less time for it than it was told first.
+    fn tell_to_end(&mut self, uid: &str, process: &Process, grace: u64, at: u64) {
+        // Some obey, some do not, and of some the kubelet does not get rid even then, for a while.
+        let (own, stuck, code) = match self.draw(&format!("obeys {uid}"), 5) {
+            0 => (300, 0, 0),
+            1 => (2000, 0, 143),
+            2 => (5000, 0, 0),
+            3 => (u64::MAX / 2, 0, 137),
+            _ => (u64::MAX / 2, 45_000, 137),
+        };
+        let own = if process.frozen { u64::MAX / 2 } else { own };
+        let killed = at + grace * 1000 + stuck;
+        let told = match process.told {
+            None if own <= grace * 1000 => (at, at + own, code),
+            None => (at, killed, 137),
+            Some((told, dies, _)) if grace < process.grace && killed < dies => (told, killed, 137),
+            Some(told) => told,
+        };
+        let process = self.kubelets.processes.get_mut(uid).unwrap();
+        (process.told, process.grace) = (Some(told), grace);
     }
 
     fn exit(&mut self, key: &Key, uid: &str, code: i64, when: u64, by_itself: bool) {
@@ -201,7 +243,12 @@ impl World {
             )
         });
         self.edit(key, |pod| {
+            let conditions = pod["status"]["conditions"].take();
             pod["status"] = json!({"phase": phase, "containerStatuses": [{"name": "main", "state": state}]});
+            // What others say of a pod the kubelet leaves as it is.
+            if conditions.is_array() {
+                pod["status"]["conditions"] = conditions;
+            }
         });
     }
 
@@ -249,6 +296,9 @@ impl World {
             ends,
             code,
             told: None,
+            grace: u64::MAX,
+            frozen: false,
+            asked: None,
             alive: true,
             disowned: false,
         };

@@ -13,9 +13,11 @@
 )]
 #![allow(missing_docs, clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 
+mod agents;
 mod checks;
 mod coverage;
 mod kubelets;
+mod layouts;
 mod people;
 mod plan;
 mod regressions;
@@ -41,7 +43,7 @@ fn calm() -> Plan {
         Item { when: When::At(0), what: What::NodeBack(0, 2) },
         Item { when: When::At(1000), what: What::Submit(order) },
     ];
-    Plan { seed: 0, ends: 20, bookmarks: true, ghosts: false, skew: 0, items }
+    Plan { seed: 0, ends: 20, bookmarks: true, ghosts: false, skew: 0, layout: 0, items }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::kubelets::{is_ours, is_over, node_key};
-use super::plan::{Order, What};
+use super::layouts::{LAYOUTS, UNFIT};
+use super::plan::{Order, Presence, What};
 use super::store::{KINDS, Key, finalizers, meta};
 use super::world::{Drop, World};
 
@@ -102,7 +103,14 @@ pub fn perform(world: &mut World, what: &What) {
         What::Quota(..) | What::QuotaGone(_) | What::Ceiling(..) | What::DeleteSubmitter(_) => {
             to_caps(world, what, at);
         }
-        What::Policy(n, how) => policy(world, *n, *how),
+        What::Policy(n, how, layout) => policy(world, &format!("policy{n}"), *n, *how, *layout),
+        What::Drain(..) | What::DrainGone(_) => to_drains(world, what),
+        What::Agent(n, presence) => world.install(node(*n), *presence),
+        What::Owner(n, seconds) => {
+            if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
+                machine.agent.owner_until = at + u64::from(*seconds) * 1000;
+            }
+        }
         What::PolicyGone(n) => world.delete(&Key::new("nodepolicies", "", &format!("policy{n}")), None),
     }
     world.ring();
@@ -114,6 +122,7 @@ fn to_nodes(world: &mut World, what: &What, at: u64) {
             world.switch_off(node(*n));
             world.delete(&node_key(node(*n)), None);
             world.delete(&Key::new("leases", "kube-node-lease", node(*n)), None);
+            world.install(node(*n), Presence::TakenOff);
         }
         What::NodeCut(n, seconds) => {
             if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
@@ -252,20 +261,36 @@ fn to_slots(world: &mut World, what: &What) {
         What::EditSlot(n, how) => {
             let Some(key) = world.pick("slots", *n, |_| true) else { return };
             world.tamper(&key);
-            world.edit(&key, |slot| match how {
-                0 => slot["spec"]["claim"] = Value::Null,
-                1 => slot["spec"]["claim"]["id"] = json!("somebody#1#1"),
-                _ => slot["spec"]["claim"]["proc"] = json!(77),
+            let claims = world.store.of("slots").map(|(_, slot)| slot["spec"]["claim"].clone());
+            let other = claims.into_iter().find(Value::is_object);
+            world.edit(&key, |slot| {
+                // Somebody claims a static slot by hand, in another's name.
+                if !slot["spec"]["claim"].is_object() {
+                    slot["spec"]["claim"] = other.unwrap_or(Value::Null);
+                }
+                if !slot["spec"]["claim"].is_object() {
+                    return;
+                }
+                match how {
+                    0 => slot["spec"]["claim"] = Value::Null,
+                    1 => slot["spec"]["claim"]["id"] = json!("somebody#1#1"),
+                    _ => slot["spec"]["claim"]["proc"] = json!(77),
+                }
             });
         }
         What::MakeSlot(n) => {
             let (name, from) = (node(*n), u32::from(*n / 3) + 1);
-            let key = Key::new("slots", "", &format!("slot1-{from}.{name}"));
+            let fixed = n % 4 == 3;
+            let name_of = |joint: &str, at: &str| {
+                if fixed { format!("slot{from}{at}{name}") } else { format!("slot1{joint}{from}{at}{name}") }
+            };
+            let key = Key::new("slots", "", &name_of("-", "."));
             let claim = world.store.of("slots").next().map(|(_, slot)| slot["spec"]["claim"].clone());
             if world.store.get(&key).is_none() {
                 world.checks.tampered_slots.insert(key.name.clone());
                 let resources = json!({"cpus": 1, "memoryMiB": 128, "diskKiB": 1024});
-                let spec = json!({"name": format!("slot1_{from}@{name}"), "node": name, "slotType": "Dynamic",
+                let kind = if fixed { "Static" } else { "Dynamic" };
+                let spec = json!({"name": name_of("_", "@"), "node": name, "slotType": kind,
                     "resources": resources, "claim": claim.unwrap_or(Value::Null)});
                 world.put(key, json!({"metadata": {}, "spec": spec}));
             }
@@ -308,16 +333,55 @@ fn to_caps(world: &mut World, what: &What, at: u64) {
     }
 }
 
-fn policy(world: &mut World, n: u8, how: u8) {
+/// What policies say of how owners come back, and of what becomes of jobs then.
+const OWNERS_POLICIES: [&str; 6] = [
+    "WANT_SUSPEND = True\nSUSPEND = KeyboardIdle < 5\nCONTINUE = KeyboardIdle > 10\n\
+     PREEMPT = Activity == \"Suspended\" && time() - EnteredCurrentActivity > 15\nMAXJOBRETIREMENTTIME = 20",
+    "IS_OWNER = KeyboardIdle < 5\nPREEMPT = KeyboardIdle < 5\nWANT_VACATE = False\nKILLING_TIMEOUT = 5",
+    "PREEMPT = KeyboardIdle < 5\nMachineMaxVacateTime = 10\nMAXJOBRETIREMENTTIME = 8\nKILLING_TIMEOUT = 5\n\
+     KILL = Activity == \"Vacating\" && time() - EnteredCurrentActivity > 3",
+    "PREEMPT = State == \"Claimed\" && time() - EnteredCurrentState > 12\nMachineMaxVacateTime = 4\nKILLING_TIMEOUT = 2",
+    "RANK = TARGET.RequestCpus\nMAXJOBRETIREMENTTIME = 10\nMachineMaxVacateTime = 3",
+    "IS_OWNER = ClockMin % 2 == 1\nWANT_SUSPEND = True\nSUSPEND = KeyboardIdle < 5\nCONTINUE = KeyboardIdle > 5",
+];
+
+fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) {
     let mut spec = json!({"nodeSelector": {}, "precedence": n});
+    let mut config = match layout {
+        0 => String::new(),
+        layout => LAYOUTS.get(usize::from(layout)).map_or(UNFIT, |division| division.text).to_owned(),
+    };
     match how {
         0 => spec["claimWorklifeSeconds"] = json!(0),
         1 => spec["start"] = json!("TARGET.RequestCpus < 3"),
         2 => spec["start"] = json!("(("),
-        3 => spec["config"] = json!("START = TARGET.RequestCpus < 2\nSLOT_WEIGHT = Cpus"),
+        3 => config.push_str("START = TARGET.RequestCpus < 2\nSLOT_WEIGHT = Cpus\n"),
+        4 => {}
+        how => config.push_str(OWNERS_POLICIES[usize::from(how - 5) % OWNERS_POLICIES.len()]),
+    }
+    if !config.is_empty() {
+        spec["config"] = json!(config);
+    }
+    world.put(Key::new("nodepolicies", "", name), json!({"metadata": {}, "spec": spec}));
+}
+
+fn to_drains(world: &mut World, what: &What) {
+    let key = |n: u8| Key::new("drainrequests", "", &format!("drain{}", n % 3));
+    match what {
+        What::Drain(n, on, how) => {
+            let schedule = ["Graceful", "Quick", "Fast"][usize::from(how % 3)];
+            let completion = ["Stay", "Resume"][usize::from(how / 3 % 2)];
+            let mut spec = json!({"node": node(*on), "schedule": schedule, "onCompletion": completion});
+            match how / 6 {
+                1 => spec["start"] = json!("TARGET.RequestCpus < 2"),
+                2 => spec["check"] = json!("State == \"Unclaimed\""),
+                _ => {}
+            }
+            world.put(key(*n), json!({"metadata": {}, "spec": spec}));
+        }
+        What::DrainGone(n) => world.delete(&key(*n), None),
         _ => {}
     }
-    world.put(Key::new("nodepolicies", "", &format!("policy{n}")), json!({"metadata": {}, "spec": spec}));
 }
 
 /// Faults stop, and people put right what they can.
@@ -334,6 +398,11 @@ pub fn mend(world: &mut World) {
     for (n, name) in (0_u8..).zip(NODES) {
         if let Some(machine) = world.kubelets.machines.get_mut(name) {
             (machine.cut_until, machine.refuses) = (0, 0);
+            machine.agent.owner_until = 0;
+            // What manages agents has them come back.
+            if machine.agent.presence.is_some_and(|presence| presence != Presence::TakenOff) {
+                world.install(name, Presence::Works);
+            }
         }
         node_back(world, name, 8);
         world.edit(&node_key(name), |node| {
@@ -341,6 +410,10 @@ pub fn mend(world: &mut World) {
         });
         perform_quietly(world, &What::ForeignGone(n));
         perform_quietly(world, &What::PolicyGone(n));
+        perform_quietly(world, &What::DrainGone(n));
+    }
+    if world.layout != 0 {
+        policy(world, "last", 0, 4, world.layout);
     }
     // Jobs without a group have what the groups leave.
     for (n, quota) in [(0, 9), (1, 4), (2, 4), (3, 4)] {
@@ -361,6 +434,7 @@ fn perform_quietly(world: &mut World, what: &What) {
     let at = world.at();
     match what {
         What::ForeignGone(_) => to_pods(world, what, at),
+        What::DrainGone(_) => to_drains(world, what),
         What::PolicyGone(n) => world.delete(&Key::new("nodepolicies", "", &format!("policy{n}")), None),
         _ => to_caps(world, what, at),
     }
@@ -405,7 +479,17 @@ pub fn name(what: &What) -> &'static str {
         What::QuotaGone(_) => "quota deleted",
         What::Ceiling(..) => "ceiling",
         What::DeleteSubmitter(_) => "submitter deleted",
-        What::Policy(..) => "policy",
+        What::Policy(_, how, 0) if *how < 5 => "policy",
+        What::Policy(_, _, 0) => "owner's policy",
+        What::Policy(_, _, layout) if usize::from(*layout) < LAYOUTS.len() => "division into slots",
+        What::Policy(..) => "division that does not fit",
+        What::Drain(..) => "drain",
+        What::DrainGone(_) => "drain canceled",
+        What::Agent(_, Presence::Works) => "agent comes",
+        What::Agent(_, Presence::Silent) => "agent falls silent",
+        What::Agent(_, Presence::CannotWork) => "agent cannot work",
+        What::Agent(_, Presence::TakenOff) => "agent taken off",
+        What::Owner(..) => "owner is back",
         What::PolicyGone(_) => "policy deleted",
     }
 }

@@ -13,6 +13,7 @@ pub enum Class {
     GetPod,
     DeletePod,
     ReleasePod,
+    AskAgent,
     GetJob,
     HoldJob,
     JobStatus,
@@ -28,11 +29,12 @@ pub enum Class {
 }
 
 /// Those that faults are drawn for, the ones that matter most more often.
-const TARGETS: [Class; 31] = [
+const TARGETS: [Class; 33] = [
     Class::CreateSlot,
     Class::CreateSlot,
     Class::CreateSlot,
     Class::CreateSlot,
+    Class::PatchSlot,
     Class::PatchSlot,
     Class::PatchSlot,
     Class::DeleteSlot,
@@ -49,6 +51,7 @@ const TARGETS: [Class; 31] = [
     Class::ReleasePod,
     Class::ReleasePod,
     Class::ReleasePod,
+    Class::AskAgent,
     Class::GetJob,
     Class::HoldJob,
     Class::HoldJob,
@@ -165,8 +168,25 @@ pub enum What {
     QuotaGone(u8),
     Ceiling(u8, Option<u8>),
     DeleteSubmitter(u8),
-    Policy(u8, u8),
+    /// A policy: how it treats jobs, and how it divides nodes.
+    Policy(u8, u8, u8),
     PolicyGone(u8),
+    /// Somebody wants a node drained, in one way or another.
+    Drain(u8, u8, u8),
+    DrainGone(u8),
+    /// The agent of a node comes, falls silent, says that it cannot work, or is taken off.
+    Agent(u8, Presence),
+    /// The owner of a node is at it for so many seconds.
+    Owner(u8, u8),
+}
+
+/// How it is about an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    Works,
+    Silent,
+    CannotWork,
+    TakenOff,
 }
 
 /// One thing that happens.
@@ -188,6 +208,8 @@ pub struct Plan {
     pub ghosts: bool,
     /// By how many seconds the clocks of operators are wrong, by seat; another for each that starts.
     pub skew: i64,
+    /// How nodes are divided when everything is mended.
+    pub layout: u8,
     pub items: Vec<Item>,
 }
 
@@ -202,10 +224,20 @@ impl Plan {
             bookmarks: !rng.one_in(4),
             ghosts: rng.one_in(4),
             skew: skew(&mut rng),
+            layout: rng.pick(&[0, 0, 0, 1, 2, 3, 4]),
             items: Vec::new(),
         };
         for node in 0..=rng.small(3) {
             plan.at(0, What::NodeBack(node, 1 + rng.small(6)));
+        }
+        for _ in 0..rng.pick(&[0, 0, 1, 1, 2]) {
+            let policy = policy(&mut rng);
+            plan.at(0, policy);
+        }
+        if rng.one_in(2) {
+            for node in 0..3 {
+                plan.at(0, What::Agent(node, Presence::Works));
+            }
         }
         for group in 0..rng.small(4) {
             plan.at(0, What::Quota(group, 1 + rng.small(8)));
@@ -232,6 +264,10 @@ impl Plan {
     fn at(&mut self, at: u32, what: What) {
         self.items.push(Item { when: When::At(at), what });
     }
+}
+
+fn policy(rng: &mut Rng) -> What {
+    What::Policy(rng.small(2), rng.small(11), rng.pick(&[0, 0, 0, 1, 2, 3, 4, 5]))
 }
 
 fn skew(rng: &mut Rng) -> i64 {
@@ -297,6 +333,7 @@ fn how(rng: &mut Rng, class: Class) -> How {
         class,
         Class::PatchSlot
             | Class::ReleasePod
+            | Class::AskAgent
             | Class::HoldJob
             | Class::JobStatus
             | Class::SlotStatus
@@ -309,7 +346,7 @@ fn how(rng: &mut Rng, class: Class) -> How {
 
 fn what(rng: &mut Rng) -> What {
     let n = rng.small(16);
-    match rng.below(64) {
+    match rng.below(76) {
         0..=6 => What::Kill(rng.small(2)),
         7..=10 => What::KillAfterPolls(rng.small(2), u16::try_from(rng.below(60)).unwrap()),
         11..=12 => What::Stop(rng.small(2)),
@@ -344,7 +381,14 @@ fn what(rng: &mut Rng) -> What {
         59 => What::QuotaGone(rng.small(4)),
         60 => What::Ceiling(rng.small(2), rng.one_in(2).then(|| rng.small(6))),
         61 => What::DeleteSubmitter(n),
-        62 => What::Policy(rng.small(2), rng.small(5)),
-        _ => What::PolicyGone(rng.small(2)),
+        62..=65 => policy(rng),
+        66 => What::PolicyGone(rng.small(2)),
+        67..=68 => What::Drain(rng.small(3), n, rng.small(18)),
+        69 => What::DrainGone(rng.small(3)),
+        70..=71 => {
+            let presence = [Presence::Works, Presence::Silent, Presence::CannotWork, Presence::TakenOff];
+            What::Agent(n, rng.pick(&presence))
+        }
+        _ => What::Owner(n, 2 + rng.small(40)),
     }
 }

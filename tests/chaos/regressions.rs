@@ -1,13 +1,13 @@
 //! What the chaos found, each as the shortest story that shows it; and what it finds too seldom.
 
-use super::plan::{Class, How, Item, Order, Plan, What, When};
+use super::plan::{Class, How, Item, Order, Plan, Presence, What, When};
 use super::run::run;
 
 /// A run on one node from the start, with a job and what else happens.
 fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
     let start = [(When::At(0), What::NodeBack(0, cpus)), (When::At(1200), What::Submit(job))];
     let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
-    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, items }
+    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, items }
 }
 
 /// A job of that many procs of one CPU each, whose pods go when they have ended.
@@ -163,4 +163,74 @@ fn is_written_again(items: Vec<(When, What)>) {
     assert_eq!(outcome.violation, None);
     let written = outcome.log.iter().filter(|line| line.contains(": CreateSlot slot1-1.n0")).count();
     assert_eq!(written, 2, "{}", outcome.log.join("\n"));
+}
+
+/// The owner's policy, and how it divides nodes.
+fn policy(how: u8, layout: u8) -> (When, What) {
+    (When::At(0), What::Policy(0, how, layout))
+}
+
+#[test]
+fn static_slots_are_claimed_used_and_free_again() {
+    for layout in 1..=4 {
+        goes_well(Plan { layout, ..story(8, job(6), vec![policy(4, layout)]) });
+    }
+}
+
+/// Whatever is written about a static slot may fail, or seem to.
+#[test]
+fn a_static_slot_is_there_once_whatever_goes_wrong() {
+    let writes = [Class::CreateSlot, Class::PatchSlot, Class::GetSlot, Class::DeleteSlot, Class::SlotStatus];
+    for class in writes {
+        for nth in 0..4 {
+            for how in [How::ErrorAfter, How::ResetAfter, How::SilenceAfter, How::Late(3000)] {
+                let fails = (When::Before(class, nth), What::Call(how, 0));
+                goes_well(Plan { layout: 3, ..story(8, job(4), vec![policy(4, 3), fails]) });
+            }
+            let gives_up = (When::Before(class, nth), What::Call(How::Error(500), 8));
+            goes_well(Plan { layout: 3, ..story(8, job(4), vec![policy(4, 3), gives_up]) });
+            let killed = (When::After(class, nth), What::Kill(0));
+            goes_well(Plan { layout: 3, ..story(8, job(4), vec![policy(4, 3), killed]) });
+        }
+    }
+}
+
+#[test]
+fn another_division_waits_for_claims_and_leaves_nothing_behind() {
+    for from in 0..=4 {
+        for to in 0..=4 {
+            for when in [When::At(5000), When::Before(Class::PatchSlot, 0), When::After(Class::CreatePod, 1)]
+            {
+                let items =
+                    vec![policy(4, from), (when, What::Policy(0, 4, to)), (When::At(9000), What::Kill(0))];
+                goes_well(Plan { layout: to, ..story(8, job(5), items) });
+            }
+        }
+    }
+}
+
+#[test]
+fn drains_end_and_leave_nothing_behind() {
+    for how in 0..18 {
+        let drain = (When::At(8000), What::Drain(0, 0, how));
+        let killed = (When::At(11_000), What::Kill(0));
+        goes_well(Plan { layout: 3, ..story(8, job(5), vec![policy(7, 3), drain, killed]) });
+    }
+}
+
+/// Jobs stand still while the owner is at the node, go on, leave, or are killed; its agent may fall silent meanwhile.
+#[test]
+fn jobs_give_way_to_the_owner() {
+    for how in 5..=10 {
+        for presence in [Presence::Works, Presence::Silent, Presence::CannotWork, Presence::TakenOff] {
+            let items = vec![
+                policy(how, 1),
+                (When::At(0), What::Agent(0, Presence::Works)),
+                (When::At(5000), What::Owner(0, 20)),
+                (When::At(15_000), What::Agent(0, presence)),
+                (When::At(40_000), What::Owner(0, 5)),
+            ];
+            goes_well(Plan { layout: 1, ..story(8, job(6), items) });
+        }
+    }
 }

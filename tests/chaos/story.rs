@@ -53,6 +53,9 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
     if !plan.bookmarks {
         plans.push(Plan { bookmarks: true, ..plan.clone() });
     }
+    if plan.layout != 0 {
+        plans.push(Plan { layout: 0, ..plan.clone() });
+    }
     for (n, item) in plan.items.iter().enumerate() {
         let mut other = plan.clone();
         match &item.what {
@@ -60,6 +63,9 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
                 let mut order = order.clone();
                 (order.group, order.gpus, order.requirements, order.retention) = (None, 0, 0, 0);
                 other.items[n].what = What::Submit(order);
+            }
+            What::Policy(name, how, layout) if *how != 4 && *layout != 0 => {
+                other.items[n].what = What::Policy(*name, 4, *layout);
             }
             What::Call(how, more) if *more > 0 => other.items[n].what = What::Call(*how, 0),
             _ => continue,
@@ -88,8 +94,8 @@ pub fn tell(plan: &Plan) -> String {
     let _ = writeln!(text, "seed {}: {wrong}", plan.seed);
     let _ = writeln!(
         text,
-        "ends {} s, bookmarks {}, ghosts {}, skew {}",
-        plan.ends, plan.bookmarks, plan.ghosts, plan.skew
+        "ends {} s, bookmarks {}, ghosts {}, skew {}, layout {}",
+        plan.ends, plan.bookmarks, plan.ghosts, plan.skew, plan.layout
     );
     for item in &plan.items {
         let _ = writeln!(text, "    {:?}: {:?}", item.when, item.what);

@@ -52,6 +52,8 @@ pub struct World {
     pub bookmarks: bool,
     pub ghosts: bool,
     pub items: Vec<Item>,
+    /// How nodes are divided when everything is mended.
+    pub layout: u8,
     /// Faults that wait for a call.
     pub faults: BTreeMap<(Class, u32), How>,
     pub counts: BTreeMap<Class, u32>,
@@ -92,6 +94,7 @@ impl World {
             ghosts: plan.ghosts,
             faults: plan.items.iter().flat_map(faults).collect(),
             items,
+            layout: plan.layout,
             counts: BTreeMap::new(),
             hindrances: [Hindrance::default(); 2],
             lives: Vec::new(),

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::world::World;
 use crate::classad::Expr;
-use crate::pool::{Document, Event, JobFacts, Matchable, Offer, Policy, PolicyFacts, Selector, SlotConfig};
+use crate::pool::{
+    Document, Effect, Event, JobFacts, Matchable, Offer, Policy, PolicyFacts, Selector, SlotConfig,
+};
 use crate::schedd::group_usage;
 use crate::{decide, negotiator};
 
@@ -264,4 +266,23 @@ fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
     assert_eq!(world.pool.slots.len(), 1);
     let stale = world.pool.take_stale();
     assert!(stale.contains(&Document::Group("physics".into())), "{stale:?}");
+}
+
+/// A job may vanish, its finalizer taken off, between the end of a proc and the record of it.
+#[test]
+fn an_end_that_nobody_can_record_any_more_frees_its_slot() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(5);
+    let pod = world.pods["sweep-0"].facts.pod.clone();
+    world.end_pod(&pod, Some(0));
+    let asked = decide::decide(&mut world.pool, world.now);
+    let released = asked.effects.iter().any(|effect| matches!(effect, Effect::ReleasePod { .. }));
+    assert!(!released, "the pod waits for its end to be recorded");
+    let uid = world.jobs["uid-sweep"].key.uid.clone();
+    world.jobs.clear();
+    world.pool.apply(Event::JobGone(uid), world.now);
+    world.settle();
+    assert!(world.pool.slots.is_empty() && world.slots.is_empty());
 }

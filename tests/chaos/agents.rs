@@ -1,0 +1,138 @@
+//! Agents of nodes: what they sense, what they suspend and kill when they are asked, and how they fail.
+
+use serde_json::{Value, json};
+use slotwright::api::labels;
+
+use super::kubelets::{is_ours, is_over, node_key};
+use super::plan::Presence;
+use super::store::{Key, meta};
+use super::world::World;
+
+/// How often agents renew their leases, in milliseconds.
+const HEARTBEAT: u64 = 10_000;
+/// How far the world's clock goes from one look at the nodes to the next.
+const TICK: u64 = 500;
+
+/// The agent of a machine, if it has one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Agent {
+    pub presence: Option<Presence>,
+    /// The owner is at the machine until then.
+    pub owner_until: u64,
+    beat: u64,
+}
+
+fn lease_key(node: &str) -> Key {
+    Key::new("leases", "kube-node-lease", &format!("{}{node}", labels::AGENT_LEASE_PREFIX))
+}
+
+fn report_key(node: &str) -> Key {
+    Key::new("nodereports", "", node)
+}
+
+impl World {
+    /// An agent comes, goes, or fails from now on.
+    pub fn install(&mut self, node: &str, presence: Presence) {
+        let Some(machine) = self.kubelets.machines.get_mut(node) else { return };
+        machine.agent.presence = Some(presence);
+        machine.agent.beat = 0;
+        if presence == Presence::TakenOff {
+            self.delete(&report_key(node), None);
+            self.delete(&lease_key(node), None);
+            // With the agent goes what it held still.
+            for process in self.kubelets.processes.values_mut().filter(|process| process.node == node) {
+                process.frozen = false;
+            }
+        }
+    }
+
+    /// Half a second of the agent of a machine that is on, and heard or not.
+    pub fn run_agent(&mut self, node: &str, at: u64, heard: bool) {
+        for process in self.kubelets.processes.values_mut() {
+            if process.node == node && process.frozen && process.alive {
+                process.stand_still(TICK);
+            }
+        }
+        let Some(machine) = self.kubelets.machines.get_mut(node) else { return };
+        let works = matches!(machine.agent.presence, Some(Presence::Works));
+        let speaks = works || machine.agent.presence == Some(Presence::CannotWork);
+        if !speaks || !heard {
+            return;
+        }
+        let beats = machine.agent.beat == 0 || at >= machine.agent.beat + HEARTBEAT;
+        let owner_until = machine.agent.owner_until;
+        if beats {
+            machine.agent.beat = at;
+        }
+        if self.store.get(&node_key(node)).is_none() {
+            return;
+        }
+        if beats {
+            let time = self.wall_at(at).strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
+            let spec = json!({"holderIdentity": "agent", "leaseDurationSeconds": 40, "renewTime": time});
+            self.put(lease_key(node), json!({"metadata": {}, "spec": spec}));
+        }
+        if works {
+            self.obey(node, at);
+        }
+        self.report(node, at, works, owner_until);
+    }
+
+    /// Does what the operator wrote on pods: at once, late, or never.
+    fn obey(&mut self, node: &str, at: u64) {
+        let pods: Vec<(String, bool, bool)> = self
+            .store
+            .of("pods")
+            .filter(|(_, pod)| is_ours(pod) && pod["spec"]["nodeName"] == node && !is_over(pod))
+            .map(|(_, pod)| {
+                let asks = |name: &str| pod["metadata"]["annotations"][name] == "true";
+                (meta(pod, "uid").to_owned(), asks(labels::SUSPEND), asks(labels::KILL))
+            })
+            .collect();
+        for (uid, still, kill) in pods {
+            let late = [0, 0, 2000, 8000, u64::MAX][self.draw(&format!("agent {uid}"), 5) as usize];
+            let Some(process) = self.kubelets.processes.get_mut(&uid).filter(|process| process.alive) else {
+                continue;
+            };
+            if still && !process.frozen && late != u64::MAX {
+                let since = *process.asked.get_or_insert(at);
+                process.frozen = at >= since + late;
+            } else if !still {
+                (process.frozen, process.asked) = (false, None);
+            }
+            if kill {
+                process.kill_now(at);
+            }
+        }
+    }
+
+    /// Says what there is to say, if it is anything new.
+    fn report(&mut self, node: &str, at: u64, works: bool, owner_until: u64) {
+        let busy = at < owner_until;
+        let input = if busy { json!("ongoing") } else { json!(self.text(owner_until)) };
+        let frozen: Vec<&String> = self
+            .kubelets
+            .processes
+            .iter()
+            .filter(|(_, process)| process.node == node && process.alive && process.frozen)
+            .map(|(uid, _)| uid)
+            .collect();
+        let condition = json!({"type": "Ready", "status": if works { "True" } else { "False" }, "reason": "Told",
+            "message": "", "lastTransitionTime": self.text(0)});
+        let mut status = json!({"lastInput": {"keyboard": input, "console": input}, "load": f64::from(u8::from(busy)),
+            "poolLoad": 0.0, "suspendedPods": frozen, "conditions": [condition]});
+        let key = report_key(node);
+        if self.store.get(&key).is_none() {
+            self.put(key.clone(), json!({"metadata": {}, "spec": {}}));
+        }
+        let asked = self.store.get(&key).map(|report| report["spec"]["benchmark"].clone());
+        if let Some(Value::String(when)) = asked {
+            status["mips"] = json!(20_000);
+            status["kflops"] = json!(1_000_000);
+            status["benchmarkedAt"] = json!(when);
+        }
+        if self.store.get(&key).is_some_and(|report| report["status"] != status) {
+            self.edit(&key, |report| report["status"] = status);
+        }
+    }
+}
