@@ -421,7 +421,13 @@ impl Pool {
             Outcome::SlotRefused { slot, claim, proc, why } => {
                 self.slot_refused(&slot, (&claim, &proc), &why, now);
             }
-            Outcome::SlotDeleted { slot, claim } => self.slot_deleted(&slot, &claim, now),
+            Outcome::SlotDeleted { slot, claim, there } => {
+                self.slot_deleted(&slot, &claim, now);
+                // It will not be seen gone: what is seen of it from now on was made late, and is none of ours.
+                if !there {
+                    self.forget_deleted(&slot, &claim);
+                }
+            }
             Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod),
             Outcome::PodRefused { slot, claim, proc, why } => {
                 self.pod_refused(&slot, (&claim, &proc), &why, now);

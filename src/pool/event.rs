@@ -131,6 +131,8 @@ pub enum Outcome {
         slot: SlotName,
         /// The claim.
         claim: ClaimId,
+        /// It was there until now: a watch will tell that it went. One that was not may be made late yet.
+        there: bool,
     },
     /// The pod was made, or was there already and is the one that was asked for.
     PodCreated {

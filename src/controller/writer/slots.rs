@@ -96,7 +96,8 @@ pub(super) async fn clear(context: &Context, slot: SlotName, claim: ClaimId) -> 
         Ok(known) => {
             let mut replies: Vec<Reply> =
                 known.into_iter().map(|known| Reply::Seen(key.clone(), known)).collect();
-            replies.push(Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim })));
+            let there = !replies.is_empty();
+            replies.push(Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim, there })));
             replies
         }
         Err(failure) => {
@@ -147,6 +148,8 @@ pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<Clai
             return vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Slot(slot))))];
         }
     }
-    replies.extend(claim.map(|claim| Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim }))));
+    let there = !replies.is_empty();
+    let deleted = |claim| Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim, there }));
+    replies.extend(claim.map(deleted));
     replies
 }

@@ -221,7 +221,8 @@ impl World {
                     self.pool.apply(Event::SlotGone { slot: slot.clone(), claim }, self.now);
                 }
                 if let Some(claim) = of {
-                    self.pool.apply(Event::Outcome(Outcome::SlotDeleted { slot, claim }), self.now);
+                    self.pool
+                        .apply(Event::Outcome(Outcome::SlotDeleted { slot, claim, there: true }), self.now);
                 }
             }
             Effect::CreatePod(plan) => self.create_pod(plan),

@@ -377,7 +377,7 @@ impl Server {
             self.tampered.remove(&slot);
         }
         match fate {
-            Fate::Done => claim.map(|claim| Outcome::SlotDeleted { slot, claim }),
+            Fate::Done => claim.map(|claim| Outcome::SlotDeleted { slot, claim, there: true }),
             _ => Some(Outcome::Failed(Retry::Slot(slot))),
         }
     }
