@@ -1,6 +1,7 @@
 //! Driving slots that nobody has claimed: what each is asked, and the transitions that follow.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ad::unclaimed_slot_ad;
 use super::policy::{Answer, Question};
@@ -11,6 +12,9 @@ use crate::classad::{Env, Expr};
 use crate::pool::{
     Effect, Machine, MachineName, Noted, Offer, Pool, Standing, StartdConfig, State, Taken, Time, Unclaimed,
 };
+
+/// How long benchmarks may take: an agent that has not answered by then has not heard.
+const BENCHMARKS: Duration = Duration::from_mins(10);
 
 /// More transitions than such a slot takes at one time.
 const MOST: usize = 8;
@@ -117,7 +121,9 @@ fn surroundings(
                 None => machine.report.as_ref().is_some_and(|report| report.benchmarks.is_none()),
             },
         benchmarking: machine.agent
-            && machine.benchmarking.is_some_and(|(id, asked)| id == slot.id && !answered(asked)),
+            && machine.benchmarking.is_some_and(|(id, asked)| {
+                id == slot.id && !answered(asked) && now.since(asked) < BENCHMARKS
+            }),
         ..Surroundings::default()
     }
 }
@@ -135,7 +141,8 @@ pub(super) fn again(machine: &Machine, config: &StartdConfig, now: Time) -> Opti
         let polled = changes(&policy.is_owner) || (machine.agent && changes(&policy.run_benchmarks));
         polled.then(|| now + policy.update_interval)
     };
-    machine.slots().filter(|slot| !slot.claimed).filter_map(of).min()
+    let given_up = machine.benchmarking.map(|(_, asked)| asked + BENCHMARKS);
+    machine.slots().filter(|slot| !slot.claimed).filter_map(of).chain(given_up).min()
 }
 
 /// Takes a transition. False, and nothing done, when the slot is not where it starts, or is claimed.

@@ -173,7 +173,7 @@ fn class(call: &Call) -> Class {
         (Verb::Create, ..) => Class::CreateOther,
         (Verb::Patch | Verb::Update, "slots", _) => Class::PatchSlot,
         (Verb::Patch, "pods", _) if call.strategic => Class::ReleasePod,
-        (Verb::Patch, "pods", _) => Class::AskAgent,
+        (Verb::Patch, "pods" | "nodereports", _) => Class::AskAgent,
         (Verb::Patch, "htcjobs", _) => Class::HoldJob,
         (Verb::Delete, "slots", _) => Class::DeleteSlot,
         (Verb::Delete, "pods", _) => Class::DeletePod,
