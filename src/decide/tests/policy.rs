@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::world::World;
 use crate::pool::{
-    Claim, ClaimId, Event, LastInput, PolicyFacts, Preemptor, ReportFacts, Selector, Sensed, SlotName,
-    StartdConfig,
+    Benchmarks, Claim, ClaimId, Event, LastInput, PolicyFacts, Preemptor, ReportFacts, Selector, Sensed,
+    SlotName, StartdConfig,
 };
 use crate::startd::config;
 
@@ -39,8 +39,13 @@ fn configure(world: &mut World, text: &str) {
 fn report(world: &mut World, at_it: bool) {
     let keyboard = if at_it { LastInput::Ongoing } else { LastInput::At(crate::pool::Time::from_secs(0)) };
     let sensed = Sensed { keyboard, console: keyboard, owner_load: if at_it { 0.9 } else { 0.0 } };
-    let report =
-        ReportFacts { sensed: Some(sensed), suspended: world.still.clone(), ..ReportFacts::of("n1".into()) };
+    let report = ReportFacts {
+        sensed: Some(sensed),
+        suspended: world.still.clone(),
+        // There is nothing to run benchmarks for.
+        benchmarks: Some(Benchmarks { mips: 1, kflops: 1, at: crate::pool::Time::from_secs(0) }),
+        ..ReportFacts::of("n1".into())
+    };
     world.pool.apply(Event::Report(report), world.now);
 }
 
