@@ -120,6 +120,19 @@ pub enum VacateReason {
 }
 
 impl VacateReason {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::StartdHeldJob,
+        Self::ReconnectFailed,
+        Self::StartdVacateCommand,
+        Self::StartdPreemptExpression,
+        Self::StartdShutdown,
+        Self::StartdDraining,
+        Self::StartdReleaseCommand,
+        Self::StartdPreemptingClaimRank,
+        Self::StartdPreemptingClaimUserPrio,
+    ];
+
     /// The name, for conditions.
     pub const fn name(self) -> &'static str {
         match self {

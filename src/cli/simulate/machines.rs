@@ -1,7 +1,6 @@
 //! The machines of a scenario, and what their owners do.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -107,16 +106,7 @@ fn facts(
         ..SlimNode::default()
     };
     // A node with a name is always understood.
-    translate::node(&node).unwrap_or_else(|| MachineFacts {
-        name: name.into(),
-        arch: "".into(),
-        os: "".into(),
-        labels: Arc::default(),
-        allocatable: Capacity::default(),
-        ready: false,
-        cordoned: false,
-        taints: Vec::new(),
-    })
+    translate::node(&node).unwrap_or_else(|| MachineFacts::of_nothing(name.into()))
 }
 
 fn capacity(amounts: impl Iterator<Item = (String, Quantity)>) -> Capacity {

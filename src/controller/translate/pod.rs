@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::quantity::millis;
 use crate::api::labels;
 use crate::controller::render::DISRUPTION_TARGET;
-use crate::pool::{Capacity, End, MachineName, PODS, PodFacts, PodRef, PodUid};
+use crate::pool::{Capacity, End, MachineName, PODS, PodFacts, PodRef, PodUid, VacateReason};
 
 /// Of a pod, what is read.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
@@ -185,8 +185,12 @@ fn failed(pod: &SlimPod) -> End {
             pod.status.message.as_deref().unwrap_or("the node gave no message")
         ));
     }
-    if let Some(why) = disruption(pod) {
-        return evicted(&why);
+    // The operator says why before it deletes, and may have seen too little by then: when the pod ended counts, as below.
+    let said_by_us = |disrupted: &&SlimCondition| {
+        VacateReason::ALL.iter().any(|reason| disrupted.reason.as_deref() == Some(reason.name()))
+    };
+    if disrupted(pod).is_some_and(|disrupted| !said_by_us(&disrupted)) {
+        return deleted(pod);
     }
     // Times have no fractions: what dies in the second in which it is told to has most likely obeyed.
     if finished(pod, After::OrWhenAsked) {
@@ -198,10 +202,13 @@ fn failed(pod: &SlimPod) -> End {
 /// Why a pod was disrupted: the operator, the pod garbage collector, the eviction API and taints say it by condition before
 /// they delete.
 fn disruption(pod: &SlimPod) -> Option<String> {
-    let is_disruption = |c: &&SlimCondition| c.type_ == DISRUPTION_TARGET && c.status == "True";
-    let disrupted = pod.status.conditions.iter().find(is_disruption)?;
+    let disrupted = disrupted(pod)?;
     let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());
     Some(format!("{}: {}", said(&disrupted.reason), said(&disrupted.message)))
+}
+
+fn disrupted(pod: &SlimPod) -> Option<&SlimCondition> {
+    pod.status.conditions.iter().find(|c| c.type_ == DISRUPTION_TARGET && c.status == "True")
 }
 
 /// A pod that was ended because it was deleted.
@@ -362,6 +369,7 @@ mod tests {
         // Deletion was asked for 30 s before the deadline.
         let ends = |code: i32, time: &str| json!({"name": "main", "state": {"terminated": {"exitCode": code, "finishedAt": time}}});
         let at = |time: &str| ends(0, time);
+        let vacated = json!([{"type": "DisruptionTarget", "status": "True", "reason": "StartdDraining", "message": "firmware"}]);
         for (case, status, metadata, end) in [
             ("waits", json!({"phase": "Pending"}), json!({}), None),
             ("runs", json!({"phase": "Running"}), json!({}), None),
@@ -434,6 +442,18 @@ mod tests {
                 json!({"phase": "Failed", "containerStatuses": [ends(143, "2025-12-31T23:59:30Z")]}),
                 deleted.clone(),
                 Some(evicted("its pod was deleted")),
+            ),
+            (
+                "failed before the operator evicted it",
+                json!({"phase": "Failed", "containerStatuses": [ends(3, "2025-12-31T23:59:20Z")], "conditions": vacated}),
+                deleted.clone(),
+                Some(End::Exited { code: 3 }),
+            ),
+            (
+                "died when the operator evicted it",
+                json!({"phase": "Failed", "containerStatuses": [ends(143, "2025-12-31T23:59:40Z")], "conditions": vacated}),
+                deleted.clone(),
+                Some(evicted("StartdDraining: firmware")),
             ),
             (
                 "failed before it was deleted",
