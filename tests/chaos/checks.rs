@@ -171,8 +171,8 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
             let id = slot.and_then(|slot| slot["spec"]["claim"]["id"].as_str().map(str::to_owned));
             let new = id.is_some_and(|id| world.checks.claims.insert(id));
             carved(world, &call.key);
-            // A claim is new on a dynamic slot that is, or on a slot that was there before.
-            if class == Class::CreateSlot || new {
+            // One whose Slot is made again, since somebody deleted it, was within the caps when it was new.
+            if new {
                 capped(world, &call.key);
             }
         }
