@@ -362,14 +362,8 @@ mod tests {
 
     #[test]
     fn ends_of_pods() {
-        let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
-        let forced = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0});
         let status =
             |name: &str, code: i32| json!({"name": name, "state": {"terminated": {"exitCode": code}}});
-        // Deletion was asked for 30 s before the deadline.
-        let ends = |code: i32, time: &str| json!({"name": "main", "state": {"terminated": {"exitCode": code, "finishedAt": time}}});
-        let at = |time: &str| ends(0, time);
-        let vacated = json!([{"type": "DisruptionTarget", "status": "True", "reason": "StartdDraining", "message": "firmware"}]);
         for (case, status, metadata, end) in [
             ("waits", json!({"phase": "Pending"}), json!({}), None),
             ("runs", json!({"phase": "Running"}), json!({}), None),
@@ -412,6 +406,20 @@ mod tests {
                 json!({}),
                 Some(End::Exited { code: 3 }),
             ),
+        ] {
+            assert_eq!(ours(status, metadata).end, end, "{case}");
+        }
+    }
+
+    #[test]
+    fn ends_of_deleted_pods() {
+        let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
+        let forced = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0});
+        // Deletion was asked for 30 s before the deadline.
+        let ends = |code: i32, time: &str| json!({"name": "main", "state": {"terminated": {"exitCode": code, "finishedAt": time}}});
+        let at = |time: &str| ends(0, time);
+        let vacated = json!([{"type": "DisruptionTarget", "status": "True", "reason": "StartdDraining", "message": "firmware"}]);
+        for (case, status, metadata, end) in [
             ("is being deleted", json!({"phase": "Running"}), deleted.clone(), None),
             (
                 "was deleted",
