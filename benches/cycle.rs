@@ -37,6 +37,7 @@ fn slot(n: i64) -> Ad {
         ready: true,
         cordoned: false,
         taints: Vec::new(),
+        system: slotwright::pool::System::default(),
     };
     let machine = Machine::new(facts, Capacity::default(), Time::from_secs(0));
     let slot = machine.slots().next().unwrap();

@@ -34,6 +34,7 @@ fn machine(pool: &mut Pool, name: &MachineName, now: Time) {
         ready: true,
         cordoned: false,
         taints: Vec::new(),
+        system: slotwright::pool::System::default(),
     };
     pool.apply(Event::Machine(facts), now);
     let idle = LastInput::At(Time::from_secs(START - 3600));

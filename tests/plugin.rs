@@ -12,7 +12,9 @@ use kube::core::ApiResource;
 use kube::runtime::wait::{await_condition, conditions::is_crd_established};
 use kube::{Client, Resource, ResourceExt};
 use serde_json::{Value, json};
-use slotwright::api::{self, HTCJob, Negotiator, PartitionableSlot, PartitionableSlotSpec, Slot, Submitter};
+use slotwright::api::{
+    self, HTCJob, Negotiator, NodePolicy, PartitionableSlot, PartitionableSlotSpec, Slot, Submitter,
+};
 use slotwright::hollow::server::{Clock, HollowServer, RunningServer, ServerConfig};
 
 const NOW: &str = "2030-01-02T03:04:05Z";
@@ -109,7 +111,7 @@ impl Cluster {
             "total": {"cpus": 8, "memoryMiB": 16384, "diskKiB": 1_048_576},
             "available": {"cpus": 4, "memoryMiB": 8192, "diskKiB": 1_048_576}});
         self.put::<PartitionableSlot>(None, "slot1.node1", spec, status).await;
-        let claim = json!({"id": "c1", "submitter": "alice", "weight": 4.0, "claimedAt": NOW, "jobId": "1.1",
+        let claim = json!({"id": "slot1_1@node1#1#1", "submitter": "alice", "weight": 4.0, "claimedAt": NOW, "jobId": "1.1",
             "job": {"namespace": "default", "name": "pi", "uid": job.uid().unwrap()}, "proc": 1, "pod": "pi-1"});
         let spec = json!({"name": "slot1_1@node1", "node": "node1", "slotType": "Dynamic", "claim": claim,
             "resources": {"cpus": 4, "memoryMiB": 8192, "diskKiB": 0, "extended": {"nvidia.com/gpu": 1}}});
@@ -170,9 +172,50 @@ async fn slots() {
     insta::assert_snapshot!("slots", cluster.shows(&["status"]).await);
     let slots = cluster.json(&["status", "--node", "node1"]).await;
     assert_eq!(slots.pointer("/1/job/name"), Some(&json!("pi")), "{slots}");
+    let one = cluster.json(&["status", "slot1_1@node1"]).await;
+    assert_eq!(one.as_array().map(Vec::len), Some(1), "{one}");
     let elsewhere = cluster.run(&["status", "--node", "node2"]).await;
     assert!(elsewhere.status.success() && elsewhere.stdout.is_empty());
     assert_eq!(String::from_utf8(elsewhere.stderr).unwrap(), "No slots on node node2.\n");
+}
+
+#[tokio::test]
+async fn whole_ads() {
+    let cluster = Cluster::with_pool().await;
+    let policy = json!({"nodeSelector": {}, "config": "RANK = 7\nSTARTD_ATTRS = Rack\nRack = \"b\"\nUID_DOMAIN = lab\n"});
+    cluster.put::<NodePolicy>(None, "all", policy, json!({})).await;
+    let ads = cluster.shows(&["status", "--long"]).await;
+    let [whole, dynamic]: [&str; 2] = ads.split("\n\n").collect::<Vec<_>>().try_into().unwrap();
+    let has = |ad: &str, line: &str| assert!(ad.lines().any(|found| found == line), "{line}: {ad}");
+    for line in [
+        "Name = \"slot1@node1\"",
+        "State = \"Unclaimed\"",
+        "NumDynamicSlots = 1",
+        "Rank = 7",
+        "Rack = \"b\"",
+        "UidDomain = \"lab\"",
+        "Arch = \"aarch64\"",
+        "TotalSlots = 2",
+        "PslotRollupInformation = true",
+    ] {
+        has(whole, line);
+    }
+    has(whole, "ChildName = { \"slot1_1@node1\" }");
+    has(whole, "ChildCpus = { 4 }");
+    for line in [
+        "Name = \"slot1_1@node1\"",
+        "State = \"Claimed\"",
+        "Activity = \"Busy\"",
+        "RemoteUser = \"alice\"",
+        "RemoteScheddName = \"default\"",
+        "JobId = \"1.1\"",
+        "ParentSlotId = 1",
+    ] {
+        has(dynamic, line);
+    }
+    assert_eq!(cluster.shows(&["status", "-l", "slot1_1@node1"]).await, format!("{dynamic}"));
+    let none = cluster.run(&["status", "-l", "slot9@node1"]).await;
+    assert_eq!(String::from_utf8(none.stderr).unwrap(), "No slots named slot9@node1.\n");
 }
 
 #[tokio::test]

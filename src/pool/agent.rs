@@ -181,6 +181,7 @@ mod tests {
             ready: true,
             cordoned: false,
             taints: vec![],
+            system: crate::pool::System::default(),
         })
     }
 

@@ -35,6 +35,17 @@ pub struct MachineFacts {
     /// Taints that keep pods away: effect `NoSchedule` or `NoExecute`, without those that say what `ready` and `cordoned`
     /// say.
     pub taints: Vec<Taint>,
+    /// What it runs.
+    pub system: System,
+}
+
+/// A node's operating system, as its kubelet reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct System {
+    /// `osImage`, such as `Ubuntu 24.04.1 LTS`.
+    pub image: Arc<str>,
+    /// `kernelVersion`, such as `6.8.0-45-generic`.
+    pub kernel: Arc<str>,
 }
 
 impl MachineFacts {
@@ -49,6 +60,7 @@ impl MachineFacts {
             ready: false,
             cordoned: false,
             taints: Vec::new(),
+            system: System::default(),
         }
     }
 }
@@ -364,6 +376,11 @@ impl Machine {
         config.slot(id, self.standing.get(&id).and_then(|slot| slot.slot_type))
     }
 
+    /// How many slots it has, the dynamic ones among them: `TotalSlots`.
+    pub fn slot_count(&self) -> usize {
+        self.standing.values().map(|slot| 1 + slot.dynamic.len()).sum()
+    }
+
     /// What is left to carve, over all slots.
     pub fn available(&self) -> Resources {
         let mut left = self.total.clone();
@@ -397,6 +414,7 @@ mod tests {
             ready: true,
             cordoned: false,
             taints: vec![],
+            system: System::default(),
         };
         Machine::new(facts, Capacity { milli_cpu: 250, ..Capacity::default() }, Time::from_secs(0))
     }

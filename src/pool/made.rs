@@ -36,6 +36,8 @@ pub struct MadeSlotAd {
     total: Resources,
     available: Resources,
     dynamic: usize,
+    /// Of the machine.
+    slots: usize,
     state: State,
     entered_state: Time,
     entered_activity: Time,
@@ -77,12 +79,20 @@ impl Machine {
 }
 
 impl Standing {
-    /// Its ad, if it was made and is as it would be made now, of the machine's ad and with this much to offer.
-    pub fn made_ad(&self, config: &StartdConfig, machine: &Ad, available: &Resources) -> Option<Ad> {
+    /// Its ad, if it was made and is as it would be made now, of the machine's ad, with so many slots there and this
+    /// much to offer.
+    pub fn made_ad(
+        &self,
+        config: &StartdConfig,
+        machine: &Ad,
+        slots: usize,
+        available: &Resources,
+    ) -> Option<Ad> {
         let of = |made: &&MadeSlotAd| {
             std::ptr::eq(Arc::as_ptr(&made.config), config)
                 && made.machine.same(machine)
                 && made.dynamic == self.dynamic.len()
+                && made.slots == slots
                 && made.state == self.state
                 && made.entered_state == self.entered_state
                 && made.entered_activity == self.entered_activity
@@ -95,13 +105,21 @@ impl Standing {
     }
 
     /// Keeps the ad that was made of the slot as it is.
-    pub fn keep_ad(&mut self, config: &Arc<StartdConfig>, machine: Ad, available: Resources, ad: Ad) {
+    pub fn keep_ad(
+        &mut self,
+        config: &Arc<StartdConfig>,
+        machine: Ad,
+        slots: usize,
+        available: Resources,
+        ad: Ad,
+    ) {
         self.ads = Some(MadeSlotAd {
             config: Arc::clone(config),
             machine,
             total: self.total.clone(),
             available,
             dynamic: self.dynamic.len(),
+            slots,
             state: self.state,
             entered_state: self.entered_state,
             entered_activity: self.entered_activity,

@@ -52,7 +52,7 @@ pub use ids::{
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
-pub use machine::{LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
+pub use machine::{LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, System, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
     SelectorTerm, SlotConfig, StartdConfig, Toleration,

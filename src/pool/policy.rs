@@ -109,6 +109,12 @@ pub struct StartdConfig {
     pub slot_attrs: Vec<String>,
     /// `STARTD_JOB_ATTRS`: what a claimed slot's ad shows of its job.
     pub job_attrs: Vec<String>,
+    /// `STARTD_PARTITIONABLE_SLOT_ATTRS`: what a partitionable slot's ad lists of its dynamic slots.
+    pub child_attrs: Vec<String>,
+    /// `UID_DOMAIN`; the node's name where unset.
+    pub uid_domain: Option<Box<str>>,
+    /// `FILESYSTEM_DOMAIN`; the node's name where unset.
+    pub filesystem_domain: Option<Box<str>>,
     /// `SLOTS_CONNECTED_TO_KEYBOARD`: how many slots notice it, from the first; all where unset.
     pub keyboard_slots: Option<u32>,
     /// `SLOTS_CONNECTED_TO_CONSOLE`: the same of the console.
@@ -133,6 +139,9 @@ impl Default for StartdConfig {
             division: SlotTypes::default(),
             slot_attrs: Vec::new(),
             job_attrs: Vec::new(),
+            child_attrs: Vec::new(),
+            uid_domain: None,
+            filesystem_domain: None,
             keyboard_slots: None,
             console_slots: None,
             idle_boost: Duration::from_mins(20),

@@ -41,6 +41,7 @@ fn machines(name: &str, count: u32, cpus: i64) -> MachineGroup {
         ready: true,
         cordoned: false,
         taints: Vec::new(),
+        system: crate::pool::System::default(),
     };
     MachineGroup { name: name.into(), count, facts, owner: None, absence: None }
 }

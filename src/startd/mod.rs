@@ -22,7 +22,10 @@ mod unclaimed;
 mod view;
 mod wake;
 
-pub use ad::{claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
+pub use ad::{
+    claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, published_ad, unclaimed_slot_ad,
+    whole_slot_ad,
+};
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, quantized, slot_weight};
 pub use machines::review_machine;

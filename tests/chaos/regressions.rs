@@ -234,3 +234,17 @@ fn jobs_give_way_to_the_owner() {
         }
     }
 }
+
+/// A pod fails, and before the operator hears of that it evicts it, and says why by condition.
+#[test]
+fn a_pod_that_failed_before_it_was_evicted_has_failed() {
+    let forever = Order { job: 4, ..job(8) };
+    for proc in 0..8 {
+        let items = vec![
+            (When::At(9000), What::Lag(PODS, 20_000, 10)),
+            (When::At(10_000), What::EndNow(proc)),
+            (When::At(10_500), What::Drain(0, 0, 1)),
+        ];
+        goes_well(story(8, forever.clone(), items));
+    }
+}

@@ -3,6 +3,7 @@
 //! Each command lists objects ([`cluster`]), makes lines of them and prints the lines as a table or as JSON; what makes
 //! and prints lines is pure.
 
+pub mod ads;
 pub mod cluster;
 pub mod q;
 pub mod status;
@@ -71,6 +72,12 @@ struct StatusArgs {
     /// Only this node's slots
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
+    /// Whole ads instead of a table: all that policy and matchmaking see of the slots
+    #[arg(short, long)]
+    long: bool,
+    /// Only these: a slot, such as slot1@node7, or a node with all its slots
+    #[arg(value_name = "SLOT|NODE")]
+    names: Vec<String>,
 }
 
 #[derive(Args, Debug)]
@@ -155,17 +162,35 @@ async fn q(cluster: &Cluster, args: &QArgs, output: Output) -> Result<Answer, Er
 
 async fn status(cluster: &Cluster, args: &StatusArgs, output: Output) -> Result<Answer, Error> {
     let mut notes = Vec::new();
+    if args.long {
+        let text =
+            ads::Objects::read(cluster, &mut notes).await?.render(&args.names, args.node.as_deref(), now());
+        if text.is_empty() {
+            notes.push(no_slots(args));
+        }
+        return Ok(Answer { text, notes });
+    }
     let partitionable: Vec<PartitionableSlot> = cluster.list_all().await?;
     let slots: Vec<Slot> = cluster.list_all().await?;
     let machines = if_allowed(cluster.list_metadata::<Node>().await, &mut notes)?.unwrap_or_default();
     let platforms = status::platforms(machines.into_iter().map(|node| node.metadata));
-    let lines = status::lines(&partitionable, &slots, &platforms, args.node.as_deref());
+    let lines = status::lines(&partitionable, &slots, &platforms, &args.names, args.node.as_deref());
     if lines.is_empty() {
-        let node = args.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
-        notes.push(format!("No slots{node}."));
+        notes.push(no_slots(args));
     }
     let text = print(output, &lines, || status::render(&lines))?;
     Ok(Answer { text, notes })
+}
+
+fn no_slots(args: &StatusArgs) -> String {
+    let named =
+        if args.names.is_empty() { String::new() } else { format!(" named {}", args.names.join(" or ")) };
+    let node = args.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
+    format!("No slots{named}{node}.")
+}
+
+fn now() -> Time {
+    Time::from_millis(jiff::Timestamp::now().as_millisecond())
 }
 
 async fn userprio(cluster: &Cluster, args: &UserprioArgs, output: Output) -> Result<Answer, Error> {
@@ -174,8 +199,7 @@ async fn userprio(cluster: &Cluster, args: &UserprioArgs, output: Output) -> Res
     let negotiators: Vec<Negotiator> = cluster.list_all().await?;
     let (config, guess) = userprio::in_force(&negotiators);
     notes.extend(guess);
-    let now =
-        args.now.map_or_else(|| Time::from_millis(jiff::Timestamp::now().as_millisecond()), Time::from_secs);
+    let now = args.now.map_or_else(now, Time::from_secs);
     let lines = userprio::lines(&submitters, &config, now);
     let text = print(output, &lines, || userprio::render(&lines, &config, now))?;
     Ok(Answer { text, notes })

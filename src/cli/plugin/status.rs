@@ -77,11 +77,12 @@ pub fn lines(
     partitionable: &[PartitionableSlot],
     slots: &[Slot],
     platforms: &BTreeMap<String, Platform>,
+    names: &[String],
     node: Option<&str>,
 ) -> Vec<SlotLine> {
     let mut lines: Vec<SlotLine> =
         partitionable.iter().map(partitionable_line).chain(slots.iter().map(slot_line)).collect();
-    lines.retain(|line| node.is_none_or(|node| line.node == node));
+    lines.retain(|line| is_meant(&line.name, &line.node, names, node));
     for line in &mut lines {
         if let Some(platform) = platforms.get(&line.node) {
             line.op_sys = Some(platform.op_sys.clone());
@@ -94,6 +95,12 @@ pub fn lines(
         (line.node.clone(), parsed.is_none(), parsed, line.name.clone())
     });
     lines
+}
+
+/// Whether a slot is meant by its name or its node's, where any are named, and is on the node that is asked for, if one is.
+pub(super) fn is_meant(slot: &str, on: &str, names: &[String], node: Option<&str>) -> bool {
+    let named = names.is_empty() || names.iter().any(|name| name == slot || name == on);
+    named && node.is_none_or(|node| node == on)
 }
 
 fn partitionable_line(object: &PartitionableSlot) -> SlotLine {
@@ -265,13 +272,13 @@ mod tests {
     #[test]
     fn slots_in_order_with_totals() {
         let (partitionable, slots) = pool();
-        insta::assert_snapshot!(render(&lines(&partitionable, &slots, &nodes(), None)));
+        insta::assert_snapshot!(render(&lines(&partitionable, &slots, &nodes(), &[], None)));
     }
 
     #[test]
     fn one_node() {
         let (partitionable, slots) = pool();
-        let lines = lines(&partitionable, &slots, &nodes(), Some("node2"));
+        let lines = lines(&partitionable, &slots, &nodes(), &[], Some("node2"));
         let names: Vec<_> = lines.iter().map(|line| line.name.as_str()).collect();
         assert_eq!(names, ["slot1@node2", "slot1_1@node2"]);
         insta::assert_yaml_snapshot!(lines);

@@ -102,7 +102,7 @@ fn facts(
         NodeCondition { type_: "Ready".to_owned(), status: "True".to_owned(), ..NodeCondition::default() };
     let node = SlimNode {
         metadata: ObjectMeta { name: Some(name.to_owned()), labels: Some(labels), ..ObjectMeta::default() },
-        status: SlimNodeStatus { allocatable, conditions: vec![ready] },
+        status: SlimNodeStatus { allocatable, conditions: vec![ready], ..SlimNodeStatus::default() },
         ..SlimNode::default()
     };
     // A node with a name is always understood.

@@ -371,8 +371,22 @@ pub(super) const KNOBS: &[Knob] = &[
         "STARTD_PARTITIONABLE_SLOT_ATTRS",
         Kind::List,
         STARTD,
-        Planned,
+        Honored,
         "Attributes of dynamic slots that their partitionable slot lists, as ChildState.",
+    ),
+    Knob::new(
+        "UID_DOMAIN",
+        Kind::Text,
+        STARTD,
+        Honored,
+        "The domain of the machine's user names, published as UidDomain; the node's name otherwise.",
+    ),
+    Knob::new(
+        "FILESYSTEM_DOMAIN",
+        Kind::Text,
+        STARTD,
+        Honored,
+        "The domain of machines that share file systems, published as FileSystemDomain; the node's name otherwise.",
     ),
     Knob::new(
         "STARTD_LATCH_EXPRS",

@@ -9,7 +9,7 @@ use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use super::quantity::millis;
-use crate::pool::{Capacity, MachineFacts, PODS, Taint};
+use crate::pool::{Capacity, MachineFacts, PODS, System, Taint};
 
 /// Of a node, what is read: whole nodes are many times larger.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
@@ -45,6 +45,21 @@ pub struct SlimNodeStatus {
     /// Conditions, among them Ready.
     #[serde(default)]
     pub conditions: Vec<NodeCondition>,
+    /// What it runs.
+    #[serde(default, rename = "nodeInfo")]
+    pub node_info: SlimNodeInfo,
+}
+
+/// Of what a node runs, what is read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct SlimNodeInfo {
+    /// Such as `Ubuntu 24.04.1 LTS`.
+    #[serde(default)]
+    pub os_image: String,
+    /// Such as `6.8.0-45-generic`.
+    #[serde(default)]
+    pub kernel_version: String,
 }
 
 /// Taints that say again what the conditions and the cordon say.
@@ -90,6 +105,10 @@ pub fn node(node: &SlimNode) -> Option<MachineFacts> {
         cordoned: node.spec.unschedulable,
         taints: node.spec.taints.iter().filter(|taint| keeps_away(taint)).map(taint).collect(),
         labels: Arc::new(labels),
+        system: System {
+            image: node.status.node_info.os_image.as_str().into(),
+            kernel: node.status.node_info.kernel_version.as_str().into(),
+        },
     })
 }
 
@@ -120,7 +139,8 @@ mod tests {
             "status": {
                 "allocatable": {"cpu": "7900m", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110",
                                 "nvidia.com/gpu": "4", "hugepages-2Mi": "0"},
-                "conditions": [{"type": "Ready", "status": "True"}]}
+                "conditions": [{"type": "Ready", "status": "True"}],
+                "nodeInfo": {"osImage": "Ubuntu 24.04.1 LTS", "kernelVersion": "6.8.0-45-generic", "bootID": "x"}}
         });
         let facts = node(&serde_json::from_value(object).unwrap()).unwrap();
         assert_eq!(facts.allocatable.milli_cpu, 7900);
@@ -132,6 +152,7 @@ mod tests {
         assert!(facts.ready && facts.cordoned);
         assert_eq!(facts.taints.iter().map(|t| t.key.as_str()).collect::<Vec<_>>(), ["dedicated"]);
         assert_eq!(&*facts.arch, "arm64");
+        assert_eq!((&*facts.system.image, &*facts.system.kernel), ("Ubuntu 24.04.1 LTS", "6.8.0-45-generic"));
     }
 
     #[test]

@@ -91,6 +91,7 @@ impl World {
             ready: true,
             cordoned: false,
             taints: vec![],
+            system: crate::pool::System::default(),
         };
         self.set_node(facts);
     }

@@ -1,9 +1,15 @@
 //! What all slots of a machine share: the node's facts, what its agent reports, the clock, a drain.
 
+use std::sync::LazyLock;
+
 use crate::classad::{Ad, Expr, Value};
 use crate::pool::{DrainedFor, Draining, Machine, ReportFacts, Resources};
 
-use super::{FALSE, REQUIREMENTS, constant, set_resources};
+use super::{FALSE, REQUIREMENTS, constant, host, set_resources};
+
+static NOW: LazyLock<Expr> = LazyLock::new(|| constant("time()"));
+/// The default, as HTCondor shows it.
+static TEN_MINUTES: LazyLock<Expr> = LazyLock::new(|| constant("10 * 60"));
 
 /// Makes the ad.
 pub(super) fn make(machine: &Machine) -> Ad {
@@ -15,6 +21,14 @@ pub(super) fn make(machine: &Machine) -> Ad {
     ad.set("Machine", facts.name.as_str());
     ad.set("Arch", htcondor_arch(&facts.arch));
     ad.set("OpSys", &*facts.os.to_ascii_uppercase());
+    host::set(&mut ad, facts.name.as_str(), &facts.os, &facts.arch, &facts.system);
+    ad.set("UidDomain", facts.name.as_str());
+    ad.set("FileSystemDomain", facts.name.as_str());
+    ad.insert("MyCurrentTime", NOW.clone());
+    // Until a job runs, a claim waits or a policy says otherwise.
+    ad.set("CurrentRank", 0.0);
+    ad.set("RetirementTimeRemaining", 0_i64);
+    ad.insert("MachineMaxVacateTime", TEN_MINUTES.clone());
     set_resources(&mut ad, "Detected", &detected(machine, &whole));
     set_resources(&mut ad, "Total", &machine.total);
     set_foreign(&mut ad, &whole, &machine.total);

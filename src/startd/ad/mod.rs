@@ -2,16 +2,19 @@
 //!
 //! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
 
+mod host;
 mod idle;
 mod latch;
 mod machine;
+mod rollup;
 
 use std::sync::{Arc, LazyLock};
 
 use crate::classad::{Ad, Expr, Value};
 use crate::config::knobs::default_of;
 use crate::pool::{
-    Latched, Load, Machine, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State, Time,
+    Claim, Latched, Load, Machine, Pool, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State,
+    Time,
 };
 
 pub(super) use latch::look as look_at_latches;
@@ -41,14 +44,14 @@ pub fn machine_ad(machine: &Machine) -> Ad {
 /// machine has changed.
 pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) -> Option<Ad> {
     let shared = keep_machine_ad(machine);
-    let slot = machine.standing.get(&id)?;
+    let (slot, slots) = (machine.standing.get(&id)?, machine.slot_count());
     let available = machine.available_in(slot);
-    if let Some(ad) = slot.made_ad(config, &shared, &available) {
+    if let Some(ad) = slot.made_ad(config, &shared, slots, &available) {
         return Some(ad);
     }
     let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
     set_resources(&mut ad, "", &available);
-    machine.standing.get_mut(&id)?.keep_ad(config, shared, available, ad.clone());
+    machine.standing.get_mut(&id)?.keep_ad(config, shared, slots, available, ad.clone());
     Some(ad)
 }
 
@@ -65,17 +68,25 @@ pub fn keep_machine_ad(machine: &mut Machine) -> Ad {
 fn slot_ad(
     shared: Ad,
     machine: &Machine,
-    config: &StartdConfig,
+    startd: &StartdConfig,
     id: u32,
     total: &Resources,
     load: Load,
     latched: &[Latched],
 ) -> Ad {
     let mut ad = shared;
-    idle::set(&mut ad, machine, config, id, load);
-    let config = machine.slot_config(config, id);
+    idle::set(&mut ad, machine, startd, id, load);
+    set_domains(&mut ad, startd);
+    let config = machine.slot_config(startd, id);
     latch::publish(&mut ad, &config.latches, latched);
     set_resources(&mut ad, "TotalSlot", total);
+    ad.set("TotalSlots", count(machine.slot_count()));
+    if let Some(vacate) = &config.policy.machine_max_vacate_time {
+        ad.insert("MachineMaxVacateTime", vacate.clone());
+    }
+    if let Some(retirement) = &config.policy.max_job_retirement_time {
+        ad.insert("MaxJobRetirementTime", retirement.clone());
+    }
     let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
     ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
     ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
@@ -91,7 +102,7 @@ fn slot_ad(
 pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
     let shared = machine_ad(machine);
     let available = machine.available_in(slot);
-    slot.made_ad(config, &shared, &available).unwrap_or_else(|| {
+    slot.made_ad(config, &shared, machine.slot_count(), &available).unwrap_or_else(|| {
         let mut ad = standing_slot_ad(shared, machine, slot, config);
         set_resources(&mut ad, "", &available);
         ad
@@ -112,7 +123,7 @@ fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &Sta
         SlotKind::Partitionable => {
             ad.set("PartitionableSlot", true);
             ad.set("SlotType", "Partitionable");
-            ad.set("NumDynamicSlots", i64::try_from(slot.dynamic.len()).unwrap_or(i64::MAX));
+            ad.set("NumDynamicSlots", count(slot.dynamic.len()));
         }
         SlotKind::Static => ad.set("SlotType", "Static"),
     }
@@ -144,6 +155,7 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, jo
     if slot.name.dynamic.is_some() {
         ad.set("DynamicSlot", true);
         ad.set("SlotType", "Dynamic");
+        ad.set("ParentSlotId", i64::from(slot.name.slot));
     } else {
         ad.set("SlotType", "Static");
     }
@@ -151,13 +163,45 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, jo
         // "the machine lies about its START expression while in this state": it takes no other match.
         ad.insert("Requirements", FALSE.clone());
     }
-    ad.set("RemoteUser", slot.claim.submitter.as_str());
-    if let Some(group) = &slot.claim.group {
-        ad.set("AccountingGroup", group.as_str());
-    }
-    ad.set("JobId", &*slot.claim.job_id());
+    set_claim(&mut ad, &slot.claim);
     super::policy::publish(&mut ad, &machine.slot_config(config, slot.name.slot).policy, slot);
     ad
+}
+
+/// The whole ad of a slot, as `condor_status -l` shows it, with what a partitionable slot shows of its dynamic slots. None
+/// where there is no such slot.
+pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
+    let machine = pool.machines.get(&name.machine)?;
+    let config = pool.startd(machine);
+    if let Some(slot) = pool.slots.get(name) {
+        return Some(claimed_slot_ad(machine, &config, slot, rollup::job_of(pool, name)));
+    }
+    let slot = machine.standing.get(&name.slot).filter(|_| name.dynamic.is_none())?;
+    let mut ad = unclaimed_slot_ad(machine, slot, &config);
+    if slot.kind == SlotKind::Partitionable {
+        rollup::set(&mut ad, pool, machine, slot, now);
+    }
+    Some(ad)
+}
+
+/// Who claimed the slot, and for which job.
+fn set_claim(ad: &mut Ad, claim: &Claim) {
+    let (submitter, namespace) = (claim.submitter.as_str(), &*claim.job.namespace);
+    let owner = match &claim.group {
+        Some(group) => submitter.strip_prefix(group.as_str()).and_then(|rest| rest.strip_prefix('.')),
+        None => None,
+    };
+    ad.set("RemoteUser", submitter);
+    ad.set("RemoteOwner", owner.unwrap_or(submitter));
+    if let Some(group) = &claim.group {
+        ad.set("AccountingGroup", submitter);
+        ad.set("RemoteGroup", group.as_str());
+    }
+    ad.set("RemoteNegotiatingGroup", claim.group.as_ref().map_or("<none>", |group| group.as_str()));
+    // A namespace is what a schedd is elsewhere: a queue of its own.
+    ad.set("RemoteScheddName", namespace);
+    ad.set("JobId", &*claim.job_id());
+    ad.set("GlobalJobId", &*format!("{namespace}#{}#{}", claim.job_id(), claim.job.uid.as_str()));
 }
 
 /// What claims hold that the node no longer has, since pods of others came or it shrank: `TotalExcessCpus` and the like. No
@@ -166,6 +210,20 @@ fn set_excess(ad: &mut Ad, machine: &Machine) {
     let mut excess = machine.carved.clone();
     excess.subtract(&machine.total);
     set_resources(ad, "TotalExcess", &excess.floor_at_zero());
+}
+
+/// Where the policy says them; the machine's name stands for them otherwise.
+fn set_domains(ad: &mut Ad, config: &StartdConfig) {
+    for (name, domain) in [("UidDomain", &config.uid_domain), ("FileSystemDomain", &config.filesystem_domain)]
+    {
+        if let Some(domain) = domain {
+            ad.set(name, &**domain);
+        }
+    }
+}
+
+fn count(things: usize) -> i64 {
+    i64::try_from(things).unwrap_or(i64::MAX)
 }
 
 fn set_name(ad: &mut Ad, name: &SlotName) {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::classad::{Env, symmetric_match};
-use crate::pool::{Capacity, LastInput, MachineFacts, Sensed, SlotConfig};
+use crate::pool::{
+    Benchmarks, Capacity, JobKey, LastInput, MachineFacts, ReportFacts, Sensed, SlotConfig, System,
+};
 
 fn machine() -> Machine {
     let facts = MachineFacts {
@@ -22,6 +24,7 @@ fn machine() -> Machine {
         ready: true,
         cordoned: false,
         taints: vec![],
+        system: System::default(),
     };
     Machine::new(facts, Capacity::default(), Time::from_secs(1_000))
 }
@@ -126,5 +129,78 @@ fn what_does_not_fit_does_not_match() {
     ] {
         let job = Ad::parse_new(job).unwrap();
         assert_eq!(symmetric_match(&job, &ad, &Env::at(2_000)), fits, "{job}");
+    }
+}
+
+/// "The attributes that are included in the machine's ClassAd": those of the manual's list that a machine here can know, and
+/// what newer startds publish beside them.
+#[test]
+fn every_machine_attribute_of_the_manual_that_can_be_known() {
+    let mut machine = machine();
+    machine.facts.system = System { image: "Ubuntu 24.04.1 LTS".into(), kernel: "6.8.0".into() };
+    machine.report = Some(Arc::new(ReportFacts {
+        benchmarks: Some(Benchmarks { mips: 1, kflops: 2, at: Time::from_secs(3) }),
+        virtual_memory_kib: Some(4),
+        ..ReportFacts::of(machine.facts.name.clone())
+    }));
+    let at = LastInput::At(Time::from_secs(2_000));
+    machine.sensed = Some(Sensed { keyboard: at, console: at, owner_load: 0.25 });
+    let ad = ad_of(&machine, &StartdConfig::default());
+    for name in "Activity Arch ClockDay ClockMin CondorLoadAvg ConsoleIdle Cpus CurrentRank Disk EnteredCurrentActivity \
+                 FileSystemDomain KeyboardIdle KFlops LoadAvg Machine Memory Mips MyType Name OpSys Requirements State \
+                 TargetType UidDomain VirtualMemory"
+        .split_whitespace()
+    {
+        assert!(ad.contains(name), "3.6.1: {name}");
+    }
+    for name in "DetectedCpus DetectedMemory EnteredCurrentState LastBenchmark MachineMaxVacateTime MachineResources \
+                 MyCurrentTime NumDynamicSlots OpSysAndVer OpSysLegacy OpSysLongName OpSysMajorVer OpSysName \
+                 OpSysShortName OpSysVer PartitionableSlot Rank RetirementTimeRemaining SlotID SlotType SlotTypeID \
+                 SlotWeight Start TotalCondorLoadAvg TotalCpus TotalDisk TotalLoadAvg TotalMemory TotalSlotCpus \
+                 TotalSlotDisk TotalSlotMemory TotalSlots TotalVirtualMemory UtsnameMachine UtsnameNodename \
+                 UtsnameRelease UtsnameSysname WithinResourceLimits"
+        .split_whitespace()
+    {
+        assert!(ad.contains(name), "{name}");
+    }
+}
+
+/// "There are a few attributes that are automatically inserted into the machine ClassAd whenever a resource is in the Claimed
+/// state."
+#[test]
+fn a_claimed_slot_says_whose_it_is() {
+    let machine = machine();
+    let claim = Claim {
+        id: "c".into(),
+        submitter: "physics.higgs.alice".into(),
+        group: Some("physics.higgs".into()),
+        weight: 1.0,
+        since: Time::from_secs(1),
+        job: JobKey { uid: "u".into(), namespace: "lab".into(), name: "pi".into() },
+        cluster: 152,
+        proc: 3,
+    };
+    let name = SlotName { machine: "node1".into(), slot: 1, dynamic: Some(2) };
+    let busy = State::Claimed(crate::pool::Claimed::Busy);
+    let mut slot =
+        Slot::new(name, Resources { cpus: 1, ..Resources::default() }, claim, busy, Time::from_secs(1));
+    slot.running.started = Some(Time::from_secs(5));
+    let config = StartdConfig { uid_domain: Some("lab.org".into()), ..StartdConfig::default() };
+    let text = claimed_slot_ad(&machine, &config, &slot, None).to_long();
+    for line in [
+        "AccountingGroup = \"physics.higgs.alice\"",
+        "DSlotID = 2",
+        "GlobalJobId = \"lab#152.3#u\"",
+        "JobId = \"152.3\"",
+        "JobStart = 5",
+        "ParentSlotId = 1",
+        "RemoteGroup = \"physics.higgs\"",
+        "RemoteNegotiatingGroup = \"physics.higgs\"",
+        "RemoteOwner = \"alice\"",
+        "RemoteScheddName = \"lab\"",
+        "RemoteUser = \"physics.higgs.alice\"",
+        "UidDomain = \"lab.org\"",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
 }

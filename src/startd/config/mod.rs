@@ -40,6 +40,12 @@ pub struct TextConfig {
     pub slot_attrs: Vec<String>,
     /// `STARTD_JOB_ATTRS`.
     pub job_attrs: Vec<String>,
+    /// `STARTD_PARTITIONABLE_SLOT_ATTRS`.
+    pub child_attrs: Vec<String>,
+    /// `UID_DOMAIN`.
+    pub uid_domain: Option<Box<str>>,
+    /// `FILESYSTEM_DOMAIN`.
+    pub filesystem_domain: Option<Box<str>>,
     /// `SLOTS_CONNECTED_TO_KEYBOARD`.
     pub keyboard_slots: Option<u32>,
     /// `SLOTS_CONNECTED_TO_CONSOLE`.
@@ -131,6 +137,8 @@ impl TextConfig {
         config.draining_start = self.draining_start;
         config.division = self.division;
         (config.slot_attrs, config.job_attrs) = (self.slot_attrs, self.job_attrs);
+        config.child_attrs = self.child_attrs;
+        (config.uid_domain, config.filesystem_domain) = (self.uid_domain, self.filesystem_domain);
         (config.keyboard_slots, config.console_slots) = (self.keyboard_slots, self.console_slots);
         config.idle_boost = self.idle_boost.unwrap_or(config.idle_boost);
     }
@@ -184,6 +192,13 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
         said.slot_attrs.extend(ok(config.list(knob), faults).unwrap_or_default());
     }
     said.job_attrs = ok(config.list("STARTD_JOB_ATTRS"), faults).unwrap_or_default();
+    said.child_attrs = ok(config.list("STARTD_PARTITIONABLE_SLOT_ATTRS"), faults).unwrap_or_default();
+    let mut domain = |knob: &str| {
+        let name = said_by(config, None, knob)?;
+        ok(config.value(&name), faults).flatten().map(|value| value.trim().into())
+    };
+    said.uid_domain = domain("UID_DOMAIN");
+    said.filesystem_domain = domain("FILESYSTEM_DOMAIN");
     let mut count = |knob: &str| {
         let found = said_by(config, None, knob).and_then(|name| ok(config.integer(&name), faults).flatten());
         found.map(|count| u32::try_from(count.max(0)).unwrap_or(u32::MAX))

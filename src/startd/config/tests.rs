@@ -20,6 +20,7 @@ fn machine(cpus: i64, memory_gib: i64, arch: &str) -> Machine {
         ready: true,
         cordoned: false,
         taints: vec![],
+        system: crate::pool::System::default(),
     };
     Machine::new(facts, Capacity::default(), Time::from_secs(0))
 }

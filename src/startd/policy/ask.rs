@@ -211,6 +211,7 @@ mod tests {
             ready: true,
             cordoned: false,
             taints: vec![],
+            system: crate::pool::System::default(),
         };
         Machine::new(facts, Capacity::default(), Time::from_secs(0))
     }

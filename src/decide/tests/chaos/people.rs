@@ -239,6 +239,7 @@ pub fn machine(name: &str, cpus: i64, gpus: i64) -> MachineFacts {
         ready: true,
         cordoned: false,
         taints: vec![],
+        system: crate::pool::System::default(),
     }
 }
 
