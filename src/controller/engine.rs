@@ -183,7 +183,10 @@ impl Engine {
     fn pod(&mut self, change: Change<SlimPod>) {
         match change {
             Change::Apply(pod) => match translate::pod(&pod) {
-                Some(PodView::Ours(facts)) => self.event(7, Event::Pod(facts)),
+                Some(PodView::Ours(facts)) => {
+                    self.writer.pod_seen(&facts.pod, &facts.claim);
+                    self.event(7, Event::Pod(facts));
+                }
                 Some(PodView::Foreign(pod, machine, requests)) => {
                     self.event(7, Event::ForeignPod { pod, machine, requests });
                 }

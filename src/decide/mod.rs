@@ -51,9 +51,12 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     let strays = std::mem::take(&mut pool.strays);
     let unknown = strays.into_iter().filter(|name| !pool.is_right(name));
     effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None }));
+    let overdue = pool.overdue_pods(now);
+    effects.extend(overdue.into_iter().map(|(pod, slot)| Effect::LookAtPod { pod, slot }));
     let negotiation = negotiation::begin(pool, now);
     effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
-    let next = [pool.next_wake(), pool.heartbeats.next(), pool.agents.next()].into_iter().flatten().min();
+    let others = [pool.heartbeats.next(), pool.agents.next(), pool.unseen.next()];
+    let next = others.into_iter().chain([pool.next_wake()]).flatten().min();
     Decision { effects, negotiation, next }
 }
 

@@ -428,7 +428,8 @@ impl Pool {
                     self.forget_deleted(&slot, &claim);
                 }
             }
-            Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod),
+            Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod, now),
+            Outcome::PodMissing { slot, pod } => self.pod_missing(&slot, pod, now),
             Outcome::PodRefused { slot, claim, proc, why } => {
                 self.pod_refused(&slot, (&claim, &proc), &why, now);
             }

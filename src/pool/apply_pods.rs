@@ -11,6 +11,7 @@ use super::{Document, Pool};
 impl Pool {
     pub(super) fn pod(&mut self, facts: PodFacts, now: Time) {
         let uid = facts.pod.uid.clone();
+        self.unseen.seen(&uid);
         // What was to be deleted too is kept in mind until it is gone.
         if !facts.tracked && self.released.get(&uid).is_some_and(|release| !release.delete) {
             self.released.remove(&uid);
@@ -187,6 +188,7 @@ impl Pool {
 
     pub(super) fn pod_gone(&mut self, facts: &PodFacts, now: Time) {
         let uid = &facts.pod.uid;
+        self.unseen.seen(uid);
         self.orphans.remove(uid);
         self.released.remove(uid);
         self.drop_foreign(uid);
@@ -199,7 +201,7 @@ impl Pool {
         self.attention.jobs.insert(facts.job.clone());
     }
 
-    pub(super) fn pod_created(&mut self, name: &SlotName, claim: &ClaimId, pod: PodRef) {
+    pub(super) fn pod_created(&mut self, name: &SlotName, claim: &ClaimId, pod: PodRef, now: Time) {
         // The answer may be late: by now the claim may be used for another proc, whose pod has another name.
         if let Some(slot) = self.slots.get_mut(name)
             && slot.claim.id == *claim
@@ -207,6 +209,7 @@ impl Pool {
             && slot.claim.job.namespace == pod.namespace
             && slot.activation == Activation::Requested
         {
+            self.unseen.made(pod.clone(), name.clone(), now);
             slot.activation = Activation::Active { pod, running: false, deleting: false };
             let job = slot.claim.job.uid.clone();
             self.attention.slots.insert(name.clone());

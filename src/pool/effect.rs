@@ -71,6 +71,13 @@ pub enum Effect {
         /// When it was asked for: the run is done once the report has benchmarks of this time or later.
         asked: Time,
     },
+    /// Look whether a pod is there that was made and that no watch has shown.
+    LookAtPod {
+        /// The pod.
+        pod: PodRef,
+        /// The slot that it runs in.
+        slot: SlotName,
+    },
     /// Take the tracking finalizer off a pod whose end is recorded.
     ReleasePod {
         /// The pod.

@@ -143,6 +143,13 @@ pub enum Outcome {
         /// The pod.
         pod: PodRef,
     },
+    /// A pod that was made, and that no watch has shown, is not there.
+    PodMissing {
+        /// The slot.
+        slot: SlotName,
+        /// The pod.
+        pod: PodRef,
+    },
     /// The pod could not be made, or nobody knows whether it was.
     PodRefused {
         /// The slot.

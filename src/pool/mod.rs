@@ -32,6 +32,7 @@ mod standing;
 mod submitter;
 mod time;
 mod trace;
+mod unseen;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +70,7 @@ pub use standing::{Share, Standing};
 pub use submitter::Submitter;
 pub use time::Time;
 pub use trace::Noted;
+pub use unseen::Unseen;
 pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.
@@ -143,6 +145,8 @@ pub struct Pool {
     pub released: BTreeMap<PodUid, Release>,
     /// Pods that went before they were let go, until their slots take note.
     pub vanished: BTreeSet<PodUid>,
+    /// Pods that were made and that no watch has shown.
+    pub unseen: Unseen,
     /// Slot objects that perhaps should not be, or not be so.
     pub strays: BTreeSet<SlotName>,
     /// Objects of static slots that carry no claim, as they were seen last, with the size that they show.

@@ -194,7 +194,8 @@ impl<'s> World<'s> {
                 self.queue.say(done + BENCHMARKS_TAKE, Happening::Benchmarked(machine));
                 return;
             }
-            Effect::Tell(_) => return,
+            // Whatever is made here is seen.
+            Effect::LookAtPod { .. } | Effect::Tell(_) => return,
         };
         self.queue.say(done, what);
     }

@@ -248,3 +248,26 @@ fn a_pod_that_failed_before_it_was_evicted_has_failed() {
         goes_well(story(8, forever.clone(), items));
     }
 }
+
+/// The answer to a pod's creation is lost; the pod is seen, and deleted by somebody, before the call is made again.
+#[test]
+fn a_pod_that_was_seen_is_not_made_again() {
+    for how in [How::SilenceAfter, How::ResetAfter] {
+        let items = vec![
+            (When::Before(Class::CreatePod, 0), What::Call(how, 5)),
+            (When::At(3500), What::StripPod(0)),
+        ];
+        goes_well(story(1, job(1), items));
+    }
+}
+
+/// A pod is gone before the watch has shown it, and then the watch has to begin anew: nobody tells that it went.
+#[test]
+fn a_pod_that_nobody_ever_saw_is_asked_for() {
+    let items = vec![
+        (When::Before(Class::CreatePod, 0), What::Lag(PODS, 20_000, 10)),
+        (When::After(Class::CreatePod, 0), What::StripPod(0)),
+        (When::At(9000), What::Gone(PODS)),
+    ];
+    goes_well(story(1, job(1), items));
+}

@@ -95,6 +95,7 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             }
             Effect::KillByAgent { pod, slot } => pods::ask_agent(context, pod, slot, render::kill()).await,
             Effect::Benchmark { machine, asked } => reports::benchmark(context, &machine, asked).await,
+            Effect::LookAtPod { pod, slot } => pods::look(context, pod, slot).await,
             Effect::ReleasePod { pod, delete } => pods::release(context, pod, delete).await,
             Effect::HoldJob(job) => finalize(context, job, true).await,
             Effect::ReleaseJob(job) => finalize(context, job, false).await,

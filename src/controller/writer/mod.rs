@@ -10,6 +10,7 @@ mod slots;
 mod stories;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,13 +19,13 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::Client;
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{Id, JoinSet};
 
 use self::stories::Stories;
 use super::Clock;
 use super::cache::{Known, ObjectKey};
-use crate::pool::{Document, Effect, Event, Outcome};
+use crate::pool::{ClaimId, Document, Effect, Event, Outcome, PodRef, SlotName};
 
 /// How many writes are under way at once.
 const AT_ONCE: usize = 48;
@@ -129,6 +130,8 @@ pub struct Writer {
     /// Dropped with the writer: no call of an operator that no longer leads goes on.
     calls: JoinSet<Vec<Reply>>,
     running: HashMap<Id, Line>,
+    /// Pods that are being made, by their claims, and whom to tell when they are seen.
+    making: BTreeMap<Line, (ClaimId, oneshot::Sender<PodRef>)>,
 }
 
 /// A line whose task is done, to be handed back to [`Writer::advance`].
@@ -143,6 +146,7 @@ impl Writer {
             lines: BTreeMap::new(),
             calls: JoinSet::new(),
             running: HashMap::new(),
+            making: BTreeMap::new(),
         }
     }
 
@@ -154,6 +158,18 @@ impl Writer {
         } else {
             self.lines.insert(line.clone(), VecDeque::new());
             self.start(line, task);
+        }
+    }
+
+    /// A pod was seen that may be one whose creation is under way, though the answer is lost: it is made, and not tried again.
+    /// It may be gone by then, and its claim with it.
+    pub fn pod_seen(&mut self, pod: &PodRef, claim: &ClaimId) {
+        let line = Line::Pod(pod.namespace.clone(), pod.name.clone());
+        if self.making.get(&line).is_some_and(|(made_for, _)| made_for == claim)
+            && let Some((_, tell)) = self.making.remove(&line)
+        {
+            // Nobody listens where the answer has just come.
+            let _ = tell.send(pod.clone());
         }
     }
 
@@ -179,7 +195,10 @@ impl Writer {
                 (error.id(), Vec::new())
             }
         };
-        self.running.remove(&id).map(|line| (Finished(line), replies))
+        self.running.remove(&id).map(|line| {
+            self.making.remove(&line);
+            (Finished(line), replies)
+        })
     }
 
     /// Starts what waited behind the task that ended.
@@ -192,11 +211,35 @@ impl Writer {
         }
     }
 
+    /// What ends a task before it is done: that the pod is seen which it is to make.
+    fn expect_pod(&mut self, line: &Line, task: &Task) -> impl Future<Output = Outcome> + Send + use<> {
+        let expected = match task {
+            Task::Effect(Effect::CreatePod(plan), _) => {
+                let (tell, pod) = oneshot::channel();
+                let (slot, claim) = (plan.slot.clone(), plan.claim.id.clone());
+                self.making.insert(line.clone(), (claim.clone(), tell));
+                Some(seen(slot, claim, pod))
+            }
+            _ => None,
+        };
+        async move {
+            match expected {
+                Some(seen) => seen.await,
+                None => pending().await,
+            }
+        }
+    }
+
     fn start(&mut self, line: Line, task: Task) {
         let (context, places) = (Arc::clone(&self.context), Arc::clone(&self.places));
+        let seen = self.expect_pod(&line, &task);
         let call = self.calls.spawn(async move {
             let place = places.acquire_owned().await;
-            let replies = calls::perform(&context, task).await;
+            let replies = tokio::select! {
+                biased;
+                made = seen => vec![Reply::Event(Event::Outcome(made))],
+                replies = calls::perform(&context, task) => replies,
+            };
             drop(place);
             if replies.iter().any(Reply::asks_again) {
                 tokio::time::sleep(AGAIN_AFTER).await;
@@ -204,6 +247,15 @@ impl Writer {
             replies
         });
         self.running.insert(call.id(), line);
+    }
+}
+
+/// That a pod is there.
+async fn seen(slot: SlotName, claim: ClaimId, pod: oneshot::Receiver<PodRef>) -> Outcome {
+    match pod.await {
+        Ok(pod) => Outcome::PodCreated { slot, claim, pod },
+        // The writer has nobody to tell any more.
+        Err(_) => pending().await,
     }
 }
 
@@ -217,6 +269,7 @@ fn line(task: &Task) -> Line {
             Effect::DeletePod { pod, .. }
             | Effect::Suspend { pod, .. }
             | Effect::KillByAgent { pod, .. }
+            | Effect::LookAtPod { pod, .. }
             | Effect::ReleasePod { pod, .. } => Line::Pod(pod.namespace.clone(), pod.name.clone()),
             Effect::Benchmark { machine, .. } => Line::Object(reports::key(machine)),
             Effect::HoldJob(job) | Effect::ReleaseJob(job) => Line::Object(calls::job_key(job)),

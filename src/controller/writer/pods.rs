@@ -80,6 +80,17 @@ fn reference(pod: &Pod) -> PodRef {
     }
 }
 
+/// Looks whether a pod is there. That nobody knows is no answer: it is asked for again.
+pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<Reply> {
+    let api = pods(&context.client, &pod.namespace);
+    let missing = match attempt(|| api.get(&pod.name)).await {
+        Ok(found) => found.uid().as_deref() != Some(pod.uid.as_str()),
+        Err(Failure::NotFound) => true,
+        Err(_) => false,
+    };
+    if missing { vec![Reply::Event(Event::Outcome(Outcome::PodMissing { slot, pod }))] } else { Vec::new() }
+}
+
 /// Deletes a pod, with its own grace where none is given. Gone, or replaced by another, is as good as deleted.
 pub(super) async fn delete(
     context: &Context,

@@ -244,6 +244,11 @@ impl World {
                     self.end_pod(&pod, None);
                 }
             }
+            Effect::LookAtPod { pod, slot } => {
+                if !self.pods.contains_key(&*pod.name) {
+                    self.pool.apply(Event::Outcome(Outcome::PodMissing { slot, pod }), self.now);
+                }
+            }
             // No node of these stories has an agent.
             Effect::Benchmark { .. } => {}
             Effect::ReleasePod { pod, delete } => self.release_pod(&pod, delete),

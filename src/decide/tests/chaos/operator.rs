@@ -245,6 +245,7 @@ fn line_of(effect: &Effect) -> Option<String> {
         Effect::DeletePod { pod, .. }
         | Effect::Suspend { pod, .. }
         | Effect::KillByAgent { pod, .. }
+        | Effect::LookAtPod { pod, .. }
         | Effect::ReleasePod { pod, .. } => Some(format!("pod {}", pod.name)),
         Effect::HoldJob(job) | Effect::ReleaseJob(job) => Some(format!("job {}", job.uid)),
         Effect::Benchmark { .. } | Effect::Tell(_) => None,

@@ -297,6 +297,9 @@ impl Server {
             Effect::ReleasePod { pod, delete } => self.release_pod(pod, delete, fate),
             Effect::HoldJob(key) => self.finalize(&key.uid, true, fate),
             Effect::ReleaseJob(key) => self.finalize(&key.uid, false, fate),
+            Effect::LookAtPod { pod, slot } => {
+                (fate == Fate::Done && !self.named(&pod)).then_some(Outcome::PodMissing { slot, pod })
+            }
             // No node here has an agent.
             Effect::Suspend { .. }
             | Effect::KillByAgent { .. }
