@@ -104,6 +104,9 @@ impl Known {
 #[derive(Debug, Default)]
 pub struct Cache {
     objects: BTreeMap<ObjectKey, Known>,
+    /// Objects that went while a write of theirs was under way, by their uids: its answer, if it comes after the watch has told
+    /// that they are gone, shows them as they were.
+    gone: BTreeMap<ObjectKey, String>,
     /// Pod templates by job.
     pub templates: BTreeMap<JobUid, Arc<PodTemplateSpec>>,
 }
@@ -117,6 +120,10 @@ impl Cache {
     /// Takes note of an object, by a watch or by the answer to a write. Of two sights of one object the newer counts: the
     /// answer to a write often comes before the watch tells the state before it.
     pub fn see(&mut self, key: ObjectKey, known: Known) {
+        if self.gone.get(&key).is_some_and(|uid| *uid == known.uid) {
+            return;
+        }
+        self.gone.remove(&key);
         match self.objects.get_mut(&key) {
             Some(old) if old.uid == known.uid && newer(&old.version, &known.version) => {}
             Some(old) => *old = known,
@@ -131,6 +138,12 @@ impl Cache {
         if self.objects.get(key).is_some_and(|known| known.uid == uid) {
             self.objects.remove(key);
         }
+    }
+
+    /// Forgets an object of which a write is under way: what that answers is no sight of it.
+    pub fn bury(&mut self, key: ObjectKey, uid: String) {
+        self.forget(&key, &uid);
+        self.gone.insert(key, uid);
     }
 }
 
@@ -161,5 +174,17 @@ mod tests {
         assert!(cache.get(&key).is_some());
         cache.forget(&key, "2");
         assert!(cache.get(&key).is_none());
+    }
+
+    #[test]
+    fn the_answer_to_a_write_does_not_bring_back_what_is_gone() {
+        let key = ObjectKey { kind: Kind::Slot, namespace: None, name: "s".into() };
+        let mut cache = Cache::default();
+        cache.see(key.clone(), known("1", "5"));
+        cache.bury(key.clone(), "1".into());
+        cache.see(key.clone(), known("1", "6"));
+        assert!(cache.get(&key).is_none());
+        cache.see(key.clone(), known("2", "7"));
+        assert_eq!(cache.get(&key).unwrap().version, "7");
     }
 }

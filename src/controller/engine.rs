@@ -212,7 +212,12 @@ impl Engine {
                 self.custom_there(kind, object);
             }
             Change::Gone(object) => {
-                self.cache.forget(&key_of(kind, &object), object.uid().as_deref().unwrap_or_default());
+                let (key, uid) = (key_of(kind, &object), object.uid().unwrap_or_default());
+                if self.writer.is_busy(&key) {
+                    self.cache.bury(key, uid);
+                } else {
+                    self.cache.forget(&key, &uid);
+                }
                 self.custom_gone(kind, object);
             }
         }

@@ -271,3 +271,15 @@ fn a_pod_that_nobody_ever_saw_is_asked_for() {
     ];
     goes_well(story(1, job(1), items));
 }
+
+/// The object of a slot is deleted between a write of its status and the answer to that: the watch tells it before.
+#[test]
+fn an_object_that_went_before_the_answer_to_a_write_is_made_again() {
+    for nth in 0..4 {
+        let items = vec![
+            (When::Before(Class::OtherStatus, nth), What::Call(How::LateAnswer(3000), 0)),
+            (When::After(Class::OtherStatus, nth), What::DeletePslot(0)),
+        ];
+        goes_well(story(2, job(1), items));
+    }
+}
