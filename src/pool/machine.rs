@@ -324,6 +324,8 @@ impl Machine {
             return relaid;
         }
         if adopted {
+            let free = self.standing.values().filter(|slot| !slot.is_held());
+            relaid.changed.extend(free.map(|slot| slot.name(&self.facts.name)));
             self.standing.retain(|_, slot| slot.is_held());
         }
         if !same {
@@ -345,9 +347,13 @@ impl Machine {
     /// Has a slot stand of which a claim is known, as long as the layout is not.
     pub fn stand(&mut self, claimed: &SlotName, now: Time) {
         let kind = if claimed.dynamic.is_some() { SlotKind::Partitionable } else { SlotKind::Static };
-        let known = self.standing.get(&claimed.slot);
-        if known.is_none_or(|slot| slot.kind != kind && !slot.is_held()) {
-            self.standing.insert(claimed.slot, Standing::adopted(claimed.slot, kind, now));
+        match self.standing.get_mut(&claimed.slot) {
+            // Made before any policy was looked at: of which type it is nobody knows.
+            Some(slot) if slot.kind == kind => slot.slot_type = None,
+            Some(slot) if slot.is_held() => {}
+            _ => {
+                self.standing.insert(claimed.slot, Standing::adopted(claimed.slot, kind, now));
+            }
         }
     }
 
@@ -431,6 +437,28 @@ mod tests {
             resources: Resources { cpus, ..Resources::default() },
             devices: BTreeMap::new(),
         }
+    }
+
+    /// A new leader knows claims before it knows the layout: they are where the layout has them, whatever it calls them.
+    #[test]
+    fn a_layout_is_found_again_under_the_claims_that_live() {
+        let (mut machine, name) =
+            (machine(), |slot| SlotName { machine: "node1".into(), slot, dynamic: Some(1) });
+        for id in [1, 2, 4] {
+            machine.stand(&name(id), Time::from_secs(1));
+            machine.standing.get_mut(&id).unwrap().dynamic.insert(1);
+        }
+        machine.standing.get_mut(&4).unwrap().dynamic.clear();
+        let halves = vec![share(1, SlotKind::Partitionable, 3), share(2, SlotKind::Partitionable, 4)];
+        let relaid = machine.lay_out(halves, Time::from_secs(2));
+        assert!(!relaid.waits);
+        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(
+            machine.standing.values().map(|slot| slot.slot_type).collect::<Vec<_>>(),
+            [Some(1), Some(2)]
+        );
+        let changed: Vec<String> = relaid.changed.iter().map(ToString::to_string).collect();
+        assert!(changed.contains(&"slot4@node1".to_owned()), "its object goes: {changed:?}");
     }
 
     #[test]
