@@ -24,7 +24,7 @@ mod wake;
 
 pub use ad::{claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
 pub use arrival::offer_claim;
-pub use carve::{Carving, carve, quantized, slot_weight};
+pub use carve::{Carving, carve, has_room, slot_weight};
 pub use machines::review_machine;
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
