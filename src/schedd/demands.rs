@@ -110,3 +110,60 @@ fn runtime(text: &str) -> Option<i64> {
 fn problem(reason: &'static str, field: &str, message: &str) -> Problem {
     Problem { reason, field: field.to_owned(), message: message.to_owned() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedd::{Submission, submit};
+
+    fn submission(gpus: i64) -> Submission {
+        let request = Request { cpus: 1, memory_mib: 1, disk_kib: 1, gpus, ..Request::default() };
+        Submission {
+            name: "job".to_owned(),
+            owner: "alice".to_owned(),
+            count: 1,
+            request,
+            ..Submission::default()
+        }
+    }
+
+    fn require(text: &str) -> GpuDemands {
+        GpuDemands { require: Some(text.to_owned()), ..GpuDemands::default() }
+    }
+
+    fn runtime_of(text: &str) -> GpuDemands {
+        GpuDemands { minimum_runtime: Some(text.to_owned()), ..GpuDemands::default() }
+    }
+
+    #[test]
+    fn what_is_wrong_names_the_field() {
+        for (gpus, demands, reason, field) in [
+            (0, require("Capability > 7"), "InvalidRequest", "spec.requests"),
+            (1, require("Capability >"), "InvalidExpression", "spec.requests.requireGpus"),
+            (1, runtime_of("11.4.2"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
+            (1, runtime_of("12010.1"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
+            (1, runtime_of("new"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
+        ] {
+            let problems = submit(&Submission { gpus: demands, ..submission(gpus) }).unwrap_err();
+            let said: Vec<_> =
+                problems.iter().map(|problem| (problem.reason, problem.field.as_str())).collect();
+            assert_eq!(said, [(reason, field)]);
+        }
+        let mut twice = Submission { gpus: require("Capability > 7"), ..submission(1) };
+        twice.attributes.insert("requiregpus".to_owned(), "true".to_owned());
+        assert_eq!(submit(&twice).unwrap_err().first().map(|problem| problem.reason), Some("SaidTwice"));
+    }
+
+    #[test]
+    fn what_is_required_of_any_resource_is_asked_of_its_free_devices() {
+        let mut job = submission(0);
+        job.request.extended.insert("example.com/fpga".into(), 2);
+        job.attributes.insert("RequireFpga".to_owned(), "Cells > 1000".to_owned());
+        job.requirements = Some("TARGET.Arch == \"X86_64\"".to_owned());
+        let spec = submit(&job).unwrap();
+        assert_eq!(
+            spec.ad.get("Requirements").unwrap().to_string(),
+            "(TARGET.Arch == \"X86_64\") && (countMatches(MY.RequireFpga,TARGET.AvailableFpga) >= RequestFpga)"
+        );
+    }
+}
