@@ -103,8 +103,12 @@ fn gpu_properties(labels: &BTreeMap<String, String>) -> Ad {
         let version = format!("{major}.{}", number("gpu.compute.minor").unwrap_or(0));
         properties.set("Capability", version.parse().unwrap_or(f64::from(major)));
     }
-    if let Some(major) = number("cuda.runtime.major") {
-        let minor = i64::from(number("cuda.runtime.minor").unwrap_or(0));
+    // The second of the two is what older releases set.
+    let runtime = |part: &str| {
+        number(&format!("cuda.runtime-version.{part}")).or_else(|| number(&format!("cuda.runtime.{part}")))
+    };
+    if let Some(major) = runtime("major") {
+        let minor = i64::from(runtime("minor").unwrap_or(0));
         properties.set("MaxSupportedVersion", i64::from(major) * 1000 + minor * 10);
     }
     properties
@@ -138,8 +142,8 @@ mod tests {
             ("nvidia.com/gpu.memory", "40960"),
             ("nvidia.com/gpu.compute.major", "8"),
             ("nvidia.com/gpu.compute.minor", "6"),
-            ("nvidia.com/cuda.runtime.major", "12"),
-            ("nvidia.com/cuda.runtime.minor", "1"),
+            ("nvidia.com/cuda.runtime-version.major", "12"),
+            ("nvidia.com/cuda.runtime-version.minor", "1"),
         ];
         let machine = machine(2, &labels);
         assert_eq!(ids(&machine), ["GPU-0", "GPU-1"]);
@@ -153,6 +157,14 @@ mod tests {
             let value = Expr::parse(value).unwrap().eval(None, None, &Env::at(0));
             assert_eq!(properties.eval_attr(name, None, &Env::at(0)), value, "{name}");
         }
+    }
+
+    #[test]
+    fn older_releases_say_the_runtime_otherwise() {
+        let machine =
+            machine(1, &[("nvidia.com/cuda.runtime.major", "11"), ("nvidia.com/cuda.runtime.minor", "4")]);
+        let properties = &machine.device(GPU, "GPU-0").unwrap().properties;
+        assert_eq!(properties.eval_attr("MaxSupportedVersion", None, &Env::at(0)).as_int(), Some(11_040));
     }
 
     #[test]
