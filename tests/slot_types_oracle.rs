@@ -43,7 +43,7 @@ fn device(gpu: &Json) -> Device {
         .iter()
         .map(|(name, value)| (name.as_str(), value.to_string().parse::<Expr>().unwrap()))
         .collect();
-    Device { id: gpu.get(0).and_then(Json::as_str).unwrap().to_owned(), properties: ad }
+    Device { id: gpu.get(0).and_then(Json::as_str).unwrap().into(), properties: ad }
 }
 
 /// Our slots as the recording has them, or why there are none.
@@ -55,6 +55,12 @@ fn ours(case: &Json, config: &Config) -> Result<Json, String> {
     let slots = slots.iter().map(|slot| {
         let custom: BTreeMap<&str, i64> =
             slot.resources.extended.iter().map(|(name, count)| (&**name, *count)).collect();
+        let devices: BTreeMap<&str, Vec<&str>> = slot
+            .resources
+            .devices
+            .iter()
+            .map(|(name, ids)| (&**name, ids.iter().map(|id| &**id).collect()))
+            .collect();
         json!([
             slot.slot,
             slot.slot_type,
@@ -64,7 +70,7 @@ fn ours(case: &Json, config: &Config) -> Result<Json, String> {
             slot.swap_kib.unwrap(),
             slot.resources.disk_kib,
             custom,
-            slot.devices,
+            devices,
         ])
     });
     Ok(slots.collect())

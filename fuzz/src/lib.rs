@@ -14,7 +14,7 @@ pub mod grammar;
 mod resources;
 /// What slot types need of the pool.
 pub mod pool {
-    pub use super::resources::{ResourceName, Resources};
+    pub use super::resources::{DeviceId, ResourceName, Resources};
 }
 #[path = "../../src/pool/slot_types/mod.rs"]
 pub mod slot_types;

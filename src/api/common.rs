@@ -56,6 +56,26 @@ pub struct Requests {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1024))]
     pub gpus: i64,
+    /// What each of the GPUs must be, a ClassAd expression of its properties: the job's RequireGPUs, and condor_submit's
+    /// require_gpus. Example: Capability >= 8.0 && GlobalMemoryMb > 16000. Nodes of whose GPUs nothing is known do not match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub require_gpus: Option<String>,
+    /// The least compute capability of each GPU, such as 8.0: condor_submit's gpus_minimum_capability. It goes into
+    /// RequireGPUs as the bounds below do, but for a property that requireGpus itself speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus_minimum_capability: Option<f64>,
+    /// The greatest compute capability of each GPU: gpus_maximum_capability.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus_maximum_capability: Option<f64>,
+    /// The least memory of each GPU, as a Kubernetes quantity such as 16Gi: gpus_minimum_memory. Rounded up to whole MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::quantity")]
+    pub gpus_minimum_memory: Option<Quantity>,
+    /// The least version of CUDA that the driver of each GPU supports, such as 12.1, or 12010: gpus_minimum_runtime.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 16))]
+    pub gpus_minimum_runtime: Option<String>,
     /// Other extended resources by their Kubernetes name, for example example.com/fpga: 1. In ClassAds the resource is
     /// the part behind the slash, RequestFpga. What only NodePolicies declare, as MACHINE_RESOURCE_Cogs, is asked for by
     /// that name, Cogs: 2, and is not requested from the kubelet.
@@ -83,6 +103,11 @@ impl Default for Requests {
             memory: default_memory(),
             disk: default_disk(),
             gpus: 0,
+            require_gpus: None,
+            gpus_minimum_capability: None,
+            gpus_maximum_capability: None,
+            gpus_minimum_memory: None,
+            gpus_minimum_runtime: None,
             resources: BTreeMap::new(),
         }
     }
@@ -103,6 +128,10 @@ pub struct SlotResources {
     /// GPUs and other extended resources by their Kubernetes name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extended: BTreeMap<String, i64>,
+    /// Of GPUs and other extended resources whose devices are known by their ids, which ones: by the resource's Kubernetes
+    /// name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub devices: BTreeMap<String, Vec<String>>,
 }
 
 /// The states of the manual's machine states and transitions.

@@ -1,9 +1,10 @@
 //! Which slots match a request, the best first.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use super::config::Config;
+use super::consuming::Consuming;
 use super::cycle::{Candidate, PreemptState};
 use crate::classad::{Ad, Env, Expr, Ranks, Roster};
 
@@ -89,30 +90,70 @@ pub(super) struct Judge<'a> {
     env: Env,
     /// All slots of the cycle, in their places.
     roster: Roster,
+    /// Those of them that have a consumption policy, by their places.
+    consuming: BTreeMap<usize, Consuming>,
 }
 
 impl<'a> Judge<'a> {
     pub(super) fn new(config: &'a Config, now: i64, slots: &[Candidate]) -> Self {
+        let env = Env::at(now);
         let mut roster = Roster::new(config.pre_job_rank.clone(), config.post_job_rank.clone());
         for (place, slot) in slots.iter().enumerate() {
             roster.set(place, slot.ad.clone());
         }
-        Self { config, env: Env::at(now), roster }
+        let consuming = slots
+            .iter()
+            .enumerate()
+            .filter_map(|(place, slot)| Some((place, Consuming::of(&slot.ad, &env)?)));
+        let consuming = consuming.collect();
+        Self { config, env, roster, consuming }
     }
 
-    /// What a match with the slot costs.
-    pub(super) fn cost(&self, slot: &Candidate) -> f64 {
-        let sane = self.config.use_slot_weights && slot.weight.is_finite() && slot.weight >= 0.0;
-        if sane { slot.weight } else { 1.0 }
+    /// The least that a match with the slot can cost.
+    pub(super) fn least_cost(&self, place: usize, slot: &Candidate) -> f64 {
+        if self.consuming.contains_key(&place) { 0.0 } else { self.sane(slot.weight) }
+    }
+
+    /// What a match of the request with the slot costs.
+    pub(super) fn cost(&self, place: usize, slot: &Candidate, request: &Ad) -> f64 {
+        let consumed = |consuming: &Consuming| consuming.cost(request, &self.env).unwrap_or(f64::NAN);
+        self.sane(self.consuming.get(&place).map_or(slot.weight, consumed))
+    }
+
+    fn sane(&self, weight: f64) -> f64 {
+        let sane = self.config.use_slot_weights && weight.is_finite() && weight >= 0.0;
+        if sane { weight } else { 1.0 }
     }
 
     /// All slots of the pool that match the request, as a heap.
     pub(super) fn candidates(&mut self, pool: &Pool, request: &Ad) -> BinaryHeap<Liking> {
-        let request = self.roster.prepare(request, &self.env);
-        let mut matching = self.roster.matching(&request);
-        matching.retain(|place| pool.has(place));
-        let ranked = self.roster.ranked(&request, matching);
-        ranked.map(|(place, ranks)| self.like(place, ranks)).collect()
+        let prepared = self.roster.prepare(request, &self.env);
+        let mut matching = self.roster.matching(&prepared);
+        matching.retain(|place| pool.has(place) && !self.consuming.contains_key(&place));
+        let ranked = self.roster.ranked(&prepared, matching);
+        let consuming = self
+            .consuming
+            .iter()
+            .filter(|(place, slot)| pool.has(**place) && slot.matches(request, &self.env));
+        let consuming =
+            consuming.filter_map(|(place, _)| Some((*place, self.roster.ranks(&prepared, *place)?)));
+        ranked.chain(consuming).map(|(place, ranks)| self.like(place, ranks)).collect()
+    }
+
+    /// A match of the request with the slot is made: the slot goes from the pool, but for one whose consumption policy leaves
+    /// more to be had. How much that is liked for the request, if it matches it still.
+    pub(super) fn take(&mut self, pool: &mut Pool, place: usize, request: &Ad) -> Option<Liking> {
+        if !self.consuming.get_mut(&place).is_some_and(|slot| slot.take(request, &self.env)) {
+            pool.take(place);
+            return None;
+        }
+        let slot = self.consuming.get(&place)?;
+        self.roster.set(place, slot.ad.clone());
+        if !slot.matches(request, &self.env) {
+            return None;
+        }
+        let prepared = self.roster.prepare(request, &self.env);
+        self.roster.ranks(&prepared, place).map(|ranks| self.like(place, ranks))
     }
 
     /// How a slot that matches is liked.

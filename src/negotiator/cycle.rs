@@ -64,7 +64,7 @@ pub struct Request {
 /// What a negotiation came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// The matches, in the order in which they were made. No slot is in two.
+    /// The matches, in the order in which they were made. No slot is in two, but for those with a consumption policy.
     pub matches: Vec<Match>,
     /// Why jobs are left without a match: one for each request of which jobs are left, in input order.
     pub rejections: Vec<Rejection>,

@@ -15,11 +15,13 @@
 //! | `pie` | shares, limits and the rounding rule |
 //! | `ledger` | what is in use while a cycle goes on |
 //! | `turn` | one submitter's turn in a spin |
+//! | `consuming` | slots that are matched as often as their consumption policy says |
 //! | `candidates` | which slots match a request, the best first |
 
 pub use crate::pool::accountant;
 mod candidates;
 pub mod config;
+mod consuming;
 pub mod cycle;
 pub mod groups;
 mod ledger;

@@ -39,7 +39,10 @@ impl<'a> Round<'a> {
         };
         Self {
             cycle,
-            min_slot_weight: cycle.slots.iter().map(|slot| judge.cost(slot)).fold(f64::INFINITY, f64::min),
+            min_slot_weight: (0..)
+                .zip(&cycle.slots)
+                .map(|(place, slot)| judge.least_cost(place, slot))
+                .fold(f64::INFINITY, f64::min),
             ledger: Ledger::new(cycle),
             stopped: vec![None; cycle.submitters.len()],
             progress,

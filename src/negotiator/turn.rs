@@ -119,7 +119,8 @@ impl Turn<'_> {
             }
             // Whatever exceeds the limit now will do so for the rest of the turn: it may be dropped.
             let best = std::iter::from_fn(|| candidates.pop()).find_map(|liking: Liking| {
-                let cost = table.judge.cost(table.slots.get(liking.slot())?);
+                let place = liking.slot();
+                let cost = table.judge.cost(place, table.slots.get(place)?, &request.ad);
                 let fits = permits(*used, cost, self.limits.unclaimed);
                 exceeded |= !fits;
                 fits.then_some((liking, cost))
@@ -128,7 +129,7 @@ impl Turn<'_> {
                 progress.reason = Some(if exceeded { self.limits.reason() } else { RejectReason::NoMatch });
                 return;
             };
-            table.pool.take(liking.slot());
+            candidates.extend(table.judge.take(&mut table.pool, liking.slot(), &request.ad));
             table.matches.push(Match {
                 submitter: self.submitter,
                 request: index,

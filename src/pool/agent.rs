@@ -143,6 +143,9 @@ impl Pool {
         let same_load = pool_load(&machine.report) == pool_load(&report);
         let same_start = machine.agent == agent && machine.sensed == sensed && same_machine;
         (machine.agent, machine.sensed, machine.report) = (agent, sensed, report);
+        if !same_machine {
+            machine.recount();
+        }
         // Which pods are suspended is not in the machine's ad.
         if !same_start || !same_load {
             self.offers += 1;

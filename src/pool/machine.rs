@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::Document;
 use super::agent::ReportFacts;
+use super::devices::Inventory;
 use super::drain::Draining;
 use super::ids::{MachineName, PodUid, PolicyName, SlotName};
 use super::made::MadeMachineAd;
 use super::policy::{SlotConfig, StartdConfig};
 use super::resources::{Capacity, ResourceName, Resources};
-use super::slot_types::Kind as SlotKind;
+use super::slot_types::{Kind as SlotKind, Quantity};
 use super::standing::{Share, Standing};
 use super::time::Time;
 use crate::classad::Expr;
@@ -211,7 +212,9 @@ pub struct Machine {
     /// Why the present one cannot be used here.
     pub unfit: Option<String>,
     /// Custom resources that the configuration says it has, beside those of the node: `MACHINE_RESOURCE_<name>`.
-    pub declared: BTreeMap<ResourceName, i64>,
+    pub declared: BTreeMap<ResourceName, Quantity>,
+    /// Its devices, with what is known of each.
+    pub devices: Inventory,
     /// Whether it offers anything.
     pub offer: Offer,
     /// Since when it is known, as long as a startd would have run.
@@ -257,6 +260,7 @@ impl Machine {
             in_force: None,
             unfit: None,
             declared: BTreeMap::new(),
+            devices: Inventory::new(),
             offer: Offer::NotReady,
             since: now,
             utc_offset: 0,
@@ -280,22 +284,18 @@ impl Machine {
 
     /// The layout without slot types: one partitionable slot.
     pub fn undivided(&self) -> Vec<Share> {
-        vec![Share {
-            slot_type: 0,
-            kind: SlotKind::Partitionable,
-            resources: self.total.clone(),
-            devices: BTreeMap::new(),
-        }]
+        vec![Share { slot_type: 0, kind: SlotKind::Partitionable, resources: self.total.clone() }]
     }
 
-    /// Works out the total anew after the node or the pods of others changed.
+    /// Works out the total anew after the node, its agent's report, or the pods of others changed.
     pub fn recount(&mut self) {
         let mut left = self.facts.allocatable.clone();
         left.subtract(&self.foreign);
-        for (name, amount) in &self.declared {
-            left.extended.entry(name.clone()).or_insert(*amount);
+        for (name, quantity) in &self.declared {
+            left.extended.entry(name.clone()).or_insert(quantity.count());
         }
-        self.total = left.whole();
+        self.devices = self.find_devices();
+        self.total = left.whole().with_devices(&self.devices);
     }
 
     /// Whether the agent says that the processes of a pod are suspended.
@@ -431,12 +431,7 @@ mod tests {
     }
 
     fn share(slot_type: u32, kind: SlotKind, cpus: i64) -> Share {
-        Share {
-            slot_type,
-            kind,
-            resources: Resources { cpus, ..Resources::default() },
-            devices: BTreeMap::new(),
-        }
+        Share { slot_type, kind, resources: Resources { cpus, ..Resources::default() } }
     }
 
     /// A new leader knows claims before it knows the layout: they are where the layout has them, whatever it calls them.

@@ -13,6 +13,7 @@ mod apply;
 mod apply_jobs;
 mod apply_pods;
 mod carve;
+mod devices;
 mod drain;
 mod effect;
 mod event;
@@ -39,6 +40,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 pub use agent::{Benchmarks, Device, ReportFacts};
+pub use devices::Inventory;
 pub use drain::{
     Drain, DrainFacts, DrainSpec, DrainedFor, Draining, Phase as DrainPhase, Schedule as DrainSchedule,
 };
@@ -59,7 +61,7 @@ pub use policy::{
     SelectorTerm, SlotConfig, StartdConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
-pub use resources::{Capacity, GPUS, PODS, ResourceName, Resources, classad_name};
+pub use resources::{Capacity, DeviceId, GPUS, PODS, ResourceName, Resources, classad_name};
 pub use slot::{
     Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Latched, Preempting, Record, Release,
     Removal, Slot, State, Taken, Unclaimed, pod_name,

@@ -8,7 +8,7 @@ use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
 use super::slot_policy::Policy;
-use super::slot_types::{RequestPolicy, SlotTypes};
+use super::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
 use super::zone::Zone;
 use crate::classad::Expr;
 
@@ -76,6 +76,8 @@ pub struct SlotConfig {
     pub attributes: Vec<(String, Expr)>,
     /// `MODIFY_REQUEST_EXPR_*`.
     pub requests: RequestPolicy,
+    /// `CONSUMPTION_POLICY`, where it is true.
+    pub consumption: Option<ConsumptionPolicy>,
     /// `STARTD_LATCH_EXPRS`, and `CpuBusy` where it is not among them.
     pub latches: Vec<Latch>,
 }

@@ -32,6 +32,9 @@ pub fn classad_name(resource: &str) -> String {
     name
 }
 
+/// The id of a device, such as `GPU-6a96bd13`.
+pub type DeviceId = Arc<str>;
+
 /// What a slot holds: whole CPUs, memory in MiB, disk in KiB, and extended resources by their Kubernetes name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
@@ -43,10 +46,14 @@ pub struct Resources {
     pub disk_kib: i64,
     /// Extended resources.
     pub extended: BTreeMap<ResourceName, i64>,
+    /// Of extended resources whose devices have ids, which ones, in the order in which they are given away. A resource
+    /// that is only counted is not here.
+    pub devices: BTreeMap<ResourceName, Vec<DeviceId>>,
 }
 
 impl Resources {
-    /// Takes `other` away. What is missing becomes negative: see [`Resources::floor_at_zero`].
+    /// Takes `other` away. What is missing becomes negative: see [`Resources::floor_at_zero`]. A device that is not there
+    /// cannot be taken, and is no debt.
     pub fn subtract(&mut self, other: &Self) {
         self.cpus = self.cpus.saturating_sub(other.cpus);
         self.memory_mib = self.memory_mib.saturating_sub(other.memory_mib);
@@ -54,6 +61,11 @@ impl Resources {
         for (name, amount) in &other.extended {
             let left = self.extended.entry(name.clone()).or_default();
             *left = left.saturating_sub(*amount);
+        }
+        for (name, ids) in &other.devices {
+            if let Some(left) = self.devices.get_mut(name) {
+                left.retain(|id| !ids.contains(id));
+            }
         }
     }
 
@@ -65,6 +77,9 @@ impl Resources {
         for (name, amount) in &other.extended {
             let sum = self.extended.entry(name.clone()).or_default();
             *sum = sum.saturating_add(*amount);
+        }
+        for (name, ids) in &other.devices {
+            self.devices.entry(name.clone()).or_default().extend(ids.iter().cloned());
         }
     }
 
@@ -80,7 +95,7 @@ impl Resources {
         self
     }
 
-    /// Of everything the lesser amount.
+    /// Of everything the lesser amount, and of devices those that are in both.
     #[must_use]
     pub fn at_most(mut self, room: &Self) -> Self {
         self.cpus = self.cpus.min(room.cpus);
@@ -88,6 +103,20 @@ impl Resources {
         self.disk_kib = self.disk_kib.min(room.disk_kib);
         for (name, amount) in &mut self.extended {
             *amount = (*amount).min(room.amount(name));
+        }
+        for (name, ids) in &mut self.devices {
+            ids.retain(|id| room.devices_of(name).contains(id));
+        }
+        self.no_more_than_devices()
+    }
+
+    /// Of a resource whose devices have ids there is no more than there are devices.
+    #[must_use]
+    pub fn no_more_than_devices(mut self) -> Self {
+        for (name, ids) in &self.devices {
+            if let Some(amount) = self.extended.get_mut(name) {
+                *amount = (*amount).min(i64::try_from(ids.len()).unwrap_or(i64::MAX));
+            }
         }
         self
     }
@@ -98,6 +127,7 @@ impl Resources {
             && self.memory_mib <= room.memory_mib
             && self.disk_kib <= room.disk_kib
             && self.extended.iter().all(|(name, amount)| *amount <= room.amount(name))
+            && self.devices.iter().all(|(name, ids)| ids.iter().all(|id| room.devices_of(name).contains(id)))
     }
 
     /// Whether both are as much of everything. Objects do not show a resource that there is nothing of.
@@ -110,6 +140,11 @@ impl Resources {
         self.extended.get(name).copied().unwrap_or(0)
     }
 
+    /// The ids of the devices of an extended resource; none where it is only counted.
+    pub fn devices_of(&self, name: &str) -> &[DeviceId] {
+        self.devices.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// The extended resource that a job means by a name: Kubernetes' own, which has a domain, or that of a
     /// `MACHINE_RESOURCE_<name>`, whose case means nothing: `cogs` are `Cogs`.
     pub fn named(&self, asked: &str) -> Option<&ResourceName> {
@@ -119,14 +154,14 @@ impl Resources {
         })
     }
 
-    /// The extended resource that GPUs are counted by here: the one that there is most of, the first by name among
-    /// equals.
-    pub fn gpu_resource(&self) -> Option<&ResourceName> {
+    /// The extended resource that a `ClassAd` name counts here: of several the one that there is most of, the first by name
+    /// among equals.
+    pub fn called(&self, name: &str) -> Option<&ResourceName> {
         self.extended
             .iter()
-            .filter(|(name, _)| classad_name(name) == GPUS)
+            .filter(|(resource, _)| classad_name(resource) == name)
             .max_by(|a, b| a.1.cmp(b.1).then(b.0.cmp(a.0)))
-            .map(|(name, _)| name)
+            .map(|(resource, _)| resource)
     }
 
     /// How much there is by `ClassAd` name: `GPUs`, `Fpga`, ...
@@ -193,6 +228,7 @@ impl Capacity {
             memory_mib: self.memory.div_euclid(1 << 20),
             disk_kib: self.disk.div_euclid(1 << 10),
             extended: self.extended.clone(),
+            devices: BTreeMap::new(),
         }
         .floor_at_zero()
     }
@@ -217,13 +253,38 @@ mod tests {
         }
     }
 
+    fn gpus(ids: &[&str]) -> Resources {
+        let gpu: ResourceName = "nvidia.com/gpu".into();
+        Resources {
+            extended: [(gpu.clone(), i64::try_from(ids.len()).unwrap())].into(),
+            devices: [(gpu, ids.iter().copied().map(Arc::from).collect())].into(),
+            ..Resources::default()
+        }
+    }
+
+    #[test]
+    fn devices_are_taken_and_returned_in_their_order() {
+        let total = gpus(&["c", "a", "b"]);
+        let mut carved = gpus(&["a"]);
+        carved.add(&gpus(&["c"]));
+        let mut left = total.clone();
+        left.subtract(&carved);
+        assert_eq!(left, gpus(&["b"]));
+        carved.subtract(&gpus(&["c"]));
+        let mut left = total.clone();
+        left.subtract(&carved);
+        assert_eq!(left, gpus(&["c", "b"]));
+        assert!(gpus(&["b"]).fits_in(&left) && !gpus(&["a"]).fits_in(&left));
+        assert_eq!(total.at_most(&gpus(&["b", "d"])), gpus(&["b"]), "one is in both, so that there is one");
+    }
+
     #[test]
     fn fractions_are_not_offered() {
         let capacity =
             Capacity { milli_cpu: 7_900, memory: (3 << 20) - 1, disk: 2_047, extended: BTreeMap::new() };
         assert_eq!(
             capacity.whole(),
-            Resources { cpus: 7, memory_mib: 2, disk_kib: 1, extended: BTreeMap::new() }
+            Resources { cpus: 7, memory_mib: 2, disk_kib: 1, ..Resources::default() }
         );
     }
 

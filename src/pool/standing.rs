@@ -3,7 +3,7 @@
 //! A standing slot is there as long as the layout says so. What is claimed is a [`Slot`](super::Slot): a dynamic slot of a
 //! partitionable one, or the static slot itself under its own name for as long as the claim lives.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Document;
 use super::ids::{MachineName, SlotName};
@@ -23,8 +23,6 @@ pub struct Share {
     pub kind: SlotKind,
     /// What it holds.
     pub resources: Resources,
-    /// The devices that are its own, by the custom resource's name in ads.
-    pub devices: BTreeMap<String, Vec<String>>,
 }
 
 /// A slot that the machine's layout makes.
@@ -38,8 +36,6 @@ pub struct Standing {
     pub kind: SlotKind,
     /// What it holds when nothing is claimed: `TotalSlotCpus` and the like.
     pub total: Resources,
-    /// The devices that are its own, by the custom resource's name in ads: `AssignedGPUs` and the like.
-    pub devices: BTreeMap<String, Vec<String>>,
     /// What claims hold of it.
     pub carved: Resources,
     /// `DSlotID`s in use.
@@ -70,7 +66,6 @@ impl Standing {
             slot_type: Some(share.slot_type),
             kind: share.kind,
             total: share.resources,
-            devices: share.devices,
             carved: Resources::default(),
             dynamic: BTreeSet::new(),
             claimed: false,
@@ -86,7 +81,7 @@ impl Standing {
 
     /// A slot of which only a claim is known.
     pub(super) fn adopted(id: u32, kind: SlotKind, now: Time) -> Self {
-        let share = Share { slot_type: 0, kind, resources: Resources::default(), devices: BTreeMap::new() };
+        let share = Share { slot_type: 0, kind, resources: Resources::default() };
         Self { slot_type: None, ..Self::new(id, share, now) }
     }
 
@@ -149,11 +144,10 @@ impl Standing {
     /// Takes the size of a share. A static slot keeps what its claim holds. True if it is another size.
     pub(super) fn resize(&mut self, share: &Share) -> bool {
         self.slot_type = Some(share.slot_type);
-        if self.claimed || (self.total == share.resources && self.devices == share.devices) {
+        if self.claimed || self.total == share.resources {
             return false;
         }
         self.total = share.resources.clone();
-        self.devices.clone_from(&share.devices);
         true
     }
 }
@@ -164,12 +158,7 @@ mod tests {
 
     #[test]
     fn dynamic_ids_are_used_again() {
-        let share = Share {
-            slot_type: 0,
-            kind: SlotKind::Partitionable,
-            resources: Resources::default(),
-            devices: BTreeMap::new(),
-        };
+        let share = Share { slot_type: 0, kind: SlotKind::Partitionable, resources: Resources::default() };
         let mut slot = Standing::new(1, share, Time::default());
         for (used, free) in
             [(vec![], 1), (vec![1, 2], 3), (vec![1, 3], 2), (vec![2], 1), (vec![1, 2, 4, 5], 3)]

@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 256;
 
 /// Turns a match into claims: the static slot, or a dynamic slot for the job that was matched, and, as
 /// `CLAIM_PARTITIONABLE_LEFTOVERS` has it, more of them for the same submitter's jobs while anything of the partitionable
-/// slot is left. Each claim is checked against what is so now, and against quotas and ceilings. Gives the claims made, by
+/// slot is left. Of a slot with a consumption policy a match takes one. Each claim is checked against what is so now, and against quotas and ceilings. Gives the claims made, by
 /// job.
 pub fn claim_match(
     pool: &mut Pool,
@@ -29,6 +29,10 @@ pub fn claim_match(
     else {
         return made;
     };
+    if has_consumption(pool, matched) {
+        made.extend(claim_one(pool, matched, job, quotas, now).map(|proc| (job.clone(), proc)));
+        return made;
+    }
     let mut candidates = vec![job.clone()];
     let queue =
         pool.submitters.get(&submitter).into_iter().flat_map(|s| &s.queue).map(|key| key.job().uid.clone());
@@ -50,6 +54,15 @@ pub fn claim_match(
         }
     }
     made
+}
+
+/// Whether the negotiator matches a slot as often as its consumption policy says.
+fn has_consumption(pool: &Pool, name: &SlotName) -> bool {
+    pool.machines.get(&name.machine).is_some_and(|machine| {
+        let partitionable =
+            machine.standing.get(&name.slot).is_some_and(|slot| slot.kind == SlotKind::Partitionable);
+        partitionable && machine.slot_config(&pool.startd(machine), name.slot).consumption.is_some()
+    })
 }
 
 /// Whether nothing more can be claimed of a standing slot.

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod claims;
+mod demands;
 mod jobs;
 mod submit;
 
@@ -9,6 +10,7 @@ pub use analysis::Offers;
 pub use claims::{
     Quotas, ancestry, assign, claim_match, find_work, group_usage, may_start, withdraw, within_caps,
 };
+pub use demands::GpuDemands;
 pub use jobs::{review_job, unknown_group};
 pub use submit::{Submission, submit};
 pub(crate) use submit::{bad_expression, is_attribute_name};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::demands::{GpuDemands, clauses};
 use crate::classad::{Ad, Expr, ParseError};
 use crate::pool::{
     GroupName, JobSpec, Problem, Request, ResourceName, Retention, SubmitterName, Time, classad_name,
@@ -25,6 +26,8 @@ pub struct Submission {
     pub count: i64,
     /// What each asks for.
     pub request: Request,
+    /// What its GPUs must be.
+    pub gpus: GpuDemands,
     /// `Requirements`.
     pub requirements: Option<String>,
     /// `Rank`.
@@ -75,9 +78,11 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     set_requests(&mut ad, &submission.request);
     let requirements = expression("spec.requirements", submission.requirements.as_deref(), &mut problems);
     let rank = expression("spec.rank", submission.rank.as_deref(), &mut problems);
-    ad.insert("Requirements", requirements_expr(requirements, &submission.node_selector));
     ad.insert("Rank", rank.unwrap_or_else(|| Expr::literal(0.0)));
     add_attributes(&mut ad, &submission.attributes, &mut problems);
+    submission.gpus.put_into(&mut ad, &mut problems);
+    let clauses = [node_clauses(&submission.node_selector), clauses(&ad, &submission.request)].concat();
+    ad.insert("Requirements", requirements_expr(requirements, clauses));
     if let Some(group) = &submission.group {
         check_group(group, &mut problems);
     }
@@ -135,14 +140,16 @@ fn set_requests(ad: &mut Ad, request: &Request) {
     }
 }
 
-/// The user's `Requirements`, and what the template's `nodeSelector` demands.
-fn requirements_expr(user: Option<Expr>, node_selector: &BTreeMap<String, String>) -> Expr {
-    let mut clauses: Vec<String> = node_selector
-        .iter()
-        .map(|(key, value)| {
-            format!("TARGET.NodeLabels.'{}' =?= \"{}\"", quoted(key, '\''), quoted(value, '"'))
-        })
-        .collect();
+/// What the template's `nodeSelector` demands.
+fn node_clauses(node_selector: &BTreeMap<String, String>) -> Vec<String> {
+    let clause = |(key, value): (&String, &String)| {
+        format!("TARGET.NodeLabels.'{}' =?= \"{}\"", quoted(key, '\''), quoted(value, '"'))
+    };
+    node_selector.iter().map(clause).collect()
+}
+
+/// The user's `Requirements`, and what the job demands besides.
+fn requirements_expr(user: Option<Expr>, mut clauses: Vec<String>) -> Expr {
     match user {
         Some(user) if clauses.is_empty() => return user,
         Some(user) => clauses.insert(0, format!("({user})")),
@@ -208,7 +215,7 @@ fn resource_field(name: &ResourceName) -> String {
     format!("spec.requests.resources[{name}]")
 }
 
-fn expression(field: &str, text: Option<&str>, problems: &mut Vec<Problem>) -> Option<Expr> {
+pub(super) fn expression(field: &str, text: Option<&str>, problems: &mut Vec<Problem>) -> Option<Expr> {
     match Expr::parse(text?) {
         Ok(expr) => Some(expr),
         Err(error) => {

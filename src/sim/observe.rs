@@ -9,13 +9,12 @@ use super::owner::cores;
 use super::report::{Column, Report, Summary, Table, Tally, Waits};
 use super::scenario::Scenario;
 use super::transitions::Transitions;
+use crate::classad::Env;
 use crate::decide::{Negotiation, quotas};
 use crate::negotiator::{Outcome, Stats};
-use crate::pool::{
-    Claimed, Cluster, Machine, Pool, Request, Resources, Standing, State, SubmitterName, Time,
-};
+use crate::pool::{Claimed, Cluster, JobSpec, Machine, Pool, Request, Standing, State, SubmitterName, Time};
 use crate::schedd::group_usage;
-use crate::startd::quantized;
+use crate::startd::{has_room, unclaimed_slot_ad};
 
 const HOUR: f64 = 3600.0;
 
@@ -132,7 +131,7 @@ impl Measures {
     pub fn sample(&mut self, pool: &Pool, books: &mut Books, now: Time) {
         let at = seconds(self.start, now);
         let mut procs = vec![Procs::default(); books.names.len()];
-        let mut waiting: BTreeMap<Shape, &Request> = BTreeMap::new();
+        let mut waiting: BTreeMap<Shape, &JobSpec> = BTreeMap::new();
         for (person, cluster) in
             pool.jobs.values().filter_map(|cluster| Some((person(books, cluster)?, cluster)))
         {
@@ -140,12 +139,12 @@ impl Measures {
             sum.idle += cluster.idle.len();
             sum.running += cluster.active.len() as u64;
             if let Some(spec) = cluster.spec.as_ref().filter(|_| !cluster.idle.is_empty()) {
-                waiting.entry(shape(&spec.request)).or_insert(&spec.request);
+                waiting.entry(shape(&spec.request)).or_insert(&**spec);
             }
         }
         let counts = books.take();
         self.sample_slots(pool, at);
-        self.sample_pool(pool, &waiting, &procs, &counts, at);
+        self.sample_pool(pool, &waiting, &procs, &counts, now);
         self.sample_submitters(pool, books, &procs, &counts, now);
         let (quotas, _) = quotas(pool, now);
         for group in pool.groups.values() {
@@ -179,10 +178,10 @@ impl Measures {
     fn sample_pool(
         &mut self,
         pool: &Pool,
-        waiting: &BTreeMap<Shape, &Request>,
+        waiting: &BTreeMap<Shape, &JobSpec>,
         procs: &[Procs],
         counts: &[Counts],
-        at: f64,
+        now: Time,
     ) {
         let mut all = Counts::default();
         for counts in counts {
@@ -196,11 +195,13 @@ impl Measures {
         };
         let offered = || slots().filter(|(_, slot)| slot.state != State::Owner && !slot.claimed);
         let free = |(machine, slot): (&Machine, &Standing)| amount(machine.available_in(slot).cpus);
-        let unusable = offered().filter(|(machine, slot)| !usable(machine, slot, waiting)).map(free).sum();
+        let env = Env::at(now.secs());
+        let unusable =
+            offered().filter(|(machine, slot)| !usable(pool, machine, slot, waiting, &env)).map(free).sum();
         self.claimed += claimed;
         self.there += there;
         self.pool.push(
-            at,
+            seconds(self.start, now),
             None,
             &[
                 there,
@@ -384,11 +385,21 @@ fn column_of(state: State) -> usize {
     }
 }
 
-/// Whether anything that waits fits into what a slot has left.
-fn usable(machine: &Machine, slot: &Standing, waiting: &BTreeMap<Shape, &Request>) -> bool {
-    let left = machine.available_in(slot);
-    let fits = |wanted: Resources| wanted.fits_in(&left);
-    waiting.is_empty() || waiting.values().any(|request| quantized(request, machine).is_some_and(fits))
+/// Whether anything that waits fits into what a slot has left. Of jobs that ask for the same, one stands for all.
+fn usable(
+    pool: &Pool,
+    machine: &Machine,
+    slot: &Standing,
+    waiting: &BTreeMap<Shape, &JobSpec>,
+    env: &Env,
+) -> bool {
+    if waiting.is_empty() {
+        return true;
+    }
+    let config = pool.startd(machine);
+    let own = machine.slot_config(&config, slot.id);
+    let ad = unclaimed_slot_ad(machine, slot, &config);
+    waiting.values().any(|spec| has_room(machine, slot, own, &ad, &spec.request, &spec.ad, env))
 }
 
 fn person(books: &Books, cluster: &Cluster) -> Option<usize> {

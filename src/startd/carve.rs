@@ -3,51 +3,27 @@
 use std::collections::BTreeMap;
 
 use crate::classad::{Ad, Env, symmetric_match};
-use crate::pool::slot_types::{Amounts, Left};
+use crate::pool::slot_types::{
+    Amounts, Device, Left, NotConsumed, Taken, as_consumed, consumed, consumption, take_as_asked,
+};
 use crate::pool::{
-    GPUS, Machine, PODS, Request, ResourceName, Resources, SlotConfig, SlotKind, Standing, classad_name,
+    DeviceId, GPUS, Machine, PODS, Request, ResourceName, Resources, SlotConfig, SlotKind, Standing,
+    classad_name,
 };
 
 /// What a match becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carving {
-    /// A dynamic slot of this size.
+    /// A slot of this size.
     Slot(Resources),
     /// The job does not fit, or one of the two does not want the other (any more).
     Refused,
 }
 
-/// What a request becomes in a slot: `MODIFY_REQUEST_EXPR_*` with their defaults, `quantize(RequestCpus, {1})`,
-/// `quantize(RequestMemory, {128})` and `quantize(RequestDisk, {1024})`. GPUs are asked of the node's own GPU resource.
-///
-/// None when the machine has no resource of a kind that is asked for.
-pub fn quantized(request: &Request, machine: &Machine) -> Option<Resources> {
-    let mut extended = BTreeMap::new();
-    if request.gpus > 0 {
-        extended.insert(machine.total.gpu_resource()?.clone(), request.gpus);
-    }
-    for (name, amount) in request.extended.iter().filter(|(_, amount)| **amount > 0) {
-        extended.insert(machine.total.named(name)?.clone(), *amount);
-    }
-    if let Some((pods, _)) = machine.total.extended.get_key_value(PODS) {
-        extended.insert(pods.clone(), 1);
-    }
-    Some(Resources {
-        cpus: request.cpus,
-        memory_mib: up_to_multiple(request.memory_mib, 128),
-        disk_kib: up_to_multiple(request.disk_kib, 1024),
-        extended,
-    })
-}
-
-fn up_to_multiple(amount: i64, step: i64) -> i64 {
-    let rest = amount.rem_euclid(step);
-    if rest == 0 { amount } else { amount.saturating_add(step - rest) }
-}
-
 /// Carves for a job from what is left of a machine: both sides' `Requirements` are asked once more, since the match may
 /// be older than what is left. How much the slot gets, the slot's `MODIFY_REQUEST_EXPR_*` make of the request; where that
-/// does not fit, it gets what the job asked for, unless `MUST_MODIFY_REQUEST_EXPRS` is true.
+/// does not fit, it gets what the job asked for, unless `MUST_MODIFY_REQUEST_EXPRS` is true. Of devices it gets the first
+/// free ones that the job's `Require<R>` admits. Under a consumption policy it gets what that says.
 ///
 /// A static slot is taken as it is.
 pub fn carve(
@@ -59,56 +35,117 @@ pub fn carve(
     job: &Ad,
     env: &Env,
 ) -> Carving {
-    let left = machine.available_in(slot);
-    // A slot's Requirements say nothing of resources that its machine has none of.
-    if !symmetric_match(job, ad, env) || quantized(request, machine).is_none() {
+    if !has_all_kinds(machine, request) {
         return Carving::Refused;
     }
+    let left = machine.available_in(slot);
     let wanted = match slot.kind {
-        SlotKind::Static => Some(slot.total.clone()),
-        SlotKind::Partitionable => taken(machine, &left, config, ad, request, job, env),
+        SlotKind::Static => symmetric_match(job, ad, env).then(|| slot.total.clone()),
+        SlotKind::Partitionable => {
+            let taken = taken(config, ad, job, &room(machine, &left), env);
+            taken.and_then(|taken| resources(machine, request, taken))
+        }
     };
     wanted.filter(|wanted| wanted.fits_in(&left)).map_or(Carving::Refused, Carving::Slot)
 }
 
-/// What a dynamic slot takes of a partitionable one.
-fn taken(
+/// What a dynamic slot takes of a partitionable one: as much as the slot's consumption policy says, or else what its
+/// expressions make of the request. None where one of the two does not want the other.
+fn taken(config: &SlotConfig, ad: &Ad, job: &Ad, room: &Left, env: &Env) -> Option<Taken> {
+    match seen_by(ad, job, env) {
+        Some(seen) => {
+            let seen = seen.ok().filter(|seen| symmetric_match(seen, ad, env))?;
+            take_as_asked(&seen, ad, room, env).ok()
+        }
+        None => symmetric_match(job, ad, env).then(|| config.requests.take(job, ad, room, env).ok())?,
+    }
+}
+
+/// The job as a slot with a consumption policy sees it; none where the slot has no such policy.
+fn seen_by(ad: &Ad, job: &Ad, env: &Env) -> Option<Result<Ad, NotConsumed>> {
+    let resources = consumed(ad, env)?;
+    let seen = consumption(ad, &resources, job, env).map(|mut taken| {
+        // A part of a KiB takes all of it.
+        taken.entry("Disk".to_owned()).and_modify(|disk| *disk = disk.ceil());
+        as_consumed(job, &taken)
+    });
+    Some(seen)
+}
+
+/// Whether a slot has enough left for a job, whatever either of the two requires of the other.
+pub fn has_room(
     machine: &Machine,
-    left: &Resources,
+    slot: &Standing,
     config: &SlotConfig,
     ad: &Ad,
     request: &Request,
     job: &Ad,
     env: &Env,
-) -> Option<Resources> {
-    // Disk is not managed where the node reports none.
-    let managed = machine.total.disk_kib > 0;
-    let room = Left {
+) -> bool {
+    let room = room(machine, &machine.available_in(slot));
+    let fits = match seen_by(ad, job, env) {
+        Some(seen) => seen.is_ok_and(|seen| take_as_asked(&seen, ad, &room, env).is_ok()),
+        None => config.requests.fits(job, ad, &room, env),
+    };
+    fits && has_all_kinds(machine, request)
+}
+
+/// A slot's Requirements say nothing of resources that its machine has none of.
+fn has_all_kinds(machine: &Machine, request: &Request) -> bool {
+    let asked = request.extended.iter().filter(|(_, amount)| **amount > 0);
+    (request.gpus <= 0 || machine.total.called(GPUS).is_some())
+        && asked.map(|(name, _)| machine.total.named(name)).all(|named| named.is_some())
+}
+
+/// What is left of a machine, as requests are held against it.
+fn room(machine: &Machine, left: &Resources) -> Left {
+    let counted = |resource: &ResourceName| machine.total.called(&classad_name(resource)) == Some(resource);
+    let free = left.devices.iter().filter(|(resource, _)| counted(resource)).map(|(resource, ids)| {
+        let device = |id: &DeviceId| {
+            let known = machine.device(resource, id).cloned();
+            known.unwrap_or_else(|| Device { id: id.clone(), properties: Ad::new() })
+        };
+        (classad_name(resource), ids.iter().map(device).collect())
+    });
+    Left {
         amounts: Amounts {
             cpus: left.cpus,
             memory_mib: left.memory_mib,
-            disk_kib: if managed { left.disk_kib } else { i64::MAX },
+            disk_kib: if is_disk_managed(machine) { left.disk_kib } else { i64::MAX },
             custom: left.by_classad_name(),
         },
-        devices: BTreeMap::new(),
-    };
-    let taken = config.requests.take(job, ad, &room, env).ok()?.amounts;
-    let mut extended = BTreeMap::new();
-    for (name, amount) in taken.custom {
-        extended.insert(resource_called(machine, request, &name)?, amount);
+        devices: free.collect(),
+    }
+}
+
+/// Disk is not managed where the node reports none.
+fn is_disk_managed(machine: &Machine) -> bool {
+    machine.total.disk_kib > 0
+}
+
+/// What a dynamic slot takes, under the names of the machine's resources.
+fn resources(machine: &Machine, request: &Request, taken: Taken) -> Option<Resources> {
+    let (mut extended, mut devices) = (BTreeMap::new(), BTreeMap::new());
+    for (name, amount) in taken.amounts.custom {
+        let resource = resource_called(machine, request, &name)?;
+        if let Some(ids) = taken.devices.get(&name) {
+            devices.insert(resource.clone(), ids.clone());
+        }
+        extended.insert(resource, amount);
     }
     if let Some((pods, _)) = machine.total.extended.get_key_value(PODS) {
         extended.insert(pods.clone(), 1);
     }
-    let disk_kib = if managed { taken.disk_kib } else { 0 };
-    Some(Resources { cpus: taken.cpus, memory_mib: taken.memory_mib, disk_kib, extended })
+    let Amounts { cpus, memory_mib, disk_kib, .. } = taken.amounts;
+    let disk_kib = if is_disk_managed(machine) { disk_kib } else { 0 };
+    Some(Resources { cpus, memory_mib, disk_kib, extended, devices })
 }
 
 /// The node's resource of a name in ads. GPUs are asked of the one that there is most of; of others of one name, of the one
 /// that the job names.
 fn resource_called(machine: &Machine, request: &Request, name: &str) -> Option<ResourceName> {
     if name == GPUS {
-        return machine.total.gpu_resource().cloned();
+        return machine.total.called(GPUS).cloned();
     }
     let called = |resource: &&ResourceName| classad_name(resource) == name;
     let has = |resource: &&ResourceName| machine.total.extended.contains_key(*resource);
@@ -143,18 +180,4 @@ pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &SlotConfig, 
 fn machine_resource_names(ad: &Ad) -> Vec<(String, i64)> {
     let names = ad.eval_attr("MachineResources", None, &Env::at(0));
     names.as_str().unwrap_or_default().split(' ').skip(3).map(|name| (name.to_owned(), 0)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_are_rounded_up() {
-        for (amount, step, rounded) in
-            [(1, 128, 128), (128, 128, 128), (129, 128, 256), (0, 128, 0), (i64::MAX, 128, i64::MAX)]
-        {
-            assert_eq!(up_to_multiple(amount, step), rounded, "{amount}");
-        }
-    }
 }

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::classad::Ad;
-use crate::pool::slot_types::{CustomTotal, Device, Laid, MachineTotals, SlotTypes};
-use crate::pool::{
-    GPUS, Machine, PODS, ResourceName, Resources, Share, SlotKind, StartdConfig, classad_name,
-};
+use crate::pool::slot_types::{CustomTotal, Laid, MachineTotals, Quantity, SlotTypes};
+use crate::pool::{Machine, PODS, ResourceName, Resources, Share, SlotKind, StartdConfig, classad_name};
 
 /// How a machine is laid out under a configuration.
 ///
@@ -34,9 +31,9 @@ pub(super) fn fits(machine: &Machine, config: &StartdConfig) -> Result<(), Strin
     shares(&with, config).map(drop)
 }
 
-fn declared(config: &StartdConfig) -> BTreeMap<ResourceName, i64> {
+fn declared(config: &StartdConfig) -> BTreeMap<ResourceName, Quantity> {
     let declared = config.division.declared().iter();
-    declared.map(|declared| (declared.name.as_str().into(), declared.total().count)).collect()
+    declared.map(|declared| (declared.name.as_str().into(), declared.quantity.clone())).collect()
 }
 
 /// Gives a machine the custom resources that its configuration says it has.
@@ -56,18 +53,18 @@ fn share(machine: &Machine, laid: Laid) -> Share {
         let count = if laid.kind == SlotKind::Partitionable { *count } else { 1 };
         resources.extended.insert(pods.clone(), count);
     }
-    Share { slot_type: laid.slot_type, kind: laid.kind, resources, devices: laid.devices }
+    Share { slot_type: laid.slot_type, kind: laid.kind, resources }
 }
 
 fn totals(machine: &Machine) -> MachineTotals {
-    let Resources { cpus, memory_mib, disk_kib, ref extended } = machine.total;
+    let Resources { cpus, memory_mib, disk_kib, ref extended, .. } = machine.total;
     let swap_kib = machine.report.as_ref().and_then(|report| report.virtual_memory_kib);
     let mut custom: BTreeMap<String, CustomTotal> = BTreeMap::new();
     for (resource, count) in extended.iter().filter(|(name, _)| &***name != PODS) {
         let name = classad_name(resource);
         // Of two resources of one name the larger counts, as in the slot's ad.
         if custom.get(&name).is_none_or(|known| known.count < *count) {
-            let devices = devices(machine, resource, &name, *count);
+            let devices = machine.devices.get(resource).map(|devices| devices.to_vec()).unwrap_or_default();
             custom.insert(
                 name.clone(),
                 CustomTotal { name, resource: resource.clone(), count: *count, devices },
@@ -75,50 +72,4 @@ fn totals(machine: &Machine) -> MachineTotals {
         }
     }
     MachineTotals { cpus, memory_mib, disk_kib, swap_kib, custom: custom.into_values().collect() }
-}
-
-/// The devices of a resource: those that the agent reports, or GPUs as the node's labels describe them. Those are all alike,
-/// and have no names but their places.
-fn devices(machine: &Machine, resource: &str, name: &str, count: i64) -> Vec<Device> {
-    let reported = machine.report.iter().flat_map(|report| &report.devices);
-    let devices: Vec<Device> = reported
-        .filter(|device| &*device.resource == resource)
-        .map(|device| {
-            let mut properties = Ad::new();
-            for (name, expr) in &device.properties {
-                properties.insert(&**name, expr.clone());
-            }
-            Device { id: device.id.to_string(), properties }
-        })
-        .collect();
-    if !devices.is_empty() || name != GPUS {
-        return devices;
-    }
-    let properties = gpu_properties(&machine.facts.labels);
-    if properties.is_empty() {
-        return devices;
-    }
-    (0..count).map(|n| Device { id: format!("GPU-{n}"), properties: properties.clone() }).collect()
-}
-
-/// What GPU feature discovery's labels say of the GPUs of a node, as `condor_gpu_discovery` names it.
-pub(super) fn gpu_properties(labels: &BTreeMap<String, String>) -> Ad {
-    let mut properties = Ad::new();
-    let label = |name: &str| labels.get(&format!("nvidia.com/{name}"));
-    if let Some(product) = label("gpu.product") {
-        properties.set("DeviceName", product.as_str());
-    }
-    if let Some(memory) = label("gpu.memory").and_then(|text| text.parse::<i64>().ok()) {
-        properties.set("GlobalMemoryMb", memory);
-    }
-    let number = |name: &str| label(name).and_then(|text| text.parse::<u16>().ok());
-    if let Some(major) = number("gpu.compute.major") {
-        let version = format!("{major}.{}", number("gpu.compute.minor").unwrap_or(0));
-        properties.set("Capability", version.parse().unwrap_or(f64::from(major)));
-    }
-    if let Some(major) = number("cuda.runtime.major") {
-        let minor = i64::from(number("cuda.runtime.minor").unwrap_or(0));
-        properties.set("MaxSupportedVersion", i64::from(major) * 1000 + minor * 10);
-    }
-    properties
 }

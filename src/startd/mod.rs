@@ -27,7 +27,7 @@ pub use ad::{
     whole_slot_ad,
 };
 pub use arrival::offer_claim;
-pub use carve::{Carving, carve, quantized, slot_weight};
+pub use carve::{Carving, carve, has_room, slot_weight};
 pub use machines::review_machine;
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;

@@ -318,12 +318,20 @@ fn carved(world: &mut World, key: &Key) {
             && !world.checks.tampered_slots.contains(name)
             && !world.checks.let_go.contains(uid)
     };
-    let sum: i64 = world
+    let carved: Vec<&Value> = world
         .store
         .of("slots")
         .filter(|(key, slot)| counts(&key.name, slot))
-        .filter_map(|(_, slot)| slot["spec"]["resources"]["cpus"].as_i64())
-        .sum();
+        .map(|(_, slot)| &slot["spec"]["resources"])
+        .collect();
+    let sum: i64 = carved.iter().filter_map(|resources| resources["cpus"].as_i64()).sum();
+    let mut held = BTreeSet::new();
+    let devices = carved.iter().filter_map(|resources| resources["devices"].as_object()).flatten();
+    let ids = devices.flat_map(|(_, ids)| ids.as_array().into_iter().flatten()).filter_map(Value::as_str);
+    let twice: Vec<String> = ids.filter(|id| !held.insert(*id)).map(str::to_owned).collect();
+    if !twice.is_empty() {
+        world.violated(format!("two slots of {node} hold {twice:?}, now that {} is written", key.name));
+    }
     let most = world.checks.most_cpus.get(&node).copied().unwrap_or(0);
     if sum > most {
         world.violated(format!(

@@ -161,7 +161,8 @@ fn node_back(world: &mut World, name: &str, cpus: i64) {
     if world.store.get(&key).is_some() {
         world.edit(&key, |node| node["status"] = status);
     } else {
-        let labels = json!({"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"});
+        let labels = json!({
+            "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "nvidia.com/gpu.memory": "16000"});
         world.put(key, json!({"metadata": {"labels": labels}, "spec": {}, "status": status}));
     }
 }

@@ -114,7 +114,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CONSUMPTION_POLICY",
         Kind::Boolean,
         STARTD,
-        Planned,
+        Honored,
         "Whether the negotiator may match a partitionable slot several times in a cycle.",
     )
     .per_slot_type()
@@ -123,7 +123,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CONSUMPTION_CPUS",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "How many CPUs a job consumes under that policy.",
     )
     .unit("CPUs")
@@ -133,7 +133,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CONSUMPTION_MEMORY",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "How much memory a job consumes under that policy.",
     )
     .unit("MiB")
@@ -143,7 +143,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CONSUMPTION_DISK",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "How much disk a job consumes under that policy.",
     )
     .unit("KiB")
@@ -153,7 +153,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CONSUMPTION_<resource>",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "How much of a custom resource a job consumes under that policy.",
     )
     .fallback(CONSUMED)
@@ -161,10 +161,10 @@ pub(super) const KNOBS: &[Knob] = &[
     .section("Policy Configuration: condor_negotiator-Side Resource Consumption Policies"),
     Knob::new(
         "NUM_CLAIMS",
-        Kind::Expression,
+        Kind::Integer,
         STARTD,
-        Planned,
-        "How many claims a partitionable slot under that policy has.",
+        Honored,
+        "How many matches a partitionable slot under that policy gets in one cycle; one for each of its CPUs where unset.",
     )
     .unit("claims")
     .per_slot_type(),
@@ -172,8 +172,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "MODIFY_REQUEST_EXPR_REQUESTCPUS",
         Kind::Expression,
         STARTD,
-        Planned,
-        "How many CPUs the dynamic slot of a job gets; the default, whatever it says, for now.",
+        Honored,
+        "How many CPUs the dynamic slot of a job gets.",
     )
     .unit("CPUs")
     .per_slot_type()
@@ -182,8 +182,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "MODIFY_REQUEST_EXPR_REQUESTMEMORY",
         Kind::Expression,
         STARTD,
-        Planned,
-        "How much memory the dynamic slot of a job gets; the default, whatever it says, for now.",
+        Honored,
+        "How much memory the dynamic slot of a job gets.",
     )
     .unit("MiB")
     .per_slot_type()
@@ -192,8 +192,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "MODIFY_REQUEST_EXPR_REQUESTDISK",
         Kind::Expression,
         STARTD,
-        Planned,
-        "How much disk the dynamic slot of a job gets; the default, whatever it says, for now.",
+        Honored,
+        "How much disk the dynamic slot of a job gets.",
     )
     .unit("KiB")
     .per_slot_type()
@@ -202,7 +202,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "MODIFY_REQUEST_EXPR_REQUEST<resource>",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "How much of a custom resource the dynamic slot of a job gets.",
     )
     .per_slot_type(),
@@ -210,7 +210,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "MUST_MODIFY_REQUEST_EXPRS",
         Kind::Boolean,
         STARTD,
-        Planned,
+        Honored,
         "Whether a job for which the rounded amounts do not fit is refused.",
     )
     .per_slot_type(),

@@ -245,6 +245,7 @@ mod tests {
                 memory_mib: 1024,
                 disk_kib: 2048,
                 extended: [("nvidia.com/gpu".into(), 1)].into(),
+                ..Resources::default()
             },
             claim,
             tolerations: vec![crate::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],

@@ -52,6 +52,12 @@ pub(super) fn resources(resources: &Resources) -> SlotResources {
             .filter(|(_, amount)| **amount > 0)
             .map(|(name, amount)| (name.to_string(), *amount))
             .collect(),
+        devices: resources
+            .devices
+            .iter()
+            .filter(|(_, ids)| !ids.is_empty())
+            .map(|(name, ids)| (name.to_string(), ids.iter().map(ToString::to_string).collect()))
+            .collect(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
 
 use super::quantity::ceil_units;
@@ -14,7 +15,7 @@ use crate::controller::render;
 use crate::pool::{
     GPUS, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time, classad_name,
 };
-use crate::schedd::{Submission, submit};
+use crate::schedd::{GpuDemands, Submission, submit};
 
 /// Who a job is charged to. Until admission knows the user, the namespace stands for the owner: it is what access to the
 /// cluster is granted by, and no manifest can claim another's.
@@ -78,6 +79,7 @@ fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<crate::pool::JobSpec>
 pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
     let mut problems = Vec::new();
     let request = requests(&job.spec.requests, &mut problems);
+    let gpus = gpu_demands(&job.spec.requests, &mut problems);
     let template = match template_of(job) {
         Ok(template) => {
             check_template(&template, &request, &mut problems);
@@ -96,6 +98,7 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
         submitted,
         count: job.spec.count,
         request,
+        gpus,
         requirements: job.spec.requirements.clone(),
         rank: job.spec.rank.clone(),
         priority: job.spec.priority,
@@ -111,17 +114,32 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
     (submission, problems)
 }
 
+fn amount(field: &str, quantity: &Quantity, unit: i64, problems: &mut Vec<Problem>) -> i64 {
+    ceil_units(quantity, unit).unwrap_or_else(|error| {
+        problems.push(Problem {
+            reason: "InvalidRequest",
+            field: field.to_owned(),
+            message: error.to_string(),
+        });
+        1
+    })
+}
+
+fn gpu_demands(requests: &Requests, problems: &mut Vec<Problem>) -> GpuDemands {
+    GpuDemands {
+        require: requests.require_gpus.clone(),
+        minimum_capability: requests.gpus_minimum_capability,
+        maximum_capability: requests.gpus_maximum_capability,
+        minimum_memory_mib: requests
+            .gpus_minimum_memory
+            .as_ref()
+            .map(|quantity| amount("spec.requests.gpusMinimumMemory", quantity, 1 << 20, problems)),
+        minimum_runtime: requests.gpus_minimum_runtime.clone(),
+    }
+}
+
 fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
-    let mut amount = |field: &str, quantity, unit| {
-        ceil_units(quantity, unit).unwrap_or_else(|error| {
-            problems.push(Problem {
-                reason: "InvalidRequest",
-                field: field.to_owned(),
-                message: error.to_string(),
-            });
-            1
-        })
-    };
+    let mut amount = |field: &str, quantity, unit| amount(field, quantity, unit, problems);
     Request {
         cpus: requests.cpus,
         memory_mib: amount("spec.requests.memory", &requests.memory, 1 << 20),
@@ -188,6 +206,7 @@ fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut 
         memory_mib: request.memory_mib,
         disk_kib: request.disk_kib,
         extended: request.extended.clone(),
+        ..Resources::default()
     };
     let asked = spec.containers.iter().filter_map(|container| container.resources.as_ref()?.limits.as_ref());
     for name in asked.flat_map(|limits| limits.keys()).filter(|name| classad_name(name) == GPUS) {

@@ -28,6 +28,13 @@ fn resources(resources: &api::SlotResources) -> Resources {
             .iter()
             .map(|(name, amount)| (Arc::from(name.as_str()), (*amount).max(0)))
             .collect(),
+        devices: resources
+            .devices
+            .iter()
+            .map(|(name, ids)| {
+                (Arc::from(name.as_str()), ids.iter().map(|id| Arc::from(id.as_str())).collect())
+            })
+            .collect(),
     }
 }
 

@@ -34,7 +34,7 @@ const AT_ONCE: usize = 48;
 #[derive(Debug)]
 pub enum Task {
     /// An effect of the deciders, with the job's template where a pod is to be made.
-    Effect(Effect, Option<Arc<PodTemplateSpec>>),
+    Effect(Box<Effect>, Option<Arc<PodTemplateSpec>>),
     /// A status, as a merge patch over a version that was seen.
     Status {
         /// What it is about.
@@ -213,15 +213,19 @@ impl Writer {
 
     /// What ends a task before it is done: that the pod is seen which it is to make.
     fn expect_pod(&mut self, line: &Line, task: &Task) -> impl Future<Output = Outcome> + Send + use<> {
-        let expected = match task {
-            Task::Effect(Effect::CreatePod(plan), _) => {
-                let (tell, pod) = oneshot::channel();
-                let (slot, claim) = (plan.slot.clone(), plan.claim.id.clone());
-                self.making.insert(line.clone(), (claim.clone(), tell));
-                Some(seen(slot, claim, pod))
-            }
+        let plan = match task {
+            Task::Effect(effect, _) => match &**effect {
+                Effect::CreatePod(plan) => Some(plan),
+                _ => None,
+            },
             _ => None,
         };
+        let expected = plan.map(|plan| {
+            let (tell, pod) = oneshot::channel();
+            let (slot, claim) = (plan.slot.clone(), plan.claim.id.clone());
+            self.making.insert(line.clone(), (claim.clone(), tell));
+            seen(slot, claim, pod)
+        });
         async move {
             match expected {
                 Some(seen) => seen.await,
@@ -261,7 +265,7 @@ async fn seen(slot: SlotName, claim: ClaimId, pod: oneshot::Receiver<PodRef>) ->
 
 fn line(task: &Task) -> Line {
     match task {
-        Task::Effect(effect, _) => match effect {
+        Task::Effect(effect, _) => match &**effect {
             Effect::WriteSlot { slot, .. } | Effect::DeleteSlot { slot, .. } => {
                 Line::Object(slots::key(slot))
             }

@@ -23,7 +23,7 @@ macro_rules! policy {
 }
 
 /// A pool whose nodes all have this policy.
-fn pool(text: &str, zone: Zone, now: Time) -> World {
+pub(super) fn pool(text: &str, zone: Zone, now: Time) -> World {
     let understood = config::understand(text);
     let errors: Vec<_> =
         understood.remarks.iter().filter(|remark| remark.severity == config::Severity::Error).collect();
@@ -334,8 +334,8 @@ fn attributes_differ_from_slot_to_slot() {
     );
 }
 
-#[test]
-fn gpus_are_divided_by_what_they_are() {
+/// The manual's slots by kinds of GPUs, on a machine with four.
+pub(super) fn gpu_slots() -> World {
     let mut world = pool(&policy!("90-gpu-slots"), Zone::default(), at(12, 0));
     world.node("n1", 40, 4);
     let gpu = |id: &str, capability: &str| Device {
@@ -347,10 +347,16 @@ fn gpus_are_divided_by_what_they_are() {
         vec![gpu("GPU-1", "7.5"), gpu("GPU-6a96bd13", "7.0"), gpu("GPU-2", "8.0"), gpu("GPU-3", "8.6")];
     world.pool.apply(Event::Report(ReportFacts { devices, ..ReportFacts::of("n1".into()) }), world.now);
     world.settle();
+    world
+}
+
+#[test]
+fn gpus_are_divided_by_what_they_are() {
+    let mut world = gpu_slots();
     let machine = &world.pool.machines[&"n1".into()];
-    let devices: Vec<Vec<String>> =
-        machine.slots().map(|slot| slot.devices.get("GPUs").cloned().unwrap_or_default()).collect();
-    assert_eq!(devices, [vec!["GPU-2", "GPU-3"], vec!["GPU-6a96bd13"], vec!["GPU-1"], vec![]]);
+    let devices: Vec<String> =
+        machine.slots().map(|slot| slot.total.devices_of("nvidia.com/gpu").join(" ")).collect();
+    assert_eq!(devices, ["GPU-2 GPU-3", "GPU-6a96bd13", "GPU-1", ""]);
     world.submit("training", "alice", 1, |job| job.request.gpus = 2);
     world.pass(60);
     assert_eq!(stands(&world, 1), "training Claimed/Busy");

@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
-    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Outcome, PodFacts,
-    PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts, SlotName, State,
-    SubmitterFacts, Time,
+    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, MachineName,
+    Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts,
+    SlotName, State, SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -399,6 +399,10 @@ impl World {
                 (machine.carved.cpus, machine.carved.memory_mib),
                 "{name}"
             );
+            assert!(machine.carved.is_as_much_as(&carved), "{name}: {} and {carved}", machine.carved);
+            no_device_twice(name, &carved);
+            // Which devices there are the node does not say.
+            carved.devices.clear();
             let facts = self.machines.get(name.as_str());
             if let Some(facts) = facts {
                 // What a policy declares is not the node's.
@@ -423,5 +427,17 @@ impl World {
                 slot.state
             );
         }
+    }
+}
+
+/// Devices are held by one claim each.
+fn no_device_twice(machine: &MachineName, carved: &Resources) {
+    for (resource, ids) in &carved.devices {
+        let mut seen = BTreeSet::new();
+        assert!(ids.iter().all(|id| seen.insert(id)), "{machine}: of {resource}, {ids:?} are held");
+        assert!(
+            i64::try_from(ids.len()).unwrap() <= carved.amount(resource),
+            "{machine}: {ids:?} and {carved}"
+        );
     }
 }

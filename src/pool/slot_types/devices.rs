@@ -1,6 +1,7 @@
 //! Devices with names: which of them a slot gets.
 
-use crate::classad::{Env, Expr, Value};
+use crate::classad::{Ad, Env, Expr, Value};
+use crate::pool::DeviceId;
 
 use super::totals::Device;
 
@@ -18,8 +19,8 @@ impl Constraint {
         Self(expr)
     }
 
-    /// Whether the device at a place is what is asked for.
-    pub fn admits(&self, place: usize, device: &Device, env: &Env) -> bool {
+    /// Whether the device at a place is what is asked for. Where a job asks, the expression may look at the job too.
+    pub fn admits(&self, place: usize, device: &Device, job: Option<&Ad>, env: &Env) -> bool {
         let named = match self.0.as_literal() {
             Some(Value::Str(id)) => device.id.eq_ignore_ascii_case(id),
             Some(Value::Undefined | Value::Error) | None => false,
@@ -27,7 +28,7 @@ impl Constraint {
         };
         named
             || !device.properties.is_empty()
-                && self.0.eval(Some(&device.properties), None, env).as_bool_equiv() == Some(true)
+                && self.0.eval(Some(&device.properties), job, env).as_bool_equiv() == Some(true)
     }
 }
 
@@ -49,10 +50,16 @@ impl<'a> Free<'a> {
     }
 
     /// Gives the first free ones that the constraint admits: as many as there are, `wanted` at most.
-    pub fn take(&mut self, wanted: i64, constraint: Option<&Constraint>, env: &Env) -> Vec<String> {
+    pub fn take(
+        &mut self,
+        wanted: i64,
+        constraint: Option<&Constraint>,
+        job: Option<&Ad>,
+        env: &Env,
+    ) -> Vec<DeviceId> {
         let wanted = usize::try_from(wanted).unwrap_or(0);
         let admitted =
-            |place: usize, device: &Device| constraint.is_none_or(|c| c.admits(place, device, env));
+            |place: usize, device: &Device| constraint.is_none_or(|c| c.admits(place, device, job, env));
         let free = self.taken.iter_mut().zip(self.devices).enumerate();
         free.filter(|(place, (taken, device))| !**taken && admitted(*place, device))
             .take(wanted)

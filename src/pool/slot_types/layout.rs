@@ -336,7 +336,7 @@ fn finish(
                     if custom.devices.is_empty() || whole == 0 {
                         continue;
                     }
-                    let ids = free.take(whole, *constraint, &env);
+                    let ids = free.take(whole, *constraint, None, &env);
                     let found = i64::try_from(ids.len()).unwrap_or(i64::MAX);
                     if found < whole {
                         return Err(Refusal::NoDevice {
@@ -347,7 +347,7 @@ fn finish(
                             found,
                         });
                     }
-                    laid.devices.insert(custom.name.clone(), ids);
+                    laid.resources.devices.insert(custom.resource.clone(), ids);
                 }
             }
         }
@@ -365,7 +365,6 @@ impl Laid {
             cpus: 0.0,
             resources: Resources::default(),
             swap_kib: None,
-            devices: BTreeMap::new(),
         }
     }
 

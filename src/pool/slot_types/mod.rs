@@ -39,14 +39,14 @@ mod requests;
 mod share;
 mod totals;
 
-use std::collections::BTreeMap;
-
-pub use consumption::{Consumption, ConsumptionPolicy, NotConsumed, after, as_consumed, cost};
+pub use consumption::{
+    Consumption, ConsumptionPolicy, NotConsumed, after, as_consumed, consumed, consumption, cost,
+};
 pub use devices::Constraint;
 pub use fault::{Fault, Refusal};
 pub use job_defaults::JobDefaults;
 pub use read::Reading;
-pub use requests::{Amounts, Left, NotTaken, RequestPolicy, Taken};
+pub use requests::{Amounts, Left, NotTaken, RequestPolicy, Taken, take_as_asked};
 pub use totals::{CustomTotal, Declared, Device, MachineTotals, Quantity};
 
 use crate::config::Config;
@@ -113,13 +113,11 @@ pub struct Laid {
     pub kind: Kind,
     /// Its share of the CPUs. It can have a fraction: a quarter of 6 CPUs is 1.5, and a `minimal` slot has less than one.
     pub cpus: f64,
-    /// What it offers: of its CPUs the whole ones. Custom resources stand under their Kubernetes names. Over all slots
-    /// of a machine it is never more than the machine has.
+    /// What it offers: of its CPUs the whole ones. Custom resources and the devices that are its own stand under their
+    /// Kubernetes names. Over all slots of a machine it is never more than the machine has, and no device twice.
     pub resources: Resources,
     /// Its swap in KiB, where the machine's is known.
     pub swap_kib: Option<i64>,
-    /// The devices that are its own, by the custom resource's name in ClassAds.
-    pub devices: BTreeMap<String, Vec<String>>,
 }
 
 impl SlotTypes {

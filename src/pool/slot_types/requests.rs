@@ -11,6 +11,7 @@ use super::of_type;
 use super::totals::Device;
 use crate::classad::{Ad, Env, Expr, Value};
 use crate::config::Config;
+use crate::pool::DeviceId;
 
 /// The resources whose requests have an expression unless the configuration says otherwise, with it.
 ///
@@ -58,7 +59,7 @@ pub struct Taken {
     /// How much.
     pub amounts: Amounts,
     /// Which devices, by the custom resource's name.
-    pub devices: BTreeMap<String, Vec<String>>,
+    pub devices: BTreeMap<String, Vec<DeviceId>>,
     /// Whether it is as much as the slot's expressions make of the request, and not what the job asked for itself.
     pub modified: bool,
 }
@@ -172,6 +173,20 @@ impl RequestPolicy {
         }
         taken(job, slot, left, env, false)
     }
+
+    /// Whether there is as much left as a job takes, whatever the slot's Requirements say of the job.
+    pub fn fits(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> bool {
+        taken(&self.modified(job, slot, env), slot, left, env, true).is_ok()
+            || (!self.must_modify && taken(job, slot, left, env, false).is_ok())
+    }
+}
+
+/// What a dynamic slot for a job takes where the job's requests are not to be changed any more.
+///
+/// # Errors
+/// Why the job gets none.
+pub fn take_as_asked(job: &Ad, slot: &Ad, left: &Left, env: &Env) -> Result<Taken, NotTaken> {
+    taken(job, slot, left, env, false)
 }
 
 /// Whether a text says a knob, if only that it is empty.
@@ -216,12 +231,12 @@ fn devices(
     amounts: &Amounts,
     left: &Left,
     env: &Env,
-) -> Result<BTreeMap<String, Vec<String>>, NotTaken> {
+) -> Result<BTreeMap<String, Vec<DeviceId>>, NotTaken> {
     let mut all = BTreeMap::new();
     for (resource, wanted) in &amounts.custom {
         let Some(free) = left.devices.get(resource).filter(|free| !free.is_empty()) else { continue };
         let require = job.get(&format!("Require{resource}")).cloned().map(Constraint::new);
-        let ids = Free::new(free).take(*wanted, require.as_ref(), env);
+        let ids = Free::new(free).take(*wanted, require.as_ref(), Some(job), env);
         let found = i64::try_from(ids.len()).unwrap_or(i64::MAX);
         if found < *wanted {
             return Err(NotTaken::Devices { resource: resource.clone(), wanted: *wanted, found });
@@ -277,7 +292,7 @@ mod tests {
 
     fn left() -> Left {
         let device = |id: &str, capability: f64| Device {
-            id: id.to_owned(),
+            id: id.into(),
             properties: Ad::new().with("Capability", capability),
         };
         let custom = BTreeMap::from([("GPUs".to_owned(), 3), ("Cogs".to_owned(), 4)]);
@@ -346,15 +361,13 @@ mod tests {
         let policy = RequestPolicy::default();
         let gpus = |require: &str| {
             let text = format!("RequestMemory = 1\nRequestDisk = 1\n{require}");
-            take(&policy, &text).map(|taken| taken.devices.get("GPUs").cloned().unwrap_or_default())
+            take(&policy, &text)
+                .map(|taken| taken.devices.get("GPUs").map(|ids| ids.join(" ")).unwrap_or_default())
         };
-        assert_eq!(
-            gpus("RequestGPUs = 2\nRequireGPUs = Capability >= 8.0"),
-            Ok(vec!["b".to_owned(), "c".to_owned()])
-        );
-        assert_eq!(gpus("RequestGPUs = 1\nRequireGPUs = \"C\""), Ok(vec!["c".to_owned()]));
-        assert_eq!(gpus("RequestGPUs = 1"), Ok(vec!["a".to_owned()]));
-        assert_eq!(gpus(""), Ok(vec![]));
+        assert_eq!(gpus("RequestGPUs = 2\nRequireGPUs = Capability >= 8.0"), Ok("b c".to_owned()));
+        assert_eq!(gpus("RequestGPUs = 1\nRequireGPUs = \"C\""), Ok("c".to_owned()));
+        assert_eq!(gpus("RequestGPUs = 1"), Ok("a".to_owned()));
+        assert_eq!(gpus(""), Ok(String::new()));
         assert_eq!(
             gpus("RequestGPUs = 2\nRequireGPUs = Capability > 8.0").unwrap_err().to_string(),
             "the job asks for 2 GPUs, and 1 of those that are free are what RequireGPUs says"

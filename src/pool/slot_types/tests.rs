@@ -33,7 +33,7 @@ fn machine() -> MachineTotals {
 
 fn gpus(devices: &[(&str, f64)]) -> CustomTotal {
     let device = |(id, capability): &(&str, f64)| Device {
-        id: (*id).to_owned(),
+        id: (*id).into(),
         properties: Ad::new().with("Capability", *capability),
     };
     CustomTotal {
@@ -154,10 +154,10 @@ fn gpus_by_capability_and_by_id() {
     let custom = gpus(&[("GPU-aaaa", 7.5), ("GPU-6a96bd13", 7.0), ("GPU-cccc", 8.0), ("GPU-dddd", 8.6)]);
     let machine = MachineTotals { cpus: 32, memory_mib: 10_000, custom: vec![custom], ..machine() };
     let slots = types(text).lay_out(&machine).unwrap();
-    let devices = |slot: &Laid| slot.devices.get("GPUs").cloned().unwrap_or_default();
+    let devices = |slot: &Laid| slot.resources.devices_of("nvidia.com/gpu").join(" ");
     assert_eq!(
         slots.iter().map(devices).collect::<Vec<_>>(),
-        [vec!["GPU-cccc", "GPU-dddd"], vec!["GPU-6a96bd13"], vec!["GPU-aaaa"], vec![]]
+        ["GPU-cccc GPU-dddd", "GPU-6a96bd13", "GPU-aaaa", ""]
     );
     assert_eq!(
         slots.iter().map(|slot| slot.resources.amount("nvidia.com/gpu")).collect::<Vec<_>>(),
@@ -322,18 +322,19 @@ proptest! {
         let Ok(slots) = types.lay_out(&machine) else { return Ok(()) };
         prop_assert_eq!(&slots, &types.lay_out(&machine).unwrap());
         let mut sum = Resources::default();
-        let mut taken: Vec<&String> = Vec::new();
+        let mut taken: Vec<crate::pool::DeviceId> = Vec::new();
         for (slot, number) in slots.iter().zip(1..) {
             prop_assert_eq!(slot.slot, number);
             prop_assert_eq!(&slot.resources, &slot.resources.clone().floor_at_zero());
             sum.add(&slot.resources);
-            let own = slot.devices.get("GPUs").map_or(&[][..], Vec::as_slice);
+            let own = slot.resources.devices_of("nvidia.com/gpu");
             prop_assert_eq!(i64::try_from(own.len()).unwrap(), slot.resources.amount("nvidia.com/gpu"));
-            taken.extend(own);
+            taken.extend(own.iter().cloned());
         }
         let has = Resources {
             cpus, memory_mib, disk_kib,
             extended: [("Cogs".into(), cogs.count), ("nvidia.com/gpu".into(), i64::try_from(gpu_count).unwrap())].into(),
+            devices: [("nvidia.com/gpu".into(), ids.iter().map(|id| id.as_str().into()).collect())].into(),
         };
         prop_assert!(sum.fits_in(&has), "{} of {}", sum, has);
         prop_assert!(slots.iter().filter_map(|slot| slot.swap_kib).sum::<i64>() <= disk_kib);

@@ -1,7 +1,7 @@
 //! What a machine has to be divided.
 
 use crate::classad::Ad;
-use crate::pool::ResourceName;
+use crate::pool::{DeviceId, ResourceName};
 
 /// What a machine has.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,7 +35,7 @@ pub struct CustomTotal {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
     /// Its id, such as `GPU-6a96bd13`.
-    pub id: String,
+    pub id: DeviceId,
     /// Its properties, such as `Capability`.
     pub properties: Ad,
 }
@@ -61,13 +61,32 @@ pub enum Quantity {
 impl Declared {
     /// As a machine has it that has nothing else to say of it.
     pub fn total(&self) -> CustomTotal {
-        let device = |id: &String| Device { id: id.clone(), properties: Ad::new() };
-        let (count, devices) = match &self.quantity {
-            Quantity::Count(count) => (*count, Vec::new()),
-            Quantity::Ids(ids) => {
-                (i64::try_from(ids.len()).unwrap_or(i64::MAX), ids.iter().map(device).collect())
+        CustomTotal {
+            name: self.name.clone(),
+            resource: self.name.as_str().into(),
+            count: self.quantity.count(),
+            devices: self.quantity.devices(),
+        }
+    }
+}
+
+impl Quantity {
+    /// How many.
+    pub fn count(&self) -> i64 {
+        match self {
+            Self::Count(count) => *count,
+            Self::Ids(ids) => i64::try_from(ids.len()).unwrap_or(i64::MAX),
+        }
+    }
+
+    /// Which ones, where they have names. Nothing more is known of them.
+    pub fn devices(&self) -> Vec<Device> {
+        match self {
+            Self::Count(_) => Vec::new(),
+            Self::Ids(ids) => {
+                let device = |id: &String| Device { id: id.as_str().into(), properties: Ad::new() };
+                ids.iter().map(device).collect()
             }
-        };
-        CustomTotal { name: self.name.clone(), resource: self.name.as_str().into(), count, devices }
+        }
     }
 }

@@ -57,8 +57,8 @@ pub(super) fn make(machine: &Machine) -> Ad {
 /// What the node has, and what its policy declares: "this attribute is currently equivalent to `Total<name>`".
 fn detected(machine: &Machine, whole: &Resources) -> Resources {
     let mut detected = whole.clone();
-    for (name, amount) in &machine.declared {
-        detected.extended.entry(name.clone()).or_insert(*amount);
+    for (name, quantity) in &machine.declared {
+        detected.extended.entry(name.clone()).or_insert(quantity.count());
     }
     detected
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
 
+mod consumption;
+mod devices;
 mod host;
 mod idle;
 mod latch;
@@ -50,7 +52,7 @@ pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) 
         return Some(ad);
     }
     let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
-    set_resources(&mut ad, "", &available);
+    set_available(&mut ad, machine, &available);
     machine.standing.get_mut(&id)?.keep_ad(config, shared, slots, available, ad.clone());
     Some(ad)
 }
@@ -79,7 +81,7 @@ fn slot_ad(
     set_domains(&mut ad, startd);
     let config = machine.slot_config(startd, id);
     latch::publish(&mut ad, &config.latches, latched);
-    set_resources(&mut ad, "TotalSlot", total);
+    set_resources_of(&mut ad, "TotalSlot", machine, total);
     ad.set("TotalSlots", count(machine.slot_count()));
     if let Some(vacate) = &config.policy.machine_max_vacate_time {
         ad.insert("MachineMaxVacateTime", vacate.clone());
@@ -94,8 +96,18 @@ fn slot_ad(
     for (name, expr) in &config.attributes {
         ad.insert(name.as_str(), expr.clone());
     }
-    set_resources(&mut ad, "", total);
+    if let Some(policy) = &config.consumption {
+        consumption::set(&mut ad, machine, policy);
+    }
+    devices::set_assigned(&mut ad, machine, total);
+    set_available(&mut ad, machine, total);
     ad
+}
+
+/// What there is to be had of a slot.
+fn set_available(ad: &mut Ad, machine: &Machine, available: &Resources) {
+    set_resources_of(ad, "", machine, available);
+    devices::set_available(ad, machine, available);
 }
 
 /// A standing slot's ad: what is left to carve of a partitionable slot, or a static slot that nobody has claimed.
@@ -104,7 +116,7 @@ pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConf
     let available = machine.available_in(slot);
     slot.made_ad(config, &shared, machine.slot_count(), &available).unwrap_or_else(|| {
         let mut ad = standing_slot_ad(shared, machine, slot, config);
-        set_resources(&mut ad, "", &available);
+        set_available(&mut ad, machine, &available);
         ad
     })
 }
@@ -124,6 +136,9 @@ fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &Sta
             ad.set("PartitionableSlot", true);
             ad.set("SlotType", "Partitionable");
             ad.set("NumDynamicSlots", count(slot.dynamic.len()));
+            if let Some(policy) = &machine.slot_config(config, slot.id).consumption {
+                consumption::set_limits(&mut ad, machine, policy, slot.total.cpus);
+            }
         }
         SlotKind::Static => ad.set("SlotType", "Static"),
     }
@@ -239,6 +254,14 @@ fn set_state(ad: &mut Ad, state: State, entered_state: Time, entered_activity: T
     ad.set("Activity", state.activity());
     ad.set("EnteredCurrentState", entered_state.secs());
     ad.set("EnteredCurrentActivity", entered_activity.secs());
+}
+
+/// Of what its machine has and the slot has not, the slot has 0.
+fn set_resources_of(ad: &mut Ad, prefix: &str, machine: &Machine, resources: &Resources) {
+    for name in machine.total.by_classad_name().into_keys() {
+        ad.set(format!("{prefix}{name}"), 0_i64);
+    }
+    set_resources(ad, prefix, resources);
 }
 
 fn set_resources(ad: &mut Ad, prefix: &str, resources: &Resources) {

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::classad::Expr;
 use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
-use crate::pool::slot_types::{RequestPolicy, SlotTypes};
+use crate::pool::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
 use crate::pool::{Latch, Machine, Policy, SlotConfig, StartdConfig};
 
 pub use macros::{Macros, of_machine};
@@ -157,6 +157,7 @@ fn over(said: SlotConfig, fields: &SlotConfig) -> SlotConfig {
         policy: said.policy.over(&fields.policy),
         slot_weight: said.slot_weight.or_else(|| fields.slot_weight.clone()),
         requests: said.requests,
+        consumption: said.consumption,
         latches: said.latches,
     }
 }
@@ -259,6 +260,10 @@ fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
     let custom: Vec<&str> = custom.iter().map(String::as_str).collect();
     match RequestPolicy::read(config, slot_type.unwrap_or(0), &custom) {
         Ok(requests) => said.requests = requests,
+        Err(wrong) => faults.extend(wrong.iter().map(Remark::of_fault)),
+    }
+    match ConsumptionPolicy::read(config, slot_type.unwrap_or(0)) {
+        Ok(consumption) => said.consumption = consumption,
         Err(wrong) => faults.extend(wrong.iter().map(Remark::of_fault)),
     }
     said.latches = latches(config, slot_type, faults);

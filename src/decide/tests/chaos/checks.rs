@@ -31,6 +31,10 @@ fn carving(pool: &Pool) {
             "{name}: the slots hold {sum}, the machine says {}",
             machine.carved
         );
+        for (resource, ids) in &sum.devices {
+            let once: BTreeSet<_> = ids.iter().collect();
+            assert_eq!(once.len(), ids.len(), "{name}: of {resource}, {ids:?} are held");
+        }
     }
     for slot in pool.slots.values() {
         assert!(pool.machines.contains_key(&slot.name.machine), "{} is on no machine", slot.name);

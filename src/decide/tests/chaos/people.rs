@@ -229,7 +229,8 @@ pub fn machine(name: &str, cpus: i64, gpus: i64) -> MachineFacts {
         name: name.into(),
         arch: "amd64".into(),
         os: "linux".into(),
-        labels: Arc::default(),
+        // Of the first node nobody knows which GPUs it has.
+        labels: if name == NODES[0] { Arc::default() } else { Arc::new(gpu_labels()) },
         allocatable: Capacity {
             milli_cpu: cpus * 1000,
             memory: 8 << 30,
@@ -241,6 +242,10 @@ pub fn machine(name: &str, cpus: i64, gpus: i64) -> MachineFacts {
         taints: vec![],
         system: crate::pool::System::default(),
     }
+}
+
+fn gpu_labels() -> BTreeMap<String, String> {
+    BTreeMap::from([("nvidia.com/gpu.memory".to_owned(), "16000".to_owned())])
 }
 
 fn edit_node(server: &mut Server, node: usize, edit: impl FnOnce(&mut MachineFacts)) {

@@ -573,7 +573,9 @@ impl Server {
         for other in self.pods.values().filter(|other| other.alive && other.plan.slot.machine == *machine) {
             left.subtract(&requests(&other.plan.resources));
         }
-        if !pod.plan.resources.fits_in(&left.whole()) || rng.fault(20) {
+        // A kubelet is asked for so many devices, and not for these.
+        let asked = Resources { devices: BTreeMap::new(), ..pod.plan.resources.clone() };
+        if !asked.fits_in(&left.whole()) || rng.fault(20) {
             self.pod(name, |pod| pod.phase = Phase::Refused("OutOfcpu"));
             return;
         }
