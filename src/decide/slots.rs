@@ -122,7 +122,7 @@ fn take(
 ) -> bool {
     let Some(slot) = pool.slots.get_mut(name) else { return false };
     let from = slot.state;
-    if !startd::take(slot, transition, why, now) {
+    if !startd::take(&mut *slot, transition, why, now) {
         return false;
     }
     if let Some(trace) = &mut pool.trace {

@@ -32,6 +32,7 @@ pub use transitions::{
     CLAIMED_IDLE_TO_PREEMPTING, OWNER_TO_UNCLAIMED, TRANSITIONS, Transition, UNCLAIMED_TO_MATCHED,
     UNCLAIMED_TO_OWNER, take,
 };
+pub use unclaimed::end_benchmarks;
 pub use view::{Change, Chore, Grace, Pace, Step, View};
 pub use wake::wake;
 

@@ -228,6 +228,16 @@ fn a_claim_that_is_withdrawn_lets_the_job_go_on() {
     world.remove("urgent");
     world.pass(2);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![19]));
+    // Or its job is gone all at once.
+    world.submit("urgent", "bob", 1, |_| {});
+    world.pass(2);
+    assert!(better_claim(&mut world, 0.0));
+    world.pass(2);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Retiring", vec![13]));
+    world.jobs.remove("uid-urgent");
+    world.pool.apply(Event::JobGone("uid-urgent".into()), world.now);
+    world.pass(2);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![19]));
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
-    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Outcome, PodFacts,
-    PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts, SlotName, State,
-    SubmitterFacts, Time,
+    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Outcome,
+    PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts, SlotName,
+    State, SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -43,7 +43,9 @@ pub(super) struct World {
     pub(super) agent_kills: bool,
     /// The graces with which pods were deleted.
     pub(super) graces: Vec<Option<u32>>,
-    /// The numbers of the transitions that claimed slots took.
+    /// The transitions that slots took.
+    pub(super) taken: Vec<Noted>,
+    /// The numbers of those that claimed slots took.
     pub(super) numbers: Vec<u8>,
     next_uid: u32,
 }
@@ -64,6 +66,7 @@ impl World {
             obeys: true,
             agent_kills: true,
             graces: Vec::new(),
+            taken: Vec::new(),
             numbers: Vec::new(),
             next_uid: 0,
         };
@@ -156,6 +159,7 @@ impl World {
                 )
             });
             self.numbers.extend(claimed.map(|noted| noted.taken.number));
+            self.taken.extend(taken);
             assert_eq!(twin.effects, effects, "deciding twice gives the same effects");
             let statuses = self.write_statuses();
             self.check();

@@ -241,7 +241,7 @@ impl Scene {
             Chore::Dismiss => slot.preempting = None,
             Chore::FindWork if self.more_work => slot.activation = Activation::Assigned,
             Chore::FindWork => {
-                take(slot, &crate::startd::CLAIMED_IDLE_TO_PREEMPTING, "no more work", self.now);
+                take(&mut *slot, &crate::startd::CLAIMED_IDLE_TO_PREEMPTING, "no more work", self.now);
                 self.taken.push(10);
             }
             Chore::DeleteClaim | Chore::GiveBack => slot.record = Record::Deleting,
