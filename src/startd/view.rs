@@ -10,8 +10,6 @@ use crate::pool::{Cause, Eviction, OnHold, Policy, Slot, Time};
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Jobs finish, whatever `MAXJOBRETIREMENTTIME` says: `-peaceful`.
-    Peaceful,
     /// Jobs have their retirement time and their vacating time.
     Graceful,
     /// Jobs have their vacating time.
@@ -143,12 +141,10 @@ impl View<'_> {
         let pledged = slot.running.pledged_vacate;
         let remaining = match self.draining {
             Some(Pace::Quick | Pace::Fast) => 0,
-            other => Terms {
-                machine: self.answers.retirement(),
-                job: self.answers.job_retirement(),
-                peaceful: other == Some(Pace::Peaceful),
+            Some(Pace::Graceful) | None => {
+                Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() }
+                    .remaining(seconds(slot.running.run_time(self.now)))
             }
-            .remaining(seconds(slot.running.run_time(self.now))),
         };
         (remaining, max_vacate_time(pledged, self.answers.job_vacate(), remaining))
     }

@@ -165,10 +165,8 @@ fn transition_13_a_better_claim_and_a_drain_have_the_job_retire() {
         (scene.taken, scene.slot.retirement)
     };
     assert_eq!(cause(busy().claimed_by("bob", 0.0)), (vec![13], Some(Cause::BetterClaim)));
-    for pace in [Pace::Graceful, Pace::Peaceful] {
-        let drained = busy().with(|s| s.draining = Some(pace));
-        assert_eq!(cause(drained), (vec![13], Some(Cause::Draining)), "{pace:?}");
-    }
+    let drained = busy().with(|s| s.draining = Some(Pace::Graceful));
+    assert_eq!(cause(drained), (vec![13], Some(Cause::Draining)));
     let both = busy().true_of(Question::Preempt).claimed_by("bob", 0.0);
     assert_eq!(cause(both), (vec![13], Some(Cause::Preempt)), "the owner goes first");
 }
@@ -282,12 +280,10 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
     assert_eq!(ends(Cause::Draining, Answer::False, Some(Pace::Graceful)), VACATING);
     assert_eq!(ends(Cause::Draining, Answer::False, Some(Pace::Quick)), VACATING);
     assert_eq!(ends(Cause::Draining, Answer::True, Some(Pace::Fast)), KILLING);
-    // Quick and fast drains know no retirement, a peaceful one no end of it.
+    // Quick and fast drains know no retirement.
     let drained = |pace| retiring(Cause::Draining, 86_400).with(|s| s.draining = Some(pace)).takes();
     assert_eq!(drained(Pace::Graceful), NONE);
     assert_eq!((drained(Pace::Quick), drained(Pace::Fast)), (vec![18], vec![18]));
-    let peaceful = retiring(Cause::Draining, 0).with(|s| s.draining = Some(Pace::Peaceful));
-    assert_eq!(peaceful.takes(), NONE);
 }
 
 #[test]
