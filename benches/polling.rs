@@ -102,6 +102,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 started: Some(now),
                 end: None,
                 deleting: false,
+                lease: None,
                 tracked: true,
                 requests: Capacity::default(),
             }),

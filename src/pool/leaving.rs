@@ -24,6 +24,10 @@ pub struct Running {
     pub own_retirement: Option<i64>,
     /// `RANK` for it: `CurrentRank`.
     pub rank: f64,
+    /// The lease of the claim, as the pod carries it: the agent of its node goes by that.
+    pub lease: Option<Duration>,
+    /// When its pod was first seen to be deleted.
+    pub doomed: Option<Time>,
 }
 
 impl Running {
@@ -50,6 +54,8 @@ pub enum Cause {
     Draining,
     /// The machine is gone.
     MachineGone,
+    /// Nothing was heard of the machine for the claim's lease.
+    LeaseExpired,
 }
 
 impl Cause {
@@ -68,6 +74,8 @@ pub struct Eviction {
     pub killed: Option<Time>,
     /// The agent was asked to kill.
     pub agent_asked: bool,
+    /// The pod was deleted without waiting for its kubelet: it is certain that it does not run.
+    pub forced: bool,
     /// `WANT_HOLD`: what becomes of the proc.
     pub hold: Option<OnHold>,
 }

@@ -16,6 +16,7 @@ mod carve;
 mod drain;
 mod effect;
 mod event;
+mod fence;
 mod heartbeat;
 mod ids;
 mod job;
@@ -45,6 +46,7 @@ pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReaso
 pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
 };
+pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
 pub use heartbeat::Heartbeats;
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
@@ -151,6 +153,8 @@ pub struct Pool {
     pub heartbeats: Heartbeats,
     /// Which machines' agents were heard of.
     pub agents: Heartbeats,
+    /// What they promised with that.
+    pub fences: Fences,
     /// What agents reported last; a report may be seen before its node.
     pub reports: BTreeMap<MachineName, Arc<ReportFacts>>,
     /// What the deciders have to look at.

@@ -213,7 +213,7 @@ pub enum Activation {
 pub enum Removal {
     /// The job was deleted: `condor_rm`.
     JobRemoved,
-    /// The node was deleted.
+    /// The node was deleted, or an admin says that it is out of service.
     MachineGone,
 }
 

@@ -194,7 +194,8 @@ impl<'s> World<'s> {
                 self.queue.say(done + BENCHMARKS_TAKE, Happening::Benchmarked(machine));
                 return;
             }
-            Effect::Tell(_) => return,
+            // Simulated nodes are never silent.
+            Effect::ReadAgentLease { .. } | Effect::Tell(_) => return,
         };
         self.queue.say(done, what);
     }
@@ -281,6 +282,7 @@ impl<'s> World<'s> {
             started: None,
             end: None,
             deleting: false,
+            lease: Some(plan.lease),
             tracked: true,
             requests: Capacity::default(),
         };

@@ -8,6 +8,7 @@ mod carve;
 pub mod config;
 mod draining;
 mod layout;
+mod lease;
 mod leave;
 mod load;
 mod machines;
@@ -25,7 +26,8 @@ mod wake;
 pub use ad::{claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, quantized, slot_weight};
-pub use machines::review_machine;
+pub use lease::claim_lease;
+pub use machines::{is_out_of_service, review_machine};
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
 pub use transitions::{

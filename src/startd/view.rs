@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::policy::{Answers, Question};
 use super::retirement::{Terms, is_over, max_vacate_time};
 use super::transitions::Transition;
-use crate::pool::{Cause, Eviction, OnHold, Policy, Slot, Time};
+use crate::pool::{Cause, Eviction, Fence, OnHold, Policy, Removal, Slot, Time};
 
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,10 @@ pub struct View<'a> {
     pub agent: bool,
     /// The agent says that the job is suspended.
     pub stands_still: bool,
+    /// The machine is silent, and this is when the claim's lease expires, unless it is heard of.
+    pub lease_ends: Option<Time>,
+    /// Whether the machine's agent has ended the pod, as it promised for a silence of that length.
+    pub fence: Fence,
     /// The machine is being drained.
     pub draining: Option<Pace>,
     /// The claim that waits for this one to end still wants the slot.
@@ -98,6 +102,8 @@ pub enum Chore {
     KillPod,
     /// `KILLING_TIMEOUT` is over: ask the agent to kill what is left, and warn.
     AskAgentToKill,
+    /// Read the Lease of the machine's agent: whether it did as it promised depends on that.
+    ReadAgentLease,
     /// Ask the agent to suspend the job, or to let it go on.
     Suspend(bool),
     /// The owner wants the machine: whatever the retirement was for, there is no way back from it.
@@ -121,7 +127,7 @@ pub enum Grace {
     Own,
     /// The rest of its vacating time.
     Vacating,
-    /// None: its node is gone, and nobody is left who could confirm the end.
+    /// None: nobody is left who could confirm the end, and it is certain that it does not run.
     Force,
 }
 
@@ -129,6 +135,20 @@ impl View<'_> {
     /// Whether the answer means yes. Suspension needs an agent.
     pub(super) fn holds(&self, question: Question) -> bool {
         (self.agent || question != Question::WantSuspend) && self.answers.holds(question)
+    }
+
+    /// Whether nothing was heard of the machine for the claim's lease.
+    pub(super) fn lease_is_over(&self) -> bool {
+        self.lease_ends.is_some_and(|at| at <= self.now)
+    }
+
+    /// Why a claim ends at once, without retirement and vacating: its machine is gone, or as good as that.
+    pub(super) fn lost(&self, slot: &Slot) -> Option<Cause> {
+        if slot.removal == Some(Removal::MachineGone) {
+            Some(Cause::MachineGone)
+        } else {
+            self.lease_is_over().then_some(Cause::LeaseExpired)
+        }
     }
 
     /// Whether the policy is asked now. What was just entered is not left by it at the same moment.
@@ -160,7 +180,7 @@ impl View<'_> {
     pub(super) fn eviction(&self, slot: &Slot, cause: Cause) -> (bool, Eviction) {
         let by_policy = cause == Cause::Preempt;
         let kill = match cause {
-            Cause::MachineGone => true,
+            Cause::MachineGone | Cause::LeaseExpired => true,
             Cause::Draining => self.draining == Some(Pace::Fast),
             Cause::Preempt => !self.holds(Question::WantVacate),
             Cause::BetterClaim => false,
@@ -168,7 +188,7 @@ impl View<'_> {
         let (_, vacate) = self.terms(slot);
         let until = if kill { self.now } else { self.now + span(vacate) };
         let hold: Option<OnHold> = (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
-        (kill, Eviction { until, killed: None, agent_asked: false, hold })
+        (kill, Eviction { until, killed: None, agent_asked: false, forced: false, hold })
     }
 }
 

@@ -72,6 +72,7 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
         (labels::CLAIM.to_owned(), plan.claim.id.to_string()),
         (labels::SLOT.to_owned(), plan.slot.to_string()),
         (labels::JOB_ID.to_owned(), plan.claim.job_id()),
+        (labels::LEASE_SECONDS.to_owned(), plan.lease.as_secs().to_string()),
     ]);
     ObjectMeta {
         name: Some(plan.claim.pod_name()),
@@ -237,6 +238,7 @@ mod tests {
             proc: 3,
         };
         PodPlan {
+            lease: std::time::Duration::from_secs(2400),
             proc: claim.proc_id(),
             job,
             slot: SlotName::parse("slot1_1@n1").unwrap(),

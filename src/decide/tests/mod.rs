@@ -2,6 +2,7 @@
 
 mod chaos;
 mod draining;
+mod leases;
 mod manual;
 mod policy;
 mod static_slots;

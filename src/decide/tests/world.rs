@@ -8,8 +8,8 @@ use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
     Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Outcome,
-    PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts, SlotName,
-    State, SubmitterFacts, Time,
+    PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Renewal, Request, Resources, SlotFacts,
+    SlotName, State, SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -39,6 +39,10 @@ pub(super) struct World {
     pub(super) still: BTreeSet<PodUid>,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
+    /// Nodes of which nothing is heard, and which hear nothing.
+    pub(super) cut: BTreeSet<String>,
+    /// The Leases of agents, each with the version of its last renewal.
+    pub(super) agents: BTreeMap<String, Renewal>,
     /// Whether agents kill what they are asked to.
     pub(super) agent_kills: bool,
     /// The graces with which pods were deleted.
@@ -64,6 +68,8 @@ impl World {
             fate: |_| (30, 0),
             still: BTreeSet::new(),
             obeys: true,
+            cut: BTreeSet::new(),
+            agents: BTreeMap::new(),
             agent_kills: true,
             graces: Vec::new(),
             taken: Vec::new(),
@@ -232,8 +238,10 @@ impl World {
             Effect::CreatePod(plan) => self.create_pod(plan),
             Effect::DeletePod { pod, grace, .. } => {
                 self.graces.push(grace);
-                if self.obeys || grace == Some(0) {
+                if grace == Some(0) || (self.obeys && !self.is_cut(&pod)) {
                     self.end_pod(&pod, None);
+                } else {
+                    self.mark_deleted(&pod);
                 }
             }
             Effect::Suspend { pod, suspended: true, .. } => {
@@ -249,6 +257,11 @@ impl World {
             }
             // No node of these stories has an agent.
             Effect::Benchmark { .. } => {}
+            Effect::ReadAgentLease { machine } => {
+                let found = self.agents.get(machine.as_str()).cloned();
+                self.log.push(format!("the Lease of the agent of {machine} is read"));
+                self.pool.apply(Event::Outcome(Outcome::AgentLeaseRead { machine, found }), self.now);
+            }
             Effect::ReleasePod { pod, delete } => self.release_pod(&pod, delete),
             Effect::HoldJob(key) => {
                 let facts = self.jobs.get_mut(key.uid.as_str()).unwrap();
@@ -283,6 +296,7 @@ impl World {
             started: Some(self.now),
             end: None,
             deleting: false,
+            lease: Some(plan.lease),
             tracked: true,
             requests: Capacity::default(),
         };
@@ -296,6 +310,43 @@ impl World {
         self.pods.insert(name, Pod { facts: facts.clone(), plan, ends, code });
         self.pool.apply(Event::Outcome(created), self.now);
         self.pool.apply(Event::Pod(facts), self.now);
+    }
+
+    fn is_cut(&self, pod: &PodRef) -> bool {
+        let found = self.pods.get(&*pod.name).and_then(|found| found.facts.machine.as_ref());
+        found.is_some_and(|machine| self.cut.contains(machine.as_str()))
+    }
+
+    fn mark_deleted(&mut self, pod: &PodRef) {
+        if let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.end.is_none()) {
+            found.facts.deleting = true;
+            let facts = found.facts.clone();
+            self.pool.apply(Event::Pod(facts), self.now);
+        }
+    }
+
+    /// Kubelets and agents renew their Leases, those that get through.
+    pub(super) fn renew(&mut self) {
+        for name in self.machines.keys().filter(|name| !self.cut.contains(*name)) {
+            let machine = || crate::pool::MachineName::from(name.as_str());
+            let ttl = Duration::from_secs(40);
+            self.pool.apply(Event::Heartbeat { machine: machine(), ttl }, self.now);
+            if let Some(renewal) = self.agents.get_mut(name) {
+                renewal.version = format!("{}", self.now.secs()).into();
+                let renewal = renewal.clone();
+                self.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, self.now);
+            }
+        }
+    }
+
+    /// A node is heard again: its kubelet does what it did not hear of.
+    pub(super) fn reconnect(&mut self, node: &str) {
+        self.cut.remove(node);
+        self.renew();
+        let deleted = self.pods.values().filter(|pod| pod.facts.deleting).map(|pod| pod.facts.pod.clone());
+        for pod in deleted.collect::<Vec<_>>() {
+            self.end_pod(&pod, None);
+        }
     }
 
     /// A pod's end: by itself with an exit code, or because it was deleted.
@@ -345,6 +396,7 @@ impl World {
             .pods
             .values()
             .filter(|pod| pod.facts.end.is_none() && pod.ends <= self.now)
+            .filter(|pod| !self.is_cut(&pod.facts.pod))
             .map(|pod| (pod.facts.pod.clone(), pod.code))
             .collect();
         for (pod, code) in due {

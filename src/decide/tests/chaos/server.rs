@@ -63,6 +63,7 @@ impl Pod {
             started: None,
             end,
             deleting: self.deleting,
+            lease: None,
             tracked: self.tracked,
             requests: requests(&self.plan.resources),
         }
@@ -301,6 +302,7 @@ impl Server {
             Effect::Suspend { .. }
             | Effect::KillByAgent { .. }
             | Effect::Benchmark { .. }
+            | Effect::ReadAgentLease { .. }
             | Effect::Tell(_) => None,
         };
         outcome.map(|outcome| Reply::Event(Event::Outcome(outcome))).into_iter().collect()
