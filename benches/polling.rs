@@ -90,7 +90,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         };
         let resources = Resources { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
         let id = claim.id.clone();
-        pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim) }), now);
+        pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim), recorded: None }), now);
         pool.apply(
             Event::Pod(PodFacts {
                 pod,

@@ -251,6 +251,7 @@ impl Pool {
             record: Record::Written,
             activation: if assigned { Activation::Assigned } else { Activation::Vacant },
             removal: removed.then_some(Removal::JobRemoved),
+            recorded: facts.recorded,
             ..Slot::new(name, facts.resources, claim, State::Claimed(Claimed::Idle), now)
         };
         self.stale.insert(Document::Slot(slot.name.clone()));

@@ -12,7 +12,7 @@ use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
 use super::job::{End, JobSpec, Problem};
-use super::leaving::OnHold;
+use super::leaving::{OnHold, Recorded};
 use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
 use super::ranges::Ranges;
@@ -250,6 +250,8 @@ pub struct SlotFacts {
     pub resources: Resources,
     /// The claim.
     pub claim: Option<Claim>,
+    /// What its status says of the job that runs.
+    pub recorded: Option<Recorded>,
 }
 
 /// What the shell sees of a Submitter.

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ids::PodUid;
 use super::slot::Claim;
 use super::time::Time;
 
-/// The job that a claim runs, as far as time and policy look at it. It begins with the claim's activation.
-///
-/// Of this the API server has only the pod's start: a new leader knows the run time, but not how much of it the job stood
-/// still, nor what was pledged: that is evaluated anew.
+/// The job that a claim runs, as far as time and policy look at it. It begins with the claim's activation. What of it a new
+/// leader has to know is [`Recorded`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Running {
     /// When its containers started, once they have: `JobStart`.
@@ -40,6 +39,28 @@ impl Running {
     pub fn run_time(&self, now: Time) -> Duration {
         let all = self.started.map_or(Duration::ZERO, |started| now.since(started));
         all.saturating_sub(self.suspend_time(now))
+    }
+}
+
+/// What the API server has of a job that runs: in the status of its Slot, written when that changes activity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its pod.
+    pub pod: PodUid,
+    /// As in [`Running`].
+    pub pledged_vacate: i64,
+    /// As in [`Running`].
+    pub suspended: Duration,
+    /// As in [`Running`].
+    pub suspended_since: Option<Time>,
+}
+
+impl Running {
+    /// Goes on from what an earlier leader recorded of the job. It stood still until now: nobody else lets it go on.
+    pub fn resume(&mut self, recorded: &Recorded, now: Time) {
+        self.pledged_vacate = recorded.pledged_vacate;
+        let since = recorded.suspended_since.map_or(Duration::ZERO, |since| now.since(since));
+        self.suspended = recorded.suspended + since;
     }
 }
 

@@ -53,7 +53,7 @@ pub use ids::{
     SlotName, SubmitterName,
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
-pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
+pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
 pub use machine::{LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::policy::{Answers, Question};
 use super::retirement::{Terms, is_over, max_vacate_time};
 use super::transitions::Transition;
-use crate::pool::{Cause, Eviction, Fence, OnHold, Policy, Removal, Slot, Time};
+use crate::pool::{Activation, Cause, Eviction, Fence, OnHold, Policy, Removal, Slot, Time};
 
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,6 +215,12 @@ impl Change {
             Self::Activate { pledged_vacate, own_retirement, rank } => {
                 (slot.running.pledged_vacate, slot.running.rank) = (pledged_vacate, rank);
                 slot.running.own_retirement = own_retirement;
+                if let (Some(recorded), Activation::Active { pod, .. } | Activation::Ended { pod, .. }) =
+                    (slot.recorded.take(), &slot.activation)
+                    && recorded.pod == pod.uid
+                {
+                    slot.running.resume(&recorded, now);
+                }
             }
             Self::Settle => settle(slot),
             Self::Suspend => {

@@ -179,6 +179,7 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
         }
         Class::CreatePod => pods_fit(world, &call.key),
         Class::JobStatus => only_more(world, &call.key, before),
+        Class::SlotStatus => pledged(world, &call.key, before),
         _ => {}
     }
     let object = world.store.get(&call.key);
@@ -441,6 +442,19 @@ fn only_more(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
                 key.name
             ));
         }
+    }
+}
+
+/// What was pledged to a job holds as long as it runs, and the time that it stood still only grows, whoever leads.
+fn pledged(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
+    let (Some(before), Some(now)) = (before, world.store.get(key)) else { return };
+    let (old, new) = (&before["status"]["running"], &now["status"]["running"]);
+    if !old.is_object() || old["podUid"] != new["podUid"] || world.checks.tampered_slots.contains(&key.name) {
+        return;
+    }
+    let still = |running: &Value| running["suspendedSeconds"].as_i64().unwrap_or(0);
+    if old["maxVacateSeconds"] != new["maxVacateSeconds"] || still(new) < still(old) {
+        world.violated(format!("{} forgets of the job in it: {old} {new}", key.name));
     }
 }
 

@@ -12,14 +12,14 @@ use super::held::{held, held_procs};
 use super::slot::{label_value, resources, static_slot};
 use crate::api::{
     self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
-    PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotState, SlotStatus, SubmitterSpec,
-    SubmitterStatus, Transition, condition as types, labels,
+    PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotRunning, SlotState, SlotStatus,
+    SubmitterSpec, SubmitterStatus, Transition, condition as types, labels,
 };
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::{PROC_WAITS, quotas};
 use crate::pool::{
-    Activation, Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot, SlotKind,
-    SlotName, Standing, State, Submitter, Taken, Time,
+    Activation, Claimed, Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot,
+    SlotKind, SlotName, Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
 
@@ -240,8 +240,21 @@ fn slot(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
         entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
         entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
         last_transition: slot.last.as_ref().map(transition),
+        running: running(slot),
         conditions,
     }
+}
+
+/// What an operator that takes over has to know of the job. It changes with the activity, which is written anyway.
+fn running(slot: &Slot) -> Option<SlotRunning> {
+    let Activation::Active { pod, .. } = &slot.activation else { return None };
+    let activated = !matches!(slot.state, State::Matched | State::Claimed(Claimed::Idle));
+    activated.then(|| SlotRunning {
+        pod_uid: pod.uid.to_string(),
+        max_vacate_seconds: slot.running.pledged_vacate,
+        suspended_seconds: i64::try_from(slot.running.suspended.as_secs()).unwrap_or(i64::MAX),
+        suspended_since: slot.running.suspended_since.map(kube_time),
+    })
 }
 
 /// `EndConfirmed`: of a pod that was killed on a node of which nothing is heard nobody knows whether it still runs.
@@ -295,6 +308,7 @@ fn claimed_or_standing(pool: &Pool, name: &SlotName, old: &[Condition], now: Tim
         entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
         entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
         last_transition: slot.last.as_ref().map(transition),
+        running: None,
         conditions: vec![offered(machine, old, now)],
     };
     object(&static_slot(name, &slot.total), &status)

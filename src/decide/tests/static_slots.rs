@@ -133,7 +133,10 @@ fn an_object_does_not_show_what_its_slot_has_nothing_of() {
     let mut resources = world.pool.machines[&name.machine].standing[&1].total.clone();
     assert!(resources.extended.values().any(|amount| *amount == 0), "{resources:?}");
     resources.extended.retain(|_, amount| *amount > 0);
-    world.pool.apply(Event::Slot(SlotFacts { name: name.clone(), resources, claim: None }), world.now);
+    world.pool.apply(
+        Event::Slot(SlotFacts { name: name.clone(), resources, claim: None, recorded: None }),
+        world.now,
+    );
     assert!(world.pool.is_right(&name));
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
-    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Outcome,
-    PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Renewal, Request, Resources, SlotFacts,
-    SlotName, State, SubmitterFacts, Time,
+    Activation, Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, Noted,
+    Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Recorded, Renewal, Request,
+    Resources, SlotFacts, SlotName, State, SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -43,6 +43,8 @@ pub(super) struct World {
     pub(super) cut: BTreeSet<String>,
     /// The Leases of agents, each with the version of its last renewal.
     pub(super) agents: BTreeMap<String, Renewal>,
+    /// What statuses of Slots say of the jobs in them.
+    pub(super) recorded: BTreeMap<SlotName, Recorded>,
     /// Whether agents kill what they are asked to.
     pub(super) agent_kills: bool,
     /// The graces with which pods were deleted.
@@ -70,6 +72,7 @@ impl World {
             obeys: true,
             cut: BTreeSet::new(),
             agents: BTreeMap::new(),
+            recorded: BTreeMap::new(),
             agent_kills: true,
             graces: Vec::new(),
             taken: Vec::new(),
@@ -196,6 +199,9 @@ impl World {
     fn write_statuses(&mut self) -> bool {
         let mut wrote = false;
         for document in self.pool.take_stale() {
+            if let Document::Slot(name) = &document {
+                self.record(name);
+            }
             let Document::Job(uid) = document else { continue };
             let Some(cluster) = self.pool.jobs.get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
@@ -213,6 +219,19 @@ impl World {
         wrote
     }
 
+    /// As `controller/render/status.rs` does.
+    fn record(&mut self, name: &SlotName) {
+        let Some(slot) = self.pool.slots.get(name) else { return };
+        let Activation::Active { pod, .. } = &slot.activation else { return };
+        let recorded = Recorded {
+            pod: pod.uid.clone(),
+            pledged_vacate: slot.running.pledged_vacate,
+            suspended: slot.running.suspended,
+            suspended_since: slot.running.suspended_since,
+        };
+        self.recorded.insert(name.clone(), recorded);
+    }
+
     fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::WriteSlot { slot, resources, claim, .. } => {
@@ -224,7 +243,7 @@ impl World {
                 let written = self.slots.remove(&slot);
                 if slot.dynamic.is_none() && of.is_some() {
                     let resources = written.map(|(resources, _)| resources).unwrap_or_default();
-                    let cleared = SlotFacts { name: slot.clone(), resources, claim: None };
+                    let cleared = SlotFacts { name: slot.clone(), resources, claim: None, recorded: None };
                     self.pool.apply(Event::Slot(cleared), self.now);
                 } else {
                     let claim = written.map(|(_, claim)| claim.id);
@@ -428,6 +447,7 @@ impl World {
                 name: name.clone(),
                 resources: resources.clone(),
                 claim: Some(claim.clone()),
+                recorded: self.recorded.get(name).cloned(),
             })
         }));
         events.extend(self.pods.values().map(|pod| Event::Pod(pod.facts.clone())));
