@@ -317,3 +317,17 @@ fn items_of(items: Vec<(When, What)>) -> Vec<Item> {
     ];
     start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect()
 }
+
+/// The next leader goes on from what the Slot's status says of the job.
+#[test]
+fn what_was_pledged_to_a_job_and_how_long_it_stood_still_outlast_its_operator() {
+    let forever = Order { job: 4, ..job(1) };
+    let items = vec![
+        policy(5, 0),
+        (When::At(0), What::Agent(0, Presence::Works)),
+        (When::At(5000), What::Owner(0, 6)),
+        (When::At(40_000), What::Kill(0)),
+        (When::At(60_000), What::Owner(0, 3)),
+    ];
+    goes_well(story(1, forever, items));
+}
