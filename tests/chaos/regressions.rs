@@ -322,12 +322,16 @@ fn items_of(items: Vec<(When, What)>) -> Vec<Item> {
 #[test]
 fn what_was_pledged_to_a_job_and_how_long_it_stood_still_outlast_its_operator() {
     let forever = Order { job: 4, ..job(1) };
+    // As the run begins the owner has just gone: the job stands still for ten seconds.
     let items = vec![
         policy(5, 0),
         (When::At(0), What::Agent(0, Presence::Works)),
-        (When::At(5000), What::Owner(0, 6)),
-        (When::At(40_000), What::Kill(0)),
+        (When::At(20_000), What::Kill(0)),
         (When::At(60_000), What::Owner(0, 3)),
     ];
-    goes_well(story(1, forever, items));
+    let plan = story(1, forever, items);
+    let outcome = run(&plan, true);
+    assert_eq!(outcome.violation, None, "{}", super::story::tell(&plan));
+    let stood = outcome.log.iter().any(|line| line.contains("\"suspendedSeconds\":10"));
+    assert!(stood, "{}", outcome.log.join("\n"));
 }
