@@ -29,6 +29,11 @@ impl Heartbeats {
         }
     }
 
+    /// Whether anything was heard of the machine: from one that has no Lease nothing will be.
+    pub fn knows(&self, machine: &MachineName) -> bool {
+        self.until.contains_key(machine)
+    }
+
     /// Whether the machine was heard of once, and not again in time.
     pub fn is_silent(&self, machine: &MachineName, now: Time) -> bool {
         self.silent_since(machine, now).is_some()

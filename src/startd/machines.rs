@@ -16,7 +16,7 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
         Offer::Offered if waits => Offer::LayoutWaits,
         offer => offer,
     };
-    if offer == Offer::Gone || is_out_of_service(machine, pool.heartbeats.is_silent(name, now)) {
+    if offer == Offer::Gone || is_out_of_service(pool, machine, now) {
         evacuate(pool, name);
     }
     let Some(machine) = pool.machines.get(name) else { return };
@@ -93,11 +93,12 @@ fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
 /// The taint by which an admin says that a node is off and stays off.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// Whether an admin says that nothing runs on a machine any more. As for Kubernetes, that counts only while nothing is heard
-/// of it: a taint that was left on a node that is back says nothing.
-pub fn is_out_of_service(machine: &Machine, silent: bool) -> bool {
+/// Whether an admin says that nothing runs on a machine any more. That counts only while nothing is heard of it: a taint that
+/// was left on a node that is back says nothing, and neither does one on a node whose kubelet says itself that it is not ready.
+fn is_out_of_service(pool: &Pool, machine: &Machine, now: Time) -> bool {
     let said = machine.facts.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE);
-    said && (silent || !machine.facts.ready)
+    let name = &machine.facts.name;
+    said && (pool.heartbeats.is_silent(name, now) || !(machine.facts.ready || pool.heartbeats.knows(name)))
 }
 
 fn evacuate(pool: &mut Pool, name: &MachineName) {

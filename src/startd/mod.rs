@@ -27,7 +27,7 @@ pub use ad::{claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, unclaim
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, quantized, slot_weight};
 pub use lease::claim_lease;
-pub use machines::{is_out_of_service, review_machine};
+pub use machines::review_machine;
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
 pub use transitions::{

@@ -115,8 +115,21 @@ fn a_node_that_is_deleted_or_out_of_service_frees_its_procs() {
     let mut world = self::world(None);
     world.cut.insert("n1".to_owned());
     taint(&mut world, false);
-    world.settle();
+    listen(&mut world, 20);
+    assert_eq!(stands(&world), "Claimed/Busy", "its kubelet was heard of just now");
+    listen(&mut world, 20);
     assert_eq!((stands(&world).as_str(), is_idle(&world)), ("none", true), "the lease is not waited for");
+
+    // A node without a Lease has nothing else to say it by.
+    let mut world = self::world(None);
+    world.cut.insert("n1".to_owned());
+    world.pool.apply(Event::HeartbeatsEnded("n1".into()), world.now);
+    taint(&mut world, true);
+    world.settle();
+    assert_eq!(stands(&world), "Claimed/Busy");
+    taint(&mut world, false);
+    world.settle();
+    assert_eq!((stands(&world).as_str(), is_idle(&world)), ("none", true));
 
     let mut world = self::world(None);
     world.cut.insert("n1".to_owned());
