@@ -321,7 +321,7 @@ impl Engine {
                 Effect::CreatePod(plan) => self.cache.templates.get(&plan.job.uid).cloned(),
                 _ => None,
             };
-            self.writer.submit(Task::Effect(effect, template));
+            self.writer.submit(Task::Effect(Box::new(effect), template));
         }
         if let Some(negotiation) = decision.negotiation {
             let negotiation = Arc::new(*negotiation);

@@ -264,7 +264,7 @@ mod tests {
             proc: 3,
         };
         PodPlan {
-            lease: Duration::from_secs(2400),
+            lease: Duration::from_mins(40),
             proc: claim.proc_id(),
             job,
             slot: SlotName::parse("slot1_1@n1").unwrap(),

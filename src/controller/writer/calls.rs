@@ -75,7 +75,7 @@ where
 /// Does what a task asks for.
 pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
     match task {
-        Task::Effect(effect, template) => match effect {
+        Task::Effect(effect, template) => match *effect {
             Effect::WriteSlot { slot, resources, claim, again } => {
                 slots::write(context, slot, &resources, claim, again).await
             }

@@ -34,7 +34,7 @@ const AT_ONCE: usize = 48;
 #[derive(Debug)]
 pub enum Task {
     /// An effect of the deciders, with the job's template where a pod is to be made.
-    Effect(Effect, Option<Arc<PodTemplateSpec>>),
+    Effect(Box<Effect>, Option<Arc<PodTemplateSpec>>),
     /// A status, as a merge patch over a version that was seen.
     Status {
         /// What it is about.
@@ -211,7 +211,7 @@ impl Writer {
 
 fn line(task: &Task) -> Line {
     match task {
-        Task::Effect(effect, _) => match effect {
+        Task::Effect(effect, _) => match effect.as_ref() {
             Effect::WriteSlot { slot, .. } | Effect::DeleteSlot { slot, .. } => {
                 Line::Object(slots::key(slot))
             }

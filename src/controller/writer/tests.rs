@@ -56,7 +56,7 @@ async fn perform(effect: Effect, answers: &[u16]) -> (Vec<Asked>, Vec<String>) {
     let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))));
     let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
     let context = Context::new(Client::new(script.clone(), "ns"), clock, "me");
-    let replies = calls::perform(&context, Task::Effect(effect, None)).await;
+    let replies = calls::perform(&context, Task::Effect(Box::new(effect), None)).await;
     let heard = |reply| match reply {
         Reply::Event(event) => Some(format!("{event:?}")),
         _ => None,

@@ -490,7 +490,7 @@ fn a_claim_whose_lease_expires_is_killed_at_once_wherever_it_stands() {
 fn a_killed_pod_is_let_go_where_the_agent_promised_to_have_ended_it() {
     use crate::pool::Fence;
     let mut scene = expired(leaving(KILLING, 0));
-    let then = scene.now + Duration::from_secs(60);
+    let then = scene.now + Duration::from_mins(1);
     scene.fence = Fence::At(then);
     scene.drive();
     assert_eq!(scene.done, NOTHING);
