@@ -91,11 +91,18 @@ pub(super) fn killing(slot: &Slot, view: &View) -> Step {
     let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.agent_asked);
     match (&slot.activation, killed) {
         (Activation::Active { deleting: false, .. }, _) | (_, None) => Step::Do(Chore::KillPod),
+        // An agent that is cut off hears nothing, and what it promised is waited for.
+        _ if is_fenced(view) => Step::Rest,
         (_, Some(at)) if !asked && view.now.since(at) >= view.policy.killing_timeout => {
             Step::Do(Chore::AskAgentToKill)
         }
         _ => Step::Rest,
     }
+}
+
+/// Whether the agent of a silent machine, silent as well, ends the pod as it promised, or has.
+fn is_fenced(view: &View) -> bool {
+    view.fence != Fence::None && !view.agent && view.lease_ends.is_some()
 }
 
 /// What is to be done about a pod that its node's agent has ended by now, if it kept its promise: nobody else confirms that.

@@ -157,7 +157,7 @@ fn an_agent_that_promised_to_has_ended_the_pod_after_lease_and_margin() {
     listen(&mut world, 20);
     assert_eq!(told(&world, "the Lease"), 1, "it is read before the promise is believed");
     assert_eq!((stands(&world).as_str(), is_idle(&world)), ("none", true));
-    assert_eq!(world.graces, [Some(1), Some(0)]);
+    assert_eq!((&world.graces[..], told(&world, "NodeSilent")), (&[Some(1), Some(0)][..], 0));
 }
 
 #[test]
