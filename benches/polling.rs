@@ -91,7 +91,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         };
         let resources = Resources { cpus: 1, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
         let id = claim.id.clone();
-        pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim) }), now);
+        pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim), recorded: None }), now);
         pool.apply(
             Event::Pod(PodFacts {
                 pod,
@@ -103,6 +103,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 started: Some(now),
                 end: None,
                 deleting: false,
+                lease: None,
                 tracked: true,
                 requests: Capacity::default(),
             }),

@@ -214,7 +214,7 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
 
 /// Beside the above, in one namespace each: the leader's lease and the nodes' heartbeats.
 const LEADER: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "create", "update"]);
-const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", FOLLOW);
+const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", READ);
 
 const READ: &[&str] = &["get", "list", "watch"];
 const FOLLOW: &[&str] = &["list", "watch"];

@@ -28,6 +28,8 @@ pub mod condition {
     pub const HELD: &str = "Held";
     /// The slot is claimed.
     pub const CLAIMED: &str = "Claimed";
+    /// Of a Slot whose pod was killed: False while nobody knows whether it has ended.
+    pub const END_CONFIRMED: &str = "EndConfirmed";
     /// An agent is at work on the node.
     pub const AGENT_READY: &str = "AgentReady";
     /// Of a NodeReport: its agent can do its work.

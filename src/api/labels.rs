@@ -19,6 +19,13 @@ pub const SUSPEND: &str = "slotwright.dev/suspend";
 /// On a pod, as annotation: `"true"` asks the agent of its node to kill its processes: the kubelet has not within
 /// KILLING_TIMEOUT. Written by the operator.
 pub const KILL: &str = "slotwright.dev/kill";
+/// On a pod, as annotation: the lease of its claim in seconds. An agent that promises to ends the pod once it could not
+/// renew its own Lease for so long.
+pub const LEASE_SECONDS: &str = "slotwright.dev/lease-seconds";
+/// On the Lease of an agent, as annotation: `"true"` where the agent promises that.
+pub const FENCES: &str = "slotwright.dev/fences-claims";
+/// With this begins what an agent leaves as the termination message of a container that it ends so.
+pub const FENCED: &str = "slotwright.dev/fenced";
 /// On a pod: held until the pod's end is recorded in its HTCJob, so that no end is lost.
 pub const TRACKING_FINALIZER: &str = "slotwright.dev/tracking";
 /// On an HTCJob: held until its pods have ended and its claims are released.

@@ -30,7 +30,7 @@ pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStat
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyToleration};
 pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, ReportedDevice};
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
-pub use slot::{JobReference, Slot, SlotClaim, SlotSpec, SlotStatus, SlotType};
+pub use slot::{JobReference, Slot, SlotClaim, SlotRunning, SlotSpec, SlotStatus, SlotType};
 pub use submitter::{Submitter, SubmitterSpec, SubmitterStatus};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

@@ -131,8 +131,30 @@ pub struct SlotStatus {
     /// The last change, with its number in the manual.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition: Option<Transition>,
-    /// Claimed.
+    /// The job that runs in the slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<SlotRunning>,
+    /// Claimed; and EndConfirmed, while it is not known whether a pod that was killed has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// What was pledged to the job that runs in a slot, and what of its time does not count. An operator that takes over goes on
+/// from here.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SlotRunning {
+    /// The uid of its pod.
+    pub pod_uid: String,
+    /// MachineMaxVacateTime as it was when the job began, in seconds: later changes of the policy do not concern it.
+    pub max_vacate_seconds: i64,
+    /// For how many seconds it has been suspended so far, without the present suspension: that is no run time, which
+    /// MAXJOBRETIREMENTTIME limits.
+    #[serde(default)]
+    pub suspended_seconds: i64,
+    /// Since when it is suspended, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub suspended_since: Option<Time>,
 }

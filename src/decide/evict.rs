@@ -25,7 +25,11 @@ pub(super) fn delete_pod(
         Grace::Vacating => Some(vacating_left(slot, now)),
     };
     // Of one that goes because its job was removed there is nothing to say: that is what its user asked for.
-    let why = (grace != Grace::Own).then(|| vacate(slot));
+    let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
+    let why = (grace != Grace::Own && !said).then(|| vacate(slot));
+    if let (Grace::Force, Some(eviction)) = (grace, &mut slot.eviction) {
+        eviction.forced = true;
+    }
     if let Some(pod) = being_deleted(slot) {
         effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: seconds, why });
     }
@@ -49,8 +53,13 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
     let Some(slot) = pool.slots.get_mut(name) else { return };
     let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
     let why = (!said).then(|| vacate(slot));
-    let eviction =
-        slot.eviction.get_or_insert(Eviction { until: now, killed: None, agent_asked: false, hold: None });
+    let eviction = slot.eviction.get_or_insert(Eviction {
+        until: now,
+        killed: None,
+        agent_asked: false,
+        forced: false,
+        hold: None,
+    });
     eviction.killed.get_or_insert(now);
     if let Some(pod) = being_deleted(slot) {
         effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: Some(KILL_GRACE), why });
@@ -58,7 +67,8 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
 }
 
 /// `KILLING_TIMEOUT` is over: something is seriously wrong with the kubelet, and people should know.
-pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+    let silent = pool.heartbeats.is_silent(&name.machine, now);
     let agent = pool.machines.get(&name.machine).is_some_and(|machine| machine.agent);
     let Some(slot) = pool.slots.get_mut(name) else { return };
     if let Some(eviction) = &mut slot.eviction {
@@ -71,13 +81,20 @@ pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, effects: &mut 
     } else {
         "the node has no agent that could kill it; look at the node's kubelet"
     };
+    if agent {
+        effects.push(Effect::KillByAgent { pod: pod.clone(), slot: name.clone() });
+    } else if silent {
+        let note = format!(
+            "whether pod {} still runs is not known, since nothing is heard of node {}: {}",
+            pod.name, name.machine, PROC_WAITS
+        );
+        pool.warn(&job, "NodeSilent", "Kill", note);
+        return;
+    }
     let note = format!(
         "pod {} on node {} was killed and has not ended within KILLING_TIMEOUT: {next}; the slot stays claimed until it has",
         pod.name, name.machine
     );
-    if agent {
-        effects.push(Effect::KillByAgent { pod, slot: name.clone() });
-    }
     pool.warn(&job, "KillingTimeout", "Kill", note);
 }
 
@@ -89,6 +106,9 @@ pub(super) fn suspend(pool: &mut Pool, name: &SlotName, suspended: bool, effects
         effects.push(Effect::Suspend { pod: pod.clone(), slot: name.clone(), suspended });
     }
 }
+
+/// What becomes of a proc of whose end nobody can be certain, and what people can do.
+pub const PROC_WAITS: &str = "its proc waits until the node is back or an agent that promised it has ended the pod; if the node is lost, delete the Node, or taint it node.kubernetes.io/out-of-service once it is off";
 
 /// Why the pod has to leave.
 fn vacate(slot: &Slot) -> Vacate {
@@ -103,6 +123,10 @@ fn vacate(slot: &Slot) -> Vacate {
         }
         Some(Cause::BetterClaim) => better_claim(slot),
         Some(Cause::Draining) => (VacateReason::StartdDraining, format!("node {machine} is being drained")),
+        Some(Cause::LeaseExpired) => (
+            VacateReason::ReconnectFailed,
+            format!("nothing was heard of node {machine} for the lease of the claim"),
+        ),
         Some(Cause::MachineGone) | None => {
             (VacateReason::StartdShutdown, format!("the node {machine} is gone"))
         }

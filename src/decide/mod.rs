@@ -11,6 +11,7 @@ mod negotiation;
 mod orphans;
 mod slots;
 
+pub use evict::PROC_WAITS;
 pub use negotiation::{Negotiation, conclude, quotas};
 
 use crate::pool::{Effect, Offer, Pool, Time};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::evict::{ask_agent_to_kill, delete_pod, kill_pod, suspend};
-use crate::classad::Ad;
+use crate::classad::{Ad, Env};
 use crate::pool::{
-    Activation, Cause, Cluster, Document, DrainSchedule, Effect, Machine, Noted, Offer, PodPlan, PodRef,
-    Pool, Record, Release, Retention, Slot, SlotName, State, Time,
+    Activation, Cause, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted, Offer, PodPlan,
+    PodRef, Pool, Record, Release, Retention, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
@@ -75,6 +75,10 @@ fn with_view<T>(
         Activation::Active { pod, .. } => machine.suspends(&pod.uid),
         _ => false,
     };
+    let policy = &machine.slot_config(&config, name.slot).policy;
+    let silent = pool.heartbeats.silent_since(&name.machine, now);
+    let lease =
+        || slot.running.lease.unwrap_or_else(|| startd::claim_lease(policy, job, &Env::at(now.secs())));
     let view = View {
         offered: machine.offer == Offer::Offered,
         wanted: cluster.is_some_and(|cluster| {
@@ -85,13 +89,21 @@ fn with_view<T>(
         settled: cluster.is_none_or(|cluster| !cluster.is_done(proc) || cluster.is_recorded(proc)),
         agent: machine.agent,
         stands_still,
+        lease_ends: silent.map(|heard| heard + lease()),
+        fence: fence(pool, slot, now),
         draining: pace(machine, slot),
         next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty()),
-        policy: &machine.slot_config(&config, name.slot).policy,
+        policy,
         answers: &Asker::new(machine, &config, slot, job, next_job, now),
         now,
     };
     Some(look(slot, &view, job))
+}
+
+/// Whether the agent has ended the slot's pod, where it carries the lease that the agent goes by and is known to be deleted.
+fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
+    let known = slot.running.lease.zip(slot.running.doomed);
+    known.map_or(Fence::None, |(lease, doomed)| pool.fences.of(&slot.name.machine, lease, doomed, now))
 }
 
 /// How a claimed slot is drained. A claim that was accepted while the machine drains fills in as long as others may, and
@@ -122,7 +134,7 @@ fn take(
 ) -> bool {
     let Some(slot) = pool.slots.get_mut(name) else { return false };
     let from = slot.state;
-    if !startd::take(slot, transition, why, now) {
+    if !startd::take(&mut *slot, transition, why, now) {
         return false;
     }
     if let Some(trace) = &mut pool.trace {
@@ -150,11 +162,15 @@ fn set_alarm(pool: &mut Pool, name: &SlotName, now: Time) {
 fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: &mut Vec<Effect>) {
     match chore {
         Chore::WriteClaim => write_claim(pool, name, effects),
-        Chore::CreatePod => create_pod(pool, name, effects),
+        Chore::CreatePod => create_pod(pool, name, now, effects),
         Chore::Withdraw => schedd::withdraw(pool, name),
         Chore::DeletePod(grace) => delete_pod(pool, name, *grace, now, effects),
         Chore::KillPod => kill_pod(pool, name, now, effects),
-        Chore::AskAgentToKill => ask_agent_to_kill(pool, name, effects),
+        Chore::AskAgentToKill => ask_agent_to_kill(pool, name, now, effects),
+        Chore::ReadAgentLease => {
+            pool.fences.ask(&name.machine, now);
+            effects.push(Effect::ReadAgentLease { machine: name.machine.clone() });
+        }
         Chore::Suspend(still) => suspend(pool, name, *still, effects),
         Chore::Condemn => {
             if let Some(slot) = pool.slots.get_mut(name) {
@@ -180,12 +196,15 @@ fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim, again });
 }
 
-fn create_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
-    let tolerations = pool
-        .machines
-        .get(&name.machine)
-        .map(|machine| pool.startd(machine).tolerations.clone())
-        .unwrap_or_default();
+fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+    let (Some(machine), Some(slot)) = (pool.machines.get(&name.machine), pool.slots.get(name)) else {
+        return;
+    };
+    let config = pool.startd(machine);
+    let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    let policy = &machine.slot_config(&config, name.slot).policy;
+    let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
+    let tolerations = config.tolerations.clone();
     let Some(slot) = pool.slots.get_mut(name) else { return };
     slot.activation = Activation::Requested;
     let claim = slot.claim.clone();
@@ -200,6 +219,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
         slot: name.clone(),
         resources: slot.resources.clone(),
         claim,
+        lease,
         tolerations,
         environment,
     }));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Pool;
+use super::fence::Renewal;
 use super::ids::{MachineName, PodUid, SlotName};
 use super::machine::Sensed;
 use super::resources::ResourceName;
@@ -106,22 +107,32 @@ impl Pool {
         self.look_at_agent(name, now);
     }
 
-    pub(super) fn agent_heard(&mut self, name: &MachineName, until: Time, now: Time) {
-        self.agents.beat(name, until);
+    pub(super) fn agent_heard(&mut self, name: &MachineName, renewal: Renewal, until: Time, now: Time) {
+        let returns = self.agents.is_silent(name, now);
+        self.agents.beat(name, now, until);
+        self.fences.see(name, renewal, now);
+        if returns {
+            self.attention.machines.insert(name.clone());
+        }
         self.look_at_agent(name, now);
     }
 
     pub(super) fn agent_unheard(&mut self, name: &MachineName, now: Time) {
         self.agents.forget(name);
+        self.fences.forget(name);
+        self.attention.machines.insert(name.clone());
         self.look_at_agent(name, now);
     }
 
     /// Takes note of machines and agents that have become silent.
     pub fn note_silence(&mut self, now: Time) {
-        let machines = self.heartbeats.lapsed(now);
-        self.attention.machines.extend(machines);
+        for name in self.heartbeats.lapsed(now) {
+            self.look_at_claims(&name);
+            self.attention.machines.insert(name);
+        }
         for name in self.agents.lapsed(now) {
             self.look_at_agent(&name, now);
+            self.attention.machines.insert(name);
         }
     }
 
@@ -211,7 +222,12 @@ mod tests {
     #[test]
     fn what_a_silent_agent_sensed_counts_no_longer() {
         let mut pool = Pool::default();
-        let beat = || Event::AgentHeartbeat { machine: "n1".into(), ttl: Duration::from_mins(1) };
+        let renewal = || Renewal { version: "1".into(), fences: false };
+        let beat = || Event::AgentHeartbeat {
+            machine: "n1".into(),
+            ttl: Duration::from_mins(1),
+            renewal: renewal(),
+        };
         pool.apply(node(), at(0));
         pool.apply(beat(), at(0));
         assert_eq!(state(&pool), (false, false), "a Lease alone is no agent");

@@ -49,7 +49,7 @@ fn forget_asked(slot: &mut Slot) {
     }
     slot.frozen = None;
     if let Some(eviction) = &mut slot.eviction {
-        eviction.agent_asked = false;
+        (eviction.agent_asked, eviction.forced) = (false, false);
     }
 }
 
@@ -59,14 +59,16 @@ impl Pool {
         match event {
             Event::Machine(facts) => self.machine(facts, now),
             Event::MachineGone(name) => self.machine_gone(&name),
-            Event::Heartbeat { machine, ttl } => self.heartbeat(machine, now + ttl),
+            Event::Heartbeat { machine, ttl } => self.heartbeat(machine, now, now + ttl),
             Event::HeartbeatsEnded(machine) => {
                 self.heartbeats.forget(&machine);
                 self.attention.machines.insert(machine);
             }
             Event::Report(facts) => self.report(facts, now),
             Event::ReportGone(name) => self.report_gone(&name, now),
-            Event::AgentHeartbeat { machine, ttl } => self.agent_heard(&machine, now + ttl, now),
+            Event::AgentHeartbeat { machine, ttl, renewal } => {
+                self.agent_heard(&machine, renewal, now + ttl, now);
+            }
             Event::AgentHeartbeatsEnded(machine) => self.agent_unheard(&machine, now),
             Event::ForeignPod { pod, machine, requests } => self.hold_foreign(pod, machine, requests),
             Event::ForeignPodGone(pod) => self.drop_foreign(&pod),
@@ -126,8 +128,8 @@ impl Pool {
         self.machine_changed(name);
     }
 
-    fn heartbeat(&mut self, name: MachineName, until: Time) {
-        self.heartbeats.beat(&name, until);
+    fn heartbeat(&mut self, name: MachineName, now: Time, until: Time) {
+        self.heartbeats.beat(&name, now, until);
         if self.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Silent) {
             self.attention.machines.insert(name);
         }
@@ -249,6 +251,7 @@ impl Pool {
             record: Record::Written,
             activation: if assigned { Activation::Assigned } else { Activation::Vacant },
             removal: removed.then_some(Removal::JobRemoved),
+            recorded: facts.recorded,
             ..Slot::new(name, facts.resources, claim, State::Claimed(Claimed::Idle), now)
         };
         self.stale.insert(Document::Slot(slot.name.clone()));
@@ -439,6 +442,7 @@ impl Pool {
                     self.attention.jobs.insert(uid);
                 }
             }
+            Outcome::AgentLeaseRead { machine, found } => self.agent_lease_read(&machine, found, now),
             Outcome::Failed(retry) => {
                 self.wake_at(now + RETRY_PAUSE);
                 self.retries.insert((now + RETRY_PAUSE, retry));
@@ -470,6 +474,7 @@ impl Pool {
                 }
                 _ => self.stray(name),
             },
+            Retry::AgentLease(machine) => self.agent_lease_unread(&machine),
             Retry::Job(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
                     cluster.hold = cluster.hold.failed();

@@ -69,8 +69,13 @@ impl Pool {
         if running {
             slot.running.started.get_or_insert(facts.started.unwrap_or(now));
         }
+        let doomed = facts.deleting && slot.running.doomed.is_none();
+        if doomed {
+            slot.running.doomed = Some(now);
+        }
+        slot.running.lease = facts.lease.max(slot.running.lease);
         let next = Activation::Active { pod: facts.pod, running, deleting };
-        if slot.activation == next {
+        if slot.activation == next && !doomed {
             return;
         }
         slot.activation = next;

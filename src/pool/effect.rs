@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ids::{ClaimId, JobKey, MachineName, PodRef, PolicyName, ProcId, SlotName};
 use super::policy::Toleration;
@@ -77,6 +78,11 @@ pub enum Effect {
         pod: PodRef,
         /// The slot that it runs in.
         slot: SlotName,
+    },
+    /// Read the Lease of a machine's agent: whether it was renewed since a watch last told of it.
+    ReadAgentLease {
+        /// The machine.
+        machine: MachineName,
     },
     /// Take the tracking finalizer off a pod whose end is recorded.
     ReleasePod {
@@ -167,6 +173,8 @@ pub struct PodPlan {
     pub slot: SlotName,
     /// What the slot holds: the pod's requests and limits.
     pub resources: Resources,
+    /// The lease of the claim, in whole seconds: for how long its node may be silent.
+    pub lease: Duration,
     /// The claim.
     pub claim: Claim,
     /// Taints to tolerate.

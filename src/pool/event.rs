@@ -7,11 +7,12 @@ use std::time::Duration;
 use super::accountant::Record as Account;
 use super::agent::ReportFacts;
 use super::drain::DrainFacts;
+use super::fence::Renewal;
 use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
 use super::job::{End, JobSpec, Problem};
-use super::leaving::OnHold;
+use super::leaving::{OnHold, Recorded};
 use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
 use super::ranges::Ranges;
@@ -45,6 +46,8 @@ pub enum Event {
         machine: MachineName,
         /// For how long that says that it lives.
         ttl: Duration,
+        /// Which renewal it is, and what the agent promises with it.
+        renewal: Renewal,
     },
     /// The agent of a machine has no Lease any more: nothing can be concluded from its silence.
     AgentHeartbeatsEnded(MachineName),
@@ -163,6 +166,13 @@ pub enum Outcome {
     },
     /// The job's finalizer is in place.
     JobHeld(JobUid),
+    /// The Lease of a machine's agent was read; none where there is none.
+    AgentLeaseRead {
+        /// The machine.
+        machine: MachineName,
+        /// Its last renewal.
+        found: Option<Renewal>,
+    },
     /// A call failed for now; what it was for must be decided again.
     Failed(Retry),
 }
@@ -176,6 +186,8 @@ pub enum Retry {
     Job(JobUid),
     /// Deleting a Slot.
     Slot(SlotName),
+    /// Reading the Lease of a machine's agent.
+    AgentLease(MachineName),
 }
 
 /// What the shell sees of a pod of the pool.
@@ -199,6 +211,8 @@ pub struct PodFacts {
     pub end: Option<End>,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// The lease of its claim, as it carries it for the agent of its node.
+    pub lease: Option<Duration>,
     /// Whether our finalizer is on it.
     pub tracked: bool,
     /// What it requests.
@@ -243,6 +257,8 @@ pub struct SlotFacts {
     pub resources: Resources,
     /// The claim.
     pub claim: Option<Claim>,
+    /// What its status says of the job that runs.
+    pub recorded: Option<Recorded>,
 }
 
 /// What the shell sees of a Submitter.

@@ -9,28 +9,39 @@ use super::time::Time;
 /// never by another machine's clock.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeats {
-    until: BTreeMap<MachineName, Time>,
+    /// When each was heard of last, and until when that counts.
+    until: BTreeMap<MachineName, (Time, Time)>,
     by_time: BTreeSet<(Time, MachineName)>,
 }
 
 impl Heartbeats {
     /// The machine was heard of, which counts until `until`.
-    pub fn beat(&mut self, machine: &MachineName, until: Time) {
+    pub fn beat(&mut self, machine: &MachineName, now: Time, until: Time) {
         self.forget(machine);
-        self.until.insert(machine.clone(), until);
+        self.until.insert(machine.clone(), (now, until));
         self.by_time.insert((until, machine.clone()));
     }
 
     /// Nothing is known of the machine any more.
     pub fn forget(&mut self, machine: &MachineName) {
-        if let Some(until) = self.until.remove(machine) {
+        if let Some((_, until)) = self.until.remove(machine) {
             self.by_time.remove(&(until, machine.clone()));
         }
     }
 
+    /// Whether anything was heard of the machine: from one that has no Lease nothing will be.
+    pub fn knows(&self, machine: &MachineName) -> bool {
+        self.until.contains_key(machine)
+    }
+
     /// Whether the machine was heard of once, and not again in time.
     pub fn is_silent(&self, machine: &MachineName, now: Time) -> bool {
-        self.until.get(machine).is_some_and(|until| *until <= now)
+        self.silent_since(machine, now).is_some()
+    }
+
+    /// When a machine was last heard of that is silent now.
+    pub fn silent_since(&self, machine: &MachineName, now: Time) -> Option<Time> {
+        self.until.get(machine).filter(|(_, until)| *until <= now).map(|(heard, _)| *heard)
     }
 
     /// Those that have become silent since this was asked last.
@@ -57,13 +68,17 @@ mod tests {
         let (at, node) = (Time::from_secs, MachineName::from("n1"));
         let mut heartbeats = Heartbeats::default();
         assert!(!heartbeats.is_silent(&node, at(100)), "a machine never heard of is not silent");
-        heartbeats.beat(&node, at(40));
-        heartbeats.beat(&node, at(50));
+        heartbeats.beat(&node, at(0), at(40));
+        heartbeats.beat(&node, at(10), at(50));
         assert_eq!((heartbeats.next(), heartbeats.lapsed(at(49))), (Some(at(50)), vec![]));
         assert_eq!(heartbeats.lapsed(at(50)), std::slice::from_ref(&node));
         assert!(heartbeats.is_silent(&node, at(50)));
+        assert_eq!(
+            (heartbeats.silent_since(&node, at(49)), heartbeats.silent_since(&node, at(50))),
+            (None, Some(at(10)))
+        );
         assert_eq!((heartbeats.next(), heartbeats.lapsed(at(60))), (None, vec![]));
-        heartbeats.beat(&node, at(90));
+        heartbeats.beat(&node, at(60), at(90));
         assert!(!heartbeats.is_silent(&node, at(60)));
         heartbeats.forget(&node);
         assert!(!heartbeats.is_silent(&node, at(100)) && heartbeats.next().is_none());

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ids::PodUid;
 use super::slot::Claim;
 use super::time::Time;
 
-/// The job that a claim runs, as far as time and policy look at it. It begins with the claim's activation.
-///
-/// Of this the API server has only the pod's start: a new leader knows the run time, but not how much of it the job stood
-/// still, nor what was pledged: that is evaluated anew.
+/// The job that a claim runs, as far as time and policy look at it. It begins with the claim's activation. What of it a new
+/// leader has to know is [`Recorded`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Running {
     /// When its containers started, once they have: `JobStart`.
@@ -24,6 +23,10 @@ pub struct Running {
     pub own_retirement: Option<i64>,
     /// `RANK` for it: `CurrentRank`.
     pub rank: f64,
+    /// The lease of the claim, as the pod carries it: the agent of its node goes by that.
+    pub lease: Option<Duration>,
+    /// When its pod was first seen to be deleted.
+    pub doomed: Option<Time>,
 }
 
 impl Running {
@@ -39,6 +42,28 @@ impl Running {
     }
 }
 
+/// What the API server has of a job that runs: in the status of its Slot, written when that changes activity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its pod.
+    pub pod: PodUid,
+    /// As in [`Running`].
+    pub pledged_vacate: i64,
+    /// As in [`Running`].
+    pub suspended: Duration,
+    /// As in [`Running`].
+    pub suspended_since: Option<Time>,
+}
+
+impl Running {
+    /// Goes on from what an earlier leader recorded of the job. It stood still until now: nobody else lets it go on.
+    pub fn resume(&mut self, recorded: &Recorded, now: Time) {
+        self.pledged_vacate = recorded.pledged_vacate;
+        let since = recorded.suspended_since.map_or(Duration::ZERO, |since| now.since(since));
+        self.suspended = recorded.suspended + since;
+    }
+}
+
 /// Why a claim is being ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
@@ -50,6 +75,8 @@ pub enum Cause {
     Draining,
     /// The machine is gone.
     MachineGone,
+    /// Nothing was heard of the machine for the claim's lease.
+    LeaseExpired,
 }
 
 impl Cause {
@@ -68,6 +95,8 @@ pub struct Eviction {
     pub killed: Option<Time>,
     /// The agent was asked to kill.
     pub agent_asked: bool,
+    /// The pod was deleted without waiting for its kubelet: it is certain that it does not run.
+    pub forced: bool,
     /// `WANT_HOLD`: what becomes of the proc.
     pub hold: Option<OnHold>,
 }

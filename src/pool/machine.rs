@@ -115,6 +115,8 @@ pub enum Offer {
     NotReady,
     /// Its kubelet has not renewed its Lease in time.
     Silent,
+    /// Its agent, which ends the pods of claims when it is cut off for their lease, has not renewed its Lease in time.
+    AgentSilent,
     /// An admin cordoned it.
     Cordoned,
     /// It has a taint that no policy tolerates.
@@ -136,6 +138,7 @@ impl Offer {
             Self::Offered => "Offered",
             Self::NotReady => "NotReady",
             Self::Silent => "Silent",
+            Self::AgentSilent => "AgentSilent",
             Self::Cordoned => "Cordoned",
             Self::Tainted(_) => "Tainted",
             Self::PolicyNotAccepted(_) => "PolicyNotAccepted",
@@ -152,6 +155,10 @@ impl Offer {
             Self::NotReady => "the node does not report Ready: nothing new starts on it".to_owned(),
             Self::Silent => {
                 "the node's kubelet has not renewed its Lease in time: nothing new starts on it until it does"
+                    .to_owned()
+            }
+            Self::AgentSilent => {
+                "the node's agent has not renewed its Lease in time: cut off, it ends what runs there once the leases of the claims are over, so that nothing new starts until it is back"
                     .to_owned()
             }
             Self::Cordoned => {

@@ -17,6 +17,7 @@ mod devices;
 mod drain;
 mod effect;
 mod event;
+mod fence;
 mod heartbeat;
 mod ids;
 mod job;
@@ -48,13 +49,14 @@ pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReaso
 pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
 };
+pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
 pub use heartbeat::Heartbeats;
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
-pub use leaving::{Cause, Eviction, OnHold, Preemptor, Running};
+pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
 pub use machine::{LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, System, Taint};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
@@ -157,6 +159,8 @@ pub struct Pool {
     pub heartbeats: Heartbeats,
     /// Which machines' agents were heard of.
     pub agents: Heartbeats,
+    /// What they promised with that.
+    pub fences: Fences,
     /// What agents reported last; a report may be seen before its node.
     pub reports: BTreeMap<MachineName, Arc<ReportFacts>>,
     /// What the deciders have to look at.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
-use super::leaving::{Cause, Eviction, Preemptor, Running};
+use super::leaving::{Cause, Eviction, Preemptor, Recorded, Running};
 use super::machine::Load;
 use super::resources::Resources;
 use super::time::Time;
@@ -213,7 +213,7 @@ pub enum Activation {
 pub enum Removal {
     /// The job was deleted: `condor_rm`.
     JobRemoved,
-    /// The node was deleted.
+    /// The node was deleted, or an admin says that it is out of service.
     MachineGone,
 }
 
@@ -269,6 +269,8 @@ pub struct Slot {
     pub spent: bool,
     /// The job that runs in it.
     pub running: Running,
+    /// What an earlier leader recorded of a job that ran in it.
+    pub recorded: Option<Recorded>,
     /// Whether the agent was last asked to suspend the job, or to let it go on. Nothing is known of what an earlier leader
     /// asked for.
     pub frozen: Option<bool>,
@@ -300,6 +302,7 @@ impl Slot {
             removal: None,
             spent: false,
             running: Running::default(),
+            recorded: None,
             frozen: None,
             retirement: None,
             eviction: None,

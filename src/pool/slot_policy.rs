@@ -55,6 +55,8 @@ pub struct Policy {
     pub match_timeout: Duration,
     /// `POLLING_INTERVAL`: how often a claimed slot's policy is looked at.
     pub polling_interval: Duration,
+    /// `MAX_CLAIM_ALIVES_MISSED` times `ALIVE_INTERVAL`: the lease of a claim whose job says none.
+    pub claim_lease: Duration,
     /// `UPDATE_INTERVAL`: how often that of a slot which is not claimed is.
     pub update_interval: Duration,
 }
@@ -84,6 +86,7 @@ impl Default for Policy {
             killing_timeout: Duration::from_secs(30),
             match_timeout: Duration::from_mins(2),
             polling_interval: Duration::from_secs(5),
+            claim_lease: Duration::from_mins(30),
             update_interval: Duration::from_mins(5),
         }
     }

@@ -83,6 +83,7 @@ impl Pool {
             deleting: true,
             tracked: false,
             requests: Capacity::default(),
+            lease: None,
         };
         self.pod_gone(&facts, now);
     }

@@ -7,7 +7,8 @@ use crate::pool::{
     Record, Slot, SlotKind, SlotName, State, SubmitterName, Taken, Time,
 };
 use crate::startd::{
-    Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, keep_slot_ad, slot_weight, unclaimed_slot_ad,
+    Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
+    unclaimed_slot_ad,
 };
 
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
@@ -107,6 +108,7 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         cluster: number,
         proc,
     };
+    end_benchmarks(pool, matched, now);
     let slot = Slot {
         // A dynamic slot is made for the match: it never was Unclaimed on its own, but its partitionable slot was.
         last: Some(Taken {

@@ -11,6 +11,9 @@ use crate::pool::{
 /// The longest job name of which a pod name and its host name can be made: 63 less a dash and five digits.
 const LONGEST_NAME: usize = 57;
 
+/// `JOB_DEFAULT_LEASE_DURATION`: `JobLeaseDuration` where the job does not say, in seconds.
+const JOB_DEFAULT_LEASE_DURATION: i64 = 2400;
+
 /// A job as submitted, free of the form in which it came.
 #[derive(Clone, Debug, Default)]
 pub struct Submission {
@@ -120,6 +123,7 @@ fn identity(submission: &Submission) -> Ad {
     ad.set("JobNamespace", submission.namespace.as_str());
     ad.set("QDate", submission.submitted.secs());
     ad.set("JobPrio", i64::from(submission.priority));
+    ad.set("JobLeaseDuration", JOB_DEFAULT_LEASE_DURATION);
     if let Some(group) = &submission.group {
         ad.set("AcctGroup", group.as_str());
         ad.set("AcctGroupUser", submission.owner.as_str());

@@ -194,8 +194,8 @@ impl<'s> World<'s> {
                 self.queue.say(done + BENCHMARKS_TAKE, Happening::Benchmarked(machine));
                 return;
             }
-            // Whatever is made here is seen.
-            Effect::LookAtPod { .. } | Effect::Tell(_) => return,
+            // Whatever is made here is seen, and no node is ever silent.
+            Effect::LookAtPod { .. } | Effect::ReadAgentLease { .. } | Effect::Tell(_) => return,
         };
         self.queue.say(done, what);
     }
@@ -282,6 +282,7 @@ impl<'s> World<'s> {
             started: None,
             end: None,
             deleting: false,
+            lease: Some(plan.lease),
             tracked: true,
             requests: Capacity::default(),
         };

@@ -10,7 +10,10 @@ use super::transitions::{
     VACATING_TO_KILLING, VACATING_TO_OWNER,
 };
 use super::view::{Change, Chore, Grace, Step, View};
-use crate::pool::{Activation, Record, Removal, Slot};
+use crate::pool::{Activation, Fence, Record, Removal, Slot};
+
+/// Why a claim ends of whose machine nothing was heard for too long.
+pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing was heard of the node";
 
 pub(super) fn owner(slot: &Slot) -> Step {
     match slot.record {
@@ -59,6 +62,9 @@ pub(super) fn vacating(slot: &Slot, view: &View) -> Step {
     if let Some(step) = of_pod(slot, view) {
         return step;
     }
+    if view.lease_is_over() {
+        return Step::Take(&VACATING_TO_KILLING, LEASE_EXPIRED, Change::None);
+    }
     if view.holds(Question::Kill) {
         return Step::Take(&VACATING_TO_KILLING, "KILL is true", Change::None);
     }
@@ -78,13 +84,38 @@ pub(super) fn killing(slot: &Slot, view: &View) -> Step {
     if let Some(step) = of_pod(slot, view) {
         return step;
     }
+    if let Some(chore) = of_fenced(slot, view) {
+        return Step::Do(chore);
+    }
     let killed = slot.eviction.as_ref().and_then(|eviction| eviction.killed);
     let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.agent_asked);
     match (&slot.activation, killed) {
         (Activation::Active { deleting: false, .. }, _) | (_, None) => Step::Do(Chore::KillPod),
+        // An agent that is cut off hears nothing, and what it promised is waited for.
+        _ if is_fenced(view) => Step::Rest,
         (_, Some(at)) if !asked && view.now.since(at) >= view.policy.killing_timeout => {
             Step::Do(Chore::AskAgentToKill)
         }
         _ => Step::Rest,
+    }
+}
+
+/// Whether the agent of a silent machine, silent as well, ends the pod as it promised, or has.
+fn is_fenced(view: &View) -> bool {
+    view.fence != Fence::None && !view.agent && view.lease_ends.is_some()
+}
+
+/// What is to be done about a pod that its node's agent has ended by now, if it kept its promise: nobody else confirms that.
+fn of_fenced(slot: &Slot, view: &View) -> Option<Chore> {
+    if !matches!(slot.activation, Activation::Active { deleting: true, .. }) {
+        return None;
+    }
+    match view.fence {
+        Fence::Due => Some(Chore::ReadAgentLease),
+        Fence::Held => {
+            let forced = slot.eviction.as_ref().is_some_and(|eviction| eviction.forced);
+            (!forced).then_some(Chore::DeletePod(Grace::Force))
+        }
+        Fence::None | Fence::At(_) | Fence::Asked => None,
     }
 }

@@ -16,7 +16,7 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
         Offer::Offered if waits => Offer::LayoutWaits,
         offer => offer,
     };
-    if offer == Offer::Gone {
+    if offer == Offer::Gone || is_out_of_service(pool, machine, now) {
         evacuate(pool, name);
     }
     let Some(machine) = pool.machines.get(name) else { return };
@@ -90,6 +90,17 @@ fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     relaid.waits
 }
 
+/// The taint by which an admin says that a node is off and stays off.
+const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// Whether an admin says that nothing runs on a machine any more. That counts only while nothing is heard of it: a taint that
+/// was left on a node that is back says nothing, and neither does one on a node whose kubelet says itself that it is not ready.
+fn is_out_of_service(pool: &Pool, machine: &Machine, now: Time) -> bool {
+    let said = machine.facts.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE);
+    let name = &machine.facts.name;
+    said && (pool.heartbeats.is_silent(name, now) || !(machine.facts.ready || pool.heartbeats.knows(name)))
+}
+
 fn evacuate(pool: &mut Pool, name: &MachineName) {
     let from = crate::pool::SlotName { machine: name.clone(), slot: 0, dynamic: None };
     let on_it = pool.slots.range_mut(from..).take_while(|(slot, _)| slot.machine == *name);
@@ -135,6 +146,9 @@ fn offer(pool: &Pool, machine: &Machine, now: Time) -> Offer {
     }
     if pool.heartbeats.is_silent(&facts.name, now) {
         return Offer::Silent;
+    }
+    if pool.agents.is_silent(&facts.name, now) && pool.fences.promised(&facts.name) {
+        return Offer::AgentSilent;
     }
     if facts.cordoned {
         return Offer::Cordoned;

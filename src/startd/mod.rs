@@ -8,6 +8,7 @@ mod carve;
 pub mod config;
 mod draining;
 mod layout;
+mod lease;
 mod leave;
 mod load;
 mod machines;
@@ -28,6 +29,7 @@ pub use ad::{
 };
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, has_room, slot_weight};
+pub use lease::claim_lease;
 pub use machines::review_machine;
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
@@ -35,6 +37,7 @@ pub use transitions::{
     CLAIMED_IDLE_TO_PREEMPTING, OWNER_TO_UNCLAIMED, TRANSITIONS, Transition, UNCLAIMED_TO_MATCHED,
     UNCLAIMED_TO_OWNER, take,
 };
+pub use unclaimed::end_benchmarks;
 pub use view::{Change, Chore, Grace, Pace, Step, View};
 pub use wake::wake;
 

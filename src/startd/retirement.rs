@@ -4,9 +4,6 @@
 //! "State/Activity Transition Expression Summary". Retirement counts from the start of the job, not from when it was told
 //! to leave, and time in suspension does not count.
 
-/// What peaceful retirement grants: as long as the job takes.
-const PEACE: i64 = i32::MAX as i64;
-
 /// What the machine and the job say of a job's retirement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
@@ -14,19 +11,12 @@ pub struct Terms {
     pub machine: Option<i64>,
     /// The job's own `MaxJobRetirementTime`, by which it can only take less.
     pub job: Option<i64>,
-    /// The machine retires peacefully: jobs may finish.
-    pub peaceful: bool,
 }
 
 impl Terms {
     /// How long the job may run in all.
     pub fn granted(&self) -> i64 {
-        let machine = match self.machine.unwrap_or(0) {
-            // Not even peace delays it.
-            -1 => -1,
-            _ if self.peaceful => PEACE,
-            machine => machine,
-        };
+        let machine = self.machine.unwrap_or(0);
         self.job.map_or(machine, |job| machine.min(job))
     }
 
@@ -57,26 +47,21 @@ mod tests {
 
     #[test]
     fn the_job_may_take_less_than_the_machine_grants_and_never_more() {
-        for (machine, job, peaceful, ran, remaining) in [
-            (None, None, false, 0, 0),
-            (Some(3600), None, false, 0, 3600),
-            (Some(3600), None, false, 600, 3000),
-            (Some(3600), None, false, 3600, 0),
-            (Some(3600), None, false, 9999, 0),
-            (Some(3600), Some(600), false, 60, 540),
-            (Some(3600), Some(600), false, 700, 0),
-            (Some(3600), Some(7200), false, 0, 3600),
-            (None, Some(7200), false, 0, 0),
-            (Some(-1), None, false, 0, 0),
-            (Some(3600), Some(-1), false, 0, 0),
-            // Peace is as long as the job takes, but not where there is no time at all.
-            (Some(0), None, true, 10, i64::from(i32::MAX) - 10),
-            (None, None, true, 0, i64::from(i32::MAX)),
-            (Some(-1), None, true, 0, 0),
-            (Some(10), Some(100), true, 20, 80),
-            (Some(i64::MIN), None, false, i64::MAX, 0),
+        for (machine, job, ran, remaining) in [
+            (None, None, 0, 0),
+            (Some(3600), None, 0, 3600),
+            (Some(3600), None, 600, 3000),
+            (Some(3600), None, 3600, 0),
+            (Some(3600), None, 9999, 0),
+            (Some(3600), Some(600), 60, 540),
+            (Some(3600), Some(600), 700, 0),
+            (Some(3600), Some(7200), 0, 3600),
+            (None, Some(7200), 0, 0),
+            (Some(-1), None, 0, 0),
+            (Some(3600), Some(-1), 0, 0),
+            (Some(i64::MIN), None, i64::MAX, 0),
         ] {
-            let terms = Terms { machine, job, peaceful };
+            let terms = Terms { machine, job };
             assert_eq!(terms.remaining(ran), remaining, "{terms:?} after {ran} s");
         }
     }

@@ -4,7 +4,7 @@
 //! applies counts, in the order in which the startd looks. Two things are the pods' own: a job that is removed ends in its
 //! slot, as the schedd of `HTCondor` ends it, and nothing that the pod holds is returned before its end is confirmed.
 
-use super::leave::{killing, owner, vacating};
+use super::leave::{LEASE_EXPIRED, killing, owner, vacating};
 use super::policy::Question;
 use super::transitions::{
     BUSY_TO_IDLE, BUSY_TO_RETIRING, BUSY_TO_SUSPENDED, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING,
@@ -139,6 +139,7 @@ fn retires_for(cause: Cause) -> &'static str {
         Cause::BetterClaim => "a better claim waits",
         Cause::Draining => "the machine is being drained",
         Cause::MachineGone => "the machine is gone",
+        Cause::LeaseExpired => LEASE_EXPIRED,
     }
 }
 
@@ -165,8 +166,8 @@ fn busy(slot: &Slot, view: &View) -> Step {
     if slot.activation == Activation::Vacant {
         return Step::Take(&BUSY_TO_IDLE, "the job has ended", Change::Settle);
     }
-    if slot.removal == Some(Removal::MachineGone) && matches!(slot.activation, Activation::Active { .. }) {
-        return retire(&BUSY_TO_RETIRING, Cause::MachineGone);
+    if let (Some(cause), Activation::Active { .. }) = (view.lost(slot), &slot.activation) {
+        return retire(&BUSY_TO_RETIRING, cause);
     }
     if let Some(step) = of_pod(slot, view) {
         return step;
@@ -196,8 +197,8 @@ fn suspended(slot: &Slot, view: &View) -> Step {
     if !matches!(slot.activation, Activation::Active { .. }) {
         return resume("the suspended job has ended");
     }
-    if slot.removal == Some(Removal::MachineGone) {
-        return retire(&SUSPENDED_TO_RETIRING, Cause::MachineGone);
+    if let Some(cause) = view.lost(slot) {
+        return retire(&SUSPENDED_TO_RETIRING, cause);
     }
     if slot.removal == Some(Removal::JobRemoved) {
         return resume("the job was removed");
@@ -230,12 +231,12 @@ fn suspended(slot: &Slot, view: &View) -> Step {
 }
 
 fn retiring(slot: &Slot, view: &View) -> Step {
-    let gone = slot.removal == Some(Removal::MachineGone);
-    let cause = if gone { Cause::MachineGone } else { slot.retirement.unwrap_or(Cause::Preempt) };
+    let lost = view.lost(slot);
+    let cause = lost.or(slot.retirement).unwrap_or(Cause::Preempt);
     // One that is suspended again at once does not go on for a moment.
     let stays_still =
         || may_stand_still(slot) && view.holds(Question::WantSuspend) && view.holds(Question::Suspend);
-    if let Some(chore) = upkeep(slot, view, false).filter(|_| !gone)
+    if let Some(chore) = upkeep(slot, view, false).filter(|_| lost.is_none())
         && !(chore == Chore::Suspend(false) && stays_still())
     {
         return Step::Do(chore);
@@ -248,8 +249,11 @@ fn retiring(slot: &Slot, view: &View) -> Step {
     if slot.activation == Activation::Vacant {
         return Step::Take(&RETIRING_TO_VACATING, "the job has ended in retirement", Change::None);
     }
-    if gone && matches!(slot.activation, Activation::Active { .. }) {
-        return evict("the machine is gone: retirement is over");
+    if let (Some(cause), Activation::Active { .. }) = (lost, &slot.activation) {
+        return evict(match cause {
+            Cause::LeaseExpired => LEASE_EXPIRED,
+            _ => "the machine is gone: retirement is over",
+        });
     }
     if let Some(step) = of_pod(slot, view) {
         return step;

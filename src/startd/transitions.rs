@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::pool::{Backfill, Claimed, Drained, Preempting, Slot, State, Taken, Time, Unclaimed};
+use crate::pool::{Backfill, Claimed, Drained, Preempting, Slot, Standing, State, Taken, Time, Unclaimed};
 
 /// One arrow of the manual's figure.
 #[derive(Debug, PartialEq, Eq)]
@@ -91,18 +91,49 @@ transitions! {
     UNCLAIMED_TO_DRAINED = 37: UNCLAIMED_IDLE => DRAINED_RETIRING, "draining of the machine is initiated";
 }
 
+/// What of a slot a transition changes, whether or not somebody claims it.
+pub struct Phase<'a> {
+    state: &'a mut State,
+    entered_state: &'a mut Time,
+    entered_activity: &'a mut Time,
+    last: &'a mut Option<Taken>,
+}
+
+macro_rules! has_phase {
+    ($($slot:ty),*) => {
+        $(impl<'a> From<&'a mut $slot> for Phase<'a> {
+            fn from(slot: &'a mut $slot) -> Self {
+                Self {
+                    state: &mut slot.state,
+                    entered_state: &mut slot.entered_state,
+                    entered_activity: &mut slot.entered_activity,
+                    last: &mut slot.last,
+                }
+            }
+        })*
+    };
+}
+
+has_phase!(Slot, Standing);
+
 /// Takes a transition. False, and nothing done, when the slot is not where it starts.
-pub fn take(slot: &mut Slot, transition: &Transition, why: impl Into<Arc<str>>, now: Time) -> bool {
-    if slot.state != transition.from {
+pub fn take<'a>(
+    slot: impl Into<Phase<'a>>,
+    transition: &Transition,
+    why: impl Into<Arc<str>>,
+    now: Time,
+) -> bool {
+    let phase = slot.into();
+    if *phase.state != transition.from {
         return false;
     }
     // A change of state is a change of activity too; within a state only the activity's time starts anew.
-    if slot.state.state() != transition.to.state() {
-        slot.entered_state = now;
+    if phase.state.state() != transition.to.state() {
+        *phase.entered_state = now;
     }
-    slot.entered_activity = now;
-    slot.state = transition.to;
-    slot.last = Some(Taken { number: transition.number, why: why.into(), at: now });
+    *phase.entered_activity = now;
+    *phase.state = transition.to;
+    *phase.last = Some(Taken { number: transition.number, why: why.into(), at: now });
     true
 }
 

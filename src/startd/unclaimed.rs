@@ -6,11 +6,12 @@ use std::time::Duration;
 use super::ad::unclaimed_slot_ad;
 use super::policy::{Answer, Question};
 use super::standing::{Surroundings, standing};
-use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition};
+use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition, take};
 use super::view::Pace;
 use crate::classad::{Env, Expr};
 use crate::pool::{
-    Effect, Machine, MachineName, Noted, Offer, Pool, Standing, StartdConfig, State, Taken, Time, Unclaimed,
+    Effect, Machine, MachineName, Noted, Offer, Pool, SlotKind, SlotName, Standing, StartdConfig, State,
+    Time, Unclaimed,
 };
 
 /// How long benchmarks may take: an agent that has not answered by then has not heard.
@@ -63,8 +64,8 @@ fn advance(
     let Some(machine) = pool.machines.get_mut(name) else { return };
     // One slot measures for the machine.
     let busy = machine.benchmarking.is_some_and(|(other, _)| other != id);
-    let Some(slot) = machine.standing.get_mut(&id) else { return };
-    if (transition.number == IDLE_TO_BENCHMARKING.number && busy) || !take(slot, transition, why, now) {
+    let Some(slot) = machine.standing.get_mut(&id).filter(|slot| !slot.claimed) else { return };
+    if (transition.number == IDLE_TO_BENCHMARKING.number && busy) || !take(&mut *slot, transition, why, now) {
         return;
     }
     if let Some(trace) = &mut pool.trace {
@@ -77,6 +78,21 @@ fn advance(
         effects.push(Effect::Benchmark { machine: name.clone(), asked: now });
     } else if transition.number == BENCHMARKING_TO_IDLE.number {
         machine.benchmarking = None;
+    }
+}
+
+/// Benchmarks on a static slot that is about to be claimed end first (4): the manual has arrows to Matched and Claimed out
+/// of Unclaimed/Idle only. What is carved of a partitionable slot leaves that one as it is.
+pub fn end_benchmarks(pool: &mut Pool, name: &SlotName, now: Time) {
+    let Some(machine) = pool.machines.get_mut(&name.machine) else { return };
+    let Some(slot) = machine.standing.get_mut(&name.slot).filter(|slot| slot.kind == SlotKind::Static) else {
+        return;
+    };
+    if take(&mut *slot, &BENCHMARKING_TO_IDLE, "the slot is wanted for something else", now) {
+        if let Some(trace) = &mut pool.trace {
+            trace.extend(Noted::of_standing(slot, &name.machine, BENCHMARKING_TO_IDLE.from));
+        }
+        machine.benchmarking = machine.benchmarking.filter(|(id, _)| *id != name.slot);
     }
 }
 
@@ -143,18 +159,4 @@ pub(super) fn again(machine: &Machine, config: &StartdConfig, now: Time) -> Opti
     };
     let given_up = machine.benchmarking.map(|(_, asked)| asked + BENCHMARKS);
     machine.slots().filter(|slot| !slot.claimed).filter_map(of).chain(given_up).min()
-}
-
-/// Takes a transition. False, and nothing done, when the slot is not where it starts, or is claimed.
-fn take(slot: &mut Standing, transition: &Transition, why: Arc<str>, now: Time) -> bool {
-    if slot.state != transition.from || slot.claimed {
-        return false;
-    }
-    if slot.state.state() != transition.to.state() {
-        slot.entered_state = now;
-    }
-    slot.entered_activity = now;
-    slot.state = transition.to;
-    slot.last = Some(Taken { number: transition.number, why, at: now });
-    true
 }

@@ -5,13 +5,11 @@ use std::time::Duration;
 use super::policy::{Answers, Question};
 use super::retirement::{Terms, is_over, max_vacate_time};
 use super::transitions::Transition;
-use crate::pool::{Cause, Eviction, OnHold, Policy, Slot, Time};
+use crate::pool::{Activation, Cause, Eviction, Fence, OnHold, Policy, Removal, Slot, Time};
 
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Jobs finish, whatever `MAXJOBRETIREMENTTIME` says: `-peaceful`.
-    Peaceful,
     /// Jobs have their retirement time and their vacating time.
     Graceful,
     /// Jobs have their vacating time.
@@ -34,6 +32,10 @@ pub struct View<'a> {
     pub agent: bool,
     /// The agent says that the job is suspended.
     pub stands_still: bool,
+    /// The machine is silent, and this is when the claim's lease expires, unless it is heard of.
+    pub lease_ends: Option<Time>,
+    /// Whether the machine's agent has ended the pod, as it promised for a silence of that length.
+    pub fence: Fence,
     /// The machine is being drained.
     pub draining: Option<Pace>,
     /// The claim that waits for this one to end still wants the slot.
@@ -100,6 +102,8 @@ pub enum Chore {
     KillPod,
     /// `KILLING_TIMEOUT` is over: ask the agent to kill what is left, and warn.
     AskAgentToKill,
+    /// Read the Lease of the machine's agent: whether it did as it promised depends on that.
+    ReadAgentLease,
     /// Ask the agent to suspend the job, or to let it go on.
     Suspend(bool),
     /// The owner wants the machine: whatever the retirement was for, there is no way back from it.
@@ -123,7 +127,7 @@ pub enum Grace {
     Own,
     /// The rest of its vacating time.
     Vacating,
-    /// None: its node is gone, and nobody is left who could confirm the end.
+    /// None: nobody is left who could confirm the end, and it is certain that it does not run.
     Force,
 }
 
@@ -131,6 +135,20 @@ impl View<'_> {
     /// Whether the answer means yes. Suspension needs an agent.
     pub(super) fn holds(&self, question: Question) -> bool {
         (self.agent || question != Question::WantSuspend) && self.answers.holds(question)
+    }
+
+    /// Whether nothing was heard of the machine for the claim's lease.
+    pub(super) fn lease_is_over(&self) -> bool {
+        self.lease_ends.is_some_and(|at| at <= self.now)
+    }
+
+    /// Why a claim ends at once, without retirement and vacating: its machine is gone, or as good as that.
+    pub(super) fn lost(&self, slot: &Slot) -> Option<Cause> {
+        if slot.removal == Some(Removal::MachineGone) {
+            Some(Cause::MachineGone)
+        } else {
+            self.lease_is_over().then_some(Cause::LeaseExpired)
+        }
     }
 
     /// Whether the policy is asked now. What was just entered is not left by it at the same moment.
@@ -143,12 +161,10 @@ impl View<'_> {
         let pledged = slot.running.pledged_vacate;
         let remaining = match self.draining {
             Some(Pace::Quick | Pace::Fast) => 0,
-            other => Terms {
-                machine: self.answers.retirement(),
-                job: self.answers.job_retirement(),
-                peaceful: other == Some(Pace::Peaceful),
+            Some(Pace::Graceful) | None => {
+                Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() }
+                    .remaining(seconds(slot.running.run_time(self.now)))
             }
-            .remaining(seconds(slot.running.run_time(self.now))),
         };
         (remaining, max_vacate_time(pledged, self.answers.job_vacate(), remaining))
     }
@@ -164,7 +180,7 @@ impl View<'_> {
     pub(super) fn eviction(&self, slot: &Slot, cause: Cause) -> (bool, Eviction) {
         let by_policy = cause == Cause::Preempt;
         let kill = match cause {
-            Cause::MachineGone => true,
+            Cause::MachineGone | Cause::LeaseExpired => true,
             Cause::Draining => self.draining == Some(Pace::Fast),
             Cause::Preempt => !self.holds(Question::WantVacate),
             Cause::BetterClaim => false,
@@ -172,7 +188,7 @@ impl View<'_> {
         let (_, vacate) = self.terms(slot);
         let until = if kill { self.now } else { self.now + span(vacate) };
         let hold: Option<OnHold> = (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
-        (kill, Eviction { until, killed: None, agent_asked: false, hold })
+        (kill, Eviction { until, killed: None, agent_asked: false, forced: false, hold })
     }
 }
 
@@ -199,6 +215,12 @@ impl Change {
             Self::Activate { pledged_vacate, own_retirement, rank } => {
                 (slot.running.pledged_vacate, slot.running.rank) = (pledged_vacate, rank);
                 slot.running.own_retirement = own_retirement;
+                if let (Some(recorded), Activation::Active { pod, .. } | Activation::Ended { pod, .. }) =
+                    (slot.recorded.take(), &slot.activation)
+                    && recorded.pod == pod.uid
+                {
+                    slot.running.resume(&recorded, now);
+                }
             }
             Self::Settle => settle(slot),
             Self::Suspend => {

@@ -3,7 +3,7 @@
 use super::policy::is_polled;
 use super::view::{View, span};
 use crate::classad::Ad;
-use crate::pool::{Claimed, Preempting, Slot, State, Time};
+use crate::pool::{Claimed, Fence, Preempting, Slot, State, Time};
 
 /// The next time at which a slot at rest may have something to do: the end of a span that runs, or the next look at its
 /// policy, if that can change by itself.
@@ -22,10 +22,15 @@ pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
             .and_then(|eviction| Some(eviction.killed? + view.policy.killing_timeout)),
         _ => None,
     };
+    let fence = match view.fence {
+        Fence::At(at) if slot.state == State::Preempting(Preempting::Killing) => Some(at),
+        _ => None,
+    };
     let polls = is_polled(view.policy, slot.state, view.agent, job);
     let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
     // What is due now was done now, or waits for something else.
-    [deadline.filter(|at| *at > view.now), poll].into_iter().flatten().min()
+    let deadlines = [deadline, fence, view.lease_ends];
+    deadlines.into_iter().flatten().filter(|at| *at > view.now).chain(poll).min()
 }
 
 /// All that is looked at within a second is looked at together.

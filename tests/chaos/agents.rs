@@ -20,7 +20,12 @@ pub struct Agent {
     /// The owner is at the machine until then.
     pub owner_until: u64,
     beat: u64,
+    /// When it renewed its Lease last, with its promise to end the pods of claims whose lease passes before it does again.
+    promised: Option<u64>,
 }
+
+/// How long agents may be in keeping their promise, in milliseconds: half of what the operator waits beyond a lease.
+const KEPT_WITHIN: u64 = 15_000;
 
 fn lease_key(node: &str) -> Key {
     Key::new("leases", "kube-node-lease", &format!("{}{node}", labels::AGENT_LEASE_PREFIX))
@@ -39,6 +44,7 @@ impl World {
         if presence == Presence::TakenOff {
             self.delete(&report_key(node), None);
             self.delete(&lease_key(node), None);
+            self.kubelets.machines.get_mut(node).unwrap().agent.promised = None;
             // With the agent goes what it held still.
             for process in self.kubelets.processes.values_mut().filter(|process| process.node == node) {
                 process.frozen = false;
@@ -53,6 +59,8 @@ impl World {
                 process.stand_still(TICK);
             }
         }
+        self.fence(node, at);
+        let promises = self.draw(&format!("fences {node}"), 4) != 0;
         let Some(machine) = self.kubelets.machines.get_mut(node) else { return };
         let works = matches!(machine.agent.presence, Some(Presence::Works));
         let speaks = works || machine.agent.presence == Some(Presence::CannotWork);
@@ -70,12 +78,39 @@ impl World {
         if beats {
             let time = self.wall_at(at).strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
             let spec = json!({"holderIdentity": "agent", "leaseDurationSeconds": 40, "renewTime": time});
-            self.put(lease_key(node), json!({"metadata": {}, "spec": spec}));
+            let annotations = json!({labels::FENCES: promises.to_string()});
+            self.put(lease_key(node), json!({"metadata": {"annotations": annotations}, "spec": spec}));
+            self.kubelets.machines.get_mut(node).unwrap().agent.promised = promises.then_some(at);
         }
         if works {
             self.obey(node, at);
         }
         self.report(node, at, works, owner_until);
+    }
+
+    /// Ends what runs under leases that have passed since the Lease was renewed last, whether the agent is cut off or dead: a
+    /// promise holds without the one who made it.
+    fn fence(&mut self, node: &str, at: u64) {
+        let Some(promised) = self.kubelets.machines.get(node).and_then(|machine| machine.agent.promised)
+        else {
+            return;
+        };
+        let processes = self.kubelets.processes.iter();
+        let there = processes.filter(|(_, process)| process.node == node && process.alive);
+        let over: Vec<String> = there
+            .filter(|(uid, process)| {
+                let late = self.draw(&format!("fence {uid}"), KEPT_WITHIN);
+                process.lease.is_some_and(|lease| at >= promised + lease * 1000 + late)
+            })
+            .map(|(uid, _)| uid.clone())
+            .collect();
+        for uid in over {
+            let process = self.kubelets.processes.get_mut(&uid).unwrap();
+            (process.alive, process.fenced) = (false, Some(at));
+            let name = process.pod.clone();
+            self.coverage.fault("agent ends what it promised to");
+            self.note(|| format!("the agent of {node}, cut off for a lease, ends {name}"));
+        }
     }
 
     /// Does what the operator wrote on pods: at once, late, or never.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use slotwright::api::labels;
 use slotwright::pool::Ranges;
 
-use super::kubelets::{Process, is_ours, is_over, node_key};
+use super::kubelets::{FENCED, Process, is_ours, is_over, node_key};
 use super::layouts::{Division, LAYOUTS};
 use super::plan::Class;
 use super::store::{Key, finalizers};
@@ -149,6 +149,7 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
             claim_outlives(world, &call.key, Some(&next));
         }
         Class::ReleasePod => end_first(world, call),
+        Class::DeletePod => certain_first(world, call),
         Class::HoldJob => pods_first(world, call),
         _ => {}
     }
@@ -178,6 +179,7 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
         }
         Class::CreatePod => pods_fit(world, &call.key),
         Class::JobStatus => only_more(world, &call.key, before),
+        Class::SlotStatus => pledged(world, &call.key, before),
         _ => {}
     }
     let object = world.store.get(&call.key);
@@ -275,6 +277,19 @@ fn end_first(world: &mut World, call: &Call) {
         world.violated(format!("the pod {} is let go while it lives", key.name));
     } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {
         world.violated(format!("the pod {} is let go before its end is recorded", key.name));
+    }
+}
+
+/// A pod is taken off the server by force only where it is certain that it does not run.
+fn certain_first(world: &mut World, call: &Call) {
+    let Some(pod) = world.store.get(&call.key) else { return };
+    let uid = call.body["preconditions"]["uid"].as_str();
+    if call.body["gracePeriodSeconds"] != 0 || uid != pod["metadata"]["uid"].as_str() {
+        return;
+    }
+    let process = uid.and_then(|uid| world.kubelets.processes.get(uid));
+    if process.is_some_and(|process| process.alive && !process.disowned) {
+        world.violated(format!("the pod {} is deleted by force while it runs", call.key.name));
     }
 }
 
@@ -439,6 +454,19 @@ fn only_more(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
     }
 }
 
+/// What was pledged to a job holds as long as it runs, and the time that it stood still only grows, whoever leads.
+fn pledged(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
+    let (Some(before), Some(now)) = (before, world.store.get(key)) else { return };
+    let (old, new) = (&before["status"]["running"], &now["status"]["running"]);
+    if !old.is_object() || old["podUid"] != new["podUid"] || world.checks.tampered_slots.contains(&key.name) {
+        return;
+    }
+    let still = |running: &Value| running["suspendedSeconds"].as_i64().unwrap_or(0);
+    if old["maxVacateSeconds"] != new["maxVacateSeconds"] || still(new) < still(old) {
+        world.violated(format!("{} forgets of the job in it: {old} {new}", key.name));
+    }
+}
+
 /// A kubelet starts a process.
 pub fn started(world: &mut World, process: &Process) {
     let (job, proc) = (&process.job, process.proc);
@@ -467,8 +495,9 @@ pub fn exited(world: &mut World, process: &Process, code: i64, by_itself: bool) 
     let clear = process
         .told
         .is_some_and(|(told, ..)| world.wall_at(at).as_second() > world.wall_at(told).as_second());
+    let fenced = process.fenced.is_some() && code == FENCED;
     // Of an end in the second in which it was asked for nobody can say whether it was obedience; of a later one anybody.
-    if by_itself || !clear {
+    if by_itself || !(clear || fenced) {
         world.checks.ends.entry(key.clone()).or_default().push(code);
     }
     if by_itself && !process.disowned {

@@ -33,7 +33,7 @@ const CLAIMS: [&str; 4] =
 const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
 /// Every kind of fault.
-const FAULTS: [&str; 56] = [
+const FAULTS: [&str; 58] = [
     "error",
     "error after effect",
     "throttled",
@@ -90,6 +90,8 @@ const FAULTS: [&str; 56] = [
     "agent falls silent",
     "agent cannot work",
     "owner is back",
+    "out of service",
+    "agent ends what it promised to",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

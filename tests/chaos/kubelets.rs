@@ -14,6 +14,9 @@ const HEARTBEAT: u64 = 10_000;
 /// How long a node may be silent before the cluster says so.
 const SILENT: u64 = 40_000;
 
+/// How a process ends that an agent ends.
+pub const FENCED: i64 = 137;
+
 /// A machine.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
@@ -52,6 +55,10 @@ pub struct Process {
     /// Since when the agent was asked to.
     pub asked: Option<u64>,
     pub alive: bool,
+    /// The lease of its claim, in seconds.
+    pub lease: Option<u64>,
+    /// When the agent ended it, having been cut off for that long.
+    pub fenced: Option<u64>,
     /// Somebody took its pod away under it.
     pub disowned: bool,
 }
@@ -186,6 +193,14 @@ impl World {
             }
             return;
         };
+        if let Some(fenced) = process.fenced {
+            if process.ends <= fenced {
+                self.exit(key, &uid, process.code, process.ends, process.told.is_none() && !deleting);
+            } else {
+                self.exit(key, &uid, FENCED, fenced, false);
+            }
+            return;
+        }
         if !process.alive {
             // The machine was off meanwhile: the pod is not admitted again.
             self.fail(key, "UnexpectedAdmissionError");
@@ -234,7 +249,8 @@ impl World {
         let process = process.clone();
         super::checks::exited(self, &process, code, by_itself);
         let phase = if code == 0 { "Succeeded" } else { "Failed" };
-        let state = json!({"terminated": {"exitCode": code, "finishedAt": time}});
+        let message = (process.fenced.is_some() && code == FENCED).then_some(labels::FENCED);
+        let state = json!({"terminated": {"exitCode": code, "finishedAt": time, "message": message}});
         self.note(|| {
             format!(
                 "the kubelet: {} ends with {code}{}",
@@ -300,6 +316,10 @@ impl World {
             frozen: false,
             asked: None,
             alive: true,
+            lease: pod["metadata"]["annotations"][labels::LEASE_SECONDS]
+                .as_str()
+                .and_then(|seconds| seconds.parse().ok()),
+            fenced: None,
             disowned: false,
         };
         super::checks::started(self, &process);

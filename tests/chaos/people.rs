@@ -14,6 +14,8 @@ const OWNERS: [&str; 2] = ["alice", "bob"];
 const GROUPS: [&str; 4] = ["physics", "physics.higgs", "physics.top", "biology"];
 const REQUIREMENTS: [Option<&str>; 4] =
     [None, Some("TARGET.Cpus >= 1"), Some("TARGET.NoSuchThing > 1"), Some("((")];
+/// The leases of each job's claims.
+const LEASES: [Option<&str>; 5] = [Some("45"), None, Some("60"), Some("0"), Some("40")];
 const RETENTIONS: [&str; 3] = ["Keep", "KeepFailed", "Delete"];
 
 fn node(n: u8) -> &'static str {
@@ -116,6 +118,10 @@ pub fn perform(world: &mut World, what: &What) {
     world.ring();
 }
 
+fn is_out_of_service(what: &What) -> bool {
+    matches!(what, What::Taint(n, true) if *n >= 9)
+}
+
 fn to_nodes(world: &mut World, what: &What, at: u64) {
     match what {
         What::NodeGone(n) => {
@@ -133,10 +139,17 @@ fn to_nodes(world: &mut World, what: &What, at: u64) {
         What::Cordon(n, on) => {
             world.edit(&node_key(node(*n)), |node| node["spec"]["unschedulable"] = json!(on));
         }
-        What::Taint(n, on) => world.edit(&node_key(node(*n)), |node| {
-            let taint = json!([{"key": "maintenance", "effect": "NoSchedule"}]);
-            node["spec"]["taints"] = if *on { taint } else { json!([]) };
-        }),
+        What::Taint(n, on) => {
+            let off = is_out_of_service(what);
+            if off {
+                world.switch_off(node(*n));
+            }
+            let key = if off { "node.kubernetes.io/out-of-service" } else { "maintenance" };
+            world.edit(&node_key(node(*n)), |node| {
+                let taint = json!([{"key": key, "effect": "NoSchedule"}]);
+                node["spec"]["taints"] = if *on { taint } else { json!([]) };
+            });
+        }
         What::Refuse(n, times) => {
             if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
                 machine.refuses = *times;
@@ -235,6 +248,9 @@ fn spec(order: &Order) -> Value {
         "requests": {"cpus": order.cpus, "memory": "128Mi", "disk": "1Mi", "gpus": order.gpus},
         "podRetention": RETENTIONS[usize::from(order.retention) % 3],
         "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}});
+    if let Some(lease) = LEASES[usize::from(order.job) % LEASES.len()] {
+        spec["attributes"] = json!({"JobLeaseDuration": lease});
+    }
     if let Some(requirements) = REQUIREMENTS[usize::from(order.requirements) % 4] {
         spec["requirements"] = json!(requirements);
     }
@@ -459,6 +475,7 @@ pub fn name(what: &What) -> &'static str {
         What::NodeCut(..) => "node cut off",
         What::NodeBack(..) => "node back or resized",
         What::Cordon(..) => "cordon",
+        What::Taint(..) if is_out_of_service(what) => "out of service",
         What::Taint(..) => "taint",
         What::Refuse(..) => "kubelet refuses",
         What::Evict(_) => "eviction",

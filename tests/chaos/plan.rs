@@ -142,6 +142,7 @@ pub enum What {
     NodeCut(u8, u8),
     NodeBack(u8, u8),
     Cordon(u8, bool),
+    /// A taint; or an admin says that a node is off, which it is.
     Taint(u8, bool),
     /// The kubelet refuses so many pods.
     Refuse(u8, u8),
@@ -358,7 +359,7 @@ fn what(rng: &mut Rng) -> What {
         25..=26 => What::Gone(n),
         27 => What::Compact,
         28..=29 => What::NodeGone(n),
-        30..=31 => What::NodeCut(n, 10 + rng.small(80)),
+        30..=31 => What::NodeCut(n, 10 + rng.small(110)),
         32..=33 => What::NodeBack(n, 1 + rng.small(6)),
         34 => What::Cordon(n, rng.one_in(2)),
         35 => What::Taint(n, rng.one_in(2)),

@@ -1,6 +1,7 @@
 //! What the chaos found, each as the shortest story that shows it; and what it finds too seldom.
 
 use super::plan::{Class, How, Item, Order, Plan, Presence, What, When};
+use super::rng::draw;
 use super::run::run;
 
 /// A run on one node from the start, with a job and what else happens.
@@ -282,4 +283,104 @@ fn an_object_that_went_before_the_answer_to_a_write_is_made_again() {
         ];
         goes_well(story(2, job(1), items));
     }
+}
+
+/// Two nodes of one CPU, a job of one proc that runs without end under a lease of 40 s, and a node that is cut off for so
+/// long: from 10 s on, that on which the job runs.
+fn cut_off(seed: u64, seconds: u8, items: Vec<(When, What)>) -> Plan {
+    let forever = Order { job: 4, ..job(1) };
+    let start = vec![
+        (When::At(0), What::NodeBack(1, 1)),
+        (When::At(0), What::Agent(0, Presence::Works)),
+        (When::At(0), What::Agent(1, Presence::Works)),
+        (When::At(10_000), What::NodeCut(0, seconds)),
+    ];
+    let story = story(1, forever, start.into_iter().chain(items).collect());
+    Plan { seed, ends: 200, ..story }
+}
+
+/// On which nodes the proc was started, in their order, and at which second.
+fn started(plan: &Plan) -> Vec<(String, f64)> {
+    let outcome = run(plan, true);
+    assert_eq!(outcome.violation, None, "{}", super::story::tell(plan));
+    let started = outcome.log.iter().filter_map(|line| {
+        let (before, node) = line.split_once("the kubelet: forever-0 runs on ")?;
+        Some((node.to_owned(), before.trim().parse().unwrap()))
+    });
+    started.collect()
+}
+
+/// Seeds in which the agent of the node that is cut off promises to end what runs there.
+fn promises() -> impl Iterator<Item = u64> {
+    (1..).filter(|seed| !draw("fences n0", *seed).is_multiple_of(4)).take(2)
+}
+
+#[test]
+fn a_proc_on_a_node_that_is_cut_off_runs_elsewhere_once_its_agent_must_have_ended_it() {
+    for seed in promises() {
+        let started = started(&cut_off(seed, 150, vec![]));
+        let nodes: Vec<&str> = started.iter().map(|(node, _)| node.as_str()).collect();
+        assert_eq!(nodes, ["n0", "n1"], "seed {seed}");
+        assert!(
+            (75.0..150.0).contains(&started[1].1),
+            "{started:?}: lease and margin, and before the node is back"
+        );
+    }
+}
+
+#[test]
+fn a_proc_on_a_node_that_is_cut_off_waits_without_a_promise() {
+    for without in [Presence::TakenOff, Presence::CannotWork] {
+        let items = vec![(When::At(9000), What::Agent(0, without)), (When::At(0), What::Agent(0, without))];
+        let plan = cut_off(7, 150, items);
+        let started = started(&plan);
+        assert!(started.len() < 2 || started[1].1 > 160.0, "{started:?}");
+    }
+}
+
+/// The wait is what keeps a proc from running twice: a node may be back, or its agent late, at any time.
+#[test]
+fn a_proc_never_runs_twice_however_long_its_node_is_cut_off() {
+    for seed in promises() {
+        for seconds in (35..150).step_by(13) {
+            goes_well(cut_off(seed, seconds, vec![]));
+        }
+        for killed in [45_000, 60_000, 85_000] {
+            goes_well(cut_off(seed, 150, vec![(When::At(killed), What::Kill(0))]));
+        }
+    }
+}
+
+#[test]
+fn a_node_that_is_out_of_service_gives_its_procs_back() {
+    let items = vec![(When::At(20_000), What::Taint(9, true))];
+    let started = started(&Plan { items: items_of(items), ..cut_off(7, 1, vec![]) });
+    assert_eq!(started.len(), 2, "{started:?}");
+}
+
+fn items_of(items: Vec<(When, What)>) -> Vec<Item> {
+    let start = [
+        (When::At(0), What::NodeBack(0, 1)),
+        (When::At(0), What::NodeBack(1, 1)),
+        (When::At(1200), What::Submit(Order { job: 4, ..job(1) })),
+    ];
+    start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect()
+}
+
+/// The next leader goes on from what the Slot's status says of the job.
+#[test]
+fn what_was_pledged_to_a_job_and_how_long_it_stood_still_outlast_its_operator() {
+    let forever = Order { job: 4, ..job(1) };
+    // As the run begins the owner has just gone: the job stands still for ten seconds.
+    let items = vec![
+        policy(5, 0),
+        (When::At(0), What::Agent(0, Presence::Works)),
+        (When::At(20_000), What::Kill(0)),
+        (When::At(60_000), What::Owner(0, 3)),
+    ];
+    let plan = story(1, forever, items);
+    let outcome = run(&plan, true);
+    assert_eq!(outcome.violation, None, "{}", super::story::tell(&plan));
+    let stood = outcome.log.iter().any(|line| line.contains("\"suspendedSeconds\":10"));
+    assert!(stood, "{}", outcome.log.join("\n"));
 }

@@ -163,6 +163,8 @@ fn class(call: &Call) -> Class {
     match (call.verb, call.key.kind, call.sub.as_str()) {
         (Verb::Watch, ..) => Class::Watch,
         (Verb::List, ..) => Class::List,
+        // Of the nodes and their agents; the others are the leader's.
+        (Verb::Get, "leases", _) if call.key.namespace == "kube-node-lease" => Class::GetOther,
         (_, "leases", _) => Class::Lease,
         (_, "events", _) => Class::Tell,
         (Verb::Patch, "htcjobs", "status") => Class::JobStatus,

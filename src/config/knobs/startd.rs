@@ -1,10 +1,9 @@
 //! The startd's policy: when a slot takes a job, suspends it, lets it go.
 
 use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
-use super::knob::{Kind, Knob, Reader, Standing};
+use super::knob::{Kind, Knob, Reader};
 
 const STARTD: &[Reader] = &[Reader::Startd];
-const NODE_LEASE: Standing = Standing::MappedTo("the node's Lease, which the kubelet renews");
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::new(
@@ -282,15 +281,21 @@ pub(super) const KNOBS: &[Knob] = &[
         Planned,
         "START while a machine drains, where the request says nothing.",
     ),
-    Knob::new("ALIVE_INTERVAL", Kind::Integer, STARTD, NODE_LEASE, "How often a schedd confirms its claims.")
-        .unit("seconds")
-        .at_least(0.0)
-        .section("Policy Configuration: The Claimed State and Leases"),
+    Knob::new(
+        "ALIVE_INTERVAL",
+        Kind::Integer,
+        STARTD,
+        Honored,
+        "How often a claim is confirmed: here by the node's Lease.",
+    )
+    .unit("seconds")
+    .at_least(0.0)
+    .section("Policy Configuration: The Claimed State and Leases"),
     Knob::new(
         "MAX_CLAIM_ALIVES_MISSED",
         Kind::Integer,
         STARTD,
-        NODE_LEASE,
+        Honored,
         "How many missed confirmations end a claim.",
     )
     .at_least(0.0)

@@ -1,6 +1,7 @@
 //! A proc's pod: the job's template, with what the slot holds.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
     Container, EnvVar, Pod, PodSpec, PodTemplateSpec, ResourceRequirements, Toleration,
@@ -56,7 +57,32 @@ pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplat
     if !plan.tolerations.is_empty() {
         spec.tolerations.get_or_insert_default().extend(plan.tolerations.iter().map(toleration));
     }
+    outlast_silence(&mut spec, plan.lease);
     Ok(Pod { metadata: metadata(template, plan), spec: Some(spec), status: None })
+}
+
+/// Taints that a node gets once nothing is heard of it. Pods that say nothing of them Kubernetes deletes after five minutes.
+const SILENT: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+/// Has the pod stay on a node of which nothing is heard for as long as its claim does, unless its template says otherwise.
+fn outlast_silence(spec: &mut PodSpec, lease: Duration) {
+    let tolerations = spec.tolerations.get_or_insert_default();
+    for key in SILENT {
+        let said = |toleration: &Toleration| {
+            let of = toleration.key.as_deref().unwrap_or_default();
+            (of.is_empty() || of == key)
+                && matches!(toleration.effect.as_deref(), None | Some("" | "NoExecute"))
+        };
+        if !tolerations.iter().any(said) {
+            tolerations.push(Toleration {
+                key: Some(key.to_owned()),
+                operator: Some("Exists".to_owned()),
+                effect: Some("NoExecute".to_owned()),
+                toleration_seconds: Some(i64::try_from(lease.as_secs()).unwrap_or(i64::MAX)),
+                ..Toleration::default()
+            });
+        }
+    }
 }
 
 fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
@@ -72,6 +98,7 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
         (labels::CLAIM.to_owned(), plan.claim.id.to_string()),
         (labels::SLOT.to_owned(), plan.slot.to_string()),
         (labels::JOB_ID.to_owned(), plan.claim.job_id()),
+        (labels::LEASE_SECONDS.to_owned(), plan.lease.as_secs().to_string()),
     ]);
     ObjectMeta {
         name: Some(plan.claim.pod_name()),
@@ -237,6 +264,7 @@ mod tests {
             proc: 3,
         };
         PodPlan {
+            lease: Duration::from_mins(40),
             proc: claim.proc_id(),
             job,
             slot: SlotName::parse("slot1_1@n1").unwrap(),
@@ -251,6 +279,28 @@ mod tests {
             tolerations: vec![crate::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
             environment: [("_CONDOR_SLOT".into(), "slot1_1@n1".to_owned())].into(),
         }
+    }
+
+    #[test]
+    fn a_pod_stays_on_a_silent_node_for_its_lease_unless_its_template_says_otherwise() {
+        let tolerated = |said: serde_json::Value| {
+            let template = json!({"spec": {"containers": [{"name": "main"}], "tolerations": said}});
+            let made = pod(&serde_json::from_value(template).unwrap(), &plan()).unwrap();
+            let all = made.spec.unwrap().tolerations.unwrap_or_default();
+            let mut found: Vec<(String, Option<i64>)> = all
+                .into_iter()
+                .filter(|toleration| toleration.effect.as_deref() == Some("NoExecute"))
+                .map(|toleration| (toleration.key.unwrap_or_default(), toleration.toleration_seconds))
+                .collect();
+            found.sort();
+            found
+        };
+        let (not_ready, unreachable) = (SILENT[0].to_owned(), SILENT[1].to_owned());
+        let both = [(not_ready.clone(), Some(2400)), (unreachable.clone(), Some(2400))];
+        assert_eq!(tolerated(json!([])), both);
+        let own = json!([{"key": unreachable, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}]);
+        assert_eq!(tolerated(own), [(not_ready, Some(2400)), (unreachable, Some(5))]);
+        assert_eq!(tolerated(json!([{"operator": "Exists"}])), [], "all taints are tolerated for ever");
     }
 
     #[test]

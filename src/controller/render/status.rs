@@ -12,14 +12,14 @@ use super::held::{held, held_procs};
 use super::slot::{label_value, resources, static_slot};
 use crate::api::{
     self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
-    PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotState, SlotStatus, SubmitterSpec,
-    SubmitterStatus, Transition, condition as types, labels,
+    PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotRunning, SlotState, SlotStatus,
+    SubmitterSpec, SubmitterStatus, Transition, condition as types, labels,
 };
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
-use crate::decide::quotas;
+use crate::decide::{PROC_WAITS, quotas};
 use crate::pool::{
-    Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot, SlotKind, SlotName,
-    Standing, State, Submitter, Taken, Time,
+    Activation, Claimed, Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot,
+    SlotKind, SlotName, Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
 
@@ -226,10 +226,13 @@ fn transition(last: &Taken) -> Transition {
     }
 }
 
-fn slot(slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
+fn slot(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
     let claimed = matches!(slot.state, State::Claimed(_));
     let message = slot.last.as_ref().map(|last| last.why.to_string()).unwrap_or_default();
     let reason = slot.state.state();
+    let says = Says { type_: types::CLAIMED, status: Some(claimed), reason, message };
+    let mut conditions = vec![condition(old, says, 1, now)];
+    conditions.extend(end_unknown(pool, slot, now).map(|says| condition(old, says, 1, now)));
     SlotStatus {
         observed_generation: None,
         state: Some(state(slot.state)),
@@ -237,13 +240,36 @@ fn slot(slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
         entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
         entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
         last_transition: slot.last.as_ref().map(transition),
-        conditions: vec![condition(
-            old,
-            Says { type_: types::CLAIMED, status: Some(claimed), reason, message },
-            1,
-            now,
-        )],
+        running: running(slot),
+        conditions,
     }
+}
+
+/// What an operator that takes over has to know of the job. It changes with the activity, which is written anyway.
+fn running(slot: &Slot) -> Option<SlotRunning> {
+    let Activation::Active { pod, .. } = &slot.activation else { return None };
+    let activated = !matches!(slot.state, State::Matched | State::Claimed(Claimed::Idle));
+    activated.then(|| SlotRunning {
+        pod_uid: pod.uid.to_string(),
+        max_vacate_seconds: slot.running.pledged_vacate,
+        suspended_seconds: i64::try_from(slot.running.suspended.as_secs()).unwrap_or(i64::MAX),
+        suspended_since: slot.running.suspended_since.map(kube_time),
+    })
+}
+
+/// `EndConfirmed`: of a pod that was killed on a node of which nothing is heard nobody knows whether it still runs.
+fn end_unknown(pool: &Pool, slot: &Slot, now: Time) -> Option<Says<'static>> {
+    let (State::Preempting(_), Activation::Active { pod, .. }) = (slot.state, &slot.activation) else {
+        return None;
+    };
+    let machine = &slot.name.machine;
+    let since = pool.heartbeats.silent_since(machine, now)?;
+    let message = format!(
+        "nothing was heard of node {machine} since {}: whether pod {} still runs is not known, and {PROC_WAITS}",
+        kube_time(since).0,
+        pod.name
+    );
+    Some(Says { type_: types::END_CONFIRMED, status: Some(false), reason: "NodeSilent", message })
 }
 
 /// A standing slot of a machine that is there.
@@ -269,7 +295,7 @@ fn offered(machine: &Machine, old: &[Condition], now: Time) -> Condition {
 /// A slot with its claim; or a static one without, which has an object as long as it stands.
 fn claimed_or_standing(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
     if let Some(claimed) = pool.slots.get(name) {
-        return status(&slot(claimed, old, now));
+        return status(&slot(pool, claimed, old, now));
     }
     if name.dynamic.is_some() {
         return Rendered::Nothing;
@@ -282,6 +308,7 @@ fn claimed_or_standing(pool: &Pool, name: &SlotName, old: &[Condition], now: Tim
         entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
         entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
         last_transition: slot.last.as_ref().map(transition),
+        running: None,
         conditions: vec![offered(machine, old, now)],
     };
     object(&static_slot(name, &slot.total), &status)

@@ -10,8 +10,8 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt;
 
-use crate::api::labels::AGENT_LEASE_PREFIX;
-use crate::pool::{Event, MachineName};
+use crate::api::labels::{AGENT_LEASE_PREFIX, FENCES};
+use crate::pool::{Event, MachineName, Renewal};
 
 /// How long a Lease counts that does not say so: as long as a kubelet's.
 const USUAL: u64 = 40;
@@ -21,8 +21,16 @@ pub fn heartbeat(lease: &Lease) -> Event {
     let ttl = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
     let ttl = Duration::from_secs(ttl.and_then(|ttl| u64::try_from(ttl).ok()).unwrap_or(USUAL));
     match agent_of(lease) {
-        Some(machine) => Event::AgentHeartbeat { machine, ttl },
+        Some(machine) => Event::AgentHeartbeat { machine, ttl, renewal: renewal(lease) },
         None => Event::Heartbeat { machine: lease.name_any().into(), ttl },
+    }
+}
+
+/// Which renewal of an agent's Lease this is, and what the agent promises with it.
+pub fn renewal(lease: &Lease) -> Renewal {
+    Renewal {
+        version: lease.resource_version().unwrap_or_default().into(),
+        fences: lease.annotations().get(FENCES).is_some_and(|said| said == "true"),
     }
 }
 
@@ -62,12 +70,23 @@ mod tests {
         assert_eq!(told("n1", Some("n1"), None), kubelet);
         assert_eq!(told("n1", None, Some(-1)), kubelet);
         let agent = (
-            r#"AgentHeartbeat { machine: "n1", ttl: 60s }"#.to_owned(),
+            r#"AgentHeartbeat { machine: "n1", ttl: 60s, renewal: Renewal { version: "", fences: false } }"#
+                .to_owned(),
             r#"AgentHeartbeatsEnded("n1")"#.to_owned(),
         );
         assert_eq!(told("slotwright-agent-n1", Some("slotwright-agent-x7b2"), Some(60)), agent);
         assert_eq!(told("slotwright-agent-n1", None, Some(60)), agent);
         let odd = told("slotwright-agent-n1", Some("slotwright-agent-n1"), Some(40)).0;
         assert_eq!(odd, r#"Heartbeat { machine: "slotwright-agent-n1", ttl: 40s }"#);
+    }
+
+    #[test]
+    fn an_agents_promise_is_part_of_its_lease() {
+        for (said, fences) in [(Some("true"), true), (Some("false"), false), (None, false)] {
+            let lease = json!({"metadata": {"name": "slotwright-agent-n1", "resourceVersion": "7",
+                "annotations": said.map(|said| json!({FENCES: said}))}});
+            let lease: Lease = serde_json::from_value(lease).unwrap();
+            assert_eq!(renewal(&lease), Renewal { version: "7".into(), fences }, "{said:?}");
+        }
     }
 }

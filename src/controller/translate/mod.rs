@@ -15,7 +15,7 @@ mod zone;
 
 pub use drain::drain;
 pub use job::{job, owner, submission, template_of};
-pub use lease::{heartbeat, heartbeats_ended};
+pub use lease::{heartbeat, heartbeats_ended, renewal};
 pub use node::{SlimNode, SlimNodeInfo, SlimNodeStatus, node};
 pub use pod::{PodView, SlimPod, pod, requests_of};
 pub use policy::{group, negotiator, node_policy};

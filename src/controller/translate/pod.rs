@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -100,6 +101,7 @@ struct SlimRunning {
 #[serde(rename_all = "camelCase", default)]
 struct SlimTerminated {
     exit_code: i32,
+    message: Option<String>,
     finished_at: Option<Time>,
 }
 
@@ -145,6 +147,11 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
         started: started(pod),
         end: end(pod),
         deleting: pod.metadata.deletion_timestamp.is_some(),
+        lease: pod
+            .annotations()
+            .get(labels::LEASE_SECONDS)
+            .and_then(|seconds| seconds.parse().ok())
+            .map(Duration::from_secs),
         tracked: pod.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER),
         requests: requests(pod),
     })
@@ -184,6 +191,12 @@ fn failed(pod: &SlimPod) -> End {
             "{reason}: {}",
             pod.status.message.as_deref().unwrap_or("the node gave no message")
         ));
+    }
+    let said = main_status(pod).and_then(|terminated| terminated.message.as_deref());
+    if said.is_some_and(|said| said.starts_with(labels::FENCED)) {
+        return evicted(
+            "the node's agent could not reach the API server for the lease of the claim, and ended it",
+        );
     }
     // The operator says why before it deletes, and may have seen too little by then: when the pod ended counts, as below.
     let said_by_us = |disrupted: &&SlimCondition| {

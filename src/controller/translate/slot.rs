@@ -1,10 +1,11 @@
 //! Slot objects, read back by a new leader.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{kube_time, time};
 use crate::api;
-use crate::pool::{Claim, JobKey, Resources, SlotFacts, SlotName, Time};
+use crate::pool::{Claim, JobKey, Recorded, Resources, SlotFacts, SlotName, Time};
 
 /// What the pool knows of a Slot.
 pub fn slot(slot: &api::Slot) -> Option<SlotFacts> {
@@ -15,7 +16,17 @@ pub fn slot(slot: &api::Slot) -> Option<SlotFacts> {
         name,
         resources: resources(&slot.spec.resources),
         claim: slot.spec.claim.as_ref().and_then(claim),
+        recorded: slot.status.as_ref().and_then(|status| status.running.as_ref()).map(recorded),
     })
+}
+
+fn recorded(running: &api::SlotRunning) -> Recorded {
+    Recorded {
+        pod: running.pod_uid.as_str().into(),
+        pledged_vacate: running.max_vacate_seconds.max(0),
+        suspended: Duration::from_secs(u64::try_from(running.suspended_seconds).unwrap_or(0)),
+        suspended_since: running.suspended_since.as_ref().map(time),
+    }
 }
 
 fn resources(resources: &api::SlotResources) -> Resources {

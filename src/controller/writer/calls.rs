@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use super::{Context, Reply, Task, pods, reports, slots, stories};
+use super::{Context, Reply, Task, leases, pods, reports, slots, stories};
 use crate::api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use crate::controller::cache::{Kind, Known, ObjectKey};
 use crate::controller::render;
@@ -96,6 +96,7 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             Effect::KillByAgent { pod, slot } => pods::ask_agent(context, pod, slot, render::kill()).await,
             Effect::Benchmark { machine, asked } => reports::benchmark(context, &machine, asked).await,
             Effect::LookAtPod { pod, slot } => pods::look(context, pod, slot).await,
+            Effect::ReadAgentLease { machine } => leases::read(context, machine).await,
             Effect::ReleasePod { pod, delete } => pods::release(context, pod, delete).await,
             Effect::HoldJob(job) => finalize(context, job, true).await,
             Effect::ReleaseJob(job) => finalize(context, job, false).await,

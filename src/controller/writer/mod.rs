@@ -4,6 +4,7 @@
 //! in which they were asked for; tasks about different objects run side by side.
 
 mod calls;
+mod leases;
 mod pods;
 mod reports;
 mod slots;
@@ -25,7 +26,7 @@ use tokio::task::{Id, JoinSet};
 use self::stories::Stories;
 use super::Clock;
 use super::cache::{Known, ObjectKey};
-use crate::pool::{ClaimId, Document, Effect, Event, Outcome, PodRef, SlotName};
+use crate::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName};
 
 /// How many writes are under way at once.
 const AT_ONCE: usize = 48;
@@ -95,6 +96,7 @@ enum Line {
     Object(ObjectKey),
     Pod(Arc<str>, Arc<str>),
     Story(Arc<str>),
+    AgentLease(MachineName),
 }
 
 /// What every call needs.
@@ -276,6 +278,7 @@ fn line(task: &Task) -> Line {
             | Effect::LookAtPod { pod, .. }
             | Effect::ReleasePod { pod, .. } => Line::Pod(pod.namespace.clone(), pod.name.clone()),
             Effect::Benchmark { machine, .. } => Line::Object(reports::key(machine)),
+            Effect::ReadAgentLease { machine } => Line::AgentLease(machine.clone()),
             Effect::HoldJob(job) | Effect::ReleaseJob(job) => Line::Object(calls::job_key(job)),
             Effect::Tell(notice) => Line::Story(notice.about.uid().into()),
         },

@@ -3,6 +3,7 @@
 mod chaos;
 mod devices;
 mod draining;
+mod leases;
 mod manual;
 mod policy;
 mod static_slots;

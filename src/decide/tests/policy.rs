@@ -228,6 +228,16 @@ fn a_claim_that_is_withdrawn_lets_the_job_go_on() {
     world.remove("urgent");
     world.pass(2);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![19]));
+    // Or its job is gone all at once.
+    world.submit("urgent", "bob", 1, |_| {});
+    world.pass(2);
+    assert!(better_claim(&mut world, 0.0));
+    world.pass(2);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Retiring", vec![13]));
+    world.jobs.remove("uid-urgent");
+    world.pool.apply(Event::JobGone("uid-urgent".into()), world.now);
+    world.pass(2);
+    assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![19]));
 }
 
 #[test]
@@ -248,6 +258,48 @@ fn a_new_leader_goes_on_where_the_old_one_stood() {
     // The pod says since when it runs: nothing is granted twice.
     world.pass(3600 - 60 - 1010);
     assert_eq!(world.graces, [Some(60)]);
+}
+
+/// What was pledged holds, and what the job stood still is no run time, whoever leads.
+#[test]
+fn a_new_leader_knows_what_was_pledged_and_how_long_a_job_stood_still() {
+    let text = |vacate: u64| {
+        format!(
+            "WANT_SUSPEND = true\nSUSPEND = KeyboardIdle < 60\nCONTINUE = KeyboardIdle > 60\n\
+             MAXJOBRETIREMENTTIME = 1000\nMachineMaxVacateTime = {vacate}\n"
+        )
+    };
+    let mut world = world(&text(60));
+    let ran = |world: &World| {
+        let running = &world.pool.slots.values().next().unwrap().running;
+        (running.run_time(world.now).as_secs(), running.pledged_vacate)
+    };
+    let lead = |world: &mut World, at_it| {
+        world.restart();
+        configure(world, &text(5));
+        report(world, at_it);
+        world.pass(1);
+    };
+    world.pass(100);
+    report(&mut world, true);
+    world.pass(300);
+    report(&mut world, false);
+    world.pass(100);
+    let before = ran(&world);
+    assert!((205..220).contains(&before.0), "{before:?}");
+    lead(&mut world, false);
+    assert_eq!(stands(&world), "Claimed/Busy");
+    assert_eq!(ran(&world), (before.0 + 1, 60), "the policy's 5 s are for others");
+    // It stands still when the leader dies.
+    report(&mut world, true);
+    world.pass(300);
+    assert_eq!(stands(&world), "Claimed/Suspended");
+    let before = ran(&world);
+    lead(&mut world, true);
+    let after = ran(&world);
+    assert!(after.0 <= before.0 + 2, "{before:?} {after:?}");
+    world.pass(100);
+    assert_eq!(stands(&world), "Claimed/Suspended");
 }
 
 #[test]

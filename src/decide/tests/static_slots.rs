@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::world::World;
 use crate::config::{Host, Reader, Source};
 use crate::pool::slot_types::SlotTypes;
-use crate::pool::{Event, Offer, PolicyFacts, Selector, SlotFacts, SlotName, StartdConfig};
+use crate::pool::{Event, Offer, PolicyFacts, ReportFacts, Selector, SlotFacts, SlotName, StartdConfig};
 
 /// A policy for all nodes that divides them so.
 fn divide(world: &mut World, text: &str) {
@@ -133,6 +133,28 @@ fn an_object_does_not_show_what_its_slot_has_nothing_of() {
     let mut resources = world.pool.machines[&name.machine].standing[&1].total.clone();
     assert!(resources.extended.values().any(|amount| *amount == 0), "{resources:?}");
     resources.extended.retain(|_, amount| *amount > 0);
-    world.pool.apply(Event::Slot(SlotFacts { name: name.clone(), resources, claim: None }), world.now);
+    world.pool.apply(
+        Event::Slot(SlotFacts { name: name.clone(), resources, claim: None, recorded: None }),
+        world.now,
+    );
     assert!(world.pool.is_right(&name));
+}
+
+/// The manual has arrows to Matched out of Unclaimed/Idle only.
+#[test]
+fn a_match_ends_the_benchmarks_of_a_static_slot_first() {
+    let mut world = World::new();
+    divide(&mut world, "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\n");
+    world.node("n1", 8, 0);
+    world.pool.apply(Event::Report(ReportFacts::of("n1".into())), world.now);
+    world.pass(2);
+    assert!(world.pool.machines[&"n1".into()].benchmarking.is_some());
+    world.taken.clear();
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(20);
+    let numbers: Vec<u8> = world.taken.iter().map(|noted| noted.taken.number).collect();
+    assert_eq!(numbers, [4, 6, 9, 11]);
+    let whole = world.taken.windows(2).all(|pair| pair[0].to == pair[1].from);
+    assert!(whole, "each begins where the one before ended: {:?}", world.taken);
+    assert_eq!(world.pool.machines[&"n1".into()].benchmarking, None);
 }

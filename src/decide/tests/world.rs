@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
-    Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts, MachineName,
-    Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Request, Resources, SlotFacts,
-    SlotName, State, SubmitterFacts, Time,
+    Activation, Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts,
+    MachineName, Noted, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Recorded,
+    Renewal, Request, Resources, SlotFacts, SlotName, State, SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -39,11 +39,19 @@ pub(super) struct World {
     pub(super) still: BTreeSet<PodUid>,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
+    /// Nodes of which nothing is heard, and which hear nothing.
+    pub(super) cut: BTreeSet<String>,
+    /// The Leases of agents, each with the version of its last renewal.
+    pub(super) agents: BTreeMap<String, Renewal>,
+    /// What statuses of Slots say of the jobs in them.
+    pub(super) recorded: BTreeMap<SlotName, Recorded>,
     /// Whether agents kill what they are asked to.
     pub(super) agent_kills: bool,
     /// The graces with which pods were deleted.
     pub(super) graces: Vec<Option<u32>>,
-    /// The numbers of the transitions that claimed slots took.
+    /// The transitions that slots took.
+    pub(super) taken: Vec<Noted>,
+    /// The numbers of those that claimed slots took.
     pub(super) numbers: Vec<u8>,
     next_uid: u32,
 }
@@ -62,8 +70,12 @@ impl World {
             fate: |_| (30, 0),
             still: BTreeSet::new(),
             obeys: true,
+            cut: BTreeSet::new(),
+            agents: BTreeMap::new(),
+            recorded: BTreeMap::new(),
             agent_kills: true,
             graces: Vec::new(),
+            taken: Vec::new(),
             numbers: Vec::new(),
             next_uid: 0,
         };
@@ -157,6 +169,7 @@ impl World {
                 )
             });
             self.numbers.extend(claimed.map(|noted| noted.taken.number));
+            self.taken.extend(taken);
             assert_eq!(twin.effects, effects, "deciding twice gives the same effects");
             let statuses = self.write_statuses();
             self.check();
@@ -187,6 +200,9 @@ impl World {
     fn write_statuses(&mut self) -> bool {
         let mut wrote = false;
         for document in self.pool.take_stale() {
+            if let Document::Slot(name) = &document {
+                self.record(name);
+            }
             let Document::Job(uid) = document else { continue };
             let Some(cluster) = self.pool.jobs.get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
@@ -204,6 +220,19 @@ impl World {
         wrote
     }
 
+    /// As `controller/render/status.rs` does.
+    fn record(&mut self, name: &SlotName) {
+        let Some(slot) = self.pool.slots.get(name) else { return };
+        let Activation::Active { pod, .. } = &slot.activation else { return };
+        let recorded = Recorded {
+            pod: pod.uid.clone(),
+            pledged_vacate: slot.running.pledged_vacate,
+            suspended: slot.running.suspended,
+            suspended_since: slot.running.suspended_since,
+        };
+        self.recorded.insert(name.clone(), recorded);
+    }
+
     fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::WriteSlot { slot, resources, claim, .. } => {
@@ -215,7 +244,7 @@ impl World {
                 let written = self.slots.remove(&slot);
                 if slot.dynamic.is_none() && of.is_some() {
                     let resources = written.map(|(resources, _)| resources).unwrap_or_default();
-                    let cleared = SlotFacts { name: slot.clone(), resources, claim: None };
+                    let cleared = SlotFacts { name: slot.clone(), resources, claim: None, recorded: None };
                     self.pool.apply(Event::Slot(cleared), self.now);
                 } else {
                     let claim = written.map(|(_, claim)| claim.id);
@@ -229,8 +258,10 @@ impl World {
             Effect::CreatePod(plan) => self.create_pod(plan),
             Effect::DeletePod { pod, grace, .. } => {
                 self.graces.push(grace);
-                if self.obeys || grace == Some(0) {
+                if grace == Some(0) || (self.obeys && !self.is_cut(&pod)) {
                     self.end_pod(&pod, None);
+                } else {
+                    self.mark_deleted(&pod);
                 }
             }
             Effect::Suspend { pod, suspended: true, .. } => {
@@ -251,6 +282,11 @@ impl World {
             }
             // No node of these stories has an agent.
             Effect::Benchmark { .. } => {}
+            Effect::ReadAgentLease { machine } => {
+                let found = self.agents.get(machine.as_str()).cloned();
+                self.log.push(format!("the Lease of the agent of {machine} is read"));
+                self.pool.apply(Event::Outcome(Outcome::AgentLeaseRead { machine, found }), self.now);
+            }
             Effect::ReleasePod { pod, delete } => self.release_pod(&pod, delete),
             Effect::HoldJob(key) => {
                 let facts = self.jobs.get_mut(key.uid.as_str()).unwrap();
@@ -285,6 +321,7 @@ impl World {
             started: Some(self.now),
             end: None,
             deleting: false,
+            lease: Some(plan.lease),
             tracked: true,
             requests: Capacity::default(),
         };
@@ -298,6 +335,43 @@ impl World {
         self.pods.insert(name, Pod { facts: facts.clone(), plan, ends, code });
         self.pool.apply(Event::Outcome(created), self.now);
         self.pool.apply(Event::Pod(facts), self.now);
+    }
+
+    fn is_cut(&self, pod: &PodRef) -> bool {
+        let found = self.pods.get(&*pod.name).and_then(|found| found.facts.machine.as_ref());
+        found.is_some_and(|machine| self.cut.contains(machine.as_str()))
+    }
+
+    fn mark_deleted(&mut self, pod: &PodRef) {
+        if let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.end.is_none()) {
+            found.facts.deleting = true;
+            let facts = found.facts.clone();
+            self.pool.apply(Event::Pod(facts), self.now);
+        }
+    }
+
+    /// Kubelets and agents renew their Leases, those that get through.
+    pub(super) fn renew(&mut self) {
+        for name in self.machines.keys().filter(|name| !self.cut.contains(*name)) {
+            let machine = || crate::pool::MachineName::from(name.as_str());
+            let ttl = Duration::from_secs(40);
+            self.pool.apply(Event::Heartbeat { machine: machine(), ttl }, self.now);
+            if let Some(renewal) = self.agents.get_mut(name) {
+                renewal.version = format!("{}", self.now.secs()).into();
+                let renewal = renewal.clone();
+                self.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, self.now);
+            }
+        }
+    }
+
+    /// A node is heard again: its kubelet does what it did not hear of.
+    pub(super) fn reconnect(&mut self, node: &str) {
+        self.cut.remove(node);
+        self.renew();
+        let deleted = self.pods.values().filter(|pod| pod.facts.deleting).map(|pod| pod.facts.pod.clone());
+        for pod in deleted.collect::<Vec<_>>() {
+            self.end_pod(&pod, None);
+        }
     }
 
     /// A pod's end: by itself with an exit code, or because it was deleted.
@@ -347,6 +421,7 @@ impl World {
             .pods
             .values()
             .filter(|pod| pod.facts.end.is_none() && pod.ends <= self.now)
+            .filter(|pod| !self.is_cut(&pod.facts.pod))
             .map(|pod| (pod.facts.pod.clone(), pod.code))
             .collect();
         for (pod, code) in due {
@@ -378,6 +453,7 @@ impl World {
                 name: name.clone(),
                 resources: resources.clone(),
                 claim: Some(claim.clone()),
+                recorded: self.recorded.get(name).cloned(),
             })
         }));
         events.extend(self.pods.values().map(|pod| Event::Pod(pod.facts.clone())));

@@ -31,6 +31,8 @@ pub enum Event {
     Gone(String),
     /// The node's agent starts to do as pods' annotations say, or no longer does. What it holds still stays so.
     Agent(bool),
+    /// The agent sent a renewal of its Lease then, and it succeeded.
+    Renewed(Timestamp),
     /// Time passed.
     Tick,
 }
@@ -72,6 +74,9 @@ pub struct NodeState {
     devices: DevicePool,
     /// An agent is at work.
     agent: bool,
+    /// When the agent sent the last renewal of its Lease that succeeded. It promises to end the pods of claims whose lease has
+    /// passed since, and that holds though it dies.
+    renewed: Option<Timestamp>,
     /// By uid.
     pods: BTreeMap<String, Hosted>,
 }
@@ -88,6 +93,7 @@ impl NodeState {
             addresses: Addresses::new(number),
             devices: DevicePool::new(&shape.name, &shape.gpus),
             agent: shape.agent.is_some(),
+            renewed: None,
             pods: BTreeMap::new(),
         }
     }
@@ -99,7 +105,16 @@ impl NodeState {
 
     /// When [`step`] wants a [`Event::Tick`] at the latest; `None` while nothing is to come.
     pub fn next_wake(&self) -> Option<Timestamp> {
-        self.pods.values().filter_map(|hosted| hosted.life.next(&hosted.view.script)).min()
+        let next = |hosted: &Hosted| {
+            [hosted.life.next(&hosted.view.script), self.lease_ends(hosted)].into_iter().flatten().min()
+        };
+        self.pods.values().filter_map(next).min()
+    }
+
+    /// When a pod has to be ended, unless the agent renews its Lease.
+    fn lease_ends(&self, hosted: &Hosted) -> Option<Timestamp> {
+        let (renewed, lease) = self.renewed.zip(hosted.view.lease)?;
+        hosted.life.takes_resources().then(|| after(renewed, lease))
     }
 
     /// Uids of the pods it knows.
@@ -127,6 +142,11 @@ impl NodeState {
     /// Says whether an agent is at work, before anything has happened.
     pub fn set_agent(&mut self, works: bool) {
         self.agent = works;
+    }
+
+    /// Says when the agent renewed its Lease last, before anything has happened.
+    pub fn set_renewed(&mut self, renewed: Option<Timestamp>) {
+        self.renewed = renewed;
     }
 
     /// Whether an agent is at work.
@@ -219,7 +239,7 @@ impl NodeState {
         hosted.removed |= grace.is_zero();
         match &mut hosted.life {
             Life::Starting { .. } => {
-                let exit = Exit { started: None, at: now, code: 137 };
+                let exit = Exit { started: None, at: now, code: KILLED, fenced: false };
                 self.end(&view.key.uid, &exit, true, actions);
             }
             Life::Running(run) => run.terminate(now, grace, &hosted.view.script),
@@ -229,13 +249,17 @@ impl NodeState {
 
     /// Carries out what is due, pod by pod.
     fn advance(&mut self, now: Timestamp, actions: &mut Vec<Action>) {
-        let due = |hosted: &Hosted| hosted.life.next(&hosted.view.script).is_some_and(|at| at <= now);
+        let over = |hosted: &Hosted| self.lease_ends(hosted).is_some_and(|at| at <= now);
+        let due = |hosted: &Hosted| {
+            hosted.life.next(&hosted.view.script).is_some_and(|at| at <= now) || over(hosted)
+        };
         let uids: Vec<String> =
             self.pods.iter().filter(|(_, h)| due(h)).map(|(uid, _)| uid.clone()).collect();
         for uid in uids {
             if let Some(hosted) = self.pods.get_mut(&uid) {
                 hosted.start(now, actions);
             }
+            self.fence(&uid, now, actions);
             self.obey(&uid, now, actions);
             let exit = self.pods.get(&uid).and_then(|hosted| hosted.life.exit(&hosted.view.script));
             if let Some(exit) = exit.filter(|exit| exit.at <= now) {
@@ -259,6 +283,20 @@ impl NodeState {
         }
     }
 
+    /// Ends a pod whose lease has passed since the agent renewed its own, unless it had ended by then.
+    fn fence(&mut self, uid: &str, now: Timestamp, actions: &mut Vec<Action>) {
+        let Some(hosted) = self.pods.get(uid) else { return };
+        let Some(at) = self.lease_ends(hosted).filter(|at| *at <= now) else { return };
+        let own = hosted.life.exit(&hosted.view.script).filter(|exit| exit.at <= at);
+        let started = match hosted.life {
+            Life::Running(run) => Some(run.since),
+            Life::Starting { .. } | Life::Ended => None,
+        };
+        let deleted = hosted.life.is_terminating();
+        let exit = own.unwrap_or(Exit { started, at, code: KILLED, fenced: true });
+        self.end(uid, &exit, deleted, actions);
+    }
+
     /// The agent does with a pod as its annotations say.
     fn obey(&mut self, uid: &str, now: Timestamp, actions: &mut Vec<Action>) {
         let Some(hosted) = self.pods.get_mut(uid).filter(|_| self.agent) else { return };
@@ -266,7 +304,7 @@ impl NodeState {
         let Life::Running(run) = &mut hosted.life else { return };
         run.hold(suspend, now);
         if kill {
-            let exit = Exit { started: Some(run.since), at: now, code: KILLED };
+            let exit = Exit { started: Some(run.since), at: now, code: KILLED, fenced: false };
             let deleted = run.term.is_some();
             self.end(uid, &exit, deleted, actions);
         }
@@ -317,6 +355,7 @@ pub fn step(state: &mut NodeState, event: Event, now: Timestamp) -> Vec<Action> 
                 state.obey(&uid, now, &mut actions);
             }
         }
+        Event::Renewed(at) => state.renewed = state.renewed.max(Some(at)),
         Event::Gone(uid) => {
             state.release(&uid);
             state.pods.remove(&uid);

@@ -436,3 +436,41 @@ proptest! {
         }
     }
 }
+
+/// A pod of the pool that runs for an hour, under a claim whose lease is 40 s.
+fn leased() -> Value {
+    let lease = json!({"metadata": {"annotations": {"slotwright.dev/lease-seconds": "40"}}});
+    both(scripted(&[("runtime", "1h")]), lease)
+}
+
+#[test]
+fn an_agent_that_cannot_renew_its_lease_ends_what_runs_under_leases_that_have_passed() {
+    let renewed = |seconds: i64| (seconds * 1000, Event::Renewed(at(seconds * 1000)));
+    // Nothing is promised by a node without an agent.
+    check(vec![(0, pod("a", leased()))], &["0 a Running", "3600000 a Succeeded exit 0"]);
+    let ended = &["0 a Running", "70000 a Failed exit 137"];
+    check(vec![renewed(0), (0, pod("a", leased())), renewed(10), renewed(30)], ended);
+    // Neither has it to be there: a promise holds without the one who made it.
+    check(vec![renewed(30), (0, pod("a", leased())), (31_000, Event::Agent(false))], ended);
+    // What counts is when a renewal was sent.
+    check(vec![(0, pod("a", leased())), (35_000, Event::Renewed(at(30_000)))], ended);
+    // What ended by itself before that has ended so, and what starts after it does not live.
+    let short = both(leased(), scripted(&[("runtime", "5s")]));
+    check(vec![renewed(0), (0, pod("a", short))], &["0 a Running", "5000 a Succeeded exit 0"]);
+    let late = both(leased(), scripted(&[("start-delay", "100s")]));
+    check(vec![renewed(0), (0, pod("a", late))], &["40000 a Failed exit 137"]);
+    // Other pods are nobody's claim.
+    check(vec![renewed(0), (0, pod("b", json!({})))], &["0 b Running", "1000 b Succeeded exit 0"]);
+}
+
+#[test]
+fn a_pod_that_an_agent_ended_says_so() {
+    let mut state = NodeState::new(&shape(), 1);
+    state.set_renewed(Some(at(0)));
+    step(&mut state, pod("a", leased()), at(0));
+    let actions = step(&mut state, Event::Tick, at(50_000));
+    let Some(Action::Report { patch, .. }) = actions.first() else { panic!("{actions:?}") };
+    let terminated = &patch["status"]["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!(terminated["message"], "slotwright.dev/fenced");
+    assert_eq!(terminated["finishedAt"], "1970-01-01T00:00:40Z");
+}

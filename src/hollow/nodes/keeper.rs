@@ -5,11 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use jiff::Timestamp;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::warn;
 
 use super::clock::Clock;
 use super::devices::fnv64;
+use super::kubelets::Command;
 use super::registry::{Error, Readiness, Registry};
 use super::shape::NodeShape;
 
@@ -33,6 +36,8 @@ pub(super) struct Entry {
     pub(super) power: Power,
     /// Its agent lives, while the kubelet does.
     pub(super) agent: bool,
+    /// When its agent sent the last renewal of its Lease that succeeded.
+    pub(super) renewed: Option<Timestamp>,
 }
 
 /// The nodes of a set, dead or alive, by name.
@@ -51,6 +56,8 @@ pub(super) struct Keeper {
     pub(super) directory: Directory,
     pub(super) registry: Registry,
     pub(super) clock: Clock,
+    /// Who is told of the renewals of agents.
+    pub(super) kubelets: mpsc::Sender<Command>,
     pub(super) renew_every: Duration,
     /// When to call a dead node unreachable; `None` leaves that to a real node lifecycle controller.
     pub(super) dead_after: Option<Duration>,
@@ -91,7 +98,18 @@ impl Keeper {
 
     async fn renew(&self, name: &str, agent: bool) -> Result<(), Error> {
         self.registry.renew(name, self.clock.now()).await?;
-        if agent { self.registry.renew_agent(name, self.clock.now()).await } else { Ok(()) }
+        if !agent {
+            return Ok(());
+        }
+        // What counts is when it was sent: the operator counts from when it saw it, which is later.
+        let at = self.clock.now();
+        self.registry.renew_agent(name, at).await?;
+        if let Some(entry) = self.directory.lock().get_mut(name) {
+            entry.renewed = Some(at);
+        }
+        // A closed channel means shutdown.
+        let _ = self.kubelets.send(Command::Renewed { name: name.to_owned(), at }).await;
+        Ok(())
     }
 
     /// Marks a dead node as unreachable; if its kubelet came back meanwhile, takes that back.

@@ -37,6 +37,8 @@ pub(super) enum Command {
     Devices { namespace: String, name: String, reply: oneshot::Sender<Option<Assigned>> },
     /// The agent of a node starts to do as pods ask, or no longer does.
     Agent { name: String, works: bool, done: oneshot::Sender<()> },
+    /// The agent of a node sent a renewal of its Lease then, and it succeeded.
+    Renewed { name: String, at: Timestamp },
     /// How many pods do the living kubelets run?
     Running { reply: oneshot::Sender<i64> },
 }
@@ -201,6 +203,7 @@ impl Kubelets {
                 self.happened(&name, Event::Agent(works));
                 let _ = done.send(());
             }
+            Command::Renewed { name, at } => self.happened(&name, Event::Renewed(at)),
             Command::Collect { pods } => self.collect(pods),
             Command::Devices { namespace, name, reply } => {
                 let found = self.living.values().find_map(|k| k.state.devices_of(&namespace, &name));

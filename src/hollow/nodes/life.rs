@@ -84,7 +84,7 @@ impl Life {
         let killed = run.term.filter(|_| !script.ignore_kill).map(|term| (term.kills, KILLED));
         // The first of equals wins: an exit of one's own, then a stop in time, then KILL.
         let (at, code) = [own, stopped, killed].into_iter().flatten().min_by_key(|(at, _)| *at)?;
-        Some(Exit { started: Some(run.since), at, code })
+        Some(Exit { started: Some(run.since), at, code, fenced: false })
     }
 }
 

@@ -138,7 +138,7 @@ impl HollowNodes {
             enlist(&directory, shape)?;
         }
         registry.prepare().await?;
-        let entries: Vec<Entry> = directory.lock().values().cloned().collect();
+        let mut entries: Vec<Entry> = directory.lock().values().cloned().collect();
         let register = |entry: &Entry| {
             let (registry, entry) = (registry.clone(), entry.clone());
             async move { registry.register(&entry.shape, &core::host_ip(entry.number), clock.now()).await }
@@ -146,15 +146,21 @@ impl HollowNodes {
         let registrations: Vec<_> = entries.iter().map(register).collect();
         futures::stream::iter(registrations).buffer_unordered(REGISTRATIONS).try_collect::<Vec<()>>().await?;
 
-        let states =
-            entries.iter().map(|e| (e.shape.name.clone(), NodeState::new(&e.shape, e.number))).collect();
+        for entry in entries.iter_mut().filter(|entry| entry.agent) {
+            let (name, at) = (entry.shape.name.as_str(), clock.now());
+            registry.renew_agent(name, at).await?;
+            entry.renewed = Some(at);
+            if let Some(known) = directory.lock().get_mut(name) {
+                known.renewed = entry.renewed;
+            }
+        }
+        let states = entries.iter().map(|e| (e.shape.name.clone(), state(e))).collect();
         let writers = Writers::start(&client, options.writers, writer::BACKOFF);
         let counters = Arc::clone(&writers.counters);
         let stop = CancellationToken::new();
         let (commands, inbox) = mpsc::channel(16);
         let (words, heard) = mpsc::unbounded_channel();
         for Entry { shape, .. } in entries.iter().filter(|entry| entry.agent) {
-            registry.renew_agent(&shape.name, clock.now()).await?;
             let agent = Box::new(Agent::new(shape, clock.now()));
             words.send(Word::Start(shape.name.clone(), agent)).map_err(|_| Error::Down)?;
         }
@@ -166,6 +172,7 @@ impl HollowNodes {
             directory: directory.clone(),
             registry: registry.clone(),
             clock,
+            kubelets: commands.clone(),
             renew_every: options.lease_interval.max(Duration::from_millis(10)),
             dead_after: options.lifecycle.then_some(options.dead_after),
         };
@@ -229,8 +236,10 @@ impl HollowNodes {
             entry.agent = true;
             entry.shape.clone()
         })?;
-        self.registry.renew_agent(name, self.clock.now()).await?;
+        let at = self.clock.now();
+        self.registry.renew_agent(name, at).await?;
         self.say(Word::Start(name.to_owned(), Box::new(Agent::new(&shape, self.clock.now()))))?;
+        self.renewed(name, at).await?;
         self.agent_works(name, true).await
     }
 
@@ -336,16 +345,29 @@ impl HollowNodes {
 
     async fn try_boot(&self, entry: &Entry) -> Result<(), Error> {
         let Entry { shape, number, agent, .. } = entry;
+        let mut renewed = None;
         self.registry.register(shape, &core::host_ip(*number), self.clock.now()).await?;
         let pods = self.pods_of(&shape.name).await?;
         if *agent {
-            self.registry.renew_agent(&shape.name, self.clock.now()).await?;
+            let at = self.clock.now();
+            self.registry.renew_agent(&shape.name, at).await?;
+            renewed = Some(at);
             self.say(Word::Start(shape.name.clone(), Box::new(Agent::new(shape, self.clock.now()))))?;
         }
-        let mut state = Box::new(NodeState::new(shape, *number));
-        state.set_agent(*agent);
+        // By the renewal before: what it ends is ended before the new one counts.
+        let state = Box::new(state(entry));
         let (done, answer) = oneshot::channel();
-        self.ask(Command::Start { state, pods, done }, answer).await
+        self.ask(Command::Start { state, pods, done }, answer).await?;
+        match renewed {
+            Some(at) => self.renewed(&shape.name, at).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The agent of a node sent a renewal of its Lease then, and it succeeded.
+    async fn renewed(&self, name: &str, at: jiff::Timestamp) -> Result<(), Error> {
+        self.entry(name, |entry| entry.renewed = Some(at))?;
+        self.commands.send(Command::Renewed { name: name.to_owned(), at }).await.map_err(|_| Error::Down)
     }
 
     async fn pods_of(&self, node: &str) -> Result<Vec<PodView>, Error> {
@@ -370,6 +392,14 @@ impl HollowNodes {
     }
 }
 
+/// A kubelet that starts, with what its node's agent promised.
+fn state(entry: &Entry) -> NodeState {
+    let mut state = NodeState::new(&entry.shape, entry.number);
+    state.set_agent(entry.agent);
+    state.set_renewed(entry.renewed);
+    state
+}
+
 /// Gives a new node the lowest free number: numbers make addresses.
 fn enlist(directory: &Directory, shape: NodeShape) -> Result<(), Error> {
     let mut nodes = directory.lock();
@@ -379,6 +409,6 @@ fn enlist(directory: &Directory, shape: NodeShape) -> Result<(), Error> {
     let taken: std::collections::HashSet<u16> = nodes.values().map(|entry| entry.number).collect();
     let number = (1..u16::MAX).find(|number| !taken.contains(number)).unwrap_or(u16::MAX);
     let agent = shape.agent.is_some();
-    nodes.insert(shape.name.clone(), Entry { shape, number, power: Power::On, agent });
+    nodes.insert(shape.name.clone(), Entry { shape, number, power: Power::On, agent, renewed: None });
     Ok(())
 }

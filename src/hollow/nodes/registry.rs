@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::shape::{NodeShape, ready_condition};
-use crate::api::labels::AGENT_LEASE_PREFIX;
+use crate::api::labels::{AGENT_LEASE_PREFIX, FENCES};
 use crate::api::{NodeReport, NodeReportSpec};
 
 /// Where kubelets keep their leases.
@@ -136,7 +136,10 @@ impl Registry {
 
     async fn renew_lease(&self, node: &str, name: &str, holder: &str, now: Timestamp) -> Result<(), Error> {
         let (action, params) = ("renewing the lease", PatchParams::default());
-        let renewed = Patch::Merge(json!({"spec": {"holderIdentity": holder, "renewTime": MicroTime(now)}}));
+        let renewed = Patch::Merge(json!({
+            "metadata": {"annotations": promise(holder)},
+            "spec": {"holderIdentity": holder, "renewTime": MicroTime(now)},
+        }));
         match call(node, action, self.leases.patch(name, &params, &renewed)).await {
             Err(error) if code(&error) == Some(404) => self.create_lease(node, name, holder, now).await,
             other => other.map(|_| ()),
@@ -144,7 +147,8 @@ impl Registry {
     }
 
     async fn create_lease(&self, node: &str, name: &str, holder: &str, now: Timestamp) -> Result<(), Error> {
-        let metadata = json!({"name": name, "ownerReferences": [self.owner(node).await?]});
+        let owner = self.owner(node).await?;
+        let metadata = json!({"name": name, "annotations": promise(holder), "ownerReferences": [owner]});
         let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": self.lease_seconds, "renewTime": MicroTime(now)});
         let lease: Lease =
             serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap_or_default();
@@ -275,6 +279,11 @@ impl Registry {
 
 /// Who holds the leases of hollow agents.
 const AGENT: &str = "hollow-agent";
+
+/// What an agent promises with its lease: to end what runs under claims when it is cut off for their lease.
+fn promise(holder: &str) -> Value {
+    if holder == AGENT { json!({FENCES: "true"}) } else { json!({}) }
+}
 
 /// The name of an agent's lease.
 fn agent_lease(node: &str) -> String {

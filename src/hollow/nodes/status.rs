@@ -12,6 +12,7 @@ use super::admission::Rejection;
 use super::devices::Assigned;
 use super::script::DEVICES;
 use super::view::{Image, Phase, PodView};
+use crate::api::labels;
 
 /// How and when the containers of a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Exit {
     pub at: Timestamp,
     /// With which exit code.
     pub code: i32,
+    /// The node's agent ended them: it could not renew its Lease for the lease of the claim.
+    pub fenced: bool,
 }
 
 impl Exit {
@@ -136,18 +139,20 @@ fn terminated(pod: &PodView, image: &Image, exit: &Exit) -> Value {
             "startedAt": null, "finishedAt": null,
         }});
     };
-    json!({"terminated": {
+    let mut state = json!({"terminated": {
         "exitCode": exit.code,
         "reason": if exit.code == 0 { "Completed" } else { "Error" },
         "startedAt": Time(started),
         "finishedAt": Time(exit.at),
         "containerID": container_id(pod, image),
-    }})
+    }});
+    put(&mut state, "terminated", "message", exit.fenced.then(|| json!(labels::FENCED)));
+    state
 }
 
 fn init_statuses(pod: &PodView, at: Timestamp) -> Vec<Value> {
     let done = |image: &Image| {
-        let state = terminated(pod, image, &Exit { started: Some(at), at, code: 0 });
+        let state = terminated(pod, image, &Exit { started: Some(at), at, code: 0, fenced: false });
         container_status(pod, image, (true, false), &state)
     };
     pod.init_containers.iter().map(done).collect()

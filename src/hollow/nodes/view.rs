@@ -106,6 +106,8 @@ pub struct PodView {
     pub suspend: bool,
     /// The node's agent is to kill its containers.
     pub kill: bool,
+    /// The lease of its claim: the node's agent ends it once it could not renew its own Lease for so long.
+    pub lease: Option<Duration>,
     /// Why the pod cannot run at all: an annotation or a quantity that nobody can read.
     pub problem: Option<String>,
     /// `status.startTime`: when a kubelet first took the pod.
@@ -152,6 +154,10 @@ impl PodView {
             pooled: metadata.labels.iter().flatten().any(|(name, _)| name == labels::JOB_UID),
             suspend: asked(labels::SUSPEND),
             kill: asked(labels::KILL),
+            lease: annotations
+                .get(labels::LEASE_SECONDS)
+                .and_then(|seconds| seconds.parse().ok())
+                .map(Duration::from_secs),
             problem,
             start_time: status.start_time.as_ref().map(|time| time.0),
             running_since: status.container_statuses.iter().flatten().filter_map(started).min(),

@@ -127,7 +127,7 @@ pub(super) fn universe_form<'e>(exprs: &'e ByUniverse, job: Option<&Ad>, env: &E
     clippy::cast_possible_truncation,
     reason = "seconds lose their fraction; what is out of range is clamped"
 )]
-pub(super) fn integer(value: &Value) -> Option<i64> {
+pub(in crate::startd) fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Int(seconds) => Some(*seconds),
         Value::Bool(truth) => Some(i64::from(*truth)),

@@ -15,6 +15,7 @@ mod read;
 mod watch;
 
 pub use ask::Asker;
+pub(super) use ask::integer;
 pub use attributes::publish;
 pub use watch::is_polled;
 

@@ -7,6 +7,11 @@ use crate::config::{Config, ValueError};
 use crate::pool::{ByUniverse, ClaimWorklife, Policy};
 use crate::startd::config::said_by;
 
+/// `ALIVE_INTERVAL` where it is unset.
+const ALIVE_INTERVAL: Duration = Duration::from_mins(5);
+/// `MAX_CLAIM_ALIVES_MISSED` where it is unset.
+const ALIVES_MISSED: u32 = 6;
+
 /// A text that is read for the slots of a type, with everything in it that cannot be used.
 struct Text<'a> {
     config: &'a Config,
@@ -45,6 +50,7 @@ impl Policy {
             match_timeout: text.span("MATCH_TIMEOUT", 0, defaults.match_timeout),
             // Less than a second would be no interval.
             polling_interval: text.span("POLLING_INTERVAL", 1, defaults.polling_interval),
+            claim_lease: text.claim_lease(),
             update_interval: text.span("UPDATE_INTERVAL", 1, defaults.update_interval),
         };
         (policy, text.faults)
@@ -97,6 +103,18 @@ impl Text<'_> {
         seconds.map_or(unset, |seconds| Duration::from_secs(seconds.max(least)))
     }
 
+    /// So many messages in a row may be missed, each an interval after the other.
+    fn claim_lease(&mut self) -> Duration {
+        let interval = self.span("ALIVE_INTERVAL", 1, ALIVE_INTERVAL);
+        let name = said_by(self.config, None, "MAX_CLAIM_ALIVES_MISSED");
+        let missed = name.and_then(|name| {
+            let found = self.config.integer(&name);
+            self.keep(found)
+        });
+        let missed = missed.map_or(ALIVES_MISSED, |missed| u32::try_from(missed.max(0)).unwrap_or(u32::MAX));
+        interval.saturating_mul(missed)
+    }
+
     /// `CLAIM_WORKLIFE`: nothing is not a limit, and neither is what is negative.
     fn worklife(&mut self) -> Option<ClaimWorklife> {
         let name = self.said("CLAIM_WORKLIFE")?;
@@ -143,7 +161,7 @@ mod tests {
              CONTINUE = g\nPREEMPT = h\nPREEMPT_VANILLA = h5\nPREEMPT_VM = h13\nWANT_VACATE = i\nKILL = j\n\
              WANT_HOLD = k\nWANT_HOLD_REASON = l\nWANT_HOLD_SUBCODE = m\nMAXJOBRETIREMENTTIME = n\n\
              MachineMaxVacateTime = o\nENABLE_BACKFILL = true\nSTART_BACKFILL = p\nEVICT_BACKFILL = q\n\
-             CLAIM_WORKLIFE = -1\nKILLING_TIMEOUT = 7\nMATCH_TIMEOUT = 2 * 60\nPOLLING_INTERVAL = 0\nUPDATE_INTERVAL = 60\n",
+             CLAIM_WORKLIFE = -1\nALIVE_INTERVAL = 20\nMAX_CLAIM_ALIVES_MISSED = 3\nKILLING_TIMEOUT = 7\nMATCH_TIMEOUT = 2 * 60\nPOLLING_INTERVAL = 0\nUPDATE_INTERVAL = 60\n",
             None,
         );
         assert_eq!(faults, Vec::<String>::new());
@@ -171,6 +189,7 @@ mod tests {
             ["TARGET.a", "b", "c", "TARGET.d", "k", "l", "m", "n", "o", "p", "q"]
         );
         assert!(policy.enable_backfill);
+        assert_eq!(policy.claim_lease.as_secs(), 60);
         assert_eq!(policy.claim_worklife, Some(ClaimWorklife::Unlimited));
         let times =
             [policy.killing_timeout, policy.match_timeout, policy.polling_interval, policy.update_interval];

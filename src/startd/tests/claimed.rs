@@ -49,6 +49,7 @@ fn leaving(state: State, seconds: u64) -> Scene {
             until: s.now + Duration::from_secs(seconds),
             killed: (state == KILLING).then_some(s.now),
             agent_asked: false,
+            forced: false,
             hold: None,
         });
         s.slot.activation = Activation::Active {
@@ -165,10 +166,8 @@ fn transition_13_a_better_claim_and_a_drain_have_the_job_retire() {
         (scene.taken, scene.slot.retirement)
     };
     assert_eq!(cause(busy().claimed_by("bob", 0.0)), (vec![13], Some(Cause::BetterClaim)));
-    for pace in [Pace::Graceful, Pace::Peaceful] {
-        let drained = busy().with(|s| s.draining = Some(pace));
-        assert_eq!(cause(drained), (vec![13], Some(Cause::Draining)), "{pace:?}");
-    }
+    let drained = busy().with(|s| s.draining = Some(Pace::Graceful));
+    assert_eq!(cause(drained), (vec![13], Some(Cause::Draining)));
     let both = busy().true_of(Question::Preempt).claimed_by("bob", 0.0);
     assert_eq!(cause(both), (vec![13], Some(Cause::Preempt)), "the owner goes first");
 }
@@ -282,12 +281,10 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
     assert_eq!(ends(Cause::Draining, Answer::False, Some(Pace::Graceful)), VACATING);
     assert_eq!(ends(Cause::Draining, Answer::False, Some(Pace::Quick)), VACATING);
     assert_eq!(ends(Cause::Draining, Answer::True, Some(Pace::Fast)), KILLING);
-    // Quick and fast drains know no retirement, a peaceful one no end of it.
+    // Quick and fast drains know no retirement.
     let drained = |pace| retiring(Cause::Draining, 86_400).with(|s| s.draining = Some(pace)).takes();
     assert_eq!(drained(Pace::Graceful), NONE);
     assert_eq!((drained(Pace::Quick), drained(Pace::Fast)), (vec![18], vec![18]));
-    let peaceful = retiring(Cause::Draining, 0).with(|s| s.draining = Some(Pace::Peaceful));
-    assert_eq!(peaceful.takes(), NONE);
 }
 
 #[test]
@@ -459,4 +456,58 @@ fn the_jobs_own_terms_shorten_retirement_and_may_lengthen_vacating() {
     assert_eq!(short.takes(), [18]);
     // MAXJOBRETIREMENTTIME that is no integer is none.
     assert_eq!(retiring(Cause::Preempt, 0).with(|s| s.says.retirement = None).takes(), [18]);
+}
+
+/// The lease of the claim is over.
+fn expired(scene: Scene) -> Scene {
+    scene.with(|s| s.lease_ends = Some(s.now))
+}
+
+#[test]
+fn a_claim_whose_lease_expires_is_killed_at_once_wherever_it_stands() {
+    let busy = || Scene::of(BUSY).with(|s| s.says.retirement = Some(86_400));
+    for (name, scene, takes) in [
+        ("busy", busy(), vec![13, 18]),
+        ("suspended", suspended(), vec![16, 18]),
+        ("retiring", retiring(Cause::Draining, 86_400), vec![18]),
+        ("vacating", leaving(VACATING, 600), vec![21]),
+        ("its job was removed", busy().with(|s| s.slot.removal = Some(Removal::JobRemoved)), vec![13, 18]),
+    ] {
+        let mut scene = expired(scene);
+        scene.drive();
+        assert_eq!((scene.taken, scene.slot.state), (takes, KILLING), "{name}");
+        assert!(scene.done.contains(&Chore::KillPod), "{name}: {:?}", scene.done);
+    }
+    let in_time = busy().with(|s| s.lease_ends = Some(s.now + Duration::from_secs(1)));
+    assert_eq!(in_time.takes(), NONE);
+    let kept = expired(busy()).says(Question::WantHold, Answer::True).with(|s| {
+        s.drive();
+    });
+    assert_eq!(kept.slot.eviction.unwrap().hold, None, "nobody's policy ended it");
+}
+
+#[test]
+fn a_killed_pod_is_let_go_where_the_agent_promised_to_have_ended_it() {
+    use crate::pool::Fence;
+    let mut scene = expired(leaving(KILLING, 0)).with(|s| s.agent = false);
+    let then = scene.now + Duration::from_mins(1);
+    scene.fence = Fence::At(then);
+    scene.drive();
+    assert_eq!(scene.done, NOTHING);
+    let wakes = crate::startd::wake(&scene.slot, &scene.view(), None);
+    assert_eq!(wakes, Some(scene.now + scene.policy.killing_timeout), "KILLING_TIMEOUT comes first");
+    scene.wait(30).drive();
+    assert_eq!(scene.done, NOTHING, "nobody would hear it");
+    assert_eq!(crate::startd::wake(&scene.slot, &scene.view(), None), Some(then));
+    let mut heard = scene.clone().with(|s| s.agent = true);
+    assert_eq!(heard.drive().done, [Chore::AskAgentToKill], "an agent that is back can do it at once");
+    scene.fence = Fence::Due;
+    scene.wait(30).drive();
+    assert_eq!(scene.done, [Chore::ReadAgentLease]);
+    scene.fence = Fence::Held;
+    scene.wait(1).drive();
+    assert_eq!(scene.done, [Chore::DeletePod(Grace::Force)]);
+    scene.wait(1).drive();
+    assert_eq!(scene.done, NOTHING, "once");
+    assert_eq!(scene.pod_ends().drive().taken, [25]);
 }

@@ -46,7 +46,7 @@ fn answer() -> impl Strategy<Value = Answer> {
 
 fn happening() -> impl Strategy<Value = Happening> {
     let time = || prop::option::of(-1_i64..5_000);
-    let pace = prop_oneof![Just(Pace::Peaceful), Just(Pace::Graceful), Just(Pace::Quick), Just(Pace::Fast)];
+    let pace = prop_oneof![Just(Pace::Graceful), Just(Pace::Quick), Just(Pace::Fast)];
     prop_oneof![
         6 => (0..QUESTIONS.len(), answer()).prop_map(|(n, answer)| Happening::Answers(n, answer)),
         6 => (0_u16..2_000).prop_map(Happening::Passes),

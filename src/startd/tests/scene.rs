@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, Claim, ClaimId, JobKey, OnHold, PodRef, Policy, Preemptor, Record, Resources, Slot, SlotName,
-    State, Time,
+    Activation, Claim, ClaimId, Fence, JobKey, OnHold, PodRef, Policy, Preemptor, Record, Resources, Slot,
+    SlotName, State, Time,
 };
 use crate::startd::policy::{Answer, Answers, Question, STARTD_HELD_JOB};
-use crate::startd::{Chore, Pace, Step, TRANSITIONS, View, next, take};
+use crate::startd::{Chore, Grace, Pace, Step, TRANSITIONS, View, next, take};
 
 /// Answers as a test gives them. What it does not give is what `HTCondor`'s defaults are.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +67,8 @@ pub struct Scene {
     pub settled: bool,
     pub agent: bool,
     pub stands_still: bool,
+    pub lease_ends: Option<Time>,
+    pub fence: Fence,
     pub draining: Option<Pace>,
     pub next_wanted: bool,
     pub now: Time,
@@ -128,6 +130,8 @@ impl Scene {
             settled: true,
             agent: true,
             stands_still: false,
+            lease_ends: None,
+            fence: Fence::None,
             draining: None,
             next_wanted: true,
             now: at + Duration::from_secs(10),
@@ -167,6 +171,8 @@ impl Scene {
             settled: self.settled,
             agent: self.agent,
             stands_still: self.stands_still,
+            lease_ends: self.lease_ends,
+            fence: self.fence,
             draining: self.draining,
             next_wanted: self.next_wanted,
             policy: &self.policy,
@@ -227,7 +233,13 @@ impl Scene {
             Chore::WriteClaim => slot.record = Record::Written,
             Chore::CreatePod => slot.activation = active(),
             Chore::Withdraw | Chore::ReleasePod => slot.activation = Activation::Vacant,
-            Chore::DeletePod(_) => delete(&mut slot.activation),
+            Chore::DeletePod(grace) => {
+                delete(&mut slot.activation);
+                if let (Grace::Force, Some(eviction)) = (grace, &mut slot.eviction) {
+                    eviction.forced = true;
+                }
+            }
+            Chore::ReadAgentLease => self.fence = Fence::Asked,
             Chore::KillPod => {
                 delete(&mut slot.activation);
                 let eviction = slot.eviction.as_mut().expect("it is being evicted");
@@ -241,7 +253,7 @@ impl Scene {
             Chore::Dismiss => slot.preempting = None,
             Chore::FindWork if self.more_work => slot.activation = Activation::Assigned,
             Chore::FindWork => {
-                take(slot, &crate::startd::CLAIMED_IDLE_TO_PREEMPTING, "no more work", self.now);
+                take(&mut *slot, &crate::startd::CLAIMED_IDLE_TO_PREEMPTING, "no more work", self.now);
                 self.taken.push(10);
             }
             Chore::DeleteClaim | Chore::GiveBack => slot.record = Record::Deleting,

@@ -63,6 +63,7 @@ impl Pod {
             started: None,
             end,
             deleting: self.deleting,
+            lease: None,
             tracked: self.tracked,
             requests: requests(&self.plan.resources),
         }
@@ -227,7 +228,11 @@ impl Server {
 
     pub fn slot(&mut self, name: &SlotName, resources: Resources, claim: Option<Claim>) {
         self.slots.insert(name.clone(), (resources.clone(), claim.clone()));
-        self.tell(5, name.to_string(), Event::Slot(SlotFacts { name: name.clone(), resources, claim }));
+        self.tell(
+            5,
+            name.to_string(),
+            Event::Slot(SlotFacts { name: name.clone(), resources, claim, recorded: None }),
+        );
     }
 
     pub fn slot_gone(&mut self, name: &SlotName) {
@@ -264,7 +269,12 @@ impl Server {
         events.extend(self.nodes.values().cloned().map(Event::Machine));
         events.extend(self.jobs.values().map(|(_, facts)| Event::Job(facts.clone())));
         events.extend(self.slots.iter().map(|(name, (resources, claim))| {
-            Event::Slot(SlotFacts { name: name.clone(), resources: resources.clone(), claim: claim.clone() })
+            Event::Slot(SlotFacts {
+                name: name.clone(),
+                resources: resources.clone(),
+                claim: claim.clone(),
+                recorded: None,
+            })
         }));
         events.extend(self.pods.values().map(|pod| Event::Pod(pod.facts())));
         events.extend(self.foreign.iter().map(|(pod, (machine, requests))| Event::ForeignPod {
@@ -304,6 +314,7 @@ impl Server {
             Effect::Suspend { .. }
             | Effect::KillByAgent { .. }
             | Effect::Benchmark { .. }
+            | Effect::ReadAgentLease { .. }
             | Effect::Tell(_) => None,
         };
         outcome.map(|outcome| Reply::Event(Event::Outcome(outcome))).into_iter().collect()

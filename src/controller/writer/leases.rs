@@ -1,0 +1,26 @@
+//! Leases of agents: read where a watch may be behind.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+
+use super::calls::{Failure, attempt};
+use super::{Context, Reply};
+use crate::api::labels::AGENT_LEASE_PREFIX;
+use crate::controller::{HEARTBEATS, translate};
+use crate::pool::{Event, MachineName, Outcome, Retry};
+
+/// Reads the Lease of a machine's agent. A read of one object without a version is answered by what is so, not by what a
+/// server remembers: nothing that took effect before is missed.
+pub(super) async fn read(context: &Context, machine: MachineName) -> Vec<Reply> {
+    let leases: Api<Lease> = Api::namespaced(context.client.clone(), HEARTBEATS);
+    let name = format!("{AGENT_LEASE_PREFIX}{machine}");
+    let outcome = match attempt(|| leases.get(&name)).await {
+        Ok(lease) => Outcome::AgentLeaseRead { found: Some(translate::renewal(&lease)), machine },
+        Err(Failure::NotFound) => Outcome::AgentLeaseRead { found: None, machine },
+        Err(failure) => {
+            tracing::warn!(%machine, error = %failure, "the Lease of an agent was not read");
+            Outcome::Failed(Retry::AgentLease(machine))
+        }
+    };
+    vec![Reply::Event(Event::Outcome(outcome))]
+}
