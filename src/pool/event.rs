@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::accountant::Record as Account;
 use super::agent::ReportFacts;
+use super::backfill;
 use super::drain::DrainFacts;
 use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
@@ -59,6 +60,10 @@ pub enum Event {
     },
     /// A pod outside the pool ended or was deleted.
     ForeignPodGone(PodUid),
+    /// A backfill pod is there, or changed.
+    Backfill(backfill::Facts),
+    /// A backfill pod is gone for good.
+    BackfillGone(MachineName, PodUid),
     /// A pod of the pool is there, or changed.
     Pod(PodFacts),
     /// A pod of the pool is gone for good.
@@ -154,6 +159,17 @@ pub enum Outcome {
         /// Why.
         why: String,
     },
+    /// The backfill pod of a slot was made, or was there already.
+    BackfillMade(SlotName),
+    /// The backfill pod of a slot was not made.
+    BackfillRefused {
+        /// The slot.
+        slot: SlotName,
+        /// Why.
+        why: String,
+        /// Whether that is known; or else it may have been made all the same.
+        certain: bool,
+    },
     /// The job's finalizer is in place.
     JobHeld(JobUid),
     /// A call failed for now; what it was for must be decided again.
@@ -167,6 +183,8 @@ pub enum Retry {
     Pod(PodUid, Option<SlotName>),
     /// Holding or releasing a job.
     Job(JobUid),
+    /// Deleting a backfill pod.
+    Backfill(MachineName, PodUid),
     /// Deleting a Slot.
     Slot(SlotName),
 }

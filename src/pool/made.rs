@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::agent::ReportFacts;
-use super::drain::Draining;
-use super::machine::{Load, Machine, MachineFacts, Sensed};
+use super::drain::{Draining, History};
+use super::machine::{Expected, Load, Machine, MachineFacts, Sensed};
 use super::policy::StartdConfig;
 use super::resources::Resources;
 use super::slot::{Latched, State};
@@ -20,6 +20,7 @@ pub struct MadeMachineAd {
     total: Resources,
     sensed: Option<Sensed>,
     draining: Option<Draining>,
+    drains: History,
     report: Option<Arc<ReportFacts>>,
     since: Time,
     utc_offset: i32,
@@ -35,6 +36,7 @@ pub struct MadeSlotAd {
     machine: Ad,
     total: Resources,
     available: Resources,
+    expected: Expected,
     dynamic: usize,
     state: State,
     entered_state: Time,
@@ -51,6 +53,7 @@ impl Machine {
             self.total == made.total
                 && self.sensed == made.sensed
                 && self.draining == made.draining
+                && self.drains == made.drains
                 && self.report == made.report
                 && self.since == made.since
                 && self.utc_offset == made.utc_offset
@@ -67,6 +70,7 @@ impl Machine {
             total: self.total.clone(),
             sensed: self.sensed,
             draining: self.draining.clone(),
+            drains: self.drains,
             report: self.report.clone(),
             since: self.since,
             utc_offset: self.utc_offset,
@@ -78,7 +82,13 @@ impl Machine {
 
 impl Standing {
     /// Its ad, if it was made and is as it would be made now, of the machine's ad and with this much to offer.
-    pub fn made_ad(&self, config: &StartdConfig, machine: &Ad, available: &Resources) -> Option<Ad> {
+    pub fn made_ad(
+        &self,
+        config: &StartdConfig,
+        machine: &Ad,
+        available: &Resources,
+        expected: &Expected,
+    ) -> Option<Ad> {
         let of = |made: &&MadeSlotAd| {
             std::ptr::eq(Arc::as_ptr(&made.config), config)
                 && made.machine.same(machine)
@@ -90,17 +100,26 @@ impl Standing {
                 && made.latched == self.latched
                 && made.total == self.total
                 && made.available == *available
+                && Arc::ptr_eq(&made.expected, expected)
         };
         self.ads.as_ref().filter(of).map(|made| made.ad.clone())
     }
 
     /// Keeps the ad that was made of the slot as it is.
-    pub fn keep_ad(&mut self, config: &Arc<StartdConfig>, machine: Ad, available: Resources, ad: Ad) {
+    pub fn keep_ad(
+        &mut self,
+        config: &Arc<StartdConfig>,
+        machine: Ad,
+        available: Resources,
+        expected: Expected,
+        ad: Ad,
+    ) {
         self.ads = Some(MadeSlotAd {
             config: Arc::clone(config),
             machine,
             total: self.total.clone(),
             available,
+            expected,
             dynamic: self.dynamic.len(),
             state: self.state,
             entered_state: self.entered_state,

@@ -4,8 +4,10 @@
 
 mod ad;
 mod arrival;
+mod backfill;
 mod carve;
 pub mod config;
+mod costs;
 mod draining;
 mod layout;
 mod leave;
@@ -25,6 +27,8 @@ mod wake;
 pub use ad::{claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, unclaimed_slot_ad, whole_slot_ad};
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, quantized, slot_weight};
+pub use costs::expect_costs;
+pub use draining::keep_deadline;
 pub use machines::review_machine;
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
@@ -32,7 +36,7 @@ pub use transitions::{
     CLAIMED_IDLE_TO_PREEMPTING, OWNER_TO_UNCLAIMED, TRANSITIONS, Transition, UNCLAIMED_TO_MATCHED,
     UNCLAIMED_TO_OWNER, take,
 };
-pub use view::{Change, Chore, Grace, Pace, Step, View};
+pub use view::{Change, Chore, Common, Grace, Pace, Step, View};
 pub use wake::wake;
 
 #[cfg(test)]

@@ -43,12 +43,13 @@ pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) 
     let shared = keep_machine_ad(machine);
     let slot = machine.standing.get(&id)?;
     let available = machine.available_in(slot);
-    if let Some(ad) = slot.made_ad(config, &shared, &available) {
+    if let Some(ad) = slot.made_ad(config, &shared, &available, &machine.expected) {
         return Some(ad);
     }
     let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
     set_resources(&mut ad, "", &available);
-    machine.standing.get_mut(&id)?.keep_ad(config, shared, available, ad.clone());
+    let expected = Arc::clone(&machine.expected);
+    machine.standing.get_mut(&id)?.keep_ad(config, shared, available, expected, ad.clone());
     Some(ad)
 }
 
@@ -76,6 +77,10 @@ fn slot_ad(
     let config = machine.slot_config(config, id);
     latch::publish(&mut ad, &config.latches, latched);
     set_resources(&mut ad, "TotalSlot", total);
+    // Of the machine as they are, these change with each job: what its slots share is to be made less often.
+    for (name, expr) in machine.expected.iter() {
+        ad.insert(*name, expr.clone());
+    }
     let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
     ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
     ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
@@ -91,7 +96,7 @@ fn slot_ad(
 pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
     let shared = machine_ad(machine);
     let available = machine.available_in(slot);
-    slot.made_ad(config, &shared, &available).unwrap_or_else(|| {
+    slot.made_ad(config, &shared, &available, &machine.expected).unwrap_or_else(|| {
         let mut ad = standing_slot_ad(shared, machine, slot, config);
         set_resources(&mut ad, "", &available);
         ad
@@ -147,7 +152,7 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, jo
     } else {
         ad.set("SlotType", "Static");
     }
-    if matches!(slot.state, State::Matched | State::Preempting(_)) {
+    if matches!(slot.state, State::Matched | State::Backfill(_) | State::Preempting(_)) {
         // "the machine lies about its START expression while in this state": it takes no other match.
         ad.insert("Requirements", FALSE.clone());
     }
@@ -156,6 +161,9 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, jo
         ad.set("AccountingGroup", group.as_str());
     }
     ad.set("JobId", &*slot.claim.job_id());
+    if let Some(draining) = &machine.draining {
+        ad.set("AcceptedWhileDraining", slot.claim.since > draining.since);
+    }
     super::policy::publish(&mut ad, &machine.slot_config(config, slot.name.slot).policy, slot);
     ad
 }

@@ -47,6 +47,7 @@ impl Policy {
             polling_interval: text.span("POLLING_INTERVAL", 1, defaults.polling_interval),
             update_interval: text.span("UPDATE_INTERVAL", 1, defaults.update_interval),
         };
+        text.backfill_system();
         (policy, text.faults)
     }
 
@@ -95,6 +96,15 @@ impl Text<'_> {
         let found = self.config.integer(&name);
         let seconds = self.keep(found).and_then(|seconds| u64::try_from(seconds).ok());
         seconds.map_or(unset, |seconds| Duration::from_secs(seconds.max(least)))
+    }
+
+    /// `BACKFILL_SYSTEM`: as in `HTCondor` there is no other than BOINC. What it runs here is the policy's template.
+    fn backfill_system(&mut self) {
+        let Some(name) = said_by(self.config, None, "BACKFILL_SYSTEM") else { return };
+        let known = |text: &str| text.eq_ignore_ascii_case("BOINC").then_some(());
+        let wanted = "backfill system: say BOINC, or leave it out";
+        let found = self.config.typed(&name, wanted, |text, _| known(text));
+        self.keep(found);
     }
 
     /// `CLAIM_WORKLIFE`: nothing is not a limit, and neither is what is negative.

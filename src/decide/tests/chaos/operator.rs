@@ -247,6 +247,9 @@ fn line_of(effect: &Effect) -> Option<String> {
         | Effect::KillByAgent { pod, .. }
         | Effect::ReleasePod { pod, .. } => Some(format!("pod {}", pod.name)),
         Effect::HoldJob(job) | Effect::ReleaseJob(job) => Some(format!("job {}", job.uid)),
-        Effect::Benchmark { .. } | Effect::Tell(_) => None,
+        Effect::CreateBackfill(_)
+        | Effect::DeleteBackfill { .. }
+        | Effect::Benchmark { .. }
+        | Effect::Tell(_) => None,
     }
 }

@@ -297,8 +297,10 @@ impl Server {
             Effect::ReleasePod { pod, delete } => self.release_pod(pod, delete, fate),
             Effect::HoldJob(key) => self.finalize(&key.uid, true, fate),
             Effect::ReleaseJob(key) => self.finalize(&key.uid, false, fate),
-            // No node here has an agent.
-            Effect::Suspend { .. }
+            // No node here has an agent, and no policy backfill work.
+            Effect::CreateBackfill(_)
+            | Effect::DeleteBackfill { .. }
+            | Effect::Suspend { .. }
             | Effect::KillByAgent { .. }
             | Effect::Benchmark { .. }
             | Effect::Tell(_) => None,
