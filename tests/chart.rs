@@ -15,6 +15,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, PodSpec, Service, ServiceAccount};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -102,6 +103,7 @@ fn check_types(objects: &[Value]) -> usize {
             "Deployment" => drop(typed::<Deployment>(object)),
             "Namespace" => drop(typed::<Namespace>(object)),
             "PodDisruptionBudget" => drop(typed::<PodDisruptionBudget>(object)),
+            "PriorityClass" => drop(typed::<PriorityClass>(object)),
             "Role" => drop(typed::<Role>(object)),
             "RoleBinding" => drop(typed::<RoleBinding>(object)),
             "Service" => drop(typed::<Service>(object)),
@@ -116,7 +118,7 @@ fn check_types(objects: &[Value]) -> usize {
 fn default_values() {
     let Some(text) = render(&[]) else { return };
     insta::assert_snapshot!("default_values", text);
-    assert_eq!(check_types(&objects(&text)), 12);
+    assert_eq!(check_types(&objects(&text)), 13);
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 14);
+    assert_eq!(check_types(&objects(&text)), 15);
 }
 
 #[test]
@@ -160,12 +162,20 @@ fn wrong_values_are_refused_by_name() {
 
 #[test]
 fn one_replica_has_no_disruption_budget_and_nothing_is_made_that_is_off() {
-    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false";
+    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false";
     let Some(text) = render(&["--set", off]) else { return };
     let objects = objects(&text);
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["Deployment"]);
     assert_eq!(objects[0]["spec"]["template"]["spec"]["serviceAccountName"], "mine");
+}
+
+#[test]
+fn backfill_pods_have_the_priority_class_that_the_operator_gives_them() {
+    let Some(text) = render(&[]) else { return };
+    let class: PriorityClass = find(&objects(&text), slotwright::api::labels::BACKFILL_PRIORITY);
+    assert!(class.value < 0, "every pod that says nothing goes before it");
+    assert_eq!(class.preemption_policy.as_deref(), Some("Never"));
 }
 
 // --- permissions ---------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use slotwright::api::{self, GroupQuota, HTCJob, Negotiator, NodePolicy, Submitter};
-use slotwright::controller::translate;
+use slotwright::controller::{render, translate};
 use slotwright::hollow::nodes::{script, shapes};
 use slotwright::hollow::schema::StructuralSchema;
 use slotwright::pool::{Effect, Event, GroupName, Matchable, Outcome, Pool, Problem, Time};
@@ -109,7 +109,12 @@ fn the_api_server_would_take_every_object_whole() {
     let schemas = schemas();
     let pages = ["README.md", "docs/jobs.md"].map(manifests).concat();
     assert_eq!(pages.len(), 2);
-    for object in all("examples").into_iter().chain(all("examples/policies")).chain(pages) {
+    for object in all("examples")
+        .into_iter()
+        .chain(all("examples/policies"))
+        .chain(all("examples/backfill"))
+        .chain(pages)
+    {
         let what = name(&object);
         if object["kind"] == "Namespace" {
             nothing_lost::<Namespace>(&object, &what);
@@ -231,7 +236,12 @@ fn event(object: &Value) -> Option<Event> {
 #[test]
 fn the_operator_accepts_every_object() {
     let pages = ["README.md", "docs/jobs.md"].map(manifests).concat();
-    for object in all("examples").into_iter().chain(all("examples/policies")).chain(pages) {
+    for object in all("examples")
+        .into_iter()
+        .chain(all("examples/policies"))
+        .chain(all("examples/backfill"))
+        .chain(pages)
+    {
         let problems = match event(&object) {
             Some(Event::Job(facts)) => facts.spec.err(),
             Some(Event::Policy(facts)) => facts.config.err(),
@@ -282,6 +292,26 @@ fn quotas_are_what_the_comment_says() {
         let used = schedd::group_usage(&world.pool, group);
         assert!(used > 0.0 && used <= quota, "{group} uses {used} of {quota}");
     }
+}
+
+#[test]
+fn idle_nodes_of_the_demo_do_backfill_work() {
+    let objects = [all("examples"), all("examples/backfill")].concat();
+    let jobs = |object: &&Value| object["kind"] != "HTCJob";
+    let mut world = World::new(&objects.iter().filter(jobs).cloned().collect::<Vec<_>>());
+    let mut made = BTreeSet::new();
+    for _ in 0..10 {
+        for effect in decide::decide(&mut world.pool, world.now).effects {
+            if let Effect::CreateBackfill(plan) = effect {
+                let pod = render::backfill(&plan).unwrap();
+                assert_eq!(pod.metadata.namespace.as_deref(), Some("backfill"));
+                made.insert(plan.slot.machine.to_string());
+            }
+        }
+        world.now = world.now + Duration::from_secs(15);
+    }
+    let governed = world.pool.machines.values().filter(|m| m.policy == Some("backfill".into())).count();
+    assert!(governed >= 5 && made.len() == governed, "{made:?} of {governed}");
 }
 
 /// `reason:` and `message:` of a broken example's comment.

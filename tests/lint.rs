@@ -176,7 +176,7 @@ spec:
     # comment
     STRAT = 1
     START = TARGET.RequestCpus <= 4 &&
-    START_BACKFILL = LoadAvg > 2
+    SYSTEM_STARTD_LATCH_EXPRS = A
     if true
       CLAIM_WORKLIFE = "soon"
     Rack = "r2"

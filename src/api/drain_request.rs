@@ -35,6 +35,20 @@ use super::schema;
         json_path = ".status.claims",
         description = "Claims still on the node."
     ),
+    printcolumn(
+        name = "Lost",
+        type_ = "integer",
+        json_path = ".status.badputCpuSeconds",
+        priority = 1,
+        description = "CPU seconds of work that were lost."
+    ),
+    printcolumn(
+        name = "Unclaimed",
+        type_ = "integer",
+        json_path = ".status.unclaimedCpuSeconds",
+        priority = 1,
+        description = "CPU seconds that nobody could claim."
+    ),
     printcolumn(name = "Reason", type_ = "string", json_path = ".spec.reason", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
@@ -107,6 +121,13 @@ pub struct DrainRequestStatus {
     /// Claims still on the node.
     #[serde(default)]
     pub claims: i64,
+    /// What it has cost in work: CPU seconds that jobs had run which were evicted for it. As of the last claim that ended.
+    #[serde(default)]
+    pub badput_cpu_seconds: i64,
+    /// What it has cost in time: CPU seconds of the node that nobody could claim, until all slots were drained. As of the
+    /// last claim that ended.
+    #[serde(default)]
+    pub unclaimed_cpu_seconds: i64,
     /// Accepted and Drained.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]

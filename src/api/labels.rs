@@ -6,8 +6,15 @@ pub const JOB_UID: &str = "slotwright.dev/job-uid";
 pub const JOB_NAME: &str = "slotwright.dev/job-name";
 /// On a pod: the proc's number within its job.
 pub const PROC: &str = "slotwright.dev/proc";
-/// On a pod, as annotation: the slot that it runs in, by HTCondor's name, such as `slot1_3@node7`.
+/// On a pod, as annotation: the slot that it runs in, or does backfill work for, by HTCondor's name, such as `slot1_3@node7`.
 pub const SLOT: &str = "slotwright.dev/slot";
+/// On a pod: `"true"` on one that does backfill work in a slot that nobody has claimed.
+pub const BACKFILL: &str = "slotwright.dev/backfill";
+/// On a backfill pod, as annotation: by which pods of one template are told from those of another.
+pub const BACKFILL_TEMPLATE: &str = "slotwright.dev/backfill-template";
+/// The `PriorityClass` of backfill pods whose template names none. The chart makes it: the scheduler lets every pod of greater
+/// priority have their place.
+pub const BACKFILL_PRIORITY: &str = "slotwright-backfill";
 /// On a Slot and a `PartitionableSlot`: the node that it was carved from.
 pub const NODE: &str = "slotwright.dev/node";
 /// On a pod, as annotation: the id of the claim under which it was activated.

@@ -27,7 +27,7 @@ pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRe
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, PodRetention};
 pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStatus};
-pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyToleration};
+pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};
 pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, ReportedDevice};
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use slot::{JobReference, Slot, SlotClaim, SlotRunning, SlotSpec, SlotStatus, SlotType};

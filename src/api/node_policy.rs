@@ -74,10 +74,29 @@ pub struct NodePolicySpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 256))]
     pub attributes: BTreeMap<String, String>,
+    /// What idle slots do: pods that run in slots that nobody has claimed, as long as nobody wants them. Nothing of it
+    /// happens unless config says ENABLE_BACKFILL = true and START_BACKFILL is true of the slot; EVICT_BACKFILL, a match,
+    /// the owner and a drain end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<PolicyBackfill>,
     /// Taints that the pool's pods tolerate. A node with another taint of effect NoSchedule or NoExecute offers nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub tolerations: Vec<PolicyToleration>,
+}
+
+/// Backfill work: what HTCondor has the BOINC client for.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
+pub struct PolicyBackfill {
+    /// The namespace in which the pods run. It must exist.
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: String,
+    /// A pod template, as in a Job. The first container gets what nobody has claimed of the slot, less what other
+    /// containers request. nodeName is set by the operator, and priorityClassName where it is left out:
+    /// slotwright-backfill, which every pod of others may preempt. With restartPolicy Always, the default, the kubelet
+    /// starts it again when it ends by itself; with another one the operator makes another pod after a while.
+    #[schemars(schema_with = "schema::pod_template")]
+    pub template: serde_json::Value,
 }
 
 /// A toleration that every pod on these nodes gets.

@@ -62,6 +62,13 @@ pub struct NodeReportSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub benchmark: Option<Time>,
+    /// The average of Mips over the runs before the one that is asked for. Written by the operator with benchmark: Mips is
+    /// then three quarters of this and a quarter of what the run measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mips_so_far: Option<i64>,
+    /// The same of KFlops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kflops_so_far: Option<i64>,
 }
 
 /// What the agent senses and does.

@@ -88,7 +88,8 @@ impl Config {
         self.position_of(text.place_at(line, column).unwrap_or_default())
     }
 
-    fn typed<T>(
+    /// The value as `read` reads it; `wanted` is what messages call such a value.
+    pub(crate) fn typed<T>(
         &self,
         name: &str,
         wanted: &'static str,

@@ -187,6 +187,7 @@ impl Engine {
                     self.writer.pod_seen(&facts.pod, &facts.claim);
                     self.event(7, Event::Pod(facts));
                 }
+                Some(PodView::Backfill(facts)) => self.event(7, Event::Backfill(facts)),
                 Some(PodView::Foreign(pod, machine, requests)) => {
                     self.event(7, Event::ForeignPod { pod, machine, requests });
                 }
@@ -195,6 +196,9 @@ impl Engine {
             },
             Change::Gone(pod) => match translate::pod(&pod) {
                 Some(PodView::Ours(facts)) => self.event(7, Event::PodGone(facts)),
+                Some(PodView::Backfill(facts)) => {
+                    self.event(7, Event::BackfillGone(facts.machine, facts.pod.uid));
+                }
                 Some(PodView::Foreign(uid, ..) | PodView::Neither(uid)) => {
                     self.event(7, Event::ForeignPodGone(uid));
                 }

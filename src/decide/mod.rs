@@ -44,6 +44,9 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     while let Some(name) = pool.attention.slots.pop_first() {
         slots::drive(pool, &name, now, &mut effects);
     }
+    while let Some(name) = pool.attention.costs.pop_first() {
+        startd::expect_costs(pool, &name, now);
+    }
     // A slot that let go may be the last of its machine or job.
     review_machines(pool, now, &mut effects);
     while let Some(uid) = pool.attention.jobs.pop_first() {

@@ -105,12 +105,12 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
 }
 
 /// Partitionable slots that have something left, and static ones that nobody has claimed, with what there is of each and
-/// their configuration.
+/// their configuration. Backfill work leaves for any of them.
 fn unclaimed(pool: &Pool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
     let slots =
         pool.machines.values().flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)));
     let left = slots
-        .filter(|(_, slot)| matches!(slot.state, State::Unclaimed(_)) && !slot.claimed)
+        .filter(|(_, slot)| matches!(slot.state, State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
         .filter_map(|(machine, slot)| {
             let left = machine.available_in(slot);
             let full = left.cpus == 0

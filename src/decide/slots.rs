@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::evict::{ask_agent_to_kill, delete_pod, kill_pod, suspend};
 use crate::classad::{Ad, Env};
 use crate::pool::{
-    Activation, Cause, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted, Offer, PodPlan,
-    PodRef, Pool, Record, Release, Retention, Slot, SlotName, State, Time,
+    Activation, BackfillStage, Cause, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted, Offer,
+    PodPlan, PodRef, Pool, Record, Release, Resources, Retention, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
-use crate::startd::{self, Change, Chore, Pace, Step, Transition, View};
+use crate::startd::{self, Change, Chore, Common, Pace, Step, Transition, View};
 
 /// More steps than any slot takes at one time: a loop in the table would end here instead of never.
 const MOST_STEPS: usize = 32;
@@ -19,6 +19,7 @@ const MOST_STEPS: usize = 32;
 pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let mut changed = false;
     keep_ad(pool, name, now);
+    startd::keep_deadline(pool, &name.machine, now);
     for _ in 0..MOST_STEPS {
         let Some(step) = with_view(pool, name, now, |slot, view, _| startd::next(slot, view)) else { break };
         match step {
@@ -30,10 +31,11 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
     set_alarm(pool, name, now);
     // A slot whose pod is about to be made is Busy in a moment: telling that it is Idle would cost a write for each proc.
     let passing = pool.slots.get(name).is_some_and(|slot| {
-        matches!(slot.state, State::Matched | State::Owner)
+        matches!(slot.state, State::Matched | State::Owner | State::Backfill(_))
             || matches!(slot.activation, Activation::Assigned | Activation::Requested)
     });
     if changed && let Some(machine) = pool.machines.get(&name.machine) {
+        pool.attention.costs.insert(name.machine.clone());
         // Its neighbours may look at its state.
         let seen = machine.sensed.is_some() || !pool.startd(machine).slot_attrs.is_empty();
         if seen {
@@ -91,7 +93,12 @@ fn with_view<T>(
         stands_still,
         lease_ends: silent.map(|heard| heard + lease()),
         fence: fence(pool, slot, now),
+        backfill: backfill_stage(pool, machine, slot),
         draining: pace(machine, slot),
+        common: machine
+            .draining
+            .as_ref()
+            .and_then(|draining| Some(Common { since: draining.since, until: draining.deadline? })),
         next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty()),
         policy,
         answers: &Asker::new(machine, &config, slot, job, next_job, now),
@@ -104,6 +111,20 @@ fn with_view<T>(
 fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
     let known = slot.running.lease.zip(slot.running.doomed);
     known.map_or(Fence::None, |(lease, doomed)| pool.fences.of(&slot.name.machine, lease, doomed, now))
+}
+
+/// How far the backfill work has come that holds what a claim without a pod is to have.
+fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage {
+    let waits = matches!(slot.state, State::Backfill(_)) || slot.activation == Activation::Assigned;
+    let standing = machine.standing.get(&slot.name.slot).filter(|_| waits);
+    if standing.is_none_or(|standing| !pool.backfill.holds(machine, standing, &Resources::default())) {
+        return BackfillStage::None;
+    }
+    match pool.backfill.stage(&SlotName { dynamic: None, ..slot.name.clone() }) {
+        // That of other slots, all of which is more than the machine has.
+        BackfillStage::None => BackfillStage::Coming,
+        own => own,
+    }
 }
 
 /// How a claimed slot is drained. A claim that was accepted while the machine drains fills in as long as others may, and

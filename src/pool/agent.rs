@@ -24,7 +24,7 @@ pub struct ReportFacts {
     pub pool_load: f64,
     /// The pods whose processes are suspended.
     pub suspended: BTreeSet<PodUid>,
-    /// The last benchmark run.
+    /// What benchmark runs measured.
     pub benchmarks: Option<Benchmarks>,
     /// Scratch space that is free, in KiB.
     pub disk_kib: Option<i64>,
@@ -63,7 +63,7 @@ impl ReportFacts {
     }
 }
 
-/// What a benchmark run measured.
+/// What benchmark runs measured, on average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Benchmarks {
     /// `Mips`: millions of integer instructions a second, by Dhrystone.
@@ -75,6 +75,18 @@ pub struct Benchmarks {
 }
 
 impl Benchmarks {
+    /// With another run: "the startd keeps a weighted average of these benchmarking results". Three quarters are of what was
+    /// known before, and a run that measured nothing counts for nothing.
+    #[must_use]
+    pub fn with(self, run: Self) -> Self {
+        let weigh = |before: i64, now: i64| match (before, now) {
+            (before, now) if now <= 0 => before,
+            (before, now) if before <= 0 => now,
+            (before, now) => before.saturating_mul(3).saturating_add(now) / 4,
+        };
+        Self { mips: weigh(self.mips, run.mips), kflops: weigh(self.kflops, run.kflops), at: run.at }
+    }
+
     /// Whether this run was made since one was asked for. Times of reports are whole seconds.
     pub fn answers(&self, asked: Time) -> bool {
         self.at.secs() >= asked.secs()
@@ -256,6 +268,21 @@ mod tests {
         pool.apply(node(), at(0));
         pool.apply(Event::Report(ReportFacts { working: false, ..busy() }), at(0));
         assert_eq!(state(&pool), (false, false));
+    }
+
+    #[test]
+    fn benchmarks_are_weighted_averages() {
+        let of = |mips, kflops, seconds| Benchmarks { mips, kflops, at: at(seconds) };
+        for (before, run, after) in [
+            (of(1000, 400, 1), of(2000, 800, 2), of(1250, 500, 2)),
+            (of(1250, 500, 2), of(1250, 500, 3), of(1250, 500, 3)),
+            (of(1000, 400, 1), of(1001, 401, 2), of(1000, 400, 2)),
+            // What goes wrong in a run leaves what was known.
+            (of(1000, 400, 1), of(0, -5, 2), of(1000, 400, 2)),
+            (of(0, 0, 1), of(7, 9, 2), of(7, 9, 2)),
+        ] {
+            assert_eq!(before.with(run), after, "{before:?} {run:?}");
+        }
     }
 
     #[test]

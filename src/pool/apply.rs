@@ -70,8 +70,14 @@ impl Pool {
                 self.agent_heard(&machine, renewal, now + ttl, now);
             }
             Event::AgentHeartbeatsEnded(machine) => self.agent_unheard(&machine, now),
-            Event::ForeignPod { pod, machine, requests } => self.hold_foreign(pod, machine, requests),
+            Event::ForeignPod { pod, machine, requests } => {
+                // Whoever takes the label off a backfill pod makes it one of others.
+                self.backfill_gone(&machine, &pod, now);
+                self.hold_foreign(pod, machine, requests);
+            }
             Event::ForeignPodGone(pod) => self.drop_foreign(&pod),
+            Event::Backfill(facts) => self.backfill_seen(facts, now),
+            Event::BackfillGone(machine, pod) => self.backfill_gone(&machine, &pod, now),
             Event::Pod(facts) => self.pod(facts, now),
             Event::PodGone(facts) => self.pod_gone(&facts, now),
             Event::Job(facts) => self.job(facts, now),
@@ -93,6 +99,7 @@ impl Pool {
             Event::Policy(facts) => self.policy(facts),
             Event::PolicyGone(name) => {
                 self.policies.remove(&name);
+                self.backfill.forget_policy(&name);
                 self.attention.policies = true;
             }
             Event::Drain(facts) => self.drain_seen(facts),
@@ -382,6 +389,7 @@ impl Pool {
 
     fn sync(&mut self, now: Time) {
         self.synced = true;
+        self.recall_drains();
         self.number_jobs(now);
         let halflife = self.halflife();
         let mut held: std::collections::BTreeMap<_, (u64, f64)> = std::collections::BTreeMap::new();
@@ -436,6 +444,10 @@ impl Pool {
             Outcome::PodRefused { slot, claim, proc, why } => {
                 self.pod_refused(&slot, (&claim, &proc), &why, now);
             }
+            Outcome::BackfillMade(slot) => self.backfill_made(&slot, now),
+            Outcome::BackfillRefused { slot, why, certain } => {
+                self.backfill_refused(&slot, &why, certain, now);
+            }
             Outcome::JobHeld(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
                     cluster.hold = cluster.hold.seen(true);
@@ -467,6 +479,7 @@ impl Pool {
                     self.attention.slots.insert(slot);
                 }
             }
+            Retry::Backfill(machine, pod) => self.backfill_stays(&machine, &pod),
             Retry::Slot(name) => match self.slots.get_mut(&name) {
                 Some(slot) if slot.record == Record::Deleting => {
                     slot.record = Record::Written;

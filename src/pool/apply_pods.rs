@@ -3,8 +3,8 @@
 use super::event::PodFacts;
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
-use super::leaving::OnHold;
-use super::slot::{Activation, CLAIM_RETRY, Record, Slot};
+use super::leaving::{Cause, OnHold};
+use super::slot::{Activation, CLAIM_RETRY, Record, Slot, State};
 use super::time::Time;
 use super::{Document, Pool};
 
@@ -80,6 +80,9 @@ impl Pool {
         }
         slot.activation = next;
         self.attention.slots.insert(name.clone());
+        if started {
+            self.attention.costs.insert(name.machine.clone());
+        }
         if started && let Some(cluster) = self.jobs.get_mut(&facts.job) {
             cluster.first_start.get_or_insert(now);
             self.stale.insert(Document::Job(facts.job));
@@ -94,6 +97,20 @@ impl Pool {
         let ran = !matches!(slot.activation, Activation::Active { running: false, .. }) || facts.running;
         slot.spent |= !ran && matches!(end, End::Evicted { .. });
         slot.activation = Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting };
+        let for_drain =
+            slot.retirement == Some(Cause::Draining) && matches!(slot.state, State::Preempting(_));
+        let ran = i64::try_from(slot.running.run_time(now).as_secs()).unwrap_or(i64::MAX);
+        let lost = ran.saturating_mul(slot.resources.cpus);
+        if let Some(machine) = self.machines.get_mut(&name.machine) {
+            // Others may have waited for it to retire.
+            machine.looked_at = None;
+            // `TotalMachineDrainingBadput`: "it is assumed that jobs are evicted without checkpointing".
+            if let Some(draining) = machine.draining.as_mut().filter(|_| for_drain)
+                && matches!(end, End::Evicted { .. })
+            {
+                draining.badput = draining.badput.saturating_add(lost);
+            }
+        }
         let hold = slot.eviction.as_ref().and_then(|eviction| eviction.hold.clone());
         self.attention.slots.insert(name.clone());
         match (hold, &end) {

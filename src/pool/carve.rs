@@ -25,6 +25,7 @@ impl Pool {
         }
         standing.carved.add(&slot.resources);
         machine.carved.add(&slot.resources);
+        machine.count_unclaimed(now);
         let halflife = self.halflife();
         let weight = slot.claim.weight;
         // Before the start is complete the accounts are not known; Synced reconciles them with the claims.
@@ -56,6 +57,8 @@ impl Pool {
                     None => standing.let_go(&slot, now),
                 }
             }
+            machine.count_unclaimed(now);
+            machine.looked_at = None;
         }
         let halflife = self.halflife();
         if self.synced {
@@ -67,6 +70,7 @@ impl Pool {
         }
         self.touch(&slot);
         self.attention.machines.insert(name.machine.clone());
+        self.attention.costs.insert(name.machine.clone());
         self.schedule.wanted = true;
         Some(slot)
     }
@@ -149,6 +153,7 @@ impl Pool {
     pub fn forget_machine(&mut self, name: &MachineName) -> Option<Machine> {
         self.deleted_claims.retain(|slot, _| slot.machine != *name);
         self.wake_machine_at(name, None);
+        self.backfill.forget_machine(name);
         self.unclaimed_objects.retain(|slot, _| slot.machine != *name);
         self.machines.remove(name)
     }

@@ -89,6 +89,65 @@ impl Phase {
     }
 }
 
+/// What a drain cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// CPU seconds that jobs had run which were evicted for it: their work is lost.
+    pub badput: i64,
+    /// CPU seconds in which nobody had what the machine has.
+    pub unclaimed: i64,
+}
+
+impl Cost {
+    /// Adds `other`.
+    pub fn add(&mut self, other: Self) {
+        self.badput = self.badput.saturating_add(other.badput);
+        self.unclaimed = self.unclaimed.saturating_add(other.unclaimed);
+    }
+}
+
+/// CPUs that nobody has, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unclaimed {
+    /// Thousandths of CPU seconds until `since`.
+    millis: i64,
+    /// The CPUs that nobody has since then.
+    pub cpus: i64,
+    /// Since when that is so.
+    pub since: Time,
+}
+
+impl Unclaimed {
+    /// From now on nobody has this many, after so many CPU seconds.
+    pub fn new(seconds: i64, cpus: i64, now: Time) -> Self {
+        Self { millis: seconds.saturating_mul(1000), cpus, since: now }
+    }
+
+    /// From now on nobody has this many.
+    pub fn advance(&mut self, cpus: i64, now: Time) {
+        let span = i64::try_from(now.since(self.since).as_millis()).unwrap_or(i64::MAX);
+        self.millis = self.millis.saturating_add(span.saturating_mul(self.cpus));
+        (self.cpus, self.since) = (cpus, now.max(self.since));
+    }
+
+    /// Whole CPU seconds until the last change.
+    pub fn seconds(&self) -> i64 {
+        self.millis / 1000
+    }
+}
+
+/// What drains have cost a machine, and when the last one was: for its ads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// What those cost that are over, since the operator began; of those for a `DrainRequest` that is still there, also
+    /// before.
+    pub cost: Cost,
+    /// `LastDrainStartTime`.
+    pub started: Option<Time>,
+    /// `LastDrainStopTime`.
+    pub stopped: Option<Time>,
+}
+
 /// What the shell sees of a `DrainRequest`.
 #[derive(Clone, Debug)]
 pub struct DrainFacts {
@@ -102,6 +161,8 @@ pub struct DrainFacts {
     pub spec: Result<Arc<DrainSpec>, Vec<Problem>>,
     /// How far its status says that it has come, if that is more than waiting.
     pub recorded: Option<Phase>,
+    /// What its status says that it has cost.
+    pub cost: Cost,
 }
 
 /// A `DrainRequest`.
@@ -117,6 +178,10 @@ pub struct Drain {
     pub problems: Vec<Problem>,
     /// How far it has come.
     pub phase: Phase,
+    /// What it has cost, as of the last claim that came or went.
+    pub cost: Cost,
+    /// How many claims there were then.
+    pub claims: usize,
 }
 
 /// What a machine is drained for.
@@ -145,6 +210,20 @@ pub struct Draining {
     pub since: Time,
     /// When all slots were drained.
     pub done: Option<Time>,
+    /// When the retirement of the last job ends that was there before: others are evicted no earlier, so that all slots are
+    /// free together. None where no job has any left, and where retirement counts for nothing.
+    pub deadline: Option<Time>,
+    /// CPU seconds of work that it has cost.
+    pub badput: i64,
+    /// What nobody has had since it began.
+    pub unclaimed: Unclaimed,
+}
+
+impl Draining {
+    /// What it has cost, as of the last change.
+    pub fn cost(&self) -> Cost {
+        Cost { badput: self.badput, unclaimed: self.unclaimed.seconds() }
+    }
 }
 
 impl Pool {
@@ -160,16 +239,27 @@ impl Pool {
         };
         let before = self.drains.get(&facts.name);
         // Another spec is another request: what came of the old one does not count.
-        let phase = match before {
-            Some(before) if before.spec.as_ref() == facts.spec.as_ref().ok() => before.phase.clone(),
-            Some(_) => waiting(),
-            None => facts.recorded.unwrap_or_else(waiting),
+        let (phase, cost) = match before {
+            Some(before) if before.spec.as_ref() == facts.spec.as_ref().ok() => {
+                (before.phase.clone(), before.cost)
+            }
+            Some(_) => (waiting(), Cost::default()),
+            None => facts.recorded.map_or_else(|| (waiting(), Cost::default()), |phase| (phase, facts.cost)),
         };
+        let claims = before.map_or(usize::MAX, |before| before.claims);
         let (spec, problems) = match facts.spec {
             Ok(spec) => (Some(spec), Vec::new()),
             Err(problems) => (None, problems),
         };
-        let drain = Drain { generation: facts.generation, created: facts.created, spec, problems, phase };
+        let drain = Drain {
+            generation: facts.generation,
+            created: facts.created,
+            spec,
+            problems,
+            phase,
+            cost,
+            claims,
+        };
         if before == Some(&drain) {
             return;
         }
@@ -177,6 +267,21 @@ impl Pool {
         self.attention.machines.extend(specs.into_iter().flatten().map(|spec| spec.machine.clone()));
         self.stale.insert(Document::Drain(facts.name.clone()));
         self.drains.insert(facts.name, drain);
+    }
+
+    /// What drains that are over cost machines, by the records of their requests. A drain that goes on brings its own.
+    pub(super) fn recall_drains(&mut self) {
+        for drain in self.drains.values() {
+            let Some(machine) = drain.spec.as_ref().and_then(|spec| self.machines.get_mut(&spec.machine))
+            else {
+                continue;
+            };
+            if let Phase::Resumed { since, at } = drain.phase {
+                machine.drains.cost.add(drain.cost);
+                machine.drains.started = machine.drains.started.max(Some(since));
+                machine.drains.stopped = machine.drains.stopped.max(Some(at));
+            }
+        }
     }
 
     pub(super) fn drain_gone(&mut self, name: &str) {

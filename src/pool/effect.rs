@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::agent::Benchmarks;
+use super::backfill;
 use super::ids::{ClaimId, JobKey, MachineName, PodRef, PolicyName, ProcId, SlotName};
 use super::policy::Toleration;
 use super::resources::Resources;
@@ -64,6 +66,17 @@ pub enum Effect {
         /// The slot that it runs in, so that a failure can be decided again.
         slot: SlotName,
     },
+    /// Make the backfill pod of a slot.
+    CreateBackfill(Box<backfill::Plan>),
+    /// Delete a backfill pod.
+    DeleteBackfill {
+        /// The pod.
+        pod: PodRef,
+        /// Its machine, so that a failure can be decided again.
+        machine: MachineName,
+        /// The grace in seconds; the pod's own where none is given.
+        grace: Option<u32>,
+    },
     /// Ask the agent of a machine for a benchmark run that begins no earlier than `asked`. A machine without a report has
     /// nobody to run one: nothing comes of it.
     Benchmark {
@@ -71,6 +84,8 @@ pub enum Effect {
         machine: MachineName,
         /// When it was asked for: the run is done once the report has benchmarks of this time or later.
         asked: Time,
+        /// What those before it measured, on average.
+        so_far: Option<Benchmarks>,
     },
     /// Look whether a pod is there that was made and that no watch has shown.
     LookAtPod {

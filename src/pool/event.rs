@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::accountant::Record as Account;
 use super::agent::ReportFacts;
+use super::backfill;
 use super::drain::DrainFacts;
 use super::fence::Renewal;
 use super::ids::{
@@ -62,6 +63,10 @@ pub enum Event {
     },
     /// A pod outside the pool ended or was deleted.
     ForeignPodGone(PodUid),
+    /// A backfill pod is there, or changed.
+    Backfill(backfill::Facts),
+    /// A backfill pod is gone for good.
+    BackfillGone(MachineName, PodUid),
     /// A pod of the pool is there, or changed.
     Pod(PodFacts),
     /// A pod of the pool is gone for good.
@@ -164,6 +169,17 @@ pub enum Outcome {
         /// Why.
         why: String,
     },
+    /// The backfill pod of a slot was made, or was there already.
+    BackfillMade(SlotName),
+    /// The backfill pod of a slot was not made.
+    BackfillRefused {
+        /// The slot.
+        slot: SlotName,
+        /// Why.
+        why: String,
+        /// Whether that is known; or else it may have been made all the same.
+        certain: bool,
+    },
     /// The job's finalizer is in place.
     JobHeld(JobUid),
     /// The Lease of a machine's agent was read; none where there is none.
@@ -184,6 +200,8 @@ pub enum Retry {
     Pod(PodUid, Option<SlotName>),
     /// Holding or releasing a job.
     Job(JobUid),
+    /// Deleting a backfill pod.
+    Backfill(MachineName, PodUid),
     /// Deleting a Slot.
     Slot(SlotName),
     /// Reading the Lease of a machine's agent.

@@ -21,6 +21,9 @@ pub struct Running {
     pub pledged_vacate: i64,
     /// The job's own `MaxJobRetirementTime` as it was at activation, in seconds: for `RetirementTimeRemaining`.
     pub own_retirement: Option<i64>,
+    /// How long it might run in all, and how long vacate, in seconds, as machine and job said at activation: for what a drain
+    /// would cost.
+    pub granted: (i64, i64),
     /// `RANK` for it: `CurrentRank`.
     pub rank: f64,
     /// The lease of the claim, as the pod carries it: the agent of its node goes by that.

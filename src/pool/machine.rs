@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Document;
 use super::agent::ReportFacts;
 use super::devices::Inventory;
-use super::drain::Draining;
+use super::drain::{Draining, History};
 use super::ids::{MachineName, PodUid, PolicyName, SlotName};
 use super::made::MadeMachineAd;
 use super::policy::{SlotConfig, StartdConfig};
@@ -234,6 +234,12 @@ pub struct Machine {
     pub benchmarking: Option<(u32, Time)>,
     /// It is being drained, or is drained.
     pub draining: Option<Draining>,
+    /// What drains have cost.
+    pub drains: History,
+    /// What a drain would cost now, and how long it would take: `ExpectedMachineGracefulDrainingBadput` and the like.
+    pub expected: Expected,
+    /// When the deadline of its drain was last worked out.
+    pub looked_at: Option<Time>,
     /// What the pool may carve: allocatable less foreign.
     pub total: Resources,
     /// What claims hold, over all its slots.
@@ -243,6 +249,9 @@ pub struct Machine {
     /// The ad of what all its slots share.
     pub(super) ad: Option<MadeMachineAd>,
 }
+
+/// Attributes that tell what a drain would cost, with their expressions.
+pub type Expected = Arc<[(&'static str, Expr)]>;
 
 /// What became of a layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -274,6 +283,9 @@ impl Machine {
             crossed: Arc::default(),
             benchmarking: None,
             draining: None,
+            drains: History::default(),
+            expected: Arc::default(),
+            looked_at: None,
             total: Resources::default(),
             carved: Resources::default(),
             standing: BTreeMap::new(),
@@ -303,6 +315,14 @@ impl Machine {
         }
         self.devices = self.find_devices();
         self.total = left.whole().with_devices(&self.devices);
+    }
+
+    /// Takes note of how many CPUs nobody has, while it is drained.
+    pub fn count_unclaimed(&mut self, now: Time) {
+        let cpus = self.available().cpus;
+        if let Some(draining) = &mut self.draining {
+            draining.unclaimed.advance(cpus, now);
+        }
     }
 
     /// Whether the agent says that the processes of a pod are suspended.

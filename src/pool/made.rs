@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::agent::ReportFacts;
-use super::drain::Draining;
-use super::machine::{Load, Machine, MachineFacts, Sensed};
+use super::drain::{Draining, History};
+use super::machine::{Expected, Load, Machine, MachineFacts, Sensed};
 use super::policy::StartdConfig;
 use super::resources::Resources;
 use super::slot::{Latched, State};
@@ -20,6 +20,7 @@ pub struct MadeMachineAd {
     total: Resources,
     sensed: Option<Sensed>,
     draining: Option<Draining>,
+    drains: History,
     report: Option<Arc<ReportFacts>>,
     since: Time,
     utc_offset: i32,
@@ -35,6 +36,7 @@ pub struct MadeSlotAd {
     machine: Ad,
     total: Resources,
     available: Resources,
+    expected: Expected,
     dynamic: usize,
     /// Of the machine.
     slots: usize,
@@ -53,6 +55,7 @@ impl Machine {
             self.total == made.total
                 && self.sensed == made.sensed
                 && self.draining == made.draining
+                && self.drains == made.drains
                 && self.report == made.report
                 && self.since == made.since
                 && self.utc_offset == made.utc_offset
@@ -69,6 +72,7 @@ impl Machine {
             total: self.total.clone(),
             sensed: self.sensed,
             draining: self.draining.clone(),
+            drains: self.drains,
             report: self.report.clone(),
             since: self.since,
             utc_offset: self.utc_offset,
@@ -87,6 +91,7 @@ impl Standing {
         machine: &Ad,
         slots: usize,
         available: &Resources,
+        expected: &Expected,
     ) -> Option<Ad> {
         let of = |made: &&MadeSlotAd| {
             std::ptr::eq(Arc::as_ptr(&made.config), config)
@@ -100,6 +105,7 @@ impl Standing {
                 && made.latched == self.latched
                 && made.total == self.total
                 && made.available == *available
+                && Arc::ptr_eq(&made.expected, expected)
         };
         self.ads.as_ref().filter(of).map(|made| made.ad.clone())
     }
@@ -111,6 +117,7 @@ impl Standing {
         machine: Ad,
         slots: usize,
         available: Resources,
+        expected: Expected,
         ad: Ad,
     ) {
         self.ads = Some(MadeSlotAd {
@@ -118,6 +125,7 @@ impl Standing {
             machine,
             total: self.total.clone(),
             available,
+            expected,
             dynamic: self.dynamic.len(),
             slots,
             state: self.state,

@@ -10,8 +10,10 @@
 pub mod accountant;
 mod agent;
 mod apply;
+mod apply_backfill;
 mod apply_jobs;
 mod apply_pods;
+pub mod backfill;
 mod carve;
 mod devices;
 mod drain;
@@ -41,9 +43,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 pub use agent::{Benchmarks, Device, ReportFacts};
+pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
 pub use devices::Inventory;
 pub use drain::{
-    Drain, DrainFacts, DrainSpec, DrainedFor, Draining, Phase as DrainPhase, Schedule as DrainSchedule,
+    Cost as DrainCost, Drain, DrainFacts, DrainSpec, DrainedFor, Draining, History as DrainHistory,
+    Phase as DrainPhase, Schedule as DrainSchedule, Unclaimed as UnclaimedTime,
 };
 pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
 pub use event::{
@@ -57,7 +61,9 @@ pub use ids::{
 };
 pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
-pub use machine::{LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, System, Taint};
+pub use machine::{
+    Expected, LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, System, Taint,
+};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
     SelectorTerm, SlotConfig, StartdConfig, Toleration,
@@ -155,6 +161,8 @@ pub struct Pool {
     pub strays: BTreeSet<SlotName>,
     /// Objects of static slots that carry no claim, as they were seen last, with the size that they show.
     pub unclaimed_objects: BTreeMap<SlotName, Resources>,
+    /// Backfill work.
+    pub backfill: BackfillWork,
     /// Which machines were heard of.
     pub heartbeats: Heartbeats,
     /// Which machines' agents were heard of.
@@ -193,6 +201,8 @@ pub struct Attention {
     pub slots: BTreeSet<SlotName>,
     /// Jobs.
     pub jobs: BTreeSet<JobUid>,
+    /// Machines on which jobs began or ended: what draining one would cost is another now.
+    pub costs: BTreeSet<MachineName>,
     /// Every machine: a policy changed.
     pub policies: bool,
     /// Every job of unknown standing: groups changed.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::backfill::Template;
 use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
@@ -105,6 +106,8 @@ pub struct StartdConfig {
     pub single: BTreeMap<u32, Arc<SlotConfig>>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
+    /// What idle slots do: `spec.backfill`.
+    pub backfill: Option<Arc<Template>>,
     /// How machines are divided: slot types.
     pub division: SlotTypes,
     /// `STARTD_SLOT_ATTRS`: what each slot's ad shows of the others.
@@ -138,6 +141,7 @@ impl Default for StartdConfig {
             types: BTreeMap::new(),
             single: BTreeMap::new(),
             draining_start: None,
+            backfill: None,
             division: SlotTypes::default(),
             slot_attrs: Vec::new(),
             job_attrs: Vec::new(),

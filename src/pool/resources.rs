@@ -221,6 +221,16 @@ impl Capacity {
         }
     }
 
+    /// What pods may request of what a slot holds.
+    pub fn of(resources: &Resources) -> Self {
+        Self {
+            milli_cpu: resources.cpus.saturating_mul(1000),
+            memory: resources.memory_mib.saturating_mul(1 << 20),
+            disk: resources.disk_kib.saturating_mul(1 << 10),
+            extended: resources.extended.clone(),
+        }
+    }
+
     /// What a slot can offer of it: whole CPUs, MiB and KiB, each rounded down so that nothing is offered twice.
     pub fn whole(&self) -> Resources {
         Resources {

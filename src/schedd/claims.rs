@@ -3,8 +3,8 @@
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::Tree;
 use crate::pool::{
-    Activation, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, Noted, Pool,
-    Record, Slot, SlotKind, SlotName, State, SubmitterName, Taken, Time,
+    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, Noted,
+    Pool, Record, Slot, SlotKind, SlotName, State, SubmitterName, Taken, Time,
 };
 use crate::startd::{
     Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
@@ -82,7 +82,7 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
     let cluster = pool.jobs.get(job).filter(|cluster| may_start(pool, cluster))?;
     let spec = cluster.spec.clone()?;
     let proc = cluster.next_idle(now)?;
-    if !matches!(standing.state, State::Unclaimed(_)) {
+    if !matches!(standing.state, State::Unclaimed(_) | State::Backfill(_)) {
         return None;
     }
     let config = pool.startd(host);
@@ -98,6 +98,13 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
     let dynamic = (standing.kind == SlotKind::Partitionable).then(|| standing.free_dynamic_id());
     let name = SlotName { dynamic, ..matched.clone() };
     let (key, number) = (cluster.key.clone(), cluster.cluster);
+    let before = match standing.state {
+        // Work that holds what the claim is to have ends first: until then the slot stays what it was matched as.
+        state @ State::Backfill(_) if pool.backfill.holds(host, standing, &resources) => state,
+        State::Backfill(_) => State::Backfill(Backfill::Idle),
+        other => other,
+    };
+    let before = (before, standing.last.clone());
     let claim = Claim {
         id: ClaimId::new(&name, now, pool.next_claim_number()),
         submitter: spec.submitter.clone(),
@@ -109,16 +116,23 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         proc,
     };
     end_benchmarks(pool, matched, now);
-    let slot = Slot {
-        // A dynamic slot is made for the match: it never was Unclaimed on its own, but its partitionable slot was.
-        last: Some(Taken {
-            number: UNCLAIMED_TO_MATCHED.number,
-            why: "matched by the negotiator".into(),
-            at: now,
-        }),
-        ..Slot::new(name.clone(), resources, claim, State::Matched, now)
+    let slot = match before {
+        (State::Backfill(_), last) => {
+            Slot { last, ..Slot::new(name.clone(), resources, claim, before.0, now) }
+        }
+        _ => Slot {
+            // A dynamic slot is made for the match: it never was Unclaimed on its own, but its partitionable slot was.
+            last: Some(Taken {
+                number: UNCLAIMED_TO_MATCHED.number,
+                why: "matched by the negotiator".into(),
+                at: now,
+            }),
+            ..Slot::new(name.clone(), resources, claim, State::Matched, now)
+        },
     };
-    let noted = pool.trace.as_ref().and_then(|_| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from));
+    let matched_now = pool.trace.is_some() && slot.state == State::Matched;
+    let noted = matched_now.then(|| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from)).flatten();
+    pool.attention.machines.extend((slot.state != State::Matched).then(|| name.machine.clone()));
     pool.carve(slot, now).then_some(())?;
     if let Some(trace) = &mut pool.trace {
         trace.extend(noted);

@@ -3,6 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
+use crate::pool::backfill::Plan;
 use crate::pool::{Event, JobUid, MachineName, PodPlan, PodRef, PodUid, Time};
 
 /// Something that will happen.
@@ -29,6 +30,14 @@ pub enum Happening {
     DeletePod(PodRef, Option<u32>),
     /// A deleted pod's container has ended.
     PodKilled(PodUid),
+    /// The API server makes a backfill pod.
+    MakeBackfill(Box<Plan>),
+    /// A backfill pod's container starts.
+    BackfillStarts(PodUid),
+    /// The API server deletes a backfill pod, with this grace in seconds or its own.
+    DeleteBackfill(PodUid, Option<u32>),
+    /// A deleted backfill pod's container has ended.
+    BackfillEnds(PodUid),
     /// The agent of a pod's machine suspends it, or lets it go on.
     Suspend(PodRef, bool),
     /// The agent of a machine has run its benchmarks.

@@ -1,5 +1,6 @@
 //! The API server and the kubelets: what the deciders ask for comes true after a while, and is heard of.
 
+mod backfill;
 mod machines;
 mod pods;
 
@@ -16,6 +17,7 @@ use super::owner::Owner;
 use super::queue::{Happening, Queue};
 use super::scenario::{MachineGroup, Scenario};
 use super::workload::{Arrival, Stream};
+use crate::pool::backfill::Facts;
 use crate::pool::{
     Benchmarks, Capacity, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName,
     Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, SlotName, Time,
@@ -37,6 +39,7 @@ pub struct World<'s> {
     hosts: BTreeMap<MachineName, usize>,
     jobs: BTreeMap<JobUid, Job>,
     pods: BTreeMap<PodUid, Pod>,
+    backfill: BTreeMap<PodUid, Facts>,
     /// Slot objects, with the claims that they carry.
     slots: BTreeMap<SlotName, ClaimId>,
     kubelets: Chance,
@@ -81,6 +84,7 @@ impl<'s> World<'s> {
             hosts: BTreeMap::new(),
             jobs: BTreeMap::new(),
             pods: BTreeMap::new(),
+            backfill: BTreeMap::new(),
             slots: BTreeMap::new(),
             kubelets: stream(scenario.seed, "kubelets", ""),
             submitted: 0,
@@ -154,6 +158,10 @@ impl<'s> World<'s> {
             Happening::PodKilled(uid) => {
                 self.pod_ends(&uid, End::Evicted { why: "it was deleted".into() }, pool, now);
             }
+            Happening::MakeBackfill(plan) => self.make_backfill(&plan, pool, now),
+            Happening::BackfillStarts(uid) => self.backfill_starts(&uid, pool, now),
+            Happening::DeleteBackfill(uid, grace) => self.delete_backfill(&uid, grace, pool, now),
+            Happening::BackfillEnds(uid) => self.backfill_ends(&uid, pool, now),
             Happening::Suspend(pod, suspended) => self.suspend(&pod.uid, suspended, pool, now),
             Happening::Benchmarked(machine) => self.benchmarked(&machine, pool, now),
             Happening::ReleasePod(pod, delete) => self.release_pod(&pod, delete, pool, now),
@@ -190,6 +198,8 @@ impl<'s> World<'s> {
                 self.jobs.remove(&key.uid);
                 heard(Event::JobGone(key.uid))
             }
+            Effect::CreateBackfill(plan) => Happening::MakeBackfill(plan),
+            Effect::DeleteBackfill { pod, grace, .. } => Happening::DeleteBackfill(pod.uid, grace),
             Effect::Benchmark { machine, .. } => {
                 self.queue.say(done + BENCHMARKS_TAKE, Happening::Benchmarked(machine));
                 return;

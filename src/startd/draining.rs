@@ -5,21 +5,25 @@
 use std::sync::Arc;
 
 use super::ad::whole_slot_ad;
+use super::policy::{Answers, Asker};
+use super::retirement::Terms;
+use super::view::{seconds, span};
 use crate::classad::{Env, Value};
 use crate::pool::{
-    Document, Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining, Machine,
-    MachineName, Pool, Problem, Standing, State, Time,
+    Activation, Document, Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining,
+    Machine, MachineName, Pool, Problem, Standing, State, Time, UnclaimedTime,
 };
 
 /// Looks at a machine's drain, after its policy and its layout were.
 pub(super) fn review(pool: &mut Pool, name: &MachineName, now: Time) {
-    cancel_what_is_over(pool, name);
+    cancel_what_is_over(pool, name, now);
     begin(pool, name, now);
-    go_on(pool, name);
+    go_on(pool, name, now);
+    keep_deadline(pool, name, now);
 }
 
 /// Ends a drain that nobody asks for any more.
-fn cancel_what_is_over(pool: &mut Pool, name: &MachineName) {
+fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines.get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     let wanted = match &draining.why {
@@ -29,7 +33,7 @@ fn cancel_what_is_over(pool: &mut Pool, name: &MachineName) {
         }),
     };
     if !wanted {
-        end(pool, name);
+        end(pool, name, now);
     }
 }
 
@@ -39,9 +43,13 @@ fn is_of(draining: &Draining, machine: &Machine, spec: &DrainSpec) -> bool {
 }
 
 /// Has the machine take jobs again.
-fn end(pool: &mut Pool, name: &MachineName) {
+fn end(pool: &mut Pool, name: &MachineName, now: Time) {
     if let Some(machine) = pool.machines.get_mut(name) {
-        machine.draining = None;
+        machine.count_unclaimed(now);
+        if let Some(draining) = machine.draining.take() {
+            machine.drains.cost.add(draining.cost());
+            machine.drains.stopped = Some(now);
+        }
         pool.attention.slots.extend(machine.claimed_slots());
         pool.stale.extend(machine.documents());
         pool.offers += 1;
@@ -83,7 +91,20 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
         let (schedule, resume) = (spec.schedule, spec.resume);
         let why = DrainedFor::Request(Arc::clone(&request));
         let done = pool.drains.get(&request).and_then(|drain| drain.phase.completed());
-        drain(pool, name, Draining { why, schedule, resume, start, reason, since, done });
+        let cost = pool.drains.get(&request).map(|drain| drain.cost).unwrap_or_default();
+        let draining = Draining {
+            why,
+            schedule,
+            resume,
+            start,
+            reason,
+            since,
+            done,
+            deadline: None,
+            badput: cost.badput,
+            unclaimed: UnclaimedTime::new(cost.unclaimed, 0, now),
+        };
+        drain(pool, name, draining, now);
         if began.is_none() {
             set_phase(pool, &request, DrainPhase::Draining { since });
         }
@@ -108,15 +129,21 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
                 reason: "the node is cordoned".into(),
                 since: now,
                 done: None,
+                deadline: None,
+                badput: 0,
+                unclaimed: UnclaimedTime::new(0, 0, now),
             },
+            now,
         );
     }
 }
 
-fn drain(pool: &mut Pool, name: &MachineName, draining: Draining) {
+fn drain(pool: &mut Pool, name: &MachineName, draining: Draining, now: Time) {
     let default = pool.machines.get(name).and_then(|machine| pool.startd(machine).draining_start.clone());
     let Some(machine) = pool.machines.get_mut(name) else { return };
+    machine.drains.started = Some(draining.since);
     machine.draining = Some(Draining { start: draining.start.clone().or(default), ..draining });
+    machine.count_unclaimed(now);
     pool.attention.slots.extend(machine.claimed_slots());
     pool.stale.extend(machine.documents());
     pool.offers += 1;
@@ -166,11 +193,19 @@ fn set_phase(pool: &mut Pool, request: &Arc<str>, phase: DrainPhase) {
 }
 
 /// Jobs may start while others leave: until nothing is left for which they might fill in.
-fn go_on(pool: &mut Pool, name: &MachineName) {
+fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
+    if let Some(machine) = pool.machines.get_mut(name) {
+        machine.count_unclaimed(now);
+    }
     let Some(machine) = pool.machines.get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     if let DrainedFor::Request(request) = &draining.why {
         pool.stale.insert(Document::Drain(Arc::clone(request)));
+        // What it costs grows all the time: it is said where something is written anyway.
+        let claims = machine.claimed_slots().count();
+        if let Some(drain) = pool.drains.get_mut(request).filter(|drain| drain.claims != claims) {
+            (drain.claims, drain.cost) = (claims, draining.cost());
+        }
     }
     let since = draining.since;
     let there_before = |slot| pool.slots.get(&slot).is_some_and(|slot| slot.claim.since <= since);
@@ -188,6 +223,47 @@ fn go_on(pool: &mut Pool, name: &MachineName) {
     }
 }
 
+/// Works out when the retirement of the last job ends that a drain found: once at each time, however many slots ask. Where
+/// that is another than before, each claim has to look at it.
+pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(draining) = &machine.draining else { return };
+    if draining.schedule != DrainSchedule::Graceful || machine.looked_at == Some(now) {
+        return;
+    }
+    let config = pool.startd(machine);
+    let original = machine.claimed_slots().filter_map(|slot| pool.slots.get(&slot));
+    let deadlines = original
+        .filter(|slot| {
+            slot.claim.since <= draining.since && matches!(slot.activation, Activation::Active { .. })
+        })
+        .filter_map(|slot| {
+            let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+            let asker = Asker::new(machine, &config, slot, job.map(|spec| &spec.ad), None, now);
+            let terms = Terms { machine: asker.retirement(), job: asker.job_retirement() };
+            let left = terms.remaining(seconds(slot.running.run_time(now)));
+            // In whole seconds from when the job started, so that the time that passes does not move it.
+            (left > 0).then(|| now + span(left))
+        });
+    let deadline = deadlines.max();
+    let before = draining.deadline;
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    machine.looked_at = Some(now);
+    let same = match (before, deadline) {
+        (Some(before), Some(deadline)) => before.since(deadline).max(deadline.since(before)) < SAME,
+        (None, None) => true,
+        _ => false,
+    };
+    if let Some(draining) = machine.draining.as_mut().filter(|_| !same) {
+        draining.deadline = deadline;
+        pool.attention.slots.extend(machine.claimed_slots());
+        pool.offers += 1;
+    }
+}
+
+/// Deadlines that differ by less are one: run times are whole seconds.
+const SAME: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// When all slots are drained the machine stays so, or takes jobs again. True if it does.
 pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     let Some(machine) = pool.machines.get(name) else { return false };
@@ -202,9 +278,15 @@ pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     }
     let DrainedFor::Request(request) = &draining.why else { return false };
     let since = draining.since;
+    // What it costs to stay drained is what its admin asked for.
+    if draining.done.is_none()
+        && let Some(drain) = pool.drains.get_mut(request)
+    {
+        drain.cost = draining.cost();
+    }
     if draining.resume {
         set_phase(pool, request, DrainPhase::Resumed { since, at });
-        end(pool, name);
+        end(pool, name, now);
         // Another drain may be next.
         pool.attention.machines.insert(name.clone());
     } else {

@@ -6,8 +6,8 @@
 
 use super::policy::Question;
 use super::transitions::{
-    KILLING_TO_CLAIMED, KILLING_TO_OWNER, MATCHED_TO_OWNER, Transition, VACATING_TO_CLAIMED,
-    VACATING_TO_KILLING, VACATING_TO_OWNER,
+    BACKFILL_TO_OWNER, KILLING_TO_CLAIMED, KILLING_TO_OWNER, MATCHED_TO_OWNER, Transition,
+    VACATING_TO_CLAIMED, VACATING_TO_KILLING, VACATING_TO_OWNER,
 };
 use super::view::{Change, Chore, Grace, Step, View};
 use crate::pool::{Activation, Fence, Record, Removal, Slot};
@@ -15,10 +15,13 @@ use crate::pool::{Activation, Fence, Record, Removal, Slot};
 /// Why a claim ends of whose machine nothing was heard for too long.
 pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing was heard of the node";
 
+/// The transitions to Owner of a slot whose claim never was.
+const MATCH_FAILED: [u8; 2] = [MATCHED_TO_OWNER.number, BACKFILL_TO_OWNER.number];
+
 pub(super) fn owner(slot: &Slot) -> Step {
     match slot.record {
         // A match that failed before its claim was written left nothing behind.
-        Record::Due if slot.last.as_ref().is_some_and(|last| last.number == MATCHED_TO_OWNER.number) => {
+        Record::Due if slot.last.as_ref().is_some_and(|last| MATCH_FAILED.contains(&last.number)) => {
             Step::Do(Chore::GiveBack)
         }
         Record::Deleting => Step::Rest,

@@ -1,7 +1,7 @@
 //! Machines: which policy governs one, how it is laid out into slots, whether it offers anything, and the states of slots
 //! that nobody has claimed.
 
-use super::{config, draining, layout, neighbours, unclaimed};
+use super::{backfill, config, draining, layout, neighbours, unclaimed};
 use crate::pool::{
     Activation, Document, Effect, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, Time,
     Toleration,
@@ -25,10 +25,12 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
         machine.utc_offset = config.zone.offset(now);
     }
     draining::review(pool, name, now);
+    backfill::adopt(pool, name, &offer, now);
     unclaimed::step(pool, name, &offer, now, effects);
     if draining::complete(pool, name, now) {
         unclaimed::step(pool, name, &offer, now, effects);
     }
+    backfill::tend(pool, name, &offer, now, effects);
     let Some(machine) = pool.machines.get_mut(name) else { return };
     if machine.offer != offer {
         pool.stale.extend(machine.documents());
@@ -39,7 +41,8 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
     let again = if offer == Offer::Offered { unclaimed::again(machine, &config, now) } else { None };
     machine.offer = offer;
     neighbours::look_around(pool, name, now);
-    pool.wake_machine_at(name, [again, config.zone.next_change(now)].into_iter().flatten().min());
+    let fills = pool.machines.get(name).and_then(|machine| backfill::again(pool, machine, &config, now));
+    pool.wake_machine_at(name, [again, fills, config.zone.next_change(now)].into_iter().flatten().min());
     forget_if_gone(pool, name);
 }
 

@@ -4,8 +4,10 @@
 
 mod ad;
 mod arrival;
+mod backfill;
 mod carve;
 pub mod config;
+mod costs;
 mod draining;
 mod layout;
 mod lease;
@@ -29,6 +31,8 @@ pub use ad::{
 };
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, has_room, slot_weight};
+pub use costs::expect_costs;
+pub use draining::keep_deadline;
 pub use lease::claim_lease;
 pub use machines::review_machine;
 pub use standing::{Surroundings, Wanted, standing};
@@ -38,7 +42,7 @@ pub use transitions::{
     UNCLAIMED_TO_OWNER, take,
 };
 pub use unclaimed::end_benchmarks;
-pub use view::{Change, Chore, Grace, Pace, Step, View};
+pub use view::{Change, Chore, Common, Grace, Pace, Step, View};
 pub use wake::wake;
 
 #[cfg(test)]

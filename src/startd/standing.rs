@@ -11,7 +11,7 @@ use super::transitions::{
     UNCLAIMED_TO_OWNER,
 };
 use super::view::Pace;
-use crate::pool::{Backfill, Drained, State, Unclaimed};
+use crate::pool::{Backfill, BackfillStage, Drained, State, Unclaimed};
 
 /// Who wants a slot that nobody has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,8 +43,11 @@ pub struct Surroundings {
     pub start_backfill: bool,
     /// `EVICT_BACKFILL` is true.
     pub evict_backfill: bool,
-    /// Backfill work runs: its pod is there and has not ended.
-    pub backfill: bool,
+    /// How far the slot's backfill work has come.
+    pub backfill: BackfillStage,
+    /// Backfill work has to end though the slot stays as it is: claims wait for what it holds, or it is to begin anew in
+    /// another way.
+    pub clear: bool,
     /// Who wants it.
     pub wanted: Wanted,
 }
@@ -59,9 +62,8 @@ pub fn standing(state: State, view: &Surroundings) -> Taken {
         State::Unclaimed(Unclaimed::Benchmarking) => from_benchmarking(view),
         State::Backfill(Backfill::Idle) => from_backfill(view),
         State::Backfill(Backfill::Busy) => from_backfill_busy(view),
-        State::Backfill(Backfill::Killing) => {
-            (!view.backfill).then_some((&BACKFILL_KILLED, "the backfill work has ended"))
-        }
+        State::Backfill(Backfill::Killing) => (view.backfill == BackfillStage::None)
+            .then_some((&BACKFILL_KILLED, "the backfill work has ended")),
         State::Drained(Drained::Retiring) => match view.draining {
             None => Some((&DRAINED_RETIRING_TO_OWNER, "draining is over")),
             Some(_) => view.all_drained.then_some((&DRAINED_TO_IDLE, "every slot of the machine is drained")),
@@ -105,25 +107,39 @@ fn from_benchmarking(view: &Surroundings) -> Taken {
     (!view.benchmarking).then_some((&BENCHMARKING_TO_IDLE, "the benchmarks are complete"))
 }
 
+/// Whether backfill work has to end.
+pub(super) fn backfill_ends(view: &Surroundings) -> bool {
+    backfill_leaves(view) || view.clear || view.wanted != Wanted::No
+}
+
 fn backfill_leaves(view: &Surroundings) -> bool {
     view.owner || view.evict_backfill || view.draining.is_some()
 }
 
+/// The manual has no arrow from here to Killing: a pod that does not run yet ends before the slot goes on.
 fn from_backfill(view: &Surroundings) -> Taken {
+    if view.backfill == BackfillStage::Runs {
+        return Some((&BACKFILL_TO_BUSY, "the backfill work runs"));
+    }
+    if view.backfill == BackfillStage::Coming {
+        return None;
+    }
     if backfill_leaves(view) {
         return Some((&BACKFILL_TO_OWNER, "EVICT_BACKFILL is true, or the machine offers nothing"));
     }
     match view.wanted {
         Wanted::Claimed => Some((&BACKFILL_TO_CLAIMED, "claimed by a schedd")),
         Wanted::Matched => Some((&BACKFILL_TO_MATCHED, "matched by the negotiator")),
-        Wanted::No => view.backfill.then_some((&BACKFILL_TO_BUSY, "the backfill work runs")),
+        Wanted::No => None,
     }
 }
 
 fn from_backfill_busy(view: &Surroundings) -> Taken {
-    if backfill_leaves(view) || view.wanted != Wanted::No {
+    if view.backfill == BackfillStage::None {
+        Some((&BACKFILL_TO_IDLE, "the backfill work has ended by itself"))
+    } else if backfill_ends(view) {
         Some((&BACKFILL_TO_KILLING, "the slot is wanted for something else"))
     } else {
-        (!view.backfill).then_some((&BACKFILL_TO_IDLE, "the backfill work has ended by itself"))
+        None
     }
 }

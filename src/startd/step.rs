@@ -6,6 +6,7 @@
 
 use super::leave::{LEASE_EXPIRED, killing, owner, vacating};
 use super::policy::Question;
+use super::standing::{Surroundings, Wanted, standing};
 use super::transitions::{
     BUSY_TO_IDLE, BUSY_TO_RETIRING, BUSY_TO_SUSPENDED, CLAIMED_IDLE_TO_BUSY, CLAIMED_IDLE_TO_PREEMPTING,
     MATCHED_TO_CLAIMED, MATCHED_TO_OWNER, RETIRING_TO_BUSY, RETIRING_TO_KILLING, RETIRING_TO_SUSPENDED,
@@ -13,7 +14,9 @@ use super::transitions::{
     SUSPENDED_TO_VACATING, Transition,
 };
 use super::view::{Change, Chore, Grace, Step, View};
-use crate::pool::{Activation, CLAIM_RETRY, Cause, Claimed, Preempting, Record, Removal, Slot, State};
+use crate::pool::{
+    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, Preempting, Record, Removal, Slot, State,
+};
 
 /// The next step of a slot.
 pub fn next(slot: &Slot, view: &View) -> Step {
@@ -29,21 +32,49 @@ pub fn next(slot: &Slot, view: &View) -> Step {
         State::Preempting(Preempting::Vacating) => vacating(slot, view),
         State::Preempting(Preempting::Killing) => killing(slot, view),
         State::Owner => owner(slot),
+        State::Backfill(_) => backfill(slot, view),
         // Of these a slot is that nobody claims: `standing` says what it does.
-        State::Unclaimed(_) | State::Backfill(_) | State::Drained(_) => Step::Rest,
+        State::Unclaimed(_) | State::Drained(_) => Step::Rest,
     }
+}
+
+/// Why a match comes to nothing, if it does.
+fn why_match_fails(slot: &Slot, view: &View) -> Option<&'static str> {
+    if slot.activation == Activation::Vacant || slot.removal.is_some() || !view.wanted {
+        Some("the job is no longer there to claim it")
+    } else if !view.offered {
+        Some("the machine offers nothing new")
+    } else if view.draining.is_some() {
+        Some("the machine is being drained")
+    } else {
+        None
+    }
+}
+
+/// A slot that was matched while it did backfill work: that ends first. Whoever waits for it waits no longer than for any
+/// match, and the slot goes to nobody before what it holds is free.
+fn backfill(slot: &Slot, view: &View) -> Step {
+    let late = view.now.since(slot.claim.since) >= view.policy.match_timeout;
+    let over = late || why_match_fails(slot, view).is_some();
+    if over && slot.activation == Activation::Assigned {
+        return Step::Do(Chore::Withdraw);
+    }
+    let around = Surroundings {
+        owner: over,
+        backfill: view.backfill,
+        wanted: Wanted::Matched,
+        ..Surroundings::default()
+    };
+    standing(slot.state, &around).map_or(Step::Rest, |(transition, why)| {
+        let why = if transition.to == State::Owner { "the match came to nothing" } else { why };
+        Step::Take(transition, why, Change::None)
+    })
 }
 
 fn matched(slot: &Slot, view: &View) -> Step {
     let fail = |why| Step::Take(&MATCHED_TO_OWNER, why, Change::None);
-    if slot.activation == Activation::Vacant || slot.removal.is_some() || !view.wanted {
-        return fail("the job is no longer there to claim it");
-    }
-    if !view.offered {
-        return fail("the machine offers nothing new");
-    }
-    if view.draining.is_some() {
-        return fail("the machine is being drained");
+    if let Some(why) = why_match_fails(slot, view) {
+        return fail(why);
     }
     match slot.record {
         Record::Written => Step::Take(&MATCHED_TO_CLAIMED, "the claim is written", Change::None),
@@ -64,6 +95,8 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
         Activation::Assigned => match slot.record {
             Record::Due | Record::Refused { .. } => Step::Do(Chore::WriteClaim),
             Record::Writing | Record::Deleting => Step::Rest,
+            // What was begun before the claim was known to be there, by an earlier leader, ends first.
+            Record::Written if view.backfill != BackfillStage::None => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
         },
         Activation::Requested => Step::Rest,
@@ -73,6 +106,7 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             Change::Activate {
                 pledged_vacate: view.answers.machine_vacate(),
                 own_retirement: view.answers.job_retirement(),
+                granted: view.granted(),
                 rank: view.answers.rank(),
             },
         ),

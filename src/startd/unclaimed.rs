@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ad::unclaimed_slot_ad;
+use super::backfill;
 use super::policy::{Answer, Question};
-use super::standing::{Surroundings, standing};
+use super::standing::{Surroundings, Wanted, standing};
 use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition, take};
 use super::view::Pace;
 use crate::classad::{Env, Expr};
@@ -38,7 +39,7 @@ pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
             .filter(|slot| !slot.claimed)
             .filter_map(|slot| {
                 let (transition, why) =
-                    standing(slot.state, &surroundings(machine, slot, &config, offer, now))?;
+                    standing(slot.state, &surroundings(pool, machine, slot, &config, offer, now))?;
                 Some((slot.id, transition, why))
             })
             .collect();
@@ -75,7 +76,8 @@ fn advance(
     pool.schedule.wanted |= matches!(slot.state, State::Unclaimed(Unclaimed::Idle));
     if transition.number == IDLE_TO_BENCHMARKING.number {
         machine.benchmarking = Some((id, now));
-        effects.push(Effect::Benchmark { machine: name.clone(), asked: now });
+        let so_far = machine.report.as_ref().and_then(|report| report.benchmarks);
+        effects.push(Effect::Benchmark { machine: name.clone(), asked: now, so_far });
     } else if transition.number == BENCHMARKING_TO_IDLE.number {
         machine.benchmarking = None;
     }
@@ -96,7 +98,8 @@ pub fn end_benchmarks(pool: &mut Pool, name: &SlotName, now: Time) {
     }
 }
 
-fn surroundings(
+pub(super) fn surroundings(
+    pool: &Pool,
     machine: &Machine,
     slot: &Standing,
     config: &StartdConfig,
@@ -115,16 +118,19 @@ fn surroundings(
     };
     let offered = *offer == Offer::Offered;
     let idle = slot.state == State::Unclaimed(Unclaimed::Idle);
-    let undecided = matches!(slot.state, State::Owner | State::Unclaimed(_));
+    let undecided = matches!(slot.state, State::Owner | State::Unclaimed(_) | State::Backfill(_));
     // Jobs may still start while others leave: then the slot is not drained yet.
     let draining = machine.draining.as_ref().filter(|draining| draining.start.is_none());
     let answered = |asked| {
         machine.report.as_ref().and_then(|report| report.benchmarks).is_some_and(|run| run.answers(asked))
     };
+    let fills = backfill::fills(pool, machine, slot, config);
+    let evicted = || asks(policy.evict_backfill.as_ref(), Question::EvictBackfill);
     Surroundings {
         owner: undecided && (!offered || asks(policy.is_owner.as_ref(), Question::IsOwner)),
         draining: draining.map(|_| Pace::Graceful),
         all_drained: !machine.is_held()
+            && pool.backfill.is_off(&machine.facts.name)
             && machine.slots().all(|slot| matches!(slot.state, State::Drained(_))),
         benchmark: idle
             && offered
@@ -140,7 +146,17 @@ fn surroundings(
             && machine.benchmarking.is_some_and(|(id, asked)| {
                 id == slot.id && !answered(asked) && now.since(asked) < BENCHMARKS
             }),
-        ..Surroundings::default()
+        start_backfill: idle
+            && offered
+            && fills
+            && asks(policy.start_backfill.as_ref(), Question::StartBackfill)
+            && !evicted(),
+        evict_backfill: matches!(slot.state, State::Backfill(_)) && (!fills || evicted()),
+        backfill: pool.backfill.stage(&slot.name(&machine.facts.name)),
+        clear: matches!(slot.state, State::Backfill(_))
+            && backfill::is_in_the_way(pool, machine, slot, config),
+        // Matches are taken by the claimed slots that they make.
+        wanted: Wanted::No,
     }
 }
 
@@ -154,7 +170,14 @@ pub(super) fn again(machine: &Machine, config: &StartdConfig, now: Time) -> Opti
     let changes = |expr: &Option<Expr>| expr.as_ref().is_some_and(|expr| expr.as_literal().is_none());
     let of = |slot: &Standing| {
         let policy = &machine.slot_config(config, slot.id).policy;
-        let polled = changes(&policy.is_owner) || (machine.agent && changes(&policy.run_benchmarks));
+        let fills = policy.enable_backfill && config.backfill.is_some();
+        if matches!(slot.state, State::Backfill(_)) {
+            let polled = changes(&policy.is_owner) || changes(&policy.evict_backfill);
+            return polled.then(|| now + policy.polling_interval);
+        }
+        let polled = changes(&policy.is_owner)
+            || (machine.agent && changes(&policy.run_benchmarks))
+            || (fills && (changes(&policy.start_backfill) || changes(&policy.evict_backfill)));
         polled.then(|| now + policy.update_interval)
     };
     let given_up = machine.benchmarking.map(|(_, asked)| asked + BENCHMARKS);

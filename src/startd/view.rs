@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::policy::{Answers, Question};
 use super::retirement::{Terms, is_over, max_vacate_time};
 use super::transitions::Transition;
-use crate::pool::{Activation, Cause, Eviction, Fence, OnHold, Policy, Removal, Slot, Time};
+use crate::pool::{Activation, BackfillStage, Cause, Eviction, Fence, OnHold, Policy, Removal, Slot, Time};
 
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,15 @@ pub enum Pace {
     Quick,
     /// Jobs are killed.
     Fast,
+}
+
+/// The retirement that jobs of a drained machine share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Common {
+    /// When the drain began.
+    pub since: Time,
+    /// When the retirement of the last job ends that was there then.
+    pub until: Time,
 }
 
 /// What surrounds a slot that somebody claims.
@@ -36,8 +45,12 @@ pub struct View<'a> {
     pub lease_ends: Option<Time>,
     /// Whether the machine's agent has ended the pod, as it promised for a silence of that length.
     pub fence: Fence,
+    /// How far the backfill work has come that holds what the slot is to have.
+    pub backfill: BackfillStage,
     /// The machine is being drained.
     pub draining: Option<Pace>,
+    /// For how long the jobs that a graceful drain found go on together.
+    pub common: Option<Common>,
     /// The claim that waits for this one to end still wants the slot.
     pub next_wanted: bool,
     /// The policy's times.
@@ -70,6 +83,8 @@ pub enum Change {
         pledged_vacate: i64,
         /// The job's own `MaxJobRetirementTime`, seconds.
         own_retirement: Option<i64>,
+        /// How long it may run in all, and vacate, seconds.
+        granted: (i64, i64),
         /// `RANK`.
         rank: f64,
     },
@@ -156,17 +171,34 @@ impl View<'_> {
         self.now > slot.entered_activity
     }
 
+    /// How long the job may run in all, and how long it may take to vacate, as machine and job say now.
+    pub(super) fn granted(&self) -> (i64, i64) {
+        let terms = Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() };
+        let (granted, pledged) = (terms.granted().max(0), self.answers.machine_vacate());
+        (granted, max_vacate_time(pledged, self.answers.job_vacate(), granted))
+    }
+
     /// How much retirement the job has left, and how long it may take to vacate.
+    ///
+    /// Of a machine that is drained all slots are to be free together: "the eviction of jobs with shorter retirement time is
+    /// delayed until the job with the longest retirement time needs to be evicted". That is so for jobs which had any left when
+    /// the drain began, and which `START` lets in meanwhile.
     pub(super) fn terms(&self, slot: &Slot) -> (i64, i64) {
-        let pledged = slot.running.pledged_vacate;
-        let remaining = match self.draining {
+        let terms = Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() };
+        let ran = seconds(slot.running.run_time(self.now));
+        let own = match self.draining {
             Some(Pace::Quick | Pace::Fast) => 0,
-            Some(Pace::Graceful) | None => {
-                Terms { machine: self.answers.retirement(), job: self.answers.job_retirement() }
-                    .remaining(seconds(slot.running.run_time(self.now)))
-            }
+            _ => terms.remaining(ran),
         };
-        (remaining, max_vacate_time(pledged, self.answers.job_vacate(), remaining))
+        let vacate = max_vacate_time(slot.running.pledged_vacate, self.answers.job_vacate(), own);
+        let shared = self.common.filter(|common| {
+            let before = ran.saturating_sub(seconds(self.now.since(common.since)));
+            self.draining == Some(Pace::Graceful)
+                && terms.remaining(before.max(0)) > 0
+                && self.holds(Question::Start)
+        });
+        let left = shared.map_or(0, |common| seconds(common.until.since(self.now)));
+        (own.max(left), vacate)
     }
 
     /// Whether the job has to go now.
@@ -212,8 +244,9 @@ impl Change {
         }
         match self {
             Self::None => {}
-            Self::Activate { pledged_vacate, own_retirement, rank } => {
+            Self::Activate { pledged_vacate, own_retirement, granted, rank } => {
                 (slot.running.pledged_vacate, slot.running.rank) = (pledged_vacate, rank);
+                slot.running.granted = granted;
                 slot.running.own_retirement = own_retirement;
                 if let (Some(recorded), Activation::Active { pod, .. } | Activation::Ended { pod, .. }) =
                     (slot.recorded.take(), &slot.activation)

@@ -9,6 +9,7 @@ use crate::pool::{Claimed, Fence, Preempting, Slot, State, Time};
 /// policy, if that can change by itself.
 pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
     let deadline = match slot.state {
+        State::Backfill(_) => Some(slot.claim.since + view.policy.match_timeout),
         State::Matched => Some(slot.entered_state + view.policy.match_timeout),
         State::Claimed(Claimed::Retiring) => {
             let (remaining, vacate) = view.terms(slot);

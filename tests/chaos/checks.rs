@@ -7,7 +7,7 @@ use serde_json::Value;
 use slotwright::api::labels;
 use slotwright::pool::Ranges;
 
-use super::kubelets::{FENCED, Process, is_ours, is_over, node_key};
+use super::kubelets::{FENCED, Process, is_backfill, is_of_pool, is_ours, is_over, node_key};
 use super::layouts::{Division, LAYOUTS};
 use super::plan::Class;
 use super::store::{Key, finalizers};
@@ -115,7 +115,9 @@ pub fn excuse(world: &mut World, call: &Call) {
     world.note(|| format!("the ghost of a call: {:?} {}", call.verb, call.key.name));
     match call.key.kind {
         "pods" if call.verb == Verb::Create => {
-            world.checks.lost.insert(proc_of(&call.body));
+            if is_ours(&call.body) {
+                world.checks.lost.insert(proc_of(&call.body));
+            }
             let claim = call.body["metadata"]["annotations"][labels::CLAIM].as_str().unwrap_or_default();
             world.checks.tampered_claims.insert(claim.to_owned());
             let node = call.body["spec"]["nodeName"].as_str().unwrap_or_default();
@@ -188,7 +190,7 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
 
 /// A claim exists before its pod.
 fn claim_first(world: &mut World, call: &Call) {
-    if world.store.get(&call.key).is_some() {
+    if world.store.get(&call.key).is_some() || is_backfill(&call.body) {
         return;
     }
     let id = call.body["metadata"]["annotations"][labels::CLAIM].as_str().unwrap_or_default().to_owned();
@@ -363,7 +365,7 @@ fn pods_fit(world: &mut World, key: &Key) {
         return;
     };
     let lives = |pod: &Value| {
-        is_ours(pod)
+        is_of_pool(pod)
             && pod["spec"]["nodeName"] == node.as_str()
             && !is_over(pod)
             && pod["metadata"]["deletionGracePeriodSeconds"] != 0
@@ -471,6 +473,13 @@ fn pledged(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
 pub fn started(world: &mut World, process: &Process) {
     let (job, proc) = (&process.job, process.proc);
     let name = &process.pod;
+    if job.is_empty() {
+        let same = |other: &Process| other.alive && !other.disowned && other.pod == *name;
+        if world.kubelets.processes.values().any(same) {
+            world.violated(format!("{name} does backfill work twice at a time"));
+        }
+        return;
+    }
     let twin = world
         .kubelets
         .processes
@@ -490,6 +499,10 @@ pub fn started(world: &mut World, process: &Process) {
 
 /// A process ends.
 pub fn exited(world: &mut World, process: &Process, code: i64, by_itself: bool) {
+    // Backfill work is no proc of anybody's.
+    if process.job.is_empty() {
+        return;
+    }
     let key = (process.job.clone(), process.proc);
     let at = world.at();
     let clear = process
@@ -522,6 +535,10 @@ pub fn unfinished(world: &World) -> Option<String> {
         if tracked || !is_over(pod) {
             return Some(format!("the pod {} is left: {}", key.name, pod["status"]));
         }
+    }
+    // No policy is left that wants any.
+    if let Some((key, pod)) = world.store.of("pods").find(|(_, pod)| is_backfill(pod)) {
+        return Some(format!("the backfill pod {} is left: {}", key.name, pod["status"]));
     }
     for (key, job) in world.store.of("htcjobs") {
         if job["metadata"]["deletionTimestamp"].is_string() {

@@ -9,7 +9,7 @@ use slotwright::startd::TRANSITIONS as TRANSITIONS_OF_THE_MANUAL;
 use super::verbs::{Call, Verb};
 
 /// States that the operator writes, which runs have to reach. Others pass in less time than a status takes.
-const STATES: [&str; 13] = [
+const STATES: [&str; 15] = [
     "job Completed",
     "job Failed",
     "job Held",
@@ -18,6 +18,8 @@ const STATES: [&str; 13] = [
     "job Running",
     "partitionable slot Owner/Idle",
     "partitionable slot Unclaimed/Idle",
+    "partitionable slot Backfill/Busy",
+    "slot Backfill/Busy",
     "slot Claimed/Busy",
     "slot Claimed/Idle",
     "pod Pending at Create",
@@ -33,7 +35,7 @@ const CLAIMS: [&str; 4] =
 const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
 /// Every kind of fault.
-const FAULTS: [&str; 58] = [
+const FAULTS: [&str; 59] = [
     "error",
     "error after effect",
     "throttled",
@@ -82,6 +84,7 @@ const FAULTS: [&str; 58] = [
     "submitter deleted",
     "policy",
     "owner's policy",
+    "backfill work",
     "division into slots",
     "division that does not fit",
     "drain",

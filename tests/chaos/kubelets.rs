@@ -97,9 +97,19 @@ pub fn node_key(name: &str) -> Key {
     Key::new("nodes", "", name)
 }
 
-/// Whether a pod is of the pool.
+/// Whether a pod is of a job of the pool.
 pub fn is_ours(pod: &Value) -> bool {
     pod["metadata"]["labels"][labels::JOB_UID].is_string()
+}
+
+/// Whether a pod does backfill work.
+pub fn is_backfill(pod: &Value) -> bool {
+    pod["metadata"]["labels"][labels::BACKFILL].is_string()
+}
+
+/// Whether a pod is the operator's.
+pub fn is_of_pool(pod: &Value) -> bool {
+    is_ours(pod) || is_backfill(pod)
 }
 
 pub fn is_over(pod: &Value) -> bool {
@@ -161,7 +171,7 @@ impl World {
         let pods: Vec<(Key, Value)> = self
             .store
             .of("pods")
-            .filter(|(_, pod)| is_ours(pod) && pod["spec"]["nodeName"] == node)
+            .filter(|(_, pod)| is_of_pool(pod) && pod["spec"]["nodeName"] == node)
             .map(|(key, pod)| (key.clone(), (**pod).clone()))
             .collect();
         for (key, pod) in &pods {
@@ -299,10 +309,12 @@ impl World {
         let at = self.at();
         let (job, proc) = super::checks::proc_of(pod);
         let own = self.draw(&format!("span {} {proc}", key.name), 40);
-        let forever = key.name.starts_with("forever");
+        let uid = meta(pod, "uid").to_owned();
+        // Little backfill work ends by itself.
+        let endless = is_backfill(pod) && self.draw(&format!("fills {uid}"), 4) != 0;
+        let forever = endless || key.name.starts_with("forever");
         let ends = if forever { u64::MAX / 2 } else { at + 1000 + own * 1000 };
         let code = i64::from(self.draw(&format!("code {job} {proc}"), 5) == 0) * 3;
-        let uid = meta(pod, "uid").to_owned();
         let process = Process {
             node: node.to_owned(),
             pod: key.name.clone(),
@@ -329,7 +341,8 @@ impl World {
     }
 
     fn foreign_cpus(&self, node: &str) -> i64 {
-        let there = self.store.of("pods").filter(|(_, pod)| !is_ours(pod) && pod["spec"]["nodeName"] == node);
+        let there =
+            self.store.of("pods").filter(|(_, pod)| !is_of_pool(pod) && pod["spec"]["nodeName"] == node);
         there.map(|(_, pod)| cpus_of(pod)).sum()
     }
 
@@ -361,16 +374,16 @@ impl World {
         }
     }
 
-    /// Pods go after the job that owns them.
+    /// Pods go after the job or policy that owns them.
     fn collect_garbage(&mut self) {
-        let jobs: Vec<String> =
-            self.store.of("htcjobs").map(|(_, job)| meta(job, "uid").to_owned()).collect();
+        let owners = self.store.of("htcjobs").chain(self.store.of("nodepolicies"));
+        let owners: Vec<String> = owners.map(|(_, owner)| meta(owner, "uid").to_owned()).collect();
         let orphans: Vec<Key> = self
             .store
             .of("pods")
             .filter(|(_, pod)| {
                 let owner = pod["metadata"]["ownerReferences"][0]["uid"].as_str();
-                !is_deleting(pod) && owner.is_some_and(|uid| !jobs.iter().any(|job| job == uid))
+                !is_deleting(pod) && owner.is_some_and(|uid| !owners.iter().any(|known| known == uid))
             })
             .map(|(key, _)| key.clone())
             .collect();

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::kubelets::{is_ours, is_over, node_key};
+use super::kubelets::{is_of_pool, is_over, node_key};
 use super::layouts::{LAYOUTS, UNFIT};
-use super::plan::{Order, Presence, What};
+use super::plan::{BACKFILL, Order, Presence, What};
 use super::store::{KINDS, Key, finalizers, meta};
 use super::world::{Drop, World};
 
@@ -183,7 +183,7 @@ fn node_back(world: &mut World, name: &str, cpus: i64) {
 fn to_pods(world: &mut World, what: &What, at: u64) {
     match what {
         What::Evict(n) => {
-            if let Some(key) = world.pick("pods", *n, |pod| is_ours(pod) && !is_over(pod)) {
+            if let Some(key) = world.pick("pods", *n, |pod| is_of_pool(pod) && !is_over(pod)) {
                 disown(world, &key, false);
                 world.edit(&key, |pod| {
                     pod["status"] = json!({"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"});
@@ -197,7 +197,7 @@ fn to_pods(world: &mut World, what: &What, at: u64) {
             }
         }
         What::DeletePod(n, force) => {
-            if let Some(key) = world.pick("pods", *n, is_ours) {
+            if let Some(key) = world.pick("pods", *n, is_of_pool) {
                 if *force {
                     disown(world, &key, true);
                 }
@@ -205,7 +205,7 @@ fn to_pods(world: &mut World, what: &What, at: u64) {
             }
         }
         What::StripPod(n) => {
-            if let Some(key) = world.pick("pods", *n, is_ours) {
+            if let Some(key) = world.pick("pods", *n, is_of_pool) {
                 disown(world, &key, true);
                 world.edit(&key, |pod| pod["metadata"]["finalizers"] = json!([]));
                 world.delete(&key, Some(0));
@@ -362,6 +362,13 @@ const OWNERS_POLICIES: [&str; 6] = [
     "IS_OWNER = ClockMin % 2 == 1\nWANT_SUSPEND = True\nSUSPEND = KeyboardIdle < 5\nCONTINUE = KeyboardIdle > 5",
 ];
 
+/// What policies say of backfill work.
+const BACKFILL_POLICIES: [&str; 3] = [
+    "START_BACKFILL = True",
+    "START_BACKFILL = time() - EnteredCurrentState > 3\nEVICT_BACKFILL = KeyboardIdle < 5\nKILLING_TIMEOUT = 5",
+    "START_BACKFILL = State == \"Unclaimed\"\nEVICT_BACKFILL = ClockMin % 2 == 1\nIS_OWNER = KeyboardIdle < 5\nMATCH_TIMEOUT = 20",
+];
+
 fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) {
     let mut spec = json!({"nodeSelector": {}, "precedence": n});
     let mut config = match layout {
@@ -374,6 +381,14 @@ fn policy(world: &mut World, name: &str, n: u8, how: u8, layout: u8) {
         2 => spec["start"] = json!("(("),
         3 => config.push_str("START = TARGET.RequestCpus < 2\nSLOT_WEIGHT = Cpus\n"),
         4 => {}
+        how if how >= BACKFILL => {
+            let says = BACKFILL_POLICIES[usize::from(how - BACKFILL) % BACKFILL_POLICIES.len()];
+            config.push_str("ENABLE_BACKFILL = True\n");
+            config.push_str(says);
+            // Work that ends by itself is begun anew, by the operator alone.
+            let pod = json!({"restartPolicy": "Never", "containers": [{"name": "main", "image": "boinc"}]});
+            spec["backfill"] = json!({"namespace": "fill", "template": {"spec": pod}});
+        }
         how => config.push_str(OWNERS_POLICIES[usize::from(how - 5) % OWNERS_POLICIES.len()]),
     }
     if !config.is_empty() {
@@ -498,6 +513,7 @@ pub fn name(what: &What) -> &'static str {
         What::Ceiling(..) => "ceiling",
         What::DeleteSubmitter(_) => "submitter deleted",
         What::Policy(_, how, 0) if *how < 5 => "policy",
+        What::Policy(_, how, _) if *how >= BACKFILL => "backfill work",
         What::Policy(_, _, 0) => "owner's policy",
         What::Policy(_, _, layout) if usize::from(*layout) < LAYOUTS.len() => "division into slots",
         What::Policy(..) => "division that does not fit",

@@ -197,6 +197,9 @@ pub struct Item {
     pub what: What,
 }
 
+/// Policies of this number and above say something of backfill work.
+pub const BACKFILL: u8 = 11;
+
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -259,6 +262,10 @@ impl Plan {
             let item = item(&mut rng, ends);
             plan.items.push(item);
         }
+        // Last, so that what is drawn before is the same as ever.
+        if rng.one_in(6) {
+            plan.at(0, What::Policy(rng.small(2), BACKFILL + rng.small(3), rng.pick(&[0, 0, 1, 2, 3, 4])));
+        }
         plan
     }
 
@@ -268,7 +275,7 @@ impl Plan {
 }
 
 fn policy(rng: &mut Rng) -> What {
-    What::Policy(rng.small(2), rng.small(11), rng.pick(&[0, 0, 0, 1, 2, 3, 4, 5]))
+    What::Policy(rng.small(2), rng.small(14), rng.pick(&[0, 0, 0, 1, 2, 3, 4, 5]))
 }
 
 fn skew(rng: &mut Rng) -> i64 {

@@ -384,3 +384,45 @@ fn what_was_pledged_to_a_job_and_how_long_it_stood_still_outlast_its_operator() 
     let stood = outcome.log.iter().any(|line| line.contains("\"suspendedSeconds\":10"));
     assert!(stood, "{}", outcome.log.join("\n"));
 }
+
+/// A node of four CPUs whose idle slots do backfill work, as one of the policies has it, and a job that comes later.
+fn filled(how: u8, layout: u8, items: Vec<(When, What)>) -> Plan {
+    let start = [
+        (When::At(0), What::NodeBack(0, 8)),
+        (When::At(0), What::Policy(0, how, layout)),
+        (When::At(15_000), What::Submit(job(4))),
+    ];
+    let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
+    Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, items }
+}
+
+#[test]
+fn a_claim_waits_for_the_end_of_backfill_work() {
+    for (how, layout) in [(11, 0), (11, 1), (11, 3), (12, 0), (13, 4)] {
+        goes_well(filled(how, layout, vec![]));
+    }
+}
+
+#[test]
+fn backfill_work_outlives_an_operator_and_never_its_slot() {
+    for when in [
+        When::Before(Class::CreatePod, 0),
+        When::After(Class::CreatePod, 0),
+        When::Before(Class::DeletePod, 0),
+        When::After(Class::DeletePod, 0),
+        When::At(14_900),
+        When::At(16_000),
+    ] {
+        goes_well(filled(11, 0, vec![(when, What::Kill(0))]));
+    }
+}
+
+#[test]
+fn a_backfill_pod_of_which_nobody_knows_is_waited_for() {
+    for how in [How::SilenceAfter, How::ResetAfter, How::Error(503), How::ErrorAfter] {
+        for more in [0, 20] {
+            goes_well(filled(11, 0, vec![(When::Before(Class::CreatePod, 0), What::Call(how, more))]));
+            goes_well(filled(11, 0, vec![(When::Before(Class::DeletePod, 0), What::Call(how, more))]));
+        }
+    }
+}

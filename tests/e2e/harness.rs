@@ -237,6 +237,10 @@ async fn sweep(client: &Client) {
         let _ = api.delete(&pod.name_any(), &DeleteParams::default().grace_period(0)).await;
         let _ = api.patch(&pod.name_any(), &PatchParams::default(), &free).await;
     }
+    for pod in pods.list(&ListParams::default().labels(api::labels::BACKFILL)).await.unwrap() {
+        let api: Api<Pod> = Api::namespaced(client.clone(), &pod.namespace().unwrap());
+        let _ = api.delete(&pod.name_any(), &DeleteParams::default().grace_period(0)).await;
+    }
     let everything = (DeleteParams::background(), ListParams::default());
     let _ = Api::<Slot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ =

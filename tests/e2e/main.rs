@@ -12,6 +12,7 @@
 )]
 
 mod agents;
+mod backfill;
 mod bad_input;
 mod budget;
 mod harness;

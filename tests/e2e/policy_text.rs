@@ -106,7 +106,7 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
     cluster.completed("policy-text", "again").await;
 
     // Warnings do not keep it from being in force.
-    set(&cluster, "START = true\nSTART_BACKFILL = LoadAvg > 2\nSTRAT = 1\n").await;
+    set(&cluster, "START = true\nSYSTEM_STARTD_LATCH_EXPRS = A\nSTRAT = 1\n").await;
     says(&cluster, "Accepted", "True", "Accepted", "").await;
     says(
         &cluster,
@@ -117,7 +117,10 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
     )
     .await;
     eventually("an event says so", || async {
-        events(&cluster).await.get("KnobNotActedOn").is_some_and(|note| note.contains("START_BACKFILL"))
+        events(&cluster)
+            .await
+            .get("KnobNotActedOn")
+            .is_some_and(|note| note.contains("SYSTEM_STARTD_LATCH_EXPRS"))
     })
     .await;
     cluster.completed("policy-text", "wide").await;

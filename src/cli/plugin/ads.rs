@@ -68,6 +68,7 @@ impl Objects {
         let slots = self.slots.iter().filter_map(translate::slot).map(Event::Slot);
         let pods = self.pods.iter().filter_map(translate::pod).map(|pod| match pod {
             PodView::Ours(facts) => Event::Pod(facts),
+            PodView::Backfill(facts) => Event::Backfill(facts),
             PodView::Foreign(pod, machine, requests) => Event::ForeignPod { pod, machine, requests },
             PodView::Neither(uid) => Event::ForeignPodGone(uid),
         });

@@ -243,7 +243,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "RUNBENCHMARKS",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "Whether an unclaimed machine measures Mips and KFlops now.",
     )
     .per_slot_type()
@@ -256,29 +256,29 @@ pub(super) const KNOBS: &[Knob] = &[
         "Whether to write a checkpoint now.",
     )
     .section("Startd Policy Configuration (6.6): State/Activity Transition Expression Summary"),
-    Knob::new("ENABLE_BACKFILL", Kind::Boolean, STARTD, Planned, "Whether idle slots may run backfill work."),
+    Knob::new("ENABLE_BACKFILL", Kind::Boolean, STARTD, Honored, "Whether idle slots may run backfill work."),
     Knob::new(
         "BACKFILL_SYSTEM",
         Kind::Text,
         STARTD,
-        Meaningless("backfill work is pods here"),
-        "Which system does backfill work.",
+        Honored,
+        "Which system does backfill work: BOINC, or left out. Either way it is what spec.backfill says.",
     ),
     Knob::new(
         "START_BACKFILL",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "Whether an idle slot begins backfill work.",
     )
     .section("Policy Configuration: Machine States"),
-    Knob::new("EVICT_BACKFILL", Kind::Expression, STARTD, Planned, "Whether a slot ends its backfill work.")
+    Knob::new("EVICT_BACKFILL", Kind::Expression, STARTD, Honored, "Whether a slot ends its backfill work.")
         .section("Policy Configuration: Machine States"),
     Knob::new(
         "DEFAULT_DRAINING_START_EXPR",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "START while a machine drains, where the request says nothing.",
     ),
     Knob::new(

@@ -32,9 +32,80 @@ pub(super) fn drain(pool: &Pool, drain: &Drain, old: &[Condition], now: Time) ->
         start_time: drain.phase.began().map(kube_time),
         completion_time: drain.phase.completed().map(kube_time),
         claims: i64::try_from(claims).unwrap_or(i64::MAX),
+        badput_cpu_seconds: drain.cost.badput,
+        unclaimed_cpu_seconds: drain.cost.unclaimed,
         conditions: vec![
             accepted(old, &drain.problems, drain.generation, now),
             condition(old, says, drain.generation, now),
         ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::{
+        Claim, DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event, JobKey, MachineFacts, Resources,
+        SlotFacts, SlotName,
+    };
+
+    /// A pool that knows of a drain of a machine on which so many claims are.
+    fn draining(claims: u32, phase: DrainPhase) -> Pool {
+        let (mut pool, now) = (Pool::default(), Time::from_secs(1000));
+        pool.apply(Event::Machine(MachineFacts::of_nothing("n1".into())), now);
+        let spec = DrainSpec {
+            machine: "n1".into(),
+            schedule: DrainSchedule::Graceful,
+            resume: true,
+            check: None,
+            start: None,
+            reason: None,
+        };
+        let cost = DrainCost { badput: 70, unclaimed: 90 };
+        let drain = DrainFacts {
+            name: "d".into(),
+            generation: 3,
+            created: now,
+            spec: Ok(spec.into()),
+            recorded: Some(phase),
+            cost,
+        };
+        pool.apply(Event::Drain(drain), now);
+        for id in 1..=claims {
+            let name = SlotName { machine: "n1".into(), slot: 1, dynamic: Some(id) };
+            let claim = Claim {
+                id: format!("{name}#1#{id}").into(),
+                submitter: "alice".into(),
+                group: None,
+                weight: 1.0,
+                since: now,
+                job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
+                cluster: 1,
+                proc: id,
+            };
+            let resources = Resources { cpus: 1, ..Resources::default() };
+            pool.apply(Event::Slot(SlotFacts { name, resources, claim: Some(claim), recorded: None }), now);
+        }
+        pool
+    }
+
+    #[test]
+    fn a_status_tells_the_claims_that_are_left_and_what_the_drain_has_cost() {
+        let (since, at) = (Time::from_secs(500), Time::from_secs(900));
+        for (claims, phase, left, reason) in [
+            (3, DrainPhase::Draining { since }, 3, "Draining"),
+            (0, DrainPhase::Draining { since }, 0, "Draining"),
+            // What is claimed of a node that takes jobs again is none of the drain's.
+            (2, DrainPhase::Resumed { since, at }, 0, "Resumed"),
+            (0, DrainPhase::Drained { since, at }, 0, "Drained"),
+        ] {
+            let pool = draining(claims, phase);
+            let status = drain(&pool, &pool.drains["d"], &[], Time::from_secs(1000));
+            let drained = status.conditions.iter().find(|condition| condition.type_ == types::DRAINED);
+            assert_eq!((status.claims, drained.unwrap().reason.as_str()), (left, reason));
+            assert_eq!((status.badput_cpu_seconds, status.unclaimed_cpu_seconds), (70, 90), "{reason}");
+            assert_eq!(status.start_time, Some(kube_time(since)));
+            assert_eq!(status.completion_time.is_some(), reason != "Draining");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! From the pool to Kubernetes objects: pure functions.
 
 mod agent;
+mod backfill;
 mod conditions;
 mod drain;
 mod held;
@@ -9,6 +10,7 @@ mod slot;
 mod status;
 
 pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
+pub use backfill::backfill;
 pub use pod::{BadTemplate, check, pod};
 pub use slot::slot;
 pub use status::{Rendered, merge_patch, render};

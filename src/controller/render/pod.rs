@@ -1,6 +1,7 @@
 //! A proc's pod: the job's template, with what the slot holds.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
@@ -18,6 +19,12 @@ use crate::pool::{Capacity, PODS, PodPlan, Resources};
 /// Why no pod can be made of a template.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadTemplate {
+    /// It is none.
+    #[error("not a pod template: {why}; it takes metadata and spec, as in a Job")]
+    NoTemplate {
+        /// Why.
+        why: String,
+    },
     /// It has no containers.
     #[error("spec.template.spec.containers is empty; give it at least one container")]
     NoContainers,
@@ -49,7 +56,7 @@ pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplat
     let mut spec = template.spec.clone().unwrap_or_default();
     give_resources(&mut spec, &plan.resources)?;
     for container in &mut spec.containers {
-        add_environment(container, plan);
+        add_environment(container, &plan.environment);
     }
     spec.node_name = Some(plan.slot.machine.to_string());
     spec.restart_policy = Some("Never".to_owned());
@@ -129,8 +136,8 @@ pub fn check(template: &PodTemplateSpec, slot: &Resources) -> Result<(), BadTemp
 }
 
 /// Init containers, sidecars and overhead count too, by the scheduler's rule: together they may not take more than the slot.
-fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
-    let (takes, holds) = (requests_of(spec), whole(slot));
+pub(super) fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
+    let (takes, holds) = (requests_of(spec), Capacity::of(slot));
     let too_much = |resource: &str| Err(BadTemplate::TooMuch { resource: resource.to_owned() });
     if takes.milli_cpu > holds.milli_cpu {
         return too_much("cpu");
@@ -149,8 +156,8 @@ fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
 
 /// Gives the first container what the slot holds less what the others request, as requests and limits: the pod takes
 /// exactly the slot.
-fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
-    let mut left = whole(slot);
+pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
+    let mut left = Capacity::of(slot);
     let Some((main, others)) = spec.containers.split_first_mut() else {
         return Err(BadTemplate::NoContainers);
     };
@@ -195,15 +202,6 @@ fn cpu_quantity(milli: i64) -> String {
     if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") }
 }
 
-fn whole(slot: &Resources) -> Capacity {
-    Capacity {
-        milli_cpu: slot.cpus.saturating_mul(1000),
-        memory: slot.memory_mib.saturating_mul(1 << 20),
-        disk: slot.disk_kib.saturating_mul(1 << 10),
-        extended: slot.extended.clone(),
-    }
-}
-
 fn requested(container: &Container) -> Capacity {
     let mut amounts = BTreeMap::new();
     if let Some(resources) = &container.resources {
@@ -225,16 +223,16 @@ fn requested(container: &Container) -> Capacity {
     capacity
 }
 
-fn add_environment(container: &mut Container, plan: &PodPlan) {
+pub(super) fn add_environment(container: &mut Container, given: &BTreeMap<Arc<str>, String>) {
     let environment = container.env.get_or_insert_default();
-    for (name, value) in &plan.environment {
+    for (name, value) in given {
         if !environment.iter().any(|given| given.name == **name) {
             environment.push(EnvVar { name: name.to_string(), value: Some(value.clone()), value_from: None });
         }
     }
 }
 
-fn toleration(toleration: &crate::pool::Toleration) -> Toleration {
+pub(super) fn toleration(toleration: &crate::pool::Toleration) -> Toleration {
     Toleration {
         key: toleration.key.clone().filter(|key| !key.is_empty()),
         operator: Some(if toleration.value.is_some() { "Equal" } else { "Exists" }.to_owned()),

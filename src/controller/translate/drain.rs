@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use super::time;
 use crate::api::{self, DrainCompletion, DrainRequestStatus, condition as types};
 use crate::classad::Expr;
-use crate::pool::{DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Problem, Time};
+use crate::pool::{DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Problem, Time};
 use crate::schedd::bad_expression;
 
 /// What the pool knows of a `DrainRequest`.
@@ -38,6 +38,10 @@ pub fn drain(object: &api::DrainRequest) -> DrainFacts {
         created: object.metadata.creation_timestamp.as_ref().map_or(Time::default(), time),
         spec: if problems.is_empty() { Ok(Arc::new(understood)) } else { Err(problems) },
         recorded: object.status.as_ref().and_then(|status| recorded(status, generation)),
+        cost: object.status.as_ref().map_or_else(DrainCost::default, |status| DrainCost {
+            badput: status.badput_cpu_seconds.max(0),
+            unclaimed: status.unclaimed_cpu_seconds.max(0),
+        }),
     }
 }
 

@@ -165,6 +165,11 @@ pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
     })
 }
 
+/// Of a template without a spec.
+pub(super) const NO_SPEC: &str = "is missing; give it at least one container";
+/// Of a template without containers.
+pub(super) const NO_CONTAINERS: &str = "is empty; give it at least one container";
+
 fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut Vec<Problem>) {
     let mut problem = |field: &str, message: &str| {
         problems.push(Problem {
@@ -174,11 +179,11 @@ fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut 
         });
     };
     let Some(spec) = &template.spec else {
-        problem("", "is missing; give it at least one container");
+        problem("", NO_SPEC);
         return;
     };
     if spec.containers.is_empty() {
-        problem(".containers", "is empty; give it at least one container");
+        problem(".containers", NO_CONTAINERS);
     }
     if spec.restart_policy.as_deref().is_some_and(|policy| policy != "Never") {
         problem(

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::quantity::millis;
 use crate::api::labels;
 use crate::controller::render::DISRUPTION_TARGET;
-use crate::pool::{Capacity, End, MachineName, PODS, PodFacts, PodRef, PodUid, VacateReason};
+use crate::pool::{
+    Capacity, End, MachineName, PODS, PodFacts, PodRef, PodUid, SlotName, VacateReason, backfill,
+};
 
 /// Of a pod, what is read.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
@@ -110,6 +112,8 @@ struct SlimTerminated {
 pub enum PodView {
     /// One of its own.
     Ours(PodFacts),
+    /// One that does backfill work.
+    Backfill(backfill::Facts),
     /// Somebody else's, with what it takes from a node.
     Foreign(PodUid, MachineName, Capacity),
     /// Of no concern: not on a node, or ended.
@@ -122,6 +126,9 @@ pub fn pod(pod: &SlimPod) -> Option<PodView> {
     let machine = pod.spec.node_name.as_deref().filter(|name| !name.is_empty()).map(MachineName::from);
     if let Some(facts) = ours(pod, &uid, machine.clone()) {
         return Some(PodView::Ours(facts));
+    }
+    if let Some(facts) = machine.as_ref().and_then(|machine| backfill_pod(pod, &uid, machine)) {
+        return Some(PodView::Backfill(facts));
     }
     Some(match machine {
         Some(machine) if !is_terminal(pod) => PodView::Foreign(uid, machine, requests(pod)),
@@ -153,6 +160,33 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
             .and_then(|seconds| seconds.parse().ok())
             .map(Duration::from_secs),
         tracked: pod.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER),
+        requests: requests(pod),
+    })
+}
+
+fn backfill_pod(pod: &SlimPod, uid: &PodUid, machine: &MachineName) -> Option<backfill::Facts> {
+    pod.labels().get(labels::BACKFILL)?;
+    let slot = pod.annotations().get(labels::SLOT).and_then(|name| SlotName::parse(name).ok());
+    let mark = pod.annotations().get(labels::BACKFILL_TEMPLATE).map(String::as_str).unwrap_or_default();
+    let phase = if end(pod).is_some() {
+        backfill::Phase::Over
+    } else if pod.status.phase == "Running" {
+        backfill::Phase::Runs
+    } else {
+        backfill::Phase::Waits
+    };
+    Some(backfill::Facts {
+        pod: PodRef {
+            namespace: pod.namespace().unwrap_or_default().into(),
+            name: pod.name_any().into(),
+            uid: uid.clone(),
+        },
+        machine: machine.clone(),
+        slot: slot.filter(|slot| slot.machine == *machine && slot.dynamic.is_none()).map(|slot| slot.slot),
+        mark: mark.into(),
+        phase,
+        started: started(pod),
+        deleting: pod.metadata.deletion_timestamp.is_some(),
         requests: requests(pod),
     })
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 
+use super::job::{NO_CONTAINERS, NO_SPEC};
 use super::zone::zone;
 use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
-    ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, Policy, PolicyFacts, Problem, Quota,
-    Selector, SelectorTerm, SlotConfig, StartdConfig, Toleration,
+    BackfillTemplate, ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, Policy,
+    PolicyFacts, Problem, Quota, Selector, SelectorTerm, SlotConfig, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
 use crate::startd::config::{self as startd, Remark, Severity, Understood};
@@ -52,6 +54,10 @@ fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
         said_twice(spec, &understood, &mut problems);
         take_text(text, understood, &mut config, &mut problems)
     });
+    let warnings = match half_said_backfill(&config).filter(|_| problems.is_empty()) {
+        Some(warning) => Some(warnings.into_iter().flatten().chain([warning]).collect()),
+        None => warnings,
+    };
     PolicyFacts {
         name: object.name_any().into(),
         uid: object.uid().unwrap_or_default().into(),
@@ -109,6 +115,55 @@ fn said_twice(spec: &NodePolicySpec, understood: &Understood, problems: &mut Vec
     }
 }
 
+/// What idle slots do, as the field says it.
+fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<BackfillTemplate>> {
+    let said = spec.backfill.as_ref()?;
+    let mut problem = |field: &str, message: String| {
+        let field = format!("spec.backfill.template{field}");
+        problems.push(Problem { reason: "InvalidTemplate", field, message });
+    };
+    match serde_json::from_value::<PodTemplateSpec>(said.template.clone()) {
+        Err(error) => {
+            problem("", format!("not a pod template: {error}; it takes metadata and spec, as in a Job"));
+        }
+        Ok(PodTemplateSpec { spec: None, .. }) => problem(".spec", NO_SPEC.to_owned()),
+        Ok(PodTemplateSpec { spec: Some(pod), .. }) => {
+            if pod.containers.is_empty() {
+                problem(".spec.containers", NO_CONTAINERS.to_owned());
+            }
+            if pod.node_name.is_some() {
+                problem(".spec.nodeName", "is set by the operator; leave it out".to_owned());
+            }
+        }
+    }
+    let template: Arc<str> = said.template.to_string().into();
+    let mark = format!("{:016x}", fnv(&[said.namespace.as_bytes(), template.as_bytes()]));
+    let namespace = said.namespace.as_str().into();
+    Some(Arc::new(BackfillTemplate { namespace, template, mark: mark.into() }))
+}
+
+/// FNV-1a, which is the same in every build: pods carry it.
+fn fnv(parts: &[&[u8]]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Backfill work takes a template and ENABLE_BACKFILL: one of the two alone does nothing.
+fn half_said_backfill(config: &StartdConfig) -> Option<Problem> {
+    let mut all = [&config.slots].into_iter().chain(config.types.values()).chain(config.single.values());
+    let enabled = all.any(|slot| slot.policy.enable_backfill);
+    let (field, message) = match (enabled, config.backfill.is_some()) {
+        (true, false) => (
+            "spec.config",
+            "ENABLE_BACKFILL is true, and there is no spec.backfill that says what idle slots are to run",
+        ),
+        (false, true) => ("spec.backfill", "does nothing without ENABLE_BACKFILL = true in spec.config"),
+        _ => return None,
+    };
+    let (field, message) = (field.to_owned(), message.to_owned());
+    Some(Problem { reason: "BackfillNotEnabled", field, message })
+}
+
 fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdConfig {
     let mut attributes = Vec::new();
     for (name, text) in &spec.attributes {
@@ -133,7 +188,9 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
         ..Policy::default()
     };
     let slot_weight = expression("spec.slotWeight", spec.slot_weight.as_ref(), problems);
+    let backfill = backfill(spec, problems);
     StartdConfig {
+        backfill,
         zone: spec
             .time_zone
             .as_deref()
@@ -258,12 +315,70 @@ mod tests {
     fn what_the_text_says_wrong_or_a_field_says_too_is_refused() {
         let facts = with_text(
             "p",
-            json!({"config": "START = 1 +\nSLOT_WEIGHT = 2\nCLAIM_WORKLIFE = 1 h\nrack = 1\nSTARTD_ATTRS = rack\nSTART_BACKFILL = true\n",
+            json!({"config": "START = 1 +\nSLOT_WEIGHT = 2\nCLAIM_WORKLIFE = 1 h\nrack = 1\nSTARTD_ATTRS = rack\nSYSTEM_STARTD_LATCH_EXPRS = A\n",
                    "start": "true", "slotWeight": "1", "claimWorklifeSeconds": 3, "attributes": {"Rack": "2", "B": "3"}}),
         );
         let problems: Vec<String> = facts.config.unwrap_err().iter().map(ToString::to_string).collect();
         let warnings: Vec<String> = facts.warnings.unwrap().iter().map(ToString::to_string).collect();
         insta::assert_yaml_snapshot!((problems, warnings));
+    }
+
+    #[test]
+    fn backfill_work_takes_a_template_and_a_policy_that_enables_it() {
+        let spec = json!({"containers": [{"name": "boinc", "image": "boinc/client"}]});
+        let backfill = |spec: &serde_json::Value| json!({"namespace": "fill", "template": {"spec": spec}});
+        let enabled = "ENABLE_BACKFILL = true\nSTART_BACKFILL = true\n";
+        for (given, problems, warnings) in [
+            (json!({"config": enabled, "backfill": backfill(&spec)}), vec![], vec![]),
+            (
+                json!({"config": enabled}),
+                vec![],
+                vec![
+                    "spec.config: ENABLE_BACKFILL is true, and there is no spec.backfill that says what idle slots are to run",
+                ],
+            ),
+            (
+                json!({"backfill": backfill(&spec)}),
+                vec![],
+                vec!["spec.backfill: does nothing without ENABLE_BACKFILL = true in spec.config"],
+            ),
+            (
+                json!({"config": enabled, "backfill": backfill(&json!({"containers": [], "nodeName": "n1"}))}),
+                vec![
+                    "spec.backfill.template.spec.containers: is empty; give it at least one container",
+                    "spec.backfill.template.spec.nodeName: is set by the operator; leave it out",
+                ],
+                vec![],
+            ),
+            (
+                json!({"config": enabled, "backfill": {"namespace": "fill", "template": {}}}),
+                vec!["spec.backfill.template.spec: is missing; give it at least one container"],
+                vec![],
+            ),
+            (
+                json!({"config": format!("{enabled}BACKFILL_SYSTEM = seti"), "backfill": backfill(&spec)}),
+                vec![
+                    "spec.config: line 3, column 19: BACKFILL_SYSTEM is seti, which is no backfill system: say BOINC, or leave it out",
+                ],
+                vec![],
+            ),
+        ] {
+            let facts = with_text("p", given.clone());
+            let shown = |all: &[Problem]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(facts.config.as_ref().map_or_else(|e| shown(e), |_| vec![]), problems, "{given}");
+            assert_eq!(shown(&facts.warnings.unwrap_or_default()), warnings, "{given}");
+        }
+    }
+
+    #[test]
+    fn pods_of_one_template_bear_one_mark() {
+        let mark = |namespace: &str, name: &str| {
+            let template = json!({"spec": {"containers": [{"name": name}]}});
+            let facts = with_text("p", json!({"backfill": {"namespace": namespace, "template": template}}));
+            facts.config.unwrap().backfill.as_ref().unwrap().mark.to_string()
+        };
+        assert_eq!(mark("a", "b"), mark("a", "b"));
+        assert!(mark("a", "b") != mark("a", "c") && mark("a", "b") != mark("b", "b"));
     }
 
     #[test]
@@ -292,8 +407,8 @@ mod tests {
             "START = TARGET.a",
             "START = TARGET.b &&",
             "START = TARGET.b &&",
-            "START = TARGET.c\nSTART_BACKFILL = true",
-            "START = TARGET.d\nSTART_BACKFILL = true",
+            "START = TARGET.c\nSYSTEM_STARTD_LATCH_EXPRS = A",
+            "START = TARGET.d\nSYSTEM_STARTD_LATCH_EXPRS = A",
         ]
         .map(&mut apply)
         .into();

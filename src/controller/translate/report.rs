@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::ResourceExt;
 
 use super::time;
-use crate::api::{self, NodeReportStatus};
+use crate::api::{self, NodeReportSpec, NodeReportStatus};
 use crate::classad::Expr;
 use crate::pool::{Benchmarks, Device, LastInput, ReportFacts, Sensed};
 use crate::schedd::is_attribute_name;
@@ -24,7 +24,7 @@ pub fn report(report: &api::NodeReport) -> Option<ReportFacts> {
         sensed: sensed(status, (load(status.load) - pool_load).max(0.0)),
         pool_load,
         suspended: status.suspended_pods.iter().map(|uid| uid.as_str().into()).collect(),
-        benchmarks: benchmarks(status),
+        benchmarks: benchmarks(&report.spec, status),
         disk_kib: amount(status.disk_kib),
         virtual_memory_kib: amount(status.virtual_memory_kib),
         devices: status.devices.iter().map(device).collect(),
@@ -47,9 +47,18 @@ fn input(input: &api::LastInput) -> LastInput {
     }
 }
 
-fn benchmarks(status: &NodeReportStatus) -> Option<Benchmarks> {
+/// The average over all runs: the operator writes what it was so far where it asks for another, so that the average can be
+/// told from the report alone.
+fn benchmarks(spec: &NodeReportSpec, status: &NodeReportStatus) -> Option<Benchmarks> {
     let at = time(status.benchmarked_at.as_ref()?);
-    Some(Benchmarks { mips: status.mips?.max(0), kflops: status.kflops?.max(0), at })
+    let run = Benchmarks { mips: status.mips?.max(0), kflops: status.kflops?.max(0), at };
+    let Some((asked, mips, kflops)) =
+        spec.benchmark.as_ref().and_then(|asked| Some((time(asked), spec.mips_so_far?, spec.kflops_so_far?)))
+    else {
+        return Some(run);
+    };
+    let so_far = Benchmarks { mips: mips.max(0), kflops: kflops.max(0), at };
+    Some(if run.answers(asked) { so_far.with(run) } else { so_far })
 }
 
 fn device(device: &api::ReportedDevice) -> Device {
@@ -103,6 +112,23 @@ mod tests {
             facts(json!({"lastInput": {"console": "1970-01-01T00:01:40Z"}, "load": 1.0, "poolLoad": 1.5}));
         let at = LastInput::At(Time::from_secs(100));
         assert_eq!(console.sensed, Some(Sensed { keyboard: at, console: at, owner_load: 0.0 }));
+    }
+
+    #[test]
+    fn the_average_of_benchmarks_is_told_from_the_report_alone() {
+        let of = |spec: Value, at: &str| {
+            let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodeReport",
+                "metadata": {"name": "n1"}, "spec": spec,
+                "status": {"mips": 2000, "kflops": 800, "benchmarkedAt": at}});
+            let found = report(&serde_json::from_value(object).unwrap()).unwrap().benchmarks.unwrap();
+            (found.mips, found.kflops, found.at.secs())
+        };
+        let (first, second) = ("1970-01-01T00:01:00Z", "1970-01-01T00:02:00Z");
+        assert_eq!(of(json!({}), first), (2000, 800, 60));
+        assert_eq!(of(json!({"benchmark": first}), first), (2000, 800, 60), "the first run is the average");
+        let asked = json!({"benchmark": second, "mipsSoFar": 1000, "kflopsSoFar": 400});
+        assert_eq!(of(asked.clone(), first), (1000, 400, 60), "what is asked for has not run");
+        assert_eq!(of(asked, second), (1250, 500, 120));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use super::{Context, Reply, Task, leases, pods, reports, slots, stories};
+use super::{Context, Reply, Task, backfill, leases, pods, reports, slots, stories};
 use crate::api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use crate::controller::cache::{Kind, Known, ObjectKey};
 use crate::controller::render;
@@ -94,7 +94,13 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
                 pods::ask_agent(context, pod, slot, render::suspend(suspended)).await
             }
             Effect::KillByAgent { pod, slot } => pods::ask_agent(context, pod, slot, render::kill()).await,
-            Effect::Benchmark { machine, asked } => reports::benchmark(context, &machine, asked).await,
+            Effect::CreateBackfill(plan) => backfill::create(context, &plan).await,
+            Effect::DeleteBackfill { pod, machine, grace } => {
+                backfill::delete(context, pod, machine, grace).await
+            }
+            Effect::Benchmark { machine, asked, so_far } => {
+                reports::benchmark(context, &machine, asked, so_far).await
+            }
             Effect::LookAtPod { pod, slot } => pods::look(context, pod, slot).await,
             Effect::ReadAgentLease { machine } => leases::read(context, machine).await,
             Effect::ReleasePod { pod, delete } => pods::release(context, pod, delete).await,

@@ -3,6 +3,7 @@
 //! A write is described by a [`Task`] and answered by [`Reply`]s. Tasks about one object run one after another, in the order
 //! in which they were asked for; tasks about different objects run side by side.
 
+mod backfill;
 mod calls;
 mod leases;
 mod pods;
@@ -272,7 +273,11 @@ fn line(task: &Task) -> Line {
                 Line::Object(slots::key(slot))
             }
             Effect::CreatePod(plan) => Line::Pod(plan.job.namespace.clone(), plan.claim.pod_name().into()),
+            Effect::CreateBackfill(plan) => {
+                Line::Pod(plan.template.namespace.clone(), plan.pod_name().into())
+            }
             Effect::DeletePod { pod, .. }
+            | Effect::DeleteBackfill { pod, .. }
             | Effect::Suspend { pod, .. }
             | Effect::KillByAgent { pod, .. }
             | Effect::LookAtPod { pod, .. }

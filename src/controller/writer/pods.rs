@@ -13,7 +13,7 @@ use crate::api::labels;
 use crate::controller::render;
 use crate::pool::{Event, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
 
-fn pods(client: &Client, namespace: &str) -> Api<Pod> {
+pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced(client.clone(), namespace)
 }
 
@@ -98,14 +98,22 @@ pub(super) async fn delete(
     slot: Option<SlotName>,
     grace: Option<u32>,
 ) -> Vec<Reply> {
+    if is_deleted(context, &pod, grace).await {
+        return Vec::new();
+    }
+    vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
+}
+
+/// Deletes a pod. False where it may not be.
+pub(super) async fn is_deleted(context: &Context, pod: &PodRef, grace: Option<u32>) -> bool {
     let api = pods(&context.client, &pod.namespace);
     let mut params = of_uid(pod.uid.as_str());
     params.grace_period_seconds = grace;
     match attempt(|| api.delete(&pod.name, &params)).await {
-        Ok(_) | Err(Failure::NotFound | Failure::Conflict(_)) => Vec::new(),
+        Ok(_) | Err(Failure::NotFound | Failure::Conflict(_)) => true,
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "a pod was not deleted");
-            vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
+            false
         }
     }
 }

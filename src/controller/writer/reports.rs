@@ -8,7 +8,7 @@ use super::{Context, Reply};
 use crate::api::labels::FIELD_MANAGER;
 use crate::controller::cache::{Kind, Known, ObjectKey};
 use crate::controller::translate::kube_time;
-use crate::pool::{MachineName, Time};
+use crate::pool::{Benchmarks, MachineName, Time};
 
 /// The key of a machine's report.
 pub(super) fn key(machine: &MachineName) -> ObjectKey {
@@ -17,10 +17,20 @@ pub(super) fn key(machine: &MachineName) -> ObjectKey {
 
 /// Asks the agent of a machine for a benchmark run. Where there is no report there is nobody to ask, and a failure is none
 /// that anything waits for: the machine goes on without, and is asked again when its policy wants so.
-pub(super) async fn benchmark(context: &Context, machine: &MachineName, asked: Time) -> Vec<Reply> {
+pub(super) async fn benchmark(
+    context: &Context,
+    machine: &MachineName,
+    asked: Time,
+    so_far: Option<Benchmarks>,
+) -> Vec<Reply> {
     let key = key(machine);
     let api = api(context, &key);
-    let patch = Patch::Merge(json!({"spec": {"benchmark": kube_time(asked)}}));
+    // What was known so far goes with it: the answer takes its place in the status.
+    let patch = Patch::Merge(json!({"spec": {
+        "benchmark": kube_time(asked),
+        "mipsSoFar": so_far.map(|so_far| so_far.mips),
+        "kflopsSoFar": so_far.map(|so_far| so_far.kflops),
+    }}));
     let params = patch_params(FIELD_MANAGER);
     match attempt(|| api.patch(&key.name, &params, &patch)).await {
         Ok(object) => vec![Reply::Seen(key, Known::of(&object))],

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Reply, Task, calls};
 use crate::controller::Clock;
-use crate::pool::{Effect, PodRef, SlotName, Time, Vacate, VacateReason};
+use crate::pool::{Benchmarks, Effect, PodRef, SlotName, Time, Vacate, VacateReason};
 
 /// Answers each request with the next status of a script, and writes down what was asked.
 #[derive(Clone)]
@@ -132,9 +132,16 @@ async fn a_pod_says_why_before_it_is_deleted_and_goes_even_if_it_cannot() {
 
 #[tokio::test(start_paused = true)]
 async fn benchmarks_are_asked_for_in_the_report() {
-    let effect = || Effect::Benchmark { machine: "n1".into(), asked: Time::from_secs(90) };
-    let (asked, heard) = perform(effect(), &[200]).await;
+    let asked_with = |so_far| Effect::Benchmark { machine: "n1".into(), asked: Time::from_secs(90), so_far };
     let line = "PATCH /apis/slotwright.dev/v1alpha1/nodereports/n1".to_owned();
-    assert_eq!(asked, [(line, json!({"spec": {"benchmark": "1970-01-01T00:01:30Z"}}))]);
-    assert_eq!((heard.len(), perform(effect(), &[404]).await.1.len()), (0, 0), "nobody waits for the answer");
+    let at = "1970-01-01T00:01:30Z";
+    let (asked, heard) = perform(asked_with(None), &[200]).await;
+    let first = json!({"spec": {"benchmark": at, "mipsSoFar": null, "kflopsSoFar": null}});
+    assert_eq!(asked, [(line.clone(), first)]);
+    let so_far = Benchmarks { mips: 7, kflops: 9, at: Time::from_secs(1) };
+    let (asked, _) = perform(asked_with(Some(so_far)), &[200]).await;
+    let next = json!({"spec": {"benchmark": at, "mipsSoFar": 7, "kflopsSoFar": 9}});
+    assert_eq!(asked, [(line, next)], "what was known so far goes with it");
+    let unheard = perform(asked_with(None), &[404]).await.1.len();
+    assert_eq!((heard.len(), unheard), (0, 0), "nobody waits for the answer");
 }

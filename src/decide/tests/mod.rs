@@ -1,11 +1,13 @@
 //! The deciders against a world in memory: what the API server and kubelets would do, in virtual time.
 
+mod backfill;
 mod chaos;
 mod devices;
 mod draining;
 mod leases;
 mod manual;
 mod policy;
+mod sensed;
 mod static_slots;
 mod stories;
 mod world;

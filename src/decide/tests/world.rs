@@ -9,7 +9,7 @@ use crate::negotiator;
 use crate::pool::{
     Activation, Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts,
     MachineName, Noted, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Recorded,
-    Renewal, Request, Resources, SlotFacts, SlotName, State, SubmitterFacts, Time,
+    Renewal, Request, Resources, SlotFacts, SlotName, State, SubmitterFacts, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -45,6 +45,16 @@ pub(super) struct World {
     pub(super) agents: BTreeMap<String, Renewal>,
     /// What statuses of Slots say of the jobs in them.
     pub(super) recorded: BTreeMap<SlotName, Recorded>,
+    /// Backfill pods by name.
+    pub(super) backfill: BTreeMap<String, backfill::Facts>,
+    /// Whether backfill pods run as soon as they are made, and end as soon as they are told to.
+    pub(super) backfill_obeys: bool,
+    /// Why backfill pods cannot be made, and whether that is certain.
+    pub(super) backfill_refused: Option<(&'static str, bool)>,
+    /// How often one was asked for.
+    pub(super) backfill_asked: u32,
+    /// Transitions from and to Backfill: slot and number.
+    pub(super) backfill_numbers: Vec<String>,
     /// Whether agents kill what they are asked to.
     pub(super) agent_kills: bool,
     /// The graces with which pods were deleted.
@@ -73,6 +83,11 @@ impl World {
             cut: BTreeSet::new(),
             agents: BTreeMap::new(),
             recorded: BTreeMap::new(),
+            backfill: BTreeMap::new(),
+            backfill_obeys: true,
+            backfill_refused: None,
+            backfill_asked: 0,
+            backfill_numbers: Vec::new(),
             agent_kills: true,
             graces: Vec::new(),
             taken: Vec::new(),
@@ -168,6 +183,10 @@ impl World {
                     State::Owner | State::Unclaimed(_) | State::Backfill(_) | State::Drained(_)
                 )
             });
+            let fills = |state: State| matches!(state, State::Backfill(_));
+            let backfill = taken.iter().filter(|noted| fills(noted.from) || fills(noted.to));
+            let shown = backfill.map(|noted| format!("{} {}", noted.slot, noted.taken.number));
+            self.backfill_numbers.extend(shown);
             self.numbers.extend(claimed.map(|noted| noted.taken.number));
             self.taken.extend(taken);
             assert_eq!(twin.effects, effects, "deciding twice gives the same effects");
@@ -280,6 +299,18 @@ impl World {
                     self.pool.apply(Event::Outcome(Outcome::PodMissing { slot, pod }), self.now);
                 }
             }
+            Effect::CreateBackfill(plan) => self.create_backfill(&plan),
+            Effect::DeleteBackfill { pod, grace, .. } => {
+                if let Some(facts) = self.backfill.get_mut(&*pod.name).filter(|facts| facts.pod == pod) {
+                    facts.deleting = true;
+                    self.graces.push(grace);
+                    let facts = facts.clone();
+                    self.pool.apply(Event::Backfill(facts), self.now);
+                }
+                if self.backfill_obeys || grace == Some(0) {
+                    self.end_backfill(&pod.name);
+                }
+            }
             // No node of these stories has an agent.
             Effect::Benchmark { .. } => {}
             Effect::ReadAgentLease { machine } => {
@@ -299,6 +330,68 @@ impl World {
                 self.pool.apply(Event::JobGone(key.uid), self.now);
             }
             Effect::Tell(notice) => self.log.push(format!("{}: {}", notice.reason, notice.note)),
+        }
+    }
+
+    fn create_backfill(&mut self, plan: &backfill::Plan) {
+        self.backfill_asked += 1;
+        let slot = plan.slot.clone();
+        if let Some((why, certain)) = self.backfill_refused {
+            let refused = Outcome::BackfillRefused { slot, why: why.to_owned(), certain };
+            self.pool.apply(Event::Outcome(refused), self.now);
+            return;
+        }
+        let name = plan.pod_name();
+        assert!(!self.backfill.contains_key(&name), "{name} runs in at most one pod");
+        self.next_uid += 1;
+        let facts = backfill::Facts {
+            pod: PodRef {
+                namespace: plan.template.namespace.clone(),
+                name: name.as_str().into(),
+                uid: format!("pod-{}", self.next_uid).into(),
+            },
+            machine: plan.slot.machine.clone(),
+            slot: Some(plan.slot.slot),
+            mark: plan.template.mark.clone(),
+            phase: if self.backfill_obeys { backfill::Phase::Runs } else { backfill::Phase::Waits },
+            started: self.backfill_obeys.then_some(self.now),
+            deleting: false,
+            requests: Capacity::of(&plan.resources),
+        };
+        self.backfill.insert(name, facts.clone());
+        self.pool.apply(Event::Outcome(Outcome::BackfillMade(slot)), self.now);
+        self.pool.apply(Event::Backfill(facts), self.now);
+    }
+
+    /// A backfill pod comes to another phase by itself.
+    pub(super) fn backfill_is(&mut self, name: &str, phase: backfill::Phase) {
+        let facts = self.backfill.get_mut(name).unwrap();
+        facts.phase = phase;
+        if phase == backfill::Phase::Runs {
+            facts.started = Some(self.now);
+        }
+        let facts = facts.clone();
+        self.pool.apply(Event::Backfill(facts), self.now);
+    }
+
+    /// The kubelet confirms the end of a backfill pod that was deleted.
+    pub(super) fn end_backfill(&mut self, name: &str) {
+        if let Some(facts) = self.backfill.remove(name) {
+            self.pool.apply(Event::BackfillGone(facts.machine, facts.pod.uid), self.now);
+        }
+    }
+
+    /// All pods on a node that live request no more than it has.
+    fn check_pods(&self) {
+        for (name, facts) in &self.machines {
+            let mut sum = Capacity::default();
+            let backfill = self.backfill.values().filter(|pod| pod.phase != backfill::Phase::Over);
+            backfill.filter(|pod| pod.machine.as_str() == name).for_each(|pod| sum.add(&pod.requests));
+            let pods = self.pods.values().filter(|pod| pod.facts.end.is_none());
+            pods.filter(|pod| pod.plan.slot.machine.as_str() == name)
+                .for_each(|pod| sum.add(&Capacity::of(&pod.plan.resources)));
+            let most = &facts.allocatable;
+            assert!(sum.milli_cpu <= most.milli_cpu && sum.memory <= most.memory, "{name}: {sum:?}");
         }
     }
 
@@ -457,6 +550,7 @@ impl World {
             })
         }));
         events.extend(self.pods.values().map(|pod| Event::Pod(pod.facts.clone())));
+        events.extend(self.backfill.values().cloned().map(Event::Backfill));
         events.push(Event::Synced);
         for event in events {
             self.pool.apply(event, self.now);
@@ -465,6 +559,7 @@ impl World {
 
     /// The invariants that hold at any time.
     fn check(&self) {
+        self.check_pods();
         for (name, machine) in &self.pool.machines {
             let mut carved = Resources::default();
             for slot in self.pool.slots.values().filter(|slot| slot.name.machine == *name) {

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::classad::{Ad, Expr, Value};
-use crate::pool::{DrainedFor, Draining, Machine, ReportFacts, Resources};
+use crate::pool::{DrainedFor, Draining, Machine, ReportFacts, Resources, UnclaimedTime};
 
 use super::{FALSE, REQUIREMENTS, constant, host, set_resources};
 
@@ -48,6 +48,7 @@ pub(super) fn make(machine: &Machine) -> Ad {
     if let Some(draining) = &machine.draining {
         set_draining(&mut ad, draining);
     }
+    set_drains(&mut ad, machine);
     for (name, expr) in machine.crossed.iter() {
         ad.insert(&**name, expr.clone());
     }
@@ -95,10 +96,39 @@ fn set_report(ad: &mut Ad, report: &ReportFacts) {
     }
 }
 
+/// What drains have cost.
+fn set_drains(ad: &mut Ad, machine: &Machine) {
+    let mut cost = machine.drains.cost;
+    if let Some(draining) = &machine.draining {
+        cost.add(draining.cost());
+    }
+    let grows = machine.draining.as_ref().map(|draining| draining.unclaimed).filter(|idle| idle.cpus > 0);
+    if cost.badput > 0 {
+        ad.set("TotalMachineDrainingBadput", cost.badput);
+    }
+    match grows {
+        // It grows by itself.
+        Some(UnclaimedTime { cpus, since, .. }) => {
+            let text = format!("{} + {cpus} * (time() - {})", cost.unclaimed, since.secs());
+            ad.insert("TotalMachineDrainingUnclaimedTime", constant(&text));
+        }
+        None if cost.unclaimed > 0 => ad.set("TotalMachineDrainingUnclaimedTime", cost.unclaimed),
+        None => {}
+    }
+    if let Some(started) = machine.drains.started {
+        ad.set("LastDrainStartTime", started.secs());
+    }
+    if let Some(stopped) = machine.drains.stopped {
+        ad.set("LastDrainStopTime", stopped.secs());
+    }
+}
+
 fn set_draining(ad: &mut Ad, draining: &Draining) {
     ad.set("Draining", true);
     ad.set("DrainReason", &*draining.reason);
-    ad.set("LastDrainStartTime", draining.since.secs());
+    if let Some(deadline) = draining.deadline {
+        ad.set("DrainingDeadline", deadline.secs());
+    }
     match &draining.why {
         DrainedFor::Request(request) => ad.set("DrainingRequestId", &**request),
         DrainedFor::Cordon => ad.set("DrainingRequestId", "cordon"),

@@ -48,12 +48,13 @@ pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) 
     let shared = keep_machine_ad(machine);
     let (slot, slots) = (machine.standing.get(&id)?, machine.slot_count());
     let available = machine.available_in(slot);
-    if let Some(ad) = slot.made_ad(config, &shared, slots, &available) {
+    if let Some(ad) = slot.made_ad(config, &shared, slots, &available, &machine.expected) {
         return Some(ad);
     }
     let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
     set_available(&mut ad, machine, &available);
-    machine.standing.get_mut(&id)?.keep_ad(config, shared, slots, available, ad.clone());
+    let expected = Arc::clone(&machine.expected);
+    machine.standing.get_mut(&id)?.keep_ad(config, shared, slots, available, expected, ad.clone());
     Some(ad)
 }
 
@@ -89,6 +90,10 @@ fn slot_ad(
     if let Some(retirement) = &config.policy.max_job_retirement_time {
         ad.insert("MaxJobRetirementTime", retirement.clone());
     }
+    // Of the machine as they are, these change with each job: what its slots share is to be made less often.
+    for (name, expr) in machine.expected.iter() {
+        ad.insert(*name, expr.clone());
+    }
     let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
     ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
     ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
@@ -114,7 +119,7 @@ fn set_available(ad: &mut Ad, machine: &Machine, available: &Resources) {
 pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
     let shared = machine_ad(machine);
     let available = machine.available_in(slot);
-    slot.made_ad(config, &shared, machine.slot_count(), &available).unwrap_or_else(|| {
+    slot.made_ad(config, &shared, machine.slot_count(), &available, &machine.expected).unwrap_or_else(|| {
         let mut ad = standing_slot_ad(shared, machine, slot, config);
         set_available(&mut ad, machine, &available);
         ad
@@ -174,11 +179,14 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, jo
     } else {
         ad.set("SlotType", "Static");
     }
-    if matches!(slot.state, State::Matched | State::Preempting(_)) {
+    if matches!(slot.state, State::Matched | State::Backfill(_) | State::Preempting(_)) {
         // "the machine lies about its START expression while in this state": it takes no other match.
         ad.insert("Requirements", FALSE.clone());
     }
     set_claim(&mut ad, &slot.claim);
+    if let Some(draining) = &machine.draining {
+        ad.set("AcceptedWhileDraining", slot.claim.since > draining.since);
+    }
     super::policy::publish(&mut ad, &machine.slot_config(config, slot.name.slot).policy, slot);
     ad
 }

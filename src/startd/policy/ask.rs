@@ -148,6 +148,10 @@ impl Answers for Asker<'_> {
             Question::WantVacate => self.by_universe(&policy.want_vacate, &TRUE),
             Question::Kill => self.by_universe(&policy.kill, &FALSE),
             Question::WantHold => self.truth(policy.want_hold.as_ref(), &FALSE, self.job),
+            Question::Start => {
+                let meanwhile = self.machine.draining.as_ref().and_then(|draining| draining.start.as_ref());
+                self.truth(meanwhile.or(policy.start.as_ref()), &TRUE, self.job)
+            }
             Question::StartNext => self.truth(policy.start.as_ref(), &TRUE, self.next),
             Question::RunBenchmarks => self.truth(policy.run_benchmarks.as_ref(), &FALSE, None),
             Question::StartBackfill => self.truth(policy.start_backfill.as_ref(), &FALSE, None),
@@ -235,7 +239,7 @@ mod tests {
     #[test]
     fn what_is_not_said_is_htcondors_default() {
         asked(Policy::default(), "[JobUniverse = 5]", |asker| {
-            for question in [Question::Continue, Question::WantVacate, Question::StartNext] {
+            for question in [Question::Continue, Question::WantVacate, Question::Start, Question::StartNext] {
                 assert_eq!(asker.answer(question), Answer::True, "{question:?}");
             }
             for question in [

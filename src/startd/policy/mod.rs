@@ -41,6 +41,8 @@ pub enum Question {
     Kill,
     /// `WANT_HOLD`.
     WantHold,
+    /// `START` for the job that runs, as it is now: that of a drain where there is one.
+    Start,
     /// `START` for the job of the claim that waits.
     StartNext,
     /// `RUNBENCHMARKS`, without a job.
@@ -89,7 +91,8 @@ impl Question {
         match self {
             Self::WantVacate => answer != Answer::False,
             Self::StartNext => matches!(answer, Answer::True | Answer::Undefined),
-            Self::IsOwner
+            Self::Start
+            | Self::IsOwner
             | Self::WantSuspend
             | Self::Suspend
             | Self::Continue

@@ -53,6 +53,7 @@ impl Policy {
             claim_lease: text.claim_lease(),
             update_interval: text.span("UPDATE_INTERVAL", 1, defaults.update_interval),
         };
+        text.backfill_system();
         (policy, text.faults)
     }
 
@@ -113,6 +114,15 @@ impl Text<'_> {
         });
         let missed = missed.map_or(ALIVES_MISSED, |missed| u32::try_from(missed.max(0)).unwrap_or(u32::MAX));
         interval.saturating_mul(missed)
+    }
+
+    /// `BACKFILL_SYSTEM`: as in `HTCondor` there is no other than BOINC. What it runs here is the policy's template.
+    fn backfill_system(&mut self) {
+        let Some(name) = said_by(self.config, None, "BACKFILL_SYSTEM") else { return };
+        let known = |text: &str| text.eq_ignore_ascii_case("BOINC").then_some(());
+        let wanted = "backfill system: say BOINC, or leave it out";
+        let found = self.config.typed(&name, wanted, |text, _| known(text));
+        self.keep(found);
     }
 
     /// `CLAIM_WORKLIFE`: nothing is not a limit, and neither is what is negative.

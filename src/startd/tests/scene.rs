@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, Claim, ClaimId, Fence, JobKey, OnHold, PodRef, Policy, Preemptor, Record, Resources, Slot,
-    SlotName, State, Time,
+    Activation, BackfillStage, Claim, ClaimId, Fence, JobKey, OnHold, PodRef, Policy, Preemptor, Record,
+    Resources, Slot, SlotName, State, Time,
 };
 use crate::startd::policy::{Answer, Answers, Question, STARTD_HELD_JOB};
-use crate::startd::{Chore, Grace, Pace, Step, TRANSITIONS, View, next, take};
+use crate::startd::{Chore, Common, Grace, Pace, Step, TRANSITIONS, View, next, take};
 
 /// Answers as a test gives them. What it does not give is what `HTCondor`'s defaults are.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +24,7 @@ pub struct Says {
 impl Answers for Says {
     fn answer(&self, question: Question) -> Answer {
         let unset = match question {
-            Question::Continue | Question::WantVacate | Question::StartNext => Answer::True,
+            Question::Continue | Question::WantVacate | Question::Start | Question::StartNext => Answer::True,
             _ => Answer::False,
         };
         self.answers.get(&question).copied().unwrap_or(unset)
@@ -69,7 +69,9 @@ pub struct Scene {
     pub stands_still: bool,
     pub lease_ends: Option<Time>,
     pub fence: Fence,
+    pub backfill: BackfillStage,
     pub draining: Option<Pace>,
+    pub common: Option<Common>,
     pub next_wanted: bool,
     pub now: Time,
     /// The numbers of the transitions that were taken.
@@ -132,7 +134,9 @@ impl Scene {
             stands_still: false,
             lease_ends: None,
             fence: Fence::None,
+            backfill: BackfillStage::None,
             draining: None,
+            common: None,
             next_wanted: true,
             now: at + Duration::from_secs(10),
             taken: Vec::new(),
@@ -173,7 +177,9 @@ impl Scene {
             stands_still: self.stands_still,
             lease_ends: self.lease_ends,
             fence: self.fence,
+            backfill: self.backfill,
             draining: self.draining,
+            common: self.common,
             next_wanted: self.next_wanted,
             policy: &self.policy,
             answers: &self.says,

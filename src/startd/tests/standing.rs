@@ -1,6 +1,6 @@
 //! Transitions of slots that nobody claims: 1 to 7 and 26 to 37.
 
-use crate::pool::{Backfill, Drained, State, Unclaimed};
+use crate::pool::{Backfill, BackfillStage, Drained, State, Unclaimed};
 use crate::startd::{Pace, Surroundings, Wanted, standing};
 
 const OWNER: State = State::Owner;
@@ -32,11 +32,12 @@ fn each_transition_is_taken_when_the_manual_says() {
         (5, IDLE, around(|s| s.wanted = Wanted::Claimed)),
         (6, IDLE, around(|s| s.wanted = Wanted::Matched)),
         (7, IDLE, around(|s| s.start_backfill = true)),
-        (26, BACKFILL, around(|s| s.backfill = true)),
+        (26, BACKFILL, around(|s| s.backfill = BackfillStage::Runs)),
         (27, BACKFILL_BUSY, around(|_| {})),
-        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.evict_backfill) = (true, true))),
-        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.wanted) = (true, Wanted::Matched))),
-        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.owner) = (true, true))),
+        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.evict_backfill) = (BackfillStage::Runs, true))),
+        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.wanted) = (BackfillStage::Runs, Wanted::Matched))),
+        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.owner) = (BackfillStage::Runs, true))),
+        (28, BACKFILL_BUSY, around(|s| (s.backfill, s.clear) = (BackfillStage::Coming, true))),
         (29, BACKFILL_KILLING, around(|_| {})),
         (30, BACKFILL, around(|s| s.evict_backfill = true)),
         (30, BACKFILL, drained()),
@@ -61,8 +62,11 @@ fn nothing_is_taken_otherwise() {
         (IDLE, around(|_| {})),
         (BENCHMARKING, around(|s| s.benchmarking = true)),
         (BACKFILL, around(|_| {})),
-        (BACKFILL_BUSY, around(|s| s.backfill = true)),
-        (BACKFILL_KILLING, around(|s| s.backfill = true)),
+        (BACKFILL_BUSY, around(|s| s.backfill = BackfillStage::Runs)),
+        (BACKFILL_KILLING, around(|s| s.backfill = BackfillStage::Runs)),
+        // A pod that was asked for ends before its slot goes anywhere.
+        (BACKFILL, around(|s| (s.backfill, s.owner) = (BackfillStage::Coming, true))),
+        (BACKFILL, around(|s| (s.backfill, s.wanted) = (BackfillStage::Coming, Wanted::Matched))),
         (DRAINING, drained()),
         (DRAINED, drained()),
         (State::Matched, drained()),
@@ -81,7 +85,8 @@ fn the_first_rule_counts() {
         benchmarking: false,
         start_backfill: true,
         evict_backfill: false,
-        backfill: false,
+        backfill: BackfillStage::None,
+        clear: false,
         wanted: Wanted::Matched,
     };
     let number = |surroundings: &Surroundings| standing(IDLE, surroundings).map(|(t, _)| t.number);

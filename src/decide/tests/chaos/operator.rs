@@ -248,6 +248,10 @@ fn line_of(effect: &Effect) -> Option<String> {
         | Effect::LookAtPod { pod, .. }
         | Effect::ReleasePod { pod, .. } => Some(format!("pod {}", pod.name)),
         Effect::HoldJob(job) | Effect::ReleaseJob(job) => Some(format!("job {}", job.uid)),
-        Effect::Benchmark { .. } | Effect::ReadAgentLease { .. } | Effect::Tell(_) => None,
+        Effect::CreateBackfill(_)
+        | Effect::DeleteBackfill { .. }
+        | Effect::Benchmark { .. }
+        | Effect::ReadAgentLease { .. }
+        | Effect::Tell(_) => None,
     }
 }

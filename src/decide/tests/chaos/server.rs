@@ -310,8 +310,10 @@ impl Server {
             Effect::LookAtPod { pod, slot } => {
                 (fate == Fate::Done && !self.named(&pod)).then_some(Outcome::PodMissing { slot, pod })
             }
-            // No node here has an agent.
-            Effect::Suspend { .. }
+            // No node here has an agent, and no policy backfill work.
+            Effect::CreateBackfill(_)
+            | Effect::DeleteBackfill { .. }
+            | Effect::Suspend { .. }
             | Effect::KillByAgent { .. }
             | Effect::Benchmark { .. }
             | Effect::ReadAgentLease { .. }

@@ -1,0 +1,117 @@
+//! A slot's backfill pod: the policy's template, with what nobody has claimed of the slot.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ObjectMeta;
+
+use super::pod::{BadTemplate, add_environment, fits, give_resources, toleration};
+use super::slot::label_value;
+use crate::api::labels;
+use crate::pool::backfill::Plan;
+
+/// Makes a slot's backfill pod. It belongs to the policy that asks for it: it goes with it, also where no operator runs.
+///
+/// # Errors
+/// When the template is none, has no containers, or takes more than the slot holds.
+pub fn backfill(plan: &Plan) -> Result<Pod, BadTemplate> {
+    let template: PodTemplateSpec = serde_json::from_str(&plan.template.template)
+        .map_err(|error| BadTemplate::NoTemplate { why: error.to_string() })?;
+    let mut spec = template.spec.clone().unwrap_or_default();
+    give_resources(&mut spec, &plan.resources)?;
+    fits(&spec, &plan.resources)?;
+    let environment = BTreeMap::from([("_CONDOR_SLOT".into(), plan.slot.to_string())]);
+    for container in &mut spec.containers {
+        add_environment(container, &environment);
+    }
+    spec.node_name = Some(plan.slot.machine.to_string());
+    spec.priority_class_name.get_or_insert_with(|| labels::BACKFILL_PRIORITY.to_owned());
+    if !plan.tolerations.is_empty() {
+        spec.tolerations.get_or_insert_default().extend(plan.tolerations.iter().map(toleration));
+    }
+    Ok(Pod { metadata: metadata(template, plan), spec: Some(spec), status: None })
+}
+
+fn metadata(template: PodTemplateSpec, plan: &Plan) -> ObjectMeta {
+    let given = template.metadata.unwrap_or_default();
+    let mut pod_labels = given.labels.unwrap_or_default();
+    // Whatever the template says, it is no pod of a job.
+    pod_labels.remove(labels::JOB_UID);
+    pod_labels.extend([
+        (labels::BACKFILL.to_owned(), "true".to_owned()),
+        (labels::NODE.to_owned(), label_value(plan.slot.machine.as_str())),
+    ]);
+    let mut annotations = given.annotations.unwrap_or_default();
+    annotations.extend([
+        (labels::SLOT.to_owned(), plan.slot.to_string()),
+        (labels::BACKFILL_TEMPLATE.to_owned(), plan.template.mark.to_string()),
+    ]);
+    let (policy, uid) = &plan.policy;
+    ObjectMeta {
+        name: Some(plan.pod_name()),
+        namespace: Some(plan.template.namespace.to_string()),
+        labels: Some(pod_labels),
+        annotations: Some(annotations),
+        owner_references: Some(vec![OwnerReference {
+            api_version: format!("{}/{}", crate::api::GROUP, crate::api::VERSION),
+            kind: "NodePolicy".to_owned(),
+            name: policy.to_string(),
+            uid: uid.to_string(),
+            controller: Some(true),
+            block_owner_deletion: Some(false),
+        }]),
+        ..ObjectMeta::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::pool::{BackfillTemplate, Resources, SlotName};
+
+    fn make(template: &Value) -> Result<Pod, BadTemplate> {
+        let template = BackfillTemplate {
+            namespace: "volunteers".into(),
+            template: template.to_string().into(),
+            mark: "m1".into(),
+        };
+        backfill(&Plan {
+            slot: SlotName::parse("slot1@n1").unwrap(),
+            template: Arc::new(template),
+            policy: ("desktops".into(), "u1".into()),
+            resources: Resources {
+                cpus: 3,
+                memory_mib: 1024,
+                disk_kib: 2048,
+                extended: [("Cogs".into(), 2), ("pods".into(), 1)].into(),
+                ..Resources::default()
+            },
+            tolerations: vec![crate::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
+        })
+    }
+
+    #[test]
+    fn a_backfill_pod_takes_what_nobody_has_claimed_of_its_slot() {
+        let template = json!({"metadata": {"labels": {"app": "boinc", labels::JOB_UID: "forged"}},
+                              "spec": {"containers": [{"name": "boinc", "image": "boinc/client"}]}});
+        insta::assert_yaml_snapshot!(make(&template).unwrap());
+    }
+
+    #[test]
+    fn a_priority_class_of_the_templates_own_stays() {
+        let template = json!({"spec": {"priorityClassName": "mine", "containers": [{"name": "main"}]}});
+        let spec = make(&template).unwrap().spec.unwrap();
+        assert_eq!(spec.priority_class_name.as_deref(), Some("mine"));
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused() {
+        assert_eq!(make(&json!({"spec": {"containers": []}})), Err(BadTemplate::NoContainers));
+        assert!(matches!(make(&json!({"spec": 3})), Err(BadTemplate::NoTemplate { .. })));
+    }
+}

@@ -1,0 +1,75 @@
+//! Backfill pods: made for slots that nobody has claimed, and deleted when something else wants what they hold.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use kube::api::Api;
+
+use super::calls::{Failure, attempt, post_params};
+use super::pods::{is_deleted, pods};
+use super::{Context, Reply};
+use crate::api::labels;
+use crate::controller::render;
+use crate::pool::backfill::Plan;
+use crate::pool::{Event, MachineName, Outcome, PodRef, Retry};
+
+/// Makes a slot's backfill pod. One of that name made for the same slot of the same template is the one that was asked for,
+/// whose answer was lost.
+pub(super) async fn create(context: &Context, plan: &Plan) -> Vec<Reply> {
+    let slot = plan.slot.clone();
+    let outcome = match make(context, plan).await {
+        Ok(()) => Outcome::BackfillMade(slot),
+        Err((why, certain)) => Outcome::BackfillRefused { slot, why, certain },
+    };
+    vec![Reply::Event(Event::Outcome(outcome))]
+}
+
+/// Why it was not made, and whether that is certain.
+async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
+    let pod = render::backfill(plan).map_err(|error| (error.to_string(), true))?;
+    let api = pods(&context.client, &plan.template.namespace);
+    let params = post_params();
+    match attempt(|| api.create(&params, &pod)).await {
+        Ok(_) => Ok(()),
+        Err(Failure::AlreadyExists) => existing(&api, plan).await,
+        Err(failure) => Err((failure.to_string(), !matches!(failure, Failure::GivenUp(_)))),
+    }
+}
+
+/// What the pod is that has the name already.
+async fn existing(api: &Api<Pod>, plan: &Plan) -> Result<(), (String, bool)> {
+    let name = plan.pod_name();
+    let found = match attempt(|| api.get(&name)).await {
+        Ok(found) => found,
+        Err(Failure::NotFound) => {
+            return Err(("an earlier pod of that name was just deleted".to_owned(), true));
+        }
+        Err(failure) => return Err((failure.to_string(), false)),
+    };
+    let says = |key: &str, value: &str| found.annotations().get(key).is_some_and(|said| said == value);
+    let ours = found.labels().contains_key(labels::BACKFILL) && says(labels::SLOT, &plan.slot.to_string());
+    if !ours {
+        return Err((
+            format!("a pod {name} exists that is no backfill pod of {}; delete it", plan.slot),
+            true,
+        ));
+    }
+    let phase = found.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
+    let over = found.metadata.deletion_timestamp.is_some() || matches!(phase, "Succeeded" | "Failed");
+    if over || !says(labels::BACKFILL_TEMPLATE, &plan.template.mark) {
+        return Err((format!("an earlier pod {name} has not gone yet"), true));
+    }
+    Ok(())
+}
+
+/// Deletes a backfill pod, with its own grace where none is given.
+pub(super) async fn delete(
+    context: &Context,
+    pod: PodRef,
+    machine: MachineName,
+    grace: Option<u32>,
+) -> Vec<Reply> {
+    if is_deleted(context, &pod, grace).await {
+        return Vec::new();
+    }
+    vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Backfill(machine, pod.uid))))]
+}

@@ -1,0 +1,102 @@
+//! Events into the pool: backfill pods, and what became of calls about them.
+
+use std::collections::BTreeSet;
+
+use super::Pool;
+use super::backfill::{Facts, Work};
+use super::effect::{Notice, Subject};
+use super::ids::{MachineName, PodUid, SlotName};
+use super::time::Time;
+
+impl Pool {
+    pub(super) fn backfill_seen(&mut self, facts: Facts, now: Time) {
+        let (machine, uid) = (facts.machine.clone(), facts.pod.uid.clone());
+        self.drop_foreign(&uid);
+        if let Some(slot) = facts.slot {
+            self.backfill.settle(&SlotName { machine: machine.clone(), slot, dynamic: None });
+        }
+        let key = (machine.clone(), uid);
+        let before = self.backfill.pods.get(&key);
+        if before.is_some_and(|before| before.facts == facts) {
+            return;
+        }
+        let known = before.map(|before| (before.asked, before.killed, before.facts.started));
+        let (asked, killed, started) = known.unwrap_or_default();
+        // When it started is said no longer once it has ended.
+        let facts = Facts { started: facts.started.or(started), ..facts };
+        let work = Work { facts, asked, killed };
+        let just_ended = before.is_some_and(Work::lives) && !work.lives();
+        if just_ended {
+            self.backfill.ended(&work, now);
+        }
+        self.backfill.pods.insert(key, work);
+        self.backfill_changed(&machine);
+    }
+
+    pub(super) fn backfill_gone(&mut self, machine: &MachineName, pod: &PodUid, now: Time) {
+        let Some(work) = self.backfill.pods.remove(&(machine.clone(), pod.clone())) else { return };
+        if work.lives() {
+            self.backfill.ended(&work, now);
+        }
+        self.backfill_changed(machine);
+    }
+
+    /// The pod was made; a watch will tell of it.
+    pub(super) fn backfill_made(&mut self, slot: &SlotName, now: Time) {
+        self.backfill_expected(slot, now);
+    }
+
+    /// The pod was not made; or nobody knows, where that is not certain.
+    pub(super) fn backfill_refused(&mut self, slot: &SlotName, why: &str, certain: bool, now: Time) {
+        if certain {
+            self.backfill.settle(slot);
+        } else {
+            self.backfill_expected(slot, now);
+        }
+        self.backfill.failed(slot, now);
+        self.tell_refusal(slot, why, now);
+        self.backfill_changed(&slot.machine);
+    }
+
+    fn backfill_expected(&mut self, slot: &SlotName, now: Time) {
+        self.backfill.expect(slot, now);
+        self.attention.machines.insert(slot.machine.clone());
+    }
+
+    /// What the template is refused for is the same on every node: it is told of the policy, and not for each of them.
+    fn tell_refusal(&mut self, slot: &SlotName, why: &str, now: Time) {
+        let policy = self.machines.get(&slot.machine).and_then(|machine| machine.policy.clone());
+        let Some((name, uid)) =
+            policy.and_then(|name| Some((name.clone(), self.policies.get(&name)?.uid.clone())))
+        else {
+            return;
+        };
+        if !self.backfill.tells(&name, now) {
+            return;
+        }
+        let note = format!(
+            "a backfill pod for {slot} could not be made: {why}; it is tried again, and what fails on other nodes \
+             meanwhile is not told"
+        );
+        let about = Subject::Policy { name, uid };
+        let (reason, action) = ("BackfillRefused", "CreatePod");
+        self.notices.push(Notice { about, warning: true, reason, action, note });
+    }
+
+    /// Deleting a pod failed: it is asked for again.
+    pub(super) fn backfill_stays(&mut self, machine: &MachineName, pod: &PodUid) {
+        if let Some(work) = self.backfill.get_mut(machine, pod) {
+            (work.asked, work.killed) = (None, false);
+        }
+        self.attention.machines.insert(machine.clone());
+    }
+
+    /// The machine has to be looked at, and every claim on it: one may have waited for what was held.
+    fn backfill_changed(&mut self, machine: &MachineName) {
+        self.attention.machines.insert(machine.clone());
+        if let Some(machine) = self.machines.get(machine) {
+            let waiting: BTreeSet<SlotName> = machine.claimed_slots().collect();
+            self.attention.slots.extend(waiting);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Backfill pods: they run until they are deleted.
+
+use super::World;
+use crate::pool::backfill::{Facts, Phase, Plan};
+use crate::pool::{Capacity, Event, Outcome, PodRef, PodUid, Pool, Time};
+use crate::sim::number::span;
+use crate::sim::queue::Happening;
+
+impl World<'_> {
+    /// The API server makes a backfill pod.
+    pub(super) fn make_backfill(&mut self, plan: &Plan, pool: &mut Pool, now: Time) {
+        self.pods_made += 1;
+        let uid: PodUid = format!("pod-{}", self.pods_made).into();
+        let namespace = plan.template.namespace.clone();
+        let facts = Facts {
+            pod: PodRef { namespace, name: plan.pod_name().into(), uid: uid.clone() },
+            machine: plan.slot.machine.clone(),
+            slot: Some(plan.slot.slot),
+            mark: plan.template.mark.clone(),
+            phase: Phase::Waits,
+            started: None,
+            deleting: false,
+            requests: Capacity::of(&plan.resources),
+        };
+        self.backfill.insert(uid.clone(), facts.clone());
+        pool.apply(Event::Outcome(Outcome::BackfillMade(plan.slot.clone())), now);
+        pool.apply(Event::Backfill(facts), now);
+        let start = span(self.scenario.timing.pod_start.draw(&mut self.kubelets));
+        self.queue.say(now + start, Happening::BackfillStarts(uid));
+    }
+
+    /// Its container starts.
+    pub(super) fn backfill_starts(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
+        let Some(facts) = self.backfill.get_mut(uid).filter(|facts| !facts.deleting) else { return };
+        (facts.phase, facts.started) = (Phase::Runs, Some(now));
+        pool.apply(Event::Backfill(facts.clone()), now);
+    }
+
+    /// The API server deletes it: with a grace, its kubelet ends it first.
+    pub(super) fn delete_backfill(&mut self, uid: &PodUid, grace: Option<u32>, pool: &mut Pool, now: Time) {
+        let Some(facts) = self.backfill.get_mut(uid) else { return };
+        if grace == Some(0) {
+            self.backfill_ends(uid, pool, now);
+            return;
+        }
+        facts.deleting = true;
+        pool.apply(Event::Backfill(facts.clone()), now);
+        let takes = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
+        let most = grace.map_or(takes, |grace| std::time::Duration::from_secs(u64::from(grace)));
+        self.queue.say(now + takes.min(most), Happening::BackfillEnds(uid.clone()));
+    }
+
+    /// It is gone.
+    pub(super) fn backfill_ends(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
+        if let Some(facts) = self.backfill.remove(uid) {
+            pool.apply(Event::BackfillGone(facts.machine, facts.pod.uid), now);
+        }
+    }
+}
