@@ -99,8 +99,8 @@ pub fn lines(
 
 /// Whether a slot is meant by its name or its node's, where any are named, and is on the node that is asked for, if one is.
 pub(super) fn is_meant(slot: &str, on: &str, names: &[String], node: Option<&str>) -> bool {
-    let named = names.is_empty() || names.iter().any(|name| name == slot || name == on);
-    named && node.is_none_or(|node| node == on)
+    let chosen = names.is_empty() || names.iter().any(|name| name == slot || name == on);
+    chosen && node.is_none_or(|node| node == on)
 }
 
 fn partitionable_line(object: &PartitionableSlot) -> SlotLine {

@@ -108,8 +108,8 @@ mod tests {
     fn what_the_kubelet_does_not_say_is_not_said() {
         let mut ad = Ad::new();
         set(&mut ad, "n", "linux", "arm64", &System::default());
-        assert_eq!(ad.contains("OpSysLongName"), false);
-        assert_eq!(ad.contains("UtsnameRelease"), false);
+        assert!(!ad.contains("OpSysLongName"));
+        assert!(!ad.contains("UtsnameRelease"));
         assert!(ad.to_long().contains("UtsnameMachine = \"aarch64\""));
     }
 }
