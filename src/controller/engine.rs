@@ -372,7 +372,8 @@ impl Engine {
         match (known, create) {
             (Some(known), _) => {
                 let patch = render::merge_patch(&known.status, &status)?;
-                Some(Task::Status { document, object, version: known.version.clone(), patch })
+                let (uid, version) = (known.uid.clone(), known.version.clone());
+                Some(Task::Status { document, object, uid, version, patch })
             }
             (None, Some(body)) => Some(Task::Create { document, object, body }),
             (None, None) => None,

@@ -108,8 +108,8 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             Effect::ReleaseJob(job) => finalize(context, job, false).await,
             Effect::Tell(notice) => stories::tell(context, &notice).await,
         },
-        Task::Status { document, object, version, patch } => {
-            write_status(context, document, object, &version, &patch).await
+        Task::Status { document, object, uid, version, patch } => {
+            write_status(context, document, (object, uid), &version, &patch).await
         }
         Task::Create { document, object, body } => create(context, document, object, &body).await,
         Task::Delete { object, uid } => delete(context, object, uid).await,
@@ -149,7 +149,7 @@ pub(super) fn of_uid(uid: &str) -> DeleteParams {
 async fn write_status(
     context: &Context,
     document: Document,
-    key: ObjectKey,
+    (key, uid): (ObjectKey, String),
     version: &str,
     patch: &Value,
 ) -> Vec<Reply> {
@@ -158,7 +158,8 @@ async fn write_status(
     let params = patch_params(STATUS_MANAGER);
     match attempt(|| api.patch_status(&key.name, &params, &body)).await {
         Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
-        Err(Failure::NotFound) => Vec::new(),
+        // No watch may have told: one that began anew never showed what was made and deleted before it did.
+        Err(Failure::NotFound) => vec![Reply::Forgotten(key, uid), Reply::Stale(document)],
         // Somebody else wrote; the watch brings what, or this read does if the watch is slow.
         Err(Failure::Conflict(_)) => {
             let mut replies = refresh(&api, &key).await;

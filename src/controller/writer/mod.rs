@@ -43,6 +43,8 @@ pub enum Task {
         document: Document,
         /// The object.
         object: ObjectKey,
+        /// The one that is meant.
+        uid: String,
         /// The version that the patch was made over.
         version: String,
         /// The patch of `status`.
