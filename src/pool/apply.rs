@@ -276,11 +276,14 @@ impl Pool {
             self.forget_deleted(name, claim);
             self.slot_deleted(name, claim, now);
         }
-        // Somebody deleted a Slot under a live claim: the claim is the operator's to end, so it is written again.
-        if let Some(slot) = self.slots.get_mut(name)
-            && matches!(slot.record, Record::Written | Record::Writing)
-            && claim == Some(&slot.claim.id)
-        {
+        self.write_again(name, |slot| {
+            matches!(slot.record, Record::Written | Record::Writing) && claim == Some(&slot.claim.id)
+        });
+    }
+
+    /// Somebody deleted a Slot under a live claim: the claim is the operator's to end, so it is written again.
+    fn write_again(&mut self, name: &SlotName, is_live: impl Fn(&super::Slot) -> bool) {
+        if let Some(slot) = self.slots.get_mut(name).filter(|slot| is_live(slot)) {
             slot.record = Record::Due;
             self.attention.slots.insert(name.clone());
             self.stale.insert(Document::Slot(name.clone()));
@@ -440,6 +443,9 @@ impl Pool {
                 }
             }
             Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod, now),
+            Outcome::SlotMissing(slot) => {
+                self.write_again(&slot, |slot| slot.record == Record::Written);
+            }
             Outcome::PodMissing { slot, pod } => self.pod_missing(&slot, pod, now),
             Outcome::PodRefused { slot, claim, proc, why } => {
                 self.pod_refused(&slot, (&claim, &proc), &why, now);

@@ -142,6 +142,8 @@ pub enum Outcome {
         /// It was there until now: a watch will tell that it went. One that was not may be made late yet.
         there: bool,
     },
+    /// The Slot object of a slot is not there.
+    SlotMissing(SlotName),
     /// The pod was made, or was there already and is the one that was asked for.
     PodCreated {
         /// The slot.

@@ -273,6 +273,16 @@ fn a_pod_that_nobody_ever_saw_is_asked_for() {
     goes_well(story(1, job(1), items));
 }
 
+/// A Slot is gone before the watch has shown it: the next write of its status finds that.
+#[test]
+fn a_slot_that_nobody_ever_saw_is_written_again() {
+    is_written_again(vec![
+        (When::Before(Class::CreateSlot, 0), What::Lag(SLOTS, 20_000, 10)),
+        (When::After(Class::CreatePod, 0), What::DeleteSlot(0)),
+        (When::At(9000), What::Gone(SLOTS)),
+    ]);
+}
+
 /// The object of a slot is deleted between a write of its status and the answer to that: the watch tells it before.
 #[test]
 fn an_object_that_went_before_the_answer_to_a_write_is_made_again() {

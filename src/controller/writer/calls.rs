@@ -159,7 +159,15 @@ async fn write_status(
     match attempt(|| api.patch_status(&key.name, &params, &body)).await {
         Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
         // No watch may have told: one that began anew never showed what was made and deleted before it did.
-        Err(Failure::NotFound) => vec![Reply::Forgotten(key, uid), Reply::Stale(document)],
+        Err(Failure::NotFound) => {
+            let missing = match &document {
+                Document::Slot(slot) => {
+                    Some(Reply::Event(Event::Outcome(Outcome::SlotMissing(slot.clone()))))
+                }
+                _ => None,
+            };
+            [Reply::Forgotten(key, uid), Reply::Stale(document)].into_iter().chain(missing).collect()
+        }
         // Somebody else wrote; the watch brings what, or this read does if the watch is slow.
         Err(Failure::Conflict(_)) => {
             let mut replies = refresh(&api, &key).await;
