@@ -5,9 +5,11 @@
 //! with the time, so that it stands in the ad as expressions, which change only when a job begins or ends.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
+use super::ad::constant;
 use super::view::seconds;
-use crate::classad::{Expr, Value};
+use crate::classad::Expr;
 use crate::pool::{Activation, Expected, Machine, MachineName, Pool, Slot, Time};
 
 /// Works out anew what draining a machine would cost.
@@ -88,11 +90,25 @@ impl Sum {
     }
 }
 
+const GRACEFUL_BADPUT: &str = "ExpectedMachineGracefulDrainingBadput";
+const GRACEFUL_COMPLETION: &str = "ExpectedMachineGracefulDrainingCompletion";
+const QUICK_BADPUT: &str = "ExpectedMachineQuickDrainingBadput";
+const QUICK_COMPLETION: &str = "ExpectedMachineQuickDrainingCompletion";
+
+/// What jobs have run and what they are to vacate, over numbers of the machine's own: jobs begin and end often, and numbers cost
+/// less to change than expressions do to read.
+static BADPUT: LazyLock<Expr> =
+    LazyLock::new(|| constant("MachineDrainingCpus * time() + MachineDrainingCpuSeconds"));
+/// When the last of them has vacated.
+static COMPLETION: LazyLock<Expr> = LazyLock::new(|| constant("time() + MachineDrainingVacateTime"));
+
 fn nothing(machine: &Machine, now: Time) -> Expected {
     // "Once the slot is drained" the time at which it would be is the one at which it was.
     let was = machine.expected.last().and_then(|(_, was)| was.as_literal()?.as_int());
-    let at = was.unwrap_or(now.secs()).to_string();
-    values(["0".to_owned(), at.clone(), "0".to_owned(), at])
+    let at = || Expr::literal(was.unwrap_or(now.secs()));
+    let none = || Expr::literal(0_i64);
+    [(GRACEFUL_BADPUT, none()), (GRACEFUL_COMPLETION, at()), (QUICK_BADPUT, none()), (QUICK_COMPLETION, at())]
+        .into()
 }
 
 fn of_jobs(jobs: &[Job]) -> Expected {
@@ -111,23 +127,21 @@ fn of_jobs(jobs: &[Job]) -> Expected {
         let _ = write!(retire, " + {} * max({{{}, {granted}}})", job.cpus, job.ran(vacate));
         let _ = write!(ends, ", time() + {granted} - {}", job.ran(0));
     }
-    values([
-        format!("{}{retire}", graceful.text()),
-        format!("max({{{ends}}})"),
-        quick.text(),
-        format!("time() + {longest}"),
-    ])
-}
-
-fn values(texts: [String; 4]) -> Expected {
-    let names = [
-        "ExpectedMachineGracefulDrainingBadput",
-        "ExpectedMachineGracefulDrainingCompletion",
-        "ExpectedMachineQuickDrainingBadput",
-        "ExpectedMachineQuickDrainingCompletion",
-    ];
-    let expr = |text: &String| Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error));
-    names.into_iter().zip(&texts).map(|(name, text)| (name, expr(text))).collect()
+    let (graceful_badput, graceful_completion) = if retire.is_empty() {
+        (BADPUT.clone(), COMPLETION.clone())
+    } else {
+        (constant(&format!("{}{retire}", graceful.text())), constant(&format!("max({{{ends}}})")))
+    };
+    [
+        ("MachineDrainingCpus", Expr::literal(quick.cpus)),
+        ("MachineDrainingCpuSeconds", Expr::literal(quick.more)),
+        ("MachineDrainingVacateTime", Expr::literal(longest)),
+        (GRACEFUL_BADPUT, graceful_badput),
+        (GRACEFUL_COMPLETION, graceful_completion),
+        (QUICK_BADPUT, BADPUT.clone()),
+        (QUICK_COMPLETION, COMPLETION.clone()),
+    ]
+    .into()
 }
 
 #[cfg(test)]
@@ -137,9 +151,11 @@ mod tests {
 
     /// Graceful badput and completion, and those of a quick drain, at 1000 s.
     fn at_1000(jobs: &[Job]) -> Vec<i64> {
-        let of =
-            |(_, expr): &(&str, Expr)| expr.eval(Some(&Ad::new()), None, &Env::at(1000)).as_int().unwrap();
-        of_jobs(jobs).iter().map(of).collect()
+        let mut ad = Ad::new();
+        of_jobs(jobs).iter().for_each(|(name, expr)| ad.insert(*name, expr.clone()));
+        [GRACEFUL_BADPUT, GRACEFUL_COMPLETION, QUICK_BADPUT, QUICK_COMPLETION]
+            .map(|name| ad.eval_attr(name, None, &Env::at(1000)).as_int().unwrap())
+            .into()
     }
 
     #[test]

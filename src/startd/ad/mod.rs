@@ -23,7 +23,7 @@ pub(super) use latch::look as look_at_latches;
 pub(super) use machine::htcondor_arch;
 
 /// An expression of ours, which a test parses.
-fn constant(text: &str) -> Expr {
+pub(super) fn constant(text: &str) -> Expr {
     Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
 }
 

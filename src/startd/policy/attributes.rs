@@ -1,13 +1,9 @@
 //! What a slot publishes of the job that runs in it. What grows with time stands in the ad as an expression, so that nothing
 //! is written because time passed.
 
-use crate::classad::{Ad, Expr, Value};
+use crate::classad::{Ad, Expr};
 use crate::pool::{Policy, Running, Slot};
-
-/// An expression of ours.
-fn ours(text: &str) -> Expr {
-    Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
-}
+use crate::startd::ad::constant;
 
 /// Puts the attributes of the running job into the slot's ad: `JobStart`, `TotalJobRunTime`, `TotalJobSuspendTime`,
 /// `CurrentRank`, `RetirementTimeRemaining`, and those of the claim that waits.
@@ -42,7 +38,7 @@ fn run_time(job: &Running) -> Expr {
         (None, _) => Expr::literal(0_i64),
         (Some(_), Some(since)) => Expr::literal(seconds(job.run_time(since))),
         (Some(started), None) => {
-            ours(&format!("time() - {}", started.secs().saturating_add(seconds(job.suspended))))
+            constant(&format!("time() - {}", started.secs().saturating_add(seconds(job.suspended))))
         }
     }
 }
@@ -50,7 +46,7 @@ fn run_time(job: &Running) -> Expr {
 fn suspend_time(job: &Running) -> Expr {
     match job.suspended_since {
         None => Expr::literal(seconds(job.suspended)),
-        Some(since) => ours(&format!("time() - {}", since.secs().saturating_sub(seconds(job.suspended)))),
+        Some(since) => constant(&format!("time() - {}", since.secs().saturating_sub(seconds(job.suspended)))),
     }
 }
 
@@ -64,5 +60,5 @@ fn remaining(ad: &mut Ad, policy: &Policy, job: &Running) -> Expr {
     let machine = "ifThenElse(isInteger(MaxJobRetirementTime), MaxJobRetirementTime, 0)";
     let granted =
         job.own_retirement.map_or_else(|| machine.to_owned(), |own| format!("min({{{machine}, {own}}})"));
-    ours(&format!("max({{0, {granted} - TotalJobRunTime}})"))
+    constant(&format!("max({{0, {granted} - TotalJobRunTime}})"))
 }
