@@ -7,10 +7,7 @@ use super::world::World;
 use crate::config::{Host, Reader, Source};
 use crate::pool::backfill::Phase;
 use crate::pool::slot_types::SlotTypes;
-use crate::pool::{
-    BackfillTemplate, Capacity, Event, Policy, PolicyFacts, Selector, SlotConfig, SlotName, StartdConfig,
-    State,
-};
+use crate::pool::{BackfillTemplate, Capacity, Event, Policy, SlotConfig, SlotName, StartdConfig, State};
 
 const TEMPLATE: &str = r#"{"spec":{"containers":[{"name":"boinc"}]}}"#;
 
@@ -26,19 +23,7 @@ fn govern(world: &mut World, text: &str, mark: &str) {
     let division = SlotTypes::read(&read.config).types.unwrap();
     let slots = SlotConfig { policy, ..SlotConfig::default() };
     let config = StartdConfig { division, backfill: Some(template(mark)), ..slots.into() };
-    let policy = PolicyFacts {
-        name: "p".into(),
-        uid: "u".into(),
-        generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
-        config: Ok(Arc::new(config)),
-        warnings: None,
-        spec: format!("{text}{mark}").into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Policy(policy), world.now);
-    world.settle();
+    world.govern(config, &format!("{text}{mark}"));
 }
 
 const ALWAYS: &str = "ENABLE_BACKFILL = true\nSTART_BACKFILL = true\n";

@@ -6,8 +6,8 @@ use super::world::World;
 use crate::classad::Expr;
 use crate::config::{Host, Reader, Source};
 use crate::pool::{
-    DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Event, MachineFacts, Policy, PolicyFacts,
-    Selector, SlotConfig, Time,
+    DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Event, MachineFacts, Policy, SlotConfig,
+    Time,
 };
 
 fn spec(node: &str) -> DrainSpec {
@@ -179,19 +179,7 @@ fn govern(world: &mut World, text: &str) {
     let (policy, faults) = Policy::read(&read.config, None);
     assert!(faults.is_empty(), "{faults:?}");
     let config = SlotConfig { policy, ..SlotConfig::default() }.into();
-    let policy = PolicyFacts {
-        name: "p".into(),
-        uid: "u".into(),
-        generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
-        config: Ok(Arc::new(config)),
-        warnings: None,
-        spec: text.into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Policy(policy), world.now);
-    world.settle();
+    world.govern(config, text);
 }
 
 /// Retirement as the job says, and no time to vacate.

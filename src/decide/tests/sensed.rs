@@ -1,29 +1,12 @@
 //! What agents and clocks tell of a machine, each a short story.
 
-use std::sync::Arc;
-
 use super::world::World;
 use crate::classad::Env;
-use crate::pool::{
-    Benchmarks, Event, LastInput, PolicyFacts, ReportFacts, Selector, Sensed, SlotName, StartdConfig, Time,
-    Zone,
-};
+use crate::pool::{Benchmarks, Event, LastInput, ReportFacts, Sensed, SlotName, StartdConfig, Time, Zone};
 use crate::startd::{claimed_slot_ad, unclaimed_slot_ad};
 
 fn govern(world: &mut World, name: &str, config: StartdConfig) {
-    let policy = PolicyFacts {
-        name: "p".into(),
-        uid: "u".into(),
-        generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
-        config: Ok(Arc::new(config)),
-        warnings: None,
-        spec: name.into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Policy(policy), world.now);
-    world.settle();
+    world.govern(config, name);
 }
 
 fn report(world: &mut World, edit: impl FnOnce(&mut ReportFacts)) {

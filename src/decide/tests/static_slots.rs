@@ -1,29 +1,15 @@
 //! Machines divided by slot types, each a short story.
 
-use std::sync::Arc;
-
 use super::world::World;
 use crate::config::{Host, Reader, Source};
 use crate::pool::slot_types::SlotTypes;
-use crate::pool::{Event, Offer, PolicyFacts, ReportFacts, Selector, SlotFacts, SlotName, StartdConfig};
+use crate::pool::{Event, Offer, ReportFacts, SlotFacts, SlotName, StartdConfig};
 
 /// A policy for all nodes that divides them so.
 fn divide(world: &mut World, text: &str) {
     let read = Reader::new(Host::none()).subsystem("STARTD").read(&[Source::block("spec.config", text)]);
     let division = SlotTypes::read(&read.config).types.unwrap();
-    let policy = PolicyFacts {
-        name: "p".into(),
-        uid: "u".into(),
-        generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
-        config: Ok(Arc::new(StartdConfig { division, ..StartdConfig::default() })),
-        warnings: None,
-        spec: text.into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Policy(policy), world.now);
-    world.settle();
+    world.govern(StartdConfig { division, ..StartdConfig::default() }, text);
 }
 
 /// Each standing slot of a node: its name, CPUs, state, and whether it is claimed.

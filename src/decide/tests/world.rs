@@ -8,8 +8,9 @@ use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
     Activation, Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts,
-    MachineName, Noted, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Quota, Ranges, Record, Recorded,
-    Renewal, Request, Resources, SlotFacts, SlotName, State, SubmitterFacts, Time, backfill,
+    MachineName, Noted, Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, Pool, Quota, Ranges, Record,
+    Recorded, Renewal, Request, Resources, Selector, SlotFacts, SlotName, StartdConfig, State,
+    SubmitterFacts, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -121,6 +122,23 @@ impl World {
             system: crate::pool::System::default(),
         };
         self.set_node(facts);
+    }
+
+    /// A policy for all nodes, by name `p`; another text is another spec.
+    pub(super) fn govern(&mut self, config: StartdConfig, spec: &str) {
+        let policy = PolicyFacts {
+            name: "p".into(),
+            uid: "u".into(),
+            generation: 1,
+            selector: Selector::default(),
+            precedence: 0,
+            config: Ok(Arc::new(config)),
+            warnings: None,
+            spec: spec.into(),
+            recorded: None,
+        };
+        self.pool.apply(Event::Policy(policy), self.now);
+        self.settle();
     }
 
     pub(super) fn set_node(&mut self, facts: MachineFacts) {
