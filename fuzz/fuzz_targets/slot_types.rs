@@ -20,13 +20,13 @@ fuzz_target!(|input: (u16, u32, u32, &str)| {
         assert!(!fault.to_string().is_empty() && !fault.knob.is_empty());
     }
     let _ = RequestPolicy::read(&config, 1, &["GPUs"]);
-    let _ = ConsumptionPolicy::read(&config, 1, &["GPUs"]);
+    let _ = ConsumptionPolicy::read(&config, 1);
     let Some(types) = reading.types else {
         assert!(!reading.faults.is_empty());
         return;
     };
-    let devices = ["GPU-a", "GPU-b"]
-        .map(|id| Device { id: id.to_owned(), properties: Ad::new().with("Capability", 8.0) });
+    let devices =
+        ["GPU-a", "GPU-b"].map(|id| Device { id: id.into(), properties: Ad::new().with("Capability", 8.0) });
     let gpus = CustomTotal {
         name: "GPUs".to_owned(),
         resource: "nvidia.com/gpu".into(),
@@ -53,6 +53,14 @@ fuzz_target!(|input: (u16, u32, u32, &str)| {
         memory_mib: machine.memory_mib,
         disk_kib: machine.disk_kib,
         extended: machine.custom.iter().map(|custom| (custom.resource.clone(), custom.count)).collect(),
+        devices: machine
+            .custom
+            .iter()
+            .filter(|custom| !custom.devices.is_empty())
+            .map(|custom| {
+                (custom.resource.clone(), custom.devices.iter().map(|device| device.id.clone()).collect())
+            })
+            .collect(),
     };
     assert!(sum.fits_in(&has), "{sum} of {has}");
 });
