@@ -108,8 +108,9 @@ pub(super) fn tend(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
     let given_up = pool.backfill.give_up(name, now);
     let Some(machine) = pool.machines.get(name) else { return };
     if given_up {
-        // Claims may have waited for it.
+        // Claims may have waited for it, and its slot may go on: the transitions of this look are taken.
         pool.attention.slots.extend(machine.claimed_slots());
+        pool.attention.machines.insert(name.clone());
     }
     let config = pool.startd(machine);
     let asks: Vec<(Ask, Work)> = pool
