@@ -439,6 +439,8 @@ fn a_backfill_pod_of_which_nobody_knows_is_waited_for() {
 
 #[test]
 fn a_slot_leaves_backfill_when_its_policy_goes_while_its_pod_cannot_be_made() {
-    let fails = (When::Before(Class::CreatePod, 0), What::Call(How::Error(503), 20));
-    goes_well(filled(11, 0, vec![fails, (When::At(20_000), What::PolicyGone(0))]));
+    for how in [How::Error(503), How::SilenceAfter, How::ResetAfter, How::ErrorAfter] {
+        let fails = (When::Before(Class::CreatePod, 0), What::Call(how, 20));
+        goes_well(filled(11, 0, vec![fails, (When::At(20_000), What::PolicyGone(0))]));
+    }
 }

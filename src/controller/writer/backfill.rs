@@ -3,8 +3,9 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::Api;
+use tokio::time::timeout;
 
-use super::calls::{Failure, attempt, post_params};
+use super::calls::{CALL_LIMIT, Failure, attempt, post_params};
 use super::pods::{is_deleted, pods};
 use super::{Context, Reply};
 use crate::api::labels;
@@ -28,10 +29,14 @@ async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
     let pod = render::backfill(plan).map_err(|error| (error.to_string(), true))?;
     let api = pods(&context.client, &plan.template.namespace);
     let params = post_params();
-    match attempt(|| api.create(&params, &pod)).await {
-        Ok(_) => Ok(()),
-        Err(Failure::AlreadyExists) => existing(&api, plan).await,
-        Err(failure) => Err((failure.to_string(), !matches!(failure, Failure::GivenUp(_)))),
+    // Once: by the time of another attempt the pod may have been seen and ended, and its room be somebody else's. The slot
+    // asks again by itself.
+    match timeout(CALL_LIMIT, api.create(&params, &pod)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(kube::Error::Api(status))) if status.is_already_exists() => existing(&api, plan).await,
+        Ok(Err(kube::Error::Api(status))) => Err((status.message.clone(), status.code < 500)),
+        Ok(Err(error)) => Err((error.to_string(), false)),
+        Err(_) => Err((format!("no answer within {CALL_LIMIT:?}"), false)),
     }
 }
 
