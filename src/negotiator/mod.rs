@@ -15,13 +15,18 @@
 //! | `pie` | shares, limits and the rounding rule |
 //! | `ledger` | what is in use while a cycle goes on |
 //! | `turn` | one submitter's turn in a spin |
-//! | `consuming` | slots that are matched as often as their consumption policy says |
 //! | `candidates` | which slots match a request, the best first |
+//! | `order` | slots as jobs of one kind like them |
+//! | `in_use` | slots in use, and when a job may have them instead |
+//! | `consuming` | partitionable slots, of which each match takes a part |
+//! | [`limits`] | what jobs want of limited things, and what is in use |
 
-pub use crate::pool::accountant;
+pub use crate::pool::{accountant, limits};
 mod candidates;
 pub mod config;
 mod consuming;
+mod in_use;
+mod order;
 pub mod cycle;
 pub mod groups;
 mod ledger;
