@@ -444,3 +444,14 @@ fn a_slot_leaves_backfill_when_its_policy_goes_while_its_pod_cannot_be_made() {
         goes_well(filled(11, 0, vec![fails, (When::At(20_000), What::PolicyGone(0))]));
     }
 }
+
+#[test]
+fn a_pod_that_is_made_late_on_a_node_that_is_back_is_not_deleted_by_force() {
+    // It is asked for before the node goes, and comes to be when the node is back: by then its claim is over.
+    let items = vec![
+        (When::Before(Class::CreatePod, 0), What::Call(How::Late(6000), 6)),
+        (When::At(4000), What::NodeGone(0)),
+        (When::At(30_000), What::NodeBack(0, 8)),
+    ];
+    goes_well(story(8, job(1), items));
+}
