@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::preemption;
 use crate::classad::{Ad, Env};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
-use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
+use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
     Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
@@ -73,8 +74,16 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
         }
         let own = host.slot_config(&startd, slot.slot);
         let weight = slot_weight(&ad, &left, own, &env);
-        cycle.slots.push(Candidate { carving: Some(Arc::new(own.requests.clone())), ..Candidate::new(ad, weight) });
+        cycle
+            .slots
+            .push(Candidate { carving: Some(Arc::new(own.requests.clone())), ..Candidate::new(ad, weight) });
         negotiation.slots.push(slot);
+    }
+    for (slot, candidate) in preemption::candidates(pool, &cycle.config) {
+        if chosen(&config, &candidate.ad, &env) {
+            cycle.slots.push(candidate);
+            negotiation.slots.push(slot);
+        }
     }
     let tree = tree(pool);
     cycle.pool_weight = pool_weight(pool, &env);
@@ -219,8 +228,12 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
             continue;
         };
-        for (uid, _) in schedd::claim_match(pool, slot, job, &quotas, now) {
-            let entry = claims.entry(uid).or_default();
+        if found.preempt != PreemptState::None {
+            if preemption::claim(pool, slot, job, &quotas, now) {
+                tell_waiting(pool, job, slot);
+            }
+        } else if schedd::claim_match(pool, slot, job, &quotas, now) {
+            let entry = claims.entry(job.clone()).or_default();
             entry.0 += 1;
             entry.1.insert(slot.machine.clone());
         }
@@ -232,6 +245,13 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     pool.schedule.wanted |= !claims.is_empty();
     if let Some(name) = pool.negotiators.keys().next() {
         pool.stale.insert(Document::Negotiator(name.clone()));
+    }
+}
+
+fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
+    if let Some(key) = pool.jobs.get(job).map(|cluster| cluster.key.clone()) {
+        let note = format!("a proc was matched with {slot}, which it gets when the job that has it is gone");
+        pool.tell(&key, "Matched", "Negotiate", note);
     }
 }
 
