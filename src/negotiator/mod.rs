@@ -9,6 +9,7 @@
 //! | [`accountant`] | what a submitter has used, and the priority that follows |
 //! | [`config`] | the knobs of a cycle |
 //! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
+//! | [`autoclusters`] | which jobs any slot treats alike |
 //! | [`cycle`] | input and output of a negotiation |
 //! | `round` | group after group |
 //! | `spin` | the pie spins of one group |
@@ -19,6 +20,7 @@
 //! | `candidates` | which slots match a request, the best first |
 
 pub use crate::pool::accountant;
+pub mod autoclusters;
 mod candidates;
 pub mod config;
 mod consuming;
