@@ -12,7 +12,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use crate::classad::{Ad, Expr, Name};
 
 /// What is significant of every job, whatever the slots ask: the negotiator reads it.
-const ALWAYS: [&str; 5] = ["Requirements", "Rank", "ConcurrencyLimits", "WantPslotPreemption", "WantAdRevaluate"];
+const ALWAYS: [&str; 5] =
+    ["Requirements", "Rank", "ConcurrencyLimits", "WantPslotPreemption", "WantAdRevaluate"];
 
 /// Never significant: what the negotiator adds to ads itself, what is a slot's in any sane expression, and what changes
 /// while a job runs (`REMOVE_SIGNIFICANT_ATTRIBUTES`).
@@ -95,9 +96,9 @@ pub fn slot_attributes<'a>(jobs: impl IntoIterator<Item = &'a Ad>, exprs: &[&Exp
 fn never(name: &Name) -> bool {
     let text = name.as_str();
     let of_a_slot = text.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("slot"))
-        && text.get(4..).is_some_and(|rest| {
-            rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('_')
-        });
+        && text
+            .get(4..)
+            .is_some_and(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('_'));
     of_a_slot || NEVER.iter().any(|never| name.is(never))
 }
 

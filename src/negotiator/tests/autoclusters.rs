@@ -67,9 +67,10 @@ fn attributes_that_a_jobs_requirements_read_tell_jobs_apart() {
 
 #[test]
 fn expressions_differ_where_their_text_does() {
-    assert_eq!(numbers("Start = TARGET.X", &["X = 1", "X = 1.0", "X = \"1\"", "X = 0 + 1", "x =  1"]), [
-        0, 1, 2, 3, 0
-    ]);
+    assert_eq!(
+        numbers("Start = TARGET.X", &["X = 1", "X = 1.0", "X = \"1\"", "X = 0 + 1", "x =  1"]),
+        [0, 1, 2, 3, 0]
+    );
 }
 
 #[test]
@@ -86,7 +87,8 @@ fn slots_that_no_job_tells_apart_are_one_class() {
     let job = ad("Requirements = TARGET.Memory > RequestMemory\nRequestMemory = 5");
     let rank = Expr::parse("MY.Kflops").unwrap();
     let mut classes = Autoclusters::new(&slot_attributes([&job], &[&rank]));
-    let slots = ["Memory = 1\nName = \"a\"", "Memory = 1\nName = \"b\"", "Memory = 2", "Memory = 1\nKFlops = 3"];
+    let slots =
+        ["Memory = 1\nName = \"a\"", "Memory = 1\nName = \"b\"", "Memory = 2", "Memory = 1\nKFlops = 3"];
     let numbers: Vec<usize> = slots.iter().map(|slot| classes.number(&ad(slot))).collect();
     assert_eq!(numbers, [0, 0, 1, 2]);
 }
