@@ -68,7 +68,7 @@ fn main() {
     let jobs: Vec<Ad> = (0..SUBMITTERS).map(job).collect();
     let cycle = Cycle {
         now: 1_700_000_000,
-        slots: slots.into_iter().map(|ad| Candidate { weight: 8.0, ad }).collect(),
+        slots: slots.into_iter().map(|ad| Candidate::new(ad, 8.0)).collect(),
         submitters: jobs
             .into_iter()
             .enumerate()

@@ -116,7 +116,9 @@ fn cycles_are_decided_as_the_real_negotiator_decides_them() {
         let [theirs, ours] = [&case.matches, &ours].map(|matches| essence(matches, case.unique));
         let known = DIFFERENT.iter().find(|(name, _)| *name == case.name);
         match (theirs == ours, known) {
-            (true, Some((_, why))) => wrong.push(format!("{}: the same now, but said to differ: {why}", case.name)),
+            (true, Some((_, why))) => {
+                wrong.push(format!("{}: the same now, but said to differ: {why}", case.name))
+            }
             (false, None) => wrong.push(format!("{}:{}", case.name, difference(&theirs, &ours))),
             _ => {}
         }

@@ -71,8 +71,11 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
         if !chosen(&config, &ad, &env) {
             continue;
         }
-        let weight = slot_weight(&ad, &left, host.slot_config(&startd, slot.slot), &env);
-        cycle.slots.push(Candidate { ad, weight });
+        let own = host.slot_config(&startd, slot.slot);
+        let weight = slot_weight(&ad, &left, own, &env);
+        cycle
+            .slots
+            .push(Candidate { carving: Some(Arc::new(own.requests.clone())), ..Candidate::new(ad, weight) });
         negotiation.slots.push(slot);
     }
     let tree = tree(pool);

@@ -1,123 +1,159 @@
-//! Which slots match a request, the best first.
+//! Which slots a request can have, the best first.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, BinaryHeap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::sync::Arc;
 
 use super::config::Config;
 use super::consuming::Consuming;
-use super::cycle::{Candidate, PreemptState};
-use crate::classad::{Ad, Env, Expr, Ranks, Roster};
+use super::cycle::{Candidate, Cycle, PreemptState, RejectReason};
+use super::in_use::{self, InUse, Standing};
+use super::order::{Cursor, Descending, Liking, Order};
+use crate::classad::{Ad, Env, Matching as Places, Prepared, Ranks, Roster};
 
-/// Which slots of the cycle are still to be had.
+/// How many orders are kept at a time.
+const ORDERS: usize = 16;
+
+/// Evaluates slots for requests, and knows which are still to be had.
 #[derive(Clone, Debug)]
-pub(super) struct Pool {
-    taken: Vec<bool>,
+pub(super) struct Judge<'a> {
+    config: &'a Config,
+    slots: &'a [Candidate],
+    env: Env,
+    /// All slots of the cycle, in their places.
+    roster: Roster,
+    /// Those still to be had.
+    free: Places,
     left: usize,
+    /// Those of them that are in use, with who uses them.
+    in_use: InUse,
+    /// Those of which a match takes a part, by their places.
+    consuming: BTreeMap<usize, Consuming>,
+    /// Those of these that have a consumption policy.
+    policies: Vec<usize>,
+    /// How often each slot changed; nothing for those that never did.
+    generations: HashMap<u32, u32>,
+    /// The slots that changed, in that order.
+    changes: Vec<u32>,
+    orders: Vec<(Box<[u8]>, Order)>,
+    /// Which order is the next to go.
+    oldest: usize,
 }
 
-impl Pool {
-    /// All of so many.
-    pub(super) fn new(slots: usize) -> Self {
-        Self { taken: vec![false; slots], left: slots }
-    }
+/// A slot that a request can have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    pub(super) place: usize,
+    pub(super) preempt: PreemptState,
+    pub(super) cost: f64,
+}
 
-    /// Takes a slot off the list.
-    pub(super) fn take(&mut self, slot: usize) {
-        if let Some(taken @ false) = self.taken.get_mut(slot) {
-            *taken = true;
-            self.left -= 1;
+/// A look for slots for one request.
+#[derive(Debug)]
+pub(super) struct Search {
+    prepared: Prepared,
+    matching: Places,
+    order: Which,
+    cursor: Cursor,
+    /// Slots that the order does not have: as the matches of this search leave them, and those with a consumption policy.
+    others: BinaryHeap<Reverse<Liking>>,
+    /// Whose request it is.
+    submitter: Option<u32>,
+}
+
+/// Where the order is.
+#[derive(Debug)]
+enum Which {
+    Shared(usize),
+    /// The request ranks slots as no other does.
+    Own(Order),
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(cycle: &'a Cycle) -> Self {
+        let (config, slots, env) = (&cycle.config, cycle.slots.as_slice(), cycle.env());
+        let ranks = [config.pre_job_rank.clone(), config.post_job_rank.clone()];
+        let [pre_job, post_job] = ranks;
+        let mut roster = Roster::new(pre_job, post_job).with_questions(in_use::questions(config));
+        let mut in_use = InUse::new(cycle);
+        let (mut free, mut left) = (Places::default(), 0);
+        let policy = Arc::default();
+        let mut consuming = BTreeMap::new();
+        for (place, slot) in slots.iter().enumerate() {
+            if let Some(user) = in_use::user(&slot.ad, &env) {
+                if config.consider_preemption && in_use::may_go(config, &slot.ad, &env) {
+                    roster.set_in_use(place, in_use.seen(&slot.ad, &user));
+                    left += usize::from(in_use.add(place, &user, &roster));
+                    free.insert(place);
+                }
+                continue;
+            }
+            consuming.extend(Consuming::of(slot, &policy, &env).map(|slot| (place, slot)));
+            roster.set(place, slot.ad.clone());
+            free.insert(place);
+            left += 1;
+        }
+        let policies = consuming.iter().filter(|(_, slot)| slot.has_policy()).map(|(place, _)| *place);
+        let policies = policies.collect();
+        Self {
+            config,
+            slots,
+            env,
+            roster,
+            free,
+            left,
+            in_use,
+            consuming,
+            policies,
+            generations: HashMap::new(),
+            changes: Vec::new(),
+            orders: Vec::new(),
+            oldest: 0,
         }
     }
 
-    /// Whether none is left.
-    pub(super) fn is_empty(&self) -> bool {
-        self.left == 0
-    }
-
-    /// How many are left.
+    /// How many slots are to be had.
     pub(super) fn len(&self) -> usize {
         self.left
     }
 
-    /// Whether a slot is left.
-    fn has(&self, slot: usize) -> bool {
-        !self.taken.get(slot).copied().unwrap_or(true)
-    }
-}
-
-/// How much a slot is liked for a request. The greater is the better.
-///
-/// Preemption and how it ranks go between the ranks and the place in the list.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Liking {
-    pre_job: f64,
-    job: f64,
-    post_job: f64,
-    pub(super) preempt: PreemptState,
-    place: Reverse<usize>,
-}
-
-impl Liking {
-    /// The place of the slot in the list.
-    pub(super) fn slot(&self) -> usize {
-        self.place.0
-    }
-}
-
-impl Eq for Liking {}
-
-impl Ord for Liking {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.pre_job
-            .total_cmp(&other.pre_job)
-            .then_with(|| self.job.total_cmp(&other.job))
-            .then_with(|| self.post_job.total_cmp(&other.post_job))
-            .then_with(|| self.preempt.cmp(&other.preempt))
-            .then_with(|| self.place.cmp(&other.place))
-    }
-}
-
-impl PartialOrd for Liking {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Evaluates slots for requests.
-#[derive(Clone, Debug)]
-pub(super) struct Judge<'a> {
-    config: &'a Config,
-    env: Env,
-    /// All slots of the cycle, in their places.
-    roster: Roster,
-    /// Those of them that have a consumption policy, by their places.
-    consuming: BTreeMap<usize, Consuming>,
-}
-
-impl<'a> Judge<'a> {
-    pub(super) fn new(config: &'a Config, now: i64, slots: &[Candidate]) -> Self {
-        let env = Env::at(now);
-        let mut roster = Roster::new(config.pre_job_rank.clone(), config.post_job_rank.clone());
-        for (place, slot) in slots.iter().enumerate() {
-            roster.set(place, slot.ad.clone());
-        }
-        let consuming = slots
-            .iter()
-            .enumerate()
-            .filter_map(|(place, slot)| Some((place, Consuming::of(&slot.ad, &env)?)));
-        let consuming = consuming.collect();
-        Self { config, env, roster, consuming }
+    /// Whether none is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.left == 0
     }
 
-    /// The least that a match with the slot can cost.
-    pub(super) fn least_cost(&self, place: usize, slot: &Candidate) -> f64 {
-        if self.consuming.contains_key(&place) { 0.0 } else { self.sane(slot.weight) }
+    /// Whether some slot in use may rank some job higher than its own.
+    pub(super) fn any_rank(&self) -> bool {
+        self.in_use.any_rank()
     }
 
-    /// What a match of the request with the slot costs.
-    pub(super) fn cost(&self, place: usize, slot: &Candidate, request: &Ad) -> f64 {
-        let consumed = |consuming: &Consuming| consuming.cost(request, &self.env).unwrap_or(f64::NAN);
-        self.sane(self.consuming.get(&place).map_or(slot.weight, consumed))
+    /// The ad of a slot as it is now.
+    pub(super) fn ad(&self, place: usize) -> Option<&Ad> {
+        self.consuming.get(&place).map(|slot| &slot.ad).or_else(|| self.roster.get(place))
+    }
+
+    /// The least that a match with a slot can cost.
+    pub(super) fn least_cost(&self) -> f64 {
+        let costs = self.free.iter().filter_map(|place| {
+            let weight = self.sane(self.slots.get(place)?.weight);
+            Some(match self.consuming.get(&place) {
+                Some(slot) if slot.has_policy() => 0.0,
+                Some(_) => weight.min(1.0),
+                None => weight,
+            })
+        });
+        costs.fold(f64::INFINITY, f64::min)
+    }
+
+    /// What a match of a request with a slot costs.
+    fn cost(&self, place: usize, request: &Ad) -> Option<f64> {
+        let weight = self.slots.get(place)?.weight;
+        Some(match self.consuming.get(&place) {
+            Some(slot) if slot.has_policy() => self.sane(slot.cost(request, &self.env).unwrap_or(f64::NAN)),
+            // A slot that cannot be carved for it goes whole.
+            Some(slot) => self.sane(slot.cost(request, &self.env).unwrap_or(weight)),
+            None => self.sane(weight),
+        })
     }
 
     fn sane(&self, weight: f64) -> f64 {
@@ -125,64 +161,168 @@ impl<'a> Judge<'a> {
         if sane { weight } else { 1.0 }
     }
 
-    /// All slots of the pool that match the request, as a heap.
-    pub(super) fn candidates(&mut self, pool: &Pool, request: &Ad) -> BinaryHeap<Liking> {
+    /// Begins to look for slots for a request of a submitter.
+    pub(super) fn search(&mut self, request: &Ad, submitter: &str) -> Search {
         let prepared = self.roster.prepare(request, &self.env);
-        let mut matching = self.roster.matching(&prepared);
-        matching.retain(|place| pool.has(place) && !self.consuming.contains_key(&place));
-        let ranked = self.roster.ranked(&prepared, matching);
-        let consuming = self
-            .consuming
-            .iter()
-            .filter(|(place, slot)| pool.has(**place) && slot.matches(request, &self.env));
-        let consuming =
-            consuming.filter_map(|(place, _)| Some((*place, self.roster.ranks(&prepared, *place)?)));
-        ranked.chain(consuming).map(|(place, ranks)| self.like(place, ranks)).collect()
+        let mut matching = self.roster.matching_among(&prepared, &self.free);
+        for place in &self.policies {
+            matching.remove(*place);
+        }
+        let order = match self.roster.rank_key(&prepared) {
+            Some(key) => Which::Shared(self.shared(key, &prepared)),
+            None => Which::Own(self.order(&prepared, &matching)),
+        };
+        let policies = self.policies.iter().filter(|place| {
+            self.free.contains(**place)
+                && self.consuming.get(place).is_some_and(|slot| slot.matches(request, &self.env))
+        });
+        let others = policies.filter_map(|place| Some(Reverse(self.like(&prepared, *place)?))).collect();
+        let submitter = self.in_use.number(submitter);
+        Search { prepared, matching, order, cursor: Cursor::default(), others, submitter }
     }
 
-    /// A match of the request with the slot is made: the slot goes from the pool, but for one whose consumption policy leaves
-    /// more to be had. How much that is liked for the request, if it matches it still.
-    pub(super) fn take(&mut self, pool: &mut Pool, place: usize, request: &Ad) -> Option<Liking> {
-        if !self.consuming.get_mut(&place).is_some_and(|slot| slot.take(request, &self.env)) {
-            pool.take(place);
-            return None;
+    /// The best slot that was not looked at yet in this search, as far as `wanted`.
+    pub(super) fn next(
+        &mut self,
+        search: &mut Search,
+        wanted: impl Fn(PreemptState) -> bool,
+    ) -> Option<Offer> {
+        let Self { free, generations, in_use, orders, .. } = self;
+        let Search { prepared, matching, order, cursor, others, submitter } = search;
+        let alive = |liking: &Liking| {
+            free.contains(liking.slot())
+                && generations.get(&liking.place).copied().unwrap_or(0) == liking.generation
+        };
+        // Nobody takes a slot from themselves because of their own priority.
+        let takes = |liking: &Liking| {
+            wanted(liking.preempt())
+                && (liking.preempt() != PreemptState::Priority
+                    || submitter.is_none()
+                    || in_use.holder(liking.slot()) != *submitter)
+        };
+        while others.peek().is_some_and(|Reverse(other)| !(alive(other) && takes(other))) {
+            others.pop();
         }
-        let slot = self.consuming.get(&place)?;
-        self.roster.set(place, slot.ad.clone());
-        if !slot.matches(request, &self.env) {
-            return None;
-        }
-        let prepared = self.roster.prepare(request, &self.env);
-        self.roster.ranks(&prepared, place).map(|ranks| self.like(place, ranks))
+        let suits = |liking: &Liking| matching.contains(liking.slot()) && takes(liking);
+        let mut moved = *cursor;
+        let first = match order {
+            Which::Own(order) => order.next(&mut moved, alive, suits),
+            Which::Shared(at) => {
+                orders.get_mut(*at).and_then(|(_, order)| order.next(&mut moved, alive, suits))
+            }
+        };
+        let other = others.peek().map(|Reverse(other)| *other);
+        let best = match other.filter(|other| first.is_none_or(|first| *other < first)) {
+            Some(other) => {
+                others.pop();
+                other
+            }
+            None => {
+                *cursor = moved;
+                first?
+            }
+        };
+        let cost = self.cost(best.slot(), prepared.ad())?;
+        Some(Offer { place: best.slot(), preempt: best.preempt(), cost })
     }
 
-    /// How a slot that matches is liked.
-    fn like(&self, place: usize, ranks: Ranks) -> Liking {
-        Liking {
-            pre_job: pool_rank(self.config.pre_job_rank.as_ref(), ranks.pre_job),
-            job: comparable(ranks.job, 0.0),
-            post_job: pool_rank(self.config.post_job_rank.as_ref(), ranks.post_job),
-            preempt: PreemptState::None,
-            place: Reverse(place),
+    /// The match of a search's request with a slot is made: the slot is not to be had any more, but for a partitionable one of
+    /// which something is left.
+    pub(super) fn take(&mut self, search: &mut Search, place: usize) {
+        let Ok(number) = u32::try_from(place) else { return };
+        let consuming = self.consuming.get_mut(&place);
+        let rest = consuming.and_then(|slot| slot.take(search.request(), &self.env).then(|| slot.ad.clone()));
+        let Some(rest) = rest else {
+            self.free.remove(place);
+            self.left -= usize::from(!self.in_use.is_closed(place));
+            return;
+        };
+        self.roster.set(place, rest);
+        *self.generations.entry(number).or_default() += 1;
+        let Some(slot) = self.consuming.get(&place) else { return };
+        let matches = if slot.has_policy() {
+            slot.matches(search.request(), &self.env)
+        } else {
+            self.changes.push(number);
+            self.roster.matches(&search.prepared, place)
+        };
+        search.others.extend(self.like(&search.prepared, place).filter(|_| matches).map(Reverse));
+    }
+
+    /// Why slots that match a request are not to be had, if that is so of any.
+    pub(super) fn refusal(&self, search: &Search) -> Option<RejectReason> {
+        self.in_use.refusal(&search.matching, search.submitter)
+    }
+
+    /// The order that all jobs of a kind share.
+    fn shared(&mut self, key: Box<[u8]>, prepared: &Prepared) -> usize {
+        if let Some(at) = self.orders.iter().position(|(known, _)| *known == key) {
+            self.catch_up(at, prepared);
+            return at;
         }
+        let order = (key, self.order(prepared, &self.free));
+        if self.orders.len() < ORDERS {
+            self.orders.push(order);
+            return self.orders.len() - 1;
+        }
+        let at = self.oldest;
+        self.oldest = (self.oldest + 1) % ORDERS;
+        if let Some(old) = self.orders.get_mut(at) {
+            *old = order;
+        }
+        at
+    }
+
+    /// Puts the slots that changed since into an order.
+    fn catch_up(&mut self, at: usize, prepared: &Prepared) {
+        let known = self.orders.get(at).map_or(0, |(_, order)| order.known);
+        let mut changed: Vec<u32> = self.changes.get(known..).unwrap_or_default().to_vec();
+        changed.sort_unstable();
+        changed.dedup();
+        let places =
+            changed.into_iter().map(|place| place as usize).filter(|place| self.free.contains(*place));
+        let likings: Vec<Liking> = places.filter_map(|place| self.like(prepared, place)).collect();
+        if let Some((_, order)) = self.orders.get_mut(at) {
+            order.known = self.changes.len();
+            likings.into_iter().for_each(|liking| order.insert(liking));
+        }
+    }
+
+    /// Slots as a job likes them.
+    fn order(&self, prepared: &Prepared, places: &Places) -> Order {
+        let likings = places.iter().filter(|place| !self.policies.contains(place));
+        Order::new(likings.filter_map(|place| self.like(prepared, place)).collect(), self.changes.len())
+    }
+
+    /// How a slot is liked; none if it is not to be had, whether it matches or not.
+    fn like(&self, job: &Prepared, place: usize) -> Option<Liking> {
+        let number = u32::try_from(place).ok()?;
+        let standing = self.in_use.standing(&self.roster, job, place);
+        let (preempt, preemption) = match standing {
+            Standing::Unclaimed => (PreemptState::None, Descending::of(0.0, 0.0)),
+            Standing::Preempt(preempt, rank) => (preempt, Descending::of(rank, f64::MIN)),
+            Standing::Kept => return None,
+        };
+        let Ranks { pre_job, job, post_job } = self.roster.ranks(job, place)?;
+        let rank = |expr: bool, value: Option<f64>| match expr {
+            true => Descending::of(value.unwrap_or(f64::MIN), f64::MIN),
+            false => Descending::of(0.0, 0.0),
+        };
+        Some(Liking {
+            pre_job: rank(self.config.pre_job_rank.is_some(), pre_job),
+            job: Descending::of(job, 0.0),
+            post_job: rank(self.config.post_job_rank.is_some(), post_job),
+            preempt: Reverse(preempt),
+            preemption,
+            place: number,
+            generation: self.generations.get(&number).copied().unwrap_or(0),
+        })
     }
 }
 
-/// The value of one of the negotiator's ranks. What is no number ranks lowest. HTCondor keeps these in single
-/// precision: differences too small for that do not count.
-fn pool_rank(expr: Option<&Expr>, value: Option<f64>) -> f64 {
-    if expr.is_none() {
-        return 0.0;
+impl Search {
+    /// The request as it is looked at.
+    pub(super) fn request(&self) -> &Ad {
+        self.prepared.ad()
     }
-    single_precision(comparable(value.unwrap_or(f64::MIN), f64::MIN))
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "that is what it is for")]
-fn single_precision(value: f64) -> f64 {
-    f64::from(value as f32)
-}
-
-/// One zero and no NaN, so that a total order is the usual one.
-fn comparable(value: f64, otherwise: f64) -> f64 {
-    if value.is_nan() { otherwise } else { value + 0.0 }
 }

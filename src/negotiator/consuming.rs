@@ -1,34 +1,93 @@
-//! Slots with a consumption policy: they can be matched more than once in a cycle.
+//! Partitionable slots: they can be matched more than once in a cycle.
 //!
-//! Source: the manual, "condor_negotiator-Side Resource Consumption Policies".
+//! Each match takes a part: as much as the slot's consumption policy says, or without one as much as its startd will carve for
+//! the job. HTCondor's negotiator gives a slot without a policy away whole, and leaves it to the schedd to split what it gets.
+//!
+//! Source: the manual, "condor_negotiator-Side Resource Consumption Policies" and "Defaults for Partitionable Slot Sizes".
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::cycle::Candidate;
 use crate::classad::{Ad, Env, symmetric_match};
-use crate::pool::slot_types::{Consumption, after, as_consumed, consumed, consumption, cost};
+use crate::pool::slot_types::{
+    Amounts, Consumption, Left, RequestPolicy, after, as_consumed, consumed, consumption, cost,
+};
 
-/// A slot that says what each match takes of it.
+/// A slot of which each match takes a part.
 #[derive(Clone, Debug)]
 pub(super) struct Consuming {
     /// The slot as the matches of this cycle leave it.
     pub(super) ad: Ad,
-    /// What matches take of.
-    resources: Vec<String>,
-    /// `NumClaims`: how many matches it has left.
-    claims: u64,
+    how: How,
+}
+
+/// What says how much a match takes.
+#[derive(Clone, Debug)]
+enum How {
+    /// The slot itself.
+    Policy {
+        /// What matches take of.
+        resources: Vec<String>,
+        /// `NumClaims`: how many matches it has left.
+        claims: u64,
+    },
+    /// Its startd, when it carves.
+    Carving {
+        policy: Arc<RequestPolicy>,
+        /// What the slot has beside cores, memory and disk, by the names in its ad.
+        custom: Vec<String>,
+        /// The weight of the whole.
+        weight: f64,
+    },
 }
 
 impl Consuming {
-    /// The slot with this ad; none where it has no such policy.
-    pub(super) fn of(ad: &Ad, env: &Env) -> Option<Self> {
-        let resources = consumed(ad, env)?;
-        let claims = ad.eval_attr("NumClaims", None, env).as_int();
-        let claims = u64::try_from(claims.unwrap_or(1)).unwrap_or(0);
-        Some(Self { ad: ad.clone(), resources, claims })
+    /// The slot, if a match takes a part of it.
+    pub(super) fn of(slot: &Candidate, default: &Arc<RequestPolicy>, env: &Env) -> Option<Self> {
+        let ad = &slot.ad;
+        if ad.eval_attr("PartitionableSlot", None, env).as_bool_equiv() != Some(true) {
+            return None;
+        }
+        let how = match consumed(ad, env) {
+            Some(resources) => {
+                let claims = ad.eval_attr("NumClaims", None, env).as_int();
+                How::Policy { resources, claims: u64::try_from(claims.unwrap_or(1)).unwrap_or(0) }
+            }
+            None => How::Carving {
+                policy: slot.carving.clone().unwrap_or_else(|| Arc::clone(default)),
+                custom: custom(ad, env),
+                weight: slot.weight,
+            },
+        };
+        Some(Self { ad: ad.clone(), how })
+    }
+
+    /// Whether it has a consumption policy: then jobs are held against its Requirements with what they would consume.
+    pub(super) fn has_policy(&self) -> bool {
+        matches!(self.how, How::Policy { .. })
     }
 
     /// What a match with a job would take, if the two match.
     fn taken(&self, request: &Ad, env: &Env) -> Option<Consumption> {
-        let taken = consumption(&self.ad, &self.resources, request, env).ok().filter(|_| self.claims > 0)?;
-        symmetric_match(&as_consumed(request, &taken), &self.ad, env).then_some(taken)
+        match &self.how {
+            How::Policy { resources, claims } => {
+                let taken = consumption(&self.ad, resources, request, env).ok().filter(|_| *claims > 0)?;
+                symmetric_match(&as_consumed(request, &taken), &self.ad, env).then_some(taken)
+            }
+            How::Carving { policy, custom, .. } => {
+                let mut job = request.clone();
+                for resource in ["RequestMemory", "RequestDisk"] {
+                    if !job.contains(resource) {
+                        job.set(resource, 0);
+                    }
+                }
+                policy
+                    .take(&job, &self.ad, &left(&self.ad, custom, env), env)
+                    .ok()
+                    .map(|taken| named(&taken.amounts))
+            }
+        }
     }
 
     /// Whether it matches a job.
@@ -36,17 +95,67 @@ impl Consuming {
         self.taken(request, env).is_some()
     }
 
-    /// What a match with a job costs: the slot's weight before it less that after it.
+    /// What a match with a job costs: the slot's weight before it less that after it. None: it does not match.
     pub(super) fn cost(&self, request: &Ad, env: &Env) -> Option<f64> {
-        cost(&self.ad, &self.taken(request, env)?, env)
+        let taken = self.taken(request, env)?;
+        cost(&self.ad, &taken, env).or_else(|| match self.how {
+            How::Policy { .. } => None,
+            // A slot that does not say what it weighs weighs what it has of cores.
+            How::Carving { weight, .. } => {
+                let cpus = self.ad.eval_attr("Cpus", None, env).as_number().filter(|cpus| *cpus > 0.0)?;
+                Some(weight * taken.get("Cpus").copied().unwrap_or(cpus) / cpus)
+            }
+        })
     }
 
     /// Takes what a match with a job takes. False, if no more can be matched with it.
     pub(super) fn take(&mut self, request: &Ad, env: &Env) -> bool {
-        if let Some(taken) = self.taken(request, env) {
-            self.ad = after(&self.ad, &taken, request, env);
+        let taken = self.taken(request, env);
+        let whole = self.ad.eval_attr("Cpus", None, env).as_number().unwrap_or(0.0);
+        if let Some(taken) = &taken {
+            self.ad = after(&self.ad, taken, request, env);
         }
-        self.claims = self.claims.saturating_sub(1);
-        self.claims > 0
+        match &mut self.how {
+            How::Policy { claims, .. } => {
+                *claims = claims.saturating_sub(1);
+                *claims > 0
+            }
+            How::Carving { weight, .. } => {
+                let rest = self.ad.eval_attr("Cpus", None, env).as_number().unwrap_or(0.0);
+                *weight = if whole > 0.0 { *weight * rest / whole } else { 0.0 };
+                // What the startd could not carve a part of is gone whole.
+                taken.is_some() && rest > 0.0
+            }
+        }
     }
+}
+
+/// What a slot has beside the standard resources.
+fn custom(ad: &Ad, env: &Env) -> Vec<String> {
+    let standard = ["Cpus", "Memory", "Disk", "Swap"];
+    let said = ad.eval_attr("MachineResources", None, env);
+    let names = said.as_str().unwrap_or("GPUs").split([' ', ',', '\t']).filter(|name| !name.is_empty());
+    let custom = names.filter(|name| !standard.iter().any(|standard| standard.eq_ignore_ascii_case(name)));
+    custom.filter(|name| ad.contains(name)).map(str::to_owned).collect()
+}
+
+/// What a slot has left, as its ad says. Of what it does not say it has enough.
+fn left(ad: &Ad, custom: &[String], env: &Env) -> Left {
+    let amount = |name: &str| ad.eval_attr(name, None, env).as_number().map_or(i64::MAX, floor);
+    let (cpus, memory_mib, disk_kib) = (amount("Cpus"), amount("Memory"), amount("Disk"));
+    let custom = custom.iter().map(|name| (name.clone(), amount(name))).collect();
+    Left { amounts: Amounts { cpus, memory_mib, disk_kib, custom }, devices: BTreeMap::new() }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "saturates")]
+fn floor(amount: f64) -> i64 {
+    amount.floor() as i64
+}
+
+#[allow(clippy::cast_precision_loss, reason = "amounts of slots are far below 2^53")]
+fn named(amounts: &Amounts) -> Consumption {
+    let standard = [("Cpus", amounts.cpus), ("Memory", amounts.memory_mib), ("Disk", amounts.disk_kib)];
+    let standard = standard.into_iter().map(|(name, amount)| (name.to_owned(), amount as f64));
+    let custom = amounts.custom.iter().map(|(name, amount)| (name.clone(), *amount as f64));
+    standard.chain(custom).collect()
 }

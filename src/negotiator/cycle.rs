@@ -2,17 +2,23 @@
 
 use super::config::Config;
 use super::groups::GroupInput;
+use super::limits::LimitBook;
 use super::round::Round;
-use crate::classad::Ad;
+use std::sync::Arc;
+
+use crate::classad::{Ad, Env};
+use crate::pool::slot_types::RequestPolicy;
 
 /// All that a negotiation depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Cycle {
     /// The time, in seconds since 1970: what `time()` answers in expressions.
     pub now: i64,
+    /// Where random numbers in expressions start.
+    pub seed: u64,
     /// The knobs.
     pub config: Config,
-    /// The slots to match, all unclaimed. Their order decides where ranks are equal.
+    /// The slots to match. Their order decides where ranks are equal.
     pub slots: Vec<Candidate>,
     /// Everybody who has jobs that wait or uses slots. Entries of the same name share usage and have one
     /// share of the pie. Who uses slots and has no jobs that wait counts in the first spin, as in HTCondor.
@@ -23,15 +29,35 @@ pub struct Cycle {
     pub ungrouped_used: f64,
     /// The weight of all slots of the pool, those in use included: the pie.
     pub pool_weight: f64,
+    /// The concurrency limits, with what runs now.
+    pub limits: LimitBook,
 }
 
-/// A slot that may be matched.
+impl Cycle {
+    /// What expressions are evaluated in.
+    pub(super) fn env(&self) -> Env {
+        Env { seed: self.seed, ..Env::at(self.now) }
+    }
+}
+
+/// A slot that may be matched. One whose ad names a user (`RemoteUser`, `AccountingGroup`, `PreemptingUser` or
+/// `PreemptingAccountingGroup`) is in use: to be had by preemption only.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// The slot's ad.
     pub ad: Ad,
     /// What it costs: the value of `SLOT_WEIGHT`. Negative or no number counts as 1, as in HTCondor.
     pub weight: f64,
+    /// How the requests of jobs become what a match takes of it, if it is partitionable and has no consumption policy. None:
+    /// by the defaults of `MODIFY_REQUEST_EXPR_*`.
+    pub carving: Option<Arc<RequestPolicy>>,
+}
+
+impl Candidate {
+    /// A slot of this weight.
+    pub fn new(ad: Ad, weight: f64) -> Self {
+        Self { ad, weight, carving: None }
+    }
 }
 
 /// Somebody who has jobs that wait or uses slots.
@@ -64,7 +90,7 @@ pub struct Request {
 /// What a negotiation came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// The matches, in the order in which they were made. No slot is in two, but for those with a consumption policy.
+    /// The matches, in the order in which they were made. No slot is in two, but for partitionable ones.
     pub matches: Vec<Match>,
     /// Why jobs are left without a match: one for each request of which jobs are left, in input order.
     pub rejections: Vec<Rejection>,
@@ -120,6 +146,12 @@ pub enum RejectReason {
     SubmitterLimit,
     /// The submitter has reached its ceiling.
     Ceiling,
+    /// One of the concurrency limits that the job names is reached.
+    ConcurrencyLimit,
+    /// Slots that match are in use, and `PREEMPTION_REQUIREMENTS` does not allow to take them.
+    PreemptionPolicy,
+    /// Slots that match are in use, by jobs that they rank higher.
+    PreemptionRank,
     /// The submitter's group, or one above it, has reached its quota.
     GroupQuota,
     /// There were no slots left when its turn came.

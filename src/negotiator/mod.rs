@@ -17,18 +17,23 @@
 //! | `pie` | shares, limits and the rounding rule |
 //! | `ledger` | what is in use while a cycle goes on |
 //! | `turn` | one submitter's turn in a spin |
-//! | `consuming` | slots that are matched as often as their consumption policy says |
 //! | `candidates` | which slots match a request, the best first |
+//! | `order` | slots as jobs of one kind like them |
+//! | `in_use` | slots in use, and when a job may have them instead |
+//! | `consuming` | partitionable slots, of which each match takes a part |
+//! | [`limits`] | what jobs want of limited things, and what is in use |
 
-pub use crate::pool::accountant;
+pub use crate::pool::{accountant, limits};
 pub mod autoclusters;
 mod candidates;
 pub mod config;
 mod consuming;
 pub mod cycle;
 pub mod groups;
+mod in_use;
 mod knobs;
 mod ledger;
+mod order;
 mod pie;
 mod round;
 mod spin;

@@ -44,6 +44,8 @@ pub(super) struct Limits {
     /// Of slots that nobody uses: less where the group's quota leaves less. Candidates are tested against
     /// this.
     pub(super) unclaimed: f64,
+    /// What the group's quota leaves: more is never taken, whoever preempts whom.
+    pub(super) quota: f64,
     /// Whether it is the group that leaves no more, rather than the others in it.
     by_group: bool,
 }
@@ -55,7 +57,12 @@ impl Limits {
         let limit = if config.ignore_user_priorities { f64::MAX } else { (share * pie - used).max(0.0) };
         let unclaimed = limit.min(group_left.max(0.0));
         let by_group = group_left <= limit;
-        Self { limit: if config.consider_preemption { limit } else { unclaimed }, unclaimed, by_group }
+        Self {
+            limit: if config.consider_preemption { limit } else { unclaimed },
+            unclaimed,
+            quota: group_left.max(0.0),
+            by_group,
+        }
     }
 
     /// The same, but for what others have left of the pie.
@@ -81,9 +88,9 @@ pub(super) fn starvation(used: f64, limit: f64) -> f64 {
     if entitled > 0.0 { used / entitled } else { f64::MAX }
 }
 
-/// What somebody may take before reaching the ceiling. HTCondor counts usage in whole units here.
+/// What somebody may take before reaching the ceiling. (HTCondor counts usage in whole units here, and lets it pass.)
 pub(super) fn ceiling_left(ceiling: Option<f64>, used: f64) -> f64 {
     // As there, a negative ceiling is none.
     let ceiling = ceiling.filter(|ceiling| *ceiling >= 0.0);
-    ceiling.map_or(f64::INFINITY, |ceiling| (ceiling - used.trunc()).max(0.0))
+    ceiling.map_or(f64::INFINITY, |ceiling| (ceiling - used).max(0.0))
 }

@@ -3,7 +3,7 @@
 //! Floors (a spin before all others), surplus between groups and further rounds have their place here, around
 //! [`Round::negotiate_group`].
 
-use super::candidates::{Judge, Pool};
+use super::candidates::Judge;
 use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInput};
 use super::ledger::Ledger;
 use super::spin::Spins;
@@ -25,7 +25,7 @@ pub(super) struct Round<'a> {
 
 impl<'a> Round<'a> {
     pub(super) fn new(cycle: &'a Cycle) -> Self {
-        let judge = Judge::new(&cycle.config, cycle.now, &cycle.slots);
+        let judge = Judge::new(cycle);
         let jobs = |submitter: &SubmitterInput| -> Vec<Progress> {
             let requests = submitter.requests.iter();
             requests.map(|request| Progress { left: request.count, reason: None }).collect()
@@ -39,17 +39,14 @@ impl<'a> Round<'a> {
         };
         Self {
             cycle,
-            min_slot_weight: (0..)
-                .zip(&cycle.slots)
-                .map(|(place, slot)| judge.least_cost(place, slot))
-                .fold(f64::INFINITY, f64::min),
+            min_slot_weight: judge.least_cost(),
             ledger: Ledger::new(cycle),
             stopped: vec![None; cycle.submitters.len()],
             progress,
             table: Table {
                 judge,
-                pool: Pool::new(cycle.slots.len()),
-                slots: &cycle.slots,
+                limits: cycle.limits.clone(),
+                env: cycle.env(),
                 matches: Vec::new(),
                 stats,
             },
@@ -127,7 +124,7 @@ impl<'a> Round<'a> {
     /// Why jobs are left, for each request of which there are.
     fn rejections(&self) -> Vec<Rejection> {
         let otherwise =
-            if self.table.pool.is_empty() { RejectReason::NoSlots } else { RejectReason::SubmitterLimit };
+            if self.table.judge.is_empty() { RejectReason::NoSlots } else { RejectReason::SubmitterLimit };
         let submitters = self.progress.iter().zip(&self.stopped).enumerate();
         submitters
             .flat_map(|(submitter, (requests, stopped))| {

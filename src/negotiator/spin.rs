@@ -1,6 +1,8 @@
 //! The pie spins of one group: divide, let everybody take, divide what is left.
 
 use super::cycle::{Pie, RejectReason, Slice, SubmitterInput};
+use super::groups::ROOT;
+use super::in_use::Asking;
 use super::pie::{Division, Limits, ceiling_left, starvation};
 use super::round::Round;
 use super::turn::{Turn, Verdict};
@@ -41,7 +43,7 @@ impl<'r, 'a> Spins<'r, 'a> {
             let before = members.len();
             let (flow, taken) = self.spin(&mut members);
             let progress = taken > 0.0 || members.len() < before;
-            let more = !members.is_empty() && !self.round.table.pool.is_empty();
+            let more = !members.is_empty() && !self.round.table.judge.is_empty();
             if flow == Flow::Stop || !progress || !more {
                 return;
             }
@@ -100,21 +102,43 @@ impl<'r, 'a> Spins<'r, 'a> {
             return (Verdict::Resume, 0.0);
         }
         let config = &cycle.config;
+        let stable = config.preemption_requirements_stable && config.preemption_rank_stable;
         let turn = Turn {
             submitter,
+            name: &input.name,
             requests: &input.requests,
             limits,
             ceiling,
-            caching: config.match_list_caching,
+            asking: config.consider_preemption.then(|| self.asking(submitter, input)),
+            caching: config.match_list_caching && stable,
             one_size: !config.use_slot_weights && !config.consider_preemption,
+            beyond_limit: self.spin == 1 && config.consider_preemption,
         };
         let Some(progress) = self.round.progress.get_mut(submitter) else { return (Verdict::Done, 0.0) };
         let (verdict, used) = turn.take(&mut self.round.table, progress);
-        if let Some(reason) = turn.reached(used, &self.round.table.pool) {
+        if let Some(reason) = turn.reached(used, &self.round.table.judge) {
             self.stop(&[submitter], reason);
         }
         self.round.ledger.charge(submitter, self.group, used);
         (verdict, used)
+    }
+
+    /// What a submitter's jobs say of it.
+    fn asking(&self, submitter: usize, input: &SubmitterInput) -> Asking<'a> {
+        let cycle = self.round.cycle;
+        let name = |group: Option<usize>| {
+            group.and_then(|group| cycle.groups.get(group)).map_or(ROOT, |group| group.name.as_str())
+        };
+        let own = input.group.and_then(|group| cycle.groups.get(group));
+        Asking {
+            priority: input.effective_priority,
+            used: self.round.ledger.used(submitter),
+            group: name(input.group),
+            group_used: self.round.ledger.group_used(input.group),
+            group_quota: own.map_or(cycle.pool_weight, |group| group.quota),
+            negotiating_group: name(self.group),
+            autoregroup: false,
+        }
     }
 
     /// Whether the group has what it may have. With preemption, everybody gets one turn nevertheless.

@@ -1,10 +1,11 @@
 //! One submitter's turn in a spin: its requests one after another, each job the best slot.
 
-use std::collections::BinaryHeap;
-
-use super::candidates::{Judge, Liking, Pool};
-use super::cycle::{Candidate, Match, RejectReason, Request, Stats};
+use super::candidates::{Judge, Offer, Search};
+use super::cycle::{Match, PreemptState, RejectReason, Request, Stats};
+use super::in_use::Asking;
+use super::limits::{LimitBook, Wants};
 use super::pie::{Limits, permits};
+use crate::classad::{Ad, Env};
 
 /// What is known about a request from one spin to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +17,11 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Slots only become fewer within a cycle: what no slot matched, none will.
+    /// Slots and limits only become fewer within a cycle: what no slot matched, none will.
     fn hopeless(self) -> bool {
-        self.left == 0 || self.reason == Some(RejectReason::NoMatch)
+        use RejectReason::{ConcurrencyLimit, NoMatch, PreemptionPolicy, PreemptionRank};
+        let hopeless = [NoMatch, ConcurrencyLimit, PreemptionPolicy, PreemptionRank];
+        self.left == 0 || self.reason.is_some_and(|reason| hopeless.contains(&reason))
     }
 }
 
@@ -32,61 +35,96 @@ pub(super) enum Verdict {
 }
 
 /// A turn: who, on what terms.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Turn<'a> {
     pub(super) submitter: usize,
+    /// The accountant's name.
+    pub(super) name: &'a str,
     pub(super) requests: &'a [Request],
     pub(super) limits: Limits,
     /// The slot weight to the submitter's ceiling; infinite without one.
     pub(super) ceiling: f64,
+    /// What its jobs' ads say of it, where slots in use are looked at.
+    pub(super) asking: Option<Asking<'a>>,
     /// Match all jobs of a request from one list of candidates.
     pub(super) caching: bool,
     /// Give up at the first request that the limit stands against: nothing smaller will come.
     pub(super) one_size: bool,
+    /// Past its limit the submitter may still have slots that rank its jobs higher than their own.
+    pub(super) beyond_limit: bool,
 }
 
 /// What turns work on.
 #[derive(Debug)]
 pub(super) struct Table<'a> {
     pub(super) judge: Judge<'a>,
-    pub(super) pool: Pool,
-    pub(super) slots: &'a [Candidate],
+    pub(super) limits: LimitBook,
+    pub(super) env: Env,
     pub(super) matches: Vec<Match>,
     pub(super) stats: Stats,
+}
+
+/// What a turn has taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    /// In all.
+    all: f64,
+    /// Of slots that nobody used.
+    unclaimed: f64,
+}
+
+/// What a request wants of concurrency limits.
+enum Limited {
+    /// The same of whatever slot.
+    Always(Wants),
+    /// What an expression says that looks at the slot.
+    BySlot,
+}
+
+impl Limited {
+    fn of(request: &Ad, env: &Env) -> Self {
+        Wants::on_any_slot(request, env).map_or(Self::BySlot, Self::Always)
+    }
+
+    /// What a match with a slot wants.
+    fn with(&self, request: &Ad, slot: Option<&Ad>, env: &Env) -> Wants {
+        match (self, slot) {
+            (Self::Always(wants), _) => wants.clone(),
+            (Self::BySlot, Some(slot)) => Wants::on_slot(request, slot, env),
+            (Self::BySlot, None) => Wants::default(),
+        }
+    }
 }
 
 impl Turn<'_> {
     /// Takes the turn. Returns how it ended and the slot weight taken. A request that got less than it wants
     /// isn't asked again in this turn.
     pub(super) fn take(&self, table: &mut Table<'_>, progress: &mut [Progress]) -> (Verdict, f64) {
-        let mut used = 0.0;
+        let mut used = Used::default();
         let mut limited = false;
         for (index, (request, progress)) in self.requests.iter().zip(progress.iter_mut()).enumerate() {
             if progress.hopeless() {
                 continue;
             }
-            if self.reached(used, &table.pool).is_some() {
-                return (Verdict::Resume, used);
+            if self.reached(used.all, &table.judge).is_some() {
+                return (Verdict::Resume, used.all);
             }
             table.stats.requests_considered += 1;
-            self.serve(table, index, request, progress, &mut used);
-            limited |= progress.left > 0 && progress.reason == Some(self.limits.reason());
+            limited |= self.serve(table, index, request, progress, &mut used);
             if limited && self.one_size {
-                return (Verdict::Resume, used);
+                return (Verdict::Resume, used.all);
             }
         }
-        let resume = limited || self.reached(used, &table.pool).is_some();
-        (if resume { Verdict::Resume } else { Verdict::Done }, used)
+        let resume =
+            limited || used.all >= self.limits.limit || self.reached(used.all, &table.judge).is_some();
+        (if resume { Verdict::Resume } else { Verdict::Done }, used.all)
     }
 
     /// What bars any further match, once so much is taken.
-    ///
-    /// In the first spin HTCondor goes on past the submitter's limit with slots that rank the job above
-    /// the one they run; among slots that nobody uses there are none of these.
-    pub(super) fn reached(&self, used: f64, pool: &Pool) -> Option<RejectReason> {
-        if pool.is_empty() {
+    pub(super) fn reached(&self, used: f64, judge: &Judge<'_>) -> Option<RejectReason> {
+        if judge.is_empty() {
             Some(RejectReason::NoSlots)
-        } else if used >= self.limits.limit {
+        } else if used >= self.limits.limit && !(self.beyond_limit && judge.any_rank()) {
             Some(self.limits.reason())
         } else if used >= self.ceiling {
             Some(RejectReason::Ceiling)
@@ -95,50 +133,128 @@ impl Turn<'_> {
         }
     }
 
-    /// Matches jobs of one request until none is left, no slot will do or nothing more may be taken.
+    /// Matches jobs of one request until none is left, no slot will do or nothing more may be taken. Whether it is the
+    /// submitter's limit that stands against more.
     fn serve(
         &self,
         table: &mut Table<'_>,
         index: usize,
         request: &Request,
         progress: &mut Progress,
-        used: &mut f64,
-    ) {
-        let mut candidates = BinaryHeap::new();
-        let mut fresh = false;
-        let mut exceeded = false;
+        used: &mut Used,
+    ) -> bool {
+        let limited = Limited::of(&self.seen(request, 0.0), &table.env);
+        let mut search: Option<Search> = None;
         while progress.left > 0 {
-            if let Some(reason) = self.reached(*used, &table.pool) {
+            if let Some(reason) = self.reached(used.all, &table.judge) {
                 progress.reason = Some(reason);
-                return;
+                return reason == self.limits.reason();
             }
-            if !(fresh && self.caching) {
-                table.stats.pairs_considered += u64::try_from(table.pool.len()).unwrap_or(u64::MAX);
-                candidates = table.judge.candidates(&table.pool, &request.ad);
-                fresh = true;
+            if let Limited::Always(wants) = &limited
+                && table.limits.blocked(wants).is_some()
+            {
+                progress.reason = Some(RejectReason::ConcurrencyLimit);
+                return false;
             }
-            // Whatever exceeds the limit now will do so for the rest of the turn: it may be dropped.
-            let best = std::iter::from_fn(|| candidates.pop()).find_map(|liking: Liking| {
-                let place = liking.slot();
-                let cost = table.judge.cost(place, table.slots.get(place)?, &request.ad);
-                let fits = permits(*used, cost, self.limits.unclaimed);
-                exceeded |= !fits;
-                fits.then_some((liking, cost))
+            let mut look = search.take().unwrap_or_else(|| {
+                table.stats.pairs_considered += u64::try_from(table.judge.len()).unwrap_or(u64::MAX);
+                table.judge.search(&self.seen(request, used.all), self.name)
             });
-            let Some((liking, cost)) = best else {
-                progress.reason = Some(if exceeded { self.limits.reason() } else { RejectReason::NoMatch });
-                return;
+            let mut barred = Barred::default();
+            let Some((offer, wants)) = self.best(table, &mut look, &limited, *used, &mut barred) else {
+                let only_rank = used.all >= self.limits.limit;
+                progress.reason = Some(barred.reason(self).unwrap_or_else(|| match only_rank {
+                    true => self.limits.reason(),
+                    false => table.judge.refusal(&look).unwrap_or(RejectReason::NoMatch),
+                }));
+                return barred.limit || only_rank;
             };
-            candidates.extend(table.judge.take(&mut table.pool, liking.slot(), &request.ad));
-            table.matches.push(Match {
-                submitter: self.submitter,
-                request: index,
-                slot: liking.slot(),
-                cost,
-                preempt: liking.preempt,
-            });
-            *used += cost;
+            table.judge.take(&mut look, offer.place);
+            table.limits.take(&wants);
+            let Offer { place: slot, preempt, cost } = offer;
+            table.matches.push(Match { submitter: self.submitter, request: index, slot, cost, preempt });
+            used.all += cost;
+            used.unclaimed += if preempt == PreemptState::None { cost } else { 0.0 };
             progress.left -= 1;
+            search = self.caching.then_some(look);
+        }
+        false
+    }
+
+    /// A request's ad as slots see it, when so much is taken.
+    fn seen(&self, request: &Request, used: f64) -> Ad {
+        self.asking.as_ref().map_or_else(|| request.ad.clone(), |asking| asking.said_of(&request.ad, used))
+    }
+
+    /// The best slot that the terms allow. Whatever they bar now they bar for the rest of the turn: it may be passed over.
+    fn best(
+        &self,
+        table: &mut Table<'_>,
+        search: &mut Search,
+        limited: &Limited,
+        used: Used,
+        barred: &mut Barred,
+    ) -> Option<(Offer, Wants)> {
+        let only_rank = used.all >= self.limits.limit;
+        loop {
+            let offer = table.judge.next(search, |preempt| !only_rank || preempt == PreemptState::Rank)?;
+            if !self.allows(&offer, used, barred) {
+                continue;
+            }
+            let wants = limited.with(search.request(), table.judge.ad(offer.place), &table.env);
+            if table.limits.blocked(&wants).is_some() {
+                barred.concurrency = true;
+                continue;
+            }
+            return Some((offer, wants));
+        }
+    }
+
+    fn allows(&self, offer: &Offer, used: Used, barred: &mut Barred) -> bool {
+        let fits = match offer.preempt {
+            PreemptState::None => permits(used.unclaimed, offer.cost, self.limits.unclaimed),
+            PreemptState::Priority => permits(used.all, offer.cost, self.limits.limit),
+            // Whom the owner of a machine prefers has it, whatever others have had.
+            PreemptState::Rank => true,
+        };
+        let promised = used.all + offer.cost;
+        if promised > self.ceiling + SLACK {
+            barred.ceiling = true;
+        } else if promised > self.limits.quota + SLACK {
+            barred.quota = true;
+        } else if !fits {
+            barred.limit = true;
+        } else {
+            return true;
+        }
+        false
+    }
+}
+
+/// Sums of weights that are no whole numbers may be off by so much.
+const SLACK: f64 = 1e-9;
+
+/// What stood against slots that match.
+#[derive(Clone, Copy, Debug, Default)]
+struct Barred {
+    limit: bool,
+    quota: bool,
+    ceiling: bool,
+    concurrency: bool,
+}
+
+impl Barred {
+    fn reason(self, turn: &Turn<'_>) -> Option<RejectReason> {
+        if self.concurrency {
+            Some(RejectReason::ConcurrencyLimit)
+        } else if self.limit {
+            Some(turn.limits.reason())
+        } else if self.quota {
+            Some(RejectReason::GroupQuota)
+        } else if self.ceiling {
+            Some(RejectReason::Ceiling)
+        } else {
+            None
         }
     }
 }

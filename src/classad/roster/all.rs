@@ -4,6 +4,7 @@ use super::Roster;
 use super::bits::Bits;
 use super::column::{Column, Entry, Single, Values};
 use super::ir::{Ir, Scene, Unknown};
+use super::members::Members;
 use super::memo::Verdict;
 use super::prepared::{Group, Prepared};
 use crate::classad::eval::Tri;
@@ -27,33 +28,31 @@ enum Of {
 
 impl Search {
     /// Takes note of a verdict on slots.
-    fn note(&mut self, verdict: Verdict, slots: &[u32], of: Of) {
+    fn note(&mut self, verdict: Verdict, slots: &Members, of: Of) {
         let asked = match (verdict, of) {
             (Ok(true), _) => return,
-            (Ok(false), _) => return self.fail(slots),
+            (Ok(false), _) => return slots.take_from(&mut self.left),
             (Err(Unknown), Of::Job) => &mut self.ask_job,
             (Err(Unknown), Of::Slot) => &mut self.ask_slot,
         };
-        for slot in slots {
-            asked.insert(*slot);
-        }
-    }
-
-    fn fail(&mut self, slots: &[u32]) {
-        for slot in slots {
-            self.left.remove(*slot);
-        }
+        slots.add_to(asked);
     }
 }
 
 impl Roster {
-    /// The slots that match a job.
-    pub(super) fn all(&self, job: &Prepared) -> Bits {
+    /// The slots that match a job, of all or of some.
+    pub(super) fn all(&self, job: &Prepared, among: Option<&Bits>) -> Bits {
         if job.asks.never {
             return Bits::default();
         }
         let mut search =
             Search { left: self.open.clone(), ask_slot: self.doubtful.clone(), ask_job: Bits::default() };
+        if let Some(among) = among {
+            search.left.keep(among);
+        }
+        if search.left.is_empty() {
+            return search.left;
+        }
         self.ask_slots(job, &mut search);
         if job.asks.verify || job.epoch != self.epoch {
             search.ask_job = self.open.clone();
@@ -75,7 +74,7 @@ impl Roster {
     /// Asks each clause of the slots about the job.
     fn ask_slots(&self, job: &Prepared, search: &mut Search) {
         for clause in self.clauses.all() {
-            let Some(slot) = clause.slots.first().and_then(|slot| self.slot(*slot as usize)) else {
+            let Some(slot) = clause.slots.any().and_then(|slot| self.slot(slot as usize)) else {
                 continue;
             };
             let scene = Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env };
@@ -88,7 +87,7 @@ impl Roster {
     /// Asks clauses about each value of their column.
     fn ask_column(&self, job: &Prepared, group: &Group, column: &Column, search: &mut Search) {
         for clause in &group.clauses {
-            if column.comparison(clause, &mut |entry| search.fail(&entry.slots)) {
+            if column.comparison(clause, &mut |entry| entry.slots.take_from(&mut search.left)) {
                 for entry in column.not_numbers() {
                     search.note(self.about(job, clause, entry), &entry.slots, Of::Job);
                 }
@@ -102,7 +101,7 @@ impl Roster {
 
     /// What a job's clause about one attribute says of a value.
     fn about(&self, job: &Prepared, clause: &Ir, entry: &Entry) -> Verdict {
-        let Some(slot) = entry.slots.first().and_then(|slot| self.slot(*slot as usize)) else {
+        let Some(slot) = entry.slots.any().and_then(|slot| self.slot(slot as usize)) else {
             return Ok(true);
         };
         let view = Single(entry.value.as_ref());
@@ -121,7 +120,11 @@ impl Roster {
                 }
                 None => Ok(false),
             };
-            search.note(verdict, &[number], Of::Job);
+            match verdict {
+                Ok(true) => {}
+                Ok(false) => search.left.remove(number),
+                Err(Unknown) => search.ask_job.insert(number),
+            }
         }
     }
 

@@ -50,6 +50,18 @@ impl Bits {
         }
     }
 
+    /// Drops what the other set has.
+    pub(super) fn drop_all(&mut self, other: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= !other;
+        }
+    }
+
+    /// Whether the two sets have a number in common.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        self.words.iter().zip(&other.words).any(|(word, other)| word & other != 0)
+    }
+
     /// The numbers, the smallest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         numbers(self.words.iter().copied())
@@ -95,7 +107,11 @@ mod tests {
         few.insert(63);
         bits.keep(&few);
         assert_eq!(bits.iter().collect::<Vec<_>>(), [63]);
+        assert!(bits.meets(&few));
         bits.keep(&Bits::default());
+        assert!(!bits.meets(&few));
+        few.drop_all(&few.clone());
+        assert!(few.is_empty());
         assert!(bits.is_empty());
     }
 }

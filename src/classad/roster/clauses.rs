@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::ir::Ir;
+use super::members::Members;
 
 /// The number of a clause.
 pub(super) type ClauseId = u32;
@@ -12,8 +13,7 @@ pub(super) type ClauseId = u32;
 pub(super) struct Clause {
     pub(super) ir: Ir,
     key: Box<[u8]>,
-    /// In order.
-    pub(super) slots: Vec<u32>,
+    pub(super) slots: Members,
 }
 
 /// The clauses of all slots.
@@ -35,17 +35,15 @@ impl Clauses {
             Some(id) => *id,
             None => self.create(ir, key.into()),
         };
-        if let Some(clause) = self.all.get_mut(id as usize)
-            && let Err(place) = clause.slots.binary_search(&slot)
-        {
-            clause.slots.insert(place, slot);
+        if let Some(clause) = self.all.get_mut(id as usize) {
+            clause.slots.insert(slot);
         }
         id
     }
 
     fn create(&mut self, ir: Ir, key: Box<[u8]>) -> ClauseId {
         self.version += 1;
-        let clause = Clause { ir, key: key.clone(), slots: Vec::new() };
+        let clause = Clause { ir, key: key.clone(), slots: Members::default() };
         let reused = self.free.pop();
         let id = reused.unwrap_or_else(|| ClauseId::try_from(self.all.len()).unwrap_or(ClauseId::MAX));
         match self.all.get_mut(id as usize) {
@@ -59,12 +57,13 @@ impl Clauses {
     /// Ends that a slot requires a clause.
     pub(super) fn remove(&mut self, id: ClauseId, slot: u32) {
         let Some(clause) = self.all.get_mut(id as usize) else { return };
-        if let Ok(place) = clause.slots.binary_search(&slot) {
-            clause.slots.remove(place);
-            if clause.slots.is_empty() {
-                self.index.remove(&clause.key);
-                self.free.push(id);
-            }
+        if clause.slots.is_empty() {
+            return;
+        }
+        clause.slots.remove(slot);
+        if clause.slots.is_empty() {
+            self.index.remove(&clause.key);
+            self.free.push(id);
         }
     }
 

@@ -1,9 +1,11 @@
 //! One attribute of all slots: which values it has, and which slots have each.
 
-use std::collections::HashMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::ir::{Ir, Symbol, View};
+use super::members::Members;
 use crate::classad::eval::Tri;
 use crate::classad::expr::Binary;
 use crate::classad::value::Value;
@@ -36,8 +38,7 @@ pub(super) struct Column {
 pub(super) struct Entry {
     /// `None`: no constant scalar.
     pub(super) value: Option<Value>,
-    /// In order.
-    pub(super) slots: Vec<u32>,
+    pub(super) slots: Members,
 }
 
 /// What tells values apart.
@@ -69,41 +70,84 @@ impl Key {
 /// The entries by their values: integers, reals that are numbers, and all others.
 #[derive(Clone, Debug, Default)]
 struct Sorted {
-    integers: Vec<(i64, ValueId)>,
-    reals: Vec<(f64, ValueId)>,
-    others: Vec<ValueId>,
+    integers: BTreeMap<i64, ValueId>,
+    reals: BTreeMap<Real, ValueId>,
+    others: BTreeSet<ValueId>,
+}
+
+/// A real that is a number, in its order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Real(f64);
+
+impl Eq for Real {}
+
+impl Ord for Real {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Real {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Sorted {
+    fn insert(&mut self, id: ValueId, value: Option<&Value>) {
+        match value {
+            Some(Value::Int(value)) => self.integers.insert(*value, id).is_none(),
+            Some(Value::Real(value)) if !value.is_nan() => self.reals.insert(Real(*value), id).is_none(),
+            _ => self.others.insert(id),
+        };
+    }
+
+    fn remove(&mut self, id: ValueId, value: Option<&Value>) {
+        match value {
+            Some(Value::Int(value)) => self.integers.remove(value).is_some(),
+            Some(Value::Real(value)) if !value.is_nan() => self.reals.remove(&Real(*value)).is_some(),
+            _ => self.others.remove(&id),
+        };
+    }
 }
 
 impl Column {
     /// Sets a slot's value.
     pub(super) fn set(&mut self, slot: u32, value: Option<Value>) {
         self.unset(slot);
-        self.ranks = None;
-        let id = self.intern(value);
         let place = slot as usize;
+        if let Some(ranks) = &mut self.ranks {
+            if place >= ranks.len() {
+                ranks.resize(place + 1, f64::NAN);
+            }
+            if let Some(rank) = ranks.get_mut(place) {
+                *rank = counted(value.as_ref());
+            }
+        }
+        let id = self.intern(value);
         if place >= self.ids.len() {
             self.ids.resize(place + 1, GONE);
         }
         if let (Some(at), Some(entry)) = (self.ids.get_mut(place), self.values.get_mut(id as usize)) {
             *at = id;
-            if let Err(place) = entry.slots.binary_search(&slot) {
-                entry.slots.insert(place, slot);
-            }
+            entry.slots.insert(slot);
         }
     }
 
     /// Forgets a slot.
     pub(super) fn unset(&mut self, slot: u32) {
-        self.ranks = None;
+        if let Some(rank) = self.ranks.as_mut().and_then(|ranks| ranks.get_mut(slot as usize)) {
+            *rank = f64::NAN;
+        }
         let Some(id) = self.ids.get_mut(slot as usize).map(|id| std::mem::replace(id, GONE)) else { return };
         let Some(entry) = self.values.get_mut(id as usize) else { return };
-        if let Ok(place) = entry.slots.binary_search(&slot) {
-            entry.slots.remove(place);
-        }
+        entry.slots.remove(slot);
         if entry.slots.is_empty() {
             self.index.remove(&Key::of(entry.value.as_ref()));
             self.free.push(id);
-            self.sorted = None;
+            if let Some(sorted) = &mut self.sorted {
+                sorted.remove(id, entry.value.as_ref());
+            }
         }
     }
 
@@ -112,11 +156,13 @@ impl Column {
         if let Some(id) = self.index.get(&key) {
             return *id;
         }
-        self.sorted = None;
         self.version += 1;
-        let entry = Entry { value, slots: Vec::new() };
+        let entry = Entry { value, slots: Members::default() };
         let reused = self.free.pop();
         let id = reused.unwrap_or_else(|| ValueId::try_from(self.values.len()).unwrap_or(GONE));
+        if let Some(sorted) = &mut self.sorted {
+            sorted.insert(id, entry.value.as_ref());
+        }
         match self.values.get_mut(id as usize) {
             Some(old) => *old = entry,
             None => self.values.push(entry),
@@ -129,6 +175,11 @@ impl Column {
     pub(super) fn value(&self, slot: u32) -> Option<&Value> {
         let id = self.id(slot)?;
         self.values.get(id as usize)?.value.as_ref()
+    }
+
+    /// Whether every slot has a constant scalar.
+    pub(super) fn constant(&self) -> bool {
+        !self.index.contains_key(&Key::Other)
     }
 
     /// The number of a slot's value.
@@ -152,27 +203,18 @@ impl Column {
             return;
         }
         let mut sorted = Sorted::default();
-        for (entry, id) in self.values.iter().zip(0..) {
-            match &entry.value {
-                _ if entry.slots.is_empty() => {}
-                Some(Value::Int(value)) => sorted.integers.push((*value, id)),
-                Some(Value::Real(value)) if !value.is_nan() => sorted.reals.push((*value, id)),
-                _ => sorted.others.push(id),
-            }
+        for (entry, id) in self.values.iter().zip(0..).filter(|(entry, _)| !entry.slots.is_empty()) {
+            sorted.insert(id, entry.value.as_ref());
         }
-        sorted.integers.sort_unstable();
-        sorted.reals.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         self.sorted = Some(sorted);
     }
 
     /// Makes the values ready for [`Column::rank`].
     pub(super) fn count(&mut self) {
         if self.ranks.is_none() {
-            let rank = |id: &ValueId| {
-                let value = self.values.get(*id as usize)?.value.as_ref()?;
-                Some(value.as_number().unwrap_or(0.0))
-            };
-            self.ranks = Some(self.ids.iter().map(|id| rank(id).unwrap_or(f64::NAN)).collect());
+            let rank =
+                |id: &ValueId| counted(self.values.get(*id as usize).and_then(|entry| entry.value.as_ref()));
+            self.ranks = Some(self.ids.iter().map(rank).collect());
         }
     }
 
@@ -198,20 +240,29 @@ impl Column {
         // As the bound is, so are the comparisons: exact between integers, in doubles otherwise.
         let low_passes = matches!(op, Binary::Less | Binary::LessOrEqual);
         let passes = |value: &Value| super::ir::compare(op, value, bound) == Tri::True;
-        let split = sorted.integers.partition_point(|(value, _)| passes(&Value::Int(*value)) == low_passes);
-        let (low, high) = sorted.integers.split_at_checked(split).unwrap_or_default();
-        (if low_passes { high } else { low }).iter().for_each(|(_, id)| fail(*id));
-        let split = sorted.reals.partition_point(|(value, _)| passes(&Value::Real(*value)) == low_passes);
-        let (low, high) = sorted.reals.split_at_checked(split).unwrap_or_default();
-        (if low_passes { high } else { low }).iter().for_each(|(_, id)| fail(*id));
+        let integers = sorted.integers.iter().map(|(value, id)| (Value::Int(*value), *id));
+        let reals = sorted.reals.iter().map(|(value, id)| (Value::Real(value.0), *id));
+        // Those that fail are at one end.
+        if low_passes {
+            integers.rev().take_while(|(value, _)| !passes(value)).for_each(|(_, id)| fail(id));
+            reals.rev().take_while(|(value, _)| !passes(value)).for_each(|(_, id)| fail(id));
+        } else {
+            integers.take_while(|(value, _)| !passes(value)).for_each(|(_, id)| fail(id));
+            reals.take_while(|(value, _)| !passes(value)).for_each(|(_, id)| fail(id));
+        }
         true
     }
 
     /// The entries that [`Column::comparison`] says nothing about.
     pub(super) fn not_numbers(&self) -> impl Iterator<Item = &Entry> {
-        let ids = self.sorted.as_ref().map_or(&[][..], |sorted| &sorted.others);
-        ids.iter().filter_map(|id| self.values.get(*id as usize))
+        let ids = self.sorted.iter().flat_map(|sorted| &sorted.others);
+        ids.filter_map(|id| self.values.get(*id as usize))
     }
+}
+
+/// A value as a rank: 0 where it is no number, NaN where it is not known.
+fn counted(value: Option<&Value>) -> f64 {
+    value.map_or(f64::NAN, |value| value.as_number().unwrap_or(0.0))
 }
 
 /// The operator and the number of a clause that is `attribute < number`, or `<=`, `>`, `>=`.

@@ -5,6 +5,7 @@
 
 use super::column::{Column, Entry, Single};
 use super::ir::{Ir, Scene, Symbol, Unknown};
+use super::members::Members;
 use super::memo::Verdict;
 use super::prepared::Prepared;
 use super::{Roster, Slot};
@@ -138,7 +139,7 @@ impl Roster {
 
     /// Calls back with what each bound says of the job, and the slots that have it. Those that allow it may
     /// be left out.
-    pub(super) fn bounds(&self, job: &Prepared, each: &mut dyn FnMut(Verdict, &[u32])) {
+    pub(super) fn bounds(&self, job: &Prepared, each: &mut dyn FnMut(Verdict, &Members)) {
         for family in &self.families.0 {
             let entries = family.bounds.entries();
             let question = family.question(job);

@@ -19,11 +19,11 @@
 //! | --- | --- |
 //! | `lower` | partial evaluation: an expression and its ad in, what is left out |
 //! | `ir`, `calls` | what is left, and its evaluation |
-//! | `symbols`, `column`, `bits` | names, values of slots, sets of slots |
+//! | `symbols`, `column`, `members`, `bits` | names, values of slots, sets of slots |
 //! | `clauses`, `families` | requirements of slots; those that are bounds |
 //! | `prepared`, `memo` | a job made ready, and what was found out about it |
 //! | `one`, `all` | matching a pair; matching all slots |
-//! | `ranks`, `tables` | the job's rank of slots; the negotiator's |
+//! | `ranks`, `questions` | the job's rank of slots; the negotiator's ranks and other questions |
 //!
 //! **Bounds.** Lowered expressions are so small that none of [`Limits`](super::Limits) could be hit; with
 //! limits narrower than that (150,000 steps, 400 levels, 256 KiB of text) nothing is lowered.
@@ -36,12 +36,13 @@ mod column;
 mod families;
 mod ir;
 mod lower;
+mod members;
 mod memo;
 mod one;
 mod prepared;
+mod questions;
 mod ranks;
 mod symbols;
-mod tables;
 
 use smallvec::SmallVec;
 
@@ -59,8 +60,8 @@ use ir::Ir;
 use lower::Condition;
 use memo::Memo;
 use prepared::{Asks, Ranking};
+use questions::{Asked, Questions, RANKS};
 use symbols::Symbols;
-use tables::Tables;
 
 /// How many attributes of slots are kept as columns. A job that asks for more makes the roster begin anew.
 const MAX_COLUMNS: usize = 512;
@@ -97,7 +98,7 @@ pub struct Roster {
     columns: Vec<Column>,
     /// Counts how often the columns began anew.
     epoch: u64,
-    tables: Tables,
+    questions: Questions,
 }
 
 /// A slot.
@@ -110,8 +111,8 @@ struct Slot {
     families: FamilySet,
     never: bool,
     verify: bool,
-    /// The negotiator's ranks of it.
-    ranks: [Ranking; 2],
+    /// The negotiator's questions about it.
+    asked: Asked,
 }
 
 impl Roster {
@@ -130,8 +131,16 @@ impl Roster {
             wanted: Symbols::default(),
             columns: Vec::new(),
             epoch: 0,
-            tables: Tables::new([pre_job_rank, post_job_rank]),
+            questions: Questions::new([pre_job_rank, post_job_rank]),
         }
+    }
+
+    /// Has it answer more questions about slots in use: expressions of which MY is the slot, TARGET the job. Before there
+    /// are slots.
+    #[must_use]
+    pub fn with_questions(mut self, exprs: impl IntoIterator<Item = Expr>) -> Self {
+        self.questions.add(exprs);
+        self
     }
 
     /// Puts a slot in a place, in the stead of one that is there. Places are numbers below 2^32; what is
@@ -139,6 +148,15 @@ impl Roster {
     ///
     /// Jobs that are prepared stay so.
     pub fn set(&mut self, place: usize, ad: Ad) {
+        self.put(place, ad, RANKS);
+    }
+
+    /// As [`Roster::set`], for a slot about which the further questions are asked, too.
+    pub fn set_in_use(&mut self, place: usize, ad: Ad) {
+        self.put(place, ad, self.questions.len());
+    }
+
+    fn put(&mut self, place: usize, ad: Ad, questions: usize) {
         let Ok(number) = u32::try_from(place) else { return };
         self.clear(place);
         if place >= self.slots.len() {
@@ -160,8 +178,8 @@ impl Roster {
                 clauses.push(self.clauses.add(clause, number));
             }
         }
-        let ranks = self.tables.lower(&ad, &mut self.asked);
-        let slot = Slot { ad, clauses, families, never: condition.never, verify: condition.verify, ranks };
+        let asked = self.questions.lower(&ad, questions, &mut self.asked);
+        let slot = Slot { ad, clauses, families, never: condition.never, verify: condition.verify, asked };
         if let Some(at) = self.slots.get_mut(place) {
             *at = Some(slot);
         }
@@ -173,7 +191,6 @@ impl Roster {
         let number = u32::try_from(place).ok()?;
         self.open.remove(number);
         self.doubtful.remove(number);
-        self.tables.changed();
         for column in &mut self.columns {
             column.unset(number);
         }
@@ -181,6 +198,7 @@ impl Roster {
             self.clauses.remove(clause, number);
         }
         self.families.remove(slot.families, number);
+        self.questions.forget(&slot.asked);
         Some(slot.ad)
     }
 
@@ -208,7 +226,6 @@ impl Roster {
             asks: Asks::of(Condition::unknown()),
             memo: Memo::default(),
             rank: Ranking::Plain,
-            table: None,
         };
         if !lower::allowed(&env.limits) {
             return prepared;
@@ -218,8 +235,16 @@ impl Roster {
         prepared.view = self.asked.names().iter().map(|name| lower::closed(job, name)).collect();
         self.fill();
         self.ready(&mut prepared);
-        prepared.table = self.tables.find(&prepared, &self.slots);
         prepared
+    }
+
+    /// Whether all that an expression reads of slots is constant.
+    fn constant(&self, ir: &Ir) -> bool {
+        let mut constant = true;
+        ir.symbols(&mut |symbol| {
+            constant &= self.columns.get(symbol as usize).is_some_and(Column::constant);
+        });
+        constant
     }
 
     /// Adds the columns that are missing.
@@ -261,7 +286,41 @@ impl Roster {
 
     /// The slots that match a job.
     pub fn matching(&self, job: &Prepared) -> Matching {
-        Matching(self.all(job))
+        Matching(self.all(job, None))
+    }
+
+    /// Those of some slots that match a job.
+    pub fn matching_among(&self, job: &Prepared, among: &Matching) -> Matching {
+        Matching(self.all(job, Some(&among.0)))
+    }
+
+    /// The answer to one of the further questions about a slot in use and a job, as a number; a truth value is 1 or 0.
+    pub fn answer(&self, job: &Prepared, place: usize, question: usize) -> Option<f64> {
+        self.questions.answer(job, self.slot(place)?, RANKS + question)
+    }
+
+    /// The same, if it does not depend on the job.
+    pub fn constant_answer(&self, place: usize, question: usize) -> Option<Option<f64>> {
+        match self.slot(place)?.asked.get(RANKS + question)? {
+            Ranking::Constant(answer) => Some(*answer),
+            Ranking::Ir(_) | Ranking::Plain => None,
+        }
+    }
+
+    /// What all ranks and answers about any slot depend on: jobs of equal keys have equal ones, as long as the slots stay.
+    /// `None`: that is not known.
+    pub fn rank_key(&self, job: &Prepared) -> Option<Box<[u8]>> {
+        let mut key = Vec::new();
+        match &job.rank {
+            Ranking::Constant(rank) => key.extend_from_slice(&rank.unwrap_or(0.0).to_bits().to_le_bytes()),
+            Ranking::Ir(ir) if job.epoch == self.epoch && self.constant(ir) => {
+                key.push(b'i');
+                key.extend_from_slice(&self.epoch.to_le_bytes());
+                ir.key(&mut key);
+            }
+            Ranking::Ir(_) | Ranking::Plain => return None,
+        }
+        self.questions.key(job, &mut key).then(|| key.into())
     }
 
     /// The ranks of a job and the slot in a place, whether they match or not. `None`: there is no slot.

@@ -23,8 +23,13 @@ pub struct Prepared {
     /// Whether slots' clauses are true of the job.
     pub(super) memo: Memo,
     pub(super) rank: Ranking,
-    /// Where the roster has the negotiator's ranks for jobs like this one.
-    pub(super) table: Option<usize>,
+}
+
+impl Prepared {
+    /// The job's ad.
+    pub fn ad(&self) -> &Ad {
+        &self.ad
+    }
 }
 
 /// What a job asks of slots.
@@ -113,7 +118,7 @@ fn only_symbol(ir: &Ir) -> Option<Symbol> {
     first.filter(|_| !several)
 }
 
-/// The slots that match a job.
+/// Places of slots: those that match a job, for example.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matching(pub(super) Bits);
 
@@ -121,6 +126,25 @@ impl Matching {
     /// Whether the slot in this place matches.
     pub fn contains(&self, place: usize) -> bool {
         u32::try_from(place).is_ok_and(|place| self.0.contains(place))
+    }
+
+    /// Adds a place. Places beyond 2^32 are not taken.
+    pub fn insert(&mut self, place: usize) {
+        if let Ok(place) = u32::try_from(place) {
+            self.0.insert(place);
+        }
+    }
+
+    /// Leaves out a place.
+    pub fn remove(&mut self, place: usize) {
+        if let Ok(place) = u32::try_from(place) {
+            self.0.remove(place);
+        }
+    }
+
+    /// Whether the two have a place in common.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.0.meets(&other.0)
     }
 
     /// How many slots match.

@@ -3,7 +3,6 @@
 use super::column::Column;
 use super::ir::{Ir, Unknown, number};
 use super::prepared::{Prepared, Ranking};
-use super::tables::Pair;
 use super::{Roster, Slot};
 use crate::classad::matching::rank;
 
@@ -23,8 +22,6 @@ pub struct Ranks {
 pub(super) struct Ranker<'a> {
     roster: &'a Roster,
     job: &'a Prepared,
-    /// The negotiator's ranks by place, as far as they are known.
-    known: &'a [Option<Pair>],
     /// The job's rank is this attribute.
     column: Option<&'a Column>,
 }
@@ -38,7 +35,7 @@ impl Roster {
             },
             _ => None,
         };
-        Ranker { roster: self, job, known: self.tables.known(job), column }
+        Ranker { roster: self, job, column }
     }
 
     /// The job's `Rank` of a slot.
@@ -59,17 +56,13 @@ impl Roster {
 impl Ranker<'_> {
     /// The ranks of the slot in a place.
     pub(super) fn ranks(&self, place: usize) -> Option<Ranks> {
-        let known = self.known.get(place).copied().flatten();
         let job = match &self.job.rank {
             Ranking::Constant(rank) => Some(rank.unwrap_or(0.0)),
             _ => self.column.and_then(|column| column.rank(place)),
         };
-        if let (Some([pre_job, post_job]), Some(job)) = (known, job) {
-            return Some(Ranks { pre_job, job, post_job });
-        }
         let slot = self.roster.slot(place)?;
-        let [pre_job, post_job] = known.unwrap_or_else(|| self.roster.tables.evaluate(self.job, slot));
         let job = job.unwrap_or_else(|| self.roster.job_rank(self.job, place, slot));
+        let [pre_job, post_job] = [0, 1].map(|rank| self.roster.questions.answer(self.job, slot, rank));
         Some(Ranks { pre_job, job, post_job })
     }
 }

@@ -124,8 +124,8 @@ fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) 
     let queue = Queue::read(&mut Ads::open(&args.jobs, stdin)?, &significant, &policy, &mut accounts, &env)?;
 
     let mut figures = Figures {
-        slots: slots.count,
-        candidates: slots.candidates.len(),
+        slots: slots.candidates.len(),
+        claimed: slots.claimed,
         slot_classes: slot_classes(&slots, &queue, &policy),
         jobs: queue.len(),
         autoclusters: queue.ads().len(),
@@ -177,8 +177,15 @@ fn gather(
     let priorities = accounts.priorities(&policy.priorities);
     let mut requests = queue.requests().into_iter();
     let mut own_usage = vec![0.0; policy.groups.groups().len()];
-    let mut cycle =
-        Cycle { now: env.now, slots: slots.candidates, pool_weight: slots.weight, ..Cycle::default() };
+    let mut cycle = Cycle {
+        now: env.now,
+        seed: env.seed,
+        slots: slots.candidates,
+        pool_weight: slots.weight,
+        limits: policy.limits(),
+        ..Cycle::default()
+    };
+    slots.limited.iter().for_each(|wants| cycle.limits.used(wants));
     let mut waiting = Vec::new();
     for (place, (name, priority)) in accounts.names().zip(&priorities).enumerate() {
         let (group, used) = (policy.groups.group_of(name), accounts.used(place));

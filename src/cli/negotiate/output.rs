@@ -72,11 +72,10 @@ fn preempts<'a>(found: &Match, slot: &'a str) -> Vec<&'a str> {
 /// The figures of a cycle, in the order in which they are printed.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Figures {
-    /// Slots, those in use included.
     pub(super) slots: usize,
-    /// Slots that may be matched.
-    pub(super) candidates: usize,
-    /// Kinds of those that no job and none of the negotiator's expressions tells apart.
+    /// How many of them are in use.
+    pub(super) claimed: usize,
+    /// Kinds of slots that no job and none of the negotiator's expressions tells apart.
     pub(super) slot_classes: usize,
     /// Jobs that wait.
     pub(super) jobs: usize,
@@ -91,6 +90,8 @@ pub(super) struct Figures {
     pub(super) rejects: usize,
     /// Jobs that are left, by the reason.
     pub(super) left: BTreeMap<String, u64>,
+    /// Pairs of request and slot that were looked at.
+    pub(super) pairs: u64,
     /// Pie spins.
     pub(super) pies: usize,
     /// Of the cycle: significant attributes, division and matches. Reading is not in it.
@@ -109,6 +110,7 @@ impl Figures {
         self.submitters = cycle.submitters.len();
         self.matches = outcome.matches.len();
         self.rejects = outcome.rejections.len();
+        self.pairs = outcome.stats.pairs_considered;
         self.pies = outcome.stats.pies.len();
         for rejection in &outcome.rejections {
             *self.left.entry(format!("{:?}", rejection.reason)).or_default() += rejection.left;

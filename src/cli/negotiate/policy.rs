@@ -10,6 +10,7 @@ use crate::classad::Expr;
 use crate::config::{Host, Reader, Source};
 use crate::negotiator::Config;
 use crate::negotiator::groups::Tree;
+use crate::negotiator::limits::{Capacity, LimitBook};
 
 /// How to negotiate.
 #[derive(Debug, Default)]
@@ -38,6 +39,21 @@ impl Policy {
             groups: groups.unwrap_or_default(),
             priorities: priorities.unwrap_or_default(),
         })
+    }
+
+    /// The concurrency limits, with nothing in use.
+    pub(super) fn limits(&self) -> LimitBook {
+        let named = self
+            .config
+            .concurrency_limits
+            .iter()
+            .map(|(name, limit)| (name.clone(), Capacity::Named(*limit)));
+        let sets = self
+            .config
+            .concurrency_limit_sets
+            .iter()
+            .map(|(set, limit)| (set.clone(), Capacity::EachOf(*limit)));
+        LimitBook::new(named.chain(sets), self.config.concurrency_limit_default)
     }
 
     /// The negotiator's expressions about a slot and a job.

@@ -1,4 +1,4 @@
-//! The slots of the pool: those to match, and what the others are charged to.
+//! The slots of the pool, and who is charged for those in use.
 
 use super::Stop;
 use super::accounts::Accounts;
@@ -6,16 +6,19 @@ use super::ads::{Ads, Found};
 use super::policy::Policy;
 use crate::classad::{Ad, Env, Expr, Name};
 use crate::negotiator::Candidate;
+use crate::negotiator::limits::Wants;
 
 /// All slots that the negotiator is to consider.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    /// Those that may be matched.
+    /// The slots. Those in use may be had by preemption.
     pub(super) candidates: Vec<Candidate>,
-    /// The weight of all of them, those in use included.
+    /// The weight of all of them.
     pub(super) weight: f64,
-    /// How many there are, those in use included.
-    pub(super) count: usize,
+    /// How many of them are in use.
+    pub(super) claimed: usize,
+    /// What the jobs that run want of limited things.
+    pub(super) limited: Vec<Wants>,
 }
 
 /// The attributes that are read of each slot, hashed once.
@@ -25,6 +28,7 @@ struct Attributes {
     slot_weight: Name,
     accounting_group: Name,
     remote_user: Name,
+    limits: [Name; 2],
 }
 
 impl Default for Attributes {
@@ -35,6 +39,7 @@ impl Default for Attributes {
             slot_weight: "SlotWeight".into(),
             accounting_group: "AccountingGroup".into(),
             remote_user: "RemoteUser".into(),
+            limits: ["MatchedConcurrencyLimits", "ConcurrencyLimits"].map(Name::from),
         }
     }
 }
@@ -57,16 +62,18 @@ impl Slots {
             }
             let weight = weigh(&ad, policy, &names, env);
             slots.weight += weight;
-            slots.count += 1;
-            match user(&ad, &names, env) {
-                Some(user) => accounts.charge(&user, weight),
-                None => slots.candidates.push(Candidate { ad, weight }),
+            if let Some(user) = user(&ad, &names, env) {
+                accounts.charge(&user, weight);
+                slots.claimed += 1;
+                let limits = names.limits.iter().find_map(|name| text(&ad, name, env));
+                slots.limited.extend(limits.map(|limits| Wants::parse(&limits)));
             }
+            slots.candidates.push(Candidate::new(ad, weight));
         }
         Ok(slots)
     }
 
-    /// The ads of those that may be matched.
+    /// Their ads.
     pub(super) fn ads(&self) -> impl Iterator<Item = &Ad> {
         self.candidates.iter().map(|slot| &slot.ad)
     }
@@ -132,10 +139,12 @@ mod tests {
     #[test]
     fn slots_in_use_are_charged() {
         let slots = "Name = \"a\"\nState = \"Claimed\"\nRemoteUser = \"u@x\"\nSlotWeight = 2\n\n\
-                     Name = \"b\"\nState = \"Preempting\"\nRemoteUser = \"u@x\"\nAccountingGroup = \"g.u@x\"\n\n\
+                     Name = \"b\"\nState = \"Preempting\"\nRemoteUser = \"u@x\"\nAccountingGroup = \"g.u@x\"\n\
+                     MatchedConcurrencyLimits = \"lic:2\"\n\n\
                      Name = \"c\"\nState = \"Unclaimed\"\nSlotWeight = 3\n";
         let (slots, accounts) = read(slots, &Policy::default()).unwrap();
-        assert_eq!((slots.candidates.len(), slots.count, slots.weight), (1, 3, 6.0));
+        assert_eq!((slots.candidates.len(), slots.claimed, slots.weight), (3, 2, 6.0));
+        assert_eq!(slots.limited, [Wants::parse("lic:2")]);
         let used: Vec<(&str, f64)> = accounts.names().zip([accounts.used(0), accounts.used(1)]).collect();
         assert_eq!(used, [("u@x", 2.0), ("g.u@x", 1.0)]);
     }
@@ -145,7 +154,7 @@ mod tests {
         let mut policy = Policy::default();
         policy.config.slot_constraint = Expr::parse("Site == 1").ok();
         let (slots, _) = read("Name = \"a\"\nSite = 1\n\nName = \"b\"\n", &policy).unwrap();
-        assert_eq!((slots.count, slots.weight), (1, 1.0));
+        assert_eq!((slots.candidates.len(), slots.weight), (1, 1.0));
     }
 
     #[test]

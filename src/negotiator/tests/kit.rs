@@ -9,7 +9,7 @@ pub fn slot(cpus: i64) -> Candidate {
     ad.set("Rank", 0.0);
     ad.insert("Requirements", expr("TARGET.RequestCpus <= MY.Cpus"));
     #[allow(clippy::cast_precision_loss, reason = "small")]
-    Candidate { ad, weight: cpus as f64 }
+    Candidate::new(ad, cpus as f64)
 }
 
 /// A slot that takes any job, with more attributes in the long form.

@@ -6,6 +6,8 @@ mod consuming;
 mod groups;
 mod kit;
 mod laws;
+mod partitionable;
+mod preemption;
 mod quotas;
 mod ranks;
 mod shares;

@@ -190,8 +190,8 @@ fn ceilings_hold() {
         (100.0, 0.0, 10.0),
         // None.
         (-1.0, 0.0, 10.0),
-        // HTCondor takes the usage for 4 here, and so there is room for one.
-        (5.0, 4.9, 1.0),
+        // HTCondor takes the usage for 4 here, and so there would be room for one.
+        (5.0, 4.9, 0.0),
     ] {
         let mut cycle =
             cycle(single_cores(20), vec![capped(ceiling, used), submitter("b", 1.0, &[jobs(10)])]);

@@ -1,0 +1,111 @@
+//! The negotiator's own questions about slots: how it ranks them, and of those in use whether they may be had.
+//!
+//! They are about slots; of a job they ask little, and most jobs answer alike.
+
+use smallvec::SmallVec;
+
+use super::column::Values;
+use super::ir::{Ir, Scene, Symbol, Unknown, number, value_key};
+use super::prepared::{Prepared, Ranking};
+use super::symbols::Symbols;
+use super::{Slot, lower};
+use crate::classad::ad::Ad;
+use crate::classad::expr::Expr;
+
+/// The first of the questions are the ranks.
+pub(super) const RANKS: usize = 2;
+
+/// What is asked about slots.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Questions {
+    exprs: Vec<Option<Expr>>,
+    /// The attributes of jobs that the answers depend on, in order.
+    reads: Vec<Symbol>,
+    /// How many answers take the plain evaluator: they may depend on all of a job.
+    plain: usize,
+}
+
+/// The questions of a slot, lowered against its ad.
+pub(super) type Asked = SmallVec<[Ranking; RANKS]>;
+
+impl Questions {
+    pub(super) fn new(ranks: [Option<Expr>; RANKS]) -> Self {
+        Self { exprs: ranks.into(), reads: Vec::new(), plain: 0 }
+    }
+
+    /// Adds questions about slots in use.
+    pub(super) fn add(&mut self, exprs: impl IntoIterator<Item = Expr>) {
+        self.exprs.extend(exprs.into_iter().map(Some));
+    }
+
+    /// Makes the first questions ready to be asked about a slot.
+    pub(super) fn lower(&mut self, ad: &Ad, count: usize, symbols: &mut Symbols) -> Asked {
+        let (reads, plain) = (&mut self.reads, &mut self.plain);
+        let lowered = self.exprs.iter().take(count).map(|expr| {
+            let Some(expr) = expr else { return Ranking::Constant(None) };
+            let ranking = Ranking::of(lower::expression(ad, expr, symbols));
+            match &ranking {
+                Ranking::Ir(ir) => note_reads(ir, reads),
+                Ranking::Plain => *plain += 1,
+                Ranking::Constant(_) => {}
+            }
+            ranking
+        });
+        lowered.collect()
+    }
+
+    /// Forgets the questions about a slot.
+    pub(super) fn forget(&mut self, asked: &Asked) {
+        self.plain -= asked.iter().filter(|ranking| matches!(ranking, Ranking::Plain)).count();
+    }
+
+    /// How many questions there are.
+    pub(super) fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// Appends what the answers about any slot depend on. `false`: that is not to be told.
+    pub(super) fn key(&self, job: &Prepared, out: &mut Vec<u8>) -> bool {
+        if self.plain > 0 {
+            return false;
+        }
+        out.extend_from_slice(&self.reads.len().to_le_bytes());
+        self.reads.iter().all(|symbol| {
+            let value = job.view.get(*symbol as usize).and_then(Option::as_ref);
+            if let Some(value) = value {
+                value_key(value, out);
+            }
+            value.is_some()
+        })
+    }
+
+    /// The answer about a slot, as a number.
+    pub(super) fn answer(&self, job: &Prepared, slot: &Slot, question: usize) -> Option<f64> {
+        let ranking = slot.asked.get(question)?;
+        let plain = |Unknown| {
+            let expr = self.exprs.get(question)?.as_ref()?;
+            expr.eval(Some(&slot.ad), Some(&job.ad), &job.env).as_number()
+        };
+        value(ranking, job, slot).unwrap_or_else(plain)
+    }
+}
+
+fn value(ranking: &Ranking, job: &Prepared, slot: &Slot) -> Result<Option<f64>, Unknown> {
+    match ranking {
+        Ranking::Constant(rank) => Ok(*rank),
+        Ranking::Ir(ir) => {
+            let scene = Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env };
+            Ok(number(&ir.eval(&scene)?))
+        }
+        Ranking::Plain => Err(Unknown),
+    }
+}
+
+/// Adds the attributes that an expression reads.
+fn note_reads(ir: &Ir, reads: &mut Vec<Symbol>) {
+    ir.symbols(&mut |symbol| {
+        if let Err(place) = reads.binary_search(&symbol) {
+            reads.insert(place, symbol);
+        }
+    });
+}

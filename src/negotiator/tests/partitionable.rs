@@ -1,0 +1,80 @@
+//! Partitionable slots: many matches in one cycle, each of a part.
+
+use super::kit::{cycle, jobs_with, rejections, slot_with, slots, submitter, weights};
+use crate::negotiator::{Candidate, RejectReason, Request, negotiate};
+
+/// A partitionable slot of so many cores and MiB.
+fn pslot(cpus: i64, memory: i64) -> Candidate {
+    let said = format!(
+        "PartitionableSlot = true\nMemory = {memory}\nDisk = 1000000\nSlotWeight = Cpus\n\
+         Requirements = TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory"
+    );
+    slot_with(cpus, &said)
+}
+
+fn wanting(count: u64, cpus: i64, memory: i64) -> Request {
+    jobs_with(count, &format!("RequestCpus = {cpus}\nRequestMemory = {memory}\nRequestDisk = 100"))
+}
+
+#[test]
+fn a_slot_is_filled_in_one_cycle() {
+    let cycle = cycle(vec![pslot(8, 4096)], vec![submitter("a", 1.0, &[wanting(9, 2, 100)])]);
+    let outcome = negotiate(&cycle);
+    assert_eq!(slots(&outcome), [0, 0, 0, 0]);
+    assert_eq!(outcome.matches.iter().map(|each| each.cost).collect::<Vec<_>>(), [2.0; 4], "its cores");
+    assert_eq!(rejections(&outcome), [(0, 0, 5, RejectReason::NoSlots)]);
+}
+
+/// The startd gives memory in steps of 128 MiB: 5 times 200 is 5 times 256.
+#[test]
+fn parts_are_what_the_startd_carves() {
+    let cycle = cycle(vec![pslot(8, 1024)], vec![submitter("a", 1.0, &[wanting(9, 1, 200)])]);
+    assert_eq!(slots(&negotiate(&cycle)).len(), 4);
+}
+
+/// What it costs is what it takes, so that shares are of cores and not of machines.
+#[test]
+fn shares_of_one_slot() {
+    let users =
+        vec![submitter("a", 1.0, &[wanting(99, 1, 100)]), submitter("b", 3.0, &[wanting(99, 1, 100)])];
+    let cycle = cycle(vec![pslot(8, 65_536)], users);
+    assert_eq!(weights(&cycle, &negotiate(&cycle)), [6.0, 2.0]);
+}
+
+/// The fullest slot that will do first, so that wide jobs find room: NEGOTIATOR_PRE_JOB_RANK, asked again as slots fill.
+#[test]
+fn narrow_jobs_leave_room_for_wide_ones() {
+    let requests = [wanting(3, 1, 100), wanting(1, 4, 100)];
+    let cycle = cycle(vec![pslot(4, 4096), pslot(4, 4096)], vec![submitter("a", 1.0, &requests)]);
+    assert_eq!(slots(&negotiate(&cycle)), [0, 0, 0, 1]);
+}
+
+/// Orders that jobs of other kinds share know of slots that others have filled.
+#[test]
+fn orders_learn_of_changes() {
+    let ranked = |rank: &str, count: u64| {
+        let mut request = wanting(count, 1, 100);
+        request.ad.insert("Rank", super::kit::expr(rank));
+        request
+    };
+    let requests = [
+        ranked("TARGET.Cpus", 1),
+        ranked("-TARGET.Cpus", 1),
+        ranked("TARGET.Cpus", 2),
+        ranked("-TARGET.Cpus", 9),
+    ];
+    let mut cycle = cycle(vec![pslot(2, 4096), pslot(3, 4096)], vec![submitter("a", 1.0, &requests)]);
+    cycle.config = super::kit::no_ranks();
+    // 2+3 cores: the most first, which leaves 2+2; the fewest (the first of equals), 1+2; the most twice, 1+1 and then the
+    // first of equals, 0+1; what is left.
+    assert_eq!(slots(&negotiate(&cycle)), [1, 0, 1, 0, 1]);
+}
+
+/// A job that the startd cannot carve for, though the slot's Requirements are true, gets the slot whole.
+#[test]
+fn what_cannot_be_carved_goes_whole() {
+    let slot = slot_with(4, "PartitionableSlot = true\nMemory = 100\nDisk = 100\nRequirements = true");
+    let cycle = cycle(vec![slot], vec![submitter("a", 1.0, &[wanting(2, 1, 5000)])]);
+    let outcome = negotiate(&cycle);
+    assert_eq!(outcome.matches.iter().map(|each| each.cost).collect::<Vec<_>>(), [4.0]);
+}

@@ -1,0 +1,193 @@
+//! Slots in use, and who may have them.
+//!
+//! Source: the manual, "The Negotiation Cycle", "Preemption" and the knobs that it names.
+
+use super::kit::{cycle, expr, jobs, jobs_with, rejections, slot, slot_with, slots, submitter};
+use crate::negotiator::{Candidate, Cycle, Match, PreemptState, RejectReason, negotiate};
+
+/// A slot of one core that somebody uses, with more attributes in the long form.
+fn used_by(user: &str, attributes: &str) -> Candidate {
+    let said = format!(
+        "RemoteUser = \"{user}\"\nRemoteOwner = \"{user}\"\nState = \"Claimed\"\nCurrentRank = 0.0\n{attributes}"
+    );
+    slot_with(1, &said)
+}
+
+/// Two users of these priorities: `low` uses all slots, `high` asks.
+fn pool(slots: Vec<Candidate>, requirements: Option<&str>) -> Cycle {
+    let mut low = submitter("low", 4000.0, &[]);
+    low.weighted_used = slots.iter().map(|slot| slot.weight).sum();
+    let mut cycle = cycle(slots, vec![submitter("high", 500.0, &[jobs(9)]), low]);
+    cycle.pool_weight = 10.0;
+    cycle.config.preemption_requirements = requirements.map(expr);
+    cycle
+}
+
+fn kinds(cycle: &Cycle) -> Vec<(usize, PreemptState)> {
+    negotiate(cycle).matches.iter().map(|Match { slot, preempt, .. }| (*slot, *preempt)).collect()
+}
+
+const BETTER: &str = "RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2";
+
+/// "PREEMPTION_REQUIREMENTS ... must evaluate to true": by default it is false, and nobody loses a slot for his priority.
+#[test]
+fn preemption_requirements() {
+    use PreemptState::Priority;
+    type Case = (Option<&'static str>, &'static [(usize, PreemptState)]);
+    let cases: [Case; 7] = [
+        (Some("False"), &[]),
+        (Some(BETTER), &[(0, Priority), (1, Priority)]),
+        (Some("RemoteUserPrio < TARGET.SubmitterUserPrio"), &[]),
+        (Some("undefined"), &[]),
+        // True and nothing else.
+        (Some("1"), &[]),
+        (Some("TARGET.Owner =?= undefined"), &[(0, Priority), (1, Priority)]),
+        (None, &[(0, Priority), (1, Priority)]),
+    ];
+    for (requirements, expected) in cases {
+        let cycle = pool(vec![used_by("low", ""), used_by("low", "")], requirements);
+        assert_eq!(kinds(&cycle), expected, "{requirements:?}");
+        if expected.is_empty() {
+            let reason = if requirements == Some("1")
+                || requirements == Some("undefined")
+                || requirements == Some("False")
+            {
+                // No job can have any slot.
+                RejectReason::NoSlots
+            } else {
+                RejectReason::PreemptionPolicy
+            };
+            assert_eq!(rejections(&negotiate(&cycle)), [(0, 0, 9, reason)], "{requirements:?}");
+        }
+    }
+}
+
+/// A slot that ranks the job higher than its own gives it up whatever the priorities; one that ranks it lower never does; of
+/// equal rank PREEMPTION_REQUIREMENTS decides.
+#[test]
+fn startd_rank() {
+    use PreemptState::{Priority, Rank};
+    let slots = |rank: &str| vec![used_by("low", &format!("Rank = {rank}\nCurrentRank = 5.0"))];
+    for (rank, requirements, expected) in [
+        ("6.0", "False", Some(Rank)),
+        ("6.0", BETTER, Some(Rank)),
+        ("5.0", "False", None),
+        ("5.0", BETTER, Some(Priority)),
+        ("4.0", BETTER, None),
+        ("TARGET.RequestCpus * 6", "False", Some(Rank)),
+        ("undefined", BETTER, None),
+    ] {
+        let cycle = pool(slots(rank), Some(requirements));
+        let found = kinds(&cycle).first().map(|(_, kind)| *kind);
+        assert_eq!(found, expected, "{rank} under {requirements}");
+    }
+}
+
+/// Nobody takes slots from themselves for their own priority; for the slot's rank they may.
+#[test]
+fn of_ones_own() {
+    let own = |rank: &str| {
+        let mut cycle = pool(vec![used_by("high", &format!("Rank = {rank}"))], None);
+        cycle.submitters[1].weighted_used = 0.0;
+        kinds(&cycle)
+    };
+    assert_eq!(own("0.0"), []);
+    assert_eq!(own("1.0"), [(0, PreemptState::Rank)]);
+}
+
+/// Among equals: slots that nobody uses, then those that rank the job higher, then those of worse users; of these the highest
+/// PREEMPTION_RANK first, which is by default the worst user's, and of one user's the job that has run least.
+#[test]
+fn who_is_thrown_out_first() {
+    let slots = vec![
+        used_by("low", "TotalJobRunTime = 500\nRemoteOwner = undefined"),
+        used_by("low", "TotalJobRunTime = 20\nRemoteOwner = undefined"),
+        used_by("lower", "TotalJobRunTime = 900\nRemoteOwner = undefined"),
+        used_by("low", "Rank = 1.0\nRemoteOwner = undefined"),
+        slot(1),
+    ];
+    let mut cycle = pool(slots, Some(BETTER));
+    cycle.config.pre_job_rank = None;
+    cycle.config.post_job_rank = None;
+    cycle.submitters.push(submitter("lower", 9000.0, &[]));
+    cycle.submitters[2].weighted_used = 1.0;
+    let order: Vec<usize> = kinds(&cycle).iter().map(|(slot, _)| *slot).collect();
+    assert_eq!(order, [4, 3, 2, 1, 0]);
+}
+
+/// Who has more than their share takes nothing more for their priority; whom a slot ranks higher has it all the same.
+#[test]
+fn the_slice_limits_preemption_by_priority_only() {
+    for (rank, expected) in [("0.0", 0), ("1.0", 8)] {
+        let mut cycle =
+            pool((0..8).map(|_| used_by("low", &format!("Rank = {rank}"))).collect(), Some("True"));
+        cycle.pool_weight = 8.0;
+        cycle.submitters[0].weighted_used = 8.0;
+        assert_eq!(kinds(&cycle).len(), expected, "{rank}");
+    }
+}
+
+/// NEGOTIATOR_CONSIDER_EARLY_PREEMPTION keeps slots whose job has retirement time left, NEGOTIATOR_CONSIDER_PREEMPTION all.
+#[test]
+fn what_is_looked_at() {
+    let slots = || {
+        vec![used_by("low", "RetirementTimeRemaining = 60"), used_by("low", "RetirementTimeRemaining = 0")]
+    };
+    let mut cycle = pool(slots(), Some("True"));
+    assert_eq!(kinds(&cycle), [(1, PreemptState::Priority)]);
+    cycle.config.consider_early_preemption = true;
+    assert_eq!(kinds(&cycle).len(), 2);
+    cycle.config.consider_preemption = false;
+    assert_eq!(kinds(&cycle), []);
+}
+
+/// What waits for a slot already counts as what runs there, and whoever it belongs to.
+#[test]
+fn a_preempting_claim_must_be_beaten() {
+    let waiting = |rank: &str| {
+        used_by(
+            "low",
+            &format!("PreemptingUser = \"next\"\nPreemptingRank = 5.0\nRank = {rank}\nCurrentRank = 1.0"),
+        )
+    };
+    let cycle = pool(vec![waiting("3.0"), waiting("6.0")], Some("False"));
+    assert_eq!(kinds(&cycle), [(1, PreemptState::Rank)]);
+}
+
+/// The attributes that expressions may look at.
+#[test]
+fn ephemeral_attributes() {
+    for (requirements, expected) in [
+        ("MY.RemoteUserPrio == 4000.0", 2),
+        ("MY.RemoteUserResourcesInUse == 2.0", 2),
+        ("MY.RemoteGroup == \"<none>\" && TARGET.SubmitterGroup == \"<none>\"", 2),
+        ("TARGET.SubmitterUserPrio == 500.0 && TARGET.SubmittorPrio == 500.0", 2),
+        ("TARGET.SubmitterUserResourcesInUse == 0", 2),
+        ("TARGET.SubmitterNegotiatingGroup == \"<none>\" && TARGET.SubmitterAutoregroup == false", 2),
+    ] {
+        let cycle = pool(vec![used_by("low", ""), used_by("low", "")], Some(requirements));
+        assert_eq!(kinds(&cycle).len(), expected, "{requirements}");
+    }
+    // What changes with each match is looked at again only where it is said not to be stable.
+    let mut cycle =
+        pool((0..4).map(|_| used_by("low", "")).collect(), Some("TARGET.SubmitterUserResourcesInUse < 2"));
+    assert_eq!(kinds(&cycle).len(), 4);
+    cycle.config.preemption_requirements_stable = false;
+    assert_eq!(kinds(&cycle).len(), 2);
+}
+
+/// A request that finds nothing says why, the policy before all.
+#[test]
+fn reasons() {
+    let request = jobs_with(1, "Requirements = TARGET.Arch == \"X\"");
+    let mut cycle = pool(
+        vec![used_by("low", "Arch = \"X\"\nCurrentRank = 7.0"), used_by("low", "Arch = \"Y\"\nRank = 1.0")],
+        Some("True"),
+    );
+    cycle.submitters[0].requests = vec![request];
+    assert_eq!(rejections(&negotiate(&cycle)), [(0, 0, 1, RejectReason::PreemptionRank)]);
+    cycle.slots[0].ad.set("CurrentRank", 0.0);
+    cycle.config.preemption_requirements = Some(expr("false"));
+    assert_eq!(rejections(&negotiate(&cycle)), [(0, 0, 1, RejectReason::PreemptionPolicy)]);
+    assert_eq!(slots(&negotiate(&cycle)), [] as [usize; 0]);
+}
