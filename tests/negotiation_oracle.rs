@@ -25,11 +25,26 @@ type Attributes = BTreeMap<String, String>;
 struct Case {
     name: String,
     config: String,
-    slots: Vec<Attributes>,
-    jobs: Vec<Attributes>,
+    slots: Ads,
+    jobs: Ads,
     priorities: serde_json::Value,
     unique: bool,
     matches: Vec<Match>,
+}
+
+#[derive(Deserialize)]
+struct Ads {
+    all: Attributes,
+    each: Vec<Each>,
+}
+
+#[derive(Deserialize)]
+struct Each {
+    /// How many jobs of a cluster there are, `ProcId` from 0.
+    #[serde(default)]
+    procs: Option<u32>,
+    #[serde(flatten)]
+    attributes: Attributes,
 }
 
 #[derive(Deserialize)]
@@ -45,13 +60,18 @@ struct Cli {
     args: NegotiateArgs,
 }
 
-fn long_form(ads: &[Attributes]) -> String {
+fn long_form(ads: &Ads) -> String {
     let mut text = String::new();
-    for ad in ads {
-        for (name, value) in ad {
-            writeln!(text, "{name} = {value}").unwrap();
+    for each in &ads.each {
+        for proc in 0..each.procs.unwrap_or(1) {
+            for (name, value) in ads.all.iter().chain(&each.attributes) {
+                writeln!(text, "{name} = {value}").unwrap();
+            }
+            if ads.all.contains_key("JobStatus") {
+                writeln!(text, "ProcId = {proc}").unwrap();
+            }
+            text.push('\n');
         }
-        text.push('\n');
     }
     text
 }

@@ -6,7 +6,8 @@
 Needs the chroot of the oracle (hack/condor.sh) and root. Some ten seconds a case: slots' ads are injected into a real
 collector, jobs are really submitted, the accountant's log is written, one cycle runs, and the negotiator's log tells.
 
-Output, a list of cases: `name`; `config`, text; `slots`, `jobs`, ads by attribute, the jobs' as the schedd has them;
+Output, a list of cases: `name`; `config`, text; `slots`, `jobs`, ads by attribute, the jobs' as the schedd has them, in two
+parts: what they have in common (`all`) and what `each` has besides, where `procs` is how many jobs of a cluster there are;
 `priorities` as for `slotwright negotiate`; `unique`, whether no two slots are the same to a job; `matches`, in order, of
 `job` (the first of its request), `slot`, `submitter` and `reason`, as `slotwright negotiate --matches` writes them.
 
@@ -18,7 +19,9 @@ import fcntl
 import json
 import random
 import re
+import socket
 import sys
+import time
 from pathlib import Path
 
 from condor_pool import ANCHOR, Pool, wait_until
@@ -26,12 +29,18 @@ from condor_pool import ANCHOR, Pool, wait_until
 HERE = Path(__file__).resolve().parent
 STATE = "/srv/condor"
 CYCLE_SECONDS = 120
+# Where the machines would listen.
+PORT = 29618
 PREEMPTING = re.compile(r"Preempting \S+ \(user prio=\S+, startd rank=(\S+)\) on (\S+) for \S+ \(user prio=\S+, startd rank=(\S+)\)")
+# Priorities stay what they are while the pool starts.
+CASE_CONFIG = "NEGOTIATOR_DEBUG = D_FULLDEBUG D_MATCH\nPRIORITY_HALFLIFE = 1000000000000\n"
 MATCH = re.compile(r"Matched (\d+\.\d+) (\S+) <[^>]*> preempting (\S+)(?: \(\S*\))? <[^>]*> (\S+)")
 # Attributes of jobs that a negotiation may read; the rest is left out.
 JOB_ATTRIBUTES = ("ClusterId", "ProcId", "JobStatus", "JobPrio", "JobUniverse", "User", "Owner", "AccountingGroup",
                   "Requirements", "Rank", "RequestCpus", "RequestMemory", "RequestDisk", "DiskUsage", "ImageSize",
                   "ConcurrencyLimits", "Dept", "WantSite", "FileSystemDomain")
+# Attributes of slots that none does.
+UNREAD = ("MyType", "Machine", "MyAddress", "StartdIpAddr", "Activity", "JobId")
 SITES = ("a", "b", "c")
 DEPARTMENTS = ("physics", "chemistry")
 
@@ -47,7 +56,7 @@ def slot(rng, index, unique, users, kind):
     """A machine's ad, as attribute and expression; claimed now and then, where there are users."""
     cpus = rng.choice((1, 1, 1, 2, 4)) if kind["wide"] else 1
     host = f"node{index:03d}.local"
-    address = f"<127.9.0.{index}:1>"
+    address = f"<127.9.0.{index}:{PORT}>"
     ad = {
         "MyType": s("Machine"), "Name": s(f"slot1@{host}"), "Machine": s(host),
         "MyAddress": s(address), "StartdIpAddr": s(address),
@@ -159,7 +168,9 @@ def long_form(ads):
 
 def accountant_log(priorities):
     """What the accountant remembers of everybody, in the form in which it keeps it."""
-    lines = ["107 1 CreationTimestamp 1795000000"]
+    now = int(time.time())
+    # Without the time of the last update all that was used is forgotten.
+    lines = [f"107 1 CreationTimestamp {now}", "101 Accountant. * *", f"103 Accountant. LastUpdateTime {now}"]
     for name, known in priorities.items():
         key = f"Customer.{name}"
         values = {"Priority": known["rup"], "PriorityFactor": known["factor"]}
@@ -203,6 +214,22 @@ def parse_long(text):
     return [ad for ad in ads if "ClusterId" in ad]
 
 
+def by_cluster(jobs):
+    """The jobs with one ad a cluster, which says by `procs` how many there are: they differ in ProcId alone."""
+    clusters = {}
+    for job in jobs:
+        ad = clusters.setdefault(job["ClusterId"], {**job, "procs": 0})
+        ad["procs"] += 1
+    return [{name: value for name, value in ad.items() if name != "ProcId"} for ad in clusters.values()]
+
+
+def compact(ads):
+    """What all ads have in common, and what each has besides."""
+    ads = [{name: value for name, value in ad.items() if name not in UNREAD} for ad in ads]
+    common = {name: value for name, value in ads[0].items() if all(ad.get(name) == value for ad in ads)}
+    return {"all": common, "each": [{name: value for name, value in ad.items() if name not in common} for ad in ads]}
+
+
 def read_matches(log):
     """The matches that a log tells of. The machine's rank decides when the job's is above the running one's."""
     ranks = {found[2]: (float(found[1]), float(found[3])) for found in PREEMPTING.finditer(log)}
@@ -219,8 +246,8 @@ def ask(case):
     pool = Pool("pool/condor_config", STATE)
     pool.install(HERE, "pool/condor_config", "pool/config.d/10-cycle", "submit_cycles.py")
     config = "".join(f"{name} = {value}\n" for name, value in case["config"].items())
-    pool.write(f"{ANCHOR}/pool/config.d/20-case", config + "NEGOTIATOR_DEBUG = D_FULLDEBUG D_MATCH\n")
-    with pool.running():
+    pool.write(f"{ANCHOR}/pool/config.d/20-case", config + CASE_CONFIG)
+    with pool.running(), silent_machines():
         load(pool, case)
         jobs = parse_long(pool.tool("condor_q", "-all", "-long"))
         pool.run_cycle(CYCLE_SECONDS, accountant_log(case["priorities"]))
@@ -228,8 +255,19 @@ def ask(case):
     jobs = [{name: job[name] for name in JOB_ATTRIBUTES if name in job} for job in jobs]
     matches = read_matches(log)
     print(f"{case['name']}: {len(case['slots'])} slots, {len(jobs)} jobs, {len(matches)} matches", file=sys.stderr)
-    return {"name": case["name"], "config": config, "slots": case["slots"], "jobs": jobs,
+    return {"name": case["name"], "config": config, "slots": compact(case["slots"]), "jobs": compact(by_cluster(jobs)),
             "priorities": case["priorities"], "unique": case["unique"], "matches": matches}, log
+
+
+@contextlib.contextmanager
+def silent_machines():
+    """Machines that take connections and say nothing: where they refused them, the schedd would offer jobs that it just got
+    matches for again in the next spin."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("0.0.0.0", PORT))
+        listener.listen(4096)
+        yield
 
 
 @contextlib.contextmanager
@@ -246,21 +284,16 @@ def main():
     parser.add_argument("--count", type=int, default=66)
     parser.add_argument("--only", type=int, help="one case, with the negotiator's log on standard error")
     args = parser.parse_args()
-    answered = []
+    separator = "[\n"
     for number in range(args.count) if args.only is None else [args.only]:
         made = case(random.Random(args.seed * 1000 + number), number)
         with alone():
-            try:
-                done, log = ask(made)
-            except (RuntimeError, OSError) as error:
-                print(f"{made['name']}: {error}", file=sys.stderr)
-                continue
-        answered.append(done)
+            done, log = ask(made)
+        print(separator + json.dumps(done, separators=(",", ":")), end="", flush=True)
+        separator = ",\n"
         if args.only is not None:
             print(log, file=sys.stderr)
-    print("[")
-    print(",\n".join(json.dumps(done, separators=(",", ":")) for done in answered))
-    print("]")
+    print("\n]")
 
 
 if __name__ == "__main__":
