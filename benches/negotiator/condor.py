@@ -53,7 +53,7 @@ def negotiator_ad(pool, since):
 
 
 def measure(size):
-    """CPU seconds of phases 2 to 4 of a cycle, its matches and its rejections."""
+    """CPU seconds of phases 2 to 4 of a cycle, and its matches."""
     pool = Pool("pool/condor_config", STATE)
     pool.install(ORACLE, "pool/condor_config", "pool/config.d/10-cycle")
     pool.install(HERE, "workload.py", "submit.py")
@@ -64,5 +64,4 @@ def measure(size):
         pool.run_cycle(CYCLE_SECONDS)
         ad = negotiator_ad(pool, since)
     cpu = sum(float(ad[f"LastNegotiationCyclePhase{phase}CpuTime0"]) for phase in (2, 3, 4))
-    return {"cpu_s": cpu, "matches": int(ad["LastNegotiationCycleMatches0"]),
-            "rejects": int(ad["LastNegotiationCycleRejections0"])}
+    return {"cpu_s": cpu, "matches": int(ad["LastNegotiationCycleMatches0"])}

@@ -124,7 +124,7 @@ POLICIES = ("False", "True", "RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2",
             "TotalJobRunTime > 3600 && RemoteUserPrio > SubmitterUserPrio",
             "MY.RemoteUserResourcesInUse > TARGET.SubmitterUserResourcesInUse")
 RANDOM_SUBJECTS = ("plain", "plain", "weights", "startd rank", "priorities", "both", "ceilings", "floors", "limits",
-                   "no preemption", "ties")
+                   "no preemption", "ranks", "ties")
 
 
 def case(rng, number):
@@ -138,23 +138,32 @@ def case(rng, number):
         "slot_ranks": ('(TARGET.Dept =?= "physics") * 5', "TARGET.RequestMemory >= 1024", "0.0") if ranked else ("0.0",),
         "starts": ("true",) if rng.random() < 0.5 else
                   ("true", "TARGET.WantSite =?= undefined || TARGET.WantSite == MY.Site", 'TARGET.Dept == "physics"'),
-        "claimed": rng.choice((0.3, 0.6, 0.9)) if preempts else rng.choice((0.0, 0.3)),
+        "claimed": rng.choice((0.6, 0.8, 1.0)) if preempts else rng.choice((0.0, 0.3)),
         "limits": subject == "limits", "ceilings": subject == "ceilings", "floors": subject == "floors",
     }
     submitters = [f"u{n}" for n in range(rng.randrange(1, 6))]
-    users = [f"{name}@local" for name in (*submitters[:2], "gone")]
+    users = [f"{name}@local" for name in (*submitters[:2], "gone", "gone")]
     unique = subject != "ties"
     slots = [slot(rng, n + 1, unique, users, kind) for n in range(rng.randrange(5, 41))]
     submissions = [submission(rng, name, kind) for name in submitters for _ in range(rng.randrange(1, 4))]
     config = {}
     if preempts:
         config["PREEMPTION_REQUIREMENTS"] = rng.choice(POLICIES[:1] if subject == "startd rank" else POLICIES[1:])
+    if preempts and rng.random() < 0.3:
+        config["NEGOTIATOR_CONSIDER_EARLY_PREEMPTION"] = "True"
+    if preempts and rng.random() < 0.4:
+        config["PREEMPTION_RANK"] = rng.choice(("-TotalJobRunTime", "MY.Memory", "RemoteUserPrio"))
+    if subject == "ranks":
+        config["NEGOTIATOR_PRE_JOB_RANK"] = rng.choice(("0", "MY.Mips", "MY.Memory * (TARGET.RequestMemory > 600)"))
+        config["NEGOTIATOR_POST_JOB_RANK"] = rng.choice(("MY.Memory", "-MY.Mips"))
     if subject == "no preemption":
         config["NEGOTIATOR_CONSIDER_PREEMPTION"] = "False"
     if kind["limits"]:
         config.update(LIC_LIMIT=str(rng.randrange(1, 8)), CONCURRENCY_LIMIT_DEFAULT=str(rng.randrange(2, 12)))
     names = [f"{name}@local" for name in submitters] + ["gone@local"]
     priorities = {name: priority(rng, place, kind) for place, name in enumerate(rng.sample(names, len(names)))}
+    if preempts and rng.random() < 0.7:
+        priorities["gone@local"]["rup"] *= 100      # what it has goes first
     return {"name": f"{number} {subject}", "config": config, "slots": slots, "submissions": submissions,
             "priorities": priorities, "unique": unique}
 
@@ -281,7 +290,7 @@ def alone():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=6)
-    parser.add_argument("--count", type=int, default=66)
+    parser.add_argument("--count", type=int, default=72)
     parser.add_argument("--only", type=int, help="one case, with the negotiator's log on standard error")
     args = parser.parse_args()
     separator = "[\n"

@@ -129,19 +129,30 @@ impl Figures {
     /// # Errors
     /// When it cannot be written.
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let value = serde_json::to_value(self)?;
-        for (name, value) in value.as_object().into_iter().flatten() {
-            match value {
-                serde_json::Value::Object(parts) => {
-                    for (part, count) in parts {
-                        writeln!(out, "{:<14}{count:>12}", format!("{name}.{part}"))?;
-                    }
-                }
-                serde_json::Value::Null => writeln!(out, "{name:<14}{:>12}", "-")?,
-                value => writeln!(out, "{name:<14}{value:>12}")?,
-            }
-        }
-        Ok(())
+        let count = |name: &str, count: usize| (name.to_owned(), count.to_string());
+        let seconds = |name: &str, seconds: f64| (name.to_owned(), format!("{seconds:.3} s"));
+        let mut rows = vec![
+            count("slots", self.slots),
+            count("claimed", self.claimed),
+            count("slot classes", self.slot_classes),
+            count("jobs", self.jobs),
+            count("autoclusters", self.autoclusters),
+            count("requests", self.requests),
+            count("submitters", self.submitters),
+            count("matches", self.matches),
+            count("rejects", self.rejects),
+        ];
+        rows.extend(self.left.iter().map(|(reason, jobs)| (format!("left: {reason}"), jobs.to_string())));
+        let memory = self.peak_rss_kib.map_or_else(|| "-".to_owned(), |kib| format!("{} MiB", kib / 1024));
+        rows.extend([
+            ("pairs".to_owned(), self.pairs.to_string()),
+            count("pies", self.pies),
+            seconds("wall", self.wall_s),
+            seconds("CPU", self.cpu_s),
+            seconds("CPU, reading", self.read_cpu_s),
+            ("peak memory".to_owned(), memory),
+        ]);
+        rows.into_iter().try_for_each(|(name, value)| writeln!(out, "{name:<24}{value:>12}"))
     }
 }
 
