@@ -83,6 +83,7 @@ fn with_view<T>(
         || slot.running.lease.unwrap_or_else(|| startd::claim_lease(policy, job, &Env::at(now.secs())));
     let view = View {
         offered: machine.offer == Offer::Offered,
+        off: startd::is_off(pool, machine, now),
         wanted: cluster.is_some_and(|cluster| {
             cluster.active.get(&proc) == Some(&slot.name)
                 && schedd::may_start(pool, cluster)

@@ -46,7 +46,8 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
         Activation::Assigned => Some(Step::Do(Chore::Withdraw)),
         Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::ReleasePod)),
         Activation::Ended { .. } | Activation::Requested => Some(Step::Rest),
-        Activation::Active { deleting, .. } if slot.removal == Some(Removal::MachineGone) => {
+        // One that was made after all and runs on a machine that is back ends as any other.
+        Activation::Active { deleting, .. } if slot.removal == Some(Removal::MachineGone) && view.off => {
             Some(if *deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Force)) })
         }
         // A job that stands still cannot shut down.

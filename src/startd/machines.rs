@@ -104,6 +104,11 @@ fn is_out_of_service(pool: &Pool, machine: &Machine, now: Time) -> bool {
     said && (pool.heartbeats.is_silent(name, now) || !(machine.facts.ready || pool.heartbeats.knows(name)))
 }
 
+/// Whether it is certain that nothing runs on a machine: its node is gone, or an admin says that it is off.
+pub fn is_off(pool: &Pool, machine: &Machine, now: Time) -> bool {
+    machine.offer == Offer::Gone || is_out_of_service(pool, machine, now)
+}
+
 fn evacuate(pool: &mut Pool, name: &MachineName) {
     let from = crate::pool::SlotName { machine: name.clone(), slot: 0, dynamic: None };
     let on_it = pool.slots.range_mut(from..).take_while(|(slot, _)| slot.machine == *name);

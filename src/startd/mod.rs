@@ -34,7 +34,7 @@ pub use carve::{Carving, carve, has_room, slot_weight};
 pub use costs::expect_costs;
 pub use draining::keep_deadline;
 pub use lease::claim_lease;
-pub use machines::review_machine;
+pub use machines::{is_off, review_machine};
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
 pub use transitions::{

@@ -33,6 +33,8 @@ pub struct Common {
 pub struct View<'a> {
     /// Its machine offers resources for something new.
     pub offered: bool,
+    /// Its machine is off: nobody is there who could end a pod or confirm its end.
+    pub off: bool,
     /// The job of its proc still wants to start it.
     pub wanted: bool,
     /// The end of its proc is recorded, or there is nothing to record.

@@ -444,3 +444,27 @@ fn a_slot_leaves_backfill_when_its_policy_goes_while_its_pod_cannot_be_made() {
         goes_well(filled(11, 0, vec![fails, (When::At(20_000), What::PolicyGone(0))]));
     }
 }
+
+#[test]
+fn a_pod_that_is_made_late_on_a_node_that_is_back_is_not_deleted_by_force() {
+    // It is asked for before the node goes, and comes to be when the node is back: by then its claim is over.
+    let items = vec![
+        (When::Before(Class::CreatePod, 0), What::Call(How::Late(6000), 6)),
+        (When::At(4000), What::NodeGone(0)),
+        (When::At(30_000), What::NodeBack(0, 8)),
+    ];
+    goes_well(story(8, job(1), items));
+}
+
+#[test]
+fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
+    // The finalizer is there since the first attempt, of which nobody heard; the job is deleted before the last.
+    let forever = Order { job: 4, group: None, count: 1, cpus: 1, gpus: 0, requirements: 0, retention: 0 };
+    for attempts in 1..6 {
+        let items = vec![
+            (When::Before(Class::HoldJob, 0), What::Call(How::SilenceAfter, attempts)),
+            (When::At(14_000), What::Remove(4)),
+        ];
+        goes_well(story(8, forever, items));
+    }
+}

@@ -7,6 +7,7 @@
 
 use super::calls::{Call, Nature};
 use super::ir::{Ir, scalar};
+use super::recall::{Known, Outcome, Recall};
 use super::symbols::Symbols;
 use crate::classad::ad::Ad;
 use crate::classad::env::{Env, Limits};
@@ -54,10 +55,10 @@ impl Condition {
     }
 
     /// The `Requirements` of an ad; without it nothing is accepted.
-    pub(super) fn requirements(ad: &Ad, symbols: &mut Symbols) -> Self {
+    pub(super) fn requirements(ad: &Ad, symbols: &mut Symbols, recall: Option<&mut Recall>) -> Self {
         let mut condition = Self::default();
         match ad.get("Requirements") {
-            Some(expr) => Lowering::new(ad, symbols).condition(expr, &mut condition),
+            Some(expr) => Lowering { recall, ..Lowering::new(ad, symbols) }.condition(expr, &mut condition),
             None => condition.never = true,
         }
         if condition.never {
@@ -97,6 +98,8 @@ struct Lowering<'a, 's> {
     ad: &'a Ad,
     /// Names of attributes of the other ad; `None`: it must not be looked at.
     symbols: Option<&'s mut Symbols>,
+    /// What is remembered of clauses.
+    recall: Option<&'s mut Recall>,
     /// The attributes whose expressions are being lowered.
     active: Vec<&'a Program>,
     depth: u16,
@@ -107,11 +110,11 @@ impl<'a, 's> Lowering<'a, 's> {
     fn new(ad: &'a Ad, symbols: &'s mut Symbols) -> Self {
         // Residual expressions reach the other ad by this name.
         let symbols = if ad.contains("TARGET") { None } else { Some(symbols) };
-        Self { ad, symbols, active: Vec::new(), depth: 0, size: 0 }
+        Self { ad, symbols, recall: None, active: Vec::new(), depth: 0, size: 0 }
     }
 
     fn closed(ad: &'a Ad) -> Self {
-        Self { ad, symbols: None, active: Vec::new(), depth: 0, size: 0 }
+        Self { ad, symbols: None, recall: None, active: Vec::new(), depth: 0, size: 0 }
     }
 
     /// Splits the condition that an attribute's expression is.
@@ -123,11 +126,12 @@ impl<'a, 's> Lowering<'a, 's> {
             return;
         }
         self.active.push(program);
-        self.conjunct(program, program.root(), into);
+        self.conjunct(expr, program.root(), into);
         self.active.pop();
     }
 
-    fn conjunct(&mut self, program: &'a Program, id: Id, into: &mut Condition) {
+    fn conjunct(&mut self, expr: &'a Expr, id: Id, into: &mut Condition) {
+        let program = expr.program();
         if into.never {
             return;
         }
@@ -137,12 +141,12 @@ impl<'a, 's> Lowering<'a, 's> {
             match program.node(program.bare(id)) {
                 Some(Node::And(items)) => {
                     for item in program.kids(*items) {
-                        self.conjunct(program, *item, into);
+                        self.conjunct(expr, *item, into);
                     }
                 }
                 Some(node) => match self.own(program, node) {
-                    Some(expr) => self.condition(expr, into),
-                    None => self.clause(program, id, into),
+                    Some(own) => self.condition(own, into),
+                    None => self.clause(expr, id, into),
                 },
                 None => into.never = true,
             }
@@ -150,11 +154,37 @@ impl<'a, 's> Lowering<'a, 's> {
         self.leave();
     }
 
-    fn clause(&mut self, program: &'a Program, id: Id, into: &mut Condition) {
+    fn clause(&mut self, expr: &'a Expr, id: Id, into: &mut Condition) {
+        // Without symbols nothing may be left that asks the other ad.
+        let known = match &mut self.recall {
+            Some(recall) if self.symbols.is_some() => recall.find(expr, id, self.ad),
+            _ => Known::Never,
+        };
+        let outcome = match known {
+            Known::Outcome(outcome) => outcome,
+            Known::Never => self.outcome(expr.program(), id),
+            Known::Nothing(place) => {
+                let outcome = self.outcome(expr.program(), id);
+                if let Some(recall) = &mut self.recall {
+                    recall.keep(place, outcome.clone());
+                }
+                outcome
+            }
+        };
+        match outcome {
+            Outcome::True => {}
+            Outcome::Never => into.never = true,
+            Outcome::Verify => into.verify = true,
+            Outcome::Clause(clause) => into.clauses.push(clause),
+        }
+    }
+
+    fn outcome(&mut self, program: &'a Program, id: Id) -> Outcome {
         match self.expr(program, id) {
-            Ok(Ir::Const(value)) => into.never |= value.as_bool_equiv() != Some(true),
-            Ok(clause) => into.clauses.push(clause),
-            Err(Refused) => into.verify = true,
+            Ok(Ir::Const(value)) if value.as_bool_equiv() == Some(true) => Outcome::True,
+            Ok(Ir::Const(_)) => Outcome::Never,
+            Ok(clause) => Outcome::Clause(clause),
+            Err(Refused) => Outcome::Verify,
         }
     }
 

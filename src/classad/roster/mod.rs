@@ -17,7 +17,7 @@
 //!
 //! | part | is |
 //! | --- | --- |
-//! | `lower` | partial evaluation: an expression and its ad in, what is left out |
+//! | `lower`, `recall` | partial evaluation: an expression and its ad in, what is left out; what that came to before |
 //! | `ir`, `calls` | what is left, and its evaluation |
 //! | `symbols`, `column`, `members`, `bits` | names, values of slots, sets of slots |
 //! | `clauses`, `families` | requirements of slots; those that are bounds |
@@ -42,6 +42,7 @@ mod one;
 mod prepared;
 mod questions;
 mod ranks;
+mod recall;
 mod symbols;
 
 use smallvec::SmallVec;
@@ -60,8 +61,9 @@ use ir::Ir;
 use lower::Condition;
 use memo::Memo;
 use prepared::{Asks, Ranking};
-use questions::{Asked, Questions, RANKS};
 use symbols::Symbols;
+use questions::{Asked, Questions, RANKS};
+use recall::Recall;
 
 /// How many attributes of slots are kept as columns. A job that asks for more makes the roster begin anew.
 const MAX_COLUMNS: usize = 512;
@@ -99,6 +101,7 @@ pub struct Roster {
     /// Counts how often the columns began anew.
     epoch: u64,
     questions: Questions,
+    recall: Recall,
 }
 
 /// A slot.
@@ -132,6 +135,7 @@ impl Roster {
             columns: Vec::new(),
             epoch: 0,
             questions: Questions::new([pre_job_rank, post_job_rank]),
+            recall: Recall::default(),
         }
     }
 
@@ -162,7 +166,7 @@ impl Roster {
         if place >= self.slots.len() {
             self.slots.resize_with(place + 1, || None);
         }
-        let condition = Condition::requirements(&ad, &mut self.asked);
+        let condition = Condition::requirements(&ad, &mut self.asked, Some(&mut self.recall));
         if !condition.never {
             self.open.insert(number);
         }
@@ -230,7 +234,7 @@ impl Roster {
         if !lower::allowed(&env.limits) {
             return prepared;
         }
-        prepared.asks = Asks::of(Condition::requirements(job, &mut self.wanted));
+        prepared.asks = Asks::of(Condition::requirements(job, &mut self.wanted, None));
         prepared.rank = Ranking::of(lower::attribute(job, "Rank", &mut self.wanted));
         prepared.view = self.asked.names().iter().map(|name| lower::closed(job, name)).collect();
         self.fill();

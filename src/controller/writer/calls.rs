@@ -237,7 +237,17 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         let known = Known::of(&found);
         let mut finalizers = known.finalizers.clone();
         finalizers.retain(|finalizer| finalizer != JOB_FINALIZER);
-        if hold && found.metadata.deletion_timestamp.is_none() {
+        let held = finalizers.len() < known.finalizers.len();
+        if hold && held {
+            // An earlier attempt came through and was not answered. Since then the job may have been deleted: then it is that
+            // finalizer which keeps it until its pods have ended.
+            let outcome = Event::Outcome(Outcome::JobHeld(job.uid));
+            return vec![Reply::Seen(key, known), Reply::Event(outcome)];
+        }
+        if hold && found.metadata.deletion_timestamp.is_some() {
+            return Vec::new();
+        }
+        if hold {
             finalizers.push(JOB_FINALIZER.to_owned());
         }
         let body =

@@ -290,7 +290,7 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
 #[test]
 fn transition_18_a_machine_that_is_gone_waits_for_nothing() {
     let mut scene = Scene::of(BUSY).with(|s| {
-        s.slot.removal = Some(Removal::MachineGone);
+        (s.slot.removal, s.off) = (Some(Removal::MachineGone), true);
         s.says.retirement = Some(86_400);
     });
     scene.drive();
@@ -298,6 +298,10 @@ fn transition_18_a_machine_that_is_gone_waits_for_nothing() {
     assert_eq!(scene.done, [Chore::DeletePod(Grace::Force)]);
     scene.pod_ends().drive();
     assert_eq!(scene.taken, [13, 18, 25]);
+    // A machine that is back confirms the end of what runs there.
+    let mut back = Scene::of(BUSY).with(|s| s.slot.removal = Some(Removal::MachineGone));
+    back.drive();
+    assert_eq!(back.done, [Chore::KillPod]);
 }
 
 #[test]

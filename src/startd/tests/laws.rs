@@ -91,7 +91,7 @@ fn happen(scene: &mut Scene, happening: &Happening) {
         Happening::Drains(pace) => scene.draining = *pace,
         Happening::Removed => scene.slot.removal = Some(Removal::JobRemoved),
         Happening::Gone => {
-            scene.slot.removal = Some(Removal::MachineGone);
+            (scene.slot.removal, scene.off) = (Some(Removal::MachineGone), true);
             call_fails(scene);
         }
         Happening::BetterClaim(waits) => {

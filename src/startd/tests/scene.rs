@@ -63,6 +63,7 @@ pub struct Scene {
     pub says: Says,
     pub policy: Policy,
     pub offered: bool,
+    pub off: bool,
     pub wanted: bool,
     pub settled: bool,
     pub agent: bool,
@@ -128,6 +129,7 @@ impl Scene {
             says: Says { machine_vacate: 600, ..Says::default() },
             policy: Policy::default(),
             offered: true,
+            off: false,
             wanted: true,
             settled: true,
             agent: true,
@@ -171,6 +173,7 @@ impl Scene {
     pub fn view(&self) -> View<'_> {
         View {
             offered: self.offered,
+            off: self.off,
             wanted: self.wanted,
             settled: self.settled,
             agent: self.agent,

@@ -1,0 +1,141 @@
+//! What is left of clauses, remembered: slots that share an expression, and the values of what it reads of them, share what is
+//! left of it.
+//!
+//! The slots of a pool have few expressions, and of each of most attributes few values; to look an outcome up takes a part of
+//! the time that lowering takes.
+
+use std::collections::HashMap;
+
+use super::ir::{Ir, value_key};
+use crate::classad::ad::Ad;
+use crate::classad::expr::{Expr, Id, Node, Program};
+use crate::classad::name::Name;
+use crate::classad::value::Value;
+
+/// Where there are more outcomes than this, slots have hardly any in common: they are not worth remembering.
+const OUTCOMES: usize = 1024;
+
+/// How many clauses are remembered. Pools have tens.
+const CLAUSES: usize = 4096;
+
+/// What a clause of a slot comes to.
+#[derive(Clone, Debug)]
+pub(super) enum Outcome {
+    /// True of every job.
+    True,
+    /// True of none.
+    Never,
+    /// It is left to the plain evaluator.
+    Verify,
+    /// What is left of it.
+    Clause(Ir),
+}
+
+/// Clauses and their outcomes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recall(HashMap<(usize, Id), Remembered>);
+
+#[derive(Clone, Debug)]
+struct Remembered {
+    /// As long as this lives no other expression has its address.
+    _expr: Expr,
+    /// The attributes that it names; none where its outcomes are not worth remembering.
+    names: Option<Box<[Name]>>,
+    outcomes: HashMap<Box<[u8]>, Outcome>,
+}
+
+/// Where an outcome is remembered.
+pub(super) struct Place {
+    clause: (usize, Id),
+    key: Box<[u8]>,
+}
+
+/// What is known of a clause.
+pub(super) enum Known {
+    Outcome(Outcome),
+    /// Nothing; what is found out may be remembered there.
+    Nothing(Place),
+    /// Nothing, and nothing will be.
+    Never,
+}
+
+impl Recall {
+    /// What is known of the clause that a node of an expression is, in a slot with this ad.
+    pub(super) fn find(&mut self, expr: &Expr, id: Id, ad: &Ad) -> Known {
+        let program = expr.program();
+        let clause = (std::ptr::from_ref(program).addr(), id);
+        if !self.0.contains_key(&clause) {
+            if self.0.len() >= CLAUSES {
+                self.0.clear();
+            }
+            let mut names = Vec::new();
+            let names = collect(program, id, &mut names).then(|| names.into());
+            self.0.insert(clause, Remembered { _expr: expr.clone(), names, outcomes: HashMap::new() });
+        }
+        let Some(remembered) = self.0.get(&clause) else { return Known::Never };
+        let Some(names) = &remembered.names else { return Known::Never };
+        let mut key = Vec::with_capacity(16 * names.len());
+        for name in names {
+            match ad.get_name(name).map(|expr| &*expr.program().nodes) {
+                None => key.push(b'-'),
+                Some([Node::Literal(value)]) if is_scalar(value) => value_key(value, &mut key),
+                // What that comes to depends on more.
+                Some(_) => return Known::Never,
+            }
+        }
+        match remembered.outcomes.get(key.as_slice()) {
+            Some(outcome) => Known::Outcome(outcome.clone()),
+            None => Known::Nothing(Place { clause, key: key.into() }),
+        }
+    }
+
+    /// Remembers what was found out.
+    pub(super) fn keep(&mut self, place: Place, outcome: Outcome) {
+        let Some(remembered) = self.0.get_mut(&place.clause) else { return };
+        if remembered.outcomes.len() >= OUTCOMES {
+            remembered.names = None;
+            remembered.outcomes = HashMap::new();
+        } else {
+            remembered.outcomes.insert(place.key, outcome);
+        }
+    }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    match value {
+        Value::Undefined | Value::Error | Value::Bool(_) | Value::Int(_) | Value::Real(_) | Value::Str(_) => true,
+        Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_) => false,
+    }
+}
+
+/// Collects the names that a part of an expression is made of. False, where it has parts that say more than their names.
+fn collect(program: &Program, id: Id, names: &mut Vec<Name>) -> bool {
+    let mut add = |name: &Name| {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    };
+    match program.node(id) {
+        Some(Node::Literal(_)) => true,
+        Some(Node::Attr(name)) => {
+            add(name);
+            true
+        }
+        Some(Node::Select(select)) => {
+            add(&select.name);
+            collect(program, select.base, names)
+        }
+        Some(Node::Unary(_, operand) | Node::Paren(operand)) => collect(program, *operand, names),
+        Some(Node::Binary(_, left, right) | Node::Elvis(left, right)) => {
+            collect(program, *left, names) && collect(program, *right, names)
+        }
+        Some(Node::Ternary(condition, yes, no)) => {
+            [condition, yes, no].into_iter().all(|part| collect(program, *part, names))
+        }
+        Some(Node::And(items) | Node::Or(items) | Node::List(items)) => {
+            program.kids(*items).iter().all(|item| collect(program, *item, names))
+        }
+        Some(Node::Call(call)) => program.kids(call.args).iter().all(|arg| collect(program, *arg, names)),
+        Some(Node::RootAttr(_) | Node::Index(..) | Node::Ad(_)) | None => false,
+    }
+}
