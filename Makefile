@@ -37,10 +37,11 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 e2e: ## Run the integration tests and the chart against a real kube-apiserver (built once where missing)
 	hack/e2e.sh
 
-bench: ## Measure matching beside HTCondor's library (docs/benchmarks.md), a negotiation cycle, a polling pass
+bench: ## Measure matching beside HTCondor's library (docs/benchmarks.md), a cycle beside its negotiator (docs/performance.md), a polling pass
 	$(CARGO) bench --bench matchmaking -- --write docs/benchmarks.md
 	$(CARGO) bench --bench cycle
 	$(CARGO) bench --bench polling
+	CARGO="$(CARGO)" hack/bench-negotiator.sh
 
 oracle: ## Compare fresh random cases with HTCondor's own answers: make oracle SEED=7 COUNT=20000
 	CARGO="$(CARGO)" hack/oracle.sh $(SEED) $(COUNT)

@@ -39,8 +39,14 @@ slots() {
   CARGO=$CARGO hack/oracle-slots.sh "$SEED" $((COUNT / 20))
 }
 
+# Whole negotiation cycles, by condor_negotiator.
+cycles() {
+  CARGO=$CARGO hack/oracle-cycles.sh "$SEED" $((COUNT / 1000))
+}
+
 classads || FAILED=1
 printing || FAILED=1
 configuration || FAILED=1
 slots || FAILED=1
+cycles || FAILED=1
 exit $FAILED

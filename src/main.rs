@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, config, crds, demo, knobs, lint, operator, simulate};
+use slotwright::cli::{classad, config, crds, demo, knobs, lint, negotiate, operator, simulate};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -29,6 +29,8 @@ enum Command {
     Crds(crds::CrdsArgs),
     /// Say what HTCondor's configuration variables are here.
     Knobs(knobs::KnobsArgs),
+    /// Negotiate one cycle over ads in files.
+    Negotiate(negotiate::NegotiateArgs),
     /// Try a policy on a workload in virtual time.
     Simulate(simulate::SimulateArgs),
     /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
@@ -60,6 +62,11 @@ fn main() -> ExitCode {
         }
         Command::Crds(args) => crds::run(&args, &mut io::stdout().lock()).map_err(Into::into),
         Command::Knobs(args) => knobs::run(&args, &mut io::stdout().lock()).map_err(Into::into),
+        Command::Negotiate(args) => {
+            negotiate::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
         Command::Simulate(args) => simulate::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())
             .map(ExitCode::from)
             .map_err(Into::into),

@@ -60,6 +60,12 @@ impl Ad {
         ads::long_stream(text)
     }
 
+    /// Parses one line of the long form: the attribute in it, none if it is blank or a comment. Readers of many ads need not
+    /// parse the lines that all of them have over and over.
+    pub fn parse_long_line(line: &str) -> Result<Option<(Name, Expr)>, ParseError> {
+        ads::attribute(line)
+    }
+
     /// Parses one ad in whichever syntax: new if the text starts with `[`, comments and space aside.
     pub fn parse_any(text: &str) -> Result<Self, ParseError> {
         if ads::starts_new(text) { Self::parse_new(text) } else { Self::parse_long(text) }
@@ -152,6 +158,11 @@ impl Ad {
         entries.into_iter()
     }
 
+    /// Its own attributes in no order: for those who read all of many ads, where sorting is most of the work.
+    pub fn unsorted(&self) -> impl Iterator<Item = (&Name, &Expr)> {
+        self.0.table.iter().map(|(name, expr)| (name, expr))
+    }
+
     /// Takes over the other ad's own attributes, which win over those that are here.
     pub fn update(&mut self, other: &Ad) {
         for (name, expr) in other {
@@ -214,12 +225,18 @@ impl<'a> IntoIterator for &'a Ad {
     }
 }
 
+impl<N: Into<Name>, E: Into<Expr>> Extend<(N, E)> for Ad {
+    fn extend<I: IntoIterator<Item = (N, E)>>(&mut self, entries: I) {
+        for (name, expr) in entries {
+            self.insert(name, expr);
+        }
+    }
+}
+
 impl<N: Into<Name>, E: Into<Expr>> FromIterator<(N, E)> for Ad {
     fn from_iter<I: IntoIterator<Item = (N, E)>>(entries: I) -> Self {
         let mut ad = Self::new();
-        for (name, expr) in entries {
-            ad.insert(name, expr);
-        }
+        ad.extend(entries);
         ad
     }
 }

@@ -194,6 +194,11 @@ impl Expr {
         &self.0
     }
 
+    /// Where it is in memory: the same for its clones, and another's once all of them are gone.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// Parses one expression, which must be all there is. Strings have C escapes, as in the new syntax.
     ///
     /// The error tells line, column, what was expected and what was found.

@@ -6,6 +6,7 @@ pub mod crds;
 pub mod demo;
 pub mod knobs;
 pub mod lint;
+pub mod negotiate;
 pub mod operator;
 #[cfg(test)]
 mod outcome;

@@ -71,7 +71,7 @@ enum Which {
 
 impl<'a> Judge<'a> {
     pub(super) fn new(cycle: &'a Cycle) -> Self {
-        let (config, slots, env) = (&cycle.config, cycle.slots.as_slice(), Env::at(cycle.now));
+        let (config, slots, env) = (&cycle.config, cycle.slots.as_slice(), cycle.env());
         let ranks = [config.pre_job_rank.clone(), config.post_job_rank.clone()];
         let [pre_job, post_job] = ranks;
         let mut roster = Roster::new(pre_job, post_job).with_questions(in_use::questions(config));

@@ -6,7 +6,7 @@ use super::limits::LimitBook;
 use super::round::Round;
 use std::sync::Arc;
 
-use crate::classad::Ad;
+use crate::classad::{Ad, Env};
 use crate::pool::slot_types::RequestPolicy;
 
 /// All that a negotiation depends on.
@@ -14,6 +14,8 @@ use crate::pool::slot_types::RequestPolicy;
 pub struct Cycle {
     /// The time, in seconds since 1970: what `time()` answers in expressions.
     pub now: i64,
+    /// Where random numbers in expressions start.
+    pub seed: u64,
     /// The knobs.
     pub config: Config,
     /// The slots to match. Their order decides where ranks are equal.
@@ -29,6 +31,13 @@ pub struct Cycle {
     pub pool_weight: f64,
     /// The concurrency limits, with what runs now.
     pub limits: LimitBook,
+}
+
+impl Cycle {
+    /// What expressions are evaluated in.
+    pub(super) fn env(&self) -> Env {
+        Env { seed: self.seed, ..Env::at(self.now) }
+    }
 }
 
 /// A slot that may be matched. One whose ad names a user (`RemoteUser`, `AccountingGroup`, `PreemptingUser` or

@@ -8,7 +8,9 @@
 //! | --- | --- |
 //! | [`accountant`] | what a submitter has used, and the priority that follows |
 //! | [`config`] | the knobs of a cycle |
+//! | `knobs` | the knobs, read from a configuration text |
 //! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
+//! | [`autoclusters`] | which jobs any slot treats alike |
 //! | [`cycle`] | input and output of a negotiation |
 //! | `round` | group after group |
 //! | `spin` | the pie spins of one group |
@@ -22,12 +24,14 @@
 //! | [`limits`] | what jobs want of limited things, and what is in use |
 
 pub use crate::pool::{accountant, limits};
+pub mod autoclusters;
 mod candidates;
 pub mod config;
 mod consuming;
 pub mod cycle;
 pub mod groups;
 mod in_use;
+mod knobs;
 mod ledger;
 mod order;
 mod pie;
@@ -35,7 +39,7 @@ mod round;
 mod spin;
 mod turn;
 
-pub use config::{Config, POST_JOB_RANK, PRE_JOB_RANK};
+pub use config::{Config, GROUP_SORT_EXPR, POST_JOB_RANK, PRE_JOB_RANK, PREEMPTION_RANK};
 pub use cycle::{
     Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,
     SubmitterInput, negotiate,

@@ -8,7 +8,6 @@ use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInpu
 use super::ledger::Ledger;
 use super::spin::Spins;
 use super::turn::{Progress, Table};
-use crate::classad::Env;
 
 /// The state of a negotiation.
 #[derive(Debug)]
@@ -47,7 +46,7 @@ impl<'a> Round<'a> {
             table: Table {
                 judge,
                 limits: cycle.limits.clone(),
-                env: Env::at(cycle.now),
+                env: cycle.env(),
                 matches: Vec::new(),
                 stats,
             },

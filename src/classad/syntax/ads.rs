@@ -4,6 +4,8 @@ use super::lexer::{Dialect, is_space};
 use super::parser;
 use crate::classad::ad::Ad;
 use crate::classad::error::ParseError;
+use crate::classad::expr::Expr;
+use crate::classad::name::Name;
 
 /// Whether the text is an ad in the new syntax.
 pub(crate) fn starts_new(text: &str) -> bool {
@@ -31,8 +33,9 @@ pub(crate) fn long(text: &str) -> Result<Ad, ParseError> {
 pub(crate) fn long_lenient(text: &str) -> (Ad, Vec<ParseError>) {
     let (mut ad, mut errors) = (Ad::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
-        if let Err(error) = attribute(&mut ad, number, line) {
-            errors.push(error);
+        match attribute(line) {
+            Ok(attribute) => ad.extend(attribute),
+            Err(error) => errors.push(error.shifted(number, 0)),
         }
     }
     (ad, errors)
@@ -47,7 +50,7 @@ pub(crate) fn long_stream(text: &str) -> Result<Vec<Ad>, ParseError> {
                 ads.push(std::mem::take(&mut ad));
             }
         } else {
-            attribute(&mut ad, number, line)?;
+            ad.extend(attribute(line).map_err(|error| error.shifted(number, 0))?);
         }
     }
     if !ad.is_empty() {
@@ -56,25 +59,23 @@ pub(crate) fn long_stream(text: &str) -> Result<Vec<Ad>, ParseError> {
     Ok(ads)
 }
 
-/// Reads a line into the ad. `number` counts from 0.
-fn attribute(ad: &mut Ad, number: usize, line: &str) -> Result<(), ParseError> {
+/// The attribute that a line has; none in a line that is blank or a comment.
+pub(crate) fn attribute(line: &str) -> Result<Option<(Name, Expr)>, ParseError> {
     let trimmed = line.trim_matches(is_space);
     if trimmed.is_empty() || trimmed.starts_with('#') {
-        return Ok(());
+        return Ok(None);
     }
     let Some((name, value)) = line.split_once('=') else {
         let wanted = "'=' after the attribute name".to_owned();
-        return Err(ParseError::at(line, line.len(), wanted, "end of line".to_owned()).shifted(number, 0));
+        return Err(ParseError::at(line, line.len(), wanted, "end of line".to_owned()));
     };
     let before = name.chars().count() + 1;
     // HTCondor strips only blanks before the `=`; a tab there belongs to the name.
     let name = name.trim_start_matches(is_space).trim_end_matches(' ');
     if name.is_empty() {
         let wanted = "an attribute name".to_owned();
-        return Err(ParseError::at(line, before - 1, wanted, "'='".to_owned()).shifted(number, 0));
+        return Err(ParseError::at(line, before - 1, wanted, "'='".to_owned()));
     }
-    let expr =
-        parser::expression_prefix(value, Dialect::Old).map_err(|error| error.shifted(number, before))?;
-    ad.insert(name, expr);
-    Ok(())
+    let expr = parser::expression_prefix(value, Dialect::Old).map_err(|error| error.shifted(0, before))?;
+    Ok(Some((name.into(), expr)))
 }

@@ -1,6 +1,7 @@
 //! Tests of the room, a file for each of its subjects.
 
 mod accountant;
+mod autoclusters;
 mod consuming;
 mod groups;
 mod kit;

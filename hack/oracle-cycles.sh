@@ -1,0 +1,24 @@
+#!/bin/bash
+# oracle-cycles.sh [SEED] [COUNT]: gives fresh pools and queues to the real condor_negotiator, and compares our matches. Exit 1
+# when a cycle is decided otherwise; each is printed. Eight seconds a cycle.
+#
+# HTCondor comes by hack/condor.sh, into a chroot: needs root. Where it cannot be had, says so and asks nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+SEED=${1:-$RANDOM} COUNT=${2:-22}
+CARGO=${CARGO:-cargo}
+CONDOR_CHROOT=$(hack/condor.sh) || {
+  [ $? = 3 ] || exit 1
+  CONDOR_CHROOT=
+}
+if [ -z "$CONDOR_CHROOT" ] || [ "$(id -u)" != 0 ]; then
+  echo "oracle: cycles are not asked about: no chroot with HTCondor, or not root"
+  exit 0
+fi
+export CONDOR_CHROOT
+RECORDED=$(mktemp); trap 'rm -f "$RECORDED"' EXIT
+
+echo "oracle: cycles, seed $SEED, $COUNT pools"
+hack/oracle/cycles.py --seed "$SEED" --count "$COUNT" >"$RECORDED"
+CYCLES_ORACLE=$RECORDED RUST_BACKTRACE=0 "$CARGO" test --quiet --test negotiation_oracle -- --nocapture

@@ -1,0 +1,244 @@
+//! `slotwright negotiate`: one negotiation cycle over ads in files, without a cluster.
+//!
+//! | part | is |
+//! | --- | --- |
+//! | `ads` | reads files of ads, in either syntax |
+//! | `slots` | which slots may be matched, and to whom the others are charged |
+//! | `jobs` | which jobs wait, sorted into requests |
+//! | `accounts`, `groups` | who is charged, their priorities, and the groups |
+//! | `policy` | all that files say of how to negotiate |
+//! | `output` | matches and figures |
+
+mod accounts;
+mod ads;
+mod groups;
+mod jobs;
+mod output;
+mod policy;
+mod slots;
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufRead, BufWriter, Write};
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::classad::Env;
+use crate::negotiator::autoclusters::{Autoclusters, Significant, slot_attributes};
+use crate::negotiator::{Cycle, SubmitterInput, negotiate};
+use accounts::Accounts;
+use ads::Ads;
+use jobs::{JobId, Queue};
+use output::Figures;
+use policy::Policy;
+use slots::Slots;
+
+/// The cycle was negotiated.
+const DONE: u8 = 0;
+/// The input cannot be used.
+const UNUSABLE: u8 = 2;
+
+/// Negotiate one cycle over ads in files.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 done, 2 unusable input.")]
+pub struct NegotiateArgs {
+    /// The slots' ads, in either syntax; - is standard input
+    #[arg(long, value_name = "FILE")]
+    slots: PathBuf,
+    /// The jobs' ads
+    #[arg(long, value_name = "FILE")]
+    jobs: PathBuf,
+    /// HTCondor configuration; several files are read in order, as if they were one
+    #[arg(short = 'f', long = "file", value_name = "CONFIG")]
+    config: Vec<PathBuf>,
+    /// GroupQuota manifests
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// Priorities of submitters, JSON: {"NAME": {"rup": 0.5, "factor": 1000, "floor": 0, "ceiling": null}}
+    #[arg(long, value_name = "FILE")]
+    priorities: Option<PathBuf>,
+    /// Write a JSON line for each match
+    #[arg(long, value_name = "FILE")]
+    matches: Option<PathBuf>,
+    /// Where random numbers in expressions start
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// The current time, in seconds since 1970 [default: the clock's]
+    #[arg(long, value_name = "SECONDS")]
+    now: Option<i64>,
+    /// How to print the figures
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// What stops the command: a message for standard error, or output that cannot be written.
+enum Stop {
+    Unusable(String),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn unusable(what: impl Display, error: impl Display) -> Stop {
+    Stop::Unusable(format!("{what}: {error}"))
+}
+
+/// Runs the command. Gives the exit status: 0 done, 2 unusable input, about which a message with file, line and column went
+/// to `stderr`. Fails where the output cannot be written.
+pub fn run(
+    args: &NegotiateArgs,
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> io::Result<u8> {
+    match cycle(args, stdin, stdout) {
+        Ok(()) => Ok(DONE),
+        Err(Stop::Io(error)) => Err(error),
+        Err(Stop::Unusable(message)) => {
+            writeln!(stderr, "slotwright negotiate: {message}")?;
+            Ok(UNUSABLE)
+        }
+    }
+}
+
+fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) -> Result<(), Stop> {
+    let begun = processor_seconds();
+    let env = args.env();
+    let policy = Policy::read(args)?;
+    let mut accounts = Accounts::default();
+    let slots = Slots::read(&mut Ads::open(&args.slots, stdin)?, &policy, &mut accounts, &env)?;
+    let (significant, signed) = timed(|| Significant::of(slots.ads(), &policy.exprs()));
+    let queue = Queue::read(&mut Ads::open(&args.jobs, stdin)?, &significant, &policy, &mut accounts, &env)?;
+
+    let mut figures = Figures {
+        slots: slots.candidates.len(),
+        claimed: slots.claimed,
+        slot_classes: slot_classes(&slots, &queue, &policy),
+        jobs: queue.len(),
+        autoclusters: queue.ads().len(),
+        ..Figures::default()
+    };
+    let (cycle, waiting) = gather(policy, slots, queue, &accounts, &env);
+    let read = processor_seconds() - begun - signed.cpu;
+
+    let (outcome, negotiated) = timed(|| negotiate(&cycle));
+    figures.of_cycle(&cycle, &outcome);
+    figures.took(read, signed.wall + negotiated.wall, signed.cpu + negotiated.cpu);
+    if let Some(path) = &args.matches {
+        let write = || -> io::Result<()> {
+            let mut out = BufWriter::new(File::create(path)?);
+            output::matches(&outcome, &cycle, &waiting, &env, &mut out)?;
+            out.flush()
+        };
+        write().map_err(|error| unusable(path.display(), error))?;
+    }
+    match args.output {
+        Format::Text => figures.print(stdout)?,
+        Format::Json => writeln!(stdout, "{}", serde_json::to_string(&figures).map_err(io::Error::from)?)?,
+    }
+    Ok(())
+}
+
+impl NegotiateArgs {
+    fn env(&self) -> Env {
+        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = self.now.unwrap_or_else(|| i64::try_from(clock()).unwrap_or(i64::MAX));
+        Env { seed: self.seed, ..Env::at(now) }
+    }
+}
+
+/// The jobs of a submitter, by request, in their order.
+struct Waiting {
+    name: String,
+    jobs: Vec<Vec<JobId>>,
+}
+
+/// Puts together what a cycle depends on.
+fn gather(
+    policy: Policy,
+    slots: Slots,
+    queue: Queue,
+    accounts: &Accounts,
+    env: &Env,
+) -> (Cycle, Vec<Waiting>) {
+    let priorities = accounts.priorities(&policy.priorities);
+    let mut requests = queue.requests().into_iter();
+    let mut own_usage = vec![0.0; policy.groups.groups().len()];
+    let mut cycle = Cycle {
+        now: env.now,
+        seed: env.seed,
+        slots: slots.candidates,
+        pool_weight: slots.weight,
+        limits: policy.limits(),
+        ..Cycle::default()
+    };
+    slots.limited.iter().for_each(|wants| cycle.limits.used(wants));
+    let mut waiting = Vec::new();
+    for (place, (name, priority)) in accounts.names().zip(&priorities).enumerate() {
+        let (group, used) = (policy.groups.group_of(name), accounts.used(place));
+        match group.and_then(|group| own_usage.get_mut(group)) {
+            Some(sum) => *sum += used,
+            None => cycle.ungrouped_used += used,
+        }
+        let (requests, jobs) =
+            requests.next().unwrap_or_default().into_iter().map(|alike| (alike.request, alike.jobs)).unzip();
+        cycle.submitters.push(SubmitterInput {
+            name: name.to_owned(),
+            effective_priority: priority.effective(policy.config.default_priority_factor),
+            weighted_used: used,
+            ceiling: priority.ceiling,
+            group,
+            requests,
+        });
+        waiting.push(Waiting { name: name.to_owned(), jobs });
+    }
+    let oversubscription = policy.config.allow_quota_oversubscription;
+    cycle.groups = policy.groups.inputs(cycle.pool_weight, oversubscription, &own_usage);
+    cycle.config = policy.config;
+    (cycle, waiting)
+}
+
+/// How many kinds of slots there are that no job and no expression of the negotiator's tells apart.
+fn slot_classes(slots: &Slots, queue: &Queue, policy: &Policy) -> usize {
+    let mut classes = Autoclusters::new(&slot_attributes(queue.ads(), &policy.exprs()));
+    for slot in slots.ads() {
+        classes.number(slot);
+    }
+    classes.len()
+}
+
+/// What something took.
+struct Took {
+    wall: f64,
+    cpu: f64,
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
+    let (began, before) = (Instant::now(), processor_seconds());
+    let done = work();
+    (done, Took { wall: began.elapsed().as_secs_f64(), cpu: processor_seconds() - before })
+}
+
+/// Seconds of processor time that this process has had, all its threads together.
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    #[allow(clippy::cast_precision_loss, reason = "no process has had 2^52 seconds")]
+    let seconds = time.tv_sec as f64 + time.tv_nsec as f64 / 1e9;
+    seconds
+}
+
+#[cfg(test)]
+mod tests;

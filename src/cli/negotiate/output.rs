@@ -1,0 +1,165 @@
+//! What comes out: a line for each match, and the figures of the cycle.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::Waiting;
+use crate::classad::{Env, Value};
+use crate::negotiator::{Cycle, Match, Outcome, PreemptState};
+
+/// A match, as a line of `--matches` has it.
+#[derive(Serialize)]
+struct Line<'a> {
+    job: String,
+    slot: &'a str,
+    submitter: &'a str,
+    reason: &'static str,
+    preempts: Vec<&'a str>,
+}
+
+/// Writes a line for each match. The jobs of a request are matched in their order.
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn matches(
+    outcome: &Outcome,
+    cycle: &Cycle,
+    waiting: &[Waiting],
+    env: &Env,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut matched: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for found in &outcome.matches {
+        let next = matched.entry((found.submitter, found.request)).or_default();
+        let Some(Waiting { name, jobs }) = waiting.get(found.submitter) else { continue };
+        let Some(job) = jobs.get(found.request).and_then(|jobs| jobs.get(*next)) else { continue };
+        *next += 1;
+        let slot = cycle.slots.get(found.slot).map(|slot| slot.ad.eval_attr("Name", None, env));
+        let slot = slot.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let line = Line {
+            job: job.to_string(),
+            slot,
+            submitter: name,
+            reason: reason(found),
+            preempts: preempts(found, slot),
+        };
+        serde_json::to_writer(&mut *out, &line)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Why the slot could be had, in HTCondor's words.
+fn reason(found: &Match) -> &'static str {
+    match found.preempt {
+        PreemptState::None => "NoPreemption",
+        PreemptState::Rank => "Rank",
+        PreemptState::Priority => "Priority",
+    }
+}
+
+/// The slots whose claims the match ends.
+fn preempts<'a>(found: &Match, slot: &'a str) -> Vec<&'a str> {
+    match found.preempt {
+        PreemptState::None => Vec::new(),
+        PreemptState::Rank | PreemptState::Priority => vec![slot],
+    }
+}
+
+/// The figures of a cycle, in the order in which they are printed.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Figures {
+    pub(super) slots: usize,
+    /// How many of them are in use.
+    pub(super) claimed: usize,
+    /// Kinds of slots that no job and none of the negotiator's expressions tells apart.
+    pub(super) slot_classes: usize,
+    /// Jobs that wait.
+    pub(super) jobs: usize,
+    /// Kinds of jobs that no slot tells apart.
+    pub(super) autoclusters: usize,
+    /// Requests: the autoclusters of each submitter.
+    pub(super) requests: usize,
+    /// Submitters, those who only use slots included.
+    pub(super) submitters: usize,
+    pub(super) matches: usize,
+    /// Requests of which jobs are left.
+    pub(super) rejects: usize,
+    /// Jobs that are left, by the reason.
+    pub(super) left: BTreeMap<String, u64>,
+    /// Pairs of request and slot that were looked at.
+    pub(super) pairs: u64,
+    /// Pie spins.
+    pub(super) pies: usize,
+    /// Of the cycle: significant attributes, division and matches. Reading is not in it.
+    pub(super) wall_s: f64,
+    pub(super) cpu_s: f64,
+    /// Processor time of reading the files and sorting the jobs.
+    pub(super) read_cpu_s: f64,
+    /// The most memory that the process had; none where the system does not tell.
+    pub(super) peak_rss_kib: Option<u64>,
+}
+
+impl Figures {
+    /// Takes note of what a cycle came to.
+    pub(super) fn of_cycle(&mut self, cycle: &Cycle, outcome: &Outcome) {
+        self.requests = cycle.submitters.iter().map(|submitter| submitter.requests.len()).sum();
+        self.submitters = cycle.submitters.len();
+        self.matches = outcome.matches.len();
+        self.rejects = outcome.rejections.len();
+        self.pairs = outcome.stats.pairs_considered;
+        self.pies = outcome.stats.pies.len();
+        for rejection in &outcome.rejections {
+            *self.left.entry(format!("{:?}", rejection.reason)).or_default() += rejection.left;
+        }
+    }
+
+    /// Takes note of what it all took, in seconds.
+    pub(super) fn took(&mut self, read_cpu: f64, wall: f64, cpu: f64) {
+        let rounded = |seconds: f64| (seconds * 1e6).round() / 1e6;
+        (self.read_cpu_s, self.wall_s, self.cpu_s) = (rounded(read_cpu), rounded(wall), rounded(cpu));
+        self.peak_rss_kib = peak_rss_kib();
+    }
+
+    /// Prints the figures for people.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let count = |name: &str, count: usize| (name.to_owned(), count.to_string());
+        let seconds = |name: &str, seconds: f64| (name.to_owned(), format!("{seconds:.3} s"));
+        let mut rows = vec![
+            count("slots", self.slots),
+            count("claimed", self.claimed),
+            count("slot classes", self.slot_classes),
+            count("jobs", self.jobs),
+            count("autoclusters", self.autoclusters),
+            count("requests", self.requests),
+            count("submitters", self.submitters),
+            count("matches", self.matches),
+            count("rejects", self.rejects),
+        ];
+        rows.extend(self.left.iter().map(|(reason, jobs)| (format!("left: {reason}"), jobs.to_string())));
+        let memory = self.peak_rss_kib.map_or_else(|| "-".to_owned(), |kib| format!("{} MiB", kib / 1024));
+        rows.extend([
+            ("pairs".to_owned(), self.pairs.to_string()),
+            count("pies", self.pies),
+            seconds("wall", self.wall_s),
+            seconds("CPU", self.cpu_s),
+            seconds("CPU, reading", self.read_cpu_s),
+            ("peak memory".to_owned(), memory),
+        ]);
+        rows.into_iter().try_for_each(|(name, value)| writeln!(out, "{name:<24}{value:>12}"))
+    }
+}
+
+/// The most memory that this process had so far, in KiB.
+fn peak_rss_kib() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix("kB")?.trim().parse().ok())
+}

@@ -1,0 +1,89 @@
+//! All that files say of how to negotiate: configuration, groups, priorities.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::accounts::{self, Priority};
+use super::{NegotiateArgs, Stop, groups, unusable};
+use crate::classad::Expr;
+use crate::config::{Host, Reader, Source};
+use crate::negotiator::Config;
+use crate::negotiator::groups::Tree;
+use crate::negotiator::limits::{Capacity, LimitBook};
+
+/// How to negotiate.
+#[derive(Debug, Default)]
+pub(super) struct Policy {
+    pub(super) config: Config,
+    /// `SLOT_WEIGHT`, for slots whose ads have no `SlotWeight`.
+    pub(super) slot_weight: Option<Expr>,
+    pub(super) groups: Tree,
+    /// What the accountant knows, by name.
+    pub(super) priorities: BTreeMap<String, Priority>,
+}
+
+impl Policy {
+    /// Reads all files that the command line names.
+    ///
+    /// # Errors
+    /// One cannot be read, or something in it cannot be used.
+    pub(super) fn read(args: &NegotiateArgs) -> Result<Self, Stop> {
+        let (config, slot_weight) = configuration(args)?;
+        let groups = args.groups.as_deref().map(|path| groups::read(path, &text(path)?)).transpose()?;
+        let priorities =
+            args.priorities.as_deref().map(|path| accounts::read(path, &text(path)?)).transpose()?;
+        Ok(Self {
+            config,
+            slot_weight,
+            groups: groups.unwrap_or_default(),
+            priorities: priorities.unwrap_or_default(),
+        })
+    }
+
+    /// The concurrency limits, with nothing in use.
+    pub(super) fn limits(&self) -> LimitBook {
+        let named = self
+            .config
+            .concurrency_limits
+            .iter()
+            .map(|(name, limit)| (name.clone(), Capacity::Named(*limit)));
+        let sets = self
+            .config
+            .concurrency_limit_sets
+            .iter()
+            .map(|(set, limit)| (set.clone(), Capacity::EachOf(*limit)));
+        LimitBook::new(named.chain(sets), self.config.concurrency_limit_default)
+    }
+
+    /// The negotiator's expressions about a slot and a job.
+    pub(super) fn exprs(&self) -> Vec<&Expr> {
+        let config = &self.config;
+        let exprs = [
+            &config.pre_job_rank,
+            &config.post_job_rank,
+            &config.preemption_requirements,
+            &config.preemption_rank,
+        ];
+        exprs.into_iter().flatten().collect()
+    }
+}
+
+/// The knobs of a cycle, and `SLOT_WEIGHT`.
+fn configuration(args: &NegotiateArgs) -> Result<(Config, Option<Expr>), Stop> {
+    let sources: Vec<Source> = (args.config.iter())
+        .map(|path| Ok(Source::new(path.display().to_string(), text(path)?)))
+        .collect::<Result<_, Stop>>()?;
+    let host = Host { seed: Some(args.seed), ..Host::none() };
+    let reading = Reader::new(host).subsystem("NEGOTIATOR").read(&sources);
+    let read = reading.into_config().map_err(|error| Stop::Unusable(error.to_string()))?;
+    let slot_weight = read.expr("SLOT_WEIGHT").map_err(|error| Stop::Unusable(error.to_string()))?;
+    let config = Config::read(&read).map_err(|faults| {
+        Stop::Unusable(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    })?;
+    Ok((config, slot_weight))
+}
+
+fn text(path: &Path) -> Result<String, Stop> {
+    fs::read_to_string(path).map_err(|error| unusable(path.display(), error))
+}

@@ -1,0 +1,165 @@
+//! The slots of the pool, and who is charged for those in use.
+
+use super::Stop;
+use super::accounts::Accounts;
+use super::ads::{Ads, Found};
+use super::policy::Policy;
+use crate::classad::{Ad, Env, Expr, Name};
+use crate::negotiator::Candidate;
+use crate::negotiator::limits::Wants;
+
+/// All slots that the negotiator is to consider.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    /// The slots. Those in use may be had by preemption.
+    pub(super) candidates: Vec<Candidate>,
+    /// The weight of all of them.
+    pub(super) weight: f64,
+    /// How many of them are in use.
+    pub(super) claimed: usize,
+    /// What the jobs that run want of limited things.
+    pub(super) limited: Vec<Wants>,
+}
+
+/// The attributes that are read of each slot, hashed once.
+struct Attributes {
+    name: Name,
+    state: Name,
+    slot_weight: Name,
+    accounting_group: Name,
+    remote_user: Name,
+    limits: [Name; 2],
+}
+
+impl Default for Attributes {
+    fn default() -> Self {
+        Self {
+            name: "Name".into(),
+            state: "State".into(),
+            slot_weight: "SlotWeight".into(),
+            accounting_group: "AccountingGroup".into(),
+            remote_user: "RemoteUser".into(),
+            limits: ["MatchedConcurrencyLimits", "ConcurrencyLimits"].map(Name::from),
+        }
+    }
+}
+
+impl Slots {
+    /// Reads the slots, and charges those in use to those who use them.
+    pub(super) fn read(
+        ads: &mut Ads<'_>,
+        policy: &Policy,
+        accounts: &mut Accounts,
+        env: &Env,
+    ) -> Result<Self, Stop> {
+        let (mut slots, names) = (Self::default(), Attributes::default());
+        while let Some(Found { ad, line }) = ads.next_ad()? {
+            if !considered(policy.config.slot_constraint.as_ref(), &ad, env) {
+                continue;
+            }
+            if text(&ad, &names.name, env).is_none() {
+                return Err(ads.wrong(line, "the slot's ad has no string as Name"));
+            }
+            let weight = weigh(&ad, policy, &names, env);
+            slots.weight += weight;
+            if let Some(user) = user(&ad, &names, env) {
+                accounts.charge(&user, weight);
+                slots.claimed += 1;
+                let limits = names.limits.iter().find_map(|name| text(&ad, name, env));
+                slots.limited.extend(limits.map(|limits| Wants::parse(&limits)));
+            }
+            slots.candidates.push(Candidate::new(ad, weight));
+        }
+        Ok(slots)
+    }
+
+    /// Their ads.
+    pub(super) fn ads(&self) -> impl Iterator<Item = &Ad> {
+        self.candidates.iter().map(|slot| &slot.ad)
+    }
+}
+
+/// Whether an ad is within a constraint of the negotiator's.
+pub(super) fn considered(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
+    constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
+}
+
+/// What a slot costs. What is no number, or less than nothing, is 1, as in HTCondor.
+fn weigh(slot: &Ad, policy: &Policy, names: &Attributes, env: &Env) -> f64 {
+    let expr = slot.get_name(&names.slot_weight).or(policy.slot_weight.as_ref());
+    let expr = expr.filter(|_| policy.config.use_slot_weights);
+    let weight = expr.and_then(|expr| expr.eval(Some(slot), None, env).as_number());
+    weight.filter(|weight| *weight >= 0.0 && weight.is_finite()).unwrap_or(1.0)
+}
+
+/// Who uses a slot, if anybody does.
+fn user(slot: &Ad, names: &Attributes, env: &Env) -> Option<String> {
+    let state = text(slot, &names.state, env)?;
+    let in_use = ["Claimed", "Preempting"].iter().any(|used| state.eq_ignore_ascii_case(used));
+    let user = || text(slot, &names.accounting_group, env).or_else(|| text(slot, &names.remote_user, env));
+    in_use.then(user).flatten()
+}
+
+fn text(slot: &Ad, name: &Name, env: &Env) -> Option<String> {
+    slot.get_name(name)?
+        .eval(Some(slot), None, env)
+        .as_str()
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, policy: &Policy) -> Result<(Slots, Accounts), String> {
+        let mut accounts = Accounts::default();
+        let mut ads = Ads::new("slots".to_owned(), Box::new(text.as_bytes()));
+        match Slots::read(&mut ads, policy, &mut accounts, &Env::at(0)) {
+            Ok(slots) => Ok((slots, accounts)),
+            Err(Stop::Unusable(message)) => Err(message),
+            Err(Stop::Io(error)) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn a_slot_weighs_what_it_says() {
+        let slots = "Name = \"a\"\nCpus = 4\nSlotWeight = Cpus * 2\n\nName = \"b\"\nCpus = 3\n\nName = \"c\"\nSlotWeight = -1\n";
+        let weights = |policy: &Policy| -> Vec<f64> {
+            read(slots, policy).unwrap().0.candidates.iter().map(|slot| slot.weight).collect()
+        };
+        let mut policy = Policy::default();
+        assert_eq!(weights(&policy), [8.0, 1.0, 1.0]);
+        policy.slot_weight = Expr::parse("Cpus").ok();
+        assert_eq!(weights(&policy), [8.0, 3.0, 1.0]);
+        policy.config.use_slot_weights = false;
+        assert_eq!(weights(&policy), [1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn slots_in_use_are_charged() {
+        let slots = "Name = \"a\"\nState = \"Claimed\"\nRemoteUser = \"u@x\"\nSlotWeight = 2\n\n\
+                     Name = \"b\"\nState = \"Preempting\"\nRemoteUser = \"u@x\"\nAccountingGroup = \"g.u@x\"\n\
+                     MatchedConcurrencyLimits = \"lic:2\"\n\n\
+                     Name = \"c\"\nState = \"Unclaimed\"\nSlotWeight = 3\n";
+        let (slots, accounts) = read(slots, &Policy::default()).unwrap();
+        assert_eq!((slots.candidates.len(), slots.claimed, slots.weight), (3, 2, 6.0));
+        assert_eq!(slots.limited, [Wants::parse("lic:2")]);
+        let used: Vec<(&str, f64)> = accounts.names().zip([accounts.used(0), accounts.used(1)]).collect();
+        assert_eq!(used, [("u@x", 2.0), ("g.u@x", 1.0)]);
+    }
+
+    #[test]
+    fn slots_outside_the_constraint_are_not_there() {
+        let mut policy = Policy::default();
+        policy.config.slot_constraint = Expr::parse("Site == 1").ok();
+        let (slots, _) = read("Name = \"a\"\nSite = 1\n\nName = \"b\"\n", &policy).unwrap();
+        assert_eq!((slots.candidates.len(), slots.weight), (1, 1.0));
+    }
+
+    #[test]
+    fn a_slot_without_a_name_is_told_with_its_place() {
+        let fault = read("\nCpus = 1\n", &Policy::default()).err().unwrap();
+        assert_eq!(fault, "slots: line 2, column 1: the slot's ad has no string as Name");
+    }
+}

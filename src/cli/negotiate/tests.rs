@@ -1,0 +1,117 @@
+//! The command, whole.
+
+use super::*;
+
+const SLOTS: &str = "Name = \"s1\"\nCpus = 1\nMemory = 1\nRank = 0\nRequirements = TARGET.RequestCpus <= Cpus\n\n\
+                     Name = \"s2\"\nCpus = 1\nMemory = 2\nRank = 0\nRequirements = TARGET.RequestCpus <= Cpus\n\n\
+                     Name = \"s3\"\nCpus = 1\nState = \"Claimed\"\nRemoteUser = \"bob@x\"\n";
+
+/// Files of a case, and the command line that names them.
+struct Case {
+    directory: tempfile::TempDir,
+    args: Vec<String>,
+}
+
+impl Case {
+    fn new(slots: &str, jobs: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let args = ["--now", "0", "-o", "json"].map(str::to_owned).to_vec();
+        Self { directory, args }.with("--slots", slots).with("--jobs", jobs)
+    }
+
+    fn with(mut self, option: &str, text: &str) -> Self {
+        let path = self.directory.path().join(option.trim_start_matches('-'));
+        std::fs::write(&path, text).unwrap();
+        self.args.extend([option.to_owned(), path.display().to_string()]);
+        self
+    }
+
+    fn run(&self) -> (u8, String, String) {
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let (status, out, err) = crate::cli::outcome::outcome("negotiate", &args, "", run);
+        (status, out, err.replace(&format!("{}/", self.directory.path().display()), ""))
+    }
+
+    /// The figures, and the lines of the matches.
+    fn figures(self) -> (serde_json::Value, Vec<String>) {
+        let case = self.with("--matches", "");
+        let (status, out, err) = case.run();
+        assert_eq!((status, err.as_str()), (DONE, ""));
+        let matches = std::fs::read_to_string(case.directory.path().join("matches")).unwrap();
+        (serde_json::from_str(&out).unwrap(), matches.lines().map(str::to_owned).collect())
+    }
+}
+
+fn jobs(count: u32, attributes: &str) -> String {
+    let job = |proc: u32| {
+        format!("ClusterId = 7\nProcId = {proc}\nRequestCpus = 1\nRequirements = true\n{attributes}\n\n")
+    };
+    (0..count).map(job).collect()
+}
+
+#[test]
+fn each_match_is_a_line_and_jobs_are_matched_in_their_order() {
+    let (figures, matches) = Case::new(SLOTS, &jobs(3, "User = \"al@x\"\nRank = TARGET.Memory")).figures();
+    let line = |job: &str, slot: &str| {
+        format!(
+            r#"{{"job":"{job}","slot":"{slot}","submitter":"al@x","reason":"NoPreemption","preempts":[]}}"#
+        )
+    };
+    // The smaller one is the better fit: NEGOTIATOR_PRE_JOB_RANK.
+    assert_eq!(matches, [line("7.0", "s1"), line("7.1", "s2")]);
+    let figure = |name: &str| figures[name].as_u64();
+    for (name, expected) in
+        [("slots", 3), ("jobs", 3), ("autoclusters", 1), ("matches", 2), ("rejects", 1), ("submitters", 2)]
+    {
+        assert_eq!(figure(name), Some(expected), "{name} of {figures}");
+    }
+    assert!(figures["cpu_s"].is_number() && figures["wall_s"].is_number() && figure("pies") >= Some(1));
+}
+
+#[test]
+fn configuration_counts() {
+    let case = Case::new(SLOTS, &jobs(1, "User = \"al@x\"")).with("-f", "NEGOTIATOR_PRE_JOB_RANK = Memory\n");
+    assert!(case.figures().1[0].contains("\"s2\""));
+    let (status, _, err) = Case::new(SLOTS, "").with("-f", "NEGOTIATOR_PRE_JOB_RANK = 1 +\n").run();
+    assert_eq!(status, UNUSABLE);
+    assert!(err.contains("line 1") && err.contains("NEGOTIATOR_PRE_JOB_RANK"), "{err}");
+}
+
+#[test]
+fn priorities_and_ceilings_count() {
+    let both = jobs(2, "User = \"al@x\"") + &jobs(2, "User = \"bea@x\"");
+    let submitters = |priorities: &str| -> Vec<String> {
+        let (_, matches) = Case::new(SLOTS, &both).with("--priorities", priorities).figures();
+        let of =
+            |line: &String| serde_json::from_str::<serde_json::Value>(line).unwrap()["submitter"].to_string();
+        matches.iter().map(of).collect()
+    };
+    assert_eq!(submitters(r#"{"al@x": {"rup": 500}, "bob@x": {"rup": 500}}"#), ["\"bea@x\"", "\"bea@x\""]);
+    let ceiling = r#"{"al@x": {"rup": 500}, "bob@x": {"rup": 500}, "bea@x": {"rup": 0.5, "ceiling": 1}}"#;
+    assert_eq!(submitters(ceiling), ["\"bea@x\"", "\"al@x\""]);
+}
+
+#[test]
+fn groups_count() {
+    let group =
+        "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: g}\nspec: {quota: 1}\n";
+    let (figures, _) =
+        Case::new(SLOTS, &jobs(2, "AccountingGroup = \"g.al\"")).with("--groups", group).figures();
+    assert_eq!(figures["matches"], 1);
+}
+
+#[test]
+fn unusable_input_is_told_with_file_line_and_column() {
+    let fault = |case: Case| case.run();
+    let expected = |message: &str| (UNUSABLE, String::new(), format!("slotwright negotiate: {message}\n"));
+    assert_eq!(
+        fault(Case::new("Cpus = 1\n", "")),
+        expected("slots: line 1, column 1: the slot's ad has no string as Name")
+    );
+    let (status, _, err) = fault(Case::new(SLOTS, "ClusterId = \n"));
+    assert_eq!(status, UNUSABLE);
+    assert!(err.starts_with("slotwright negotiate: jobs: line 1, column "), "{err}");
+    let mut missing = Case::new(SLOTS, "");
+    missing.args.extend(["--priorities", "/nope/nope"].map(str::to_owned));
+    assert!(missing.run().2.contains("/nope/nope"));
+}

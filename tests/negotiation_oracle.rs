@@ -1,0 +1,154 @@
+//! Whole cycles as the real negotiator decided them (`hack/oracle/cycles.py`): `slotwright negotiate` matches as many jobs of
+//! each submitter for the same reasons, and the same slots where no two are the same to a job.
+
+// A test states what it expects by panicking.
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use clap::Parser;
+use serde::Deserialize;
+use slotwright::cli::negotiate::{NegotiateArgs, run};
+
+const CASES: &str = include_str!("oracle/cycles.json");
+
+/// Cases that we decide otherwise, and why (`docs/differences.md`).
+const DIFFERENT: &[(&str, &str)] = &[];
+
+/// An ad, as attribute and expression.
+type Attributes = BTreeMap<String, String>;
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    config: String,
+    slots: Ads,
+    jobs: Ads,
+    priorities: serde_json::Value,
+    unique: bool,
+    matches: Vec<Match>,
+}
+
+#[derive(Deserialize)]
+struct Ads {
+    all: Attributes,
+    each: Vec<Each>,
+}
+
+#[derive(Deserialize)]
+struct Each {
+    /// How many jobs of a cluster there are, `ProcId` from 0.
+    #[serde(default)]
+    procs: Option<u32>,
+    #[serde(flatten)]
+    attributes: Attributes,
+}
+
+#[derive(Deserialize)]
+struct Match {
+    slot: String,
+    submitter: String,
+    reason: String,
+}
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: NegotiateArgs,
+}
+
+fn long_form(ads: &Ads) -> String {
+    let mut text = String::new();
+    for each in &ads.each {
+        for proc in 0..each.procs.unwrap_or(1) {
+            for (name, value) in ads.all.iter().chain(&each.attributes) {
+                writeln!(text, "{name} = {value}").unwrap();
+            }
+            if ads.all.contains_key("JobStatus") {
+                writeln!(text, "ProcId = {proc}").unwrap();
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// What `slotwright negotiate` makes of a case.
+fn negotiate(case: &Case) -> Vec<Match> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut line = vec!["negotiate".to_owned(), "--now=1795000000".to_owned()];
+    let files = [
+        ("--slots", long_form(&case.slots)),
+        ("--jobs", long_form(&case.jobs)),
+        ("-f", case.config.clone()),
+        ("--priorities", case.priorities.to_string()),
+        ("--matches", String::new()),
+    ];
+    for (option, text) in files {
+        let path = directory.path().join(option.trim_start_matches('-'));
+        fs::write(&path, text).unwrap();
+        line.extend([option.to_owned(), path.display().to_string()]);
+    }
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let status = run(&Cli::parse_from(line).args, &mut "".as_bytes(), &mut out, &mut err).unwrap();
+    assert_eq!(status, 0, "{}: {}", case.name, String::from_utf8_lossy(&err));
+    let lines = fs::read_to_string(directory.path().join("matches")).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What must be the same of a case: how often each submitter was matched for each reason, with which slots.
+fn essence(matches: &[Match], with_slots: bool) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    for found in matches {
+        let submitter = found.submitter.split('@').next().unwrap();
+        let mut key = format!("{submitter} {}", found.reason);
+        if with_slots {
+            write!(key, " {}", found.slot).unwrap();
+        }
+        *counts.entry(key).or_default() += 1;
+    }
+    counts
+}
+
+/// What one has and the other lacks.
+fn difference(theirs: &BTreeMap<String, u32>, ours: &BTreeMap<String, u32>) -> String {
+    let mut text = String::new();
+    for key in theirs.keys().chain(ours.keys().filter(|key| !theirs.contains_key(*key))) {
+        let count = |side: &BTreeMap<String, u32>| side.get(key).copied().unwrap_or(0);
+        if count(theirs) != count(ours) {
+            write!(text, "\n    {key}: HTCondor {}, we {}", count(theirs), count(ours)).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn cycles_are_decided_as_the_real_negotiator_decides_them() {
+    let path = std::env::var("CYCLES_ORACLE").ok();
+    let text = path.map_or_else(|| CASES.to_owned(), |path| fs::read_to_string(Path::new(&path)).unwrap());
+    let cases: Vec<Case> = serde_json::from_str(&text).unwrap();
+    let (mut wrong, mut kinds) = (Vec::new(), BTreeMap::<String, usize>::new());
+    for case in &cases {
+        let ours = negotiate(case);
+        let [theirs, ours] = [&case.matches, &ours].map(|matches| essence(matches, case.unique));
+        let known = DIFFERENT.iter().find(|(name, _)| *name == case.name);
+        match (theirs == ours, known) {
+            (true, Some((_, why))) => {
+                wrong.push(format!("{}: the same now, but said to differ: {why}", case.name))
+            }
+            (false, None) => wrong.push(format!("{}:{}", case.name, difference(&theirs, &ours))),
+            _ => {}
+        }
+        for found in &case.matches {
+            *kinds.entry(found.reason.clone()).or_default() += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    // Cases without preemption would prove little.
+    for reason in ["NoPreemption", "Rank", "Priority"] {
+        assert!(kinds.get(reason).is_some_and(|count| *count >= 20), "{kinds:?}");
+    }
+}
