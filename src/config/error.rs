@@ -84,6 +84,14 @@ pub enum ValueError {
         /// Such as `integer`.
         wanted: &'static str,
     },
+    /// It is out of the knob's range.
+    #[error("{position}: {message}")]
+    Range {
+        /// Where the value starts.
+        position: Position,
+        /// What [`Knob::out_of_range`](super::knobs::Knob::out_of_range) says: it names the knob.
+        message: String,
+    },
 }
 
 impl ValueError {
@@ -91,7 +99,9 @@ impl ValueError {
     pub fn position(&self) -> &Position {
         match self {
             Self::Expand(error) => &error.position,
-            Self::Expression { position, .. } | Self::Type { position, .. } => position,
+            Self::Expression { position, .. }
+            | Self::Type { position, .. }
+            | Self::Range { position, .. } => position,
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::error::{ExpandError, ValueError};
 use super::expand::Expander;
 use super::format::leading_integer_and_rest;
+use super::knobs;
 use super::table::{Config, Definition, Found};
 use super::text::{Place, Text};
 use crate::classad::{Ad, Env, Expr, Value};
@@ -81,6 +82,16 @@ impl Config {
         let value = self.value(name)?.unwrap_or_default();
         let items = value.split(|c: char| c == ',' || c.is_ascii_whitespace());
         Ok(items.filter(|item| !item.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// A number that is the value of a name, if the knob allows it.
+    pub fn in_range(&self, name: &str, number: f64) -> Result<f64, ValueError> {
+        let Some(message) = knobs::find(name).and_then(|knob| knob.out_of_range(name, number)) else {
+            return Ok(number);
+        };
+        let text = self.text(name)?;
+        let place = text.and_then(|text| text.place(0)).unwrap_or_default();
+        Err(ValueError::Range { position: self.position_of(place), message })
     }
 
     /// Where the character at a line and column (both from 1) of an expanded text comes from.

@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | [`accountant`] | what a submitter has used, and the priority that follows |
 //! | [`config`] | the knobs of a cycle |
+//! | `knobs` | the knobs, read from a configuration text |
 //! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
 //! | [`cycle`] | input and output of a negotiation |
 //! | `round` | group after group |
@@ -24,13 +25,14 @@ pub mod config;
 mod consuming;
 pub mod cycle;
 pub mod groups;
+mod knobs;
 mod ledger;
 mod pie;
 mod round;
 mod spin;
 mod turn;
 
-pub use config::{Config, POST_JOB_RANK, PRE_JOB_RANK};
+pub use config::{Config, GROUP_SORT_EXPR, POST_JOB_RANK, PRE_JOB_RANK, PREEMPTION_RANK};
 pub use cycle::{
     Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,
     SubmitterInput, negotiate,

@@ -92,7 +92,9 @@ fn wrong_value(name: &str, knob: &Knob, value: &str) -> Option<Finding> {
         Kind::Boolean => boolean(value).err().map(|why| wrong_type(name, knob, &why)),
         Kind::Integer | Kind::Real => match number(value) {
             Err(why) => Some(wrong_type(name, knob, &why)),
-            Ok(found) => out_of_range(name, knob, found),
+            Ok(found) => knob
+                .out_of_range(name, found)
+                .map(|message| Finding::new(Severity::Error, "OutOfRange", message)),
         },
     }
 }
@@ -102,14 +104,18 @@ fn wrong_type(name: &str, knob: &Knob, why: &str) -> Finding {
     Finding::new(Severity::Error, "WrongType", message)
 }
 
-fn out_of_range(name: &str, knob: &Knob, found: f64) -> Option<Finding> {
-    let (least, greatest) = knob.range?;
-    if found >= least && found <= greatest {
-        return None;
+impl Knob {
+    /// What is to be said of a number that the knob, written as `name`, does not allow.
+    pub fn out_of_range(&self, name: &str, found: f64) -> Option<String> {
+        let (least, greatest) = self.range?;
+        if found >= least && found <= greatest {
+            return None;
+        }
+        let bound =
+            if found > greatest { format!("at most {greatest}") } else { format!("at least {least}") };
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        Some(format!("{name} must be {bound}{unit}, and is {found}"))
     }
-    let bound = if found < least { format!("at least {least}") } else { format!("at most {greatest}") };
-    let unit = if knob.unit.is_empty() { String::new() } else { format!(" {}", knob.unit) };
-    Some(Finding::new(Severity::Error, "OutOfRange", format!("{name} must be {bound}{unit}, and is {found}")))
 }
 
 /// As HTCondor reads a boolean: an expression that needs no ad. It takes no `yes` and `no`.

@@ -25,6 +25,7 @@ impl Fault {
                 format!("{knob} is no expression: expected {expected}, found {found}")
             }
             ValueError::Type { text, wanted, .. } => format!("{knob} is {text}, which is no {wanted}"),
+            ValueError::Range { message, .. } => message.clone(),
         };
         let position = error.position().clone();
         Self { severity: Severity::Error, knob: knob.to_owned(), position, message }

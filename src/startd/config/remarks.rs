@@ -64,6 +64,7 @@ impl Remark {
             ValueError::Type { name, text, wanted, .. } => {
                 ("InvalidValue", format!("{name} is {text}, which is no {wanted}"))
             }
+            ValueError::Range { message, .. } => ("InvalidValue", message.clone()),
         };
         Self::new(Severity::Error, reason, error.position(), message)
     }
