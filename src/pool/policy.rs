@@ -9,7 +9,7 @@ use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
 use super::slot_policy::Policy;
-use super::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
+use super::slot_types::{ConsumptionPolicy, JobDefaults, RequestPolicy, SlotTypes};
 use super::zone::Zone;
 use crate::classad::Expr;
 
@@ -233,6 +233,13 @@ impl NodePolicy {
             "; until it is corrected the nodes that it selects offer nothing"
         }
     }
+}
+
+/// What a `SubmitPolicy` says: the schedd's and condor_submit's part of the configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubmitConfig {
+    /// `JOB_DEFAULT_REQUESTCPUS` and its kin.
+    pub job_defaults: Arc<JobDefaults>,
 }
 
 /// How much a group may use.

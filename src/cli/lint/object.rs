@@ -162,7 +162,8 @@ fn is_name(name: &str) -> bool {
 fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
     let problems = match object.kind.as_str() {
         "HTCJob" => job(object, report),
-        "NodePolicy" => policy::check(object, report),
+        "NodePolicy" => policy::node_policy(object, report),
+        "SubmitPolicy" => policy::submit_policy(object, report),
         "Negotiator" => decode::<Negotiator>(object, report, object.value.clone())
             .and_then(|negotiator| translate::negotiator(&negotiator).config.err())
             .unwrap_or_default(),

@@ -51,8 +51,8 @@ const fn about(reader: Reader) -> &'static str {
         Reader::Accountant => {
             "The accountant's configuration is in Negotiator, Submitter and GroupQuota objects."
         }
-        Reader::Schedd => "The access point's policy.",
-        Reader::Submit => "What `condor_submit` fills in where a job says nothing.",
+        Reader::Schedd => "The access point's policy: the SubmitPolicy's text.",
+        Reader::Submit => "What `condor_submit` fills in where a job says nothing: the SubmitPolicy's text.",
         Reader::Defrag => "Draining machines for large jobs.",
         Reader::Collector => "What is known of machines that left, and what looks back on the pool.",
         Reader::Master => "Daemons: the operator is all of them.",

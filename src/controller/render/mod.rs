@@ -8,6 +8,7 @@ mod held;
 mod pod;
 mod slot;
 mod status;
+mod submit_policy;
 
 pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
 pub use backfill::backfill;

@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::agent::agent_ready;
-use super::conditions::{Says, accepted, condition};
+use super::conditions::{Says, accepted, condition, of_policy};
 use super::drain::drain as drain_status;
 use super::held::{held, held_procs};
 use super::slot::{label_value, resources, static_slot};
+use super::submit_policy::submit_policy;
 use crate::api::{
     self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
     PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotRunning, SlotState, SlotStatus,
@@ -18,8 +19,8 @@ use crate::api::{
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::{PROC_WAITS, quotas};
 use crate::pool::{
-    Activation, Claimed, Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot,
-    SlotKind, SlotName, Standing, State, Submitter, Taken, Time,
+    Activation, Claimed, Cluster, Document, Machine, Matchable, Offer, Pool, Problem, Slot, SlotKind,
+    SlotName, Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
 
@@ -65,37 +66,25 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
                 observed_generation: Some(policy.generation),
                 nodes: count(nodes),
                 accepted_spec: policy.accepted.as_deref().map(str::to_owned),
-                conditions: policy_conditions(policy, &conditions, now),
+                conditions: of_policy(
+                    &conditions,
+                    (&policy.problems, policy.meanwhile()),
+                    policy.warnings.as_deref(),
+                    policy.generation,
+                    now,
+                ),
             })
         }),
+        Document::SubmitPolicy(name) => pool
+            .submit_policies
+            .get(name)
+            .map_or(Rendered::Nothing, |policy| status(&submit_policy(pool, name, policy, &conditions, now))),
         Document::Negotiator(name) => negotiator(pool, name, &conditions, now),
         Document::Drain(name) => pool
             .drains
             .get(name)
             .map_or(Rendered::Nothing, |drain| status(&drain_status(pool, drain, &conditions, now))),
     }
-}
-
-fn policy_conditions(policy: &NodePolicy, old: &[Condition], now: Time) -> Vec<Condition> {
-    let mut all = vec![accepted(old, &policy.problems, policy.generation, now)];
-    if let (Some(first), false) = (all.first_mut(), policy.problems.is_empty()) {
-        first.message.push_str(policy.meanwhile());
-    }
-    if let Some(warnings) = policy.warnings.as_ref().filter(|_| policy.problems.is_empty()) {
-        let text: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        let says = Says {
-            type_: types::FULLY_APPLIED,
-            status: Some(warnings.is_empty()),
-            reason: warnings.first().map_or("AllHonored", |first| first.reason),
-            message: if warnings.is_empty() {
-                "everything that spec.config says is acted on".to_owned()
-            } else {
-                text.join("; ")
-            },
-        };
-        all.push(condition(old, says, policy.generation, now));
-    }
-    all
 }
 
 fn status<T: Serialize>(status: &T) -> Rendered {
@@ -131,6 +120,7 @@ fn job(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJobSt
         failed: size(cluster.failed.len()),
         completed_procs: cluster.succeeded.to_string(),
         failed_procs: cluster.failed.to_string(),
+        defaults: cluster.defaults.record(),
         held_procs: held_procs(cluster),
         start_time: cluster.first_start.map(kube_time),
         completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),

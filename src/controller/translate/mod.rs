@@ -10,6 +10,7 @@ mod policy;
 mod quantity;
 mod report;
 mod slot;
+mod submit_policy;
 mod submitter;
 mod zone;
 
@@ -22,6 +23,7 @@ pub use policy::{group, negotiator, node_policy};
 pub use quantity::{BadQuantity, ceil_units, millis};
 pub use report::report;
 pub use slot::{claim_of, slot};
+pub use submit_policy::submit_policy;
 pub use submitter::{submitter, submitter_object_name};
 
 use jiff::Timestamp;

@@ -78,21 +78,26 @@ fn take_text(
     config: &mut StartdConfig,
     problems: &mut Vec<Problem>,
 ) -> Vec<Problem> {
-    let problem = |remark: &Remark| Problem {
-        reason: remark.reason,
-        field: "spec.config".to_owned(),
-        message: remark.to_string(),
-    };
-    let (errors, warnings): (Vec<&Remark>, Vec<&Remark>) =
-        understood.remarks.iter().partition(|remark| remark.severity == Severity::Error);
-    problems.extend(errors.into_iter().map(problem));
-    let warnings = warnings.into_iter().map(problem).collect();
+    let (errors, warnings) = problems_of(&understood.remarks);
+    problems.extend(errors);
     if let Some(said) = understood.config {
         let fields = config.clone();
         said.put_into(config);
         config.by_machine = understood.by_machine.then(|| Arc::new(ByMachine { text: text.into(), fields }));
     }
     warnings
+}
+
+/// What is to be said of a text: its errors, and the rest.
+pub(super) fn problems_of(remarks: &[Remark]) -> (Vec<Problem>, Vec<Problem>) {
+    let problem = |remark: &Remark| Problem {
+        reason: remark.reason,
+        field: "spec.config".to_owned(),
+        message: remark.to_string(),
+    };
+    let (errors, warnings): (Vec<&Remark>, Vec<&Remark>) =
+        remarks.iter().partition(|remark| remark.severity == Severity::Error);
+    (errors.into_iter().map(problem).collect(), warnings.into_iter().map(problem).collect())
 }
 
 /// What a field and the text both say: neither wins, since whoever reads only one of them would be misled.

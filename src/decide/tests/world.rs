@@ -175,6 +175,7 @@ impl World {
             failed: Ranges::default(),
             first_start: None,
             completed_at: None,
+            defaults: None,
             on_hold: BTreeMap::new(),
         };
         self.jobs.insert(facts.key.uid.to_string(), facts.clone());
