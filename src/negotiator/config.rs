@@ -99,7 +99,7 @@ pub struct Config {
     pub match_list_caching: bool,
     /// `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`: suspended claims cost nothing.
     pub discount_suspended_resources: bool,
-    /// `NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`: for [`Tree::assign`](super::groups::Tree::assign).
+    /// `NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`: for the tree of groups.
     pub allow_quota_oversubscription: bool,
     /// `NEGOTIATOR_STRICT_ENFORCE_QUOTA`: a group is also limited by what its ancestors have left.
     pub strict_enforce_quota: bool,

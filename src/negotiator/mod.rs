@@ -19,9 +19,8 @@
 //! | `consuming` | slots that are matched as often as their consumption policy says |
 //! | `candidates` | which slots match a request, the best first |
 
-pub use crate::pool::accountant;
+pub use crate::pool::{accountant, negotiation as config};
 mod candidates;
-pub mod config;
 mod consuming;
 pub mod cycle;
 pub mod groups;

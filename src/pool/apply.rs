@@ -1,5 +1,6 @@
 //! Events into the pool: machines, policies, accounting.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,11 +9,11 @@ use super::effect::{Notice, Subject};
 use super::event::{
     Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitPolicyFacts, SubmitterFacts,
 };
-use super::governing::Governing;
+use super::governing::{Governing, GoverningFacts};
 use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName};
 use super::job::Problem;
 use super::machine::{Machine, MachineFacts, Offer};
-use super::policy::{Group, NegotiatorObject, NodePolicy};
+use super::policy::{Group, NodePolicy};
 use super::resources::Capacity;
 use super::slot::{Activation, Claimed, Record, Removal, Slot, State};
 use super::time::Time;
@@ -55,6 +56,25 @@ impl<'a> Findings<'a> {
         }
         notices
     }
+}
+
+/// Takes note of an object that was seen. What there is to tell of it, if it is another than before.
+fn see<C: PartialEq>(
+    all: &mut BTreeMap<Arc<str>, Governing<C>>,
+    facts: GoverningFacts<C>,
+    about: &Subject,
+) -> Option<Vec<Notice>> {
+    let name = facts.name.clone();
+    let before = all.get(&name);
+    let object = Governing::seen(facts, before);
+    if before == Some(&object) {
+        return None;
+    }
+    let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
+    let found = Findings::of(&object.problems, object.warnings.as_ref());
+    let notices = found.notices(about, object.meanwhile(), told);
+    all.insert(name, object);
+    Some(notices)
 }
 
 /// Nobody knows whether what was asked of a slot's pod was heard: it is asked again.
@@ -401,19 +421,11 @@ impl Pool {
     }
 
     fn submit_policy(&mut self, facts: SubmitPolicyFacts) {
-        let name = facts.name.clone();
-        let before = self.submit_policies.get(&name);
-        let policy = Governing::seen(facts, before);
-        if before == Some(&policy) {
-            return;
+        let about = Subject::SubmitPolicy { name: facts.name.clone(), uid: facts.uid.clone() };
+        if let Some(notices) = see(&mut self.submit_policies, facts, &about) {
+            self.notices.extend(notices);
+            self.touch_submit_policies();
         }
-        let about = Subject::SubmitPolicy { name: name.clone(), uid: policy.uid.clone() };
-        let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
-        let found = Findings::of(&policy.problems, policy.warnings.as_ref());
-        let notices = found.notices(&about, policy.meanwhile(), told);
-        self.notices.extend(notices);
-        self.submit_policies.insert(name, policy);
-        self.touch_submit_policies();
     }
 
     /// Which one counts may be another now.
@@ -422,13 +434,9 @@ impl Pool {
     }
 
     fn negotiator_seen(&mut self, facts: NegotiatorFacts) {
-        let (config, problems) = match facts.config {
-            Ok(config) => (Some(config), Vec::new()),
-            Err(problems) => (self.negotiators.get(&facts.name).and_then(|old| old.config.clone()), problems),
-        };
-        let object = NegotiatorObject { generation: facts.generation, config, problems };
-        if self.negotiators.get(&facts.name) != Some(&object) {
-            self.negotiators.insert(facts.name.clone(), object);
+        let about = Subject::Negotiator { name: facts.name.clone(), uid: facts.uid.clone() };
+        if let Some(notices) = see(&mut self.negotiators, facts, &about) {
+            self.notices.extend(notices);
             self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
             self.schedule.wanted = true;
         }

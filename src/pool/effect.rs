@@ -210,6 +210,13 @@ pub enum Subject {
         /// Its uid.
         uid: Arc<str>,
     },
+    /// A Negotiator.
+    Negotiator {
+        /// Its name.
+        name: Arc<str>,
+        /// Its uid.
+        uid: Arc<str>,
+    },
     /// A `SubmitPolicy`.
     SubmitPolicy {
         /// Its name.
@@ -224,7 +231,7 @@ impl Subject {
     pub fn uid(&self) -> &str {
         match self {
             Self::Job(job) => job.uid.as_str(),
-            Self::Policy { uid, .. } | Self::SubmitPolicy { uid, .. } => uid,
+            Self::Policy { uid, .. } | Self::Negotiator { uid, .. } | Self::SubmitPolicy { uid, .. } => uid,
         }
     }
 }

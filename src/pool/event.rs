@@ -331,12 +331,4 @@ pub struct PolicyFacts {
 pub type SubmitPolicyFacts = GoverningFacts<SubmitConfig>;
 
 /// What the shell sees of a Negotiator.
-#[derive(Clone, Debug)]
-pub struct NegotiatorFacts {
-    /// The object's name.
-    pub name: Arc<str>,
-    /// `metadata.generation`.
-    pub generation: i64,
-    /// The configuration, or everything that is wrong with it.
-    pub config: Result<NegotiatorConfig, Vec<Problem>>,
-}
+pub type NegotiatorFacts = GoverningFacts<NegotiatorConfig>;

@@ -1,4 +1,4 @@
-//! Objects of which one governs the pool: `SubmitPolicy`. Of several the first by name counts, and of each the last spec
+//! Objects of which one governs the pool: `SubmitPolicy` and Negotiator. Of several the first by name counts, and of each the last spec
 //! that was valid.
 
 use std::sync::Arc;

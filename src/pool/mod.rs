@@ -27,6 +27,9 @@ mod job;
 mod leaving;
 mod machine;
 mod made;
+// The file stands in the negotiator's room, whose knobs it is; it is compiled here, since a Negotiator object holds it.
+#[path = "../negotiator/config.rs"]
+pub mod negotiation;
 mod policy;
 mod ranges;
 mod resources;
@@ -70,8 +73,8 @@ pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, System, Taint,
 };
 pub use policy::{
-    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
-    SelectorTerm, SlotConfig, StartdConfig, SubmitConfig, Toleration,
+    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
+    SlotConfig, StartdConfig, SubmitConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, DeviceId, GPUS, PODS, ResourceName, Resources, classad_name};
@@ -148,7 +151,7 @@ pub struct Pool {
     /// Submit policies by name; the first counts.
     pub submit_policies: BTreeMap<Arc<str>, Governing<SubmitConfig>>,
     /// Negotiators by name; the first counts.
-    pub negotiators: BTreeMap<Arc<str>, NegotiatorObject>,
+    pub negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
     /// Drain requests by the name of their object.
     pub drains: BTreeMap<Arc<str>, Drain>,
     /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
@@ -220,7 +223,8 @@ pub struct Attention {
 impl Pool {
     /// The negotiator's configuration in force, with `HTCondor`'s defaults.
     pub fn negotiator(&self) -> NegotiatorConfig {
-        self.negotiators.values().next().and_then(|object| object.config.clone()).unwrap_or_default()
+        let first = self.negotiators.values().next().and_then(|object| object.config.as_deref());
+        first.cloned().unwrap_or_default()
     }
 
     /// What a job that is submitted now is given of what it does not say.

@@ -1,10 +1,10 @@
-//! NodePolicies and SubmitPolicies: the typed fields, and configuration text, in a policy or in a file of its own.
+//! NodePolicies, SubmitPolicies and Negotiators: the typed fields, and configuration text, in a policy or in a file of its own.
 
 use super::object::{Object, decode};
 use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
-use crate::api::{NodePolicy, SubmitPolicy};
+use crate::api::{Negotiator, NodePolicy, SubmitPolicy};
 use crate::controller::translate;
 use crate::pool::Problem;
 use crate::schedd;
@@ -25,6 +25,13 @@ pub fn submit_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| schedd::policy::understand(text).1, report);
     let policy = decode::<SubmitPolicy>(object, report, object.value.clone());
     others(policy.and_then(|policy| translate::submit_policy(&policy).config.err()))
+}
+
+/// The same of a Negotiator.
+pub fn negotiator(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
+    of_text(object, |text| translate::negotiator_text(text).1, report);
+    let negotiator = decode::<Negotiator>(object, report, object.value.clone());
+    others(negotiator.and_then(|negotiator| translate::negotiator(&negotiator).config.err()))
 }
 
 fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &mut Report) {

@@ -47,9 +47,11 @@ pub fn markdown() -> String {
 const fn about(reader: Reader) -> &'static str {
     match reader {
         Reader::Startd => "The startd's configuration is a NodePolicy's, for the nodes that it selects.",
-        Reader::Negotiator => "The negotiator's configuration is the Negotiator object's.",
+        Reader::Negotiator => {
+            "The negotiator's configuration is the Negotiator's, as text or in fields of its own."
+        }
         Reader::Accountant => {
-            "The accountant's configuration is in Negotiator, Submitter and GroupQuota objects."
+            "The accountant's configuration is the Negotiator's text; Submitter and GroupQuota objects say the rest."
         }
         Reader::Schedd => "The access point's policy: the SubmitPolicy's text.",
         Reader::Submit => "What `condor_submit` fills in where a job says nothing: the SubmitPolicy's text.",

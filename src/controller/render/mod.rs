@@ -4,11 +4,11 @@ mod agent;
 mod backfill;
 mod conditions;
 mod drain;
+mod governing;
 mod held;
 mod pod;
 mod slot;
 mod status;
-mod submit_policy;
 
 pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
 pub use backfill::backfill;

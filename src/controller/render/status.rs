@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::agent::agent_ready;
 use super::conditions::{Says, accepted, condition, of_policy};
 use super::drain::drain as drain_status;
+use super::governing::{negotiator, submit_policy};
 use super::held::{held, held_procs};
 use super::slot::{label_value, resources, static_slot};
-use super::submit_policy::submit_policy;
 use crate::api::{
-    self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
-    PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotRunning, SlotState, SlotStatus,
-    SubmitterSpec, SubmitterStatus, Transition, condition as types, labels,
+    self, GroupQuotaStatus, HTCJobStatus, NodePolicyStatus, PartitionableSlotSpec, PartitionableSlotStatus,
+    SlotActivity, SlotRunning, SlotState, SlotStatus, SubmitterSpec, SubmitterStatus, Transition,
+    condition as types, labels,
 };
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::{PROC_WAITS, quotas};
@@ -79,7 +79,10 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
             .submit_policies
             .get(name)
             .map_or(Rendered::Nothing, |policy| status(&submit_policy(pool, name, policy, &conditions, now))),
-        Document::Negotiator(name) => negotiator(pool, name, &conditions, now),
+        Document::Negotiator(name) => pool
+            .negotiators
+            .get(name)
+            .map_or(Rendered::Nothing, |object| status(&negotiator(pool, name, object, &conditions, now))),
         Document::Drain(name) => pool
             .drains
             .get(name)
@@ -95,7 +98,7 @@ fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn size(n: u64) -> i64 {
+pub(super) fn size(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
@@ -402,38 +405,6 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
         idle,
         running,
         conditions: vec![accepted(old, &problems, group.generation, now)],
-    })
-}
-
-fn negotiator(pool: &Pool, name: &std::sync::Arc<str>, old: &[Condition], now: Time) -> Rendered {
-    let Some(object) = pool.negotiators.get(name) else { return Rendered::Nothing };
-    let first = pool.negotiators.keys().next();
-    let mut problems = object.problems.clone();
-    if first != Some(name) {
-        problems.push(Problem {
-            reason: "AnotherNegotiator",
-            field: "metadata.name".to_owned(),
-            message: format!(
-                "the negotiator {} is in force, the first by name; delete one of the two",
-                first.map(ToString::to_string).unwrap_or_default()
-            ),
-        });
-    }
-    let figures = pool.schedule.last.filter(|_| first == Some(name));
-    status(&NegotiatorStatus {
-        observed_generation: Some(object.generation),
-        cycles: size(pool.schedule.cycles),
-        last_cycle: figures.map(|cycle| CycleStatistics {
-            start_time: Some(kube_time(cycle.started)),
-            duration_millis: cycle.ended.since(cycle.started).as_millis().try_into().unwrap_or(i64::MAX),
-            matches: size(cycle.matches),
-            rejects: size(cycle.rejects),
-            submitters: size(cycle.submitters),
-            slots: size(cycle.slots),
-            idle_procs: size(cycle.idle),
-            pies: size(cycle.pies),
-        }),
-        conditions: vec![accepted(old, &problems, object.generation, now)],
     })
 }
 

@@ -2,35 +2,20 @@
 
 use std::sync::Arc;
 
-use kube::ResourceExt;
-
+use super::governing::{Read, facts};
 use super::policy::problems_of;
 use crate::api::{SubmitPolicy, SubmitPolicySpec};
 use crate::pool::slot_types::JobDefaults;
-use crate::pool::{Problem, SubmitConfig, SubmitPolicyFacts};
+use crate::pool::{SubmitConfig, SubmitPolicyFacts};
 use crate::schedd;
 
 /// What the pool knows of a `SubmitPolicy`. Where its spec cannot be used: also of the one that its status records.
 pub fn submit_policy(object: &SubmitPolicy) -> SubmitPolicyFacts {
-    let (config, warnings) = read(&object.spec);
-    let recorded = || {
-        let record = object.status.as_ref()?.accepted_spec.as_deref()?;
-        let (config, _) = read(&serde_json::from_str(record).ok()?);
-        Some((config.ok()?, record.into()))
-    };
-    SubmitPolicyFacts {
-        name: object.name_any().into(),
-        uid: object.uid().unwrap_or_default().into(),
-        generation: object.metadata.generation.unwrap_or(1),
-        recorded: if config.is_err() { recorded() } else { None },
-        config,
-        warnings,
-        spec: serde_json::to_string(&object.spec).unwrap_or_default().into(),
-    }
+    let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
+    facts(object, &object.spec, accepted, read)
 }
 
-/// What a spec says, or everything that is wrong with it; and what of its text does nothing, if it has one.
-fn read(spec: &SubmitPolicySpec) -> (Result<Arc<SubmitConfig>, Vec<Problem>>, Option<Vec<Problem>>) {
+fn read(spec: &SubmitPolicySpec) -> Read<SubmitConfig> {
     let Some(text) = &spec.config else {
         return (Ok(Arc::new(SubmitConfig { job_defaults: JobDefaults::own() })), None);
     };

@@ -2,6 +2,7 @@
 
 mod backfill;
 mod chaos;
+mod defaults;
 mod devices;
 mod draining;
 mod leases;
