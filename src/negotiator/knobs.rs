@@ -169,7 +169,9 @@ impl Text<'_> {
             Some((first, rest)) if first.eq_ignore_ascii_case(&subsystem) => rest.to_owned(),
             _ => name.to_owned(),
         };
-        let names: Vec<String> = self.config.definitions().map(|definition| bare(&definition.name)).collect();
+        let mut names: Vec<String> = self.config.definitions().map(|found| bare(&found.name)).collect();
+        names.sort_by_key(|name| name.to_ascii_lowercase());
+        names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
         let mut found = BTreeMap::new();
         for name in names {
             if !matches!(knobs::classify(&name), Class::Knob(knob) if knob.name == pattern) {

@@ -293,7 +293,8 @@ impl From<negotiation::Config> for NegotiatorConfig {
         // Half of what was used is forgotten in no time: the accountant needs some.
         let halflife = Duration::try_from_secs_f64(cycle.priority_halflife).unwrap_or(Duration::MAX);
         Self {
-            interval: cycle.interval,
+            // None would be cycles without end while a job waits that finds nothing.
+            interval: cycle.interval.max(Duration::from_secs(1)),
             cycle_delay: cycle.cycle_delay,
             min_interval: cycle.min_interval,
             halflife: halflife.max(Duration::from_secs(1)),

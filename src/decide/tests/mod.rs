@@ -7,6 +7,7 @@ mod devices;
 mod draining;
 mod leases;
 mod manual;
+mod negotiator;
 mod policy;
 mod sensed;
 mod static_slots;
