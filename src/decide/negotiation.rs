@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::preemption;
-use crate::classad::{Ad, Env};
+
+use crate::classad::{Ad, Env, Expr};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
@@ -65,7 +66,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
         Negotiation { cycle: Cycle::default(), started: now, slots: Vec::new(), jobs: Vec::new() };
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
-    cycle.config = cycle_config(&config);
+    cycle.config = Config::clone(&config.cycle);
     for (slot, left, startd) in unclaimed(pool) {
         let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
         let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
@@ -95,7 +96,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
             Some(sum) => *sum += used,
             None => cycle.ungrouped_used += used,
         }
-        let (requests, jobs) = requests(pool, submitter, now);
+        let (requests, jobs) = requests(pool, submitter, &config, now);
         if requests.is_empty() && used <= 0.0 {
             continue;
         }
@@ -131,35 +132,29 @@ fn unclaimed(pool: &Pool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
     left.collect()
 }
 
-fn cycle_config(config: &NegotiatorConfig) -> Config {
-    let mut cycle = Config {
-        priority_halflife: config.halflife.as_secs_f64(),
-        default_priority_factor: config.default_factor,
-        ..Config::default()
-    };
-    if let Some(rank) = &config.pre_job_rank {
-        cycle.pre_job_rank = Some(rank.clone());
-    }
-    if let Some(rank) = &config.post_job_rank {
-        cycle.post_job_rank = Some(rank.clone());
-    }
-    cycle
-}
-
 /// `NEGOTIATOR_SLOT_CONSTRAINT`.
 fn chosen(config: &NegotiatorConfig, slot: &Ad, env: &Env) -> bool {
-    config
-        .slot_constraint
-        .as_ref()
-        .is_none_or(|c| c.eval(Some(slot), None, env).as_bool_equiv() == Some(true))
+    is_true(config.cycle.slot_constraint.as_ref(), slot, env)
 }
 
-/// A submitter's jobs that wait, in their order.
-fn requests(pool: &Pool, submitter: &Submitter, now: Time) -> (Vec<Request>, Vec<JobUid>) {
+/// Whether an ad makes a constraint true, if there is one.
+fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
+    constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
+}
+
+/// A submitter's jobs that wait and make `NEGOTIATOR_JOB_CONSTRAINT` true, in their order.
+fn requests(
+    pool: &Pool,
+    submitter: &Submitter,
+    config: &NegotiatorConfig,
+    now: Time,
+) -> (Vec<Request>, Vec<JobUid>) {
+    let env = Env::at(now.secs());
+    let constraint = config.cycle.job_constraint.as_ref();
     let waiting = submitter.queue.iter().filter_map(|key| {
         let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
         let count = cluster.startable(now);
-        let spec = cluster.spec.as_ref().filter(|_| count > 0)?;
+        let spec = cluster.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
         Some((Request { ad: spec.ad.clone(), count }, cluster.key.uid.clone()))
     });
     waiting.unzip()
