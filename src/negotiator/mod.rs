@@ -10,7 +10,11 @@
 //! | [`config`] | the knobs of a cycle |
 //! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
 //! | [`cycle`] | input and output of a negotiation |
-//! | `round` | group after group |
+//! | [`allocation`] | what groups are given of the pool, surplus included |
+//! | `surplus` | the fair share among groups |
+//! | `sorting` | the order of groups |
+//! | `round` | a negotiation from its input to the bill |
+//! | `rounds` | group after group, and again for what is left |
 //! | `spin` | the pie spins of one group |
 //! | `pie` | shares, limits and the rounding rule |
 //! | `ledger` | what is in use while a cycle goes on |
@@ -19,6 +23,7 @@
 //! | `candidates` | which slots match a request, the best first |
 
 pub use crate::pool::accountant;
+pub mod allocation;
 mod candidates;
 pub mod config;
 mod consuming;
@@ -27,10 +32,14 @@ pub mod groups;
 mod ledger;
 mod pie;
 mod round;
+mod rounds;
+mod sorting;
 mod spin;
+mod surplus;
 mod turn;
 
-pub use config::{Config, POST_JOB_RANK, PRE_JOB_RANK};
+pub use allocation::{Allocation, Allocations, Demand};
+pub use config::{Config, GROUP_SORT_EXPR, POST_JOB_RANK, PRE_JOB_RANK};
 pub use cycle::{
     Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,
     SubmitterInput, negotiate,

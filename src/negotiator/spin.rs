@@ -14,6 +14,8 @@ pub(super) struct Spins<'r, 'a> {
     quota: Option<f64>,
     /// The spin, from 1.
     spin: u32,
+    /// Whether everybody takes up to their floor, and not their share.
+    floors: bool,
 }
 
 /// Whether the group goes on.
@@ -25,7 +27,14 @@ enum Flow {
 
 impl<'r, 'a> Spins<'r, 'a> {
     pub(super) fn new(round: &'r mut Round<'a>, group: Option<usize>, quota: Option<f64>) -> Self {
-        Self { round, group, quota, spin: 0 }
+        Self { round, group, quota, spin: 0, floors: false }
+    }
+
+    /// One spin in which those who use less than their floor take up to it, whatever their share.
+    pub(super) fn raise_to_floors(mut self, mut members: Vec<usize>) {
+        self.floors = true;
+        self.spin = 1;
+        self.spin(&mut members);
     }
 
     /// Spins until nobody takes or leaves.
@@ -113,7 +122,7 @@ impl<'r, 'a> Spins<'r, 'a> {
         if let Some(reason) = turn.reached(used, &self.round.table.pool) {
             self.stop(&[submitter], reason);
         }
-        self.round.ledger.charge(submitter, self.group, used);
+        self.round.ledger.charge(submitter, used);
         (verdict, used)
     }
 
@@ -155,7 +164,13 @@ impl<'r, 'a> Spins<'r, 'a> {
         let used = round.ledger.used(submitter);
         let group_left =
             self.quota.map_or(f64::INFINITY, |quota| quota - round.ledger.group_used(self.group));
-        (share, Limits::new(&round.cycle.config, share, self.weight(), used, group_left))
+        let config = &round.cycle.config;
+        let limits = if self.floors {
+            Limits::to_floor(config, round.below_floor(submitter), group_left)
+        } else {
+            Limits::new(config, share, self.weight(), used, group_left)
+        };
+        (share, limits)
     }
 
     fn slices(&self, members: &[usize], division: Division) -> Vec<Slice> {

@@ -20,6 +20,7 @@ mod drain;
 mod effect;
 mod event;
 mod fence;
+mod given;
 mod heartbeat;
 mod ids;
 mod job;
@@ -54,6 +55,7 @@ pub use event::{
     Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
 };
 pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
+pub use given::{Allocation, Given};
 pub use heartbeat::Heartbeats;
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
@@ -98,6 +100,8 @@ pub struct Schedule {
     pub cycles: u64,
     /// The last cycle.
     pub last: Option<CycleFigures>,
+    /// What it gave to groups.
+    pub given: Given,
 }
 
 /// One cycle in numbers.

@@ -241,7 +241,14 @@ fn groups_get_no_more_than_their_quota() {
     let mut scenario = small();
     let quota = Quota::Static(3.0);
     scenario.objects =
-        vec![Event::Group(Group { object: "physics".into(), generation: 1, name: "physics".into(), quota })];
+        vec![Event::Group(Group {
+            object: "physics".into(),
+            generation: 1,
+            name: "physics".into(),
+            quota,
+            accept_surplus: None,
+            autoregroup: None,
+        })];
     for source in &mut scenario.sources {
         source.template.group = Some("physics".into());
     }

@@ -62,7 +62,7 @@ impl<'a> Groups<'a> {
                     Quota::Static(weight) => TreeQuota::Static(weight),
                     Quota::Dynamic(share) => TreeQuota::Dynamic(share),
                 });
-                Some((object, GroupSpec { name: group.name.to_string(), quota }))
+                Some((object, GroupSpec { name: group.name.to_string(), quota, ..GroupSpec::default() }))
             })
             .collect();
         let specs: Vec<GroupSpec> = objects.iter().map(|(_, spec)| spec.clone()).collect();
