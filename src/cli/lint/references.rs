@@ -122,7 +122,7 @@ impl<'a> Groups<'a> {
                             rounded(*sum)
                         ));
                         let saying = saying.hint(
-                            "each holds, but not all at once: lower them, or raise the quota around them",
+                            "all of them are scaled down; lower them, or raise the quota around them",
                         );
                         add(&rules::GROUP_SUM, object, "spec.quota", saying, report);
                     }
