@@ -30,7 +30,7 @@ pub struct QuotaArgs {
     #[arg(short, long = "file", value_name = "GROUPS.yaml", required = true)]
     files: Vec<PathBuf>,
     /// The weight of all slots of the pool, those in use included: its cores, where SLOT_WEIGHT is not set
-    #[arg(long, value_name = "WEIGHT", value_parser = weight)]
+    #[arg(long, value_name = "WEIGHT", value_parser = weight, allow_negative_numbers = true)]
     pool: f64,
     /// The weight of the jobs of a group that wait
     #[arg(long, value_name = "GROUP=N", value_parser = amount)]
@@ -140,10 +140,8 @@ pub fn run(
 impl QuotaArgs {
     fn answer(&self, input: &mut dyn Read) -> Result<Answer, Problems> {
         let sources = self.read(input)?;
-        let config = Config {
-            allow_quota_oversubscription: self.allow_quota_oversubscription,
-            ..Config::default()
-        };
+        let config =
+            Config { allow_quota_oversubscription: self.allow_quota_oversubscription, ..Config::default() };
         let specs = specs(&sources, &config)?;
         let tree = Tree::new(&specs);
         let used = self.by_group(&tree, &self.used, "--use")?;
@@ -291,7 +289,7 @@ impl Answer {
     fn table(&self) -> Table {
         let columns =
             ["CONFIGURED", "EFFECTIVE", "SUBTREE", "USED", "REQUESTED", "SURPLUS", "ALLOCATED", "LIMIT"];
-        let titles = [("GROUP", Align::Left), ("TAKES SURPLUS", Align::Left)];
+        let titles = [("GROUP", Align::Left), ("ACCEPTS", Align::Left)];
         let titles = titles.into_iter().chain(columns.map(|title| (title, Align::Right)));
         let mut table = Table::new(&titles.collect::<Vec<_>>());
         for row in &self.groups {
@@ -343,7 +341,9 @@ mod tests {
 ";
 
     fn quota(args: &[&str], input: &str) -> (u8, String, String) {
-        outcome("quota", args, input, |args: &QuotaArgs, input, out, err| run(args, &mut &mut *input, out, err))
+        outcome("quota", args, input, |args: &QuotaArgs, input, out, err| {
+            run(args, &mut &mut *input, out, err)
+        })
     }
 
     /// "group_physics.lep and group_physics.hep are allowed to exceed their quota of 15 and 5, but their sum cannot exceed 20".
@@ -353,7 +353,14 @@ mod tests {
         let used = ["--use", "physics.lep=2", "--demand", "=1"];
         let (status, out, err) = quota(&[&args[..], &used].concat(), GROUPS);
         assert_eq!((status, err.as_str()), (0, ""));
-        insta::assert_snapshot!(out, @"");
+        insta::assert_snapshot!(out, @r"
+        GROUP        ACCEPTS  CONFIGURED  EFFECTIVE  SUBTREE  USED  REQUESTED  SURPLUS  ALLOCATED  LIMIT
+        <none>       yes               -         10       40     0          1        0          1     10
+        chemistry    no               10         10       10     0          3        0          3     10
+        physics      no               20          0       20     0          0        0          0      0
+        physics.hep  yes              15         15       15     0         60        3         18     18
+        physics.lep  yes            100%          5        5     2          2        0          2      5
+        ");
     }
 
     #[test]
@@ -362,7 +369,8 @@ mod tests {
         let (status, out, _) = quota(&args, GROUPS);
         let answer: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert_eq!(status, 0);
-        let row = answer["groups"].as_array().unwrap().iter().find(|row| row["group"] == "physics.hep").unwrap();
+        let row =
+            answer["groups"].as_array().unwrap().iter().find(|row| row["group"] == "physics.hep").unwrap();
         let expected = serde_json::json!({
             "group": "physics.hep", "configQuota": 15.0, "dynamic": false, "acceptSurplus": true, "autoregroup": false,
             "effectiveQuota": 15.0, "subtreeQuota": 15.0, "weightedResourcesUsed": 0.0, "requested": 60.0,
@@ -374,13 +382,19 @@ mod tests {
 
     #[test]
     fn what_is_wrong_has_its_place() {
-        let orphan =
-            "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: a.b}\nspec: {quota: -1}\n";
+        let orphan = "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: a.b}\nspec: {quota: -1}\n";
         let (status, out, err) = quota(&["-f", "-", "--pool", "1"], orphan);
         assert_eq!((status, out.as_str()), (2, ""));
-        insta::assert_snapshot!(err, @"");
+        insta::assert_snapshot!(err, @r#"
+        slotwright: <stdin>:3:18: GroupQuota a.b: group "a.b": its parent "a" is not an accepted group; add a GroupQuota for a
+        slotwright: <stdin>:4:15: GroupQuota a.b: spec.quota: Invalid value: -1: should be greater than or equal to 0
+        "#);
         for (args, input, says) in [
-            (&["--demand", "botany=1"][..], GROUPS, "slotwright: --demand botany=1: - declares no group botany; there are chemistry, physics, physics.hep, physics.lep, and <none> for jobs of no group\n"),
+            (
+                &["--demand", "botany=1"][..],
+                GROUPS,
+                "slotwright: --demand botany=1: - declares no group botany; there are chemistry, physics, physics.hep, physics.lep, and <none> for jobs of no group\n",
+            ),
             (&[], "a: [", "slotwright: <stdin>:1:"),
             (&[], "a: 1", "slotwright: <stdin>: there is no GroupQuota in it; give at least one\n"),
             (&["-f", "/nowhere.yaml"], GROUPS, "slotwright: /nowhere.yaml: No such file"),

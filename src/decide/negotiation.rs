@@ -8,8 +8,8 @@ use crate::classad::{Ad, Env};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
 use crate::pool::{
-    Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
-    Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
+    Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS,
+    Pool, Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
 use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};

@@ -89,7 +89,11 @@ pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
         requested: asks(place),
         allocated,
         limit: limit(allocated, group.quota),
-        subtree_limit: if group.accept_surplus { below.max(group.subtree_quota) } else { group.subtree_quota },
+        subtree_limit: if group.accept_surplus {
+            below.max(group.subtree_quota)
+        } else {
+            group.subtree_quota
+        },
     });
     // The root negotiates last, with everybody whom it takes in: its quota is then whatever is left of the pool.
     let (quota, allocated) =

@@ -103,9 +103,9 @@ impl Round<'_> {
             let input = group.and_then(|group| self.cycle.groups.get(group));
             let name = input.map_or(ROOT, |input| &input.name);
             let used = self.ledger.group_used(group);
-            given.of(group).map_or(f64::MAX, |given| {
-                sort_key(config.group_sort_expr.as_ref(), &env, name, given, used)
-            })
+            given
+                .of(group)
+                .map_or(f64::MAX, |given| sort_key(config.group_sort_expr.as_ref(), &env, name, given, used))
         };
         let places = std::iter::once(None).chain((0..self.cycle.groups.len()).map(Some));
         let mut keyed: Vec<(f64, Place)> = places.map(|group| (key(group), group)).collect();
@@ -122,7 +122,8 @@ impl Round<'_> {
     fn take_turns(&mut self, given: &Allocations, members: &Members) {
         let order = self.order(given);
         let used: Vec<f64> = order.iter().map(|group| self.ledger.group_used(*group)).collect();
-        let lacks = |group: Place, used: f64| given.of(group).map_or(0.0, |given| (given.limit - used).max(0.0));
+        let lacks =
+            |group: Place, used: f64| given.of(group).map_or(0.0, |given| (given.limit - used).max(0.0));
         let most = order.iter().zip(&used).map(|(group, used)| lacks(*group, *used)).fold(0.0, f64::max);
         let rate = self.cycle.config.group_quota_round_robin_rate.max(1.0);
         let mut reached = 0.0;

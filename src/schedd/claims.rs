@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::{
-    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobUid, Noted,
-    Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken, Time,
+    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobUid,
+    Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken, Time,
 };
 use crate::startd::{
     Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,

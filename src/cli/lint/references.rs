@@ -121,9 +121,8 @@ impl<'a> Groups<'a> {
                             "spec.quota: the static quotas inside of {around} add up to {}, more than its {limit}",
                             rounded(*sum)
                         ));
-                        let saying = saying.hint(
-                            "all of them are scaled down; lower them, or raise the quota around them",
-                        );
+                        let saying = saying
+                            .hint("all of them are scaled down; lower them, or raise the quota around them");
                         add(&rules::GROUP_SUM, object, "spec.quota", saying, report);
                     }
                 }

@@ -6,8 +6,11 @@ use super::assert_near;
 use crate::negotiator::groups::{GroupError, GroupSpec, Quota, Tree};
 
 fn tree(groups: &[(&str, Quota)]) -> Tree {
-    let specs =
-        groups.iter().map(|(name, quota)| GroupSpec { name: (*name).to_owned(), quota: Some(*quota), ..GroupSpec::default() });
+    let specs = groups.iter().map(|(name, quota)| GroupSpec {
+        name: (*name).to_owned(),
+        quota: Some(*quota),
+        ..GroupSpec::default()
+    });
     Tree::new(&specs.collect::<Vec<_>>())
 }
 

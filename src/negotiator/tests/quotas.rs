@@ -8,9 +8,11 @@ use crate::negotiator::{Cycle, negotiate};
 /// A pool of single cores; groups by name, static quota and usage of their own; submitters by name (whose
 /// group follows from it), effective priority and jobs.
 fn grouped(cores: usize, groups: &[(&str, f64, f64)], submitters: &[(&str, f64, u64)]) -> Cycle {
-    let specs = groups
-        .iter()
-        .map(|(name, quota, _)| GroupSpec { name: (*name).to_owned(), quota: Some(Quota::Static(*quota)), ..GroupSpec::default() });
+    let specs = groups.iter().map(|(name, quota, _)| GroupSpec {
+        name: (*name).to_owned(),
+        quota: Some(Quota::Static(*quota)),
+        ..GroupSpec::default()
+    });
     let tree = Tree::new(&specs.collect::<Vec<_>>());
     let usage: Vec<f64> = tree.groups().iter().map(|group| groups[group.spec].2).collect();
     let entries = submitters.iter().map(|(name, priority, count)| {

@@ -97,7 +97,8 @@ fn a_second_round_deals_out_what_the_first_gave_in_vain() {
 /// "Any groups with autoregroup are allowed to also negotiate in root group": with everybody, last, by priority.
 #[test]
 fn autoregroup_lets_groups_have_what_is_left() {
-    let mut cycle = pool(30, &[("a", 10.0, false), ("b", 10.0, false)], &[("a.u", 100), ("b.u", 2), ("u", 1)]);
+    let mut cycle =
+        pool(30, &[("a", 10.0, false), ("b", 10.0, false)], &[("a.u", 100), ("b.u", 2), ("u", 1)]);
     assert_eq!(got(&cycle), [10.0, 2.0, 1.0]);
     cycle.groups[0].autoregroup = true;
     let outcome = negotiate(&cycle);
@@ -134,7 +135,8 @@ fn round_robin_shares_slots_that_two_groups_want() {
 
 #[test]
 fn floors_come_before_shares_and_groups_bound_them() {
-    let mut cycle = cycle(single_cores(10), vec![submitter("a", 1.0, &[jobs(99)]), submitter("b", 1e6, &[jobs(99)])]);
+    let mut cycle =
+        cycle(single_cores(10), vec![submitter("a", 1.0, &[jobs(99)]), submitter("b", 1e6, &[jobs(99)])]);
     // One slot, as everybody's first match may exceed a share that is not zero.
     assert_eq!(got(&cycle), [9.0, 1.0]);
     cycle.submitters[1].floor = Some(4.0);
@@ -160,7 +162,10 @@ fn the_outcome_tells_what_groups_were_given() {
     let given = outcome.allocations.unwrap();
     assert_eq!((given.groups[0].requested, given.groups[0].allocated), (12.0, 12.0));
     assert_eq!((given.groups[0].limit, given.groups[0].subtree_limit), (12.0, 12.0));
-    assert_eq!((given.groups[1].requested, given.groups[1].allocated, given.groups[1].limit), (1.0, 1.0, 8.0));
+    assert_eq!(
+        (given.groups[1].requested, given.groups[1].allocated, given.groups[1].limit),
+        (1.0, 1.0, 8.0)
+    );
 }
 
 prop_compose! {
