@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the real condor_negotiator gives to the groups of a tree: quota, allocation, the limit of each turn, the order of turns.
+"""What the real condor_negotiator gives to the groups of a tree: quota, allocation, the limit of each turn.
 
     CONDOR_CHROOT=/var/tmp/condor hack/oracle/quotas.py [--seed N] [--count N] > tests/oracle/quotas.json
 
@@ -8,7 +8,7 @@ Needs the chroot of the oracle (hack/condor.sh), root, and shared/oracle beside 
 negotiator's log tells. Its numbers have six digits.
 
 Output, a JSON object a line in a list: `name`, the case (`slots`, `cpus`, `config`, `demand`), and `groups` by name with `quota`,
-`requested`, `allocated` and, of those that had a turn, `limit`; `turns`, their names in order.
+`requested`, `allocated`, `unmet` and, of those that had a turn, `limit`.
 
 The manual's trees come first, then COUNT random ones: one to three levels, static and dynamic quotas mixed, groups without a
 quota, surplus by default or by group, oversubscription on and off, autoregroup, slots without weights.
@@ -118,9 +118,7 @@ def ask(case):
         pool.advertise("UPDATE_SUBMITTOR_AD", f"{quota_oracle.STATE}/submitters.ads")
         pool.run_cycle(quota_oracle.CYCLE_SECONDS)
         log = pool.log()
-    first_round = log.split("allocation round 1", 1)[1].split("allocation round 2", 1)[0]
-    return {**case, "groups": quota_oracle.read_allocation(log),
-            "turns": [turn[1] for turn in quota_oracle.TURN.finditer(first_round)]}
+    return {**case, "groups": quota_oracle.read_allocation(log)}
 
 
 def main():

@@ -71,7 +71,6 @@ pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
         requested: asks(place),
         accepts: group.accept_surplus,
         parent: Some(group.parent.map_or(0, |parent| parent + 1)),
-        ..Sharer::default()
     });
     let nodes: Vec<Sharer> = std::iter::once(root_node).chain(nodes).collect();
     let mut allocated = share(&nodes, whole).into_iter();

@@ -116,7 +116,7 @@ fn surplus_is_claimed_and_comes_back() {
         });
         each.fold(0.0, f64::max)
     };
-    assert_eq!(most(&mut world, "physics"), 16.0);
+    assert_eq!([most(&mut world, "physics")], [16.0]);
     let given = world.pool.schedule.given.groups["physics"];
     assert_eq!((given.quota, given.allocated, given.surplus()), (8.0, 16.0, 8.0));
     world.submit("scan", "bob", 100, |s| s.group = Some("biology".to_owned()));
@@ -126,6 +126,24 @@ fn surplus_is_claimed_and_comes_back() {
     }
     assert_eq!(done(&world, "sweep").2, 60);
     assert!(used(&world, "biology") > 0.0);
+}
+
+/// With autoregroup a quota is no limit for what is left in the end, also when claims are made.
+#[test]
+fn a_group_with_autoregroup_has_what_nobody_else_wants() {
+    let mut world = World::new();
+    world.group_with("physics", 2.0, |group| group.autoregroup = Some(true));
+    world.group("biology", 2.0);
+    world.node("n1", 8, 0);
+    world.submit("sweep", "alice", 30, |s| s.group = Some("physics".to_owned()));
+    world.submit("scan", "bob", 30, |s| s.group = Some("biology".to_owned()));
+    let mut most = 0.0_f64;
+    for _ in 0..30 {
+        world.pass(1);
+        most = most.max(group_usage(&world.pool, "physics"));
+        assert!(group_usage(&world.pool, "biology") <= 2.0);
+    }
+    assert_eq!([most], [6.0]);
 }
 
 /// What the quotas leave is all that jobs of no group get while the groups have work, also of a slot's leftovers.
