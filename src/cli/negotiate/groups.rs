@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{Stop, unusable};
 use crate::cli::lint::{Kinds, Report, Severity, Source, document, parse};
 use crate::controller::translate;
+use crate::negotiator::Config;
 use crate::negotiator::groups::{GroupSpec, Quota, Tree};
 use crate::pool;
 
@@ -12,7 +13,7 @@ use crate::pool;
 ///
 /// # Errors
 /// All that is wrong, a line each, with its place.
-pub(super) fn read(path: &Path, text: &str) -> Result<Tree, Stop> {
+pub(super) fn read(path: &Path, text: &str, config: &Config) -> Result<Tree, Stop> {
     let source = Source::new(path.display().to_string(), text);
     let mut problems = Vec::new();
     let parsed = parse(&source.text);
@@ -34,7 +35,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Tree, Stop> {
     for object in objects.iter().filter(|object| object.kind == "GroupQuota") {
         // What does not fit the type is among the findings.
         let Ok(quota) = serde_json::from_value(object.value.clone()) else { continue };
-        specs.push(spec(&translate::group(&quota)));
+        specs.push(spec(&translate::group(&quota), config));
         places.push(source.place(object.offset("metadata.name")));
     }
     let tree = Tree::new(&specs);
@@ -49,12 +50,17 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Tree, Stop> {
     }
 }
 
-fn spec(group: &pool::Group) -> GroupSpec {
+fn spec(group: &pool::Group, config: &Config) -> GroupSpec {
     let quota = match group.quota {
         pool::Quota::Static(quota) => Quota::Static(quota),
         pool::Quota::Dynamic(share) => Quota::Dynamic(share),
     };
-    GroupSpec { name: group.name.as_str().to_owned(), quota: Some(quota) }
+    GroupSpec {
+        name: group.name.as_str().to_owned(),
+        quota: Some(quota),
+        accept_surplus: group.accept_surplus.unwrap_or(config.group_accept_surplus),
+        autoregroup: group.autoregroup.unwrap_or(config.group_autoregroup),
+    }
 }
 
 #[cfg(test)]
@@ -69,14 +75,14 @@ mod tests {
             "{PHYSICS}---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: x}}\n---\n{}",
             PHYSICS.replace("name: physics", "name: physics.hep")
         );
-        let tree = read(Path::new("g"), &text).map_err(|_| ()).unwrap();
+        let tree = read(Path::new("g"), &text, &Config::default()).map_err(|_| ()).unwrap();
         let names: Vec<&str> = tree.groups().iter().map(|group| group.name.as_str()).collect();
         assert_eq!(names, ["physics", "physics.hep"]);
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
-        let fault = |text: &str| match read(Path::new("g"), text) {
+        let fault = |text: &str| match read(Path::new("g"), text, &Config::default()) {
             Err(Stop::Unusable(message)) => message,
             _ => panic!("it was read"),
         };

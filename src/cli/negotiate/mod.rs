@@ -200,6 +200,7 @@ fn gather(
             effective_priority: priority.effective(policy.config.default_priority_factor),
             weighted_used: used,
             ceiling: priority.ceiling,
+            floor: priority.floor,
             group,
             requests,
         });
