@@ -30,7 +30,8 @@ impl Policy {
     /// One cannot be read, or something in it cannot be used.
     pub(super) fn read(args: &NegotiateArgs) -> Result<Self, Stop> {
         let (config, slot_weight) = configuration(args)?;
-        let groups = args.groups.as_deref().map(|path| groups::read(path, &text(path)?, &config)).transpose()?;
+        let groups =
+            args.groups.as_deref().map(|path| groups::read(path, &text(path)?, &config)).transpose()?;
         let priorities =
             args.priorities.as_deref().map(|path| accounts::read(path, &text(path)?)).transpose()?;
         Ok(Self {
