@@ -10,6 +10,7 @@
 //! | [`config`] | the knobs of a cycle |
 //! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
 //! | [`cycle`] | input and output of a negotiation |
+//! | [`limits`] | what jobs want of limited things, and what is in use |
 //! | `round` | group after group |
 //! | `spin` | the pie spins of one group |
 //! | `pie` | shares, limits and the rounding rule |
@@ -18,7 +19,7 @@
 //! | `consuming` | slots that are matched as often as their consumption policy says |
 //! | `candidates` | which slots match a request, the best first |
 
-pub use crate::pool::accountant;
+pub use crate::pool::{accountant, limits};
 mod candidates;
 pub mod config;
 mod consuming;

@@ -24,6 +24,7 @@ mod heartbeat;
 mod ids;
 mod job;
 mod leaving;
+pub mod limits;
 mod machine;
 mod made;
 mod policy;
