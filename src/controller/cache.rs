@@ -22,6 +22,7 @@ pub enum Kind {
     PartitionableSlot,
     Submitter,
     GroupQuota,
+    ConcurrencyLimit,
     NodePolicy,
     Negotiator,
     NodeReport,
@@ -30,12 +31,13 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::HTCJob,
         Self::Slot,
         Self::PartitionableSlot,
         Self::Submitter,
         Self::GroupQuota,
+        Self::ConcurrencyLimit,
         Self::NodePolicy,
         Self::Negotiator,
         Self::NodeReport,
@@ -50,6 +52,7 @@ impl Kind {
             Self::PartitionableSlot => ("PartitionableSlot", "partitionableslots"),
             Self::Submitter => ("Submitter", "submitters"),
             Self::GroupQuota => ("GroupQuota", "groupquotas"),
+            Self::ConcurrencyLimit => ("ConcurrencyLimit", "concurrencylimits"),
             Self::NodePolicy => ("NodePolicy", "nodepolicies"),
             Self::Negotiator => ("Negotiator", "negotiators"),
             Self::NodeReport => ("NodeReport", "nodereports"),

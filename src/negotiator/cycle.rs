@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::groups::GroupInput;
+use super::limits::LimitBook;
 use super::round::Round;
 use crate::classad::Ad;
 
@@ -23,6 +24,8 @@ pub struct Cycle {
     pub ungrouped_used: f64,
     /// The weight of all slots of the pool, those in use included: the pie.
     pub pool_weight: f64,
+    /// The concurrency limits, with what runs now.
+    pub limits: LimitBook,
 }
 
 /// A slot that may be matched.
@@ -43,6 +46,8 @@ pub struct SubmitterInput {
     pub effective_priority: f64,
     /// The slot weight that this name uses now.
     pub weighted_used: f64,
+    /// The slot weight that it may use before anybody else takes their share.
+    pub floor: Option<f64>,
     /// The most slot weight that it may use.
     pub ceiling: Option<f64>,
     /// Its place among the groups; none for those of no group.

@@ -255,6 +255,8 @@ pub enum Document {
     Policy(super::ids::PolicyName),
     /// A Negotiator's status.
     Negotiator(Arc<str>),
+    /// A `ConcurrencyLimit`'s status; the object's name.
+    Limit(Arc<str>),
     /// A `DrainRequest`'s status.
     Drain(Arc<str>),
 }

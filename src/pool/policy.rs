@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::backfill::Template;
 use super::ids::GroupName;
 use super::job::Problem;
+use super::limits::DEFAULT_LIMIT;
 use super::machine::Taint;
 use super::slot_policy::Policy;
 use super::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
@@ -255,6 +256,8 @@ pub struct Group {
     pub name: GroupName,
     /// Its quota.
     pub quota: Quota,
+    /// `GROUP_PRIO_FACTOR_<group>`: the factor of those who submit in it.
+    pub priority_factor: Option<f64>,
 }
 
 /// The negotiator's configuration: `HTCondor`'s knobs of the same names and their defaults.
@@ -270,6 +273,14 @@ pub struct NegotiatorConfig {
     pub halflife: Duration,
     /// `DEFAULT_PRIO_FACTOR`.
     pub default_factor: f64,
+    /// `NICE_USER_PRIO_FACTOR`.
+    pub nice_user_factor: f64,
+    /// `REMOTE_PRIO_FACTOR`.
+    pub remote_factor: f64,
+    /// `ACCOUNTANT_LOCAL_DOMAIN`: without one nobody is remote.
+    pub local_domain: Option<String>,
+    /// `CONCURRENCY_LIMIT_DEFAULT`.
+    pub concurrency_limit_default: f64,
     /// `NEGOTIATOR_SLOT_CONSTRAINT`.
     pub slot_constraint: Option<Expr>,
     /// `NEGOTIATOR_PRE_JOB_RANK`.
@@ -286,6 +297,10 @@ impl Default for NegotiatorConfig {
             min_interval: Duration::from_secs(5),
             halflife: Duration::from_hours(24),
             default_factor: 1000.0,
+            nice_user_factor: 1e10,
+            remote_factor: 1e7,
+            local_domain: None,
+            concurrency_limit_default: DEFAULT_LIMIT,
             slot_constraint: None,
             pre_job_rank: None,
             post_job_rank: None,

@@ -11,7 +11,7 @@ use super::report::{Report, Saying, Source};
 use super::rules;
 use super::schema::{Checked, Kinds};
 use super::yaml::{Kind, Node};
-use crate::api::{GROUP, HTCJob, Negotiator, VERSION};
+use crate::api::{ConcurrencyLimit, GROUP, HTCJob, Negotiator, VERSION};
 use crate::classad::Expr;
 use crate::controller::translate;
 use crate::pool::Problem;
@@ -165,6 +165,9 @@ fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
         "NodePolicy" => policy::check(object, report),
         "Negotiator" => decode::<Negotiator>(object, report, object.value.clone())
             .and_then(|negotiator| translate::negotiator(&negotiator).config.err())
+            .unwrap_or_default(),
+        "ConcurrencyLimit" => decode::<ConcurrencyLimit>(object, report, object.value.clone())
+            .map(|limit| translate::limit(&limit).problems)
             .unwrap_or_default(),
         "Slot" | "PartitionableSlot" => {
             let saying = Saying::new(format!("the operator itself makes and removes every {}", object.kind));

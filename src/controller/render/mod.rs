@@ -5,6 +5,7 @@ mod backfill;
 mod conditions;
 mod drain;
 mod held;
+mod limit;
 mod pod;
 mod slot;
 mod status;

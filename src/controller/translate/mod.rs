@@ -4,6 +4,7 @@
 mod drain;
 mod job;
 mod lease;
+mod limit;
 mod node;
 mod pod;
 mod policy;
@@ -16,6 +17,7 @@ mod zone;
 pub use drain::drain;
 pub use job::{job, owner, submission, template_of};
 pub use lease::{heartbeat, heartbeats_ended, renewal};
+pub use limit::limit;
 pub use node::{SlimNode, SlimNodeInfo, SlimNodeStatus, node};
 pub use pod::{PodView, SlimPod, pod, requests_of};
 pub use policy::{group, negotiator, node_policy};

@@ -30,6 +30,7 @@ pub fn group(object: &GroupQuota) -> Group {
             (None, Some(share)) => Quota::Dynamic(share.clamp(0.0, 1.0)),
             (None, None) => Quota::Static(0.0),
         },
+        priority_factor: spec.priority_factor.filter(|factor| *factor >= 1.0),
     }
 }
 
@@ -264,6 +265,7 @@ fn negotiator_config(spec: &NegotiatorSpec, problems: &mut Vec<Problem>) -> Nego
         slot_constraint: expression("spec.slotConstraint", spec.slot_constraint.as_ref(), problems),
         pre_job_rank: expression("spec.preJobRank", spec.pre_job_rank.as_ref(), problems),
         post_job_rank: expression("spec.postJobRank", spec.post_job_rank.as_ref(), problems),
+        ..defaults
     }
 }
 

@@ -5,6 +5,7 @@ mod chaos;
 mod devices;
 mod draining;
 mod leases;
+mod limits;
 mod manual;
 mod policy;
 mod sensed;

@@ -32,6 +32,7 @@ fn any_submitter() -> impl Strategy<Value = SubmitterInput> {
             effective_priority: f64::from(priority) * 0.5,
             weighted_used: f64::from(used),
             ceiling,
+            floor: None,
             group,
             requests,
         },

@@ -392,7 +392,7 @@ fn make_slot(server: &mut Server, n: u8, dynamic: Option<u32>) {
 pub fn declare(server: &mut Server, name: &str, quota: Quota) {
     let object: Arc<str> = name.to_ascii_lowercase().into();
     let generation = server.groups.get(&object).map_or(1, |group| group.generation + 1);
-    let group = Group { object: object.clone(), generation, name: name.into(), quota };
+    let group = Group { object: object.clone(), generation, name: name.into(), quota, priority_factor: None };
     server.groups.insert(object.clone(), group.clone());
     server.tell(1, object.to_string(), Event::Group(group));
 }
@@ -415,6 +415,9 @@ fn edit_submitter(
         name: name.as_str().into(),
         factor: factor.map(f64::from),
         ceiling: ceiling.map(f64::from),
+        floor: None,
+        correction: None,
+        corrected: None,
     };
     server.submitters.insert(facts.name.clone(), facts.clone());
     server.tell(2, name, Event::Submitter(facts));
