@@ -8,6 +8,7 @@ use super::preemption;
 
 use crate::classad::{Ad, Env, Expr};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
+use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS,
@@ -31,7 +32,12 @@ pub struct Negotiation {
 
 /// Begins a cycle if one is due, or asks to be woken when it is.
 pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
-    let due = due(pool, now)?;
+    let Some(due) = due(pool, now) else {
+        if !pool.schedule.under_way {
+            set_barred(pool, BTreeMap::new());
+        }
+        return None;
+    };
     if due > now {
         pool.wake_at(due);
         return None;
@@ -67,6 +73,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
     cycle.config = Config::clone(&config.cycle);
+    cycle.limits = pool.holdings.book().clone();
     for (slot, left, startd) in unclaimed(pool) {
         let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
         let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
@@ -103,9 +110,9 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
         let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
         cycle.submitters.push(SubmitterInput {
             name: submitter.name.as_str().to_owned(),
-            effective_priority: account.effective_priority(submitter.factor.unwrap_or(config.default_factor)),
+            effective_priority: account.effective_priority(pool.priority_factor(submitter, &config)),
             weighted_used: used,
-            floor: None,
+            floor: submitter.floor,
             ceiling: submitter.ceiling,
             group,
             requests,
@@ -240,6 +247,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         }
     }
     tell_matches(pool, &claims);
+    count_barred(pool, negotiation);
     explain_rejections(pool, negotiation, outcome, now);
     pool.schedule.last = Some(figures(negotiation, outcome, now));
     // While matches are made there may be more to make.
@@ -291,6 +299,27 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
             first.join(", ")
         );
         pool.tell(&key, "Matched", "Negotiate", note);
+    }
+}
+
+/// Procs that wait still, by the first limit that bars them: those whose limits do not depend on the machine.
+fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
+    let env = Env::at(negotiation.cycle.now);
+    let mut barred: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+    for cluster in negotiation.jobs.iter().flatten().filter_map(|job| pool.jobs.get(job)) {
+        let spec = cluster.spec.as_ref().filter(|_| !cluster.idle.is_empty());
+        let wants = spec.and_then(|spec| Wants::on_any_slot(&spec.ad, &env)).unwrap_or_default();
+        if let Some(limit) = pool.holdings.book().blocked(&wants) {
+            *barred.entry(limit.into()).or_default() += cluster.idle.len();
+        }
+    }
+    set_barred(pool, barred);
+}
+
+fn set_barred(pool: &mut Pool, barred: BTreeMap<Arc<str>, u64>) {
+    if pool.barred != barred {
+        pool.barred = barred;
+        pool.stale.extend(pool.limits.keys().cloned().map(Document::Limit));
     }
 }
 

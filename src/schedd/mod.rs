@@ -4,6 +4,7 @@ mod analysis;
 mod claims;
 mod demands;
 mod jobs;
+mod limits;
 pub mod policy;
 mod submit;
 
