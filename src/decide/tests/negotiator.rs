@@ -30,6 +30,7 @@ fn claims(world: &World) -> Vec<(String, String)> {
     world.pool.slots.values().map(claim).collect()
 }
 
+/// A claim is the submitter's: what else of theirs it is used for the negotiator is not asked.
 #[test]
 fn only_slots_and_jobs_within_the_constraints_are_matched() {
     let expr = |text: &str| Some(Expr::parse(text).unwrap());
@@ -39,7 +40,7 @@ fn only_slots_and_jobs_within_the_constraints_are_matched() {
         ..Config::default()
     });
     world.submit("ours", "alice", 1, |_| ());
-    world.submit("low", "alice", 1, |job| job.priority = -1);
+    world.submit("low", "carol", 1, |job| job.priority = -1);
     world.submit("theirs", "bob", 1, |job| {
         job.attributes.insert("Group".to_owned(), "\"others\"".to_owned());
     });
