@@ -9,7 +9,7 @@ use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
-    Quota, Resources, Slot, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
+    Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
 use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight, unclaimed_slot_ad};
@@ -162,11 +162,19 @@ fn requests(
     waiting.unzip()
 }
 
+/// The ad of a claimed slot; an empty one where its machine is not known.
+fn slot_ad(pool: &Pool, slot: &crate::pool::Slot) -> Ad {
+    let Some(machine) = pool.machines.get(&slot.name.machine) else { return Ad::new() };
+    let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad))
+}
+
 /// The weight of all slots that make `NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT` true, claimed or not.
 pub(super) fn pool_weight(pool: &Pool, env: &Env) -> f64 {
     let negotiator = pool.negotiator();
     let constraint = negotiator.cycle.slot_poolsize_constraint.as_ref();
-    let counts = |slot: &Slot| constraint.is_none() || is_true(constraint, &slot_ad(pool, slot), env);
+    let counts =
+        |slot: &crate::pool::Slot| constraint.is_none() || is_true(constraint, &slot_ad(pool, slot), env);
     let claimed: f64 = pool.slots.values().filter(|slot| counts(slot)).map(|slot| slot.claim.weight).sum();
     let free: f64 = pool
         .machines
@@ -199,13 +207,6 @@ fn tree(pool: &Pool) -> Tree {
         })
         .collect();
     Tree::new(&specs)
-}
-
-/// The ad of a claimed slot; an empty one where its machine is not known.
-fn slot_ad(pool: &Pool, slot: &Slot) -> Ad {
-    let Some(machine) = pool.machines.get(&slot.name.machine) else { return Ad::new() };
-    let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
-    claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad))
 }
 
 /// The quotas in force now, and why groups that are not accepted are not.
