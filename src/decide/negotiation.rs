@@ -15,7 +15,7 @@ use crate::pool::{
     Pool, Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
-use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
+use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight, unclaimed_slot_ad};
 
 /// A cycle to run: a snapshot of slots and requests, and what they stand for.
 #[derive(Clone, Debug)]
@@ -104,7 +104,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
             None => cycle.ungrouped_used += used,
         }
         let (requests, jobs) = requests(pool, submitter, &config, now);
-        if requests.is_empty() && used <= 0.0 {
+        if requests.is_empty() && used <= 0.0 || !serves(&config, submitter, &requests, &env) {
             continue;
         }
         let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
@@ -150,6 +150,19 @@ fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
 }
 
+/// `NEGOTIATOR_SUBMITTER_CONSTRAINT`, of what a schedd's ad says of a submitter.
+fn serves(config: &NegotiatorConfig, submitter: &Submitter, requests: &[Request], env: &Env) -> bool {
+    let Some(constraint) = &config.cycle.submitter_constraint else { return true };
+    let idle = requests.iter().fold(0_u64, |sum, request| sum.saturating_add(request.count));
+    let mut ad = Ad::new();
+    ad.set("MyType", "Submitter");
+    ad.set("Name", submitter.name.as_str());
+    ad.set("IdleJobs", i64::try_from(idle).unwrap_or(i64::MAX));
+    ad.set("RunningJobs", i64::try_from(submitter.account.resources_used).unwrap_or(i64::MAX));
+    ad.set("WeightedRunningJobs", submitter.account.weighted_resources_used);
+    is_true(Some(constraint), &ad, env)
+}
+
 /// A submitter's jobs that wait and make `NEGOTIATOR_JOB_CONSTRAINT` true, in their order.
 fn requests(
     pool: &Pool,
@@ -168,9 +181,20 @@ fn requests(
     waiting.unzip()
 }
 
-/// The weight of all slots, claimed or not.
-fn pool_weight(pool: &Pool, env: &Env) -> f64 {
-    let claimed: f64 = pool.slots.values().map(|slot| slot.claim.weight).sum();
+/// The ad of a claimed slot; an empty one where its machine is not known.
+fn slot_ad(pool: &Pool, slot: &crate::pool::Slot) -> Ad {
+    let Some(machine) = pool.machines.get(&slot.name.machine) else { return Ad::new() };
+    let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad))
+}
+
+/// The weight of all slots that make `NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT` true, claimed or not.
+pub(super) fn pool_weight(pool: &Pool, env: &Env) -> f64 {
+    let negotiator = pool.negotiator();
+    let constraint = negotiator.cycle.slot_poolsize_constraint.as_ref();
+    let counts =
+        |slot: &crate::pool::Slot| constraint.is_none() || is_true(constraint, &slot_ad(pool, slot), env);
+    let claimed: f64 = pool.slots.values().filter(|slot| counts(slot)).map(|slot| slot.claim.weight).sum();
     let free: f64 = pool
         .machines
         .values()
@@ -181,9 +205,9 @@ fn pool_weight(pool: &Pool, env: &Env) -> f64 {
             let config = pool.startd(machine);
             let left = machine.available_in(slot);
             let own = machine.slot_config(&config, slot.id);
-            let ad =
-                if own.slot_weight.is_some() { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
-            slot_weight(&ad, &left, own, env)
+            let looked_at = own.slot_weight.is_some() || constraint.is_some();
+            let ad = if looked_at { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
+            if is_true(constraint, &ad, env) { slot_weight(&ad, &left, own, env) } else { 0.0 }
         })
         .sum();
     claimed + free

@@ -30,8 +30,6 @@ mod leaving;
 pub mod limits;
 mod machine;
 mod made;
-// The file stands in the negotiator's room, whose knobs it is; it is compiled here, since a Negotiator object holds it.
-#[path = "../negotiator/config.rs"]
 pub mod negotiation;
 mod policy;
 mod ranges;

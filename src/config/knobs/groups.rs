@@ -195,7 +195,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "GROUP_DYNAMIC_MACH_CONSTRAINT",
         Kind::Expression,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "The old name of NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT.",
     ),
     Knob::new(
