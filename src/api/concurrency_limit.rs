@@ -57,12 +57,12 @@ pub struct ConcurrencyLimitSpec {
         regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$")
     )]
     pub name: Option<String>,
-    /// How much there is, in units of your own: `<name>_LIMIT`. Lowering it below what is in use ends no job.
+    /// How much there is, in units of your own: <name>_LIMIT. Lowering it below what is in use ends no job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub limit: Option<f64>,
-    /// How much there is of each thing of the set of this name that has no limit of its own, of `<name>.<thing>`:
-    /// `CONCURRENCY_LIMIT_DEFAULT_<name>`.
+    /// How much there is of each thing of the set of this name that has no limit of its own, of <name>.<thing>:
+    /// CONCURRENCY_LIMIT_DEFAULT_<name>.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub limit_of_each: Option<f64>,
