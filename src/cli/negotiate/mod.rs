@@ -185,7 +185,9 @@ fn gather(
         limits: policy.limits(),
         ..Cycle::default()
     };
-    slots.limited.iter().for_each(|wants| cycle.limits.used(wants));
+    for wants in &slots.limited {
+        cycle.limits.used(wants);
+    }
     let mut waiting = Vec::new();
     for (place, (name, priority)) in accounts.names().zip(&priorities).enumerate() {
         let (group, used) = (policy.groups.group_of(name), accounts.used(place));
