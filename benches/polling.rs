@@ -68,6 +68,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         failed: Ranges::default(),
         first_start: None,
         completed_at: None,
+        defaults: None,
         on_hold: BTreeMap::new(),
     };
     pool.apply(Event::Job(facts), now);

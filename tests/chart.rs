@@ -200,6 +200,7 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ("slotwright.dev/groupquotas", READ, "the admins' own"),
     ("slotwright.dev/nodepolicies", READ, "the admins' own"),
     ("slotwright.dev/negotiators", READ, "the admins' own"),
+    ("slotwright.dev/submitpolicies", READ, "the admins' own"),
     (
         "slotwright.dev/nodereports",
         &["get", "list", "watch", "patch"],
@@ -219,6 +220,7 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ("slotwright.dev/nodepolicies/status", WRITE_STATUS, ""),
     ("slotwright.dev/partitionableslots/status", WRITE_STATUS, ""),
     ("slotwright.dev/slots/status", WRITE_STATUS, ""),
+    ("slotwright.dev/submitpolicies/status", WRITE_STATUS, ""),
     ("slotwright.dev/submitters/status", WRITE_STATUS, ""),
 ];
 

@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, PodTemplateSpec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use slotwright::api::{self, GroupQuota, HTCJob, Negotiator, NodePolicy, Submitter};
+use slotwright::api::{self, GroupQuota, HTCJob, Negotiator, NodePolicy, SubmitPolicy, Submitter};
 use slotwright::controller::{render, translate};
 use slotwright::hollow::nodes::{script, shapes};
 use slotwright::hollow::schema::StructuralSchema;
@@ -229,6 +229,7 @@ fn event(object: &Value) -> Option<Event> {
         "Submitter" => Event::Submitter(translate::submitter(&parse::<Submitter>(object)).unwrap()),
         "Negotiator" => Event::Negotiator(translate::negotiator(&parse::<Negotiator>(object))),
         "NodePolicy" => Event::Policy(translate::node_policy(&parse::<NodePolicy>(object))),
+        "SubmitPolicy" => Event::SubmitPolicy(translate::submit_policy(&parse::<SubmitPolicy>(object))),
         _ => return None,
     })
 }
@@ -245,6 +246,7 @@ fn the_operator_accepts_every_object() {
         let problems = match event(&object) {
             Some(Event::Job(facts)) => facts.spec.err(),
             Some(Event::Policy(facts)) => facts.config.err(),
+            Some(Event::SubmitPolicy(facts)) => facts.config.err(),
             Some(Event::Negotiator(facts)) => facts.config.err(),
             _ => None,
         };

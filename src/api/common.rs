@@ -37,23 +37,24 @@ pub mod condition {
 }
 
 /// What one proc asks of a slot: `RequestCpus`, `RequestMemory`, `RequestDisk` and `Request<name>`.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Requests {
-    /// Whole CPUs: the job's RequestCpus.
-    #[serde(default = "one")]
+    /// Whole CPUs: the job's RequestCpus. Unset means what JOB_DEFAULT_REQUESTCPUS says: 1 where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub cpus: i64,
+    pub cpus: Option<i64>,
     /// Memory, as a Kubernetes quantity such as 2Gi: the job's RequestMemory. Rounded up to whole MiB, and by the
-    /// startd's default MODIFY_REQUEST_EXPR_REQUESTMEMORY to a multiple of 128 MiB.
-    #[serde(default = "default_memory")]
+    /// startd's default MODIFY_REQUEST_EXPR_REQUESTMEMORY to a multiple of 128 MiB. Unset means what
+    /// JOB_DEFAULT_REQUESTMEMORY of the SubmitPolicy says when the job is submitted: 128Mi where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::quantity")]
-    pub memory: Quantity,
+    pub memory: Option<Quantity>,
     /// Scratch space (ephemeral storage), as a Kubernetes quantity such as 10Gi: the job's RequestDisk. Rounded up to
-    /// whole MiB.
-    #[serde(default = "default_disk")]
+    /// whole MiB. Unset means what JOB_DEFAULT_REQUESTDISK says: 1Gi where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::quantity")]
-    pub disk: Quantity,
+    pub disk: Option<Quantity>,
     /// GPUs: the job's RequestGPUs. Given as the node's GPU resource, nvidia.com/gpu where nothing else is said.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1024))]
@@ -84,35 +85,6 @@ pub struct Requests {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 16))]
     pub resources: BTreeMap<String, i64>,
-}
-
-const fn one() -> i64 {
-    1
-}
-
-fn default_memory() -> Quantity {
-    Quantity("128Mi".to_owned())
-}
-
-fn default_disk() -> Quantity {
-    Quantity("1Mi".to_owned())
-}
-
-impl Default for Requests {
-    fn default() -> Self {
-        Self {
-            cpus: one(),
-            memory: default_memory(),
-            disk: default_disk(),
-            gpus: 0,
-            require_gpus: None,
-            gpus_minimum_capability: None,
-            gpus_maximum_capability: None,
-            gpus_minimum_memory: None,
-            gpus_minimum_runtime: None,
-            resources: BTreeMap::new(),
-        }
-    }
 }
 
 /// What a slot holds.

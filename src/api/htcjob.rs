@@ -181,6 +181,12 @@ pub struct HTCJobStatus {
     /// Which procs ended with another exit code, as ranges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed_procs: String,
+    /// What the job is given of what its spec does not say, as attributes of its ad with their expressions: what
+    /// JOB_DEFAULT_REQUESTCPUS and its kin said when it was submitted. This is the record: it stays, whatever becomes of
+    /// the SubmitPolicy.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(length(max = 16))]
+    pub defaults: BTreeMap<String, String>,
     /// Procs that are held: they wait until the spec is edited.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]

@@ -20,6 +20,7 @@ mod partitionable_slot;
 mod portable;
 mod schema;
 mod slot;
+mod submit_policy;
 mod submitter;
 
 pub use common::{Requests, SlotActivity, SlotResources, SlotState, Transition, condition};
@@ -31,6 +32,7 @@ pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfi
 pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, ReportedDevice};
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use slot::{JobReference, Slot, SlotClaim, SlotRunning, SlotSpec, SlotStatus, SlotType};
+pub use submit_policy::{SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
 pub use submitter::{Submitter, SubmitterSpec, SubmitterStatus};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -50,6 +52,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         Submitter::crd(),
         GroupQuota::crd(),
         NodePolicy::crd(),
+        SubmitPolicy::crd(),
         Negotiator::crd(),
         NodeReport::crd(),
         DrainRequest::crd(),

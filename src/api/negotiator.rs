@@ -44,6 +44,14 @@ use super::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NegotiatorSpec {
+    /// The negotiator's and the accountant's configuration in HTCondor's own configuration language, as in a condor_config
+    /// file: PREEMPTION_REQUIREMENTS, PREEMPTION_RANK, NEGOTIATOR_CONSIDER_PREEMPTION, NEGOTIATOR_JOB_CONSTRAINT and all that
+    /// the fields below say, with macros, if and use. What a field says goes before. What else the text says is checked, and
+    /// the condition FullyApplied names what nothing acts on yet. What is wrong is told with line and column, and the last
+    /// accepted spec stays in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 65536))]
+    pub config: Option<String>,
     /// NEGOTIATOR_INTERVAL: the period of cycles while jobs wait, in seconds. Unset means 60.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86400))]
@@ -86,13 +94,16 @@ pub struct NegotiatorStatus {
     /// The metadata.generation that this status speaks of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// The spec in force, as JSON: the last one that was accepted. The operator keeps it to know it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_spec: Option<String>,
     /// Cycles since the operator started.
     #[serde(default)]
     pub cycles: i64,
     /// The last cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_cycle: Option<CycleStatistics>,
-    /// Accepted.
+    /// Accepted and FullyApplied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

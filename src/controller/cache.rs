@@ -23,6 +23,7 @@ pub enum Kind {
     Submitter,
     GroupQuota,
     NodePolicy,
+    SubmitPolicy,
     Negotiator,
     NodeReport,
     DrainRequest,
@@ -30,13 +31,14 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::HTCJob,
         Self::Slot,
         Self::PartitionableSlot,
         Self::Submitter,
         Self::GroupQuota,
         Self::NodePolicy,
+        Self::SubmitPolicy,
         Self::Negotiator,
         Self::NodeReport,
         Self::DrainRequest,
@@ -51,6 +53,7 @@ impl Kind {
             Self::Submitter => ("Submitter", "submitters"),
             Self::GroupQuota => ("GroupQuota", "groupquotas"),
             Self::NodePolicy => ("NodePolicy", "nodepolicies"),
+            Self::SubmitPolicy => ("SubmitPolicy", "submitpolicies"),
             Self::Negotiator => ("Negotiator", "negotiators"),
             Self::NodeReport => ("NodeReport", "nodereports"),
             Self::DrainRequest => ("DrainRequest", "drainrequests"),

@@ -258,6 +258,11 @@ impl Engine {
                     self.event(1, Event::Policy(translate::node_policy(&object)));
                 }
             }
+            Kind::SubmitPolicy => {
+                if let Some(object) = typed(object) {
+                    self.event(1, Event::SubmitPolicy(translate::submit_policy(&object)));
+                }
+            }
             Kind::DrainRequest => {
                 if let Some(object) = typed(object) {
                     self.event(2, Event::Drain(translate::drain(&object)));
@@ -297,6 +302,7 @@ impl Engine {
             }
             Kind::GroupQuota => self.event(2, Event::GroupGone(object.name_any().into())),
             Kind::NodePolicy => self.event(1, Event::PolicyGone(object.name_any().as_str().into())),
+            Kind::SubmitPolicy => self.event(1, Event::SubmitPolicyGone(object.name_any().into())),
             Kind::DrainRequest => self.event(2, Event::DrainGone(object.name_any().into())),
             Kind::Negotiator => self.event(0, Event::NegotiatorGone(object.name_any().into())),
             Kind::NodeReport => self.event(4, Event::ReportGone(object.name_any().into())),
@@ -393,6 +399,7 @@ impl Engine {
             Document::Submitter(name) => cluster(Kind::Submitter, translate::submitter_object_name(name)),
             Document::Group(object) => cluster(Kind::GroupQuota, object.to_string()),
             Document::Policy(name) => cluster(Kind::NodePolicy, name.to_string()),
+            Document::SubmitPolicy(name) => cluster(Kind::SubmitPolicy, name.to_string()),
             Document::Negotiator(name) => cluster(Kind::Negotiator, name.to_string()),
             Document::Drain(name) => cluster(Kind::DrainRequest, name.to_string()),
         }

@@ -9,6 +9,7 @@
 mod evict;
 mod negotiation;
 mod orphans;
+mod preemption;
 mod slots;
 
 pub use evict::PROC_WAITS;

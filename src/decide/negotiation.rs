@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::classad::{Ad, Env};
+use super::preemption;
+
+use crate::classad::{Ad, Env, Expr};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
-use crate::negotiator::{Candidate, Config, Cycle, Outcome, Request, SubmitterInput};
+use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
     Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
@@ -64,7 +66,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
         Negotiation { cycle: Cycle::default(), started: now, slots: Vec::new(), jobs: Vec::new() };
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
-    cycle.config = cycle_config(&config);
+    cycle.config = Config::clone(&config.cycle);
     for (slot, left, startd) in unclaimed(pool) {
         let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
         let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
@@ -78,6 +80,12 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
             .push(Candidate { carving: Some(Arc::new(own.requests.clone())), ..Candidate::new(ad, weight) });
         negotiation.slots.push(slot);
     }
+    for (slot, candidate) in preemption::candidates(pool, &cycle.config) {
+        if chosen(&config, &candidate.ad, &env) {
+            cycle.slots.push(candidate);
+            negotiation.slots.push(slot);
+        }
+    }
     let tree = tree(pool);
     cycle.pool_weight = pool_weight(pool, &env);
     let mut own_usage = vec![0.0; tree.groups().len()];
@@ -88,7 +96,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
             Some(sum) => *sum += used,
             None => cycle.ungrouped_used += used,
         }
-        let (requests, jobs) = requests(pool, submitter, now);
+        let (requests, jobs) = requests(pool, submitter, &config, now);
         if requests.is_empty() && used <= 0.0 {
             continue;
         }
@@ -124,35 +132,29 @@ fn unclaimed(pool: &Pool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
     left.collect()
 }
 
-fn cycle_config(config: &NegotiatorConfig) -> Config {
-    let mut cycle = Config {
-        priority_halflife: config.halflife.as_secs_f64(),
-        default_priority_factor: config.default_factor,
-        ..Config::default()
-    };
-    if let Some(rank) = &config.pre_job_rank {
-        cycle.pre_job_rank = Some(rank.clone());
-    }
-    if let Some(rank) = &config.post_job_rank {
-        cycle.post_job_rank = Some(rank.clone());
-    }
-    cycle
-}
-
 /// `NEGOTIATOR_SLOT_CONSTRAINT`.
 fn chosen(config: &NegotiatorConfig, slot: &Ad, env: &Env) -> bool {
-    config
-        .slot_constraint
-        .as_ref()
-        .is_none_or(|c| c.eval(Some(slot), None, env).as_bool_equiv() == Some(true))
+    is_true(config.cycle.slot_constraint.as_ref(), slot, env)
 }
 
-/// A submitter's jobs that wait, in their order.
-fn requests(pool: &Pool, submitter: &Submitter, now: Time) -> (Vec<Request>, Vec<JobUid>) {
+/// Whether an ad makes a constraint true, if there is one.
+fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
+    constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
+}
+
+/// A submitter's jobs that wait and make `NEGOTIATOR_JOB_CONSTRAINT` true, in their order.
+fn requests(
+    pool: &Pool,
+    submitter: &Submitter,
+    config: &NegotiatorConfig,
+    now: Time,
+) -> (Vec<Request>, Vec<JobUid>) {
+    let env = Env::at(now.secs());
+    let constraint = config.cycle.job_constraint.as_ref();
     let waiting = submitter.queue.iter().filter_map(|key| {
         let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
         let count = cluster.startable(now);
-        let spec = cluster.spec.as_ref().filter(|_| count > 0)?;
+        let spec = cluster.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
         Some((Request { ad: spec.ad.clone(), count }, cluster.key.uid.clone()))
     });
     waiting.unzip()
@@ -221,8 +223,12 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
             continue;
         };
-        for (uid, _) in schedd::claim_match(pool, slot, job, &quotas, now) {
-            let entry = claims.entry(uid).or_default();
+        if found.preempt != PreemptState::None {
+            if preemption::claim(pool, slot, job, &quotas, now) {
+                tell_waiting(pool, job, slot);
+            }
+        } else if schedd::claim_match(pool, slot, job, &quotas, now) {
+            let entry = claims.entry(job.clone()).or_default();
             entry.0 += 1;
             entry.1.insert(slot.machine.clone());
         }
@@ -234,6 +240,13 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     pool.schedule.wanted |= !claims.is_empty();
     if let Some(name) = pool.negotiators.keys().next() {
         pool.stale.insert(Document::Negotiator(name.clone()));
+    }
+}
+
+fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
+    if let Some(key) = pool.jobs.get(job).map(|cluster| cluster.key.clone()) {
+        let note = format!("a proc was matched with {slot}, which it gets when the job that has it is gone");
+        pool.tell(&key, "Matched", "Negotiate", note);
     }
 }
 

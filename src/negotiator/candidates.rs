@@ -207,7 +207,9 @@ impl<'a> Judge<'a> {
         let mut moved = *cursor;
         let first = match order {
             Which::Own(order) => order.next(&mut moved, alive, suits),
-            Which::Shared(at) => orders.get_mut(*at).and_then(|(_, order)| order.next(&mut moved, alive, suits)),
+            Which::Shared(at) => {
+                orders.get_mut(*at).and_then(|(_, order)| order.next(&mut moved, alive, suits))
+            }
         };
         let other = others.peek().map(|Reverse(other)| *other);
         let best = match other.filter(|other| first.is_none_or(|first| *other < first)) {
@@ -277,7 +279,8 @@ impl<'a> Judge<'a> {
         let mut changed: Vec<u32> = self.changes.get(known..).unwrap_or_default().to_vec();
         changed.sort_unstable();
         changed.dedup();
-        let places = changed.into_iter().map(|place| place as usize).filter(|place| self.free.contains(*place));
+        let places =
+            changed.into_iter().map(|place| place as usize).filter(|place| self.free.contains(*place));
         let likings: Vec<Liking> = places.filter_map(|place| self.like(prepared, place)).collect();
         if let Some((_, order)) = self.orders.get_mut(at) {
             order.known = self.changes.len();

@@ -18,6 +18,9 @@ pub const POST_JOB_RANK: &str = "(RemoteOwner =?= UNDEFINED) * \
 pub const PREEMPTION_RANK: &str =
     "(RemoteUserPrio * 1000000) - ifThenElse(isUndefined(TotalJobRuntime), 0, TotalJobRuntime)";
 
+/// `PREEMPTION_REQUIREMENTS`, as HTCondor has it.
+pub const PREEMPTION_REQUIREMENTS: &str = "False";
+
 /// `GROUP_SORT_EXPR`, as HTCondor has it: the group with the least part of its quota in use first, the root last.
 pub const GROUP_SORT_EXPR: &str = "ifThenElse(AccountingGroup=?=\"<none>\",3.4e+38,\
      ifThenElse(GroupQuota>0,GroupResourcesInUse/GroupQuota,3.3e+38))";
@@ -26,6 +29,7 @@ pub const GROUP_SORT_EXPR: &str = "ifThenElse(AccountingGroup=?=\"<none>\",3.4e+
 struct Defaults {
     pre_job_rank: Option<Expr>,
     post_job_rank: Option<Expr>,
+    preemption_requirements: Option<Expr>,
     preemption_rank: Option<Expr>,
     group_sort_expr: Option<Expr>,
 }
@@ -33,6 +37,7 @@ struct Defaults {
 static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| Defaults {
     pre_job_rank: Expr::parse(PRE_JOB_RANK).ok(),
     post_job_rank: Expr::parse(POST_JOB_RANK).ok(),
+    preemption_requirements: Expr::parse(PREEMPTION_REQUIREMENTS).ok(),
     preemption_rank: Expr::parse(PREEMPTION_RANK).ok(),
     group_sort_expr: Expr::parse(GROUP_SORT_EXPR).ok(),
 });
@@ -99,7 +104,7 @@ pub struct Config {
     pub match_list_caching: bool,
     /// `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`: suspended claims cost nothing.
     pub discount_suspended_resources: bool,
-    /// `NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`: for [`Tree::assign`](super::groups::Tree::assign).
+    /// `NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`: for the tree of groups.
     pub allow_quota_oversubscription: bool,
     /// `NEGOTIATOR_STRICT_ENFORCE_QUOTA`: a group is also limited by what its ancestors have left.
     pub strict_enforce_quota: bool,
@@ -147,7 +152,7 @@ impl Default for Config {
             max_time_per_piespin: Duration::from_mins(2),
             consider_preemption: true,
             consider_early_preemption: false,
-            preemption_requirements: Some(Expr::literal(false)),
+            preemption_requirements: DEFAULTS.preemption_requirements.clone(),
             preemption_requirements_stable: true,
             preemption_rank: DEFAULTS.preemption_rank.clone(),
             preemption_rank_stable: true,

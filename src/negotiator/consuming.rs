@@ -82,7 +82,10 @@ impl Consuming {
                         job.set(resource, 0);
                     }
                 }
-                policy.take(&job, &self.ad, &left(&self.ad, custom, env), env).ok().map(|taken| named(&taken.amounts))
+                policy
+                    .take(&job, &self.ad, &left(&self.ad, custom, env), env)
+                    .ok()
+                    .map(|taken| named(&taken.amounts))
             }
         }
     }
@@ -151,8 +154,7 @@ fn floor(amount: f64) -> i64 {
 
 #[allow(clippy::cast_precision_loss, reason = "amounts of slots are far below 2^53")]
 fn named(amounts: &Amounts) -> Consumption {
-    let standard =
-        [("Cpus", amounts.cpus), ("Memory", amounts.memory_mib), ("Disk", amounts.disk_kib)];
+    let standard = [("Cpus", amounts.cpus), ("Memory", amounts.memory_mib), ("Disk", amounts.disk_kib)];
     let standard = standard.into_iter().map(|(name, amount)| (name.to_owned(), amount as f64));
     let custom = amounts.custom.iter().map(|(name, amount)| (name.clone(), *amount as f64));
     standard.chain(custom).collect()

@@ -90,7 +90,8 @@ struct User {
 
 impl InUse {
     pub(super) fn new(cycle: &Cycle) -> Self {
-        let users = cycle.submitters.iter().map(|submitter| (submitter.name.clone(), User::of(cycle, submitter)));
+        let users =
+            cycle.submitters.iter().map(|submitter| (submitter.name.clone(), User::of(cycle, submitter)));
         Self {
             numbers: HashMap::new(),
             holders: HashMap::new(),

@@ -76,7 +76,11 @@ impl Config {
             concurrency_limit_default: text
                 .number("CONCURRENCY_LIMIT_DEFAULT", unset.concurrency_limit_default),
         };
-        if text.faults.is_empty() { Ok(read) } else { Err(text.faults) }
+        if text.faults.is_empty() {
+            return Ok(read);
+        }
+        text.faults.sort_by_key(|fault| (fault.position().line, fault.position().column));
+        Err(text.faults)
     }
 }
 
@@ -159,24 +163,23 @@ impl Text<'_> {
     /// The numbers of all knobs of a pattern, by what stands in its variable part, in small letters.
     fn family(&mut self, pattern: &str) -> BTreeMap<String, f64> {
         let (before, after) = (pattern.find('<').unwrap_or(0), pattern.find('>').map_or(0, |at| at + 1));
-        let ends = (before, pattern.len().saturating_sub(after));
-        let prefix = format!("{}.", self.config.subsystem()).to_ascii_lowercase();
-        let mut names: Vec<String> = self.config.definitions().map(|d| d.name.to_ascii_lowercase()).collect();
-        for name in &mut names {
-            if let Some(bare) = name.strip_prefix(&prefix) {
-                *name = bare.to_owned();
-            }
-        }
-        names.sort();
-        names.dedup();
+        let after = pattern.len().saturating_sub(after);
+        let subsystem = self.config.subsystem().to_owned();
+        let bare = |name: &str| match name.split_once('.') {
+            Some((first, rest)) if first.eq_ignore_ascii_case(&subsystem) => rest.to_owned(),
+            _ => name.to_owned(),
+        };
+        let mut names: Vec<String> = self.config.definitions().map(|found| bare(&found.name)).collect();
+        names.sort_by_key(|name| name.to_ascii_lowercase());
+        names.dedup_by(|one, other| one.eq_ignore_ascii_case(other));
         let mut found = BTreeMap::new();
         for name in names {
             if !matches!(knobs::classify(&name), Class::Knob(knob) if knob.name == pattern) {
                 continue;
             }
-            let middle = name.get(ends.0..name.len().saturating_sub(ends.1));
+            let middle = name.get(before..name.len().saturating_sub(after)).map(str::to_ascii_lowercase);
             if let (Some(middle), Some(number)) = (middle, self.ranged(&name)) {
-                found.insert(middle.to_owned(), number);
+                found.insert(middle, number);
             }
         }
         found
@@ -288,8 +291,12 @@ mod tests {
              NEGOTIATOR_DEPTH_FIRST = perhaps\nGROUP_QUOTA_MAX_ALLOCATION_ROUNDS = 0\nXSW_LIMIT = -1\n",
         );
         let expected = [
-            "spec.config:1:23: NEGOTIATOR_INTERVAL is often, which is no integer",
-            "spec.config:4:26: NEGOTIATOR_DEPTH_FIRST is perhaps, which is no boolean",
+            "spec.config, line 1, column 23: NEGOTIATOR_INTERVAL is often, which is no integer",
+            "spec.config, line 2, column 23: DEFAULT_PRIO_FACTOR must be at least 1, and is 0.5",
+            "spec.config, line 3, column 21: PREEMPTION_RANK is no expression: expected an operand after '+', found end of input",
+            "spec.config, line 4, column 26: NEGOTIATOR_DEPTH_FIRST is perhaps, which is no boolean",
+            "spec.config, line 5, column 37: GROUP_QUOTA_MAX_ALLOCATION_ROUNDS must be at least 1 rounds, and is 0",
+            "spec.config, line 6, column 13: XSW_LIMIT must be at least 0 units, and is -1",
         ];
         let faults = faults.unwrap_err();
         assert_eq!(faults, expected);

@@ -23,10 +23,10 @@
 //! | `consuming` | partitionable slots, of which each match takes a part |
 //! | [`limits`] | what jobs want of limited things, and what is in use |
 
-pub use crate::pool::{accountant, limits};
+
 pub mod autoclusters;
+pub use crate::pool::{accountant, limits, negotiation as config};
 mod candidates;
-pub mod config;
 mod consuming;
 pub mod cycle;
 pub mod groups;

@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn ranks_descend() {
-        let ranks = [f64::INFINITY, 1e300, 2.0, 1.0, 1e-300, 0.0, -1e-300, -1.0, -2.0, f64::MIN, f64::NEG_INFINITY];
+        let ranks =
+            [f64::INFINITY, 1e300, 2.0, 1.0, 1e-300, 0.0, -1e-300, -1.0, -2.0, f64::MIN, f64::NEG_INFINITY];
         for (higher, lower) in ranks.iter().zip(&ranks[1..]) {
             assert!(Descending::of(*higher, 0.0) < Descending::of(*lower, 0.0), "{higher} {lower}");
         }
@@ -207,7 +208,10 @@ mod tests {
             for liking in expected.iter().take(2) {
                 model.remove(liking);
                 if random(2) == 0 {
-                    let changed = Liking { generation: liking.generation + 1, ..super::tests::liking(f64::from(random(50)), liking.place) };
+                    let changed = Liking {
+                        generation: liking.generation + 1,
+                        ..super::tests::liking(f64::from(random(50)), liking.place)
+                    };
                     model.insert(changed);
                     order.insert(changed);
                 }

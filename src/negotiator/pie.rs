@@ -57,7 +57,12 @@ impl Limits {
         let limit = if config.ignore_user_priorities { f64::MAX } else { (share * pie - used).max(0.0) };
         let unclaimed = limit.min(group_left.max(0.0));
         let by_group = group_left <= limit;
-        Self { limit: if config.consider_preemption { limit } else { unclaimed }, unclaimed, quota: group_left.max(0.0), by_group }
+        Self {
+            limit: if config.consider_preemption { limit } else { unclaimed },
+            unclaimed,
+            quota: group_left.max(0.0),
+            by_group,
+        }
     }
 
     /// The same, but for what others have left of the pie.

@@ -1,8 +1,8 @@
 //! The pie spins of one group: divide, let everybody take, divide what is left.
 
+use super::cycle::{Pie, RejectReason, Slice, SubmitterInput};
 use super::groups::ROOT;
 use super::in_use::Asking;
-use super::cycle::{Pie, RejectReason, Slice, SubmitterInput};
 use super::pie::{Division, Limits, ceiling_left, starvation};
 use super::round::Round;
 use super::turn::{Turn, Verdict};

@@ -115,7 +115,8 @@ impl Turn<'_> {
                 return (Verdict::Resume, used.all);
             }
         }
-        let resume = limited || used.all >= self.limits.limit || self.reached(used.all, &table.judge).is_some();
+        let resume =
+            limited || used.all >= self.limits.limit || self.reached(used.all, &table.judge).is_some();
         (if resume { Verdict::Resume } else { Verdict::Done }, used.all)
     }
 
@@ -196,8 +197,7 @@ impl Turn<'_> {
     ) -> Option<(Offer, Wants)> {
         let only_rank = used.all >= self.limits.limit;
         loop {
-            let offer =
-                table.judge.next(search, |preempt| !only_rank || preempt == PreemptState::Rank)?;
+            let offer = table.judge.next(search, |preempt| !only_rank || preempt == PreemptState::Rank)?;
             if !self.allows(&offer, used, barred) {
                 continue;
             }

@@ -1,15 +1,19 @@
 //! Events into the pool: machines, policies, accounting.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::accountant::Record as Account;
 use super::effect::{Notice, Subject};
-use super::event::{Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitterFacts};
-use super::ids::{ClaimId, GroupName, MachineName, PodUid, PolicyName, SlotName};
+use super::event::{
+    Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitPolicyFacts, SubmitterFacts,
+};
+use super::governing::{Governing, GoverningFacts};
+use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName};
 use super::job::Problem;
 use super::machine::{Machine, MachineFacts, Offer};
-use super::policy::{Group, NegotiatorObject, NodePolicy};
+use super::policy::{Group, NodePolicy};
 use super::resources::Capacity;
 use super::slot::{Activation, Claimed, Record, Removal, Slot, State};
 use super::time::Time;
@@ -19,27 +23,58 @@ use super::{Document, Pool};
 /// end.
 const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
-/// What people who look at a policy are told once it changed: what is wrong with it, and what of it does nothing.
-fn policy_notices(name: &PolicyName, policy: &NodePolicy, before: Option<&NodePolicy>) -> Vec<Notice> {
-    let about = || Subject::Policy { name: name.clone(), uid: policy.uid.clone() };
-    let note = |problems: &[Problem], end: &str| {
-        let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        format!("{}{end}", text.join("; "))
-    };
-    let mut notices = Vec::new();
-    if let Some(first) =
-        policy.problems.first().filter(|_| before.is_none_or(|b| b.problems != policy.problems))
-    {
-        let note = note(&policy.problems, policy.meanwhile());
-        notices.push(Notice { about: about(), warning: true, reason: first.reason, action: "Reading", note });
+/// What there is to say of a policy.
+#[derive(Clone, Copy)]
+struct Findings<'a> {
+    problems: &'a [Problem],
+    warnings: &'a [Problem],
+}
+
+impl<'a> Findings<'a> {
+    fn of(problems: &'a [Problem], warnings: Option<&'a Vec<Problem>>) -> Self {
+        Self { problems, warnings: warnings.map(Vec::as_slice).unwrap_or_default() }
     }
-    let warnings = policy.warnings.as_deref().unwrap_or_default();
-    let told = before.and_then(|before| before.warnings.as_deref()).unwrap_or_default();
-    if let Some(first) = warnings.first().filter(|_| told != warnings) {
-        let note = note(warnings, "");
-        notices.push(Notice { about: about(), warning: true, reason: first.reason, action: "Reading", note });
+
+    /// What people who look at a policy are told once it changed: what is wrong with it, and what of it does nothing.
+    fn notices(self, about: &Subject, meanwhile: &str, before: Option<Findings<'_>>) -> Vec<Notice> {
+        let note = |problems: &[Problem], end: &str| {
+            let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            format!("{}{end}", text.join("; "))
+        };
+        let notice =
+            |reason, note| Notice { about: about.clone(), warning: true, reason, action: "Reading", note };
+        let mut notices = Vec::new();
+        if let Some(first) = self.problems.first()
+            && before.is_none_or(|before| before.problems != self.problems)
+        {
+            notices.push(notice(first.reason, note(self.problems, meanwhile)));
+        }
+        if let Some(first) = self.warnings.first()
+            && before.is_none_or(|before| before.warnings != self.warnings)
+        {
+            notices.push(notice(first.reason, note(self.warnings, "")));
+        }
+        notices
     }
-    notices
+}
+
+/// Takes note of an object that was seen. What there is to tell of it, if it is another than before.
+fn see<C: PartialEq>(
+    all: &mut BTreeMap<Arc<str>, Governing<C>>,
+    facts: GoverningFacts<C>,
+    about: &Subject,
+) -> Option<Vec<Notice>> {
+    let name = facts.name.clone();
+    let before = all.get(&name);
+    let object = Governing::seen(facts, before);
+    if before == Some(&object) {
+        return None;
+    }
+    let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
+    let found = Findings::of(&object.problems, object.warnings.as_ref());
+    let notices = found.notices(about, object.meanwhile(), told);
+    all.insert(name, object);
+    Some(notices)
 }
 
 /// Nobody knows whether what was asked of a slot's pod was heard: it is asked again.
@@ -101,6 +136,11 @@ impl Pool {
                 self.policies.remove(&name);
                 self.backfill.forget_policy(&name);
                 self.attention.policies = true;
+            }
+            Event::SubmitPolicy(facts) => self.submit_policy(facts),
+            Event::SubmitPolicyGone(name) => {
+                self.submit_policies.remove(&name);
+                self.touch_submit_policies();
             }
             Event::Drain(facts) => self.drain_seen(facts),
             Event::DrainGone(name) => self.drain_gone(&name),
@@ -369,7 +409,10 @@ impl Pool {
         }
         let before = self.policies.get(&facts.name);
         if before != Some(&policy) {
-            let notices = policy_notices(&facts.name, &policy, before);
+            let about = Subject::Policy { name: facts.name.clone(), uid: policy.uid.clone() };
+            let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
+            let found = Findings::of(&policy.problems, policy.warnings.as_ref());
+            let notices = found.notices(&about, policy.meanwhile(), told);
             self.notices.extend(notices);
             self.policies.insert(facts.name.clone(), policy);
             self.attention.policies = true;
@@ -377,14 +420,23 @@ impl Pool {
         }
     }
 
+    fn submit_policy(&mut self, facts: SubmitPolicyFacts) {
+        let about = Subject::SubmitPolicy { name: facts.name.clone(), uid: facts.uid.clone() };
+        if let Some(notices) = see(&mut self.submit_policies, facts, &about) {
+            self.notices.extend(notices);
+            self.touch_submit_policies();
+        }
+    }
+
+    /// Which one counts may be another now.
+    fn touch_submit_policies(&mut self) {
+        self.stale.extend(self.submit_policies.keys().cloned().map(Document::SubmitPolicy));
+    }
+
     fn negotiator_seen(&mut self, facts: NegotiatorFacts) {
-        let (config, problems) = match facts.config {
-            Ok(config) => (Some(config), Vec::new()),
-            Err(problems) => (self.negotiators.get(&facts.name).and_then(|old| old.config.clone()), problems),
-        };
-        let object = NegotiatorObject { generation: facts.generation, config, problems };
-        if self.negotiators.get(&facts.name) != Some(&object) {
-            self.negotiators.insert(facts.name.clone(), object);
+        let about = Subject::Negotiator { name: facts.name.clone(), uid: facts.uid.clone() };
+        if let Some(notices) = see(&mut self.negotiators, facts, &about) {
+            self.notices.extend(notices);
             self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
             self.schedule.wanted = true;
         }

@@ -37,6 +37,7 @@ impl Pool {
         Cluster {
             key: facts.key.clone(),
             cluster: number,
+            defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults()),
             submitted: facts.submitted,
             generation: 0,
             spec: None,
@@ -111,7 +112,10 @@ impl Pool {
     fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>) {
         let Some(cluster) = self.jobs.get_mut(uid) else { return };
         self.stale.insert(Document::Job(uid.clone()));
-        match spec {
+        let completed = spec.and_then(|mut spec| {
+            cluster.defaults.complete(Arc::make_mut(&mut spec), cluster.submitted).map(|()| spec)
+        });
+        match completed {
             Ok(spec) => {
                 cluster.problems.clear();
                 set_spec(cluster, &spec);

@@ -210,6 +210,20 @@ pub enum Subject {
         /// Its uid.
         uid: Arc<str>,
     },
+    /// A Negotiator.
+    Negotiator {
+        /// Its name.
+        name: Arc<str>,
+        /// Its uid.
+        uid: Arc<str>,
+    },
+    /// A `SubmitPolicy`.
+    SubmitPolicy {
+        /// Its name.
+        name: Arc<str>,
+        /// Its uid.
+        uid: Arc<str>,
+    },
 }
 
 impl Subject {
@@ -217,7 +231,7 @@ impl Subject {
     pub fn uid(&self) -> &str {
         match self {
             Self::Job(job) => job.uid.as_str(),
-            Self::Policy { uid, .. } => uid,
+            Self::Policy { uid, .. } | Self::Negotiator { uid, .. } | Self::SubmitPolicy { uid, .. } => uid,
         }
     }
 }
@@ -253,6 +267,8 @@ pub enum Document {
     Group(Arc<str>),
     /// A `NodePolicy`'s status.
     Policy(super::ids::PolicyName),
+    /// A `SubmitPolicy`'s status; the object's name.
+    SubmitPolicy(Arc<str>),
     /// A Negotiator's status.
     Negotiator(Arc<str>),
     /// A `DrainRequest`'s status.

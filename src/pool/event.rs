@@ -9,16 +9,18 @@ use super::agent::ReportFacts;
 use super::backfill;
 use super::drain::DrainFacts;
 use super::fence::Renewal;
+use super::governing::GoverningFacts;
 use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
 use super::job::{End, JobSpec, Problem};
 use super::leaving::{OnHold, Recorded};
 use super::machine::MachineFacts;
-use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig};
+use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
 use super::slot::Claim;
+use super::slot_types::JobDefaults;
 use super::time::Time;
 
 /// Something that happened, as a shell reports it.
@@ -100,6 +102,10 @@ pub enum Event {
     Drain(DrainFacts),
     /// A `DrainRequest` is gone; the object's name.
     DrainGone(Arc<str>),
+    /// A `SubmitPolicy` is there, or changed.
+    SubmitPolicy(SubmitPolicyFacts),
+    /// A `SubmitPolicy` is gone; the object's name.
+    SubmitPolicyGone(Arc<str>),
     /// A Negotiator is there, or changed.
     Negotiator(NegotiatorFacts),
     /// A Negotiator is gone.
@@ -264,6 +270,8 @@ pub struct JobFacts {
     pub first_start: Option<Time>,
     /// `status.completionTime`.
     pub completed_at: Option<Time>,
+    /// `status.defaults`.
+    pub defaults: Option<Arc<JobDefaults>>,
     /// `status.heldProcs`, as long as the spec is the one under which they were held.
     pub on_hold: BTreeMap<u32, OnHold>,
 }
@@ -319,13 +327,8 @@ pub struct PolicyFacts {
     pub recorded: Option<Box<Self>>,
 }
 
+/// What the shell sees of a `SubmitPolicy`.
+pub type SubmitPolicyFacts = GoverningFacts<SubmitConfig>;
+
 /// What the shell sees of a Negotiator.
-#[derive(Clone, Debug)]
-pub struct NegotiatorFacts {
-    /// The object's name.
-    pub name: Arc<str>,
-    /// `metadata.generation`.
-    pub generation: i64,
-    /// The configuration, or everything that is wrong with it.
-    pub config: Result<NegotiatorConfig, Vec<Problem>>,
-}
+pub type NegotiatorFacts = GoverningFacts<NegotiatorConfig>;

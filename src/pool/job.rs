@@ -9,6 +9,7 @@ use super::ids::{GroupName, JobKey, SlotName, SubmitterName};
 use super::leaving::OnHold;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
+use super::slot_types::JobDefaults;
 use super::time::Time;
 use crate::classad::Ad;
 
@@ -25,6 +26,19 @@ pub struct Request {
     pub gpus: i64,
     /// Other extended resources by their Kubernetes name.
     pub extended: BTreeMap<ResourceName, i64>,
+    /// Which amounts nobody has said: they are 0 until the job is given its defaults.
+    pub unsaid: Unsaid,
+}
+
+/// Which of the amounts that have defaults a job does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unsaid {
+    /// `RequestCpus`.
+    pub cpus: bool,
+    /// `RequestMemory`.
+    pub memory: bool,
+    /// `RequestDisk`.
+    pub disk: bool,
 }
 
 /// Something wrong with an object, said so that its author can mend it.
@@ -192,6 +206,8 @@ pub struct Cluster {
     pub generation: i64,
     /// The last spec that was understood.
     pub spec: Option<Arc<JobSpec>>,
+    /// What it is given of what its spec does not say: what was in force when the job was first seen.
+    pub defaults: Arc<JobDefaults>,
     /// What is wrong with the present spec. While there is anything no proc is started.
     pub problems: Vec<Problem>,
     /// The job is being deleted.

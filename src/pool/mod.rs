@@ -20,6 +20,7 @@ mod drain;
 mod effect;
 mod event;
 mod fence;
+mod governing;
 mod heartbeat;
 mod ids;
 mod job;
@@ -27,6 +28,9 @@ mod leaving;
 pub mod limits;
 mod machine;
 mod made;
+// The file stands in the negotiator's room, whose knobs it is; it is compiled here, since a Negotiator object holds it.
+#[path = "../negotiator/config.rs"]
+pub mod negotiation;
 mod policy;
 mod ranges;
 mod resources;
@@ -52,22 +56,26 @@ pub use drain::{
 };
 pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
 pub use event::{
-    Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitterFacts,
+    Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitPolicyFacts,
+    SubmitterFacts,
 };
 pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
+pub use governing::{Governing, GoverningFacts};
 pub use heartbeat::Heartbeats;
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
 };
-pub use job::{Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told};
+pub use job::{
+    Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
+};
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, System, Taint,
 };
 pub use policy::{
-    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NegotiatorObject, NodePolicy, Quota, Selector,
-    SelectorTerm, SlotConfig, StartdConfig, Toleration,
+    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
+    SlotConfig, StartdConfig, SubmitConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, DeviceId, GPUS, PODS, ResourceName, Resources, classad_name};
@@ -76,6 +84,7 @@ pub use slot::{
     Removal, Slot, State, Taken, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
+use slot_types::JobDefaults;
 pub use slot_types::Kind as SlotKind;
 pub use standing::{Share, Standing};
 pub use submitter::Submitter;
@@ -140,8 +149,10 @@ pub struct Pool {
     pub groups: BTreeMap<Arc<str>, Group>,
     /// Node policies by name.
     pub policies: BTreeMap<PolicyName, NodePolicy>,
+    /// Submit policies by name; the first counts.
+    pub submit_policies: BTreeMap<Arc<str>, Governing<SubmitConfig>>,
     /// Negotiators by name; the first counts.
-    pub negotiators: BTreeMap<Arc<str>, NegotiatorObject>,
+    pub negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
     /// Drain requests by the name of their object.
     pub drains: BTreeMap<Arc<str>, Drain>,
     /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
@@ -213,7 +224,14 @@ pub struct Attention {
 impl Pool {
     /// The negotiator's configuration in force, with `HTCondor`'s defaults.
     pub fn negotiator(&self) -> NegotiatorConfig {
-        self.negotiators.values().next().and_then(|object| object.config.clone()).unwrap_or_default()
+        let first = self.negotiators.values().next().and_then(|object| object.config.as_deref());
+        first.cloned().unwrap_or_default()
+    }
+
+    /// What a job that is submitted now is given of what it does not say.
+    pub fn job_defaults(&self) -> Arc<JobDefaults> {
+        let first = self.submit_policies.values().next().and_then(|policy| policy.config.as_ref());
+        first.map_or_else(JobDefaults::own, |config| Arc::clone(&config.job_defaults))
     }
 
     /// The startd's configuration of a machine, with `HTCondor`'s defaults.

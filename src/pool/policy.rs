@@ -8,8 +8,9 @@ use super::backfill::Template;
 use super::ids::GroupName;
 use super::job::Problem;
 use super::machine::Taint;
+use super::negotiation;
 use super::slot_policy::Policy;
-use super::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
+use super::slot_types::{ConsumptionPolicy, JobDefaults, RequestPolicy, SlotTypes};
 use super::zone::Zone;
 use crate::classad::Expr;
 
@@ -235,6 +236,13 @@ impl NodePolicy {
     }
 }
 
+/// What a `SubmitPolicy` says: the schedd's and condor_submit's part of the configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubmitConfig {
+    /// `JOB_DEFAULT_REQUESTCPUS` and its kin.
+    pub job_defaults: Arc<JobDefaults>,
+}
+
 /// How much a group may use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quota {
@@ -270,38 +278,30 @@ pub struct NegotiatorConfig {
     pub halflife: Duration,
     /// `DEFAULT_PRIO_FACTOR`.
     pub default_factor: f64,
-    /// `NEGOTIATOR_SLOT_CONSTRAINT`.
-    pub slot_constraint: Option<Expr>,
-    /// `NEGOTIATOR_PRE_JOB_RANK`.
-    pub pre_job_rank: Option<Expr>,
-    /// `NEGOTIATOR_POST_JOB_RANK`.
-    pub post_job_rank: Option<Expr>,
+    /// The knobs of a cycle.
+    pub cycle: Arc<negotiation::Config>,
 }
 
 impl Default for NegotiatorConfig {
     fn default() -> Self {
-        Self {
-            interval: Duration::from_mins(1),
-            cycle_delay: Duration::from_secs(20),
-            min_interval: Duration::from_secs(5),
-            halflife: Duration::from_hours(24),
-            default_factor: 1000.0,
-            slot_constraint: None,
-            pre_job_rank: None,
-            post_job_rank: None,
-        }
+        negotiation::Config::default().into()
     }
 }
 
-/// A `Negotiator` object.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NegotiatorObject {
-    /// The `metadata.generation` last seen.
-    pub generation: i64,
-    /// The last configuration that was valid.
-    pub config: Option<NegotiatorConfig>,
-    /// What is wrong with the present one.
-    pub problems: Vec<Problem>,
+impl From<negotiation::Config> for NegotiatorConfig {
+    fn from(cycle: negotiation::Config) -> Self {
+        // Half of what was used is forgotten in no time: the accountant needs some.
+        let halflife = Duration::try_from_secs_f64(cycle.priority_halflife).unwrap_or(Duration::MAX);
+        Self {
+            // None would be cycles without end while a job waits that finds nothing.
+            interval: cycle.interval.max(Duration::from_secs(1)),
+            cycle_delay: cycle.cycle_delay,
+            min_interval: cycle.min_interval,
+            halflife: halflife.max(Duration::from_secs(1)),
+            default_factor: cycle.default_priority_factor,
+            cycle: Arc::new(cycle),
+        }
+    }
 }
 
 #[cfg(test)]

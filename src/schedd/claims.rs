@@ -1,4 +1,4 @@
-//! Claims: what a match becomes, what is done with the rest of the slot, and with a claim whose job has ended.
+//! Claims: what a match becomes, and what is done with a claim whose job has ended.
 
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::Tree;
@@ -14,64 +14,16 @@ use crate::startd::{
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
 const LOOKED_AT: usize = 256;
 
-/// Turns a match into claims: the static slot, or a dynamic slot for the job that was matched, and, as
-/// `CLAIM_PARTITIONABLE_LEFTOVERS` has it, more of them for the same submitter's jobs while anything of the partitionable
-/// slot is left. Of a slot with a consumption policy a match takes one. Each claim is checked against what is so now, and against quotas and ceilings. Gives the claims made, by
-/// job.
-pub fn claim_match(
-    pool: &mut Pool,
-    matched: &SlotName,
-    job: &JobUid,
-    quotas: &Quotas,
-    now: Time,
-) -> Vec<(JobUid, u32)> {
-    let mut made = Vec::new();
-    let Some(submitter) = pool.jobs.get(job).and_then(|c| c.spec.as_ref()).map(|spec| spec.submitter.clone())
-    else {
-        return made;
-    };
-    if has_consumption(pool, matched) {
-        made.extend(claim_one(pool, matched, job, quotas, now).map(|proc| (job.clone(), proc)));
-        return made;
-    }
-    let mut candidates = vec![job.clone()];
-    let queue =
-        pool.submitters.get(&submitter).into_iter().flat_map(|s| &s.queue).map(|key| key.job().uid.clone());
-    let waits = |uid: &JobUid| pool.jobs.get(uid).is_some_and(|cluster| !cluster.idle.is_empty());
-    candidates.extend(queue.filter(|uid| uid != job && waits(uid)).take(LOOKED_AT));
-    for uid in candidates {
-        while let Some(proc) = claim_one(pool, matched, &uid, quotas, now) {
-            made.push((uid.clone(), proc));
-            // What is left is another slot: its ad is made once for all that are tried on it.
-            if let Some(host) = pool.machines.get(&matched.machine) {
-                let config = pool.startd(host);
-                pool.machines
-                    .get_mut(&matched.machine)
-                    .and_then(|host| keep_slot_ad(host, matched.slot, &config));
-            }
-        }
-        if is_used_up(pool, matched) {
-            break;
-        }
+/// Turns a match into a claim: the static slot, or a dynamic slot, for the next proc of the job that was matched. It is checked
+/// against what is so now, and against quotas and ceilings. Whether one was made.
+pub fn claim_match(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas, now: Time) -> bool {
+    let made = claim_one(pool, matched, job, quotas, now).is_some();
+    // What is left is another slot: its ad is made once for all that are tried on it.
+    if made && let Some(host) = pool.machines.get(&matched.machine) {
+        let config = pool.startd(host);
+        pool.machines.get_mut(&matched.machine).and_then(|host| keep_slot_ad(host, matched.slot, &config));
     }
     made
-}
-
-/// Whether the negotiator matches a slot as often as its consumption policy says.
-fn has_consumption(pool: &Pool, name: &SlotName) -> bool {
-    pool.machines.get(&name.machine).is_some_and(|machine| {
-        let partitionable =
-            machine.standing.get(&name.slot).is_some_and(|slot| slot.kind == SlotKind::Partitionable);
-        partitionable && machine.slot_config(&pool.startd(machine), name.slot).consumption.is_some()
-    })
-}
-
-/// Whether nothing more can be claimed of a standing slot.
-fn is_used_up(pool: &Pool, name: &SlotName) -> bool {
-    let machine = pool.machines.get(&name.machine);
-    machine
-        .and_then(|machine| Some((machine, machine.standing.get(&name.slot)?)))
-        .is_none_or(|(machine, slot)| slot.claimed || machine.available_in(slot).cpus == 0)
 }
 
 /// Claims a static slot, or carves one dynamic slot, for the next proc of a job.

@@ -4,6 +4,7 @@ mod analysis;
 mod claims;
 mod demands;
 mod jobs;
+pub mod policy;
 mod submit;
 
 pub use analysis::Offers;

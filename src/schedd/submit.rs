@@ -11,9 +11,6 @@ use crate::pool::{
 /// The longest job name of which a pod name and its host name can be made: 63 less a dash and five digits.
 const LONGEST_NAME: usize = 57;
 
-/// `JOB_DEFAULT_LEASE_DURATION`: `JobLeaseDuration` where the job does not say, in seconds.
-const JOB_DEFAULT_LEASE_DURATION: i64 = 2400;
-
 /// A job as submitted, free of the form in which it came.
 #[derive(Clone, Debug, Default)]
 pub struct Submission {
@@ -69,7 +66,8 @@ const PROTECTED: &[&str] = &[
     "User",
 ];
 
-/// Understands a submission.
+/// Understands a submission. What it does not say of its requests, the pool's defaults say:
+/// [`JobDefaults::complete`](crate::pool::slot_types::JobDefaults::complete).
 ///
 /// # Errors
 /// Everything that is wrong with it, each with the field, the place and the remedy.
@@ -123,7 +121,6 @@ fn identity(submission: &Submission) -> Ad {
     ad.set("JobNamespace", submission.namespace.as_str());
     ad.set("QDate", submission.submitted.secs());
     ad.set("JobPrio", i64::from(submission.priority));
-    ad.set("JobLeaseDuration", JOB_DEFAULT_LEASE_DURATION);
     if let Some(group) = &submission.group {
         ad.set("AcctGroup", group.as_str());
         ad.set("AcctGroupUser", submission.owner.as_str());
@@ -133,9 +130,15 @@ fn identity(submission: &Submission) -> Ad {
 }
 
 fn set_requests(ad: &mut Ad, request: &Request) {
-    ad.set("RequestCpus", request.cpus);
-    ad.set("RequestMemory", request.memory_mib);
-    ad.set("RequestDisk", request.disk_kib);
+    for (unsaid, name, amount) in [
+        (request.unsaid.cpus, "RequestCpus", request.cpus),
+        (request.unsaid.memory, "RequestMemory", request.memory_mib),
+        (request.unsaid.disk, "RequestDisk", request.disk_kib),
+    ] {
+        if !unsaid {
+            ad.set(name, amount);
+        }
+    }
     if request.gpus > 0 {
         ad.set("RequestGPUs", request.gpus);
     }
@@ -195,9 +198,15 @@ fn check_counts(submission: &Submission, problems: &mut Vec<Problem>) -> u32 {
         }
     };
     demand("spec.count", submission.count, 1);
-    demand("spec.requests.cpus", request.cpus, 1);
-    demand("spec.requests.memory", request.memory_mib, 1);
-    demand("spec.requests.disk", request.disk_kib, 0);
+    for (unsaid, field, amount, least) in [
+        (request.unsaid.cpus, "spec.requests.cpus", request.cpus, 1),
+        (request.unsaid.memory, "spec.requests.memory", request.memory_mib, 1),
+        (request.unsaid.disk, "spec.requests.disk", request.disk_kib, 0),
+    ] {
+        if !unsaid {
+            demand(field, amount, least);
+        }
+    }
     demand("spec.requests.gpus", request.gpus, 0);
     for (name, amount) in &request.extended {
         demand(&resource_field(name), *amount, 0);

@@ -97,12 +97,15 @@ impl<'s> Stream<'s> {
 fn draw_request(source: &Source, request: &mut Request, rng: &mut Chance) {
     if let Some(cpus) = &source.cpus {
         request.cpus = whole(cpus.draw(rng), 1);
+        request.unsaid.cpus = false;
     }
     if let Some(memory) = &source.memory_mib {
         request.memory_mib = whole(memory.draw(rng), 1);
+        request.unsaid.memory = false;
     }
     if let Some(disk) = &source.disk_kib {
         request.disk_kib = whole(disk.draw(rng), 0);
+        request.unsaid.disk = false;
     }
     if let Some(gpus) = &source.gpus {
         request.gpus = whole(gpus.draw(rng), 0);

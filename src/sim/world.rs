@@ -242,7 +242,11 @@ impl<'s> World<'s> {
         let Some(arrival) = self.coming.get_mut(source).and_then(|slot| std::mem::replace(slot, next)) else {
             return;
         };
-        let Ok(spec) = submit(&arrival.submission) else { return };
+        let Ok(mut spec) = submit(&arrival.submission) else { return };
+        let defaults = pool.job_defaults();
+        if defaults.complete(&mut spec, now).is_err() {
+            return;
+        }
         self.submitted += 1;
         let submission = arrival.submission;
         let uid: JobUid = format!("job-{}", self.submitted).into();
@@ -261,6 +265,7 @@ impl<'s> World<'s> {
             failed: Ranges::default(),
             first_start: None,
             completed_at: None,
+            defaults: Some(defaults),
             on_hold: BTreeMap::new(),
         };
         pool.apply(Event::Job(facts.clone()), now);

@@ -20,7 +20,7 @@ impl Key {
 }
 
 /// What is served: plural, kind, apiVersion, whether it has a status of its own.
-pub const KINDS: [(&str, &str, &str, bool); 13] = [
+pub const KINDS: [(&str, &str, &str, bool); 14] = [
     ("nodes", "Node", "v1", true),
     ("pods", "Pod", "v1", true),
     ("leases", "Lease", "coordination.k8s.io/v1", false),
@@ -31,6 +31,7 @@ pub const KINDS: [(&str, &str, &str, bool); 13] = [
     ("submitters", "Submitter", "slotwright.dev/v1alpha1", true),
     ("groupquotas", "GroupQuota", "slotwright.dev/v1alpha1", true),
     ("nodepolicies", "NodePolicy", "slotwright.dev/v1alpha1", true),
+    ("submitpolicies", "SubmitPolicy", "slotwright.dev/v1alpha1", true),
     ("negotiators", "Negotiator", "slotwright.dev/v1alpha1", true),
     ("nodereports", "NodeReport", "slotwright.dev/v1alpha1", true),
     ("drainrequests", "DrainRequest", "slotwright.dev/v1alpha1", true),

@@ -108,6 +108,7 @@ impl Cluster {
                 "DrainRequest" => "drainrequests",
                 "Negotiator" => "negotiators",
                 "NodePolicy" => "nodepolicies",
+                "SubmitPolicy" => "submitpolicies",
                 "Submitter" => "submitters",
                 other => panic!("no plural for {other}"),
             },
@@ -248,6 +249,8 @@ async fn sweep(client: &Client) {
     let _ = Api::<api::Submitter>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::GroupQuota>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::NodePolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ =
+        Api::<api::SubmitPolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::NodeReport>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::Negotiator>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
 }

@@ -22,3 +22,4 @@ mod manual;
 mod many;
 mod nodes;
 mod policy_text;
+mod submit_policy;

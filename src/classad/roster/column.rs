@@ -212,7 +212,8 @@ impl Column {
     /// Makes the values ready for [`Column::rank`].
     pub(super) fn count(&mut self) {
         if self.ranks.is_none() {
-            let rank = |id: &ValueId| counted(self.values.get(*id as usize).and_then(|entry| entry.value.as_ref()));
+            let rank =
+                |id: &ValueId| counted(self.values.get(*id as usize).and_then(|entry| entry.value.as_ref()));
             self.ranks = Some(self.ids.iter().map(rank).collect());
         }
     }

@@ -61,9 +61,9 @@ use ir::Ir;
 use lower::Condition;
 use memo::Memo;
 use prepared::{Asks, Ranking};
-use symbols::Symbols;
 use questions::{Asked, Questions, RANKS};
 use recall::Recall;
+use symbols::Symbols;
 
 /// How many attributes of slots are kept as columns. A job that asks for more makes the roster begin anew.
 const MAX_COLUMNS: usize = 512;

@@ -103,7 +103,9 @@ impl Recall {
 
 fn is_scalar(value: &Value) -> bool {
     match value {
-        Value::Undefined | Value::Error | Value::Bool(_) | Value::Int(_) | Value::Real(_) | Value::Str(_) => true,
+        Value::Undefined | Value::Error | Value::Bool(_) | Value::Int(_) | Value::Real(_) | Value::Str(_) => {
+            true
+        }
         Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_) => false,
     }
 }

@@ -11,7 +11,7 @@ use super::report::{Report, Saying, Source};
 use super::rules;
 use super::schema::{Checked, Kinds};
 use super::yaml::{Kind, Node};
-use crate::api::{GROUP, HTCJob, Negotiator, VERSION};
+use crate::api::{GROUP, HTCJob, VERSION};
 use crate::classad::Expr;
 use crate::controller::translate;
 use crate::pool::Problem;
@@ -162,10 +162,9 @@ fn is_name(name: &str) -> bool {
 fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
     let problems = match object.kind.as_str() {
         "HTCJob" => job(object, report),
-        "NodePolicy" => policy::check(object, report),
-        "Negotiator" => decode::<Negotiator>(object, report, object.value.clone())
-            .and_then(|negotiator| translate::negotiator(&negotiator).config.err())
-            .unwrap_or_default(),
+        "NodePolicy" => policy::node_policy(object, report),
+        "SubmitPolicy" => policy::submit_policy(object, report),
+        "Negotiator" => policy::negotiator(object, report),
         "Slot" | "PartitionableSlot" => {
             let saying = Saying::new(format!("the operator itself makes and removes every {}", object.kind));
             let saying = saying.hint("leave it out of what is applied").about(object.title());

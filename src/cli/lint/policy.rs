@@ -1,31 +1,51 @@
-//! NodePolicies: the typed fields, and configuration text, in a policy or in a file of its own.
+//! NodePolicies, SubmitPolicies and Negotiators: the typed fields, and configuration text, in a policy or in a file of its own.
 
 use super::object::{Object, decode};
 use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
-use crate::api::NodePolicy;
+use crate::api::{Negotiator, NodePolicy, SubmitPolicy};
 use crate::controller::translate;
 use crate::pool::Problem;
+use crate::schedd;
 use crate::startd::config::{Remark, of_file, understand};
 
 /// The field that carries text.
 const TEXT: &str = "spec.config";
 
 /// What the operator would say of a policy. What it says of the text is reported here, at the place in the text.
-pub fn check(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
+pub fn node_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
+    of_text(object, |text| understand(text).remarks, report);
+    let policy = decode::<NodePolicy>(object, report, object.value.clone());
+    others(policy.and_then(|policy| translate::node_policy(&policy).config.err()))
+}
+
+/// The same of a `SubmitPolicy`.
+pub fn submit_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
+    of_text(object, |text| schedd::policy::understand(text).1, report);
+    let policy = decode::<SubmitPolicy>(object, report, object.value.clone());
+    others(policy.and_then(|policy| translate::submit_policy(&policy).config.err()))
+}
+
+/// The same of a Negotiator.
+pub fn negotiator(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
+    of_text(object, |text| translate::negotiator_text(text).1, report);
+    let negotiator = decode::<Negotiator>(object, report, object.value.clone());
+    others(negotiator.and_then(|negotiator| translate::negotiator(&negotiator).config.err()))
+}
+
+fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &mut Report) {
     let place = find(&object.node, TEXT);
-    if let Some(text) = place.node.as_str().filter(|_| place.found) {
-        for remark in understand(text).remarks {
-            let (line, column) = (remark.line.max(1) as usize, remark.column.max(1) as usize);
-            let offset = place.node.inside(&object.source.text, line, column);
-            report.add(rule(&remark), object.source, offset, saying(&remark, TEXT).about(object.title()));
-        }
+    for remark in place.node.as_str().filter(|_| place.found).map(remarks).into_iter().flatten() {
+        let (line, column) = (remark.line.max(1) as usize, remark.column.max(1) as usize);
+        let offset = place.node.inside(&object.source.text, line, column);
+        report.add(rule(&remark), object.source, offset, saying(&remark, TEXT).about(object.title()));
     }
-    let problems = decode::<NodePolicy>(object, report, object.value.clone())
-        .and_then(|policy| translate::node_policy(&policy).config.err())
-        .unwrap_or_default();
-    problems.into_iter().filter(|problem| problem.field != TEXT).collect()
+}
+
+/// What is wrong besides the text.
+fn others(problems: Option<Vec<Problem>>) -> Vec<Problem> {
+    problems.into_iter().flatten().filter(|problem| problem.field != TEXT).collect()
 }
 
 /// Checks a file of configuration text.

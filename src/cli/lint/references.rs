@@ -21,7 +21,8 @@ pub fn check(objects: &[Object<'_>], report: &mut Report) {
     for job in objects.iter().filter(|object| object.kind == "HTCJob") {
         groups.check_charge(job, report);
     }
-    negotiators(objects, report);
+    several("Negotiator", &rules::NEGOTIATOR_SEVERAL, objects, report);
+    several("SubmitPolicy", &rules::SUBMIT_POLICY_SEVERAL, objects, report);
     shadowed_policies(objects, report);
 }
 
@@ -187,16 +188,15 @@ fn quota_fields(object: &Object<'_>, spec: &GroupSpec, report: &mut Report) {
     add(&rules::GROUP_QUOTA, object, field, saying, report);
 }
 
-fn negotiators(objects: &[Object<'_>], report: &mut Report) {
-    let mut all: Vec<&Object<'_>> = objects.iter().filter(|object| object.kind == "Negotiator").collect();
+/// Of a kind of which one object counts for the whole pool, the others than the first by name.
+fn several(kind: &str, rule: &'static Rule, objects: &[Object<'_>], report: &mut Report) {
+    let mut all: Vec<&Object<'_>> = objects.iter().filter(|object| object.kind == kind).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     let Some((first, others)) = all.split_first() else { return };
     for other in others.iter().filter(|other| other.name != first.name) {
-        let saying = Saying::new(format!(
-            "metadata.name: the Negotiator {} is in force, the first by name",
-            first.name
-        ));
-        add(&rules::NEGOTIATOR_SEVERAL, other, "metadata.name", saying.hint("delete one of the two"), report);
+        let saying =
+            Saying::new(format!("metadata.name: the {kind} {} is in force, the first by name", first.name));
+        add(rule, other, "metadata.name", saying.hint("delete one of the two"), report);
     }
 }
 

@@ -73,6 +73,7 @@ rules! {
     GROUP_QUOTA, "group-quota", Warning, "A group has no quota, or two.";
     GROUP_SUM, "group-sum", Warning, "The quotas of groups add up to more than the group around them has.";
     NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "Of several Negotiators only the first by name counts.";
+    SUBMIT_POLICY_SEVERAL, "submit-policy-several", Warning, "Of several SubmitPolicies only the first by name counts.";
     POLICY_SELECTOR, "policy-selector", Error, "The node selector is none.";
     POLICY_SHADOWED, "policy-shadowed", Warning, "Another NodePolicy with the same selector always counts instead.";
     POLICY_CONFLICT, "policy-conflict", Error, "A NodePolicy says the same thing by a field and by its configuration text.";

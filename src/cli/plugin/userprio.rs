@@ -35,19 +35,19 @@ pub struct UserLine {
     pub ceiling: Option<f64>,
 }
 
-/// The configuration in force: that of the first Negotiator by name, else HTCondor's defaults. The second is a note where
-/// that is a guess, since only the operator knows the last valid configuration of an object that is not valid now.
+/// The configuration in force: that of the first Negotiator by name, or of its last spec that was accepted, else HTCondor's
+/// defaults. The second is a note where that is a guess, since the operator may know more than the object's status records.
 pub fn in_force(negotiators: &[Negotiator]) -> (NegotiatorConfig, Option<String>) {
     let Some(first) = negotiators.iter().min_by_key(|object| &object.metadata.name) else {
         return (NegotiatorConfig::default(), None);
     };
     let facts = translate::negotiator(first);
-    if let Ok(config) = facts.config {
-        return (config, None);
+    let recorded = facts.recorded.map(|(config, _)| config);
+    if let Some(config) = facts.config.ok().or(recorded) {
+        return (NegotiatorConfig::clone(&config), None);
     }
     let note = format!(
-        "the negotiator {} is not accepted; its last valid configuration is not known here, and HTCondor's defaults \
-         are assumed",
+        "the negotiator {} is not accepted, and never was as far as its status says: HTCondor's defaults are assumed",
         facts.name
     );
     (NegotiatorConfig::default(), Some(note))

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::file;
 use super::read::Reader;
-use crate::pool::Request;
+use crate::pool::{Request, Unsaid};
 use crate::schedd::Submission;
 use crate::sim::trace::{Person, Reading, Selection, Trace, TraceJob};
 use crate::sim::{Arrivals, Listed, Source as Jobs, Spread};
@@ -156,6 +156,11 @@ fn listed(job: &TraceJob, begin: Duration, template: &Request) -> Listed {
         memory_mib: job.memory_mib.map_or(template.memory_mib, whole),
         disk_kib: job.disk_kib.map_or(template.disk_kib, whole),
         gpus: whole(job.gpus),
+        unsaid: Unsaid {
+            cpus: false,
+            memory: template.unsaid.memory && job.memory_mib.is_none(),
+            disk: template.unsaid.disk && job.disk_kib.is_none(),
+        },
         ..template.clone()
     };
     let saturated = if job.priority < 0 { i32::MIN } else { i32::MAX };

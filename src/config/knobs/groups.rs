@@ -1,6 +1,6 @@
 //! The accountant: priorities, accounting groups, limits.
 
-use super::knob::Standing::{MappedTo, Meaningless, Planned};
+use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader, Standing};
 
 const ACCOUNTANT: &[Reader] = &[Reader::Accountant];
@@ -11,7 +11,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "PRIORITY_HALFLIFE",
         Kind::Real,
         ACCOUNTANT,
-        MappedTo("spec.priorityHalflifeSeconds of the Negotiator"),
+        Honored,
         "In what time a priority moves half the way to the present use.",
     )
     .unit("seconds")
@@ -21,7 +21,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "DEFAULT_PRIO_FACTOR",
         Kind::Real,
         ACCOUNTANT,
-        MappedTo("spec.defaultPriorityFactor of the Negotiator"),
+        Honored,
         "The factor of submitters without one of their own.",
     )
     .at_least(1.0)
@@ -73,7 +73,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_IGNORE_USER_PRIORITIES",
         Kind::Boolean,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "Whether everybody may take all, in order of priority.",
     ),
     Knob::new(
@@ -87,16 +87,16 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION",
         Kind::Boolean,
         ACCOUNTANT,
-        Planned,
-        "Whether quotas of groups hold that add up to more than their parent's; they do, for now.",
+        Honored,
+        "Whether quotas of groups hold that add up to more than their parent's.",
     )
     .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
     Knob::new(
         "NEGOTIATOR_STRICT_ENFORCE_QUOTA",
         Kind::Boolean,
         ACCOUNTANT,
-        Planned,
-        "Whether a group is also bound by what its parents have left; it is, for now.",
+        Honored,
+        "Whether a group is also bound by what its parents have left.",
     )
     .fallback("True"),
     Knob::new(

@@ -150,6 +150,16 @@ pub enum Reader {
 }
 
 impl Reader {
+    /// The object whose text it reads, with the article; none where nothing here reads one for it.
+    pub const fn place(self) -> Option<&'static str> {
+        match self {
+            Self::Startd => Some("a NodePolicy"),
+            Self::Negotiator | Self::Accountant => Some("the Negotiator"),
+            Self::Schedd | Self::Submit => Some("the SubmitPolicy"),
+            Self::Defrag | Self::Collector | Self::Master | Self::Macros => None,
+        }
+    }
+
     /// Its name in the documentation.
     pub const fn described(self) -> &'static str {
         match self {

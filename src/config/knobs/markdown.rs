@@ -47,12 +47,14 @@ pub fn markdown() -> String {
 const fn about(reader: Reader) -> &'static str {
     match reader {
         Reader::Startd => "The startd's configuration is a NodePolicy's, for the nodes that it selects.",
-        Reader::Negotiator => "The negotiator's configuration is the Negotiator object's.",
-        Reader::Accountant => {
-            "The accountant's configuration is in Negotiator, Submitter and GroupQuota objects."
+        Reader::Negotiator => {
+            "The negotiator's configuration is the Negotiator's, as text or in fields of its own."
         }
-        Reader::Schedd => "The access point's policy.",
-        Reader::Submit => "What `condor_submit` fills in where a job says nothing.",
+        Reader::Accountant => {
+            "The accountant's configuration is the Negotiator's text; Submitter and GroupQuota objects say the rest."
+        }
+        Reader::Schedd => "The access point's policy: the SubmitPolicy's text.",
+        Reader::Submit => "What `condor_submit` fills in where a job says nothing: the SubmitPolicy's text.",
         Reader::Defrag => "Draining machines for large jobs.",
         Reader::Collector => "What is known of machines that left, and what looks back on the pool.",
         Reader::Master => "Daemons: the operator is all of them.",

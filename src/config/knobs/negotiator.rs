@@ -1,6 +1,6 @@
 //! The negotiator: its cycle, preemption, ranks.
 
-use super::knob::Standing::{MappedTo, Meaningless, Planned};
+use super::knob::Standing::{Honored, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader, Standing};
 
 const NEGOTIATOR: &[Reader] = &[Reader::Negotiator];
@@ -11,7 +11,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_INTERVAL",
         Kind::Integer,
         NEGOTIATOR,
-        MappedTo("spec.intervalSeconds of the Negotiator"),
+        Honored,
         "How often a cycle runs while nothing changes.",
     )
     .unit("seconds")
@@ -20,7 +20,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_CYCLE_DELAY",
         Kind::Integer,
         NEGOTIATOR,
-        MappedTo("spec.cycleDelaySeconds of the Negotiator"),
+        Honored,
         "The least time from the end of a cycle to the next.",
     )
     .unit("seconds")
@@ -31,7 +31,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_MIN_INTERVAL",
         Kind::Integer,
         NEGOTIATOR,
-        MappedTo("spec.minIntervalSeconds of the Negotiator"),
+        Honored,
         "The least time from the beginning of a cycle to the next.",
     )
     .unit("seconds")
@@ -40,7 +40,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_SLOT_CONSTRAINT",
         Kind::Expression,
         NEGOTIATOR,
-        MappedTo("spec.slotConstraint of the Negotiator"),
+        Honored,
         "Which slots this negotiator hands out.",
     )
     .section("Central Managers: The Negotiation Cycle"),
@@ -48,7 +48,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_PRE_JOB_RANK",
         Kind::Expression,
         NEGOTIATOR,
-        MappedTo("spec.preJobRank of the Negotiator"),
+        Honored,
         "What counts before the job's own Rank in choosing a slot.",
     )
     .section("Central Managers: The Negotiation Cycle"),
@@ -56,7 +56,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_POST_JOB_RANK",
         Kind::Expression,
         NEGOTIATOR,
-        MappedTo("spec.postJobRank of the Negotiator"),
+        Honored,
         "What counts after the job's own Rank in choosing a slot.",
     )
     .section("Central Managers: The Negotiation Cycle"),
@@ -71,7 +71,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_JOB_CONSTRAINT",
         Kind::Expression,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Which jobs this negotiator serves.",
     ),
     Knob::new(
@@ -130,7 +130,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_CONSIDER_PREEMPTION",
         Kind::Boolean,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Whether claimed slots are candidates, too.",
     )
     .section("Central Managers: The Negotiation Cycle"),
@@ -138,7 +138,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_CONSIDER_EARLY_PREEMPTION",
         Kind::Boolean,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Whether slots whose job has retirement time left are candidates, too.",
     )
     .section("Policy Configuration: State/Activity Transition Expression Summary"),
@@ -146,7 +146,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "PREEMPTION_REQUIREMENTS",
         Kind::Expression,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "What must be true for a better priority to take a slot.",
     )
     .section("Central Managers: The Negotiation Cycle"),
@@ -154,18 +154,18 @@ pub(super) const KNOBS: &[Knob] = &[
         "PREEMPTION_REQUIREMENTS_STABLE",
         Kind::Boolean,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Whether PREEMPTION_REQUIREMENTS stays what it is during a cycle.",
     )
     .fallback("True")
     .section("Central Managers: Priorities in Negotiation and Preemption"),
-    Knob::new("PREEMPTION_RANK", Kind::Expression, NEGOTIATOR, Planned, "Which of several slots to take.")
+    Knob::new("PREEMPTION_RANK", Kind::Expression, NEGOTIATOR, Honored, "Which of several slots to take.")
         .section("Central Managers: The Negotiation Cycle"),
     Knob::new(
         "PREEMPTION_RANK_STABLE",
         Kind::Boolean,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Whether PREEMPTION_RANK stays what it is during a cycle.",
     )
     .fallback("True")

@@ -1,6 +1,6 @@
 //! The access point: what jobs become, which are refused, and what is done about those that wait or run.
 
-use super::knob::Standing::{MappedTo, Planned};
+use super::knob::Standing::{Honored, MappedTo, Planned};
 use super::knob::{Kind, Knob, Reader, Standing};
 
 const SCHEDD: &[Reader] = &[Reader::Schedd];
@@ -76,7 +76,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "JOB_DEFAULT_REQUESTCPUS",
         Kind::Expression,
         SUBMIT,
-        Planned,
+        Honored,
         "How many CPUs a job asks for that does not say.",
     )
     .unit("CPUs")
@@ -85,7 +85,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "JOB_DEFAULT_REQUESTMEMORY",
         Kind::Expression,
         SUBMIT,
-        Planned,
+        Honored,
         "How much memory a job asks for that does not say.",
     )
     .unit("MiB")
@@ -94,7 +94,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "JOB_DEFAULT_REQUESTDISK",
         Kind::Expression,
         SUBMIT,
-        Planned,
+        Honored,
         "How much disk a job asks for that does not say.",
     )
     .unit("KiB")
@@ -103,7 +103,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "JOB_DEFAULT_LEASE_DURATION",
         Kind::Integer,
         SUBMIT,
-        Planned,
+        Honored,
         "For how long a claim is kept whose node is silent.",
     )
     .unit("seconds")

@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+use crate::api::condition as types;
 use crate::controller::translate::kube_time;
 use crate::pool::{Problem, Time};
 
@@ -40,17 +41,47 @@ pub(super) fn accepted(old: &[Condition], problems: &[Problem], generation: i64,
     let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let says = match problems.first() {
         None => Says {
-            type_: crate::api::condition::ACCEPTED,
+            type_: types::ACCEPTED,
             status: Some(true),
             reason: "Accepted",
             message: "the spec is in force".to_owned(),
         },
         Some(first) => Says {
-            type_: crate::api::condition::ACCEPTED,
+            type_: types::ACCEPTED,
             status: Some(false),
             reason: first.reason,
             message: text.join("; "),
         },
     };
     condition(old, says, generation, now)
+}
+
+/// `Accepted` of an object with configuration text, and, once that is accepted, `FullyApplied`. With the problems comes what
+/// holds meanwhile, as the end of a message; the warnings are of the text, if it has one.
+pub(super) fn of_policy(
+    old: &[Condition],
+    (problems, meanwhile): (&[Problem], &str),
+    warnings: Option<&[Problem]>,
+    generation: i64,
+    now: Time,
+) -> Vec<Condition> {
+    let mut first = accepted(old, problems, generation, now);
+    if !problems.is_empty() {
+        first.message.push_str(meanwhile);
+    }
+    let applied = warnings.filter(|_| problems.is_empty()).map(|warnings| {
+        let text: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let says = Says {
+            type_: types::FULLY_APPLIED,
+            status: Some(warnings.is_empty()),
+            reason: warnings.first().map_or("AllHonored", |first| first.reason),
+            message: if warnings.is_empty() {
+                "everything that spec.config says is acted on".to_owned()
+            } else {
+                text.join("; ")
+            },
+        };
+        condition(old, says, generation, now)
+    });
+    [first].into_iter().chain(applied).collect()
 }

@@ -4,6 +4,7 @@ mod agent;
 mod backfill;
 mod conditions;
 mod drain;
+mod governing;
 mod held;
 mod pod;
 mod slot;

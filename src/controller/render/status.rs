@@ -6,20 +6,21 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::agent::agent_ready;
-use super::conditions::{Says, accepted, condition};
+use super::conditions::{Says, accepted, condition, of_policy};
 use super::drain::drain as drain_status;
+use super::governing::{negotiator, submit_policy};
 use super::held::{held, held_procs};
 use super::slot::{label_value, resources, static_slot};
 use crate::api::{
-    self, CycleStatistics, GroupQuotaStatus, HTCJobStatus, NegotiatorStatus, NodePolicyStatus,
-    PartitionableSlotSpec, PartitionableSlotStatus, SlotActivity, SlotRunning, SlotState, SlotStatus,
-    SubmitterSpec, SubmitterStatus, Transition, condition as types, labels,
+    self, GroupQuotaStatus, HTCJobStatus, NodePolicyStatus, PartitionableSlotSpec, PartitionableSlotStatus,
+    SlotActivity, SlotRunning, SlotState, SlotStatus, SubmitterSpec, SubmitterStatus, Transition,
+    condition as types, labels,
 };
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::{PROC_WAITS, quotas};
 use crate::pool::{
-    Activation, Claimed, Cluster, Document, Machine, Matchable, NodePolicy, Offer, Pool, Problem, Slot,
-    SlotKind, SlotName, Standing, State, Submitter, Taken, Time,
+    Activation, Claimed, Cluster, Document, Machine, Matchable, Offer, Pool, Problem, Slot, SlotKind,
+    SlotName, Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
 
@@ -65,37 +66,28 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
                 observed_generation: Some(policy.generation),
                 nodes: count(nodes),
                 accepted_spec: policy.accepted.as_deref().map(str::to_owned),
-                conditions: policy_conditions(policy, &conditions, now),
+                conditions: of_policy(
+                    &conditions,
+                    (&policy.problems, policy.meanwhile()),
+                    policy.warnings.as_deref(),
+                    policy.generation,
+                    now,
+                ),
             })
         }),
-        Document::Negotiator(name) => negotiator(pool, name, &conditions, now),
+        Document::SubmitPolicy(name) => pool
+            .submit_policies
+            .get(name)
+            .map_or(Rendered::Nothing, |policy| status(&submit_policy(pool, name, policy, &conditions, now))),
+        Document::Negotiator(name) => pool
+            .negotiators
+            .get(name)
+            .map_or(Rendered::Nothing, |object| status(&negotiator(pool, name, object, &conditions, now))),
         Document::Drain(name) => pool
             .drains
             .get(name)
             .map_or(Rendered::Nothing, |drain| status(&drain_status(pool, drain, &conditions, now))),
     }
-}
-
-fn policy_conditions(policy: &NodePolicy, old: &[Condition], now: Time) -> Vec<Condition> {
-    let mut all = vec![accepted(old, &policy.problems, policy.generation, now)];
-    if let (Some(first), false) = (all.first_mut(), policy.problems.is_empty()) {
-        first.message.push_str(policy.meanwhile());
-    }
-    if let Some(warnings) = policy.warnings.as_ref().filter(|_| policy.problems.is_empty()) {
-        let text: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-        let says = Says {
-            type_: types::FULLY_APPLIED,
-            status: Some(warnings.is_empty()),
-            reason: warnings.first().map_or("AllHonored", |first| first.reason),
-            message: if warnings.is_empty() {
-                "everything that spec.config says is acted on".to_owned()
-            } else {
-                text.join("; ")
-            },
-        };
-        all.push(condition(old, says, policy.generation, now));
-    }
-    all
 }
 
 fn status<T: Serialize>(status: &T) -> Rendered {
@@ -106,7 +98,7 @@ fn count(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn size(n: u64) -> i64 {
+pub(super) fn size(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
@@ -131,6 +123,7 @@ fn job(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJobSt
         failed: size(cluster.failed.len()),
         completed_procs: cluster.succeeded.to_string(),
         failed_procs: cluster.failed.to_string(),
+        defaults: cluster.defaults.record(),
         held_procs: held_procs(cluster),
         start_time: cluster.first_start.map(kube_time),
         completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),
@@ -412,38 +405,6 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
         idle,
         running,
         conditions: vec![accepted(old, &problems, group.generation, now)],
-    })
-}
-
-fn negotiator(pool: &Pool, name: &std::sync::Arc<str>, old: &[Condition], now: Time) -> Rendered {
-    let Some(object) = pool.negotiators.get(name) else { return Rendered::Nothing };
-    let first = pool.negotiators.keys().next();
-    let mut problems = object.problems.clone();
-    if first != Some(name) {
-        problems.push(Problem {
-            reason: "AnotherNegotiator",
-            field: "metadata.name".to_owned(),
-            message: format!(
-                "the negotiator {} is in force, the first by name; delete one of the two",
-                first.map(ToString::to_string).unwrap_or_default()
-            ),
-        });
-    }
-    let figures = pool.schedule.last.filter(|_| first == Some(name));
-    status(&NegotiatorStatus {
-        observed_generation: Some(object.generation),
-        cycles: size(pool.schedule.cycles),
-        last_cycle: figures.map(|cycle| CycleStatistics {
-            start_time: Some(kube_time(cycle.started)),
-            duration_millis: cycle.ended.since(cycle.started).as_millis().try_into().unwrap_or(i64::MAX),
-            matches: size(cycle.matches),
-            rejects: size(cycle.rejects),
-            submitters: size(cycle.submitters),
-            slots: size(cycle.slots),
-            idle_procs: size(cycle.idle),
-            pies: size(cycle.pies),
-        }),
-        conditions: vec![accepted(old, &problems, object.generation, now)],
     })
 }
 

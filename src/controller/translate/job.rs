@@ -12,8 +12,10 @@ use super::time;
 use crate::api::labels::JOB_FINALIZER;
 use crate::api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use crate::controller::render;
+use crate::pool::slot_types::JobDefaults;
 use crate::pool::{
-    GPUS, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time, classad_name,
+    GPUS, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time, Unsaid,
+    classad_name,
 };
 use crate::schedd::{GpuDemands, Submission, submit};
 
@@ -41,6 +43,7 @@ pub fn job(job: &HTCJob) -> Option<JobFacts> {
         failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),
         first_start: status.start_time.as_ref().map(time),
         completed_at: status.completion_time.as_ref().map(time),
+        defaults: JobDefaults::recall(&status.defaults).map(Arc::new),
         on_hold: held(&status, job.metadata.generation),
         key,
     })
@@ -139,11 +142,18 @@ fn gpu_demands(requests: &Requests, problems: &mut Vec<Problem>) -> GpuDemands {
 }
 
 fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
-    let mut amount = |field: &str, quantity, unit| amount(field, quantity, unit, problems);
+    let mut amount = |field: &str, quantity: Option<&Quantity>, unit| {
+        quantity.map_or(0, |quantity| amount(field, quantity, unit, problems))
+    };
     Request {
-        cpus: requests.cpus,
-        memory_mib: amount("spec.requests.memory", &requests.memory, 1 << 20),
-        disk_kib: amount("spec.requests.disk", &requests.disk, 1 << 10),
+        unsaid: Unsaid {
+            cpus: requests.cpus.is_none(),
+            memory: requests.memory.is_none(),
+            disk: requests.disk.is_none(),
+        },
+        cpus: requests.cpus.unwrap_or_default(),
+        memory_mib: amount("spec.requests.memory", requests.memory.as_ref(), 1 << 20),
+        disk_kib: amount("spec.requests.disk", requests.disk.as_ref(), 1 << 10),
         gpus: requests.gpus,
         extended: requests
             .resources
@@ -169,6 +179,9 @@ pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
 pub(super) const NO_SPEC: &str = "is missing; give it at least one container";
 /// Of a template without containers.
 pub(super) const NO_CONTAINERS: &str = "is empty; give it at least one container";
+
+/// More of a resource than any template asks for.
+const PLENTY: i64 = 1 << 32;
 
 fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut Vec<Problem>) {
     let mut problem = |field: &str, message: &str| {
@@ -205,11 +218,13 @@ fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut 
             "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
         );
     }
-    // The smallest slot that the request can be given. GPUs are the node's own resource, whichever that is.
+    // The smallest slot that the request can be given; of what the job does not say, its defaults will say how much. GPUs
+    // are the node's own resource, whichever that is.
+    let given = |unsaid: bool, amount: i64| if unsaid { PLENTY } else { amount };
     let mut slot = Resources {
-        cpus: request.cpus,
-        memory_mib: request.memory_mib,
-        disk_kib: request.disk_kib,
+        cpus: given(request.unsaid.cpus, request.cpus),
+        memory_mib: given(request.unsaid.memory, request.memory_mib),
+        disk_kib: given(request.unsaid.disk, request.disk_kib),
         extended: request.extended.clone(),
         ..Resources::default()
     };
@@ -218,8 +233,8 @@ fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut 
         slot.extended.insert(name.as_str().into(), request.gpus);
     }
     if !spec.containers.is_empty()
-        && request.cpus > 0
-        && request.memory_mib > 0
+        && slot.cpus > 0
+        && slot.memory_mib > 0
         && let Err(error) = render::check(template, &slot)
     {
         problem(".containers", &error.to_string());

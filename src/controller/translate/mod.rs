@@ -2,26 +2,31 @@
 //! a [`Problem`](crate::pool::Problem) that its author sees; nothing here fails for the others.
 
 mod drain;
+mod governing;
 mod job;
 mod lease;
+mod negotiator;
 mod node;
 mod pod;
 mod policy;
 mod quantity;
 mod report;
 mod slot;
+mod submit_policy;
 mod submitter;
 mod zone;
 
 pub use drain::drain;
 pub use job::{job, owner, submission, template_of};
 pub use lease::{heartbeat, heartbeats_ended, renewal};
+pub use negotiator::{negotiator, negotiator_text};
 pub use node::{SlimNode, SlimNodeInfo, SlimNodeStatus, node};
 pub use pod::{PodView, SlimPod, pod, requests_of};
-pub use policy::{group, negotiator, node_policy};
+pub use policy::{group, node_policy};
 pub use quantity::{BadQuantity, ceil_units, millis};
 pub use report::report;
 pub use slot::{claim_of, slot};
+pub use submit_policy::submit_policy;
 pub use submitter::{submitter, submitter_object_name};
 
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! What admins write: `NodePolicy`, `GroupQuota`, Negotiator.
+//! What admins write: `NodePolicy`, `GroupQuota`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use kube::ResourceExt;
 
 use super::job::{NO_CONTAINERS, NO_SPEC};
 use super::zone::zone;
-use crate::api::{GroupQuota, Negotiator, NegotiatorSpec, NodePolicy, NodePolicySpec};
+use crate::api::{GroupQuota, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
-    BackfillTemplate, ByMachine, ClaimWorklife, Group, NegotiatorConfig, NegotiatorFacts, Policy,
-    PolicyFacts, Problem, Quota, Selector, SelectorTerm, SlotConfig, StartdConfig, Toleration,
+    BackfillTemplate, ByMachine, ClaimWorklife, Group, Policy, PolicyFacts, Problem, Quota, Selector,
+    SelectorTerm, SlotConfig, StartdConfig, Toleration,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
 use crate::startd::config::{self as startd, Remark, Severity, Understood};
@@ -78,21 +78,26 @@ fn take_text(
     config: &mut StartdConfig,
     problems: &mut Vec<Problem>,
 ) -> Vec<Problem> {
-    let problem = |remark: &Remark| Problem {
-        reason: remark.reason,
-        field: "spec.config".to_owned(),
-        message: remark.to_string(),
-    };
-    let (errors, warnings): (Vec<&Remark>, Vec<&Remark>) =
-        understood.remarks.iter().partition(|remark| remark.severity == Severity::Error);
-    problems.extend(errors.into_iter().map(problem));
-    let warnings = warnings.into_iter().map(problem).collect();
+    let (errors, warnings) = problems_of(&understood.remarks);
+    problems.extend(errors);
     if let Some(said) = understood.config {
         let fields = config.clone();
         said.put_into(config);
         config.by_machine = understood.by_machine.then(|| Arc::new(ByMachine { text: text.into(), fields }));
     }
     warnings
+}
+
+/// What is to be said of a text: its errors, and the rest.
+pub(super) fn problems_of(remarks: &[Remark]) -> (Vec<Problem>, Vec<Problem>) {
+    let problem = |remark: &Remark| Problem {
+        reason: remark.reason,
+        field: "spec.config".to_owned(),
+        message: remark.to_string(),
+    };
+    let (errors, warnings): (Vec<&Remark>, Vec<&Remark>) =
+        remarks.iter().partition(|remark| remark.severity == Severity::Error);
+    (errors.into_iter().map(problem).collect(), warnings.into_iter().map(problem).collect())
 }
 
 /// What a field and the text both say: neither wins, since whoever reads only one of them would be misled.
@@ -205,7 +210,7 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
     }
 }
 
-fn expression(field: &str, text: Option<&String>, problems: &mut Vec<Problem>) -> Option<Expr> {
+pub(super) fn expression(field: &str, text: Option<&String>, problems: &mut Vec<Problem>) -> Option<Expr> {
     match Expr::parse(text?) {
         Ok(expr) => Some(expr),
         Err(error) => {
@@ -237,34 +242,6 @@ fn selector(selector: Option<&LabelSelector>, problems: &mut Vec<Problem>) -> Se
         }
     }
     Selector { terms }
-}
-
-/// What the pool knows of a Negotiator.
-pub fn negotiator(object: &Negotiator) -> NegotiatorFacts {
-    let mut problems = Vec::new();
-    let config = negotiator_config(&object.spec, &mut problems);
-    NegotiatorFacts {
-        name: object.name_any().into(),
-        generation: object.metadata.generation.unwrap_or(1),
-        config: if problems.is_empty() { Ok(config) } else { Err(problems) },
-    }
-}
-
-fn negotiator_config(spec: &NegotiatorSpec, problems: &mut Vec<Problem>) -> NegotiatorConfig {
-    let defaults = NegotiatorConfig::default();
-    let seconds = |given: Option<i64>, otherwise: Duration| {
-        given.and_then(|given| u64::try_from(given).ok()).map_or(otherwise, Duration::from_secs)
-    };
-    NegotiatorConfig {
-        interval: seconds(spec.interval_seconds, defaults.interval),
-        cycle_delay: seconds(spec.cycle_delay_seconds, defaults.cycle_delay),
-        min_interval: seconds(spec.min_interval_seconds, defaults.min_interval),
-        halflife: seconds(spec.priority_halflife_seconds, defaults.halflife).max(Duration::from_secs(1)),
-        default_factor: spec.default_priority_factor.filter(|f| *f >= 1.0).unwrap_or(defaults.default_factor),
-        slot_constraint: expression("spec.slotConstraint", spec.slot_constraint.as_ref(), problems),
-        pre_job_rank: expression("spec.preJobRank", spec.pre_job_rank.as_ref(), problems),
-        post_job_rank: expression("spec.postJobRank", spec.post_job_rank.as_ref(), problems),
-    }
 }
 
 #[cfg(test)]

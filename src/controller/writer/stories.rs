@@ -135,6 +135,8 @@ fn reference(notice: &Notice) -> ObjectReference {
     let (kind, namespace, name) = match &notice.about {
         Subject::Job(job) => ("HTCJob", Some(job.namespace.to_string()), job.name.to_string()),
         Subject::Policy { name, .. } => ("NodePolicy", None, name.to_string()),
+        Subject::Negotiator { name, .. } => ("Negotiator", None, name.to_string()),
+        Subject::SubmitPolicy { name, .. } => ("SubmitPolicy", None, name.to_string()),
     };
     ObjectReference {
         api_version: Some(format!("{}/{}", crate::api::GROUP, crate::api::VERSION)),

@@ -2,10 +2,12 @@
 
 mod backfill;
 mod chaos;
+mod defaults;
 mod devices;
 mod draining;
 mod leases;
 mod manual;
+mod negotiator;
 mod policy;
 mod sensed;
 mod static_slots;

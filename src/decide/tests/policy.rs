@@ -338,3 +338,18 @@ fn is_owner_keeps_a_slot_its_owners() {
     world.pass(70);
     assert_eq!(state(&world), "Unclaimed", "idle times grow though nothing happens");
 }
+
+/// The same from the negotiator: startd RANK takes the slot whatever the users' priorities.
+#[test]
+fn the_negotiator_preempts_by_startd_rank() {
+    let mut world = world("RANK = ifThenElse(TARGET.Owner == \"bob\", 10, 1)\nMachineMaxVacateTime = 10\n");
+    world.submit("urgent", "bob", 1, |_| {});
+    world.pass(120);
+    let slot = world.pool.slots.values().next().unwrap();
+    assert_eq!(slot.claim.submitter.as_str(), "bob");
+    assert_eq!(numbers(&mut world)[..4], [13, 18, 23, 11]);
+    // What a job of alice's would have to beat now, it does not.
+    world.submit("late", "alice", 1, |_| {});
+    world.pass(600);
+    assert_eq!(world.pool.slots.values().next().unwrap().claim.submitter.as_str(), "bob");
+}

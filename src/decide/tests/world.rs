@@ -175,6 +175,7 @@ impl World {
             failed: Ranges::default(),
             first_start: None,
             completed_at: None,
+            defaults: None,
             on_hold: BTreeMap::new(),
         };
         self.jobs.insert(facts.key.uid.to_string(), facts.clone());
@@ -248,6 +249,7 @@ impl World {
                 != (&succeeded, &failed, Some(cluster.cluster), &cluster.on_hold)
             {
                 facts.on_hold.clone_from(&cluster.on_hold);
+                facts.defaults = Some(Arc::clone(&cluster.defaults));
                 (facts.succeeded, facts.failed, facts.cluster) = (succeeded, failed, Some(cluster.cluster));
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);

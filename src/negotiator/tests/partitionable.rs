@@ -35,7 +35,8 @@ fn parts_are_what_the_startd_carves() {
 /// What it costs is what it takes, so that shares are of cores and not of machines.
 #[test]
 fn shares_of_one_slot() {
-    let users = vec![submitter("a", 1.0, &[wanting(99, 1, 100)]), submitter("b", 3.0, &[wanting(99, 1, 100)])];
+    let users =
+        vec![submitter("a", 1.0, &[wanting(99, 1, 100)]), submitter("b", 3.0, &[wanting(99, 1, 100)])];
     let cycle = cycle(vec![pslot(8, 65_536)], users);
     assert_eq!(weights(&cycle, &negotiate(&cycle)), [6.0, 2.0]);
 }
@@ -56,7 +57,12 @@ fn orders_learn_of_changes() {
         request.ad.insert("Rank", super::kit::expr(rank));
         request
     };
-    let requests = [ranked("TARGET.Cpus", 1), ranked("-TARGET.Cpus", 1), ranked("TARGET.Cpus", 2), ranked("-TARGET.Cpus", 9)];
+    let requests = [
+        ranked("TARGET.Cpus", 1),
+        ranked("-TARGET.Cpus", 1),
+        ranked("TARGET.Cpus", 2),
+        ranked("-TARGET.Cpus", 9),
+    ];
     let mut cycle = cycle(vec![pslot(2, 4096), pslot(3, 4096)], vec![submitter("a", 1.0, &requests)]);
     cycle.config = super::kit::no_ranks();
     // 2+3 cores: the most first, which leaves 2+2; the fewest (the first of equals), 1+2; the most twice, 1+1 and then the

@@ -7,7 +7,9 @@ use crate::negotiator::{Candidate, Cycle, Match, PreemptState, RejectReason, neg
 
 /// A slot of one core that somebody uses, with more attributes in the long form.
 fn used_by(user: &str, attributes: &str) -> Candidate {
-    let said = format!("RemoteUser = \"{user}\"\nRemoteOwner = \"{user}\"\nState = \"Claimed\"\nCurrentRank = 0.0\n{attributes}");
+    let said = format!(
+        "RemoteUser = \"{user}\"\nRemoteOwner = \"{user}\"\nState = \"Claimed\"\nCurrentRank = 0.0\n{attributes}"
+    );
     slot_with(1, &said)
 }
 
@@ -46,7 +48,10 @@ fn preemption_requirements() {
         let cycle = pool(vec![used_by("low", ""), used_by("low", "")], requirements);
         assert_eq!(kinds(&cycle), expected, "{requirements:?}");
         if expected.is_empty() {
-            let reason = if requirements == Some("1") || requirements == Some("undefined") || requirements == Some("False") {
+            let reason = if requirements == Some("1")
+                || requirements == Some("undefined")
+                || requirements == Some("False")
+            {
                 // No job can have any slot.
                 RejectReason::NoSlots
             } else {
@@ -114,7 +119,8 @@ fn who_is_thrown_out_first() {
 #[test]
 fn the_slice_limits_preemption_by_priority_only() {
     for (rank, expected) in [("0.0", 0), ("1.0", 8)] {
-        let mut cycle = pool((0..8).map(|_| used_by("low", &format!("Rank = {rank}"))).collect(), Some("True"));
+        let mut cycle =
+            pool((0..8).map(|_| used_by("low", &format!("Rank = {rank}"))).collect(), Some("True"));
         cycle.pool_weight = 8.0;
         cycle.submitters[0].weighted_used = 8.0;
         assert_eq!(kinds(&cycle).len(), expected, "{rank}");
@@ -124,7 +130,9 @@ fn the_slice_limits_preemption_by_priority_only() {
 /// NEGOTIATOR_CONSIDER_EARLY_PREEMPTION keeps slots whose job has retirement time left, NEGOTIATOR_CONSIDER_PREEMPTION all.
 #[test]
 fn what_is_looked_at() {
-    let slots = || vec![used_by("low", "RetirementTimeRemaining = 60"), used_by("low", "RetirementTimeRemaining = 0")];
+    let slots = || {
+        vec![used_by("low", "RetirementTimeRemaining = 60"), used_by("low", "RetirementTimeRemaining = 0")]
+    };
     let mut cycle = pool(slots(), Some("True"));
     assert_eq!(kinds(&cycle), [(1, PreemptState::Priority)]);
     cycle.config.consider_early_preemption = true;
@@ -137,7 +145,10 @@ fn what_is_looked_at() {
 #[test]
 fn a_preempting_claim_must_be_beaten() {
     let waiting = |rank: &str| {
-        used_by("low", &format!("PreemptingUser = \"next\"\nPreemptingRank = 5.0\nRank = {rank}\nCurrentRank = 1.0"))
+        used_by(
+            "low",
+            &format!("PreemptingUser = \"next\"\nPreemptingRank = 5.0\nRank = {rank}\nCurrentRank = 1.0"),
+        )
     };
     let cycle = pool(vec![waiting("3.0"), waiting("6.0")], Some("False"));
     assert_eq!(kinds(&cycle), [(1, PreemptState::Rank)]);
@@ -158,7 +169,8 @@ fn ephemeral_attributes() {
         assert_eq!(kinds(&cycle).len(), expected, "{requirements}");
     }
     // What changes with each match is looked at again only where it is said not to be stable.
-    let mut cycle = pool((0..4).map(|_| used_by("low", "")).collect(), Some("TARGET.SubmitterUserResourcesInUse < 2"));
+    let mut cycle =
+        pool((0..4).map(|_| used_by("low", "")).collect(), Some("TARGET.SubmitterUserResourcesInUse < 2"));
     assert_eq!(kinds(&cycle).len(), 4);
     cycle.config.preemption_requirements_stable = false;
     assert_eq!(kinds(&cycle).len(), 2);
@@ -168,7 +180,10 @@ fn ephemeral_attributes() {
 #[test]
 fn reasons() {
     let request = jobs_with(1, "Requirements = TARGET.Arch == \"X\"");
-    let mut cycle = pool(vec![used_by("low", "Arch = \"X\"\nCurrentRank = 7.0"), used_by("low", "Arch = \"Y\"\nRank = 1.0")], Some("True"));
+    let mut cycle = pool(
+        vec![used_by("low", "Arch = \"X\"\nCurrentRank = 7.0"), used_by("low", "Arch = \"Y\"\nRank = 1.0")],
+        Some("True"),
+    );
     cycle.submitters[0].requests = vec![request];
     assert_eq!(rejections(&negotiate(&cycle)), [(0, 0, 1, RejectReason::PreemptionRank)]);
     cycle.slots[0].ad.set("CurrentRank", 0.0);

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::classad::Expr;
-use crate::config::{Config, Host, Reader, Reading, Source, ValueError};
+use crate::config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 use crate::pool::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
 use crate::pool::{Latch, Machine, Policy, SlotConfig, StartdConfig};
 
 pub use macros::{Macros, of_machine};
-pub use remarks::{Remark, Severity, of_file};
+pub use remarks::{Remark, Severity, of_file, of_text, sort};
 
 /// What a text says of the knobs that the operator acts on. What it does not name is none.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,7 +92,7 @@ pub fn understand(text: &str) -> Understood {
         return Understood { config: None, remarks: Vec::new(), by_machine: false, said: Vec::new() };
     };
     let reading = read(text, first);
-    let mut remarks = remarks::of_reading(text, &reading);
+    let mut remarks = remarks::of_reading(text, &reading, Some(&[knobs::Reader::Startd]));
     let mut faults = Vec::new();
     let config = act_on(&reading.config, &mut faults);
     remarks.extend(faults);

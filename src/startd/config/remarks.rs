@@ -54,7 +54,7 @@ impl Remark {
     }
 
     /// A value that cannot be used.
-    pub(super) fn of_value(error: &ValueError) -> Self {
+    pub fn of_value(error: &ValueError) -> Self {
         let (reason, message) = match error {
             ValueError::Expand(error) => ("InvalidConfiguration", error.fault.to_string()),
             ValueError::Expression { name, error, .. } => {
@@ -87,7 +87,7 @@ impl From<&Fault> for Remark {
 }
 
 /// In the order of the text, each once.
-pub(super) fn sort(remarks: &mut Vec<Remark>) {
+pub fn sort(remarks: &mut Vec<Remark>) {
     remarks.sort_by_key(|remark| (remark.line, remark.column, std::cmp::Reverse(remark.severity)));
     let mut seen = BTreeSet::new();
     // A value that cannot be used is told of by the knob table, and again where the value is used, which is more exact.
@@ -100,12 +100,21 @@ pub(super) fn sort(remarks: &mut Vec<Remark>) {
     });
 }
 
+/// Reads a text for a subsystem, for no machine in particular: what it defines, and what is to be said of it by the language
+/// and by the knob table. `readers` are those who act on it.
+pub fn of_text(subsystem: &str, readers: &[knobs::Reader], text: &str) -> (Reading, Vec<Remark>) {
+    let reader = Reader::new(Host::none()).subsystem(subsystem).guarded();
+    let reading = reader.read(&[Source::block("spec.config", text)]);
+    let remarks = of_reading(text, &reading, Some(readers));
+    (reading, remarks)
+}
+
 /// What is to be said of a file of configuration text that is for no policy in particular: any daemon may read it.
 pub fn of_file(text: &str) -> Vec<Remark> {
     let predefined = Macros::samples().first().map(Macros::pairs).unwrap_or_default();
     let host = Host { predefined, ..Host::none() };
     let reading = Reader::new(host).subsystem("STARTD").guarded().read(&[Source::new("", text)]);
-    let mut remarks = of_reading(text, &reading);
+    let mut remarks = of_reading(text, &reading, None);
     sort(&mut remarks);
     remarks
 }
@@ -120,8 +129,8 @@ pub(super) fn of_diagnostics(reading: &Reading) -> Vec<Remark> {
     reading.diagnostics.iter().map(|found| remark(found.severity, &found.position, &found.message)).collect()
 }
 
-/// What the language says, and the knob table of each name.
-pub(super) fn of_reading(text: &str, reading: &Reading) -> Vec<Remark> {
+/// What the language says, and the knob table of each name. `readers` are those who act on the text, if it is not for all.
+pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs::Reader]>) -> Vec<Remark> {
     let mut remarks = of_diagnostics(reading);
     let read = Readers::of(text, &reading.config);
     let mut by_template: BTreeMap<(u32, u32, String), Vec<String>> = BTreeMap::new();
@@ -140,7 +149,10 @@ pub(super) fn of_reading(text: &str, reading: &Reading) -> Vec<Remark> {
         }
         match definition.origin {
             Origin::Predefined => {}
-            Origin::Source => remarks.extend(of_definition(&reading.config, definition, &position, &read)),
+            Origin::Source => {
+                remarks.extend(of_definition(&reading.config, definition, &position, &read));
+                remarks.extend(readers.and_then(|readers| of_others(&definition.name, &position, readers)));
+            }
             Origin::Template(category, name) => {
                 if is_planned(&definition.name) {
                     let key = (position.line, position.column, format!("use {category} : {name}"));
@@ -186,6 +198,18 @@ fn of_definition(
         }));
     }
     remarks
+}
+
+/// A knob that is acted on, and not where the text stands.
+fn of_others(name: &str, position: &Position, readers: &[knobs::Reader]) -> Option<Remark> {
+    let knob = knobs::find(name).filter(|knob| knob.standing == Standing::Honored)?;
+    let ours = |reader: &knobs::Reader| *reader == knobs::Reader::Macros || readers.contains(reader);
+    if knob.readers.iter().any(ours) {
+        return None;
+    }
+    let place = knob.readers.iter().find_map(|reader| reader.place())?;
+    let message = format!("{name} has no effect here; say it in spec.config of {place}");
+    Some(Remark::new(Severity::Warning, "KnobNotActedOn", position, message).about(name))
 }
 
 /// Attributes that only an agent on the node reports.

@@ -22,8 +22,8 @@ pub fn publish(ad: &mut Ad, policy: &Policy, slot: &Slot) {
         let user = next.claim.submitter.as_str();
         ad.set("PreemptingOwner", user.rsplit_once('.').map_or(user, |(_, owner)| owner));
         ad.set("PreemptingRank", next.rank);
-        if let Some(group) = &next.claim.group {
-            ad.set("PreemptingAccountingGroup", group.as_str());
+        if next.claim.group.is_some() {
+            ad.set("PreemptingAccountingGroup", user);
         }
     }
 }

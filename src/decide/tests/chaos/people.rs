@@ -330,6 +330,7 @@ fn submit_job(server: &mut Server, order: &Order, now: Time) {
         failed: Ranges::default(),
         first_start: None,
         completed_at: None,
+        defaults: None,
         on_hold: BTreeMap::new(),
     };
     server.jobs.insert(uid.clone(), (1, facts.clone()));

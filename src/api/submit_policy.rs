@@ -1,0 +1,69 @@
+//! `SubmitPolicy`: what is done with jobs when they are submitted.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// What is done with jobs when they are submitted: the schedd's and condor_submit's part of the configuration. Without an
+/// object of this kind HTCondor's defaults hold. One counts: the first by name.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[kube(
+    group = "slotwright.dev",
+    version = "v1alpha1",
+    kind = "SubmitPolicy",
+    plural = "submitpolicies",
+    singular = "submitpolicy",
+    shortname = "spol",
+    category = "slotwright",
+    doc = "What is done with jobs when they are submitted.",
+    status = "SubmitPolicyStatus",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Accepted",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Accepted\")].reason"
+    ),
+    printcolumn(
+        name = "Applied",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"FullyApplied\")].reason",
+        description = "Whether everything that the text says is acted on."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Why",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.status==\"False\")].message",
+        priority = 1,
+        description = "What is wrong with it, or what of it nothing acts on."
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct SubmitPolicySpec {
+    /// The schedd's and condor_submit's configuration in HTCondor's own configuration language, as in a condor_config file:
+    /// JOB_DEFAULT_REQUESTCPUS, JOB_DEFAULT_REQUESTMEMORY (MiB), JOB_DEFAULT_REQUESTDISK (KiB) and
+    /// JOB_DEFAULT_LEASE_DURATION (seconds), with macros, if and use. Each is an expression of the job's ad. A job keeps what
+    /// they said when it was submitted. What else the text says is checked, and the condition FullyApplied names what
+    /// nothing acts on yet. What is wrong is told with line and column, and the last accepted spec stays in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 65536))]
+    pub config: Option<String>,
+}
+
+/// Whether the policy is in force.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SubmitPolicyStatus {
+    /// The metadata.generation that this status speaks of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The spec in force, as JSON: the last one that was accepted. The operator keeps it to know it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted_spec: Option<String>,
+    /// Accepted and FullyApplied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}

@@ -1,0 +1,81 @@
+//! Slots that are claimed, as the negotiator sees them, and what becomes of matches with them: claims that wait until the
+//! present ones have gone.
+//!
+//! Source: the manual, "Preemption"; the startd's side of it is in [`crate::startd::offer_claim`].
+
+use crate::classad::{Ad, Env, Expr, Value, symmetric_match};
+use crate::negotiator::{Candidate, Config};
+use crate::pool::{Claim, ClaimId, JobUid, Machine, Offer, Pool, Preemptor, Slot, SlotName, State, Time};
+use crate::schedd::{self, Quotas};
+use crate::startd::{claimed_slot_ad, offer_claim};
+
+/// Claimed slots that some job may have instead, as far as that can be told without looking at jobs: most pools preempt
+/// nobody, and then there are none.
+pub(super) fn candidates(pool: &Pool, config: &Config) -> Vec<(SlotName, Candidate)> {
+    if !config.consider_preemption {
+        return Vec::new();
+    }
+    let by_priority = !config.preemption_requirements.as_ref().is_some_and(is_never_true);
+    let slots = pool.slots.values().filter(|slot| matches!(slot.state, State::Claimed(_)));
+    let candidates = slots.filter_map(|slot| {
+        let machine = pool.machines.get(&slot.name.machine)?;
+        if slot.removal.is_some() || machine.offer != Offer::Offered {
+            return None;
+        }
+        let config = pool.startd(machine);
+        let rank = machine.slot_config(&config, slot.name.slot).policy.rank.as_ref();
+        // A rank that is the same for all jobs is not above that of the one that runs.
+        if !by_priority && rank.is_none_or(is_literal) {
+            return None;
+        }
+        let ad = ad(pool, machine, slot);
+        Some((slot.name.clone(), Candidate::new(ad, slot.claim.weight)))
+    });
+    candidates.collect()
+}
+
+fn ad(pool: &Pool, machine: &Machine, slot: &Slot) -> Ad {
+    let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    claimed_slot_ad(machine, &pool.startd(machine), slot, job.map(|spec| &spec.ad))
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    expr.as_literal().is_some()
+}
+
+fn is_never_true(expr: &Expr) -> bool {
+    expr.as_literal().is_some_and(|value| !matches!(value, Value::Bool(true)))
+}
+
+/// Has a claim for a job wait for a slot that it was matched with. False where that is not so any more: the two do not match,
+/// the slot likes its job better by now, or a quota or ceiling is reached.
+pub(super) fn claim(pool: &mut Pool, name: &SlotName, job: &JobUid, quotas: &Quotas, now: Time) -> bool {
+    let Some(next) = preemptor(pool, name, job, quotas, now) else { return false };
+    offer_claim(pool, name, next)
+}
+
+fn preemptor(
+    pool: &mut Pool,
+    name: &SlotName,
+    job: &JobUid,
+    quotas: &Quotas,
+    now: Time,
+) -> Option<Preemptor> {
+    let env = Env::at(now.secs());
+    let slot = pool.slots.get(name)?;
+    let ad = ad(pool, pool.machines.get(&name.machine)?, slot);
+    let cluster = pool.jobs.get(job).filter(|cluster| schedd::may_start(pool, cluster))?;
+    let proc = cluster.next_idle(now)?;
+    let spec = cluster.spec.as_ref().filter(|spec| symmetric_match(&spec.ad, &ad, &env))?;
+    let weight = slot.claim.weight;
+    if !schedd::within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
+        return None;
+    }
+    let rank = ad.eval_attr("Rank", Some(&spec.ad), &env).as_number().unwrap_or(0.0);
+    let (submitter, group) = (spec.submitter.clone(), spec.group.clone());
+    let (key, cluster) = (cluster.key.clone(), cluster.cluster);
+    let id = ClaimId::new(name, now, pool.next_claim_number());
+    // Which proc it will be is for the schedd to say when the slot is free.
+    let claim = Claim { id, submitter, group, weight, since: now, job: key, cluster, proc };
+    Some(Preemptor { claim, rank })
+}

@@ -1,0 +1,102 @@
+//! A SubmitPolicy: a job that says nothing of what it needs gets the defaults of the time when it was submitted, in its pod
+//! and for good.
+
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+use slotwright::api::SubmitPolicy;
+use slotwright::controller::translate::{ceil_units, millis};
+use slotwright::hollow::nodes::shapes;
+
+use crate::harness::{Cluster, eventually, job};
+
+fn policy(name: &str, config: &str) -> Value {
+    json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy", "metadata": {"name": name},
+           "spec": {"config": config}})
+}
+
+/// Waits until a condition of a policy is as said, and its message has that in it.
+async fn says(cluster: &Cluster, name: &str, type_: &str, reason: &str, part: &str) {
+    let policies: Api<SubmitPolicy> = Api::all(cluster.client.clone());
+    eventually(&format!("{name}: {type_} for {reason}: {part}"), || async {
+        let policy = policies.get(name).await.unwrap();
+        let generation = policy.metadata.generation;
+        let conditions = policy.status.map(|status| status.conditions).unwrap_or_default();
+        conditions.iter().any(|c| {
+            (c.type_.as_str(), c.reason.as_str()) == (type_, reason)
+                && c.observed_generation == generation
+                && c.message.contains(part)
+        })
+    })
+    .await;
+}
+
+/// Submits a job that asks for nothing.
+async fn submit(cluster: &Cluster, name: &str, count: u32, runtime: &str) {
+    cluster.apply(job("silent", name, count, runtime, |_| ())).await;
+}
+
+/// What the job's pods request: millis of CPUs, MiB of memory, MiB of disk.
+async fn requested(cluster: &Cluster, name: &str) -> Vec<(i64, i64, i64)> {
+    let labels =
+        kube::api::ListParams::default().labels(&format!("{}={name}", slotwright::api::labels::JOB_NAME));
+    let pods = cluster.pods("silent").list(&labels).await.unwrap();
+    let of = |pod: k8s_openapi::api::core::v1::Pod| {
+        let spec = pod.spec.unwrap();
+        let requests = spec.containers[0].resources.clone().unwrap().requests.unwrap();
+        let whole = |quantity: &Quantity| ceil_units(quantity, 1 << 20).unwrap();
+        (millis(&requests["cpu"]).unwrap(), whole(&requests["memory"]), whole(&requests["ephemeral-storage"]))
+    };
+    pods.into_iter().map(of).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_says_nothing_keeps_the_defaults_of_its_time() {
+    let mut cluster = Cluster::start(shapes::uniform(1, 4000, 8 << 30)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("silent").await;
+
+    submit(&cluster, "plain", 1, "100ms").await;
+    cluster.completed("silent", "plain").await;
+    assert_eq!(requested(&cluster, "plain").await, [(1000, 128, 1024)], "HTCondor's own defaults");
+
+    let text = "JOB_DEFAULT_REQUESTCPUS = 2\nJOB_DEFAULT_REQUESTMEMORY = 300 * RequestCpus\n\
+                JOB_DEFAULT_REQUESTDISK = 64 * 1024\nSUBMIT_REQUIREMENT_NAMES = NotYet\n";
+    cluster.apply(policy("default", text)).await;
+    says(&cluster, "default", "Accepted", "Accepted", "").await;
+    says(&cluster, "default", "FullyApplied", "KnobNotActedOn", "line 4, column 1: SUBMIT_REQUIREMENT_NAMES")
+        .await;
+    // Three procs, of which two fit: the third waits.
+    submit(&cluster, "wide", 3, "5s").await;
+    cluster
+        .job_when("silent", "wide", "has two procs running", |job| {
+            job.status.as_ref().is_some_and(|status| status.running == 2 && status.idle == 1)
+        })
+        .await;
+
+    // Neither an edit of the policy nor another operator changes what the job was given.
+    let policies: Api<SubmitPolicy> = Api::all(cluster.client.clone());
+    let edit = Patch::Merge(json!({"spec": {"config": "JOB_DEFAULT_REQUESTMEMORY = 1024\n"}}));
+    policies.patch("default", &PatchParams::default(), &edit).await.unwrap();
+    says(&cluster, "default", "FullyApplied", "AllHonored", "").await;
+    cluster.kill_operator();
+    cluster.start_operator();
+    cluster.completed("silent", "wide").await;
+    assert_eq!(requested(&cluster, "wide").await, [(2000, 640, 64); 3], "640 is 600 in steps of 128");
+    submit(&cluster, "late", 1, "100ms").await;
+    cluster.completed("silent", "late").await;
+    assert_eq!(requested(&cluster, "late").await, [(1000, 1024, 1024)]);
+
+    // What is wrong is told with its place, and the last good text stays in force.
+    let edit = Patch::Merge(json!({"spec": {"config": "JOB_DEFAULT_REQUESTMEMORY = 1 +\n"}}));
+    policies.patch("default", &PatchParams::default(), &edit).await.unwrap();
+    says(&cluster, "default", "Accepted", "InvalidExpression", "line 1, column 32").await;
+    says(&cluster, "default", "Accepted", "InvalidExpression", "the last accepted spec stays in force").await;
+    cluster.apply(policy("second", "")).await;
+    says(&cluster, "second", "Accepted", "AnotherSubmitPolicy", "default is in force").await;
+    submit(&cluster, "later", 1, "100ms").await;
+    cluster.completed("silent", "later").await;
+    assert_eq!(requested(&cluster, "later").await, [(1000, 1024, 1024)]);
+    cluster.stop().await;
+}
