@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, config, crds, demo, knobs, lint, negotiate, operator, simulate};
+use slotwright::cli::{classad, config, crds, demo, knobs, lint, negotiate, operator, quota, simulate};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.
@@ -27,6 +27,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// Print the custom resource definitions, or write them to a directory.
     Crds(crds::CrdsArgs),
+    /// Say what accounting groups would be given of a pool.
+    Quota(quota::QuotaArgs),
     /// Say what HTCondor's configuration variables are here.
     Knobs(knobs::KnobsArgs),
     /// Negotiate one cycle over ads in files.
@@ -57,6 +59,11 @@ fn main() -> ExitCode {
         }
         Command::Config(args) => {
             config::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
+                .map(ExitCode::from)
+                .map_err(Into::into)
+        }
+        Command::Quota(args) => {
+            quota::run(&args, &mut io::stdin().lock(), &mut io::stdout().lock(), &mut io::stderr().lock())
                 .map(ExitCode::from)
                 .map_err(Into::into)
         }

@@ -34,16 +34,23 @@ use super::schema;
         description = "Quota as a share of the parent."
     ),
     printcolumn(
-        name = "Effective",
+        name = "Quota",
         type_ = "number",
-        json_path = ".status.effectiveQuota",
-        description = "Quota in force, in slot weight."
+        json_path = ".status.subtreeQuota",
+        description = "Quota in force, in slot weight, groups inside included."
     ),
     printcolumn(
         name = "InUse",
         type_ = "number",
         json_path = ".status.weightedResourcesUsed",
         description = "Slot weight in use, groups inside included."
+    ),
+    printcolumn(
+        name = "Allocated",
+        type_ = "number",
+        json_path = ".status.allocated",
+        description = "Slot weight that the last cycle gave to the group itself, surplus included.",
+        priority = 1
     ),
     printcolumn(name = "Idle", type_ = "integer", json_path = ".status.idle"),
     printcolumn(name = "Running", type_ = "integer", json_path = ".status.running"),
@@ -69,6 +76,13 @@ pub struct GroupQuotaSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub dynamic_quota: Option<f64>,
+    /// Whether the group may use what other groups leave of their quotas. GROUP_ACCEPT_SURPLUS_<group>. Unset means false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept_surplus: Option<bool>,
+    /// Whether the group's jobs also compete, in the end, with those of no group for all that is left, whatever its quota.
+    /// GROUP_AUTOREGROUP_<group>. Unset means false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoregroup: Option<bool>,
 }
 
 /// What the group has and uses.
@@ -81,9 +95,21 @@ pub struct GroupQuotaStatus {
     /// The group's name.
     #[serde(default)]
     pub group: String,
-    /// The quota in force, in slot weight.
+    /// The quota as configured: slot weight, or a share.
+    #[serde(default)]
+    pub config_quota: f64,
+    /// The quota in force of the group's own jobs, in slot weight: what the groups inside it leave of subtreeQuota.
     #[serde(default)]
     pub effective_quota: f64,
+    /// The quota in force of the group and the groups inside it, in slot weight.
+    #[serde(default)]
+    pub subtree_quota: f64,
+    /// Slot weight that the group's own jobs asked for in the last cycle, what they use included.
+    #[serde(default)]
+    pub requested: f64,
+    /// Slot weight that the last cycle gave to the group's own jobs. What exceeds effectiveQuota is surplus of others.
+    #[serde(default)]
+    pub allocated: f64,
     /// Slot weight in use by the group and the groups inside it.
     #[serde(default)]
     pub weighted_resources_used: f64,

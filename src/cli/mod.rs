@@ -11,4 +11,5 @@ pub mod operator;
 #[cfg(test)]
 mod outcome;
 pub mod plugin;
+pub mod quota;
 pub mod simulate;

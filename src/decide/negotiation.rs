@@ -10,8 +10,8 @@ use crate::classad::{Ad, Env, Expr};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
-    Cluster, CycleFigures, Document, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS, Pool,
-    Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
+    Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS,
+    Pool, Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
 use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
@@ -86,7 +86,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
             negotiation.slots.push(slot);
         }
     }
-    let tree = tree(pool);
+    let tree = tree(pool, &cycle.config);
     cycle.pool_weight = pool_weight(pool, &env);
     let mut own_usage = vec![0.0; tree.groups().len()];
     for submitter in pool.submitters.values() {
@@ -105,6 +105,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
             name: submitter.name.as_str().to_owned(),
             effective_priority: account.effective_priority(submitter.factor.unwrap_or(config.default_factor)),
             weighted_used: used,
+            floor: None,
             ceiling: submitter.ceiling,
             group,
             requests,
@@ -181,7 +182,7 @@ fn pool_weight(pool: &Pool, env: &Env) -> f64 {
     claimed + free
 }
 
-fn tree(pool: &Pool) -> Tree {
+fn tree(pool: &Pool, config: &Config) -> Tree {
     let specs: Vec<GroupSpec> = pool
         .groups
         .values()
@@ -191,24 +192,28 @@ fn tree(pool: &Pool) -> Tree {
                 Quota::Static(quota) => GroupQuota::Static(quota),
                 Quota::Dynamic(share) => GroupQuota::Dynamic(share),
             }),
+            accept_surplus: group.accept_surplus.unwrap_or(config.group_accept_surplus),
+            autoregroup: group.autoregroup.unwrap_or(config.group_autoregroup),
         })
         .collect();
     Tree::new(&specs)
 }
 
-/// The quotas in force now, and why groups that are not accepted are not.
+/// The quotas in force now, with what the last cycle gave beyond them, and why groups that are not accepted are not.
 pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
     if pool.groups.is_empty() {
         return (Quotas::default(), BTreeMap::new());
     }
-    let tree = tree(pool);
+    let config = pool.negotiator().cycle;
+    let tree = tree(pool, &config);
     let objects: Vec<_> = pool.groups.keys().cloned().collect();
     let refused = tree
         .refused()
         .iter()
         .filter_map(|(index, error)| Some((objects.get(*index)?.clone(), error.to_string())))
         .collect();
-    (Quotas::new(&tree, pool_weight(pool, &Env::at(now.secs()))), refused)
+    let weight = pool_weight(pool, &Env::at(now.secs()));
+    (Quotas::new(&tree, weight, config.allow_quota_oversubscription, &pool.schedule.given), refused)
 }
 
 /// Turns a cycle's matches into claims, and tells what came of it.
@@ -216,6 +221,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     pool.schedule.under_way = false;
     pool.schedule.ended = Some(now);
     pool.schedule.cycles += 1;
+    keep_allocations(pool, &negotiation.cycle, outcome);
     let (quotas, _) = quotas(pool, now);
     let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
     for found in &outcome.matches {
@@ -248,6 +254,25 @@ fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
         let note = format!("a proc was matched with {slot}, which it gets when the job that has it is gone");
         pool.tell(&key, "Matched", "Negotiate", note);
     }
+}
+
+/// Remembers what the cycle gave to groups: claims are held against it, and people see it.
+fn keep_allocations(pool: &mut Pool, cycle: &Cycle, outcome: &Outcome) {
+    let given = outcome.allocations.as_ref().map(|all| {
+        let named = cycle.groups.iter().zip(&all.groups);
+        Given {
+            root: Some(all.root),
+            groups: named.map(|(group, given)| (group.name.to_ascii_lowercase(), *given)).collect(),
+        }
+    });
+    let given = given.unwrap_or_default();
+    for group in pool.groups.values() {
+        let name = group.name.as_str().to_ascii_lowercase();
+        if pool.schedule.given.groups.get(&name) != given.groups.get(&name) {
+            pool.stale.insert(Document::Group(group.object.clone()));
+        }
+    }
+    pool.schedule.given = given;
 }
 
 fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<MachineName>)>) {

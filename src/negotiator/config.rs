@@ -104,7 +104,8 @@ pub struct Config {
     pub match_list_caching: bool,
     /// `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`: suspended claims cost nothing.
     pub discount_suspended_resources: bool,
-    /// `NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`: for the tree of groups.
+    /// `NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`: for [`Tree::assign`](super::groups::Tree::assign). HTCondor's is true; then
+    /// groups are given more than there is.
     pub allow_quota_oversubscription: bool,
     /// `NEGOTIATOR_STRICT_ENFORCE_QUOTA`: a group is also limited by what its ancestors have left.
     pub strict_enforce_quota: bool,
@@ -169,7 +170,7 @@ impl Default for Config {
             slot_poolsize_constraint: None,
             match_list_caching: true,
             discount_suspended_resources: false,
-            allow_quota_oversubscription: true,
+            allow_quota_oversubscription: false,
             strict_enforce_quota: true,
             group_accept_surplus: false,
             group_autoregroup: false,

@@ -1,5 +1,6 @@
 //! Input and output of a negotiation.
 
+use super::allocation::Allocations;
 use super::config::Config;
 use super::groups::GroupInput;
 use super::limits::LimitBook;
@@ -69,6 +70,8 @@ pub struct SubmitterInput {
     pub effective_priority: f64,
     /// The slot weight that this name uses now.
     pub weighted_used: f64,
+    /// The slot weight that it may use before anybody else takes their share.
+    pub floor: Option<f64>,
     /// The most slot weight that it may use.
     pub ceiling: Option<f64>,
     /// Its place among the groups; none for those of no group.
@@ -94,6 +97,8 @@ pub struct Outcome {
     pub matches: Vec<Match>,
     /// Why jobs are left without a match: one for each request of which jobs are left, in input order.
     pub rejections: Vec<Rejection>,
+    /// What the groups were given; none where there are no groups.
+    pub allocations: Option<Allocations>,
     /// What there was to do.
     pub stats: Stats,
 }
@@ -203,7 +208,7 @@ pub struct Slice {
 
 /// Matches slots to jobs. The same input gives the same outcome.
 ///
-/// Group after group, and in each spin after spin, the pie is divided among those who have jobs, by the
+/// First those take who are below their floor. Then, group after group, and in each spin after spin, the pie is divided among those who have jobs, by the
 /// inverse of their effective priorities; in order of priority each takes its slice, each job the slot it
 /// and the pool like best. What nobody took is divided again, until nobody can or wants to take more.
 ///

@@ -20,12 +20,16 @@ pub enum Quota {
 }
 
 /// A group as the administrator describes it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupSpec {
     /// The dotted path, such as `physics.hep`.
     pub name: String,
     /// The quota; none counts as 0.
     pub quota: Option<Quota>,
+    /// `GROUP_ACCEPT_SURPLUS_<group>`: it may use what other groups leave of theirs.
+    pub accept_surplus: bool,
+    /// `GROUP_AUTOREGROUP_<group>`: in the end its jobs compete for what is left with those of no group.
+    pub autoregroup: bool,
 }
 
 /// Why a group is not in the tree. Its submitters count as those of its deepest accepted ancestor.
@@ -74,6 +78,10 @@ pub struct Group {
     pub name: String,
     /// Its quota as configured.
     pub quota: Quota,
+    /// [`GroupSpec::accept_surplus`].
+    pub accept_surplus: bool,
+    /// [`GroupSpec::autoregroup`].
+    pub autoregroup: bool,
     /// The place of the parent in [`Tree::groups`], before its own; none if that is the root.
     pub parent: Option<usize>,
 }
@@ -97,7 +105,7 @@ pub struct Allotments {
 }
 
 /// A group as a negotiation cycle knows it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupInput {
     /// The dotted path.
     pub name: String,
@@ -107,6 +115,10 @@ pub struct GroupInput {
     pub subtree_quota: f64,
     /// The slot weight that the group's own submitters use, without the groups below.
     pub weighted_used: f64,
+    /// [`GroupSpec::accept_surplus`].
+    pub accept_surplus: bool,
+    /// [`GroupSpec::autoregroup`].
+    pub autoregroup: bool,
     /// The place of the parent, which comes before its children; none if that is the root.
     pub parent: Option<usize>,
 }
@@ -125,8 +137,13 @@ impl Tree {
     pub fn new(specs: &[GroupSpec]) -> Self {
         let mut tree = Self::default();
         let mut order: Vec<usize> = (0..specs.len()).collect();
-        // Parents have fewer dots; equals stay in the order given.
-        order.sort_by_key(|index| specs.get(*index).map(|spec| spec.name.matches('.').count()));
+        // Parents have fewer dots. Siblings go by name, as in HTCondor, where that is the order of turns among equals; of
+        // two of the same name the first given is the one.
+        order.sort_by_cached_key(|index| {
+            let name = specs.get(*index).map(|spec| fold(&spec.name)).unwrap_or_default();
+            let path: Vec<String> = name.split('.').map(str::to_owned).collect();
+            (path.len(), path)
+        });
         for (index, spec) in order.into_iter().filter_map(|index| Some((index, specs.get(index)?))) {
             match tree.accept(index, spec) {
                 Ok(group) => {
@@ -221,6 +238,8 @@ impl Tree {
                 quota: allotment.quota,
                 subtree_quota: allotment.subtree_quota,
                 weighted_used,
+                accept_surplus: group.accept_surplus,
+                autoregroup: group.autoregroup,
                 parent: group.parent,
             })
             .collect()
@@ -252,7 +271,8 @@ impl Tree {
                 None => return Err(GroupError::MissingParent { parent: parent.to_owned(), name }),
             },
         };
-        Ok(Group { spec: index, name, quota, parent })
+        let GroupSpec { accept_surplus, autoregroup, .. } = *spec;
+        Ok(Group { spec: index, name, quota, accept_surplus, autoregroup, parent })
     }
 }
 
@@ -288,6 +308,8 @@ impl Sums {
     fn child_quota(self, child: Quota, parent: f64, oversubscription: bool) -> f64 {
         let fixed = if oversubscription { self.fixed } else { self.fixed.min(parent) };
         match child {
+            // Where there is nothing to divide, static quotas do not make something of it, whatever is allowed.
+            _ if parent <= 0.0 => 0.0,
             Quota::Static(_) if self.fixed <= 0.0 => 0.0,
             Quota::Static(weight) if fixed >= self.fixed => weight,
             Quota::Static(weight) => weight * fixed / self.fixed,

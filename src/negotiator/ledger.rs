@@ -10,12 +10,12 @@ use super::groups::sum_up;
 pub(super) struct Ledger {
     /// The account of each submitter entry: entries of one name share one.
     accounts: Vec<usize>,
+    /// The group of each submitter entry: who is charged, whoever it negotiates with.
+    groups: Vec<Option<usize>>,
     used: Vec<f64>,
     group_used: Vec<f64>,
     ungrouped_used: f64,
     parents: Vec<Option<usize>>,
-    subtree_quotas: Vec<f64>,
-    pool_weight: f64,
 }
 
 impl Ledger {
@@ -31,14 +31,14 @@ impl Ledger {
         let accounts = accounts.collect();
         let parent =
             |(node, group): (usize, &super::GroupInput)| group.parent.filter(|parent| *parent < node);
+        let known = |group: &usize| *group < cycle.groups.len();
         Self {
             accounts,
+            groups: cycle.submitters.iter().map(|submitter| submitter.group.filter(known)).collect(),
             used,
             group_used: cycle.groups.iter().map(|group| group.weighted_used.max(0.0)).collect(),
             ungrouped_used: cycle.ungrouped_used.max(0.0),
             parents: cycle.groups.iter().enumerate().map(parent).collect(),
-            subtree_quotas: cycle.groups.iter().map(|group| group.subtree_quota).collect(),
-            pool_weight: cycle.pool_weight.max(0.0),
         }
     }
 
@@ -60,9 +60,14 @@ impl Ledger {
         }
     }
 
-    /// Charges a submitter of a group.
-    pub(super) fn charge(&mut self, submitter: usize, group: Option<usize>, cost: f64) {
-        let account = self.account(submitter);
+    /// The group of a submitter; none for those of no group.
+    pub(super) fn group(&self, submitter: usize) -> Option<usize> {
+        self.groups.get(submitter).copied().flatten()
+    }
+
+    /// Charges a submitter and its group.
+    pub(super) fn charge(&mut self, submitter: usize, cost: f64) {
+        let (account, group) = (self.account(submitter), self.group(submitter));
         if let Some(used) = self.used.get_mut(account) {
             *used += cost;
         }
@@ -72,18 +77,14 @@ impl Ledger {
         }
     }
 
-    /// What a group may still take of its own and its ancestors' quotas, up to the whole pool.
-    pub(super) fn headroom(&self, group: Option<usize>) -> f64 {
+    /// What a group may still take, given what it and each group above may use with all groups below it.
+    pub(super) fn headroom(&self, group: Option<usize>, caps: &[f64]) -> f64 {
         let used = sum_up(&self.parents, &self.group_used);
-        let tops = self.parents.iter().zip(&used).filter(|(parent, _)| parent.is_none());
-        let total = self.ungrouped_used + tops.map(|(_, used)| used).sum::<f64>();
-        let mut least = self.pool_weight - total;
+        let mut least = f64::INFINITY;
         let mut node = group;
         while let Some(current) = node {
-            let (Some(quota), Some(used)) = (self.subtree_quotas.get(current), used.get(current)) else {
-                break;
-            };
-            least = least.min(quota - used);
+            let (Some(cap), Some(used)) = (caps.get(current), used.get(current)) else { break };
+            least = least.min(cap - used);
             node = self.parents.get(current).copied().flatten();
         }
         least.max(0.0)

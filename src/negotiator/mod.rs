@@ -12,7 +12,11 @@
 //! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
 //! | [`autoclusters`] | which jobs any slot treats alike |
 //! | [`cycle`] | input and output of a negotiation |
-//! | `round` | group after group |
+//! | [`allocation`] | what groups are given of the pool, surplus included |
+//! | `surplus` | the fair share among groups |
+//! | `sorting` | the order of groups |
+//! | `round` | a negotiation from its input to the bill |
+//! | `rounds` | group after group, and again for what is left |
 //! | `spin` | the pie spins of one group |
 //! | `pie` | shares, limits and the rounding rule |
 //! | `ledger` | what is in use while a cycle goes on |
@@ -23,9 +27,9 @@
 //! | `consuming` | partitionable slots, of which each match takes a part |
 //! | [`limits`] | what jobs want of limited things, and what is in use |
 
-
-pub mod autoclusters;
 pub use crate::pool::{accountant, limits, negotiation as config};
+pub mod allocation;
+pub mod autoclusters;
 mod candidates;
 mod consuming;
 pub mod cycle;
@@ -36,9 +40,13 @@ mod ledger;
 mod order;
 mod pie;
 mod round;
+mod rounds;
+mod sorting;
 mod spin;
+mod surplus;
 mod turn;
 
+pub use allocation::{Allocation, Allocations, Demand};
 pub use config::{Config, GROUP_SORT_EXPR, POST_JOB_RANK, PRE_JOB_RANK, PREEMPTION_RANK};
 pub use cycle::{
     Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,

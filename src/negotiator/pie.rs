@@ -55,6 +55,15 @@ impl Limits {
     /// its quota (infinite without groups).
     pub(super) fn new(config: &Config, share: f64, pie: f64, used: f64, group_left: f64) -> Self {
         let limit = if config.ignore_user_priorities { f64::MAX } else { (share * pie - used).max(0.0) };
+        Self::within_group(config, limit, group_left)
+    }
+
+    /// The limits of somebody who is so much below their floor.
+    pub(super) fn to_floor(config: &Config, below: f64, group_left: f64) -> Self {
+        Self::within_group(config, below, group_left)
+    }
+
+    fn within_group(config: &Config, limit: f64, group_left: f64) -> Self {
         let unclaimed = limit.min(group_left.max(0.0));
         let by_group = group_left <= limit;
         Self {

@@ -1,7 +1,4 @@
-//! A negotiation: group after group, then the bill.
-//!
-//! Floors (a spin before all others), surplus between groups and further rounds have their place here, around
-//! [`Round::negotiate_group`].
+//! A negotiation: its state, those of no group, and the bill. `rounds` is where there are groups.
 
 use super::candidates::Judge;
 use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInput};
@@ -55,70 +52,46 @@ impl<'a> Round<'a> {
 
     /// Negotiates with everybody.
     pub(super) fn run(mut self) -> Outcome {
-        for (group, members) in self.groups() {
-            self.negotiate_group(group, members);
-        }
+        let allocations = if self.cycle.groups.is_empty() {
+            let everybody: Vec<usize> =
+                (0..self.cycle.submitters.len()).filter(|submitter| self.counts(*submitter)).collect();
+            self.raise_to_floors(None, None, &everybody);
+            if everybody.iter().any(|submitter| self.has_jobs(*submitter)) {
+                Spins::new(&mut self, None, None).run(everybody);
+            }
+            None
+        } else {
+            Some(self.negotiate_groups())
+        };
         let rejections = self.rejections();
-        Outcome { matches: self.table.matches, rejections, stats: self.table.stats }
+        Outcome { matches: self.table.matches, rejections, allocations, stats: self.table.stats }
+    }
+
+    /// Whether a submitter has a part in the pie.
+    pub(super) fn counts(&self, submitter: usize) -> bool {
+        self.has_jobs(submitter) || self.ledger.used(submitter) > 0.0
+    }
+
+    /// How much slot weight a submitter is below its floor.
+    pub(super) fn below_floor(&self, submitter: usize) -> f64 {
+        let floor = self.cycle.submitters.get(submitter).and_then(|input| input.floor).unwrap_or(0.0);
+        (floor - self.ledger.used(submitter)).max(0.0)
+    }
+
+    /// Lets the members of a group take who are below their floor.
+    ///
+    /// HTCondor does so only where there are no groups, and then as far as their shares go.
+    pub(super) fn raise_to_floors(&mut self, group: Option<usize>, quota: Option<f64>, members: &[usize]) {
+        let below = |submitter: &usize| self.has_jobs(*submitter) && self.below_floor(*submitter) > 0.0;
+        let below: Vec<usize> = members.iter().copied().filter(below).collect();
+        if !below.is_empty() {
+            Spins::new(self, group, quota).raise_to_floors(below);
+        }
     }
 
     /// Whether a submitter has jobs that wait.
     pub(super) fn has_jobs(&self, submitter: usize) -> bool {
         self.progress.get(submitter).is_some_and(|requests| has_jobs(requests))
-    }
-
-    /// The groups with their submitters, in the order in which they negotiate: by the part of its quota that
-    /// each uses, those of no group last. (The default of `GROUP_SORT_EXPR`.)
-    fn groups(&self) -> Vec<(Option<usize>, Vec<usize>)> {
-        let count = self.cycle.groups.len();
-        let mut members = vec![Vec::new(); count + 1];
-        for (index, submitter) in self.cycle.submitters.iter().enumerate() {
-            let counts = self.has_jobs(index) || self.ledger.used(index) > 0.0;
-            let group = submitter.group.filter(|group| *group < count).unwrap_or(count);
-            if let Some(members) = members.get_mut(group).filter(|_| counts) {
-                members.push(index);
-            }
-        }
-        let named = |(group, members)| (Some(group).filter(|group| *group < count), members);
-        let mut order: Vec<(Option<usize>, Vec<usize>)> =
-            members.into_iter().enumerate().map(named).collect();
-        order.retain(|(_, members)| members.iter().any(|submitter| self.has_jobs(*submitter)));
-        order.sort_by(|(a, _), (b, _)| self.sort_key(*a).total_cmp(&self.sort_key(*b)));
-        order
-    }
-
-    /// What the default of `GROUP_SORT_EXPR` says of a group.
-    fn sort_key(&self, group: Option<usize>) -> f64 {
-        let Some(quota) = group.and_then(|group| self.cycle.groups.get(group)).map(|group| group.quota)
-        else {
-            return 3.4e38;
-        };
-        if quota > 0.0 { self.ledger.group_used(group) / quota } else { 3.3e38 }
-    }
-
-    /// Divides what a group may have among its submitters until nothing more comes of it.
-    fn negotiate_group(&mut self, group: Option<usize>, members: Vec<usize>) {
-        let quota = self.quota(group);
-        Spins::new(self, group, quota).run(members);
-    }
-
-    /// What a group's own submitters may use in all; none without groups.
-    ///
-    /// HTCondor cuts this to an integer, which leaves slots of fractional weight idle; we do not.
-    fn quota(&self, group: Option<usize>) -> Option<f64> {
-        if self.cycle.groups.is_empty() {
-            return None;
-        }
-        let named = group.and_then(|group| self.cycle.groups.get(group)).map(|group| group.quota);
-        let quota = named.unwrap_or_else(|| {
-            let tops = self.cycle.groups.iter().filter(|group| group.parent.is_none());
-            self.cycle.pool_weight - tops.map(|group| group.subtree_quota).sum::<f64>()
-        });
-        let quota = quota.max(0.0);
-        if !self.cycle.config.strict_enforce_quota {
-            return Some(quota);
-        }
-        Some(quota.min(self.ledger.group_used(group) + self.ledger.headroom(group)))
     }
 
     /// Why jobs are left, for each request of which there are.

@@ -16,6 +16,8 @@ pub(super) struct Spins<'r, 'a> {
     quota: Option<f64>,
     /// The spin, from 1.
     spin: u32,
+    /// Whether everybody takes up to their floor, and not their share.
+    floors: bool,
 }
 
 /// Whether the group goes on.
@@ -27,7 +29,14 @@ enum Flow {
 
 impl<'r, 'a> Spins<'r, 'a> {
     pub(super) fn new(round: &'r mut Round<'a>, group: Option<usize>, quota: Option<f64>) -> Self {
-        Self { round, group, quota, spin: 0 }
+        Self { round, group, quota, spin: 0, floors: false }
+    }
+
+    /// One spin in which those who use less than their floor take up to it, whatever their share.
+    pub(super) fn raise_to_floors(mut self, mut members: Vec<usize>) {
+        self.floors = true;
+        self.spin = 1;
+        self.spin(&mut members);
     }
 
     /// Spins until nobody takes or leaves.
@@ -119,7 +128,7 @@ impl<'r, 'a> Spins<'r, 'a> {
         if let Some(reason) = turn.reached(used, &self.round.table.judge) {
             self.stop(&[submitter], reason);
         }
-        self.round.ledger.charge(submitter, self.group, used);
+        self.round.ledger.charge(submitter, used);
         (verdict, used)
     }
 
@@ -137,7 +146,7 @@ impl<'r, 'a> Spins<'r, 'a> {
             group_used: self.round.ledger.group_used(input.group),
             group_quota: own.map_or(cycle.pool_weight, |group| group.quota),
             negotiating_group: name(self.group),
-            autoregroup: false,
+            autoregroup: own.is_some_and(|group| group.autoregroup),
         }
     }
 
@@ -179,7 +188,13 @@ impl<'r, 'a> Spins<'r, 'a> {
         let used = round.ledger.used(submitter);
         let group_left =
             self.quota.map_or(f64::INFINITY, |quota| quota - round.ledger.group_used(self.group));
-        (share, Limits::new(&round.cycle.config, share, self.weight(), used, group_left))
+        let config = &round.cycle.config;
+        let limits = if self.floors {
+            Limits::to_floor(config, round.below_floor(submitter), group_left)
+        } else {
+            Limits::new(config, share, self.weight(), used, group_left)
+        };
+        (share, limits)
     }
 
     fn slices(&self, members: &[usize], division: Division) -> Vec<Slice> {

@@ -20,6 +20,7 @@ mod drain;
 mod effect;
 mod event;
 mod fence;
+mod given;
 mod governing;
 mod heartbeat;
 mod ids;
@@ -60,6 +61,7 @@ pub use event::{
     SubmitterFacts,
 };
 pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
+pub use given::{Allocation, Given};
 pub use governing::{Governing, GoverningFacts};
 pub use heartbeat::Heartbeats;
 pub use ids::{
@@ -108,6 +110,8 @@ pub struct Schedule {
     pub cycles: u64,
     /// The last cycle.
     pub last: Option<CycleFigures>,
+    /// What it gave to groups.
+    pub given: Given,
 }
 
 /// One cycle in numbers.

@@ -263,6 +263,10 @@ pub struct Group {
     pub name: GroupName,
     /// Its quota.
     pub quota: Quota,
+    /// Whether it may use what other groups leave; `GROUP_ACCEPT_SURPLUS` where unset.
+    pub accept_surplus: Option<bool>,
+    /// Whether its jobs compete with those of no group in the end; `GROUP_AUTOREGROUP` where unset.
+    pub autoregroup: Option<bool>,
 }
 
 /// The negotiator's configuration: `HTCondor`'s knobs of the same names and their defaults.

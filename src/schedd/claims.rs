@@ -1,10 +1,12 @@
 //! Claims: what a match becomes, and what is done with a claim whose job has ended.
 
+use std::collections::BTreeMap;
+
 use crate::classad::{Ad, Env, symmetric_match};
-use crate::negotiator::groups::Tree;
+use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::{
-    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, GroupName, Hold, JobUid, Noted,
-    Pool, Record, Slot, SlotKind, SlotName, State, SubmitterName, Taken, Time,
+    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobUid,
+    Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken, Time,
 };
 use crate::startd::{
     Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
@@ -165,34 +167,75 @@ fn fits(job: &Ad, slot: &Ad, env: &Env) -> bool {
     symmetric_match(job, slot, env)
 }
 
-/// Quotas in force: the most slot weight that each group may hold, with its parents.
+/// What a group may hold.
+#[derive(Clone, Copy, Debug)]
+struct Cap {
+    /// The quota in force of the group and the groups inside it.
+    quota: f64,
+    /// That of the group alone.
+    own_quota: f64,
+    /// The most that its own submitters may hold, surplus included.
+    own: f64,
+    /// The most that they and those of the groups inside it may hold, surplus included.
+    subtree: f64,
+    /// Whether its jobs also compete with those of no group, where no quota binds them.
+    autoregroup: bool,
+}
+
+/// Quotas in force: the most slot weight that each group may hold, with its parents, and those of no group.
 #[derive(Debug, Default)]
 pub struct Quotas {
-    /// Group names in lower case, with quota.
-    by_name: std::collections::BTreeMap<String, f64>,
+    /// Group names in lower case.
+    by_name: BTreeMap<String, Cap>,
+    /// What those of no group may hold; none where there are no groups.
+    ungrouped: Option<f64>,
 }
 
 impl Quotas {
-    /// Works the quotas out from the groups declared and the pool's weight.
-    pub fn new(tree: &Tree, pool_weight: f64) -> Self {
-        let allotments = tree.assign(pool_weight, true);
-        let by_name = tree
-            .groups()
-            .iter()
-            .zip(&allotments.groups)
-            .map(|(group, allotment)| (group.name.to_ascii_lowercase(), allotment.subtree_quota))
-            .collect();
-        Self { by_name }
+    /// Works the quotas out from the groups declared and the pool's weight. What the last cycle gave beyond them counts
+    /// where groups accept surplus.
+    pub fn new(tree: &Tree, pool_weight: f64, oversubscription: bool, given: &Given) -> Self {
+        let allotments = tree.assign(pool_weight, oversubscription);
+        let cap = |group: &Group, allotment: &Allotment| {
+            let name = group.name.to_ascii_lowercase();
+            let given = given.groups.get(&name).copied().unwrap_or_default();
+            let surplus = if group.accept_surplus { given.subtree_limit } else { 0.0 };
+            let cap = Cap {
+                quota: allotment.subtree_quota,
+                own_quota: allotment.quota,
+                // What the groups inside it leave a group's own submitters have whether or not it accepts surplus.
+                own: given.limit.max(allotment.quota),
+                subtree: surplus.max(allotment.subtree_quota),
+                autoregroup: group.autoregroup,
+            };
+            (name, cap)
+        };
+        let regroups = tree.groups().iter().any(|group| group.autoregroup);
+        let of_root = given.root.map_or(0.0, |root| root.limit).max(allotments.root.quota);
+        Self {
+            by_name: tree.groups().iter().zip(&allotments.groups).map(|(g, a)| cap(g, a)).collect(),
+            ungrouped: (!tree.groups().is_empty() && !regroups).then_some(of_root),
+        }
     }
 
-    /// A group's quota; none when it is not declared.
+    /// The quota in force of a group and the groups inside it, without surplus; none when it is not declared.
     pub fn of(&self, group: &str) -> Option<f64> {
-        self.by_name.get(&group.to_ascii_lowercase()).copied()
+        self.cap(group).map(|cap| cap.quota)
+    }
+
+    /// The quota in force of a group's own submitters, without surplus; none when it is not declared.
+    pub fn own(&self, group: &str) -> Option<f64> {
+        self.cap(group).map(|cap| cap.own_quota)
+    }
+
+    fn cap(&self, group: &str) -> Option<&Cap> {
+        self.by_name.get(&group.to_ascii_lowercase())
     }
 }
 
 /// Whether a claim of this weight leaves the submitter within its ceiling, and its group and the groups around it within
-/// their quotas. Stricter than `HTCondor`, where a submitter may overshoot by one match: a quota here is a promise.
+/// their quotas, surplus included. Stricter than `HTCondor`, where a submitter may overshoot by one match: a quota here is a
+/// promise.
 pub fn within_caps(
     pool: &Pool,
     submitter: &SubmitterName,
@@ -200,15 +243,34 @@ pub fn within_caps(
     weight: f64,
     quotas: &Quotas,
 ) -> bool {
-    const SLACK: f64 = 1e-9;
+    let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
     let ceiling =
         pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.account.weighted_resources_used)));
-    if ceiling.is_some_and(|(ceiling, used)| used + weight > ceiling + SLACK) {
+    if ceiling.is_some_and(|(ceiling, used)| !fits(used, ceiling)) {
         return false;
     }
-    let Some(group) = group else { return true };
-    ancestry(group.as_str())
-        .all(|name| quotas.of(name).is_none_or(|quota| group_usage(pool, name) + weight <= quota + SLACK))
+    let Some(group) = group else {
+        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None), cap));
+    };
+    let own = quotas.cap(group.as_str());
+    if own.is_some_and(|own| own.autoregroup) {
+        return true;
+    }
+    own.is_none_or(|own| fits(own_usage(pool, Some(group.as_str())), own.own))
+        && ancestry(group.as_str())
+            .all(|name| quotas.cap(name).is_none_or(|cap| fits(group_usage(pool, name), cap.subtree)))
+}
+
+/// What sums of weights may lose.
+const SLACK: f64 = 1e-9;
+
+/// Slot weight that the own submitters of a group hold, without the groups inside it, or those of no group.
+fn own_usage(pool: &Pool, group: Option<&str>) -> f64 {
+    let own = |submitter: &&Submitter| match (submitter.group(), group) {
+        (Some(own), Some(group)) => own.as_str().eq_ignore_ascii_case(group),
+        (own, group) => own.is_none() && group.is_none(),
+    };
+    pool.submitters.values().filter(own).map(|submitter| submitter.account.weighted_resources_used).sum()
 }
 
 /// A group's name and those of the groups around it: `a.b.c`, `a.b`, `a`.

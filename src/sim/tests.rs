@@ -240,8 +240,14 @@ fn pods_of_an_owner_take_cores_while_they_are_there() {
 fn groups_get_no_more_than_their_quota() {
     let mut scenario = small();
     let quota = Quota::Static(3.0);
-    scenario.objects =
-        vec![Event::Group(Group { object: "physics".into(), generation: 1, name: "physics".into(), quota })];
+    scenario.objects = vec![Event::Group(Group {
+        object: "physics".into(),
+        generation: 1,
+        name: "physics".into(),
+        quota,
+        accept_surplus: None,
+        autoregroup: None,
+    })];
     for source in &mut scenario.sources {
         source.template.group = Some("physics".into());
     }

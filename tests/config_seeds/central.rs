@@ -18,7 +18,7 @@ fn specs(config: &Config) -> Vec<GroupSpec> {
         fixed.map(Quota::Static).or(share.map(Quota::Dynamic))
     };
     let names = config.list("GROUP_NAMES").unwrap().into_iter();
-    names.map(|name| GroupSpec { quota: quota(&name), name }).collect()
+    names.map(|name| GroupSpec { quota: quota(&name), name, ..GroupSpec::default() }).collect()
 }
 
 /// What a group and those below it may use in a pool of that size.

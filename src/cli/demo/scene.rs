@@ -153,7 +153,7 @@ impl Scene {
                 self.submitters.remove(&name);
             }
             Sight::Group(group) => {
-                let quota = group.status.as_ref().map_or(0.0, |status| status.effective_quota);
+                let quota = group.status.as_ref().map_or(0.0, |status| status.subtree_quota);
                 self.groups.entry(group_name(&group)).or_default().quota = quota;
                 self.count_groups();
             }

@@ -54,7 +54,7 @@ fn slot(uid: &str, submitter: &str, group: Option<&str>, weight: f64) -> Value {
 fn group(name: &str, quota: f64) -> Sight {
     Sight::Group(object(json!({
         "apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": name},
-        "spec": {}, "status": {"effectiveQuota": quota},
+        "spec": {}, "status": {"subtreeQuota": quota},
     })))
 }
 

@@ -24,6 +24,7 @@ mod yaml;
 
 pub(super) use object::{Object, document};
 pub(super) use place::find;
+pub(super) use references::check as check_references;
 pub(super) use report::{Finding, Report, Saying, Source};
 pub(super) use rules::Severity;
 pub(super) use schema::Kinds;

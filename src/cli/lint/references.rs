@@ -63,7 +63,7 @@ impl<'a> Groups<'a> {
                     Quota::Static(weight) => TreeQuota::Static(weight),
                     Quota::Dynamic(share) => TreeQuota::Dynamic(share),
                 });
-                Some((object, GroupSpec { name: group.name.to_string(), quota }))
+                Some((object, GroupSpec { name: group.name.to_string(), quota, ..GroupSpec::default() }))
             })
             .collect();
         let specs: Vec<GroupSpec> = objects.iter().map(|(_, spec)| spec.clone()).collect();
@@ -122,9 +122,8 @@ impl<'a> Groups<'a> {
                             "spec.quota: the static quotas inside of {around} add up to {}, more than its {limit}",
                             rounded(*sum)
                         ));
-                        let saying = saying.hint(
-                            "each holds, but not all at once: lower them, or raise the quota around them",
-                        );
+                        let saying = saying
+                            .hint("all of them are scaled down; lower them, or raise the quota around them");
                         add(&rules::GROUP_SUM, object, "spec.quota", saying, report);
                     }
                 }

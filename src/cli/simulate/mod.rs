@@ -17,7 +17,7 @@ mod file;
 mod machines;
 mod manifests;
 mod output;
-mod problems;
+pub(super) mod problems;
 mod read;
 mod submitters;
 mod traces;

@@ -143,8 +143,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "Whether groups may use what others leave.",
     )
     .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
-    Knob::new("GROUP_ACCEPT_SURPLUS_<group>", Kind::Boolean, ACCOUNTANT, Planned, "The same for one group.")
-        .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
+    Knob::new(
+        "GROUP_ACCEPT_SURPLUS_<group>",
+        Kind::Boolean,
+        ACCOUNTANT,
+        MappedTo("spec.acceptSurplus of the GroupQuota"),
+        "The same for one group.",
+    )
+    .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
     Knob::new(
         "GROUP_AUTOREGROUP",
         Kind::Boolean,
@@ -152,7 +158,13 @@ pub(super) const KNOBS: &[Knob] = &[
         Planned,
         "Whether groups' jobs compete for what is left in the end, as those of no group.",
     ),
-    Knob::new("GROUP_AUTOREGROUP_<group>", Kind::Boolean, ACCOUNTANT, Planned, "The same for one group."),
+    Knob::new(
+        "GROUP_AUTOREGROUP_<group>",
+        Kind::Boolean,
+        ACCOUNTANT,
+        MappedTo("spec.autoregroup of the GroupQuota"),
+        "The same for one group.",
+    ),
     Knob::new(
         "GROUP_SORT_EXPR",
         Kind::Expression,

@@ -19,7 +19,7 @@ use crate::api::{
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::{PROC_WAITS, quotas};
 use crate::pool::{
-    Activation, Claimed, Cluster, Document, Machine, Matchable, Offer, Pool, Problem, Slot, SlotKind,
+    Activation, Claimed, Cluster, Document, Machine, Matchable, Offer, Pool, Problem, Quota, Slot, SlotKind,
     SlotName, Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
@@ -385,9 +385,11 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
         })
         .into_iter()
         .collect();
+    let name = group.name.as_str();
+    let given = pool.schedule.given.groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
     let inside = |submitter: &&Submitter| {
         submitter.group().is_some_and(|own| {
-            crate::schedd::ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group.name.as_str()))
+            crate::schedd::ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name))
         })
     };
     let (mut idle, mut running) = (0, 0);
@@ -400,8 +402,14 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
     status(&GroupQuotaStatus {
         observed_generation: Some(group.generation),
         group: group.name.to_string(),
-        effective_quota: rounded(quotas.of(group.name.as_str()).unwrap_or(0.0)),
-        weighted_resources_used: rounded(group_usage(pool, group.name.as_str())),
+        config_quota: match group.quota {
+            Quota::Static(quota) | Quota::Dynamic(quota) => quota,
+        },
+        effective_quota: rounded(quotas.own(name).unwrap_or(0.0)),
+        subtree_quota: rounded(quotas.of(name).unwrap_or(0.0)),
+        requested: rounded(given.requested),
+        allocated: rounded(given.allocated),
+        weighted_resources_used: rounded(group_usage(pool, name)),
         idle,
         running,
         conditions: vec![accepted(old, &problems, group.generation, now)],

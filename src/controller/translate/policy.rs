@@ -30,6 +30,8 @@ pub fn group(object: &GroupQuota) -> Group {
             (None, Some(share)) => Quota::Dynamic(share.clamp(0.0, 1.0)),
             (None, None) => Quota::Static(0.0),
         },
+        accept_surplus: spec.accept_surplus,
+        autoregroup: spec.autoregroup,
     }
 }
 

@@ -98,6 +98,74 @@ fn a_group_never_exceeds_its_quota_nor_its_parents() {
     assert!(group_usage(&world.pool, "physics") > 4.0, "both groups get something");
 }
 
+/// What a group leaves goes to one that accepts surplus, as far as claims go too, and comes back to it as jobs end.
+#[test]
+fn surplus_is_claimed_and_comes_back() {
+    let mut world = World::new();
+    world.group_with("physics", 8.0, |group| group.accept_surplus = Some(true));
+    world.group("biology", 8.0);
+    for n in 0..4 {
+        world.node(&format!("n{n}"), 4, 0);
+    }
+    world.submit("sweep", "alice", 60, |s| s.group = Some("physics".to_owned()));
+    let used = |world: &World, group: &str| group_usage(&world.pool, group);
+    let most = |world: &mut World, group: &str| {
+        let each = (0..20).map(|_| {
+            world.pass(1);
+            used(world, group)
+        });
+        each.fold(0.0, f64::max)
+    };
+    assert_eq!([most(&mut world, "physics")], [16.0]);
+    let given = world.pool.schedule.given.groups["physics"];
+    assert_eq!((given.quota, given.allocated, given.surplus()), (8.0, 16.0, 8.0));
+    world.submit("scan", "bob", 100, |s| s.group = Some("biology".to_owned()));
+    for _ in 0..100 {
+        world.pass(1);
+        assert!(used(&world, "biology") <= 8.0, "biology accepts no surplus");
+    }
+    assert_eq!(done(&world, "sweep").2, 60);
+    assert!(used(&world, "biology") > 0.0);
+}
+
+/// With autoregroup a quota is no limit for what is left in the end, also when claims are made.
+#[test]
+fn a_group_with_autoregroup_has_what_nobody_else_wants() {
+    let mut world = World::new();
+    world.group_with("physics", 2.0, |group| group.autoregroup = Some(true));
+    world.group("biology", 2.0);
+    world.node("n1", 8, 0);
+    world.submit("sweep", "alice", 30, |s| s.group = Some("physics".to_owned()));
+    world.submit("scan", "bob", 30, |s| s.group = Some("biology".to_owned()));
+    let mut most = 0.0_f64;
+    for _ in 0..30 {
+        world.pass(1);
+        most = most.max(group_usage(&world.pool, "physics"));
+        assert!(group_usage(&world.pool, "biology") <= 2.0);
+    }
+    assert_eq!([most], [6.0]);
+}
+
+/// What the quotas leave is all that jobs of no group get while the groups have work, also of a slot's leftovers.
+#[test]
+fn jobs_of_no_group_get_what_the_groups_leave() {
+    let mut world = World::new();
+    world.group("physics", 12.0);
+    world.node("n1", 16, 0);
+    world.submit("sweep", "alice", 100, |_| {});
+    world.submit("scan", "bob", 100, |s| s.group = Some("physics".to_owned()));
+    world.pass(1);
+    let ungrouped = |world: &World| -> f64 {
+        let claims = world.pool.slots.values().map(|slot| &slot.claim);
+        claims.filter(|claim| claim.group.is_none()).map(|claim| claim.weight).sum()
+    };
+    for _ in 0..30 {
+        world.pass(1);
+        assert!(ungrouped(&world) <= 4.0);
+    }
+    assert!(ungrouped(&world) > 0.0);
+}
+
 #[test]
 fn a_job_of_an_unknown_group_waits_until_it_is_declared() {
     let mut world = World::new();

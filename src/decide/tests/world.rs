@@ -147,8 +147,19 @@ impl World {
     }
 
     pub(super) fn group(&mut self, name: &str, quota: f64) {
-        let group =
-            Group { object: name.into(), generation: 1, name: name.into(), quota: Quota::Static(quota) };
+        self.group_with(name, quota, |_| {});
+    }
+
+    pub(super) fn group_with(&mut self, name: &str, quota: f64, edit: impl FnOnce(&mut Group)) {
+        let mut group = Group {
+            object: name.into(),
+            generation: 1,
+            name: name.into(),
+            quota: Quota::Static(quota),
+            accept_surplus: None,
+            autoregroup: None,
+        };
+        edit(&mut group);
         self.pool.apply(Event::Group(group), self.now);
     }
 

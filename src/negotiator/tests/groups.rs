@@ -6,8 +6,11 @@ use super::assert_near;
 use crate::negotiator::groups::{GroupError, GroupSpec, Quota, Tree};
 
 fn tree(groups: &[(&str, Quota)]) -> Tree {
-    let specs =
-        groups.iter().map(|(name, quota)| GroupSpec { name: (*name).to_owned(), quota: Some(*quota) });
+    let specs = groups.iter().map(|(name, quota)| GroupSpec {
+        name: (*name).to_owned(),
+        quota: Some(*quota),
+        ..GroupSpec::default()
+    });
     Tree::new(&specs.collect::<Vec<_>>())
 }
 
@@ -92,7 +95,7 @@ fn groups_that_are_not_accepted() {
         ("a.b", None),
     ]
     .into_iter()
-    .map(|(name, quota)| GroupSpec { name: name.to_owned(), quota })
+    .map(|(name, quota)| GroupSpec { name: name.to_owned(), quota, ..GroupSpec::default() })
     .collect();
     let tree = Tree::new(&specs);
     let accepted: Vec<&str> = tree.groups().iter().map(|group| group.name.as_str()).collect();
@@ -158,7 +161,8 @@ prop_compose! {
             let parent = names.get(usize::from(parent) % (index + 1)).map(|name| format!("{name}."));
             let name = format!("{}g{index}", parent.unwrap_or_default());
             names.push(name.clone());
-            specs.push(GroupSpec { name, quota: Some(if fixed { Static(amount * 100.0) } else { Dynamic(amount) }) });
+            let quota = Some(if fixed { Static(amount * 100.0) } else { Dynamic(amount) });
+            specs.push(GroupSpec { name, quota, ..GroupSpec::default() });
         }
         Tree::new(&specs)
     }

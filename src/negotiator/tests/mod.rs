@@ -12,6 +12,7 @@ mod quotas;
 mod ranks;
 mod shares;
 mod stories;
+mod surplus;
 
 /// Asserts that two numbers differ by a billionth of the larger at most.
 #[track_caller]

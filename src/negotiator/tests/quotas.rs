@@ -1,6 +1,6 @@
 //! Groups in a cycle: their quotas, their ancestors', their order.
 
-use super::kit::{cycle, jobs, rejections, single_cores, slot, submitter, weights};
+use super::kit::{cycle, expr, jobs, rejections, single_cores, slot, submitter, weights};
 use crate::negotiator::RejectReason::{GroupQuota, NoSlots, SubmitterLimit};
 use crate::negotiator::groups::{GroupSpec, Quota, Tree};
 use crate::negotiator::{Cycle, negotiate};
@@ -8,9 +8,11 @@ use crate::negotiator::{Cycle, negotiate};
 /// A pool of single cores; groups by name, static quota and usage of their own; submitters by name (whose
 /// group follows from it), effective priority and jobs.
 fn grouped(cores: usize, groups: &[(&str, f64, f64)], submitters: &[(&str, f64, u64)]) -> Cycle {
-    let specs = groups
-        .iter()
-        .map(|(name, quota, _)| GroupSpec { name: (*name).to_owned(), quota: Some(Quota::Static(*quota)) });
+    let specs = groups.iter().map(|(name, quota, _)| GroupSpec {
+        name: (*name).to_owned(),
+        quota: Some(Quota::Static(*quota)),
+        ..GroupSpec::default()
+    });
     let tree = Tree::new(&specs.collect::<Vec<_>>());
     let usage: Vec<f64> = tree.groups().iter().map(|group| groups[group.spec].2).collect();
     let entries = submitters.iter().map(|(name, priority, count)| {
@@ -78,9 +80,8 @@ fn quotas_are_not_overshot() {
 
 #[test]
 fn fractions_of_quotas_count() {
-    let mut cycle = grouped(0, &[("g", 2.5, 0.0)], &[("g.a", 1.0, 100)]);
+    let mut cycle = grouped(5, &[("g", 2.5, 0.0)], &[("g.a", 1.0, 100)]);
     cycle.slots = vec![crate::negotiator::Candidate { weight: 0.5, ..slot(1) }; 10];
-    cycle.pool_weight = 5.0;
     assert_eq!(weights(&cycle, &negotiate(&cycle)), [2.5]);
 }
 
@@ -89,7 +90,7 @@ fn fractions_of_quotas_count() {
 fn ancestors_limit_too() {
     let groups = [("p", 10.0, 1.0), ("p.hep", 8.0, 2.0), ("p.lep", 8.0, 0.0), ("p.hep.higgs", 100.0, 0.0)];
     let both = [("p.hep.a", 1.0, 100), ("p.lep.b", 1.0, 100)];
-    let mut cycle = grouped(50, &groups, &both);
+    let mut cycle = grouped(50, &groups[..3], &both);
     // 10 less 1 and 2 in use: 7 for both. lep uses the smaller part of its quota and goes first.
     assert_eq!(weights(&cycle, &negotiate(&cycle)), [0.0, 7.0]);
     cycle.config.strict_enforce_quota = false;
@@ -98,16 +99,29 @@ fn ancestors_limit_too() {
     assert_eq!(weights(&deep, &negotiate(&deep)), [6.0]);
 }
 
-/// The one that uses the smallest part of its quota first; without a quota late; of no group last.
+/// The one that uses the smallest part of its quota first, those of no group last. A group that is given nothing has no turn.
 #[test]
 fn order_of_groups() {
     let groups = [("half", 10.0, 5.0), ("zero", 0.0, 0.0), ("fifth", 10.0, 2.0), ("none_yet", 1.0, 0.0)];
     let users =
         [("x", 0.5, 9), ("half.a", 1.0, 9), ("zero.b", 1.0, 9), ("fifth.c", 1.0, 9), ("none_yet.d", 1.0, 9)];
-    let outcome = negotiate(&grouped(40, &groups, &users));
-    let mut order: Vec<Option<usize>> = outcome.stats.pies.iter().map(|pie| pie.group).collect();
+    let mut cycle = grouped(40, &groups, &users);
+    assert_eq!(turns(&cycle), ["none_yet", "fifth", "half", "<none>"]);
+    assert_eq!(rejections(&negotiate(&cycle)).iter().filter(|each| each.3 == GroupQuota).count(), 4);
+    // The same by name, and an expression that fails: the order of names, the root before them.
+    cycle.config.group_sort_expr = Some(expr("GroupResourcesAllocated"));
+    assert_eq!(turns(&cycle), ["none_yet", "<none>", "fifth", "half"]);
+    cycle.config.group_sort_expr = Some(expr("Unknown"));
+    assert_eq!(turns(&cycle), ["<none>", "fifth", "half", "none_yet"]);
+}
+
+/// The groups in the order in which they divided pies.
+fn turns(cycle: &Cycle) -> Vec<String> {
+    let name = |group: Option<usize>| group.map_or("<none>", |group| &cycle.groups[group].name).to_owned();
+    let outcome = negotiate(cycle);
+    let mut order: Vec<String> = outcome.stats.pies.iter().map(|pie| name(pie.group)).collect();
     order.dedup();
-    assert_eq!(order, [Some(3), Some(2), Some(0), Some(1), None]);
+    order
 }
 
 /// Without preemption, a group that has its quota gets no pie at all, and neither do members with no jobs.

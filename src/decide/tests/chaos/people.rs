@@ -393,7 +393,14 @@ fn make_slot(server: &mut Server, n: u8, dynamic: Option<u32>) {
 pub fn declare(server: &mut Server, name: &str, quota: Quota) {
     let object: Arc<str> = name.to_ascii_lowercase().into();
     let generation = server.groups.get(&object).map_or(1, |group| group.generation + 1);
-    let group = Group { object: object.clone(), generation, name: name.into(), quota };
+    let group = Group {
+        object: object.clone(),
+        generation,
+        name: name.into(),
+        quota,
+        accept_surplus: None,
+        autoregroup: None,
+    };
     server.groups.insert(object.clone(), group.clone());
     server.tell(1, object.to_string(), Event::Group(group));
 }

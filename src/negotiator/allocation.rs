@@ -1,0 +1,125 @@
+//! What the groups of a cycle are given, and how much each may use by it.
+
+use super::cycle::Cycle;
+use super::groups::{GroupInput, sum_up};
+use super::ledger::Ledger;
+use super::surplus::{Sharer, share};
+pub use crate::pool::Allocation;
+
+/// What is asked for, in slot weight, what is in use included.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Demand {
+    /// By submitters of no group.
+    pub root: f64,
+    /// By each group's own submitters, in the order of [`Cycle::groups`].
+    pub groups: Vec<f64>,
+}
+
+/// What all of a tree are given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Allocations {
+    /// The root: submitters of no group, and in the end those of groups with autoregroup.
+    pub root: Allocation,
+    /// The groups, in the order of [`Cycle::groups`].
+    pub groups: Vec<Allocation>,
+}
+
+impl Allocations {
+    /// Of a group, or of the root.
+    pub fn of(&self, group: Option<usize>) -> Option<&Allocation> {
+        group.map_or(Some(&self.root), |group| self.groups.get(group))
+    }
+
+    /// With what a later round of the same cycle gives.
+    pub(super) fn then(self, later: &Self) -> Self {
+        let groups = self.groups.into_iter().zip(&later.groups).map(|(group, later)| group.then(*later));
+        Self { root: self.root.then(later.root), groups: groups.collect() }
+    }
+
+    /// What the own submitters of a group, or of the root, may use in all at this moment:
+    /// [`Allocation::limit`], and with `NEGOTIATOR_STRICT_ENFORCE_QUOTA` no more than it and the groups above have left.
+    pub(super) fn turn_limit(&self, cycle: &Cycle, ledger: &Ledger, group: Option<usize>) -> f64 {
+        let limit = self.of(group).map_or(0.0, |allocation| allocation.limit);
+        if !cycle.config.strict_enforce_quota {
+            return limit;
+        }
+        let caps: Vec<f64> = self.groups.iter().map(|group| group.subtree_limit).collect();
+        limit.min(ledger.group_used(group) + ledger.headroom(group, &caps))
+    }
+}
+
+/// Whether any group's jobs compete with those of no group in the end.
+pub(super) fn regroups(groups: &[GroupInput]) -> bool {
+    groups.iter().any(|group| group.autoregroup)
+}
+
+/// What groups that ask for so much are given in one round: the fair share, surplus included.
+pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
+    let groups = &cycle.groups;
+    let (root, whole) = (root_quota(cycle), !cycle.config.use_slot_weights);
+    let asks = |group: usize| demand.groups.get(group).copied().unwrap_or(0.0);
+    let root_node = Sharer {
+        quota: root,
+        subtree_quota: cycle.pool_weight,
+        requested: demand.root,
+        accepts: true,
+        ..Sharer::default()
+    };
+    let nodes = groups.iter().enumerate().map(|(place, group)| Sharer {
+        quota: group.quota,
+        subtree_quota: group.subtree_quota,
+        requested: asks(place),
+        accepts: group.accept_surplus,
+        parent: Some(group.parent.map_or(0, |parent| parent + 1)),
+    });
+    let nodes: Vec<Sharer> = std::iter::once(root_node).chain(nodes).collect();
+    let mut allocated = share(&nodes, whole).into_iter();
+    let (of_root, of_groups) = (allocated.next().unwrap_or(0.0), allocated.collect::<Vec<f64>>());
+    let parents: Vec<Option<usize>> = groups.iter().map(|group| group.parent).collect();
+    let below = sum_up(&parents, &of_groups);
+    let limit = |allocated: f64, quota: f64| {
+        let limit = allocated.max(quota).max(0.0);
+        if whole { limit.floor() } else { limit }
+    };
+    let each = groups.iter().zip(of_groups).zip(below).enumerate();
+    let each = each.map(|(place, ((group, allocated), below))| Allocation {
+        quota: group.quota,
+        subtree_quota: group.subtree_quota,
+        requested: asks(place),
+        allocated,
+        limit: limit(allocated, group.quota),
+        subtree_limit: if group.accept_surplus {
+            below.max(group.subtree_quota)
+        } else {
+            group.subtree_quota
+        },
+    });
+    // The root negotiates last, with everybody whom it takes in: its quota is then whatever is left of the pool.
+    let (quota, allocated) =
+        if regroups(groups) { (cycle.pool_weight, cycle.pool_weight) } else { (root, of_root) };
+    let root = Allocation {
+        quota,
+        subtree_quota: cycle.pool_weight,
+        requested: demand.root,
+        allocated,
+        limit: limit(allocated, quota),
+        subtree_limit: cycle.pool_weight,
+    };
+    Allocations { root, groups: each.collect() }
+}
+
+/// What the groups' quotas leave of the pool.
+fn root_quota(cycle: &Cycle) -> f64 {
+    let tops = cycle.groups.iter().filter(|group| group.parent.is_none());
+    (cycle.pool_weight - tops.map(|group| group.subtree_quota).sum::<f64>()).max(0.0)
+}
+
+/// What the groups of a cycle would be given if they asked for so much, and, in the same order and the root's last, what each
+/// turn's limit would be: without slots, submitters and jobs, of which the cycle needs none.
+pub fn plan(cycle: &Cycle, demand: &Demand) -> (Allocations, Vec<f64>) {
+    let allocations = allocate(cycle, demand);
+    let ledger = Ledger::new(cycle);
+    let turns = (0..cycle.groups.len()).map(Some).chain([None]);
+    let limits = turns.map(|group| allocations.turn_limit(cycle, &ledger, group)).collect();
+    (allocations, limits)
+}
