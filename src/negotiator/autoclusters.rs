@@ -303,16 +303,14 @@ impl Exprs {
 
     fn add(&mut self, expr: &Expr, names: &mut Names) -> u32 {
         let text = expr.to_string().into_boxed_str();
-        let number = match self.by_text.get(&text) {
-            Some(number) => *number,
-            None => {
-                let number = u32::try_from(self.reads.len()).unwrap_or(u32::MAX);
-                let read = expr.references();
-                self.reads.push(read.my.iter().chain(&read.bare).map(|name| names.number(name)).collect());
-                self.by_text.insert(text, number);
-                number
-            }
-        };
+        let known = self.by_text.get(&text).copied();
+        let number = known.unwrap_or_else(|| {
+            let number = u32::try_from(self.reads.len()).unwrap_or(u32::MAX);
+            let read = expr.references();
+            self.reads.push(read.my.iter().chain(&read.bare).map(|name| names.number(name)).collect());
+            self.by_text.insert(text, number);
+            number
+        });
         if self.by_address.len() >= ADDRESSES {
             self.by_address.clear();
         }
