@@ -141,7 +141,7 @@ fn cycles_are_decided_as_the_real_negotiator_decides_them() {
         let known = DIFFERENT.iter().find(|(name, _)| *name == case.name);
         match (theirs == ours, known) {
             (true, Some((_, why))) => {
-                wrong.push(format!("{}: the same now, but said to differ: {why}", case.name))
+                wrong.push(format!("{}: the same now, but said to differ: {why}", case.name));
             }
             (false, None) => wrong.push(format!("{}:{}", case.name, difference(&theirs, &ours))),
             _ => {}

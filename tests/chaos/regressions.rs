@@ -465,6 +465,6 @@ fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
             (When::Before(Class::HoldJob, 0), What::Call(How::SilenceAfter, attempts)),
             (When::At(14_000), What::Remove(4)),
         ];
-        goes_well(story(8, forever, items));
+        goes_well(story(8, forever.clone(), items));
     }
 }

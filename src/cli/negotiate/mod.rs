@@ -202,6 +202,7 @@ fn gather(
             weighted_used: used,
             floor: priority.floor,
             ceiling: priority.ceiling,
+            floor: priority.floor,
             group,
             requests,
         });
