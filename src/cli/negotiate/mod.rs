@@ -202,7 +202,6 @@ fn gather(
             weighted_used: used,
             floor: priority.floor,
             ceiling: priority.ceiling,
-            floor: priority.floor,
             group,
             requests,
         });
