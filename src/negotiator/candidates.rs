@@ -212,15 +212,12 @@ impl<'a> Judge<'a> {
             }
         };
         let other = others.peek().map(|Reverse(other)| *other);
-        let best = match other.filter(|other| first.is_none_or(|first| *other < first)) {
-            Some(other) => {
-                others.pop();
-                other
-            }
-            None => {
-                *cursor = moved;
-                first?
-            }
+        let best = if let Some(other) = other.filter(|other| first.is_none_or(|first| *other < first)) {
+            others.pop();
+            other
+        } else {
+            *cursor = moved;
+            first?
         };
         let cost = self.cost(best.slot(), prepared.ad())?;
         Some(Offer { place: best.slot(), preempt: best.preempt(), cost })
@@ -284,7 +281,9 @@ impl<'a> Judge<'a> {
         let likings: Vec<Liking> = places.filter_map(|place| self.like(prepared, place)).collect();
         if let Some((_, order)) = self.orders.get_mut(at) {
             order.known = self.changes.len();
-            likings.into_iter().for_each(|liking| order.insert(liking));
+            for liking in likings {
+                order.insert(liking);
+            }
         }
     }
 
@@ -304,9 +303,9 @@ impl<'a> Judge<'a> {
             Standing::Kept => return None,
         };
         let Ranks { pre_job, job, post_job } = self.roster.ranks(job, place)?;
-        let rank = |expr: bool, value: Option<f64>| match expr {
-            true => Descending::of(value.unwrap_or(f64::MIN), f64::MIN),
-            false => Descending::of(0.0, 0.0),
+        let rank = |expr: bool, value: Option<f64>| {
+            let otherwise = if expr { f64::MIN } else { 0.0 };
+            Descending::of(value.filter(|_| expr).unwrap_or(otherwise), otherwise)
         };
         Some(Liking {
             pre_job: rank(self.config.pre_job_rank.is_some(), pre_job),

@@ -163,10 +163,12 @@ impl Turn<'_> {
             let mut barred = Barred::default();
             let Some((offer, wants)) = self.best(table, &mut look, &limited, *used, &mut barred) else {
                 let only_rank = used.all >= self.limits.limit;
-                progress.reason = Some(barred.reason(self).unwrap_or_else(|| match only_rank {
-                    true => self.limits.reason(),
-                    false => table.judge.refusal(&look).unwrap_or(RejectReason::NoMatch),
-                }));
+                let otherwise = if only_rank {
+                    self.limits.reason()
+                } else {
+                    table.judge.refusal(&look).unwrap_or(RejectReason::NoMatch)
+                };
+                progress.reason = Some(barred.by.map_or(otherwise, |bar| bar.reason(self)));
                 return barred.limit || only_rank;
             };
             table.judge.take(&mut look, offer.place);
@@ -203,7 +205,7 @@ impl Turn<'_> {
             }
             let wants = limited.with(search.request(), table.judge.ad(offer.place), &table.env);
             if table.limits.blocked(&wants).is_some() {
-                barred.concurrency = true;
+                barred.note(Bar::Concurrency);
                 continue;
             }
             return Some((offer, wants));
@@ -219,11 +221,12 @@ impl Turn<'_> {
         };
         let promised = used.all + offer.cost;
         if promised > self.ceiling + SLACK {
-            barred.ceiling = true;
+            barred.note(Bar::Ceiling);
         } else if promised > self.limits.quota + SLACK {
-            barred.quota = true;
+            barred.note(Bar::Quota);
         } else if !fits {
             barred.limit = true;
+            barred.note(Bar::Limit);
         } else {
             return true;
         }
@@ -234,27 +237,36 @@ impl Turn<'_> {
 /// Sums of weights that are no whole numbers may be off by so much.
 const SLACK: f64 = 1e-9;
 
+/// What stands against a slot that matches. Of several the last is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Bar {
+    Ceiling,
+    Quota,
+    Limit,
+    Concurrency,
+}
+
+impl Bar {
+    fn reason(self, turn: &Turn<'_>) -> RejectReason {
+        match self {
+            Self::Ceiling => RejectReason::Ceiling,
+            Self::Quota => RejectReason::GroupQuota,
+            Self::Limit => turn.limits.reason(),
+            Self::Concurrency => RejectReason::ConcurrencyLimit,
+        }
+    }
+}
+
 /// What stood against slots that match.
 #[derive(Clone, Copy, Debug, Default)]
 struct Barred {
+    by: Option<Bar>,
+    /// Whether the submitter's limit did: it may be higher in the next spin.
     limit: bool,
-    quota: bool,
-    ceiling: bool,
-    concurrency: bool,
 }
 
 impl Barred {
-    fn reason(self, turn: &Turn<'_>) -> Option<RejectReason> {
-        if self.concurrency {
-            Some(RejectReason::ConcurrencyLimit)
-        } else if self.limit {
-            Some(turn.limits.reason())
-        } else if self.quota {
-            Some(RejectReason::GroupQuota)
-        } else if self.ceiling {
-            Some(RejectReason::Ceiling)
-        } else {
-            None
-        }
+    fn note(&mut self, bar: Bar) {
+        self.by = self.by.max(Some(bar));
     }
 }

@@ -50,6 +50,30 @@ impl Bits {
         }
     }
 
+    /// Takes in numbers.
+    pub(super) fn extend(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            self.insert(*number);
+        }
+    }
+
+    /// Takes numbers out.
+    pub(super) fn remove_all(&mut self, numbers: &[u32]) {
+        for number in numbers {
+            self.remove(*number);
+        }
+    }
+
+    /// Takes in what the other set has.
+    pub(super) fn add_all(&mut self, other: &Self) {
+        if self.words.len() < other.words.len() {
+            self.words.resize(other.words.len(), 0);
+        }
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word |= other;
+        }
+    }
+
     /// Drops what the other set has.
     pub(super) fn drop_all(&mut self, other: &Self) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {

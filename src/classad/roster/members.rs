@@ -34,7 +34,7 @@ impl Members {
                 }
                 if list.len() > FEW {
                     let mut bits = Bits::default();
-                    list.iter().for_each(|slot| bits.insert(*slot));
+                    bits.extend(list);
                     *self = Self::Many { count: list.len(), bits };
                 }
             }
@@ -85,7 +85,7 @@ impl Members {
     /// Takes them out of a set.
     pub(super) fn take_from(&self, set: &mut Bits) {
         match self {
-            Self::Few(list) => list.iter().for_each(|slot| set.remove(*slot)),
+            Self::Few(list) => set.remove_all(list),
             Self::Many { bits, .. } => set.drop_all(bits),
         }
     }
@@ -93,8 +93,8 @@ impl Members {
     /// Puts them into a set.
     pub(super) fn add_to(&self, set: &mut Bits) {
         match self {
-            Self::Few(list) => list.iter().for_each(|slot| set.insert(*slot)),
-            Self::Many { bits, .. } => bits.iter().for_each(|slot| set.insert(slot)),
+            Self::Few(list) => set.extend(list),
+            Self::Many { bits, .. } => set.add_all(bits),
         }
     }
 }

@@ -243,6 +243,7 @@ mod tests {
         }
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "it is compared with what may fail")]
     fn some(ads: &[(usize, &str)]) -> Result<Vec<(usize, String)>, String> {
         Ok(ads.iter().map(|(line, ad)| (*line, (*ad).to_owned())).collect())
     }

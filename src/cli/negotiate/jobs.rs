@@ -238,8 +238,8 @@ mod tests {
 
     /// The jobs of the only submitter, request by request.
     fn order(jobs: &[&str]) -> Vec<String> {
-        let text: String =
-            jobs.iter().map(|job| format!("User = \"u\"\n{}\n\n", job.replace(';', "\n"))).collect();
+        let ads = jobs.iter().map(|job| format!("User = \"u\"\n{}", job.replace(';', "\n")));
+        let text = ads.collect::<Vec<_>>().join("\n\n");
         let (requests, _) = read(&text).unwrap();
         let line = |alike: &Alike| alike.jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         requests.iter().flatten().map(line).collect()

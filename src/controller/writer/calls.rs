@@ -237,8 +237,7 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         let known = Known::of(&found);
         let mut finalizers = known.finalizers.clone();
         finalizers.retain(|finalizer| finalizer != JOB_FINALIZER);
-        let held = finalizers.len() < known.finalizers.len();
-        if hold && held {
+        if hold && finalizers.len() < known.finalizers.len() {
             // An earlier attempt came through and was not answered. Since then the job may have been deleted: then it is that
             // finalizer which keeps it until its pods have ended.
             let outcome = Event::Outcome(Outcome::JobHeld(job.uid));
