@@ -47,6 +47,15 @@ fn is_never_true(expr: &Expr) -> bool {
     expr.as_literal().is_some_and(|value| !matches!(value, Value::Bool(true)))
 }
 
+/// Whether the claim that waits for a slot may have it now: quotas and ceilings are held against it again, which others may
+/// have reached while it waited.
+pub(super) fn may_succeed(pool: &Pool, slot: &Slot, now: Time) -> bool {
+    let Some(next) = &slot.preempting else { return false };
+    let (quotas, _) = super::quotas(pool, now);
+    let Claim { submitter, group, weight, .. } = &next.claim;
+    schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group.as_ref(), *weight, &quotas)
+}
+
 /// Has a claim for a job wait for a slot that it was matched with. False where that is not so any more: the two do not match,
 /// the slot likes its job better by now, or a quota or ceiling is reached.
 pub(super) fn claim(pool: &mut Pool, name: &SlotName, job: &JobUid, quotas: &Quotas, now: Time) -> bool {
@@ -68,7 +77,8 @@ fn preemptor(
     let proc = cluster.next_idle(now)?;
     let spec = cluster.spec.as_ref().filter(|spec| symmetric_match(&spec.ad, &ad, &env))?;
     let weight = slot.claim.weight;
-    if !schedd::within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
+    let (submitter, group) = (&spec.submitter, spec.group.as_ref());
+    if !schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group, weight, quotas) {
         return None;
     }
     let rank = ad.eval_attr("Rank", Some(&spec.ad), &env).as_number().unwrap_or(0.0);

@@ -100,7 +100,8 @@ fn with_view<T>(
             .draining
             .as_ref()
             .and_then(|draining| Some(Common { since: draining.since, until: draining.deadline? })),
-        next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty()),
+        next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty())
+            && (slot.activation != Activation::Vacant || super::preemption::may_succeed(pool, slot, now)),
         policy,
         answers: &Asker::new(machine, &config, slot, job, next_job, now),
         now,

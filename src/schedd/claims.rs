@@ -243,22 +243,52 @@ pub fn within_caps(
     weight: f64,
     quotas: &Quotas,
 ) -> bool {
+    within_caps_in_place_of(None, pool, submitter, group, weight, quotas)
+}
+
+/// The same for a claim that takes the place of another, whose weight is then given back.
+pub fn within_caps_in_place_of(
+    present: Option<&Claim>,
+    pool: &Pool,
+    submitter: &SubmitterName,
+    group: Option<&GroupName>,
+    weight: f64,
+    quotas: &Quotas,
+) -> bool {
+    let given_back = |shares: &dyn Fn(&Claim) -> bool| {
+        present.filter(|present| shares(present)).map_or(0.0, |present| present.weight)
+    };
+    let of_group = |name: &str| {
+        given_back(&|present| {
+            let own = present.group.as_ref();
+            own.is_some_and(|own| ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name)))
+        })
+    };
+    let own_of = |name: Option<&str>| {
+        given_back(&|present| match (&present.group, name) {
+            (Some(own), Some(name)) => own.as_str().eq_ignore_ascii_case(name),
+            (own, name) => own.is_none() && name.is_none(),
+        })
+    };
     let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
     let ceiling =
         pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.account.weighted_resources_used)));
-    if ceiling.is_some_and(|(ceiling, used)| !fits(used, ceiling)) {
+    let own = given_back(&|present| present.submitter == *submitter);
+    if ceiling.is_some_and(|(ceiling, used)| !fits(used - own, ceiling)) {
         return false;
     }
     let Some(group) = group else {
-        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None), cap));
+        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None) - own_of(None), cap));
     };
     let own = quotas.cap(group.as_str());
     if own.is_some_and(|own| own.autoregroup) {
         return true;
     }
-    own.is_none_or(|own| fits(own_usage(pool, Some(group.as_str())), own.own))
-        && ancestry(group.as_str())
-            .all(|name| quotas.cap(name).is_none_or(|cap| fits(group_usage(pool, name), cap.subtree)))
+    let name = Some(group.as_str());
+    own.is_none_or(|own| fits(own_usage(pool, name) - own_of(name), own.own))
+        && ancestry(group.as_str()).all(|name| {
+            quotas.cap(name).is_none_or(|cap| fits(group_usage(pool, name) - of_group(name), cap.subtree))
+        })
 }
 
 /// What sums of weights may lose.

@@ -353,3 +353,16 @@ fn the_negotiator_preempts_by_startd_rank() {
     world.pass(600);
     assert_eq!(world.pool.slots.values().next().unwrap().claim.submitter.as_str(), "bob");
 }
+
+/// A ceiling that others have reached while a claim waited bars it.
+#[test]
+fn a_claim_that_waited_is_held_against_the_ceiling_again() {
+    let mut world = world("RANK = ifThenElse(TARGET.Owner == \"bob\", 10, 1)\nMAXJOBRETIREMENTTIME = 100\n");
+    world.submit("urgent", "bob", 1, |_| {});
+    world.pass(2);
+    assert!(better_claim(&mut world, 10.0));
+    let bob = world.pool.submitters.values_mut().find(|submitter| submitter.name.as_str() == "bob");
+    bob.unwrap().ceiling = Some(0.0);
+    world.pass(200);
+    assert!(world.pool.slots.values().all(|slot| slot.claim.submitter.as_str() != "bob"));
+}
