@@ -80,6 +80,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
             submitter: "alice".into(),
             group: None,
             weight: 1.0,
+            limits: slotwright::pool::limits::Wants::default(),
             since: now,
             job: key.clone(),
             cluster: 1,

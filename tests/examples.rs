@@ -13,7 +13,9 @@ use k8s_openapi::api::core::v1::{Namespace, Node, PodTemplateSpec};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use slotwright::api::{self, GroupQuota, HTCJob, Negotiator, NodePolicy, SubmitPolicy, Submitter};
+use slotwright::api::{
+    self, ConcurrencyLimit, GroupQuota, HTCJob, Negotiator, NodePolicy, SubmitPolicy, Submitter,
+};
 use slotwright::controller::{render, translate};
 use slotwright::hollow::nodes::{script, shapes};
 use slotwright::hollow::schema::StructuralSchema;
@@ -113,6 +115,7 @@ fn the_api_server_would_take_every_object_whole() {
         .into_iter()
         .chain(all("examples/policies"))
         .chain(all("examples/backfill"))
+        .chain(all("examples/limits"))
         .chain(pages)
     {
         let what = name(&object);
@@ -226,6 +229,7 @@ fn event(object: &Value) -> Option<Event> {
     Some(match object["kind"].as_str().unwrap() {
         "HTCJob" => Event::Job(translate::job(&parse::<HTCJob>(object)).unwrap()),
         "GroupQuota" => Event::Group(translate::group(&parse::<GroupQuota>(object))),
+        "ConcurrencyLimit" => Event::Limit(translate::limit(&parse::<ConcurrencyLimit>(object))),
         "Submitter" => Event::Submitter(translate::submitter(&parse::<Submitter>(object)).unwrap()),
         "Negotiator" => Event::Negotiator(translate::negotiator(&parse::<Negotiator>(object))),
         "NodePolicy" => Event::Policy(translate::node_policy(&parse::<NodePolicy>(object))),
@@ -241,6 +245,7 @@ fn the_operator_accepts_every_object() {
         .into_iter()
         .chain(all("examples/policies"))
         .chain(all("examples/backfill"))
+        .chain(all("examples/limits"))
         .chain(pages)
     {
         let problems = match event(&object) {
@@ -248,6 +253,7 @@ fn the_operator_accepts_every_object() {
             Some(Event::Policy(facts)) => facts.config.err(),
             Some(Event::SubmitPolicy(facts)) => facts.config.err(),
             Some(Event::Negotiator(facts)) => facts.config.err(),
+            Some(Event::Limit(limit)) => Some(limit.problems).filter(|problems| !problems.is_empty()),
             _ => None,
         };
         assert_eq!(problems, None, "{}", name(&object));

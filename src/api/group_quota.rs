@@ -83,6 +83,11 @@ pub struct GroupQuotaSpec {
     /// GROUP_AUTOREGROUP_<group>. Unset means false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoregroup: Option<bool>,
+    /// The priority factor of those who submit in the group and have none of their own: GROUP_PRIO_FACTOR_<group>. Unset means
+    /// DEFAULT_PRIO_FACTOR. It is not the factor of groups inside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1.0, max = 1e12))]
+    pub priority_factor: Option<f64>,
 }
 
 /// What the group has and uses.

@@ -116,6 +116,16 @@ pub struct HTCJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub accounting_group: Option<String>,
+    /// What each proc takes of things that are limited, condor_submit's concurrency_limits: NAME, or SET.NAME, with an amount as
+    /// in FILESERVER:3. A ConcurrencyLimit says how much there is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 256)))]
+    pub concurrency_limits: Vec<String>,
+    /// A ClassAd expression that gives such a list for the machine that is its TARGET, condor_submit's concurrency_limits_expr.
+    /// Example: strcat("SWX:2 ", TARGET.Network). Where it gives no text nothing is taken. Give this or concurrencyLimits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16384))]
+    pub concurrency_limits_expr: Option<String>,
     /// More attributes of the job's ad: attribute name to ClassAd expression. A string needs its own quotes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 256))]

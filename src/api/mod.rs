@@ -9,6 +9,7 @@
 #![allow(clippy::duplicated_attributes)]
 
 mod common;
+mod concurrency_limit;
 mod drain_request;
 mod group_quota;
 mod htcjob;
@@ -24,6 +25,7 @@ mod submit_policy;
 mod submitter;
 
 pub use common::{Requests, SlotActivity, SlotResources, SlotState, Transition, condition};
+pub use concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitSpec, ConcurrencyLimitStatus, LimitInUse};
 pub use drain_request::{DrainCompletion, DrainRequest, DrainRequestSpec, DrainRequestStatus, DrainSchedule};
 pub use group_quota::{GroupQuota, GroupQuotaSpec, GroupQuotaStatus};
 pub use htcjob::{HTCJob, HTCJobSpec, HTCJobStatus, HeldProcs, PodRetention};
@@ -33,7 +35,7 @@ pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeRep
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use slot::{JobReference, Slot, SlotClaim, SlotRunning, SlotSpec, SlotStatus, SlotType};
 pub use submit_policy::{SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
-pub use submitter::{Submitter, SubmitterSpec, SubmitterStatus};
+pub use submitter::{AccountCorrection, Submitter, SubmitterSpec, SubmitterStatus};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -51,6 +53,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         PartitionableSlot::crd(),
         Submitter::crd(),
         GroupQuota::crd(),
+        ConcurrencyLimit::crd(),
         NodePolicy::crd(),
         SubmitPolicy::crd(),
         Negotiator::crd(),

@@ -83,6 +83,10 @@ pub struct SlotClaim {
     pub accounting_group: Option<String>,
     /// What the claim costs: SLOT_WEIGHT of the slot.
     pub weight: f64,
+    /// What the claim took of things that are limited, MatchedConcurrencyLimits: a list such as xsw,fileserver:3. Empty for
+    /// nothing.
+    #[serde(default)]
+    pub matched_concurrency_limits: String,
     /// When the claim was made; CLAIM_WORKLIFE counts from here.
     #[schemars(schema_with = "schema::time")]
     pub claimed_at: Option<Time>,

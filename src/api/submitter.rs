@@ -77,6 +77,42 @@ pub struct SubmitterSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub ceiling: Option<f64>,
+    /// The slot weight that the submitter gets before anybody gets more than his floor, if it has jobs. Unset means none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e12))]
+    pub floor: Option<f64>,
+    /// Corrects the account once: condor_userprio -setprio, -setaccum, -setbegin, -setlast and, with usage 0, -resetusage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correction: Option<AccountCorrection>,
+}
+
+/// What the accountant's record should be: each field sets the one of the same name in the status. What is left out stays.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountCorrection {
+    /// Any text. The correction is made once, when this is another than status.corrected: give a new one for each.
+    #[schemars(length(min = 1, max = 63))]
+    pub id: String,
+    /// Real user priority. Unset means that it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.5, max = 1e12))]
+    pub real_priority: Option<f64>,
+    /// Accumulated usage in slot-seconds. Unset means that it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e15))]
+    pub accumulated_usage: Option<f64>,
+    /// Accumulated usage in weighted slot-seconds. Unset means that it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1e15))]
+    pub weighted_accumulated_usage: Option<f64>,
+    /// When the submitter first used a slot. Unset means that it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub begin_usage_time: Option<Time>,
+    /// When the submitter last used a slot. Unset means that it stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub last_usage_time: Option<Time>,
 }
 
 /// The accountant's record. It holds at updateTime; between two updates it follows from the rest, since what is in use
@@ -126,6 +162,9 @@ pub struct SubmitterStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub update_time: Option<MicroTime>,
+    /// The id of the correction that was made last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected: Option<String>,
     /// Procs that wait.
     #[serde(default)]
     pub idle: i64,

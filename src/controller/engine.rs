@@ -253,6 +253,11 @@ impl Engine {
                     self.event(2, Event::Group(translate::group(&object)));
                 }
             }
+            Kind::ConcurrencyLimit => {
+                if let Some(object) = typed(object) {
+                    self.event(2, Event::Limit(translate::limit(&object)));
+                }
+            }
             Kind::NodePolicy => {
                 if let Some(object) = typed(object) {
                     self.event(1, Event::Policy(translate::node_policy(&object)));
@@ -301,6 +306,7 @@ impl Engine {
                 }
             }
             Kind::GroupQuota => self.event(2, Event::GroupGone(object.name_any().into())),
+            Kind::ConcurrencyLimit => self.event(2, Event::LimitGone(object.name_any().into())),
             Kind::NodePolicy => self.event(1, Event::PolicyGone(object.name_any().as_str().into())),
             Kind::SubmitPolicy => self.event(1, Event::SubmitPolicyGone(object.name_any().into())),
             Kind::DrainRequest => self.event(2, Event::DrainGone(object.name_any().into())),
@@ -398,6 +404,7 @@ impl Engine {
             Document::PartitionableSlot(name) => cluster(Kind::PartitionableSlot, name.object_name()),
             Document::Submitter(name) => cluster(Kind::Submitter, translate::submitter_object_name(name)),
             Document::Group(object) => cluster(Kind::GroupQuota, object.to_string()),
+            Document::Limit(object) => cluster(Kind::ConcurrencyLimit, object.to_string()),
             Document::Policy(name) => cluster(Kind::NodePolicy, name.to_string()),
             Document::SubmitPolicy(name) => cluster(Kind::SubmitPolicy, name.to_string()),
             Document::Negotiator(name) => cluster(Kind::Negotiator, name.to_string()),

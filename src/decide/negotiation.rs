@@ -8,13 +8,14 @@ use super::preemption;
 
 use crate::classad::{Ad, Env, Expr};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
+use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
     Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS,
     Pool, Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Quotas};
-use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
+use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight, unclaimed_slot_ad};
 
 /// A cycle to run: a snapshot of slots and requests, and what they stand for.
 #[derive(Clone, Debug)]
@@ -31,7 +32,12 @@ pub struct Negotiation {
 
 /// Begins a cycle if one is due, or asks to be woken when it is.
 pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
-    let due = due(pool, now)?;
+    let Some(due) = due(pool, now) else {
+        if !pool.schedule.under_way {
+            set_barred(pool, BTreeMap::new());
+        }
+        return None;
+    };
     if due > now {
         pool.wake_at(due);
         return None;
@@ -67,6 +73,7 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
     cycle.config = Config::clone(&config.cycle);
+    cycle.limits = pool.holdings.book().clone();
     for (slot, left, startd) in unclaimed(pool) {
         let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
         let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
@@ -97,15 +104,15 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
             None => cycle.ungrouped_used += used,
         }
         let (requests, jobs) = requests(pool, submitter, &config, now);
-        if requests.is_empty() && used <= 0.0 {
+        if requests.is_empty() && used <= 0.0 || !serves(&config, submitter, &requests, &env) {
             continue;
         }
         let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
         cycle.submitters.push(SubmitterInput {
             name: submitter.name.as_str().to_owned(),
-            effective_priority: account.effective_priority(submitter.factor.unwrap_or(config.default_factor)),
+            effective_priority: account.effective_priority(pool.priority_factor(submitter, &config)),
             weighted_used: used,
-            floor: None,
+            floor: submitter.floor,
             ceiling: submitter.ceiling,
             group,
             requests,
@@ -143,6 +150,19 @@ fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
 }
 
+/// `NEGOTIATOR_SUBMITTER_CONSTRAINT`, of what a schedd's ad says of a submitter.
+fn serves(config: &NegotiatorConfig, submitter: &Submitter, requests: &[Request], env: &Env) -> bool {
+    let Some(constraint) = &config.cycle.submitter_constraint else { return true };
+    let idle = requests.iter().fold(0_u64, |sum, request| sum.saturating_add(request.count));
+    let mut ad = Ad::new();
+    ad.set("MyType", "Submitter");
+    ad.set("Name", submitter.name.as_str());
+    ad.set("IdleJobs", i64::try_from(idle).unwrap_or(i64::MAX));
+    ad.set("RunningJobs", i64::try_from(submitter.account.resources_used).unwrap_or(i64::MAX));
+    ad.set("WeightedRunningJobs", submitter.account.weighted_resources_used);
+    is_true(Some(constraint), &ad, env)
+}
+
 /// A submitter's jobs that wait and make `NEGOTIATOR_JOB_CONSTRAINT` true, in their order.
 fn requests(
     pool: &Pool,
@@ -161,9 +181,20 @@ fn requests(
     waiting.unzip()
 }
 
-/// The weight of all slots, claimed or not.
-fn pool_weight(pool: &Pool, env: &Env) -> f64 {
-    let claimed: f64 = pool.slots.values().map(|slot| slot.claim.weight).sum();
+/// The ad of a claimed slot; an empty one where its machine is not known.
+fn slot_ad(pool: &Pool, slot: &crate::pool::Slot) -> Ad {
+    let Some(machine) = pool.machines.get(&slot.name.machine) else { return Ad::new() };
+    let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad))
+}
+
+/// The weight of all slots that make `NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT` true, claimed or not.
+pub(super) fn pool_weight(pool: &Pool, env: &Env) -> f64 {
+    let negotiator = pool.negotiator();
+    let constraint = negotiator.cycle.slot_poolsize_constraint.as_ref();
+    let counts =
+        |slot: &crate::pool::Slot| constraint.is_none() || is_true(constraint, &slot_ad(pool, slot), env);
+    let claimed: f64 = pool.slots.values().filter(|slot| counts(slot)).map(|slot| slot.claim.weight).sum();
     let free: f64 = pool
         .machines
         .values()
@@ -174,9 +205,9 @@ fn pool_weight(pool: &Pool, env: &Env) -> f64 {
             let config = pool.startd(machine);
             let left = machine.available_in(slot);
             let own = machine.slot_config(&config, slot.id);
-            let ad =
-                if own.slot_weight.is_some() { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
-            slot_weight(&ad, &left, own, env)
+            let looked_at = own.slot_weight.is_some() || constraint.is_some();
+            let ad = if looked_at { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
+            if is_true(constraint, &ad, env) { slot_weight(&ad, &left, own, env) } else { 0.0 }
         })
         .sum();
     claimed + free
@@ -240,6 +271,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         }
     }
     tell_matches(pool, &claims);
+    count_barred(pool, negotiation);
     explain_rejections(pool, negotiation, outcome, now);
     pool.schedule.last = Some(figures(negotiation, outcome, now));
     // While matches are made there may be more to make.
@@ -291,6 +323,27 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
             first.join(", ")
         );
         pool.tell(&key, "Matched", "Negotiate", note);
+    }
+}
+
+/// Procs that wait still, by the first limit that bars them: those whose limits do not depend on the machine.
+fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
+    let env = Env::at(negotiation.cycle.now);
+    let mut barred: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+    for cluster in negotiation.jobs.iter().flatten().filter_map(|job| pool.jobs.get(job)) {
+        let spec = cluster.spec.as_ref().filter(|_| !cluster.idle.is_empty());
+        let wants = spec.and_then(|spec| Wants::on_any_slot(&spec.ad, &env)).unwrap_or_default();
+        if let Some(limit) = pool.holdings.book().blocked(&wants) {
+            *barred.entry(limit.into()).or_default() += cluster.idle.len();
+        }
+    }
+    set_barred(pool, barred);
+}
+
+fn set_barred(pool: &mut Pool, barred: BTreeMap<Arc<str>, u64>) {
+    if pool.barred != barred {
+        pool.barred = barred;
+        pool.stale.extend(pool.limits.keys().cloned().map(Document::Limit));
     }
 }
 

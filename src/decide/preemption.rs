@@ -4,6 +4,7 @@
 //! Source: the manual, "Preemption"; the startd's side of it is in [`crate::startd::offer_claim`].
 
 use crate::classad::{Ad, Env, Expr, Value, symmetric_match};
+use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config};
 use crate::pool::{Claim, ClaimId, JobUid, Machine, Offer, Pool, Preemptor, Slot, SlotName, State, Time};
 use crate::schedd::{self, Quotas};
@@ -81,11 +82,12 @@ fn preemptor(
     if !schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group, weight, quotas) {
         return None;
     }
+    let limits = Wants::on_slot(&spec.ad, &ad, &env);
     let rank = ad.eval_attr("Rank", Some(&spec.ad), &env).as_number().unwrap_or(0.0);
     let (submitter, group) = (spec.submitter.clone(), spec.group.clone());
     let (key, cluster) = (cluster.key.clone(), cluster.cluster);
     let id = ClaimId::new(name, now, pool.next_claim_number());
     // Which proc it will be is for the schedd to say when the slot is free.
-    let claim = Claim { id, submitter, group, weight, since: now, job: key, cluster, proc };
+    let claim = Claim { id, submitter, group, weight, limits, since: now, job: key, cluster, proc };
     Some(Preemptor { claim, rank })
 }

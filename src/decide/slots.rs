@@ -280,11 +280,11 @@ pub(super) fn goes(cluster: &Cluster, proc: u32) -> bool {
 }
 
 fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
-    if let Some((job, proc)) = schedd::find_work(pool, name, now) {
+    if let Some((job, proc, limits)) = schedd::find_work(pool, name, now) {
         if let Some(slot) = pool.slots.get_mut(name) {
             slot.removal = None;
         }
-        schedd::assign(pool, name, &job, proc);
+        schedd::assign(pool, name, &job, proc, limits);
     } else {
         let why = "the schedd has nothing more for the claim";
         take(pool, name, &startd::CLAIMED_IDLE_TO_PREEMPTING, why, Change::None, now);

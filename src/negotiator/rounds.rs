@@ -122,8 +122,11 @@ impl Round<'_> {
     fn take_turns(&mut self, given: &Allocations, members: &Members) {
         let order = self.order(given);
         let used: Vec<f64> = order.iter().map(|group| self.ledger.group_used(*group)).collect();
-        let lacks =
-            |group: Place, used: f64| given.of(group).map_or(0.0, |given| (given.limit - used).max(0.0));
+        // However large a quota says who is first: nobody lacks more than there is.
+        let pool = self.cycle.pool_weight;
+        let lacks = |group: Place, used: f64| {
+            given.of(group).map_or(0.0, |given| (given.limit.min(pool) - used).max(0.0))
+        };
         let most = order.iter().zip(&used).map(|(group, used)| lacks(*group, *used)).fold(0.0, f64::max);
         let rate = self.cycle.config.group_quota_round_robin_rate.max(1.0);
         let mut reached = 0.0;
@@ -161,8 +164,11 @@ impl Round<'_> {
             }
             return;
         }
-        // Who negotiates with the root though in a group is not bound by anybody's quota there.
+        // Who negotiates with the root though in a group is not bound by anybody's quota there, and comes after all others.
         let unbound = group.is_none() && regroups(&self.cycle.groups);
+        if unbound && so_far.is_some() {
+            return;
+        }
         let limit = given.turn_limit(self.cycle, &self.ledger, group);
         let limit = so_far.map_or(limit, |so_far| limit.min(so_far));
         Spins::new(self, group, (!unbound).then_some(limit)).run(members.to_vec());

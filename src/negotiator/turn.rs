@@ -144,6 +144,8 @@ impl Turn<'_> {
         used: &mut Used,
     ) -> bool {
         let limited = Limited::of(&self.seen(request, 0.0), &table.env);
+        // As long as the search: what was passed over for an earlier job is not among the slots for the next.
+        let mut barred = Barred::default();
         let mut search: Option<Search> = None;
         while progress.left > 0 {
             if let Some(reason) = self.reached(used.all, &table.judge) {
@@ -157,10 +159,10 @@ impl Turn<'_> {
                 return false;
             }
             let mut look = search.take().unwrap_or_else(|| {
+                barred = Barred::default();
                 table.stats.pairs_considered += u64::try_from(table.judge.len()).unwrap_or(u64::MAX);
                 table.judge.search(&self.seen(request, used.all), self.name)
             });
-            let mut barred = Barred::default();
             let Some((offer, wants)) = self.best(table, &mut look, &limited, *used, &mut barred) else {
                 let only_rank = used.all >= self.limits.limit;
                 let otherwise = if only_rank {

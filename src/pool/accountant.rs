@@ -8,11 +8,30 @@
 //!
 //! Source: HTCondor manual, "User Priorities and Negotiation"; the accountant's own arithmetic.
 
+use std::sync::Arc;
+
 /// The best real priority there is, and that of everybody new.
 pub const MIN_REAL_PRIORITY: f64 = 0.5;
 
 /// The smallest priority factor: a smaller one would let a priority fall below its minimum.
 pub const MIN_PRIORITY_FACTOR: f64 = 1.0;
+
+/// What an admin says an account should be: `condor_userprio -setprio`, `-setaccum`, `-setbegin`, `-setlast`, `-resetusage`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Correction {
+    /// By which it is told from others: it is made once.
+    pub id: Arc<str>,
+    /// The real priority.
+    pub real_priority: Option<f64>,
+    /// Slots times seconds.
+    pub accumulated_usage: Option<f64>,
+    /// Slot weight times seconds.
+    pub weighted_accumulated_usage: Option<f64>,
+    /// When the submitter first used a slot, in seconds since 1970.
+    pub begin_usage_time: Option<i64>,
+    /// When the submitter last used a slot, in seconds since 1970.
+    pub last_usage_time: Option<i64>,
+}
 
 /// One submitter's (or one group's) account.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +128,19 @@ impl Record {
         self.resources_used = slots;
         self.weighted_resources_used = if slots == 0 { 0.0 } else { sane(weight) };
         self.note_use();
+    }
+
+    /// Sets what an admin says, as of `now` (milliseconds since 1970): what was used until then is charged first, and what
+    /// is in use stays so.
+    pub fn correct(&mut self, correction: &Correction, now: i64, halflife: f64) {
+        self.advance(now, halflife);
+        self.real_priority = correction.real_priority.unwrap_or(self.real_priority);
+        self.accumulated_usage = correction.accumulated_usage.unwrap_or(self.accumulated_usage);
+        self.weighted_accumulated_usage =
+            correction.weighted_accumulated_usage.unwrap_or(self.weighted_accumulated_usage);
+        self.begin_usage_time = correction.begin_usage_time.or(self.begin_usage_time);
+        self.last_usage_time = correction.last_usage_time.or(self.last_usage_time);
+        self.repair();
     }
 
     /// The effective priority (EUP): the real one times the factor, which counts as

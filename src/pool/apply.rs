@@ -122,7 +122,7 @@ impl Pool {
             Event::Submitter(facts) => self.submitter(facts, now),
             Event::SubmitterGone(name) => {
                 if let Some(submitter) = self.submitters.get_mut(&name) {
-                    (submitter.generation, submitter.factor, submitter.ceiling) = (None, None, None);
+                    submitter.forget_object();
                     self.stale.insert(Document::Submitter(name));
                 }
             }
@@ -131,6 +131,8 @@ impl Pool {
                 self.groups.remove(&object);
                 self.groups_changed();
             }
+            Event::Limit(limit) => self.limit_seen(limit),
+            Event::LimitGone(object) => self.limit_gone(&object),
             Event::Policy(facts) => self.policy(facts),
             Event::PolicyGone(name) => {
                 self.policies.remove(&name);
@@ -147,8 +149,7 @@ impl Pool {
             Event::Negotiator(facts) => self.negotiator_seen(facts),
             Event::NegotiatorGone(name) => {
                 self.negotiators.remove(&name);
-                self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
-                self.schedule.wanted = true;
+                self.negotiators_changed();
             }
             Event::Synced => self.sync(now),
             Event::Outcome(outcome) => self.outcome(outcome, now),
@@ -248,9 +249,11 @@ impl Pool {
         }
         if let Some(slot) = self.slots.get_mut(&facts.name) {
             // Somebody edited the claim, or took it off: what was decided is written again.
-            let same = facts
-                .claim
-                .is_some_and(|claim| claim.id == slot.claim.id && claim.proc_id() == slot.claim.proc_id());
+            let same = facts.claim.is_some_and(|claim| {
+                claim.id == slot.claim.id
+                    && claim.proc_id() == slot.claim.proc_id()
+                    && claim.limits == slot.claim.limits
+            });
             if slot.record == Record::Written && !same {
                 slot.record = Record::Due;
                 self.attention.slots.insert(facts.name);
@@ -331,23 +334,30 @@ impl Pool {
     }
 
     fn submitter(&mut self, facts: SubmitterFacts, now: Time) {
-        let synced = self.synced;
+        let (synced, halflife) = (self.synced, self.halflife());
         let submitter = self.submitter_mut(&facts.name, now);
-        let edited = submitter.factor != facts.factor || submitter.ceiling != facts.ceiling;
+        let before = (submitter.factor, submitter.ceiling, submitter.floor);
         submitter.generation = Some(facts.generation);
-        (submitter.factor, submitter.ceiling) = (facts.factor, facts.ceiling);
+        (submitter.factor, submitter.ceiling, submitter.floor) = (facts.factor, facts.ceiling, facts.floor);
         // Later on the account here is newer than the one in the object, which is our own.
         if let Some(account) = facts.account.filter(|_| !synced) {
             submitter.account = account;
+            submitter.corrected = facts.corrected;
         }
-        if edited {
+        let corrected =
+            facts.correction.is_some_and(|correction| submitter.correct(&correction, now, halflife));
+        if corrected || before != (submitter.factor, submitter.ceiling, submitter.floor) {
             self.stale.insert(Document::Submitter(facts.name));
             self.schedule.wanted = true;
         }
     }
 
     fn group_seen(&mut self, group: Group) {
-        if self.groups.get(&group.object) != Some(&group) {
+        let before = self.groups.get(&group.object);
+        if before != Some(&group) {
+            if before.is_none_or(|before| before.priority_factor != group.priority_factor) {
+                self.stale.extend(self.submitters.keys().cloned().map(Document::Submitter));
+            }
             self.groups.insert(group.object.clone(), group);
             self.groups_changed();
         }
@@ -437,9 +447,14 @@ impl Pool {
         let about = Subject::Negotiator { name: facts.name.clone(), uid: facts.uid.clone() };
         if let Some(notices) = see(&mut self.negotiators, facts, &about) {
             self.notices.extend(notices);
-            self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
-            self.schedule.wanted = true;
+            self.negotiators_changed();
         }
+    }
+
+    fn negotiators_changed(&mut self) {
+        self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
+        self.limits_changed();
+        self.schedule.wanted = true;
     }
 
     fn sync(&mut self, now: Time) {
@@ -481,6 +496,7 @@ impl Pool {
                     && known.record == Record::Writing
                 {
                     known.record = Record::Written;
+                    self.limits_written(&slot);
                     self.attention.slots.insert(slot);
                 }
             }

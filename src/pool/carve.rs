@@ -34,8 +34,10 @@ impl Pool {
         }
         self.claims.insert(slot.claim.id.clone(), slot.name.clone());
         self.touch(&slot);
-        self.attention.slots.insert(slot.name.clone());
-        self.slots.insert(slot.name.clone(), slot);
+        let name = slot.name.clone();
+        self.attention.slots.insert(name.clone());
+        self.slots.insert(name.clone(), slot);
+        self.count_limits(&name);
         true
     }
 
@@ -46,6 +48,7 @@ impl Pool {
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
         self.claims.remove(&slot.claim.id);
+        self.count_limits(name);
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.carved.subtract(&slot.resources);
             if let Some(standing) = machine.standing.get_mut(&name.slot) {
@@ -83,6 +86,7 @@ impl Pool {
             cluster.waits_for.insert(name.clone());
         }
         slot.preempting = Some(Box::new(next));
+        self.count_limits(name);
         self.attention.slots.insert(name.clone());
     }
 
@@ -92,12 +96,15 @@ impl Pool {
         if let Some(cluster) = waited.and_then(|next| self.jobs.get_mut(&next.claim.job.uid)) {
             cluster.waits_for.remove(name);
         }
+        self.count_limits(name);
     }
 
     /// A slot's claim was replaced: what follows from who has the slot follows.
     pub fn claim_changed(&mut self, name: &SlotName, before: &Claim, now: Time) {
-        let Some(slot) = self.slots.get(name) else { return };
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        slot.carried_limits = slot.carried_limits.or_more(&before.limits);
         let (after, slot) = (slot.claim.clone(), slot.clone());
+        self.count_limits(name);
         self.claims.remove(&before.id);
         self.claims.insert(after.id.clone(), name.clone());
         let halflife = self.halflife();

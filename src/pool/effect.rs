@@ -271,6 +271,8 @@ pub enum Document {
     SubmitPolicy(Arc<str>),
     /// A Negotiator's status.
     Negotiator(Arc<str>),
+    /// A `ConcurrencyLimit`'s status; the object's name.
+    Limit(Arc<str>),
     /// A `DrainRequest`'s status.
     Drain(Arc<str>),
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::accountant::Record as Account;
+use super::accountant::{Correction, Record as Account};
 use super::agent::ReportFacts;
 use super::backfill;
 use super::drain::DrainFacts;
 use super::fence::Renewal;
 use super::governing::GoverningFacts;
+use super::holdings::LimitObject;
 use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
@@ -94,6 +95,10 @@ pub enum Event {
     Group(Group),
     /// A `GroupQuota` is gone; the object's name.
     GroupGone(Arc<str>),
+    /// A `ConcurrencyLimit` is there, or changed.
+    Limit(LimitObject),
+    /// A `ConcurrencyLimit` is gone; the object's name.
+    LimitGone(Arc<str>),
     /// A `NodePolicy` is there, or changed.
     Policy(PolicyFacts),
     /// A `NodePolicy` is gone.
@@ -300,6 +305,12 @@ pub struct SubmitterFacts {
     pub factor: Option<f64>,
     /// `spec.ceiling`.
     pub ceiling: Option<f64>,
+    /// `spec.floor`.
+    pub floor: Option<f64>,
+    /// `spec.correction`.
+    pub correction: Option<Correction>,
+    /// The id of the correction that its status says was made last.
+    pub corrected: Option<Arc<str>>,
     /// The account in its status.
     pub account: Option<Account>,
 }

@@ -23,14 +23,13 @@ mod fence;
 mod given;
 mod governing;
 mod heartbeat;
+mod holdings;
 mod ids;
 mod job;
 mod leaving;
 pub mod limits;
 mod machine;
 mod made;
-// The file stands in the negotiator's room, whose knobs it is; it is compiled here, since a Negotiator object holds it.
-#[path = "../negotiator/config.rs"]
 pub mod negotiation;
 mod policy;
 mod ranges;
@@ -64,6 +63,7 @@ pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
 pub use given::{Allocation, Given};
 pub use governing::{Governing, GoverningFacts};
 pub use heartbeat::Heartbeats;
+pub use holdings::{Holdings, LimitObject};
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
@@ -157,6 +157,12 @@ pub struct Pool {
     pub submit_policies: BTreeMap<Arc<str>, Governing<SubmitConfig>>,
     /// Negotiators by name; the first counts.
     pub negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
+    /// Concurrency limits by the name of their object.
+    pub limits: BTreeMap<Arc<str>, LimitObject>,
+    /// What claims hold of limited things.
+    pub holdings: Holdings,
+    /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
+    pub barred: BTreeMap<Arc<str>, u64>,
     /// Drain requests by the name of their object.
     pub drains: BTreeMap<Arc<str>, Drain>,
     /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::backfill::Template;
 use super::ids::GroupName;
 use super::job::Problem;
+
 use super::machine::Taint;
 use super::negotiation;
 use super::slot_policy::Policy;
@@ -267,6 +268,8 @@ pub struct Group {
     pub accept_surplus: Option<bool>,
     /// Whether its jobs compete with those of no group in the end; `GROUP_AUTOREGROUP` where unset.
     pub autoregroup: Option<bool>,
+    /// `GROUP_PRIO_FACTOR_<group>`: the factor of those who submit in it.
+    pub priority_factor: Option<f64>,
 }
 
 /// The negotiator's configuration: `HTCondor`'s knobs of the same names and their defaults.

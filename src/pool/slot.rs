@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
 use super::leaving::{Cause, Eviction, Preemptor, Recorded, Running};
+use super::limits::Wants;
 use super::machine::Load;
 use super::resources::Resources;
 use super::time::Time;
@@ -116,6 +117,8 @@ pub struct Claim {
     pub group: Option<GroupName>,
     /// What it costs: the slot's `SLOT_WEIGHT`.
     pub weight: f64,
+    /// What its match took of limited things: `MatchedConcurrencyLimits`.
+    pub limits: Wants,
     /// When it was made. `CLAIM_WORKLIFE` counts from here.
     pub since: Time,
     /// The job of the proc that it is for.
@@ -260,6 +263,8 @@ pub struct Slot {
     pub claim: Claim,
     /// Whether the API server has the claim.
     pub record: Record,
+    /// What its object may still say that it holds of limited things, until the present claim is written.
+    pub carried_limits: Wants,
     /// How far the proc has come.
     pub activation: Activation,
     /// Set when the proc must go.
@@ -298,6 +303,7 @@ impl Slot {
             last: None,
             claim,
             record: Record::Due,
+            carried_limits: Wants::default(),
             activation: Activation::Vacant,
             removal: None,
             spent: false,

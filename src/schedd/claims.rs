@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::{Allotment, Group, Tree};
+use crate::pool::limits::Wants;
 use crate::pool::{
     Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobUid,
     Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken, Time,
@@ -49,6 +50,10 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
     if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
         return None;
     }
+    let limits = Wants::on_slot(&spec.ad, &ad, &env);
+    if pool.holdings.book().blocked(&limits).is_some() {
+        return None;
+    }
     let dynamic = (standing.kind == SlotKind::Partitionable).then(|| standing.free_dynamic_id());
     let name = SlotName { dynamic, ..matched.clone() };
     let (key, number) = (cluster.key.clone(), cluster.cluster);
@@ -64,6 +69,7 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         submitter: spec.submitter.clone(),
         group: spec.group.clone(),
         weight,
+        limits: limits.clone(),
         since: now,
         job: key,
         cluster: number,
@@ -91,7 +97,7 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
     if let Some(trace) = &mut pool.trace {
         trace.extend(noted);
     }
-    assign(pool, &name, job, proc);
+    assign(pool, &name, job, proc, limits);
     Some(proc)
 }
 
@@ -104,8 +110,8 @@ pub fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
         && cluster.spec.is_some()
 }
 
-/// Gives a proc to a claim.
-pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32) {
+/// Gives a proc to a claim, with what it takes of limited things.
+pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits: Wants) {
     let (Some(slot), Some(cluster)) = (pool.slots.get_mut(name), pool.jobs.get_mut(job)) else { return };
     cluster.idle.remove(proc);
     cluster.active.insert(proc, name.clone());
@@ -115,9 +121,10 @@ pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32) {
     slot.claim.proc = proc;
     slot.activation = Activation::Assigned;
     slot.record = Record::Due;
+    pool.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
+    pool.take_limits(name, limits);
     pool.attention.slots.insert(name.clone());
     pool.stale.insert(Document::Job(job.clone()));
-    pool.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
 }
 
 /// Takes a proc that has not started from its claim: it is idle again at once.
@@ -140,8 +147,9 @@ pub fn withdraw(pool: &mut Pool, name: &SlotName) {
 }
 
 /// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used again
-/// without the negotiator. The slot's own expressions are asked again, as at any activation.
-pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32)> {
+/// without the negotiator. The slot's own expressions are asked again, as at any activation, and concurrency limits too:
+/// what the claim took for the last job goes back if the next one does not want it.
+pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32, Wants)> {
     let slot = pool.slots.get(name).filter(|slot| !slot.spent)?;
     let machine = pool.machines.get(&name.machine)?;
     let config = pool.startd(machine);
@@ -159,7 +167,9 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     });
     waiting.take(LOOKED_AT).find_map(|(cluster, proc)| {
         let spec = cluster.spec.as_ref()?;
-        fits(&spec.ad, &ad, &env).then(|| (cluster.key.uid.clone(), proc))
+        fits(&spec.ad, &ad, &env).then_some(())?;
+        let limits = Wants::on_slot(&spec.ad, &ad, &env);
+        pool.holdings.blocked_in(name, &limits).is_none().then(|| (cluster.key.uid.clone(), proc, limits))
     })
 }
 

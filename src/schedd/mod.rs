@@ -4,12 +4,14 @@ mod analysis;
 mod claims;
 mod demands;
 mod jobs;
+mod limits;
 pub mod policy;
 mod submit;
 
 pub use analysis::Offers;
 pub use claims::{
-    Quotas, ancestry, assign, claim_match, find_work, group_usage, may_start, withdraw, within_caps, within_caps_in_place_of,
+    Quotas, ancestry, assign, claim_match, find_work, group_usage, may_start, withdraw, within_caps,
+    within_caps_in_place_of,
 };
 pub use demands::GpuDemands;
 pub use jobs::{review_job, unknown_group};

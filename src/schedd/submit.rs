@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::demands::{GpuDemands, clauses};
+use super::limits;
 use crate::classad::{Ad, Expr, ParseError};
 use crate::pool::{
     GroupName, JobSpec, Problem, Request, ResourceName, Retention, SubmitterName, Time, classad_name,
@@ -36,6 +37,10 @@ pub struct Submission {
     pub priority: i32,
     /// The accounting group.
     pub group: Option<String>,
+    /// `concurrency_limits`: what it takes of limited things.
+    pub limits: Vec<String>,
+    /// `concurrency_limits_expr`: the same, for the machine that is its TARGET.
+    pub limits_expr: Option<String>,
     /// More attributes, by name.
     pub attributes: BTreeMap<String, String>,
     /// Labels that the node must have.
@@ -50,6 +55,7 @@ const PROTECTED: &[&str] = &[
     "AcctGroup",
     "AcctGroupUser",
     "ClusterId",
+    "ConcurrencyLimits",
     "JobPrio",
     "JobStatus",
     "MyType",
@@ -82,6 +88,7 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     ad.insert("Rank", rank.unwrap_or_else(|| Expr::literal(0.0)));
     add_attributes(&mut ad, &submission.attributes, &mut problems);
     submission.gpus.put_into(&mut ad, &mut problems);
+    limits::put_into(&mut ad, submission, &mut problems);
     let clauses = [node_clauses(&submission.node_selector), clauses(&ad, &submission.request)].concat();
     ad.insert("Requirements", requirements_expr(requirements, clauses));
     if let Some(group) = &submission.group {

@@ -239,7 +239,7 @@ impl Measures {
                 continue;
             };
             let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
-            let factor = submitter.factor.unwrap_or(config.default_factor);
+            let factor = pool.priority_factor(submitter, &config);
             let procs = procs.get(*person).copied().unwrap_or_default();
             let counts = counts.get(*person).copied().unwrap_or_default();
             let waited =

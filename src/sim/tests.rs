@@ -247,6 +247,7 @@ fn groups_get_no_more_than_their_quota() {
         quota,
         accept_surplus: None,
         autoregroup: None,
+        priority_factor: None,
     })];
     for source in &mut scenario.sources {
         source.template.group = Some("physics".into());

@@ -13,10 +13,13 @@ fn admits(slot: &Slot, rank: f64) -> bool {
         && slot.preempting.as_ref().is_none_or(|waiting| rank >= waiting.rank)
 }
 
-/// Has a claim wait for a slot until the present one has gone. False, and nothing done, where the slot refuses it. One that
-/// waited before goes.
+/// Has a claim wait for a slot until the present one has gone. False, and nothing done, where the slot refuses it, or a
+/// concurrency limit is reached: what it wants of limited things is kept for it beside what the present claim holds. One
+/// that waited before goes.
 pub fn offer_claim(pool: &mut Pool, name: &SlotName, next: Preemptor) -> bool {
-    let admitted = pool.slots.get(name).is_some_and(|slot| admits(slot, next.rank));
+    let limits = &next.claim.limits;
+    let admitted = pool.slots.get(name).is_some_and(|slot| admits(slot, next.rank))
+        && pool.holdings.book().blocked(limits).is_none();
     if admitted {
         pool.wait_for(name, next);
     }

@@ -30,6 +30,7 @@ pub const KINDS: [(&str, &str, &str, bool); 14] = [
     ("partitionableslots", "PartitionableSlot", "slotwright.dev/v1alpha1", true),
     ("submitters", "Submitter", "slotwright.dev/v1alpha1", true),
     ("groupquotas", "GroupQuota", "slotwright.dev/v1alpha1", true),
+    ("concurrencylimits", "ConcurrencyLimit", "slotwright.dev/v1alpha1", true),
     ("nodepolicies", "NodePolicy", "slotwright.dev/v1alpha1", true),
     ("submitpolicies", "SubmitPolicy", "slotwright.dev/v1alpha1", true),
     ("negotiators", "Negotiator", "slotwright.dev/v1alpha1", true),

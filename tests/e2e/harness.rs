@@ -105,6 +105,7 @@ impl Cluster {
             match kind {
                 "HTCJob" => "htcjobs",
                 "GroupQuota" => "groupquotas",
+                "ConcurrencyLimit" => "concurrencylimits",
                 "DrainRequest" => "drainrequests",
                 "Negotiator" => "negotiators",
                 "NodePolicy" => "nodepolicies",
@@ -248,6 +249,9 @@ async fn sweep(client: &Client) {
         Api::<PartitionableSlot>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::Submitter>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ = Api::<api::GroupQuota>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
+    let _ = Api::<api::ConcurrencyLimit>::all(client.clone())
+        .delete_collection(&everything.0, &everything.1)
+        .await;
     let _ = Api::<api::NodePolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
     let _ =
         Api::<api::SubmitPolicy>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;

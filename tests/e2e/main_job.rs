@@ -120,6 +120,40 @@ async fn a_group_stays_within_its_quota() {
     cluster.stop().await;
 }
 
+/// The objects in the API server never say that claims hold more than there is, and the pods are no more than that.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_concurrency_limit_of_two_runs_two_at_once() {
+    let cluster = Cluster::start(shapes::uniform(2, 4000, 8 * GIB)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("main-limit").await;
+    cluster
+        .apply(json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "ConcurrencyLimit", "metadata": {"name": "xsw"}, "spec": {"limit": 2}}))
+        .await;
+    eventually("the limit is in force", || async {
+        let limits: kube::Api<api::ConcurrencyLimit> = kube::Api::all(cluster.client.clone());
+        let status = limits.get("xsw").await.unwrap().status.unwrap_or_default();
+        status.conditions.iter().any(|condition| condition.reason == "Accepted")
+    })
+    .await;
+    cluster
+        .apply(job("main-limit", "licensed", 6, "300ms", |o| o["spec"]["concurrencyLimits"] = json!(["XSW"])))
+        .await;
+    cluster.completed("main-limit", "licensed").await;
+    let most = cluster.watch.report().totals().peak_running;
+    assert_eq!(most, 2, "procs at once");
+    eventually("all of it is given back", || async {
+        let limits: kube::Api<api::ConcurrencyLimit> = kube::Api::all(cluster.client.clone());
+        limits
+            .get("xsw")
+            .await
+            .unwrap()
+            .status
+            .is_some_and(|status| status.claims == 0 && status.in_use == 0.0)
+    })
+    .await;
+    cluster.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn gpus_are_given_to_those_who_ask() {
     use slotwright::hollow::nodes::{NodeShape, shape};

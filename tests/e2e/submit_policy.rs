@@ -91,7 +91,7 @@ async fn a_job_that_says_nothing_keeps_the_defaults_of_its_time() {
     // What is wrong is told with its place, and the last good text stays in force.
     let edit = Patch::Merge(json!({"spec": {"config": "JOB_DEFAULT_REQUESTMEMORY = 1 +\n"}}));
     policies.patch("default", &PatchParams::default(), &edit).await.unwrap();
-    says(&cluster, "default", "Accepted", "InvalidExpression", "line 1, column 32").await;
+    says(&cluster, "default", "Accepted", "InvalidExpression", "line 1, column 31").await;
     says(&cluster, "default", "Accepted", "InvalidExpression", "the last accepted spec stays in force").await;
     cluster.apply(policy("second", "")).await;
     says(&cluster, "second", "Accepted", "AnotherSubmitPolicy", "default is in force").await;

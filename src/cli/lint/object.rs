@@ -11,7 +11,7 @@ use super::report::{Report, Saying, Source};
 use super::rules;
 use super::schema::{Checked, Kinds};
 use super::yaml::{Kind, Node};
-use crate::api::{GROUP, HTCJob, VERSION};
+use crate::api::{ConcurrencyLimit, GROUP, HTCJob, VERSION};
 use crate::classad::Expr;
 use crate::controller::translate;
 use crate::pool::Problem;
@@ -165,6 +165,9 @@ fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
         "NodePolicy" => policy::node_policy(object, report),
         "SubmitPolicy" => policy::submit_policy(object, report),
         "Negotiator" => policy::negotiator(object, report),
+        "ConcurrencyLimit" => decode::<ConcurrencyLimit>(object, report, object.value.clone())
+            .map(|limit| translate::limit(&limit).problems)
+            .unwrap_or_default(),
         "Slot" | "PartitionableSlot" => {
             let saying = Saying::new(format!("the operator itself makes and removes every {}", object.kind));
             let saying = saying.hint("leave it out of what is applied").about(object.title());

@@ -64,7 +64,10 @@ pub fn lines(submitters: &[Submitter], config: &NegotiatorConfig, now: Time) -> 
 
 fn line(object: &Submitter, config: &NegotiatorConfig, now: Time) -> Option<UserLine> {
     let facts = translate::submitter(object)?;
-    let factor = facts.factor.unwrap_or(config.default_factor);
+    // What a group or a nice user's name gives the operator has worked out.
+    let in_force =
+        object.status.as_ref().map(|status| status.priority_factor).filter(|factor| *factor >= 1.0);
+    let factor = facts.factor.or(in_force).unwrap_or(config.default_factor);
     let account = facts.account.unwrap_or_else(|| Record::new(now.millis()));
     let account = account.at(now.millis(), config.halflife.as_secs_f64());
     Some(UserLine {

@@ -53,7 +53,7 @@ fn object(source: &Source, node: Node, problems: &mut Problems) -> Vec<(u8, Even
     objects.into_iter().filter_map(|object| event(&object, problems)).collect()
 }
 
-const KINDS: &str = "give NodePolicy, SubmitPolicy, GroupQuota, Submitter or Negotiator";
+const KINDS: &str = "give NodePolicy, SubmitPolicy, GroupQuota, ConcurrencyLimit, Submitter or Negotiator";
 
 fn event(object: &Object<'_>, problems: &mut Problems) -> Option<(u8, Event)> {
     let value = object.value.clone();
@@ -69,6 +69,7 @@ fn event(object: &Object<'_>, problems: &mut Problems) -> Option<(u8, Event)> {
             Some((1, Event::SubmitPolicy(translate::submit_policy(&serde_json::from_value(value).ok()?))))
         }
         "GroupQuota" => Some((2, Event::Group(translate::group(&serde_json::from_value(value).ok()?)))),
+        "ConcurrencyLimit" => Some((2, Event::Limit(translate::limit(&serde_json::from_value(value).ok()?)))),
         "Submitter" => {
             Some((3, Event::Submitter(translate::submitter(&serde_json::from_value(value).ok()?)?)))
         }

@@ -131,7 +131,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "GROUP_PRIO_FACTOR_<group>",
         Kind::Real,
         ACCOUNTANT,
-        Planned,
+        MappedTo("spec.priorityFactor of the GroupQuota"),
         "The factor of a group's submitters without one of their own.",
     )
     .at_least(1.0),
@@ -195,14 +195,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "GROUP_DYNAMIC_MACH_CONSTRAINT",
         Kind::Expression,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "The old name of NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT.",
     ),
     Knob::new(
         "<name>_LIMIT",
         Kind::Real,
         ACCOUNTANT,
-        Planned,
+        MappedTo("spec.limit of a ConcurrencyLimit"),
         "How many units of a concurrency limit there are.",
     )
     .unit("units")
@@ -222,7 +222,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CONCURRENCY_LIMIT_DEFAULT_<set>",
         Kind::Real,
         ACCOUNTANT,
-        Planned,
+        MappedTo("spec.limitOfEach of a ConcurrencyLimit"),
         "The same for the limits of a set, written SET.NAME.",
     )
     .unit("units")

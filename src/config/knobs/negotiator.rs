@@ -64,7 +64,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_SUBMITTER_CONSTRAINT",
         Kind::Expression,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Which submitters this negotiator serves.",
     ),
     Knob::new(
@@ -78,7 +78,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT",
         Kind::Expression,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Which slots count in the size of the pool.",
     ),
     Knob::new(

@@ -78,6 +78,7 @@ mod tests {
                 submitter: "alice".into(),
                 group: None,
                 weight: 1.0,
+                limits: crate::pool::limits::Wants::default(),
                 since: now,
                 job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
                 cluster: 1,

@@ -6,6 +6,7 @@ mod conditions;
 mod drain;
 mod governing;
 mod held;
+mod limit;
 mod pod;
 mod slot;
 mod status;

@@ -10,6 +10,7 @@ use super::conditions::{Says, accepted, condition, of_policy};
 use super::drain::drain as drain_status;
 use super::governing::{negotiator, submit_policy};
 use super::held::{held, held_procs};
+use super::limit::limit as limit_status;
 use super::slot::{label_value, resources, static_slot};
 use crate::api::{
     self, GroupQuotaStatus, HTCJobStatus, NodePolicyStatus, PartitionableSlotSpec, PartitionableSlotStatus,
@@ -83,6 +84,10 @@ pub fn render(pool: &Pool, document: &Document, old: &Value, now: Time) -> Rende
             .negotiators
             .get(name)
             .map_or(Rendered::Nothing, |object| status(&negotiator(pool, name, object, &conditions, now))),
+        Document::Limit(object) => pool
+            .limits
+            .get(object)
+            .map_or(Rendered::Nothing, |limit| status(&limit_status(pool, limit, &conditions, now))),
         Document::Drain(name) => pool
             .drains
             .get(name)
@@ -342,7 +347,7 @@ fn rounded(value: f64) -> f64 {
 fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -> Rendered {
     let config = pool.negotiator();
     let account = &submitter.account;
-    let factor = submitter.factor.unwrap_or(config.default_factor);
+    let factor = pool.priority_factor(submitter, &config);
     let (mut idle, mut running) = (0, 0);
     for cluster in submitter.queue.iter().filter_map(|key| pool.jobs.get(&key.job().uid)) {
         idle += size(cluster.idle.len());
@@ -365,6 +370,7 @@ fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -
         begin_usage_time: seconds(account.begin_usage_time),
         last_usage_time: seconds(account.last_usage_time),
         update_time: Some(MicroTime(timestamp(Time::from_millis(account.updated_at)))),
+        corrected: submitter.corrected.as_deref().map(str::to_owned),
         idle,
         running,
         conditions: vec![accepted(old, &[], generation, now)],

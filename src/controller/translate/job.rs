@@ -106,6 +106,8 @@ pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
         rank: job.spec.rank.clone(),
         priority: job.spec.priority,
         group: job.spec.accounting_group.clone(),
+        limits: job.spec.concurrency_limits.clone(),
+        limits_expr: job.spec.concurrency_limits_expr.clone(),
         attributes: job.spec.attributes.clone(),
         node_selector,
         retention: match job.spec.pod_retention {

@@ -133,7 +133,7 @@ mod tests {
     fn fields_go_before_the_text() {
         let text = "NEGOTIATOR_INTERVAL = 300\nNEGOTIATOR_CYCLE_DELAY = 0\nDEFAULT_PRIO_FACTOR = 10\n\
                     NEGOTIATOR_SLOT_CONSTRAINT = Arch == \"X86_64\"\n\
-                    PREEMPTION_REQUIREMENTS = RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2\n";
+                    PREEMPTION_REQUIREMENTS = RemoteUserPrio > TARGET.SubmitterUserPrio\n";
         let facts =
             facts_of(&json!({"config": text, "intervalSeconds": 30, "preJobRank": "Memory"}), &Value::Null);
         let config = facts.config.unwrap();
@@ -148,7 +148,7 @@ mod tests {
                 &config.cycle.preemption_requirements
             ]
             .map(text),
-            ["Arch == \"X86_64\"", "Memory", "RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2"]
+            ["Arch == \"X86_64\"", "Memory", "RemoteUserPrio > TARGET.SubmitterUserPrio"]
         );
         assert_eq!(
             shown(&facts.warnings.unwrap()),

@@ -32,6 +32,7 @@ pub fn group(object: &GroupQuota) -> Group {
         },
         accept_surplus: spec.accept_surplus,
         autoregroup: spec.autoregroup,
+        priority_factor: spec.priority_factor.filter(|factor| *factor >= 1.0),
     }
 }
 

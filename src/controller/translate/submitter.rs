@@ -3,8 +3,8 @@
 use std::hash::{Hash, Hasher};
 
 use super::time;
-use crate::api::{Submitter, SubmitterStatus};
-use crate::pool::accountant::Record as Account;
+use crate::api::{AccountCorrection, Submitter, SubmitterStatus};
+use crate::pool::accountant::{Correction, Record as Account};
 use crate::pool::{SubmitterFacts, SubmitterName};
 
 /// The longest object name.
@@ -70,8 +70,22 @@ pub fn submitter(object: &Submitter) -> Option<SubmitterFacts> {
         generation: object.metadata.generation.unwrap_or(1),
         factor: object.spec.priority_factor.filter(|factor| *factor >= 1.0 && factor.is_finite()),
         ceiling: object.spec.ceiling.filter(|ceiling| *ceiling >= 0.0),
+        floor: object.spec.floor.filter(|floor| *floor >= 0.0),
+        correction: object.spec.correction.as_ref().map(correction),
+        corrected: status.and_then(|status| status.corrected.as_deref()).map(Into::into),
         account: status.and_then(account),
     })
+}
+
+fn correction(given: &AccountCorrection) -> Correction {
+    Correction {
+        id: given.id.as_str().into(),
+        real_priority: given.real_priority,
+        accumulated_usage: given.accumulated_usage,
+        weighted_accumulated_usage: given.weighted_accumulated_usage,
+        begin_usage_time: given.begin_usage_time.as_ref().map(|t| time(t).secs()),
+        last_usage_time: given.last_usage_time.as_ref().map(|t| time(t).secs()),
+    }
 }
 
 fn account(status: &SubmitterStatus) -> Option<Account> {

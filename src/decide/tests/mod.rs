@@ -6,6 +6,7 @@ mod defaults;
 mod devices;
 mod draining;
 mod leases;
+mod limits;
 mod manual;
 mod negotiator;
 mod policy;

@@ -30,6 +30,7 @@ fn claims(world: &World) -> Vec<(String, String)> {
     world.pool.slots.values().map(claim).collect()
 }
 
+/// A claim is the submitter's: what else of theirs it is used for the negotiator is not asked.
 #[test]
 fn only_slots_and_jobs_within_the_constraints_are_matched() {
     let expr = |text: &str| Some(Expr::parse(text).unwrap());
@@ -39,10 +40,42 @@ fn only_slots_and_jobs_within_the_constraints_are_matched() {
         ..Config::default()
     });
     world.submit("ours", "alice", 1, |_| ());
-    world.submit("low", "alice", 1, |job| job.priority = -1);
+    world.submit("low", "carol", 1, |job| job.priority = -1);
     world.submit("theirs", "bob", 1, |job| {
         job.attributes.insert("Group".to_owned(), "\"others\"".to_owned());
     });
     world.settle();
     assert_eq!(claims(&world), [("slot1_1@n2".to_owned(), "ours".to_owned())]);
+}
+
+#[test]
+fn only_submitters_within_the_constraint_are_served() {
+    let constraint = Expr::parse("Name isnt \"bob\" && IdleJobs > 1").unwrap();
+    let mut world = world(Config { submitter_constraint: Some(constraint), ..Config::default() });
+    for (name, owner, procs) in [("many", "alice", 2), ("other", "bob", 2), ("few", "carol", 1)] {
+        world.submit(name, owner, procs, |_| ());
+    }
+    world.settle();
+    let owners: std::collections::BTreeSet<String> = claims(&world).into_iter().map(|(_, job)| job).collect();
+    assert_eq!(owners.into_iter().collect::<Vec<_>>(), ["many"]);
+}
+
+/// A slot counts or not by its own ad, claimed or free.
+#[test]
+fn slots_outside_the_constraint_do_not_count_in_the_size_of_the_pool() {
+    let weight = |constraint: Option<&str>| {
+        let mut world = world(Config {
+            slot_poolsize_constraint: constraint.map(|text| Expr::parse(text).unwrap()),
+            ..Config::default()
+        });
+        world.settle();
+        world.submit("job", "alice", 1, |job| job.requirements = Some("Machine == \"n2\"".to_owned()));
+        let before = crate::decide::negotiation::pool_weight(&world.pool, &crate::classad::Env::at(0));
+        world.settle();
+        assert_eq!(claims(&world).len(), 1);
+        (before, crate::decide::negotiation::pool_weight(&world.pool, &crate::classad::Env::at(0)))
+    };
+    assert_eq!(weight(None), (8.0, 8.0));
+    assert_eq!(weight(Some("Machine == \"n1\"")), (4.0, 4.0));
+    assert_eq!(weight(Some("Machine == \"n2\"")), (4.0, 4.0));
 }

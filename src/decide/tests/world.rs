@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use crate::decide::{self, Decision};
 use crate::negotiator;
+use crate::pool::limits::LimitBook;
 use crate::pool::{
-    Activation, Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, MachineFacts,
-    MachineName, Noted, Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, Pool, Quota, Ranges, Record,
-    Recorded, Renewal, Request, Resources, Selector, SlotFacts, SlotName, StartdConfig, State,
-    SubmitterFacts, Time, backfill,
+    Activation, Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, LimitObject,
+    MachineFacts, MachineName, Noted, Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, Pool, Quota,
+    Ranges, Record, Recorded, Renewal, Request, Resources, Selector, SlotFacts, SlotName, StartdConfig,
+    State, SubmitterFacts, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -158,6 +159,7 @@ impl World {
             quota: Quota::Static(quota),
             accept_surplus: None,
             autoregroup: None,
+            priority_factor: None,
         };
         edit(&mut group);
         self.pool.apply(Event::Group(group), self.now);
@@ -426,6 +428,16 @@ impl World {
         }
     }
 
+    /// Whatever the objects say that claims hold of limited things is counted: a leader that starts now finds no more.
+    fn check_limits(&self) {
+        let mut held = LimitBook::default();
+        self.slots.values().for_each(|(_, claim)| held.used(&claim.limits));
+        for (name, tally, _) in held.in_use() {
+            let counted = self.pool.holdings.book().tally(name);
+            assert!(tally.amount <= counted.amount + 1e-9, "{name}: {tally:?} are held, {counted:?} counted");
+        }
+    }
+
     fn create_pod(&mut self, plan: PodPlan) {
         let name = plan.claim.pod_name();
         assert!(self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
@@ -562,13 +574,18 @@ impl World {
                 generation: 1,
                 factor: submitter.factor,
                 ceiling: submitter.ceiling,
+                floor: submitter.floor,
+                correction: None,
+                corrected: submitter.corrected.clone(),
                 account: Some(submitter.account.clone()),
             });
         }
         let groups: Vec<Group> = self.pool.groups.values().cloned().collect();
+        let limits: Vec<LimitObject> = self.pool.limits.values().cloned().collect();
         self.pool = Pool::default();
         self.pool.trace = Some(Vec::new());
         let mut events: Vec<Event> = groups.into_iter().map(Event::Group).collect();
+        events.extend(limits.into_iter().map(Event::Limit));
         events.extend(submitters.into_iter().map(Event::Submitter));
         events.extend(self.machines.values().cloned().map(Event::Machine));
         events.extend(self.jobs.values().cloned().map(Event::Job));
@@ -591,6 +608,7 @@ impl World {
     /// The invariants that hold at any time.
     fn check(&self) {
         self.check_pods();
+        self.check_limits();
         for (name, machine) in &self.pool.machines {
             let mut carved = Resources::default();
             for slot in self.pool.slots.values().filter(|slot| slot.name.machine == *name) {

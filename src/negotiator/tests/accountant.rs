@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::assert_near;
-use crate::negotiator::accountant::{MIN_REAL_PRIORITY, Record};
+use crate::negotiator::accountant::{Correction, MIN_REAL_PRIORITY, Record};
 
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
@@ -105,6 +105,40 @@ fn a_clock_that_jumps_back_charges_nothing_and_never_twice() {
     assert_near(record.weighted_accumulated_usage, before.weighted_accumulated_usage);
     record.advance(START + DAY, HALFLIFE);
     assert_near(record.weighted_accumulated_usage, 10.0 * 86_400.0);
+}
+
+/// `condor_userprio -setprio` and `-resetusage`: what is in use stays charged.
+#[test]
+fn a_correction_sets_what_it_says_and_leaves_the_rest() {
+    let mut record = with_usage(10, 20.0, 8.0);
+    let nothing = Correction {
+        id: "1".into(),
+        real_priority: None,
+        accumulated_usage: None,
+        weighted_accumulated_usage: None,
+        begin_usage_time: None,
+        last_usage_time: None,
+    };
+    let later = record.at(START + HOUR, HALFLIFE);
+    record.correct(&nothing, START + HOUR, HALFLIFE);
+    assert_eq!(record, later, "time until then is charged");
+    let reset = Correction {
+        real_priority: Some(3.0),
+        accumulated_usage: Some(0.0),
+        weighted_accumulated_usage: Some(0.0),
+        begin_usage_time: Some(START / 1000 + 7),
+        ..nothing.clone()
+    };
+    record.correct(&reset, START + HOUR, HALFLIFE);
+    assert_near(record.real_priority, 3.0);
+    assert_near(record.weighted_accumulated_usage, 0.0);
+    assert_eq!(
+        (record.resources_used, record.begin_usage_time, record.last_usage_time),
+        (10, Some(START / 1000 + 7), later.last_usage_time)
+    );
+    let nonsense = Correction { real_priority: Some(f64::NAN), ..nothing };
+    record.correct(&nonsense, START + HOUR, HALFLIFE);
+    assert_near(record.real_priority, MIN_REAL_PRIORITY);
 }
 
 #[test]

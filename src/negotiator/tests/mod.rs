@@ -10,6 +10,7 @@ mod partitionable;
 mod preemption;
 mod quotas;
 mod ranks;
+mod settling;
 mod shares;
 mod stories;
 mod surplus;

@@ -131,6 +131,9 @@ fn round_robin_shares_slots_that_two_groups_want() {
     assert_eq!(got(&cycle), [10.0, 0.0]);
     cycle.config.group_quota_round_robin_rate = 1.0;
     assert_eq!(got(&cycle), [5.0, 5.0]);
+    // Those of no group, and with autoregroup everybody, still come last.
+    cycle.groups[0].autoregroup = true;
+    assert_eq!(got(&cycle), [5.0, 5.0]);
 }
 
 #[test]

@@ -221,6 +221,9 @@ fn set_claim(ad: &mut Ad, claim: &Claim) {
         ad.set("RemoteGroup", group.as_str());
     }
     ad.set("RemoteNegotiatingGroup", claim.group.as_ref().map_or("<none>", |group| group.as_str()));
+    if !claim.limits.is_empty() {
+        ad.set("MatchedConcurrencyLimits", &*claim.limits.to_string());
+    }
     // A namespace is what a schedd is elsewhere: a queue of its own.
     ad.set("RemoteScheddName", namespace);
     ad.set("JobId", &*claim.job_id());

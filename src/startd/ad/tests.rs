@@ -175,6 +175,7 @@ fn a_claimed_slot_says_whose_it_is() {
         submitter: "physics.higgs.alice".into(),
         group: Some("physics.higgs".into()),
         weight: 1.0,
+        limits: crate::pool::limits::Wants::default(),
         since: Time::from_secs(1),
         job: JobKey { uid: "u".into(), namespace: "lab".into(), name: "pi".into() },
         cluster: 152,

@@ -101,6 +101,7 @@ pub fn claim(submitter: &str) -> Claim {
         submitter: submitter.into(),
         group: None,
         weight: 1.0,
+        limits: crate::pool::limits::Wants::default(),
         since: Time::from_secs(900),
         job: JobKey { uid: "uid".into(), namespace: "default".into(), name: "job".into() },
         cluster: 1,

@@ -400,6 +400,7 @@ pub fn declare(server: &mut Server, name: &str, quota: Quota) {
         quota,
         accept_surplus: None,
         autoregroup: None,
+        priority_factor: None,
     };
     server.groups.insert(object.clone(), group.clone());
     server.tell(1, object.to_string(), Event::Group(group));
@@ -423,6 +424,9 @@ fn edit_submitter(
         name: name.as_str().into(),
         factor: factor.map(f64::from),
         ceiling: ceiling.map(f64::from),
+        floor: None,
+        correction: None,
+        corrected: None,
     };
     server.submitters.insert(facts.name.clone(), facts.clone());
     server.tell(2, name, Event::Submitter(facts));

@@ -348,6 +348,9 @@ impl Server {
             generation: 1,
             factor: None,
             ceiling: None,
+            floor: None,
+            correction: None,
+            corrected: None,
             account: None,
         });
         facts.account = Some(account);

@@ -1,4 +1,5 @@
-//! The knobs of a negotiation cycle, with HTCondor's names and defaults.
+//! The knobs of negotiation cycles, with HTCondor's names and defaults: the pool's, since a Negotiator object holds them; the
+//! negotiator knows them as its `config`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,0 +1,155 @@
+//! What claims hold of things that are limited, and the limits that admins set.
+//!
+//! A slot counts for what its claim took, for what its object may still say while that is being written anew, and for what
+//! a claim that waits for it will take. So whatever a leader finds in the API server when this one dies, it is no more than
+//! was counted here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ids::SlotName;
+use super::job::Problem;
+use super::limits::{Capacities, Capacity, LimitBook, Wants};
+use super::slot::Slot;
+use super::{Document, Pool};
+
+/// A `ConcurrencyLimit`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LimitObject {
+    /// The object's name.
+    pub object: Arc<str>,
+    /// The `metadata.generation` last seen.
+    pub generation: i64,
+    /// The limit, or the set, in lower case.
+    pub name: Arc<str>,
+    /// `<name>_LIMIT`.
+    pub limit: Option<f64>,
+    /// `CONCURRENCY_LIMIT_DEFAULT_<name>`.
+    pub limit_of_each: Option<f64>,
+    /// What is wrong with it. While there is anything it limits nothing.
+    pub problems: Vec<Problem>,
+}
+
+impl LimitObject {
+    /// Whether what is in use under this name, in lower case, concerns it.
+    pub fn concerns(&self, name: &str) -> bool {
+        self.is_of(name) || self.is_of_set_of(name)
+    }
+
+    fn is_of(&self, name: &str) -> bool {
+        self.limit.is_some() && *self.name == *name
+    }
+
+    /// Whether it speaks of each of a set, and this is one of them.
+    pub fn is_of_set_of(&self, name: &str) -> bool {
+        self.limit_of_each.is_some() && name.split_once('.').is_some_and(|(set, _)| *self.name == *set)
+    }
+
+    fn capacities(&self) -> impl Iterator<Item = (String, Capacity)> {
+        let said = [self.limit.map(Capacity::Named), self.limit_of_each.map(Capacity::EachOf)];
+        said.into_iter().flatten().map(|capacity| (self.name.to_string(), capacity))
+    }
+}
+
+/// What slots hold, with the sums.
+#[derive(Clone, Debug, Default)]
+pub struct Holdings {
+    book: LimitBook,
+    by_slot: BTreeMap<SlotName, Wants>,
+}
+
+impl Holdings {
+    /// The sums, for a negotiation and for new claims.
+    pub fn book(&self) -> &LimitBook {
+        &self.book
+    }
+
+    /// The first limit that bars a slot from this in place of what it holds; none if all of it can be had.
+    pub fn blocked_in<'w>(&self, slot: &SlotName, wants: &'w Wants) -> Option<&'w str> {
+        match self.by_slot.get(slot) {
+            Some(held) => self.book.blocked_in_place_of(held, wants),
+            None => self.book.blocked(wants),
+        }
+    }
+
+    /// From now on the slot holds this and nothing else. Gives what it held, if that was something else.
+    fn hold(&mut self, slot: &SlotName, wants: Wants) -> Option<Wants> {
+        let before = self.by_slot.get(slot);
+        if before.map_or(wants.is_empty(), |before| *before == wants) {
+            return None;
+        }
+        self.book.take(&wants);
+        let before = if wants.is_empty() {
+            self.by_slot.remove(slot)
+        } else {
+            self.by_slot.insert(slot.clone(), wants)
+        };
+        let before = before.unwrap_or_default();
+        self.book.release(&before);
+        Some(before)
+    }
+}
+
+/// What a slot counts for.
+fn counted(slot: &Slot) -> Wants {
+    let now = slot.claim.limits.or_more(&slot.carried_limits);
+    slot.preempting.as_ref().map_or(now.clone(), |next| now.and(&next.claim.limits))
+}
+
+impl Pool {
+    /// A slot's claim, or what is written of it, has changed, or the slot is gone: what it holds of limited things follows.
+    pub(super) fn count_limits(&mut self, name: &SlotName) {
+        let held = self.slots.get(name).map(counted).unwrap_or_default();
+        let Some(before) = self.holdings.hold(name, held.clone()) else { return };
+        let less = before.iter().any(|(limit, amount)| held.amount(limit) < amount);
+        self.schedule.wanted |= less;
+        let changed: Vec<&str> = before.iter().chain(held.iter()).map(|(limit, _)| limit).collect();
+        let objects = self.limits.values().filter(|object| changed.iter().any(|name| object.concerns(name)));
+        self.stale.extend(objects.map(|object| Document::Limit(object.object.clone())));
+    }
+
+    /// A slot's claim is for another proc, or another claim's: it takes this of limited things. What it took before counts
+    /// until the object says so too.
+    pub fn take_limits(&mut self, name: &SlotName, limits: Wants) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        slot.carried_limits = slot.carried_limits.or_more(&slot.claim.limits);
+        slot.claim.limits = limits;
+        self.count_limits(name);
+    }
+
+    /// A slot's object says what its claim is.
+    pub(super) fn limits_written(&mut self, name: &SlotName) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        slot.carried_limits = Wants::default();
+        self.count_limits(name);
+    }
+
+    pub(super) fn limit_seen(&mut self, limit: LimitObject) {
+        if self.limits.get(&limit.object) != Some(&limit) {
+            self.limits.insert(limit.object.clone(), limit);
+            self.limits_changed();
+        }
+    }
+
+    pub(super) fn limit_gone(&mut self, object: &str) {
+        if self.limits.remove(object).is_some() {
+            self.limits_changed();
+        }
+    }
+
+    /// Somebody set limits: nobody loses what he has, but what can be had is another.
+    pub(super) fn limits_changed(&mut self) {
+        let objects = self.limits.values().filter(|limit| limit.problems.is_empty());
+        let knobs = self.negotiator().cycle;
+        let named = knobs.concurrency_limits.iter().map(|(name, limit)| (name.clone(), Capacity::Named(*limit)));
+        let sets =
+            knobs.concurrency_limit_sets.iter().map(|(set, limit)| (set.clone(), Capacity::EachOf(*limit)));
+        let said = named.chain(sets).chain(objects.flat_map(LimitObject::capacities));
+        let capacities = Capacities::new(said, knobs.concurrency_limit_default);
+        if *self.holdings.book.capacities() != capacities {
+            self.holdings.book.set_capacities(capacities);
+            self.schedule.wanted = true;
+        }
+        self.stale.extend(self.limits.keys().cloned().map(Document::Limit));
+    }
+}
