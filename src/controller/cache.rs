@@ -32,7 +32,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::HTCJob,
         Self::Slot,
         Self::PartitionableSlot,

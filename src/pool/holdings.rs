@@ -141,7 +141,8 @@ impl Pool {
     pub(super) fn limits_changed(&mut self) {
         let objects = self.limits.values().filter(|limit| limit.problems.is_empty());
         let knobs = self.negotiator().cycle;
-        let named = knobs.concurrency_limits.iter().map(|(name, limit)| (name.clone(), Capacity::Named(*limit)));
+        let named =
+            knobs.concurrency_limits.iter().map(|(name, limit)| (name.clone(), Capacity::Named(*limit)));
         let sets =
             knobs.concurrency_limit_sets.iter().map(|(set, limit)| (set.clone(), Capacity::EachOf(*limit)));
         let said = named.chain(sets).chain(objects.flat_map(LimitObject::capacities));

@@ -10,7 +10,6 @@ use super::job::QueueKey;
 use super::policy::NegotiatorConfig;
 use super::time::Time;
 
-
 /// A submitter.
 #[derive(Clone, Debug)]
 pub struct Submitter {

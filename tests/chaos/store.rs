@@ -20,7 +20,7 @@ impl Key {
 }
 
 /// What is served: plural, kind, apiVersion, whether it has a status of its own.
-pub const KINDS: [(&str, &str, &str, bool); 14] = [
+pub const KINDS: [(&str, &str, &str, bool); 15] = [
     ("nodes", "Node", "v1", true),
     ("pods", "Pod", "v1", true),
     ("leases", "Lease", "coordination.k8s.io/v1", false),
