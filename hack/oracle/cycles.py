@@ -235,7 +235,7 @@ def by_cluster(jobs):
 def compact(ads):
     """What all ads have in common, and what each has besides."""
     ads = [{name: value for name, value in ad.items() if name not in UNREAD} for ad in ads]
-    common = {name: value for name, value in ads[0].items() if all(ad.get(name) == value for ad in ads)}
+    common = {name: value for name, value in ads[0].items() if name != "procs" and all(ad.get(name) == value for ad in ads)}
     return {"all": common, "each": [{name: value for name, value in ad.items() if name not in common} for ad in ads]}
 
 

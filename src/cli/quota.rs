@@ -218,7 +218,7 @@ impl QuotaArgs {
 }
 
 /// The groups that the files declare, or everything that is wrong with them.
-fn specs(sources: &[Source], config: &Config) -> Result<Vec<GroupSpec>, Problems> {
+pub(super) fn specs(sources: &[Source], config: &Config) -> Result<Vec<GroupSpec>, Problems> {
     let (mut problems, mut report, mut objects) = (Problems::default(), Report::default(), Vec::new());
     let kinds = Kinds::new();
     for source in sources {

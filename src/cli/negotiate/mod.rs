@@ -5,13 +5,12 @@
 //! | `ads` | reads files of ads, in either syntax |
 //! | `slots` | which slots may be matched, and to whom the others are charged |
 //! | `jobs` | which jobs wait, sorted into requests |
-//! | `accounts`, `groups` | who is charged, their priorities, and the groups |
+//! | `accounts` | who is charged, and their priorities |
 //! | `policy` | all that files say of how to negotiate |
 //! | `output` | matches and figures |
 
 mod accounts;
 mod ads;
-mod groups;
 mod jobs;
 mod output;
 mod policy;
@@ -185,7 +184,9 @@ fn gather(
         limits: policy.limits(),
         ..Cycle::default()
     };
-    slots.limited.iter().for_each(|wants| cycle.limits.used(wants));
+    for wants in &slots.limited {
+        cycle.limits.used(wants);
+    }
     let mut waiting = Vec::new();
     for (place, (name, priority)) in accounts.names().zip(&priorities).enumerate() {
         let (group, used) = (policy.groups.group_of(name), accounts.used(place));
@@ -199,8 +200,8 @@ fn gather(
             name: name.to_owned(),
             effective_priority: priority.effective(policy.config.default_priority_factor),
             weighted_used: used,
-            ceiling: priority.ceiling,
             floor: priority.floor,
+            ceiling: priority.ceiling,
             group,
             requests,
         });

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use super::accounts::{self, Priority};
-use super::{NegotiateArgs, Stop, groups, unusable};
+use super::{NegotiateArgs, Stop, unusable};
 use crate::classad::Expr;
+use crate::cli::{lint, quota};
 use crate::config::{Host, Reader, Source};
 use crate::negotiator::Config;
 use crate::negotiator::groups::Tree;
@@ -30,8 +31,7 @@ impl Policy {
     /// One cannot be read, or something in it cannot be used.
     pub(super) fn read(args: &NegotiateArgs) -> Result<Self, Stop> {
         let (config, slot_weight) = configuration(args)?;
-        let groups =
-            args.groups.as_deref().map(|path| groups::read(path, &text(path)?, &config)).transpose()?;
+        let groups = args.groups.as_deref().map(|path| groups(path, &config)).transpose()?;
         let priorities =
             args.priorities.as_deref().map(|path| accounts::read(path, &text(path)?)).transpose()?;
         Ok(Self {
@@ -83,6 +83,13 @@ fn configuration(args: &NegotiateArgs) -> Result<(Config, Option<Expr>), Stop> {
         Stop::Unusable(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
     Ok((config, slot_weight))
+}
+
+/// The groups of a file.
+fn groups(path: &Path, config: &Config) -> Result<Tree, Stop> {
+    let source = lint::Source::new(path.display().to_string(), text(path)?);
+    let specs = quota::specs(&[source], config).map_err(|problems| Stop::Unusable(problems.to_string()))?;
+    Ok(Tree::new(&specs))
 }
 
 fn text(path: &Path) -> Result<String, Stop> {

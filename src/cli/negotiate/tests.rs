@@ -92,12 +92,23 @@ fn priorities_and_ceilings_count() {
 }
 
 #[test]
+fn floors_count() {
+    let both = jobs(2, "User = \"al@x\"") + &jobs(2, "User = \"bea@x\"");
+    let priorities = r#"{"al@x": {"rup": 5000, "floor": 1}, "bob@x": {"rup": 500}}"#;
+    let (_, matches) = Case::new(SLOTS, &both).with("--priorities", priorities).figures();
+    assert!(matches[0].contains("\"al@x\"") && matches[1].contains("\"bea@x\""), "{matches:?}");
+}
+
+#[test]
 fn groups_count() {
     let group =
         "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: g}\nspec: {quota: 1}\n";
     let (figures, _) =
         Case::new(SLOTS, &jobs(2, "AccountingGroup = \"g.al\"")).with("--groups", group).figures();
     assert_eq!(figures["matches"], 1);
+    let fault = Case::new(SLOTS, "").with("--groups", &group.replace("name: g", "name: g.h")).run();
+    assert_eq!(fault.0, UNUSABLE);
+    assert!(fault.2.contains("groups:3:"), "{}", fault.2);
 }
 
 #[test]
