@@ -55,7 +55,7 @@ impl Cluster {
         let client = Client::try_from(config).unwrap();
         install(&client).await;
         if server.is_none() {
-            sweep(&client).await;
+            Box::pin(sweep(&client)).await;
         }
         let nodes = HollowNodes::start(client.clone(), shapes, Options::default()).await.unwrap();
         let watch = Watch::start(&client);
