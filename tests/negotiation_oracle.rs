@@ -17,7 +17,6 @@ const CASES: &str = include_str!("oracle/cycles.json");
 
 /// Cases that we decide otherwise, and why (`docs/differences.md`).
 const DIFFERENT: &[(&str, &str)] = &[
-    ("19 floors", "HTCondor raises to a floor beyond it, where slots are wider than what is missing"),
     ("67 floors", "HTCondor does not count towards a floor what is in use already"),
     (
         "65 both",

@@ -58,9 +58,11 @@ impl Limits {
         Self::within_group(config, limit, group_left)
     }
 
-    /// The limits of somebody who is so much below their floor.
+    /// The limits of somebody who is so much below their floor: as long as anything is missing another slot may be taken, and be
+    /// it wider than that, lest they stay below.
     pub(super) fn to_floor(config: &Config, below: f64, group_left: f64) -> Self {
-        Self::within_group(config, below, group_left)
+        let limits = Self::within_group(config, below, group_left);
+        Self { unclaimed: limits.quota, ..limits }
     }
 
     fn within_group(config: &Config, limit: f64, group_left: f64) -> Self {
