@@ -71,6 +71,11 @@ impl Ad {
         if ads::starts_new(text) { Self::parse_new(text) } else { Self::parse_long(text) }
     }
 
+    /// Whether the two are one: clones of which neither has been changed. Ads that are not may say the same.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Sets an attribute to an expression, replacing one of that name, whose spelling it keeps, as HTCondor's do.
     pub fn insert(&mut self, name: impl Into<Name>, expr: impl Into<Expr>) {
         let entry = (name.into(), expr.into());

@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -81,9 +81,19 @@ impl Cycles {
 
     /// On the threads that the runtime keeps for work that blocks. A cycle that ends in a fault made no matches.
     pub fn on_other_threads() -> Self {
-        Self::run_by(|negotiation| {
+        let kept = Arc::new(Mutex::new(negotiator::Ready::default()));
+        Self::run_by(move |negotiation| {
+            let kept = Arc::clone(&kept);
             Box::pin(async move {
-                let cycle = tokio::task::spawn_blocking(move || negotiator::negotiate(&negotiation.cycle));
+                let cycle = tokio::task::spawn_blocking(move || {
+                    // One cycle at a time; what one that ended in a fault had taken is made anew.
+                    let mut ready = kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();
+                    let outcome = negotiator::negotiate_with(&negotiation.cycle, &mut ready);
+                    if let Ok(mut kept) = kept.lock() {
+                        *kept = ready;
+                    }
+                    outcome
+                });
                 let matches = cycle.await.inspect_err(|error| {
                     tracing::error!(
                         error = error as &dyn std::error::Error,

@@ -9,6 +9,7 @@ use super::consuming::Consuming;
 use super::cycle::{Candidate, Cycle, PreemptState, RejectReason};
 use super::in_use::{self, InUse, Standing};
 use super::order::{Cursor, Descending, Liking, Order};
+use super::ready;
 use crate::classad::{Ad, Env, Matching as Places, Prepared, Ranks, Roster};
 
 /// How many orders are kept at a time.
@@ -70,17 +71,16 @@ enum Which {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(cycle: &'a Cycle) -> Self {
+    /// Of a cycle, with a roster of which those slots of its may be ready already.
+    pub(super) fn new(cycle: &'a Cycle, mut roster: Roster) -> Self {
         let (config, slots, env) = (&cycle.config, cycle.slots.as_slice(), cycle.env());
-        let ranks = [config.pre_job_rank.clone(), config.post_job_rank.clone()];
-        let [pre_job, post_job] = ranks;
-        let mut roster = Roster::new(pre_job, post_job).with_questions(in_use::questions(config));
         let mut in_use = InUse::new(cycle);
         let (mut free, mut left) = (Places::default(), 0);
         let policy = Arc::default();
         let mut consuming = BTreeMap::new();
         for (place, slot) in slots.iter().enumerate() {
             if let Some(user) = in_use::user(&slot.ad, &env) {
+                roster.clear(place);
                 if config.consider_preemption && in_use::may_go(config, &slot.ad, &env) {
                     roster.set_in_use(place, in_use.seen(&slot.ad, &user));
                     left += usize::from(in_use.add(place, &user, &roster));
@@ -89,7 +89,7 @@ impl<'a> Judge<'a> {
                 continue;
             }
             consuming.extend(Consuming::of(slot, &policy, &env).map(|slot| (place, slot)));
-            roster.set(place, slot.ad.clone());
+            ready::put(&mut roster, place, slot);
             free.insert(place);
             left += 1;
         }
@@ -110,6 +110,11 @@ impl<'a> Judge<'a> {
             orders: Vec::new(),
             oldest: 0,
         }
+    }
+
+    /// The roster, for another cycle.
+    pub(super) fn into_roster(self) -> Roster {
+        self.roster
     }
 
     /// How many slots are to be had.

@@ -4,6 +4,7 @@ use super::allocation::Allocations;
 use super::config::Config;
 use super::groups::GroupInput;
 use super::limits::LimitBook;
+use super::ready::Ready;
 use super::round::Round;
 use std::sync::Arc;
 
@@ -208,11 +209,16 @@ pub struct Slice {
 
 /// Matches slots to jobs. The same input gives the same outcome.
 ///
-/// First those take who are below their floor. Then, group after group, and in each spin after spin, the pie is divided among those who have jobs, by the
-/// inverse of their effective priorities; in order of priority each takes its slice, each job the slot it
+/// First those take who are below their floor. Then, group after group, and in each spin after spin, the pie is divided among
+/// those who have jobs, by the inverse of their effective priorities; in order of priority each takes its slice, each job the slot it
 /// and the pool like best. What nobody took is divided again, until nobody can or wants to take more.
 ///
 /// Source: HTCondor manual, "The Negotiation Cycle"; `matchmaker.cpp` for what the manual leaves out.
 pub fn negotiate(cycle: &Cycle) -> Outcome {
-    Round::new(cycle).run()
+    negotiate_with(cycle, &mut Ready::default())
+}
+
+/// As [`negotiate`], for slots of which some were made ready in cycles before. The outcome is the same.
+pub fn negotiate_with(cycle: &Cycle, ready: &mut Ready) -> Outcome {
+    Round::new(cycle, ready).run(ready)
 }

@@ -24,6 +24,7 @@
 //! | `candidates` | which slots match a request, the best first |
 //! | `order` | slots as jobs of one kind like them |
 //! | `in_use` | slots in use, and when a job may have them instead |
+//! | [`Ready`] | slots made ready, kept from one cycle to the next |
 //! | `consuming` | partitionable slots, of which each match takes a part |
 //! | [`limits`] | what jobs want of limited things, and what is in use |
 
@@ -39,6 +40,7 @@ mod knobs;
 mod ledger;
 mod order;
 mod pie;
+mod ready;
 mod round;
 mod rounds;
 mod sorting;
@@ -48,9 +50,10 @@ mod turn;
 
 pub use allocation::{Allocation, Allocations, Demand};
 pub use config::{Config, GROUP_SORT_EXPR, POST_JOB_RANK, PRE_JOB_RANK, PREEMPTION_RANK};
+pub use ready::Ready;
 pub use cycle::{
     Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,
-    SubmitterInput, negotiate,
+    SubmitterInput, negotiate, negotiate_with,
 };
 pub use groups::GroupInput;
 

@@ -3,6 +3,7 @@
 use super::candidates::Judge;
 use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInput};
 use super::ledger::Ledger;
+use super::ready::Ready;
 use super::spin::Spins;
 use super::turn::{Progress, Table};
 
@@ -21,8 +22,8 @@ pub(super) struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    pub(super) fn new(cycle: &'a Cycle) -> Self {
-        let judge = Judge::new(cycle);
+    pub(super) fn new(cycle: &'a Cycle, ready: &mut Ready) -> Self {
+        let judge = Judge::new(cycle, ready.take(cycle));
         let jobs = |submitter: &SubmitterInput| -> Vec<Progress> {
             let requests = submitter.requests.iter();
             requests.map(|request| Progress { left: request.count, reason: None }).collect()
@@ -51,7 +52,7 @@ impl<'a> Round<'a> {
     }
 
     /// Negotiates with everybody.
-    pub(super) fn run(mut self) -> Outcome {
+    pub(super) fn run(mut self, ready: &mut Ready) -> Outcome {
         let allocations = if self.cycle.groups.is_empty() {
             let everybody: Vec<usize> =
                 (0..self.cycle.submitters.len()).filter(|submitter| self.counts(*submitter)).collect();
@@ -64,6 +65,7 @@ impl<'a> Round<'a> {
             Some(self.negotiate_groups())
         };
         let rejections = self.rejections();
+        ready.keep(&self.cycle.config, self.table.judge.into_roster());
         Outcome { matches: self.table.matches, rejections, allocations, stats: self.table.stats }
     }
 

@@ -7,7 +7,7 @@ use super::scenario::Scenario;
 use super::transitions::Transitions;
 use super::world::World;
 use crate::decide::{Decision, conclude, decide};
-use crate::negotiator::negotiate;
+use crate::negotiator::{Ready, negotiate_with};
 use crate::pool::{Document, Pool, Time};
 
 /// Simulates a scenario to its end. `progress` is told the time now and then, and may end the simulation by answering
@@ -22,6 +22,7 @@ pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(Time) -> bool) -> 
         transitions: Transitions::default(),
         now: scenario.start,
         next: None,
+        ready: Ready::default(),
         events: 0,
     };
     simulation.run(scenario, progress);
@@ -43,6 +44,8 @@ struct Simulation<'s> {
     now: Time,
     /// When the deciders want to look again.
     next: Option<Time>,
+    /// Slots made ready in earlier cycles.
+    ready: Ready,
     events: u64,
 }
 
@@ -96,7 +99,7 @@ impl Simulation<'_> {
                 }
             }
             let Some(negotiation) = negotiation else { return };
-            let outcome = negotiate(&negotiation.cycle);
+            let outcome = negotiate_with(&negotiation.cycle, &mut self.ready);
             conclude(&mut self.pool, &negotiation, &outcome, self.now);
             self.measures.cycle(negotiation, outcome);
         }

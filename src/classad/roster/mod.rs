@@ -206,6 +206,14 @@ impl Roster {
         Some(slot.ad)
     }
 
+    /// Takes the slots in this place and after it away.
+    pub fn truncate(&mut self, places: usize) {
+        for place in places..self.slots.len() {
+            self.clear(place);
+        }
+        self.slots.truncate(places);
+    }
+
     /// The ad of the slot in a place.
     pub fn get(&self, place: usize) -> Option<&Ad> {
         self.slot(place).map(|slot| &slot.ad)

@@ -27,7 +27,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::classad::Env;
 use crate::negotiator::autoclusters::{Autoclusters, Significant, slot_attributes};
-use crate::negotiator::{Cycle, SubmitterInput, negotiate};
+use crate::negotiator::{Cycle, Ready, SubmitterInput, negotiate_with};
 use accounts::Accounts;
 use ads::Ads;
 use jobs::{JobId, Queue};
@@ -133,9 +133,11 @@ fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) 
     let (cycle, waiting) = gather(policy, slots, queue, &accounts, &env);
     let read = processor_seconds() - begun - signed.cpu;
 
-    let (outcome, negotiated) = timed(|| negotiate(&cycle));
+    let mut ready = Ready::default();
+    let ((), prepared) = timed(|| ready.prepare(&cycle));
+    let (outcome, negotiated) = timed(|| negotiate_with(&cycle, &mut ready));
     figures.of_cycle(&cycle, &outcome);
-    figures.took(read, signed.wall + negotiated.wall, signed.cpu + negotiated.cpu);
+    figures.took(read, prepared.cpu, signed.wall + negotiated.wall, signed.cpu + negotiated.cpu);
     if let Some(path) = &args.matches {
         let write = || -> io::Result<()> {
             let mut out = BufWriter::new(File::create(path)?);

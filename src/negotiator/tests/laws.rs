@@ -108,6 +108,25 @@ proptest! {
         prop_assert_eq!(&outcome, &negotiate(&cycle));
     }
 
+    /// What is kept of slots from earlier cycles changes nothing, whatever the cycles.
+    #[test]
+    fn what_is_kept_changes_nothing(cycles in prop::collection::vec(any_cycle(), 1..4)) {
+        use crate::negotiator::{Ready, negotiate_with};
+        let mut ready = Ready::default();
+        for mut cycle in cycles {
+            ready.prepare(&cycle);
+            for _ in 0..2 {
+                prop_assert_eq!(negotiate_with(&cycle, &mut ready), negotiate(&cycle));
+                // Somebody has it now.
+                if let Some(slot) = cycle.slots.first_mut() {
+                    slot.ad.set("RemoteUser", "somebody");
+                    slot.ad.set("Rank", 1.0);
+                    slot.ad.set("CurrentRank", 0.0);
+                }
+            }
+        }
+    }
+
     /// Ranking the slots once for a request comes to the same as ranking them anew for each job.
     #[test]
     fn match_lists_change_nothing(mut cycle in any_cycle()) {
