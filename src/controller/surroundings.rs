@@ -87,7 +87,8 @@ impl Cycles {
             Box::pin(async move {
                 let cycle = tokio::task::spawn_blocking(move || {
                     // One cycle at a time; what one that ended in a fault had taken is made anew.
-                    let mut ready = kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();
+                    let mut ready =
+                        kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();
                     let outcome = negotiator::negotiate_with(&negotiation.cycle, &mut ready);
                     if let Ok(mut kept) = kept.lock() {
                         *kept = ready;

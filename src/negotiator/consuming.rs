@@ -37,6 +37,8 @@ enum How {
         policy: Arc<RequestPolicy>,
         /// What the slot has beside cores, memory and disk, by the names in its ad.
         custom: Vec<String>,
+        /// Whether it has disk to give: one without says that of nobody knows how much there is.
+        disk: bool,
         /// The weight of the whole.
         weight: f64,
     },
@@ -57,6 +59,7 @@ impl Consuming {
             None => How::Carving {
                 policy: slot.carving.clone().unwrap_or_else(|| Arc::clone(default)),
                 custom: custom(ad, env),
+                disk: ad.eval_attr("Disk", None, env).as_number().is_some_and(|disk| disk > 0.0),
                 weight: slot.weight,
             },
         };
@@ -75,7 +78,7 @@ impl Consuming {
                 let taken = consumption(&self.ad, resources, request, env).ok().filter(|_| *claims > 0)?;
                 symmetric_match(&as_consumed(request, &taken), &self.ad, env).then_some(taken)
             }
-            How::Carving { policy, custom, .. } => {
+            How::Carving { policy, custom, disk, .. } => {
                 let mut job = request.clone();
                 for resource in ["RequestMemory", "RequestDisk"] {
                     if !job.contains(resource) {
@@ -83,9 +86,9 @@ impl Consuming {
                     }
                 }
                 policy
-                    .take(&job, &self.ad, &left(&self.ad, custom, env), env)
+                    .take(&job, &self.ad, &left(&self.ad, custom, *disk, env), env)
                     .ok()
-                    .map(|taken| named(&taken.amounts))
+                    .map(|taken| named(&taken.amounts, *disk))
             }
         }
     }
@@ -140,9 +143,10 @@ fn custom(ad: &Ad, env: &Env) -> Vec<String> {
 }
 
 /// What a slot has left, as its ad says. Of what it does not say it has enough.
-fn left(ad: &Ad, custom: &[String], env: &Env) -> Left {
+fn left(ad: &Ad, custom: &[String], disk: bool, env: &Env) -> Left {
     let amount = |name: &str| ad.eval_attr(name, None, env).as_number().map_or(i64::MAX, floor);
-    let (cpus, memory_mib, disk_kib) = (amount("Cpus"), amount("Memory"), amount("Disk"));
+    let (cpus, memory_mib) = (amount("Cpus"), amount("Memory"));
+    let disk_kib = if disk { amount("Disk") } else { i64::MAX };
     let custom = custom.iter().map(|name| (name.clone(), amount(name))).collect();
     Left { amounts: Amounts { cpus, memory_mib, disk_kib, custom }, devices: BTreeMap::new() }
 }
@@ -153,9 +157,10 @@ fn floor(amount: f64) -> i64 {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "amounts of slots are far below 2^53")]
-fn named(amounts: &Amounts) -> Consumption {
+fn named(amounts: &Amounts, disk: bool) -> Consumption {
     let standard = [("Cpus", amounts.cpus), ("Memory", amounts.memory_mib), ("Disk", amounts.disk_kib)];
-    let standard = standard.into_iter().map(|(name, amount)| (name.to_owned(), amount as f64));
+    let standard = standard.into_iter().filter(|(name, _)| disk || *name != "Disk");
+    let standard = standard.map(|(name, amount)| (name.to_owned(), amount as f64));
     let custom = amounts.custom.iter().map(|(name, amount)| (name.clone(), *amount as f64));
     standard.chain(custom).collect()
 }

@@ -50,12 +50,12 @@ mod turn;
 
 pub use allocation::{Allocation, Allocations, Demand};
 pub use config::{Config, GROUP_SORT_EXPR, POST_JOB_RANK, PRE_JOB_RANK, PREEMPTION_RANK};
-pub use ready::Ready;
 pub use cycle::{
     Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,
     SubmitterInput, negotiate, negotiate_with,
 };
 pub use groups::GroupInput;
+pub use ready::Ready;
 
 #[cfg(test)]
 mod tests;

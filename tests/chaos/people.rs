@@ -447,9 +447,11 @@ pub fn mend(world: &mut World) {
     if world.layout != 0 {
         policy(world, "last", 0, 4, world.layout);
     }
-    // Jobs without a group have what the groups leave.
-    for (n, quota) in [(0, 9), (1, 4), (2, 4), (3, 4)] {
-        perform_quietly(world, &What::Quota(n, quota));
+    // Whatever their quotas, in the end groups compete for all that is left: slots may be wider than any quota.
+    for (name, quota) in GROUPS.iter().zip([9, 4, 4, 4]) {
+        world.checks.set_cap(format!("group {name}"), f64::INFINITY, at);
+        let spec = json!({"quota": quota, "autoregroup": true});
+        world.put(Key::new("groupquotas", "", name), json!({"metadata": {}, "spec": spec}));
     }
     for (n, name) in OWNERS.iter().enumerate() {
         world.checks.set_cap(format!("submitter {name}"), f64::INFINITY, at);

@@ -354,3 +354,16 @@ fn an_end_that_nobody_can_record_any_more_frees_its_slot() {
     world.settle();
     assert!(world.pool.slots.is_empty() && world.slots.is_empty());
 }
+
+/// One cycle fills as many nodes as there are jobs for.
+#[test]
+fn one_cycle_fills_all_nodes() {
+    let mut world = World::new();
+    for n in 1..4 {
+        world.node(&format!("n{n}"), 3, 0);
+    }
+    world.fate = |_| (7200, 0);
+    world.submit("sweep", "alice", 8, |_| {});
+    world.pass(5);
+    assert_eq!((world.pool.slots.len(), world.pool.schedule.cycles), (8, 1));
+}

@@ -70,6 +70,15 @@ fn orders_learn_of_changes() {
     assert_eq!(slots(&negotiate(&cycle)), [1, 0, 1, 0, 1]);
 }
 
+/// A node that does not say how much disk it has gives as much as jobs want.
+#[test]
+fn disk_of_which_nobody_knows() {
+    let mut slot = pslot(4, 4096);
+    slot.ad.set("Disk", 0);
+    let cycle = cycle(vec![slot], vec![submitter("a", 1.0, &[wanting(9, 1, 100)])]);
+    assert_eq!(slots(&negotiate(&cycle)).len(), 4);
+}
+
 /// A job that the startd cannot carve for, though the slot's Requirements are true, gets the slot whole.
 #[test]
 fn what_cannot_be_carved_goes_whole() {
@@ -77,4 +86,26 @@ fn what_cannot_be_carved_goes_whole() {
     let cycle = cycle(vec![slot], vec![submitter("a", 1.0, &[wanting(2, 1, 5000)])]);
     let outcome = negotiate(&cycle);
     assert_eq!(outcome.matches.iter().map(|each| each.cost).collect::<Vec<_>>(), [4.0]);
+}
+
+/// When one is full the next is taken, for the same request.
+#[test]
+fn one_slot_after_another() {
+    let cycle = cycle(vec![pslot(3, 4096); 4], vec![submitter("a", 1.0, &[wanting(8, 1, 100)])]);
+    assert_eq!(slots(&negotiate(&cycle)), [0, 0, 0, 1, 1, 1, 2, 2]);
+    // Also where the slots' Requirements cannot be told without the whole of the job.
+    let mut cycle = cycle;
+    let request = &mut cycle.submitters[0].requests[0];
+    request
+        .ad
+        .insert("RequestDisk", super::kit::expr("MAX({1024, (TransferInputSizeMB + 1) * 1.25}) * 1024"));
+    request.ad.set("TransferInputSizeMB", 0);
+    for slot in &mut cycle.slots {
+        slot.ad.set("Disk", 100_000_000);
+        slot.ad.insert(
+            "Requirements",
+            super::kit::expr("TARGET.RequestCpus <= MY.Cpus && TARGET.RequestDisk <= MY.Disk"),
+        );
+    }
+    assert_eq!(slots(&negotiate(&cycle)), [0, 0, 0, 1, 1, 1, 2, 2]);
 }
