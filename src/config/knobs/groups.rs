@@ -26,14 +26,14 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .at_least(1.0)
     .section("Central Managers: Effective User Priority (EUP)"),
-    Knob::new("NICE_USER_PRIO_FACTOR", Kind::Real, ACCOUNTANT, Planned, "The factor of nice users.")
+    Knob::new("NICE_USER_PRIO_FACTOR", Kind::Real, ACCOUNTANT, Honored, "The factor of nice users.")
         .at_least(1.0)
         .section("Central Managers: Effective User Priority (EUP)"),
     Knob::new(
         "NICE_USER_ACCOUNTING_GROUP_NAME",
         Kind::Text,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "The group that nice users' jobs belong to.",
     ),
     Knob::new(
@@ -139,7 +139,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "GROUP_ACCEPT_SURPLUS",
         Kind::Boolean,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "Whether groups may use what others leave.",
     )
     .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
@@ -155,7 +155,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "GROUP_AUTOREGROUP",
         Kind::Boolean,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "Whether groups' jobs compete for what is left in the end, as those of no group.",
     ),
     Knob::new(
@@ -169,7 +169,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "GROUP_SORT_EXPR",
         Kind::Expression,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "In which order groups have their turn: the least first.",
     )
     .section("Central Managers: Accounting Groups with Hierarchical Group Quotas"),
@@ -177,7 +177,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "GROUP_QUOTA_MAX_ALLOCATION_ROUNDS",
         Kind::Integer,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "How often in a cycle surplus is dealt out anew.",
     )
     .unit("rounds")
@@ -186,7 +186,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "GROUP_QUOTA_ROUND_ROBIN_RATE",
         Kind::Real,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "How much a group takes in a turn.",
     )
     .unit("slot weight")
@@ -212,7 +212,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "CONCURRENCY_LIMIT_DEFAULT",
         Kind::Real,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "How many units there are of limits without a number.",
     )
     .unit("units")

@@ -218,8 +218,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "CLAIM_PARTITIONABLE_LEFTOVERS",
         Kind::Boolean,
         STARTD,
-        Planned,
-        "Whether what a match leaves of a partitionable slot goes to more jobs at once; it does, for now.",
+        Meaningless("the negotiator itself fills partitionable slots"),
+        "Whether the schedd splits among its jobs what a match leaves of a partitionable slot.",
     ),
     Knob::new(
         "MAX_PARTITIONABLE_SLOT_CLAIM_TIME",

@@ -19,7 +19,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "RANK",
         Kind::Expression,
         STARTD,
-        Planned,
+        Honored,
         "How much the slot likes a job; one it likes better may take it from the job that runs.",
     )
     .per_slot_type()
