@@ -83,10 +83,10 @@ pub struct SlotClaim {
     pub accounting_group: Option<String>,
     /// What the claim costs: SLOT_WEIGHT of the slot.
     pub weight: f64,
-    /// What the claim took of things that are limited, MatchedConcurrencyLimits: a list such as xsw,fileserver:3. Empty for
-    /// nothing.
+    /// What the claim took of things that are limited, MatchedConcurrencyLimits, such as xsw and fileserver:3. It is there, if
+    /// empty, in every claim: what is merged into an older one then replaces that one's.
     #[serde(default)]
-    pub matched_concurrency_limits: String,
+    pub matched_concurrency_limits: Vec<String>,
     /// When the claim was made; CLAIM_WORKLIFE counts from here.
     #[schemars(schema_with = "schema::time")]
     pub claimed_at: Option<Time>,

@@ -74,6 +74,13 @@ impl Wants {
         }
     }
 
+    /// Each part of the list, as [`Wants::parse`] reads it.
+    pub fn each(&self) -> impl Iterator<Item = String> {
+        self.iter().map(|(name, amount)| {
+            if amount.total_cmp(&1.0).is_ne() { format!("{name}:{amount}") } else { name.to_owned() }
+        })
+    }
+
     /// Whether it wants nothing that is limited.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -117,14 +124,7 @@ impl Wants {
 /// As `MatchedConcurrencyLimits` has it; [`Wants::parse`] reads it back as it was.
 impl fmt::Display for Wants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (name, amount)) in self.iter().enumerate() {
-            f.write_str(if place == 0 { "" } else { "," })?;
-            f.write_str(name)?;
-            if amount.total_cmp(&1.0).is_ne() {
-                write!(f, ":{amount}")?;
-            }
-        }
-        Ok(())
+        f.write_str(&self.each().collect::<Vec<_>>().join(","))
     }
 }
 

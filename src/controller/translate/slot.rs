@@ -56,7 +56,7 @@ fn claim(claim: &api::SlotClaim) -> Option<Claim> {
         submitter: claim.submitter.as_str().into(),
         group: claim.accounting_group.as_deref().map(Into::into),
         weight: claim.weight,
-        limits: Wants::parse(&claim.matched_concurrency_limits),
+        limits: Wants::parse(&claim.matched_concurrency_limits.join(",")),
         since: claim.claimed_at.as_ref().map_or(Time::default(), time),
         job: JobKey {
             uid: claim.job.uid.as_str().into(),
@@ -75,7 +75,7 @@ pub fn claim_of(claim: &Claim) -> api::SlotClaim {
         submitter: claim.submitter.to_string(),
         accounting_group: claim.group.as_ref().map(ToString::to_string),
         weight: claim.weight,
-        matched_concurrency_limits: claim.limits.to_string(),
+        matched_concurrency_limits: claim.limits.each().collect(),
         claimed_at: Some(kube_time(claim.since)),
         job_id: claim.job_id(),
         job: api::JobReference {
