@@ -62,7 +62,7 @@ fn due(pool: &Pool, now: Time) -> Option<Time> {
 }
 
 fn anything_waits(pool: &Pool, now: Time) -> bool {
-    pool.jobs.values().any(|cluster| cluster.next_idle(now).is_some() && schedd::may_start(pool, cluster))
+    pool.jobs.values().any(|cluster| cluster.unmatched(now) > 0 && schedd::may_start(pool, cluster))
 }
 
 fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
@@ -174,7 +174,7 @@ fn requests(
     let constraint = config.cycle.job_constraint.as_ref();
     let waiting = submitter.queue.iter().filter_map(|key| {
         let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
-        let count = cluster.startable(now);
+        let count = cluster.unmatched(now);
         let spec = cluster.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
         Some((Request { ad: spec.ad.clone(), count }, cluster.key.uid.clone()))
     });
@@ -182,7 +182,7 @@ fn requests(
 }
 
 /// The ad of a claimed slot; an empty one where its machine is not known.
-fn slot_ad(pool: &Pool, slot: &crate::pool::Slot) -> Ad {
+pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot) -> Ad {
     let Some(machine) = pool.machines.get(&slot.name.machine) else { return Ad::new() };
     let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
     claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad))

@@ -3,12 +3,13 @@
 //!
 //! Source: the manual, "Preemption"; the startd's side of it is in [`crate::startd::offer_claim`].
 
-use crate::classad::{Ad, Env, Expr, Value, symmetric_match};
+use super::negotiation::slot_ad;
+use crate::classad::{Env, Expr, Value, symmetric_match};
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config};
-use crate::pool::{Claim, ClaimId, JobUid, Machine, Offer, Pool, Preemptor, Slot, SlotName, State, Time};
+use crate::pool::{Claim, ClaimId, JobUid, Offer, Pool, Preemptor, Slot, SlotName, State, Time};
 use crate::schedd::{self, Quotas};
-use crate::startd::{claimed_slot_ad, offer_claim};
+use crate::startd::offer_claim;
 
 /// Claimed slots that some job may have instead, as far as that can be told without looking at jobs: most pools preempt
 /// nobody, and then there are none.
@@ -29,15 +30,9 @@ pub(super) fn candidates(pool: &Pool, config: &Config) -> Vec<(SlotName, Candida
         if !by_priority && rank.is_none_or(is_literal) {
             return None;
         }
-        let ad = ad(pool, machine, slot);
-        Some((slot.name.clone(), Candidate::new(ad, slot.claim.weight)))
+        Some((slot.name.clone(), Candidate::new(slot_ad(pool, slot), slot.claim.weight)))
     });
     candidates.collect()
-}
-
-fn ad(pool: &Pool, machine: &Machine, slot: &Slot) -> Ad {
-    let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
-    claimed_slot_ad(machine, &pool.startd(machine), slot, job.map(|spec| &spec.ad))
 }
 
 fn is_literal(expr: &Expr) -> bool {
@@ -73,7 +68,7 @@ fn preemptor(
 ) -> Option<Preemptor> {
     let env = Env::at(now.secs());
     let slot = pool.slots.get(name)?;
-    let ad = ad(pool, pool.machines.get(&name.machine)?, slot);
+    let ad = slot_ad(pool, slot);
     let cluster = pool.jobs.get(job).filter(|cluster| schedd::may_start(pool, cluster))?;
     let proc = cluster.next_idle(now)?;
     let spec = cluster.spec.as_ref().filter(|spec| symmetric_match(&spec.ad, &ad, &env))?;

@@ -95,6 +95,8 @@ impl Pool {
         let waited = self.slots.get_mut(name).and_then(|slot| slot.preempting.take());
         if let Some(cluster) = waited.and_then(|next| self.jobs.get_mut(&next.claim.job.uid)) {
             cluster.waits_for.remove(name);
+            // Its proc may be matched again.
+            self.schedule.wanted = true;
         }
         self.count_limits(name);
     }

@@ -307,6 +307,11 @@ impl Cluster {
             self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
         self.idle.len().saturating_sub(waiting as u64)
     }
+
+    /// How many of them no claim waits for: a proc takes one slot, however long the job there takes to leave it.
+    pub fn unmatched(&self, now: Time) -> u64 {
+        self.startable(now).saturating_sub(self.waits_for.len() as u64)
+    }
 }
 
 #[cfg(test)]

@@ -266,7 +266,17 @@ impl Plan {
         if rng.one_in(6) {
             plan.at(0, What::Policy(rng.small(2), BACKFILL + rng.small(3), rng.pick(&[0, 0, 1, 2, 3, 4])));
         }
+        if rng.one_in(20) {
+            plan.cut_off(&mut rng);
+        }
         plan
+    }
+
+    /// A node with an agent is cut off for longer than most leases last.
+    fn cut_off(&mut self, rng: &mut Rng) {
+        let node = rng.small(3);
+        self.at(0, What::Agent(node, Presence::Works));
+        self.at(u32::try_from(rng.below(20_000)).unwrap(), What::NodeCut(node, 90 + rng.small(110)));
     }
 
     fn at(&mut self, at: u32, what: What) {

@@ -79,3 +79,26 @@ fn slots_outside_the_constraint_do_not_count_in_the_size_of_the_pool() {
     assert_eq!(weight(Some("Machine == \"n1\"")), (4.0, 4.0));
     assert_eq!(weight(Some("Machine == \"n2\"")), (4.0, 4.0));
 }
+
+/// PREEMPTION_REQUIREMENTS throws a job out for another user's, and one proc takes one slot, however long it waits for it.
+#[test]
+fn a_proc_preempts_one_job_and_no_more() {
+    for (requirements, preempted) in [("TARGET.Owner == \"bob\"", 1), ("TARGET.Owner == \"alice\"", 0)] {
+        let mut world = world(Config {
+            preemption_requirements: Some(Expr::parse(requirements).unwrap()),
+            consider_early_preemption: true,
+            ..Config::default()
+        });
+        let policy = crate::startd::config::understand("MAXJOBRETIREMENTTIME = 3600\n").config.unwrap();
+        let mut startd = crate::pool::StartdConfig::default();
+        policy.put_into(&mut startd);
+        world.govern(startd, "retires");
+        world.fate = |_| (7200, 0);
+        world.submit("long", "alice", 8, |_| ());
+        world.pass(10);
+        world.submit("urgent", "bob", 1, |_| ());
+        world.pass(300);
+        let waiting = world.pool.slots.values().filter(|slot| slot.preempting.is_some()).count();
+        assert_eq!(waiting, preempted, "{requirements}");
+    }
+}
