@@ -43,12 +43,15 @@ fn is_never_true(expr: &Expr) -> bool {
     expr.as_literal().is_some_and(|value| !matches!(value, Value::Bool(true)))
 }
 
-/// Whether the claim that waits for a slot may have it now: quotas and ceilings are held against it again, which others may
-/// have reached while it waited.
+/// Whether the claim that waits for a slot may have it now: quotas, ceilings and limits are held against it again, which others
+/// may have reached, or people lowered, while it waited.
 pub(super) fn may_succeed(pool: &Pool, slot: &Slot, now: Time) -> bool {
     let Some(next) = &slot.preempting else { return false };
+    let Claim { submitter, group, weight, limits, .. } = &next.claim;
+    if pool.holdings.blocked_in(&slot.name, limits).is_some() {
+        return false;
+    }
     let (quotas, _) = super::quotas(pool, now);
-    let Claim { submitter, group, weight, .. } = &next.claim;
     schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group.as_ref(), *weight, &quotas)
 }
 

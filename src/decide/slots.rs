@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::evict::{ask_agent_to_kill, delete_pod, kill_pod, suspend};
 use crate::classad::{Ad, Env};
 use crate::pool::{
-    Activation, BackfillStage, Cause, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted, Offer,
-    PodPlan, PodRef, Pool, Record, Release, Resources, Retention, Slot, SlotName, State, Time,
+    Activation, BackfillStage, Cause, Claim, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted,
+    Offer, PodPlan, PodRef, Pool, Record, Release, Resources, Retention, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
@@ -88,7 +88,7 @@ fn with_view<T>(
             cluster.active.get(&proc) == Some(&slot.name)
                 && schedd::may_start(pool, cluster)
                 && still_counted(cluster, proc)
-        }),
+        }) && is_within_caps(pool, slot, now),
         settled: cluster.is_none_or(|cluster| !cluster.is_done(proc) || cluster.is_recorded(proc)),
         agent: machine.agent,
         stands_still,
@@ -141,6 +141,25 @@ fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
         DrainSchedule::Graceful if accepted_meanwhile => Some(Pace::Quick),
         DrainSchedule::Graceful => Some(Pace::Graceful),
     }
+}
+
+/// Whether quotas, ceilings and concurrency limits still leave room for a claim that is not written: some may have been
+/// lowered while it waited for backfill work to end, or for the server to take it.
+fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
+    let waits = match slot.state {
+        State::Backfill(_) => true,
+        State::Matched => matches!(slot.record, Record::Refused { .. }),
+        _ => false,
+    };
+    if !waits {
+        return true;
+    }
+    let Claim { submitter, group, weight, limits, .. } = &slot.claim;
+    if pool.holdings.blocked_in(&slot.name, limits).is_some() {
+        return false;
+    }
+    let (quotas, _) = super::quotas(pool, now);
+    schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group.as_ref(), *weight, &quotas)
 }
 
 fn still_counted(cluster: &Cluster, proc: u32) -> bool {

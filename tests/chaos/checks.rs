@@ -178,6 +178,9 @@ pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Va
             if new {
                 capped(world, &call.key);
             }
+            if new || before.is_some() {
+                limited(world, &call.key, before.as_deref());
+            }
         }
         Class::CreatePod => pods_fit(world, &call.key),
         Class::JobStatus => only_more(world, &call.key, before),
@@ -393,16 +396,8 @@ fn capped(world: &mut World, key: &Key) {
     let at = world.at();
     let claim = &slot["spec"]["claim"];
     let held = |counts: &dyn Fn(&Value) -> bool| -> f64 {
-        let slots = world.store.of("slots").filter(|(key, slot)| {
-            let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
-            let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
-            // Whoever makes up a Slot with a copy of a claim claims nothing more.
-            world.checks.claims.contains(id)
-                && !world.checks.tampered_slots.contains(&key.name)
-                && !world.checks.let_go.contains(uid)
-                && counts(&slot["spec"]["claim"])
-        });
-        slots.filter_map(|(_, slot)| slot["spec"]["claim"]["weight"].as_f64()).sum()
+        let claims = held_claims(world).filter(|claim| counts(claim));
+        claims.filter_map(|claim| claim["weight"].as_f64()).sum()
     };
     let mut over = Vec::new();
     let submitter = claim["submitter"].as_str().unwrap_or_default().to_owned();
@@ -427,6 +422,46 @@ fn capped(world: &mut World, key: &Key) {
     }
     for text in over {
         world.violated(format!("{text}, now that {} is written", key.name));
+    }
+}
+
+/// The claims that operators wrote and that are not over.
+fn held_claims(world: &World) -> impl Iterator<Item = &Value> {
+    let slots = world.store.of("slots").filter(|(key, slot)| {
+        let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
+        let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
+        // Whoever makes up a Slot with a copy of a claim claims nothing more.
+        world.checks.claims.contains(id)
+            && !world.checks.tampered_slots.contains(&key.name)
+            && !world.checks.let_go.contains(uid)
+    });
+    slots.map(|(_, slot)| &slot["spec"]["claim"])
+}
+
+/// How much claims have of what is limited, by name.
+fn shares<'a>(claims: impl Iterator<Item = &'a Value>) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for text in claims.filter_map(|claim| claim["matchedConcurrencyLimits"].as_array()).flatten() {
+        let text = text.as_str().unwrap_or_default();
+        let (name, amount) = text.split_once(':').unwrap_or((text, "1"));
+        *sums.entry(name.to_owned()).or_insert(0.0) += amount.parse().unwrap_or(1.0);
+    }
+    sums
+}
+
+/// No more is claimed of what jobs share than there is: a claim that takes more than it did finds it.
+fn limited(world: &mut World, key: &Key, before: Option<&Value>) {
+    let Some(slot) = world.store.get(key) else { return };
+    let had = shares(before.map(|slot| &slot["spec"]["claim"]).into_iter());
+    let sums = shares(held_claims(world));
+    let at = world.at();
+    for (name, takes) in shares(std::iter::once(&slot["spec"]["claim"])) {
+        let (sum, more) =
+            (sums.get(&name).copied().unwrap_or(0.0), takes > had.get(&name).copied().unwrap_or(0.0));
+        let cap = world.checks.cap(&format!("limit {name}"), at);
+        if let Some(cap) = cap.filter(|cap| more && sum > cap + 1e-6) {
+            world.violated(format!("claims hold {sum} of {cap} of {name}, now that {} is written", key.name));
+        }
     }
 }
 

@@ -28,14 +28,19 @@ const STATES: [&str; 15] = [
 ];
 
 /// What becomes of claims, which runs have to reach.
-const CLAIMS: [&str; 4] =
-    ["a claim is written", "a claim is used again", "a claim is mended", "a claim ends"];
+const CLAIMS: [&str; 5] = [
+    "a claim is written",
+    "a claim is used again",
+    "a claim is mended",
+    "a claim takes another's place",
+    "a claim ends",
+];
 
 /// Transitions by the manual's numbers that runs have to reach.
 const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
 /// Every kind of fault.
-const FAULTS: [&str; 59] = [
+const FAULTS: [&str; 62] = [
     "error",
     "error after effect",
     "throttled",
@@ -82,6 +87,9 @@ const FAULTS: [&str; 59] = [
     "quota deleted",
     "ceiling",
     "submitter deleted",
+    "limit",
+    "limit deleted",
+    "negotiator's policy",
     "policy",
     "owner's policy",
     "backfill work",
@@ -153,11 +161,13 @@ impl Coverage {
             object.and_then(|o| o.pointer(path)).filter(|value| !value.is_null()).cloned()
         };
         let (old, new) = (text(before, "/spec/claim/proc"), text(object, "/spec/claim/proc"));
+        let (old_id, new_id) = (text(before, "/spec/claim/id"), text(object, "/spec/claim/id"));
         match (call.key.kind, call.sub.as_str()) {
             ("slots", "") => {
                 let what = match (call.verb, old, new) {
                     (Verb::Create | Verb::Patch, None, Some(_)) => "a claim is written",
                     (Verb::Patch, Some(_), None) | (Verb::Delete, Some(_), _) => "a claim ends",
+                    (Verb::Patch, Some(_), Some(_)) if old_id != new_id => "a claim takes another's place",
                     (Verb::Patch, Some(old), Some(new)) if old != new => "a claim is used again",
                     (Verb::Patch, Some(_), Some(_)) => "a claim is mended",
                     _ => return,

@@ -16,6 +16,17 @@ const REQUIREMENTS: [Option<&str>; 4] =
     [None, Some("TARGET.Cpus >= 1"), Some("TARGET.NoSuchThing > 1"), Some("((")];
 /// The leases of each job's claims.
 const LEASES: [Option<&str>; 5] = [Some("45"), None, Some("60"), Some("0"), Some("40")];
+/// What procs of each job take of things that are limited.
+const WANTS: [Option<&str>; 5] = [None, Some("lic"), Some("LIC:2"), None, Some("lic")];
+const LIMITS: [&str; 2] = ["lic", "other"];
+/// How negotiators go about preemption.
+const NEGOTIATING: [&str; 5] = [
+    "PREEMPTION_REQUIREMENTS = True\nNEGOTIATOR_CONSIDER_EARLY_PREEMPTION = True",
+    "PREEMPTION_REQUIREMENTS = RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2",
+    "PREEMPTION_REQUIREMENTS = True\nPREEMPTION_RANK = -TotalJobRunTime\nALLOW_PSLOT_PREEMPTION = True",
+    "NEGOTIATOR_CONSIDER_PREEMPTION = False",
+    "PREEMPTION_REQUIREMENTS = MY.RemoteOwner == \"alice\"\nNEGOTIATOR_PRE_JOB_RANK = isUndefined(RemoteOwner)",
+];
 const RETENTIONS: [&str; 3] = ["Keep", "KeepFailed", "Delete"];
 
 fn node(n: u8) -> &'static str {
@@ -102,8 +113,17 @@ pub fn perform(world: &mut World, what: &What) {
         What::DeleteSlot(_) | What::EditSlot(..) | What::MakeSlot(_) | What::DeletePslot(_) => {
             to_slots(world, what);
         }
-        What::Quota(..) | What::QuotaGone(_) | What::Ceiling(..) | What::DeleteSubmitter(_) => {
+        What::Quota(..)
+        | What::QuotaGone(_)
+        | What::Ceiling(..)
+        | What::DeleteSubmitter(_)
+        | What::Limit(..)
+        | What::LimitGone(_) => {
             to_caps(world, what, at);
+        }
+        What::Negotiating(how) => {
+            let how = NEGOTIATING[usize::from(*how) % NEGOTIATING.len()];
+            negotiate(world, how);
         }
         What::Policy(n, how, layout) => policy(world, &format!("policy{n}"), *n, *how, *layout),
         What::Drain(..) | What::DrainGone(_) => to_drains(world, what),
@@ -251,6 +271,9 @@ fn spec(order: &Order) -> Value {
     if let Some(lease) = LEASES[usize::from(order.job) % LEASES.len()] {
         spec["attributes"] = json!({"JobLeaseDuration": lease});
     }
+    if let Some(wants) = WANTS[usize::from(order.job) % WANTS.len()] {
+        spec["concurrencyLimits"] = json!([wants]);
+    }
     if let Some(requirements) = REQUIREMENTS[usize::from(order.requirements) % 4] {
         spec["requirements"] = json!(requirements);
     }
@@ -346,8 +369,27 @@ fn to_caps(world: &mut World, what: &What, at: u64) {
                 world.delete(&key, None);
             }
         }
+        What::Limit(n, limit) => {
+            let name = LIMITS[usize::from(*n) % LIMITS.len()];
+            world.checks.set_cap(format!("limit {name}"), f64::from(*limit), at);
+            world.put(
+                Key::new("concurrencylimits", "", name),
+                json!({"metadata": {}, "spec": {"limit": limit}}),
+            );
+        }
+        What::LimitGone(n) => {
+            let name = LIMITS[usize::from(*n) % LIMITS.len()];
+            world.checks.set_cap(format!("limit {name}"), f64::INFINITY, at);
+            world.delete(&Key::new("concurrencylimits", "", name), None);
+        }
         _ => {}
     }
+}
+
+/// A negotiator with that configuration.
+fn negotiate(world: &mut World, config: &str) {
+    let spec = json!({"config": config, "cycleDelaySeconds": 5});
+    world.put(Key::new("negotiators", "", "default"), json!({"metadata": {}, "spec": spec}));
 }
 
 /// What policies say of how owners come back, and of what becomes of jobs then.
@@ -459,6 +501,14 @@ pub fn mend(world: &mut World) {
             perform_quietly(world, &What::Ceiling(u8::try_from(n).unwrap(), None));
         }
     }
+    // As many as the greediest proc takes: the others wait their turn.
+    if world.store.get(&Key::new("concurrencylimits", "", LIMITS[0])).is_some() {
+        perform_quietly(world, &What::Limit(0, 2));
+    }
+    // With fixed priorities users would throw one another out for ever, where that is the policy.
+    if world.store.get(&Key::new("negotiators", "", "default")).is_some() {
+        negotiate(world, "PREEMPTION_REQUIREMENTS = False");
+    }
     let endless = job_key(4);
     world.delete(&endless, None);
     world.ring();
@@ -514,6 +564,9 @@ pub fn name(what: &What) -> &'static str {
         What::QuotaGone(_) => "quota deleted",
         What::Ceiling(..) => "ceiling",
         What::DeleteSubmitter(_) => "submitter deleted",
+        What::Limit(..) => "limit",
+        What::LimitGone(_) => "limit deleted",
+        What::Negotiating(_) => "negotiator's policy",
         What::Policy(_, how, 0) if *how < 5 => "policy",
         What::Policy(_, how, _) if *how >= BACKFILL => "backfill work",
         What::Policy(_, _, 0) => "owner's policy",

@@ -169,6 +169,11 @@ pub enum What {
     QuotaGone(u8),
     Ceiling(u8, Option<u8>),
     DeleteSubmitter(u8),
+    /// How much there is of something that jobs share.
+    Limit(u8, u8),
+    LimitGone(u8),
+    /// How the negotiator goes about preemption.
+    Negotiating(u8),
     /// A policy: how it treats jobs, and how it divides nodes.
     Policy(u8, u8, u8),
     PolicyGone(u8),
@@ -269,6 +274,7 @@ impl Plan {
         if rng.one_in(20) {
             plan.cut_off(&mut rng);
         }
+        plan.share(&mut rng);
         plan
     }
 
@@ -277,6 +283,30 @@ impl Plan {
         let node = rng.small(3);
         self.at(0, What::Agent(node, Presence::Works));
         self.at(u32::try_from(rng.below(20_000)).unwrap(), What::NodeCut(node, 90 + rng.small(110)));
+    }
+
+    /// Things that jobs share, and a negotiator that preempts: from the start, and edited later.
+    fn share(&mut self, rng: &mut Rng) {
+        if rng.one_in(3) {
+            self.at(0, What::Limit(0, 1 + rng.small(3)));
+        }
+        if rng.one_in(4) {
+            self.at(0, What::Negotiating(rng.small(5)));
+            // Two users who want all there is, one after the other.
+            for (job, early) in [(rng.pick(&[0, 2, 4]), 1000), (rng.pick(&[1, 3]), 4000)] {
+                let order = Order { job, count: 4 + rng.small(5), ..order(rng) };
+                self.at(early + u32::try_from(rng.below(15_000)).unwrap(), What::Submit(order));
+            }
+        }
+        for _ in 0..rng.pick(&[0, 0, 0, 1, 2]) {
+            let at = u32::try_from(rng.below(u64::from(self.ends) * 1000)).unwrap();
+            let what = match rng.below(6) {
+                0..=2 => What::Limit(rng.small(2), rng.small(5)),
+                3 => What::LimitGone(rng.small(2)),
+                _ => What::Negotiating(rng.small(5)),
+            };
+            self.at(at, what);
+        }
     }
 
     fn at(&mut self, at: u32, what: What) {

@@ -413,6 +413,23 @@ fn a_claim_waits_for_the_end_of_backfill_work() {
     }
 }
 
+/// Found by seeds 107212 and 841: a ceiling or limit is lowered while claims wait for backfill work to end.
+#[test]
+fn a_claim_that_waits_keeps_to_what_is_lowered_meanwhile() {
+    let lowered = [What::Ceiling(0, Some(1)), What::Limit(0, 3)];
+    for what in lowered {
+        for seed in [3, 107_212, 841] {
+            let order = Order { job: 2, ..job(4) };
+            let items = vec![
+                (When::At(0), What::NodeBack(1, 2)),
+                (When::At(0), What::Policy(1, 11, 0)),
+                (When::At(8000), what.clone()),
+            ];
+            goes_well(Plan { seed, ..story(5, order, items) });
+        }
+    }
+}
+
 #[test]
 fn backfill_work_outlives_an_operator_and_never_its_slot() {
     for when in [

@@ -160,6 +160,25 @@ fn a_match_of_a_static_slot_waits_for_the_end_of_its_work() {
 }
 
 #[test]
+fn a_match_that_is_over_a_ceiling_or_limit_by_then_comes_to_nothing() {
+    let lower: [fn(&mut World); 2] = [
+        |world| world.pool.submitters.get_mut(&"alice".into()).unwrap().ceiling = Some(2.0),
+        |world| super::limits::set(world, "lic", Some(0.0), None),
+    ];
+    for lower in lower {
+        let mut world = filled(&format!("{ALWAYS}{TWO}"));
+        world.backfill_obeys = false;
+        world.submit("sweep", "alice", 1, |job| job.limits = vec!["lic".to_owned()]);
+        world.pass(5);
+        lower(&mut world);
+        world.end_backfill("backfill-slot1.n1");
+        world.pass(5);
+        assert!(world.slots.is_empty() && world.pods.is_empty(), "a slot weighs 4");
+        assert!(world.pool.jobs.values().all(|job| job.idle.len() == 1));
+    }
+}
+
+#[test]
 fn a_match_that_waits_too_long_comes_to_nothing() {
     let mut world = filled(&format!("{ALWAYS}{TWO}MATCH_TIMEOUT = 60\nSTART = SlotID == 1\n"));
     numbers(&mut world);

@@ -4,7 +4,7 @@ use super::world::World;
 use crate::pool::limits::Wants;
 use crate::pool::{Event, LimitObject};
 
-fn set(world: &mut World, name: &str, limit: Option<f64>, limit_of_each: Option<f64>) {
+pub(super) fn set(world: &mut World, name: &str, limit: Option<f64>, limit_of_each: Option<f64>) {
     let limit = LimitObject {
         object: name.into(),
         generation: 1,
