@@ -1,6 +1,7 @@
 //! Nodes: kubelets that admit, run and end pods, and what the cluster's own controllers do about nodes and orphans.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use slotwright::api::labels;
@@ -168,11 +169,11 @@ impl World {
     }
 
     fn run_pods(&mut self, node: &str, at: u64) {
-        let pods: Vec<(Key, Value)> = self
+        let pods: Vec<(Key, Arc<Value>)> = self
             .store
             .of("pods")
             .filter(|(_, pod)| is_of_pool(pod) && pod["spec"]["nodeName"] == node)
-            .map(|(key, pod)| (key.clone(), (**pod).clone()))
+            .map(|(key, pod)| (key.clone(), Arc::clone(pod)))
             .collect();
         for (key, pod) in &pods {
             self.run_pod(node, key, pod, at);
