@@ -101,7 +101,7 @@ fn with_view<T>(
             .as_ref()
             .and_then(|draining| Some(Common { since: draining.since, until: draining.deadline? })),
         next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty())
-            && (slot.activation != Activation::Vacant || super::preemption::may_succeed(pool, slot, now)),
+            && super::preemption::may_go_on(pool, slot, now),
         policy,
         answers: &Asker::new(machine, &config, slot, job, next_job, now),
         now,
@@ -167,9 +167,11 @@ fn take(
     change.make(slot, now);
     if slot.claim.id != before.id {
         pool.claim_changed(name, &before, now);
-        let after = pool.slots.get(name).map(|slot| slot.claim.job.uid.clone());
-        if let Some(cluster) = after.and_then(|job| pool.jobs.get_mut(&job)) {
-            cluster.waits_for.remove(name);
+        let after = pool.slots.get(name).map(|slot| (slot.claim.id.clone(), slot.claim.job.uid.clone()));
+        if let Some((taken, job)) = after
+            && let Some(cluster) = pool.jobs.get_mut(&job)
+        {
+            cluster.waits_for.remove(&taken);
         }
     }
     true

@@ -20,6 +20,7 @@ mod drain;
 mod effect;
 mod event;
 mod fence;
+mod gathering;
 mod given;
 mod governing;
 mod heartbeat;
@@ -60,6 +61,7 @@ pub use event::{
     SubmitterFacts,
 };
 pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
+pub use gathering::Gathering;
 pub use given::{Allocation, Given};
 pub use governing::{Governing, GoverningFacts};
 pub use heartbeat::Heartbeats;
@@ -163,6 +165,8 @@ pub struct Pool {
     pub holdings: Holdings,
     /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
     pub barred: BTreeMap<Arc<str>, u64>,
+    /// Claims that wait until several dynamic slots have gone.
+    pub gatherings: BTreeMap<ClaimId, Gathering>,
     /// Drain requests by the name of their object.
     pub drains: BTreeMap<Arc<str>, Drain>,
     /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
@@ -223,6 +227,8 @@ pub struct Attention {
     pub slots: BTreeSet<SlotName>,
     /// Jobs.
     pub jobs: BTreeSet<JobUid>,
+    /// Claims for which a slot has gone that they waited for.
+    pub gathered: BTreeSet<ClaimId>,
     /// Machines on which jobs began or ended: what draining one would cost is another now.
     pub costs: BTreeSet<MachineName>,
     /// Every machine: a policy changed.
