@@ -8,7 +8,8 @@ use super::negotiation::slot_ad;
 use crate::classad::{Ad, Env};
 use crate::negotiator::limits::Wants;
 use crate::pool::{
-    Claim, ClaimId, JobSpec, JobUid, Machine, Offer, Pool, Resources, Slot, SlotName, State, Time,
+    Claim, ClaimId, JobSpec, JobUid, Machine, MachineName, Offer, Pool, Resources, Slot, SlotName, State,
+    Time,
 };
 use crate::schedd::{self, Quotas};
 use crate::startd::{Carving, carve, slot_weight, unclaimed_slot_ad};
@@ -139,7 +140,9 @@ fn without(machine: &Machine, slots: &[(&Slot, f64)]) -> Machine {
 pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) -> bool {
     let Some(gathering) = pool.gatherings.get(id) else { return false };
     let parent = &gathering.parent;
-    if !pool.machines.get(&parent.machine).is_some_and(|machine| may_gather(machine, parent)) {
+    if !pool.machines.get(&parent.machine).is_some_and(|machine| may_gather(machine, parent))
+        || !pool.has_room(gathering)
+    {
         return false;
     }
     let within = || {
@@ -152,10 +155,19 @@ pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) ->
     !for_good || within()
 }
 
-/// Carves the slots of claims of which nothing has to go any more. One that cannot be made is negotiated again.
+/// Something of a machine has changed: who waits there is looked at again.
+pub(super) fn review(pool: &mut Pool, machine: &MachineName) {
+    let there = pool.gatherings.iter().filter(|(_, gathering)| gathering.parent.machine == *machine);
+    pool.attention.gathered.extend(there.map(|(id, _)| id.clone()));
+}
+
+/// Carves the slots of claims for which nothing has to go any more. One that cannot be made is negotiated again.
 pub(super) fn complete(pool: &mut Pool, now: Time) {
     while let Some(id) = pool.attention.gathered.pop_first() {
         if pool.gatherings.get(&id).is_none_or(|gathering| !gathering.slots.is_empty()) {
+            if !may_go_on(pool, &id, false, now) {
+                pool.disperse(&id);
+            }
             continue;
         }
         if let Some(gathering) = pool.disperse(&id) {

@@ -77,6 +77,7 @@ fn review_machines(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     }
     while let Some(name) = pool.attention.machines.pop_first() {
         startd::review_machine(pool, &name, now, effects);
+        gathering::review(pool, &name);
         if pool.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Gone) {
             pool.touch_standing(&name);
         }

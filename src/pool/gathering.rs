@@ -82,19 +82,45 @@ impl Pool {
         self.gathered_at(parent).fold(Wants::default(), |sum, gathering| sum.and(&gathering.claim.limits))
     }
 
+    /// Whether there is as much as a claim is to have once all have gone that it waits for: the node may have less by now.
+    pub fn has_room(&self, gathering: &Gathering) -> bool {
+        let parent = &gathering.parent;
+        let Some(machine) = self.machines.get(&parent.machine) else { return false };
+        let Some(standing) = machine.standing.get(&parent.slot) else { return false };
+        let others = self.gatherings.values().filter(|other| other.claim.id != gathering.claim.id);
+        let fits = |total: &Resources, carved: &Resources, others: &mut dyn Iterator<Item = &Gathering>| {
+            let mut left = total.clone();
+            left.subtract(carved);
+            gathering
+                .slots
+                .iter()
+                .filter_map(|name| self.slots.get(name))
+                .for_each(|slot| left.add(&slot.resources));
+            others.for_each(|other| left.subtract(&self.own_part(other)));
+            gathering.resources.fits_in(&left)
+        };
+        let mut here = others.clone().filter(|other| other.parent == *parent);
+        let mut all = others.filter(|other| other.parent.machine == parent.machine);
+        fits(&standing.total, &standing.carved, &mut here) && fits(&machine.total, &machine.carved, &mut all)
+    }
+
+    /// Of what a claim is to have, what does not come from the slots that are still there.
+    fn own_part(&self, gathering: &Gathering) -> Resources {
+        let mut own = gathering.resources.clone();
+        let there = gathering.slots.iter().filter_map(|name| self.slots.get(name));
+        there.for_each(|slot| own.subtract(&slot.resources));
+        own.floor_at_zero()
+    }
+
     fn gathered_at<'p>(&'p self, parent: &'p SlotName) -> impl Iterator<Item = &'p Gathering> {
         self.gatherings.values().filter(move |gathering| gathering.parent == *parent)
     }
 
-    /// What is kept at a partitionable slot follows from who waits there: of what each is to have, what does not come from the
-    /// slots that are still there.
+    /// What is kept at a partitionable slot follows from who waits there.
     fn count_gathered(&mut self, parent: &SlotName) {
         let mut kept = Resources::default();
         for gathering in self.gathered_at(parent) {
-            let mut own = gathering.resources.clone();
-            let there = gathering.slots.iter().filter_map(|name| self.slots.get(name));
-            there.for_each(|slot| own.subtract(&slot.resources));
-            kept.add(&own.floor_at_zero());
+            kept.add(&self.own_part(gathering));
         }
         let standing = self.machines.get_mut(&parent.machine).and_then(|m| m.standing.get_mut(&parent.slot));
         if let Some(standing) = standing {

@@ -359,15 +359,18 @@ impl Pool {
     /// What is kept though nothing needs it any more, for a pool in which nothing goes on.
     #[cfg(test)]
     pub(crate) fn leftovers(&self) -> Option<String> {
+        let kept = self.machines.values().flat_map(Machine::slots).any(|slot| slot.kept.is_some());
         let idle = self.claims.is_empty()
+            && self.gatherings.is_empty()
+            && !kept
             && self.vanished.is_empty()
             && self.foreign.is_empty()
             && self.strays.is_empty()
             && self.jobs.values().all(|cluster| cluster.unrecorded.is_empty());
         (!idle).then(|| {
             format!(
-                "claims {:?}, vanished {:?}, foreign {:?}, strays {:?}",
-                self.claims, self.vanished, self.foreign, self.strays
+                "claims {:?}, gatherings {:?}, kept: {kept}, vanished {:?}, foreign {:?}, strays {:?}",
+                self.claims, self.gatherings, self.vanished, self.foreign, self.strays
             )
         })
     }

@@ -438,36 +438,6 @@ impl World {
         }
     }
 
-    /// Who waits for several slots and the slots that make room know of each other, and what is kept is there.
-    fn check_gatherings(&self) {
-        let mut parts = BTreeSet::new();
-        for (id, gathering) in &self.pool.gatherings {
-            let cluster = self.pool.jobs.get(&gathering.claim.job.uid);
-            assert!(cluster.is_none_or(|cluster| cluster.waits_for.get(id) == Some(&gathering.slots)));
-            for name in &gathering.slots {
-                let next = self.pool.slots[name].preempting.as_ref().unwrap();
-                assert!(next.part && next.claim.id == *id && parts.insert(name), "{name}: {next:?}");
-            }
-        }
-        for slot in self.pool.slots.values() {
-            let part = slot.preempting.as_ref().is_some_and(|next| next.part);
-            assert_eq!(part, parts.contains(&slot.name), "{}", slot.name);
-        }
-        for (uid, cluster) in &self.pool.jobs {
-            let known = cluster.waits_for.iter().all(|(id, slots)| {
-                self.pool.gatherings.contains_key(id)
-                    || slots.iter().all(|name| self.pool.slots.contains_key(name))
-            });
-            assert!(known, "{uid:?}: {:?}", cluster.waits_for);
-        }
-        for standing in self.pool.machines.values().flat_map(|machine| machine.standing.values()) {
-            let Some(kept) = &standing.kept else { continue };
-            let mut held = standing.carved.clone();
-            held.add(kept);
-            assert!(held.cpus <= standing.total.cpus && held.memory_mib <= standing.total.memory_mib);
-        }
-    }
-
     fn create_pod(&mut self, plan: PodPlan) {
         let name = plan.claim.pod_name();
         assert!(self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
@@ -639,7 +609,7 @@ impl World {
     fn check(&self) {
         self.check_pods();
         self.check_limits();
-        self.check_gatherings();
+        super::chaos::gatherings(&self.pool);
         for (name, machine) in &self.pool.machines {
             let mut carved = Resources::default();
             for slot in self.pool.slots.values().filter(|slot| slot.name.machine == *name) {
