@@ -34,21 +34,17 @@ pub(super) fn claim(
     quotas: &Quotas,
     now: Time,
 ) -> bool {
-    let Some((claim, resources, slots)) = gathering(pool, parent, slots, job, quotas, now) else {
-        return false;
-    };
-    pool.gather(claim, parent.clone(), resources, &slots);
-    true
+    gather(pool, parent, slots, job, quotas, now).is_some()
 }
 
-fn gathering(
+fn gather(
     pool: &mut Pool,
     parent: &SlotName,
     slots: &[SlotName],
     job: &JobUid,
     quotas: &Quotas,
     now: Time,
-) -> Option<(Claim, Resources, Vec<(SlotName, f64)>)> {
+) -> Option<()> {
     let env = Env::at(now.secs());
     let machine = pool.machines.get(&parent.machine).filter(|machine| may_gather(machine, parent))?;
     let cluster = pool.jobs.get(job).filter(|cluster| schedd::may_start(pool, cluster))?;
@@ -64,12 +60,13 @@ fn gathering(
     if pool.holdings.book().blocked(&limits).is_some() {
         return None;
     }
-    let slots = slots.into_iter().map(|(slot, rank)| (slot.name.clone(), rank)).collect();
+    let slots: Vec<_> = slots.into_iter().map(|(slot, rank)| (slot.name.clone(), rank)).collect();
     let (key, number) = (cluster.key.clone(), cluster.cluster);
     let id = ClaimId::new(parent, now, pool.next_claim_number());
     // Which proc it will be is for the schedd to say when the slot is carved.
     let claim = Claim { id, submitter, group, weight, limits, since: now, job: key, cluster: number, proc };
-    Some((claim, resources, slots))
+    pool.gather(claim, parent.clone(), resources, &slots);
+    Some(())
 }
 
 /// Whether a claim may wait for room on a machine.

@@ -139,7 +139,8 @@ fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<Startd
         .filter(|(_, slot)| matches!(slot.state, State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
         .filter_map(|(machine, slot)| {
             let left = machine.available_in(slot);
-            let full = left.cpus == 0 && !(several && !slot.dynamic.is_empty())
+            let may_be_room = several && !slot.dynamic.is_empty();
+            let full = left.cpus == 0 && !may_be_room
                 || left.extended.get(PODS) == Some(&0)
                 || slot.kind == SlotKind::Static && !slot.total.fits_in(&left);
             (!full).then(|| (slot.name(&machine.facts.name), left, pool.startd(machine)))

@@ -20,7 +20,7 @@ const ORDERS: usize = 16;
 #[derive(Clone, Debug)]
 pub(super) struct Judge<'a> {
     pub(super) config: &'a Config,
-    pub(super) slots: &'a [Candidate],
+    slots: &'a [Candidate],
     pub(super) env: Env,
     /// All slots of the cycle, in their places.
     pub(super) roster: Roster,
@@ -107,7 +107,7 @@ impl<'a> Judge<'a> {
         }
         let policies = consuming.iter().filter(|(_, slot)| slot.has_policy()).map(|(place, _)| *place);
         let policies = policies.collect();
-        dynamic.retain_parents(|parent| consuming.contains_key(&parent));
+        dynamic.measure(&consuming, slots, &env);
         Self {
             config,
             slots,
@@ -254,27 +254,25 @@ impl<'a> Judge<'a> {
     pub(super) fn take(&mut self, search: &mut Search, offer: &Offer) -> Vec<usize> {
         let place = offer.place;
         let room = search.rooms.remove(&place).filter(|_| offer.preempt != PreemptState::None);
-        let taken = room.map_or_else(Vec::new, |room| room.children);
-        let (slots, env) = (self.slots, &self.env);
+        let (env, request) = (&self.env, &search.prepared);
         let rest = self.consuming.get_mut(&place).and_then(|slot| {
-            let more = if taken.is_empty() {
-                slot.take(search.request(), env)
-            } else {
-                let children = taken.iter().filter_map(|child| slots.get(*child));
-                self.dynamic.remove(place, &taken);
-                slot.take_with(children, search.request(), env)
-                    && (!slot.is_used_up(env) || self.dynamic.is_parent(place))
+            let more = match &room {
+                None => slot.take(request.ad(), env),
+                Some(Room { children, held: (held, weight), .. }) => {
+                    self.dynamic.remove(place, children);
+                    slot.take_with(held, *weight, request.ad(), env)
+                        && (!slot.is_used_up(env) || self.dynamic.is_parent(place))
+                }
             };
             more.then(|| slot.ad.clone())
         });
-        match rest {
-            Some(rest) => self.change(search, place, rest),
-            None => {
-                self.free.remove(place);
-                self.left -= usize::from(!self.in_use.is_closed(place));
-            }
+        if let Some(rest) = rest {
+            self.change(search, place, rest);
+        } else {
+            self.free.remove(place);
+            self.left -= usize::from(!self.in_use.is_closed(place));
         }
-        taken
+        room.map_or_else(Vec::new, |room| room.children)
     }
 
     /// A partitionable slot is what a match has left of it.

@@ -121,41 +121,35 @@ impl Consuming {
         (self.has_policy() || symmetric_match(request, &self.ad, env)) && self.matches(request, env)
     }
 
-    /// Adds what a dynamic slot of it holds.
-    pub(super) fn add(&mut self, child: &Candidate, env: &Env) {
-        let custom = custom(&self.ad, env);
-        let standard = ["Cpus", "Memory", "Disk"].map(str::to_owned);
-        let amount = |name: &String| child.ad.eval_attr(name, None, env).as_number();
-        let names = standard.into_iter().chain(custom);
-        let held = names.filter_map(|name| amount(&name).map(|held| (name, held)));
-        let held: Consumption = held.collect();
-        self.ad = given_back(&self.ad, &held, env);
+    /// What a dynamic slot of it holds of what it has.
+    pub(super) fn held_by(&self, child: &Ad, env: &Env) -> Consumption {
+        let names = ["Cpus", "Memory", "Disk"].map(str::to_owned).into_iter().chain(custom(&self.ad, env));
+        names
+            .filter_map(|name| Some((child.eval_attr(&name, None, env).as_number()?, name)))
+            .map(|(n, name)| (name, n))
+            .collect()
+    }
+
+    /// Adds what dynamic slots of it hold, which weigh so much.
+    pub(super) fn add(&mut self, held: &Consumption, weighing: f64, env: &Env) {
+        self.ad = given_back(&self.ad, held, env);
         if let How::Carving { disk, weight, .. } = &mut self.how {
             *disk |= held.get("Disk").is_some_and(|disk| *disk > 0.0);
-            *weight += child.weight;
+            *weight += weighing;
         }
     }
 
-    /// Takes what a match with a job takes that preempts some of its dynamic slots: as little of the rest as that needs. False,
-    /// if no more can be matched with it.
-    pub(super) fn take_with<'c>(
-        &mut self,
-        children: impl Iterator<Item = &'c Candidate>,
-        request: &Ad,
-        env: &Env,
-    ) -> bool {
+    /// Takes what a match with a job takes that preempts dynamic slots which hold so much: as little of the rest as that needs.
+    /// False, if no more can be matched with it.
+    pub(super) fn take_with(&mut self, held: &Consumption, weighing: f64, request: &Ad, env: &Env) -> bool {
         let mut grown = self.clone();
-        children.for_each(|child| grown.add(child, env));
+        grown.add(held, weighing, env);
         let Some(taken) = grown.taken(request, env) else { return false };
-        let before = |name: &str| self.ad.eval_attr(name, None, env).as_number().unwrap_or(0.0);
-        let needed: Consumption = taken
-            .into_iter()
-            .map(|(name, amount)| {
-                let held = grown.ad.eval_attr(&name, None, env).as_number().unwrap_or(0.0) - before(&name);
-                (name, (amount - held).max(0.0))
-            })
-            .collect();
-        self.deduct(&needed, request, env);
+        let needed = taken.into_iter().map(|(name, amount)| {
+            let held = held.get(&name).copied().unwrap_or(0.0);
+            (name, (amount - held).max(0.0))
+        });
+        self.deduct(&needed.collect(), request, env);
         !matches!(self.how, How::Policy { claims: 0, .. })
     }
 

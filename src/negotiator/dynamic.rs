@@ -17,6 +17,7 @@ use super::cycle::{Candidate, PreemptState};
 use super::in_use::{InUse, Standing};
 use super::order::Descending;
 use crate::classad::{Ad, Env, Prepared, Roster};
+use crate::pool::slot_types::Consumption;
 
 /// What stands for the users of several dynamic slots, as in HTCondor.
 const USERS: &str = "various_dSlot_users";
@@ -41,11 +42,13 @@ pub(super) fn seen_in_use(slot: &Ad) -> Ad {
 }
 
 /// A dynamic slot that jobs may preempt.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Child {
     place: usize,
     /// `CurrentRank`.
     rank: f64,
+    held: Consumption,
+    weight: f64,
 }
 
 /// The dynamic slots that jobs may preempt, by the places of their partitionable slots.
@@ -60,6 +63,8 @@ pub(super) struct Room {
     /// Their places.
     pub(super) children: Vec<usize>,
     pub(super) preempt: PreemptState,
+    /// What they hold, and what that weighs.
+    pub(super) held: (Consumption, f64),
     /// The least `PREEMPTION_RANK` of them.
     pub(super) rank: f64,
     /// What the match costs.
@@ -72,7 +77,6 @@ pub(super) struct Place<'a> {
     pub(super) slot: usize,
     /// As the matches of this cycle leave it.
     pub(super) left: &'a Consuming,
-    pub(super) slots: &'a [Candidate],
     pub(super) roster: &'a Roster,
     pub(super) in_use: &'a InUse,
     pub(super) env: &'a Env,
@@ -90,12 +94,20 @@ impl Dynamic {
         let retires = number("RetirementTimeRemaining").is_some_and(|left| left > 0.0);
         let Some(parent) = parent.filter(|_| !(preempting || promised || retires)) else { return };
         let rank = number("CurrentRank").unwrap_or(0.0);
-        self.children.entry(parent).or_default().push(Child { place, rank });
+        let child = Child { place, rank, held: Consumption::new(), weight: 0.0 };
+        self.children.entry(parent).or_default().push(child);
     }
 
-    /// Forgets those of other partitionable slots.
-    pub(super) fn retain_parents(&mut self, known: impl Fn(usize) -> bool) {
-        self.children.retain(|parent, _| known(*parent));
+    /// Works out what each holds. Those of slots that are not there, or not partitionable, are forgotten.
+    pub(super) fn measure(&mut self, parents: &BTreeMap<usize, Consuming>, slots: &[Candidate], env: &Env) {
+        self.children.retain(|parent, _| parents.contains_key(parent));
+        for (parent, children) in &mut self.children {
+            let Some(parent) = parents.get(parent) else { continue };
+            for child in children {
+                let Some(slot) = slots.get(child.place) else { continue };
+                (child.held, child.weight) = (parent.held_by(&slot.ad, env), slot.weight);
+            }
+        }
     }
 
     /// The partitionable slots that have dynamic ones which some job may preempt.
@@ -119,13 +131,21 @@ impl Dynamic {
     }
 
     /// Room for a job of a submitter: the first dynamic slots in their order that together are enough, without those among them
-    /// that are not needed.
+    /// that are not needed. That more is never too little is taken for granted, lest each of very many be asked about.
     pub(super) fn room(&self, at: &Place<'_>, job: &Prepared, submitter: Option<u32>) -> Option<Room> {
         let preemptible = self.preemptible(at, job, submitter);
-        let fits = |some: &[Preemptible]| at.with(some).filter(|slot| slot.has_room(job.ad(), at.env));
-        let enough = (1..=preemptible.len())
-            .find(|count| preemptible.get(..*count).is_some_and(|some| fits(some).is_some()))?;
-        let mut needed = preemptible.get(..enough)?.to_vec();
+        if preemptible.is_empty() {
+            return None;
+        }
+        let fits = |some: &[Preemptible<'_>]| {
+            let grown = at.with(some);
+            grown.has_room(job.ad(), at.env).then_some(grown)
+        };
+        fits(&preemptible)?;
+        let counts: Vec<usize> = (1..=preemptible.len()).collect();
+        let too_few = |count: &usize| preemptible.get(..*count).is_none_or(|some| fits(some).is_none());
+        let enough = counts.partition_point(too_few) + 1;
+        let mut needed = preemptible.get(..enough.min(preemptible.len()))?.to_vec();
         // The last made it enough; of the others, the first to stay is the one that is least to be preempted.
         for at in (0..needed.len().saturating_sub(1)).rev() {
             let mut fewer = needed.clone();
@@ -139,13 +159,14 @@ impl Dynamic {
             preempt: needed.iter().map(|child| child.preempt).min()?,
             rank: needed.iter().map(|child| child.preemption_rank).fold(f64::INFINITY, f64::min),
             cost: slot.cost(job.ad(), at.env),
-            children: needed.into_iter().map(|child| child.place).collect(),
+            held: held_by(&needed),
+            children: needed.into_iter().map(|each| each.child.place).collect(),
         })
     }
 
     /// The dynamic slots that a job might preempt, in the order in which they are added: for their rank of it before for its
     /// submitter's priority, the lowest `CurrentRank` first, and of equals the highest `PREEMPTION_RANK`.
-    fn preemptible(&self, at: &Place<'_>, job: &Prepared, submitter: Option<u32>) -> Vec<Preemptible> {
+    fn preemptible(&self, at: &Place<'_>, job: &Prepared, submitter: Option<u32>) -> Vec<Preemptible<'_>> {
         let children = self.children.get(&at.slot).into_iter().flatten();
         let preemptible = children.filter_map(|child| {
             let Standing::Preempt(preempt, rank) = at.in_use.standing(at.roster, job, child.place) else {
@@ -153,42 +174,45 @@ impl Dynamic {
             };
             let own = submitter.is_some() && at.in_use.holder(child.place) == submitter;
             let taken = preempt != PreemptState::Priority || !own;
-            taken.then_some(Preemptible {
-                place: child.place,
-                current_rank: child.rank,
-                preempt,
-                preemption_rank: rank,
-            })
+            taken.then_some(Preemptible { child, preempt, preemption_rank: rank })
         });
-        let mut preemptible: Vec<Preemptible> = preemptible.collect();
-        preemptible.sort_by(|one, other| one.order().cmp(&other.order()));
+        let mut preemptible: Vec<Preemptible<'_>> = preemptible.collect();
+        preemptible.sort_by_key(Preemptible::order);
         preemptible
     }
 }
 
 /// A dynamic slot that a job may preempt, and why.
 #[derive(Clone, Copy, Debug)]
-struct Preemptible {
-    place: usize,
-    current_rank: f64,
+struct Preemptible<'c> {
+    child: &'c Child,
     preempt: PreemptState,
     preemption_rank: f64,
 }
 
-impl Preemptible {
-    fn order(&self) -> impl Ord + use<> {
-        let current = Reverse(Descending::of(self.current_rank, 0.0));
-        (Reverse(self.preempt), current, Descending::of(self.preemption_rank, f64::MIN), self.place)
+impl Preemptible<'_> {
+    fn order(&self) -> (Reverse<PreemptState>, Reverse<Descending>, Descending, usize) {
+        let current = Reverse(Descending::of(self.child.rank, 0.0));
+        let preemption = Descending::of(self.preemption_rank, f64::MIN);
+        (Reverse(self.preempt), current, preemption, self.child.place)
     }
+}
+
+/// What some dynamic slots hold, and what that weighs.
+fn held_by(some: &[Preemptible<'_>]) -> (Consumption, f64) {
+    let mut held = Consumption::new();
+    for (name, amount) in some.iter().flat_map(|each| &each.child.held) {
+        *held.entry(name.clone()).or_default() += amount;
+    }
+    (held, some.iter().map(|each| each.child.weight).sum())
 }
 
 impl Place<'_> {
     /// The slot with what some of its dynamic slots hold.
-    fn with(&self, some: &[Preemptible]) -> Option<Consuming> {
+    fn with(&self, some: &[Preemptible<'_>]) -> Consuming {
+        let (held, weight) = held_by(some);
         let mut grown = self.left.clone();
-        for child in some {
-            grown.add(self.slots.get(child.place)?, self.env);
-        }
-        Some(grown)
+        grown.add(&held, weight, self.env);
+        grown
     }
 }

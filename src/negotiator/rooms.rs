@@ -34,8 +34,8 @@ impl Judge<'_> {
             return;
         }
         let Some(left) = self.consuming.get(&place) else { return };
-        let Self { slots, roster, in_use, env, .. } = self;
-        let at = Place { slot: place, left, slots, roster, in_use, env };
+        let Self { roster, in_use, env, .. } = self;
+        let at = Place { slot: place, left, roster, in_use, env };
         let Some(room) = self.dynamic.room(&at, &search.prepared, search.submitter) else { return };
         let (ad, request) = (dynamic::seen_in_use(&left.ad), search.request());
         let number = |expr: &Option<Expr>| expr.as_ref()?.eval(Some(&ad), Some(request), env).as_number();

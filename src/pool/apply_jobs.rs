@@ -1,6 +1,6 @@
 //! Events into the pool: jobs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::JobFacts;

@@ -98,6 +98,7 @@ fn only_where_it_is_allowed() {
 /// "It sorts the slots by their CurrentRank attribute, such that slots with lower values are considered first."
 #[test]
 fn what_the_slot_ranks_lowest_goes_first() {
+    use PreemptState::{Priority, Rank};
     let slots = |ranks: [f64; 3], rank: &str| {
         let children = ranks.into_iter();
         let children = children
@@ -105,7 +106,6 @@ fn what_the_slot_ranks_lowest_goes_first() {
         std::iter::once(pslot((0, 0))).chain(children).collect::<Vec<_>>()
     };
     let of = |ranks, rank: &str, cpus| matches(&pool(slots(ranks, rank), &[wanting(1, (cpus, 512))]));
-    use PreemptState::{Priority, Rank};
     assert_eq!(of([3.0, 1.0, 2.0], "9.0", 2), [(0, vec![2, 3], Rank)]);
     // Of those that it ranks as high as the job PREEMPTION_REQUIREMENTS decides, and those that it ranks higher stay.
     assert_eq!(of([3.0, 1.0, 2.0], "2.0", 2), [(0, vec![2, 3], Priority)]);
@@ -197,10 +197,10 @@ fn where_nobody_goes_before_where_somebody_does() {
 /// A machine makes room for several jobs in one cycle, and what is left on it is for others.
 #[test]
 fn room_for_several() {
+    use PreemptState::Priority;
     let children = (0..6).map(|_| dslot(0, (1, 1024), "low", ""));
     let slots: Vec<Candidate> = std::iter::once(pslot((1, 1024))).chain(children).collect();
     let cycle = pool(slots, &[wanting(3, (3, 512)), wanting(2, (1, 128))]);
-    use PreemptState::Priority;
     let expected = [(0, vec![1, 2], Priority), (0, vec![3, 4, 5], Priority), (0, vec![6], Priority)];
     assert_eq!(matches(&cycle), expected);
     let outcome = negotiate(&cycle);
