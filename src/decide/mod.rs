@@ -7,6 +7,7 @@
 //! back through [`conclude`], which holds each against what is so by then.
 
 mod evict;
+mod gathering;
 mod negotiation;
 mod orphans;
 mod preemption;
@@ -42,7 +43,9 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     review_machines(pool, now, &mut effects);
     review_groups(pool);
     orphans::settle(pool, now, &mut effects);
-    while let Some(name) = pool.attention.slots.pop_first() {
+    loop {
+        gathering::complete(pool, now);
+        let Some(name) = pool.attention.slots.pop_first() else { break };
         slots::drive(pool, &name, now, &mut effects);
     }
     while let Some(name) = pool.attention.costs.pop_first() {
@@ -74,6 +77,7 @@ fn review_machines(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     }
     while let Some(name) = pool.attention.machines.pop_first() {
         startd::review_machine(pool, &name, now, effects);
+        gathering::review(pool, &name);
         if pool.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Gone) {
             pool.touch_standing(&name);
         }

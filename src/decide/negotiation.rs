@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::preemption;
+use super::{gathering, preemption};
 
 use crate::classad::{Ad, Env, Expr};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
@@ -74,7 +74,9 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
     cycle.now = now.secs();
     cycle.config = Config::clone(&config.cycle);
     cycle.limits = pool.holdings.book().clone();
-    for (slot, left, startd) in unclaimed(pool) {
+    let several = cycle.config.allow_pslot_preemption && cycle.config.consider_preemption;
+    let mut parents = BTreeMap::new();
+    for (slot, left, startd) in unclaimed(pool, several) {
         let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
         let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
         if !chosen(&config, &ad, &env) {
@@ -85,10 +87,14 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
         cycle
             .slots
             .push(Candidate { carving: Some(Arc::new(own.requests.clone())), ..Candidate::new(ad, weight) });
+        if several {
+            parents.insert(slot.clone(), negotiation.slots.len());
+        }
         negotiation.slots.push(slot);
     }
-    for (slot, candidate) in preemption::candidates(pool, &cycle.config) {
+    for (slot, mut candidate) in preemption::candidates(pool, &cycle.config) {
         if chosen(&config, &candidate.ad, &env) {
+            candidate.parent = parents.get(&SlotName { dynamic: None, ..slot.clone() }).copied();
             cycle.slots.push(candidate);
             negotiation.slots.push(slot);
         }
@@ -124,15 +130,17 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
 }
 
 /// Partitionable slots that have something left, and static ones that nobody has claimed, with what there is of each and
-/// their configuration. Backfill work leaves for any of them.
-fn unclaimed(pool: &Pool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
+/// their configuration. Backfill work leaves for any of them. Where several dynamic slots may make room, partitionable ones that
+/// have them are among them, too.
+fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
     let slots =
         pool.machines.values().flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)));
     let left = slots
         .filter(|(_, slot)| matches!(slot.state, State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
         .filter_map(|(machine, slot)| {
             let left = machine.available_in(slot);
-            let full = left.cpus == 0
+            let may_be_room = several && !slot.dynamic.is_empty();
+            let full = left.cpus == 0 && !may_be_room
                 || left.extended.get(PODS) == Some(&0)
                 || slot.kind == SlotKind::Static && !slot.total.fits_in(&left);
             (!full).then(|| (slot.name(&machine.facts.name), left, pool.startd(machine)))
@@ -203,7 +211,7 @@ pub(super) fn pool_weight(pool: &Pool, env: &Env) -> f64 {
         .filter(|(_, slot)| !slot.claimed)
         .map(|(machine, slot)| {
             let config = pool.startd(machine);
-            let left = machine.available_in(slot);
+            let left = machine.unheld_in(slot);
             let own = machine.slot_config(&config, slot.id);
             let looked_at = own.slot_weight.is_some() || constraint.is_some();
             let ad = if looked_at { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
@@ -260,7 +268,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
             continue;
         };
-        if found.preempt != PreemptState::None {
+        if found.preempt != PreemptState::None && found.dynamic.is_empty() {
             if preemption::claim(pool, slot, job, &quotas, now) {
                 tell_waiting(pool, job, slot);
             }
@@ -268,6 +276,12 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
             let entry = claims.entry(job.clone()).or_default();
             entry.0 += 1;
             entry.1.insert(slot.machine.clone());
+        } else if !found.dynamic.is_empty() {
+            let slots = found.dynamic.iter().filter_map(|place| negotiation.slots.get(*place));
+            let slots: Vec<SlotName> = slots.cloned().collect();
+            if gathering::claim(pool, slot, &slots, job, &quotas, now) {
+                tell_gathering(pool, job, slot, &slots);
+            }
         }
     }
     tell_matches(pool, &claims);
@@ -284,6 +298,17 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
 fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
     if let Some(key) = pool.jobs.get(job).map(|cluster| cluster.key.clone()) {
         let note = format!("a proc was matched with {slot}, which it gets when the job that has it is gone");
+        pool.tell(&key, "Matched", "Negotiate", note);
+    }
+}
+
+fn tell_gathering(pool: &mut Pool, job: &JobUid, parent: &SlotName, slots: &[SlotName]) {
+    if let Some(key) = pool.jobs.get(job).map(|cluster| cluster.key.clone()) {
+        let slots: Vec<String> = slots.iter().map(ToString::to_string).collect();
+        let slots = slots.join(", ");
+        let note = format!(
+            "a proc was matched with {parent}, which has room for it when the jobs are gone that have {slots}"
+        );
         pool.tell(&key, "Matched", "Negotiate", note);
     }
 }

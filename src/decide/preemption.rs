@@ -3,11 +3,12 @@
 //!
 //! Source: the manual, "Preemption"; the startd's side of it is in [`crate::startd::offer_claim`].
 
+use super::gathering;
 use super::negotiation::slot_ad;
 use crate::classad::{Env, Expr, Value, symmetric_match};
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config};
-use crate::pool::{Claim, ClaimId, JobUid, Offer, Pool, Preemptor, Slot, SlotName, State, Time};
+use crate::pool::{Activation, Claim, ClaimId, JobUid, Offer, Pool, Preemptor, Slot, SlotName, State, Time};
 use crate::schedd::{self, Quotas};
 use crate::startd::offer_claim;
 
@@ -43,16 +44,23 @@ fn is_never_true(expr: &Expr) -> bool {
     expr.as_literal().is_some_and(|value| !matches!(value, Value::Bool(true)))
 }
 
-/// Whether the claim that waits for a slot may have it now: quotas, ceilings and limits are held against it again, which others
-/// may have reached, or people lowered, while it waited.
-pub(super) fn may_succeed(pool: &Pool, slot: &Slot, now: Time) -> bool {
+/// Whether the claim that waits for a slot may go on waiting. When it may have the slot quotas, ceilings and limits are held
+/// against it again, which others may have reached, or people lowered, while it waited.
+pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
     let Some(next) = &slot.preempting else { return false };
+    let gone = slot.activation == Activation::Vacant;
+    if next.part {
+        return gathering::may_go_on(pool, &next.claim.id, gone, now);
+    }
+    if !gone {
+        return true;
+    }
     let Claim { submitter, group, weight, limits, .. } = &next.claim;
     if pool.holdings.blocked_in(&slot.name, limits).is_some() {
         return false;
     }
     let (quotas, _) = super::quotas(pool, now);
-    schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group.as_ref(), *weight, &quotas)
+    schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group.as_ref(), *weight, &quotas)
 }
 
 /// Has a claim for a job wait for a slot that it was matched with. False where that is not so any more: the two do not match,
@@ -77,7 +85,7 @@ fn preemptor(
     let spec = cluster.spec.as_ref().filter(|spec| symmetric_match(&spec.ad, &ad, &env))?;
     let weight = slot.claim.weight;
     let (submitter, group) = (&spec.submitter, spec.group.as_ref());
-    if !schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group, weight, quotas) {
+    if !schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group, weight, quotas) {
         return None;
     }
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
@@ -87,5 +95,5 @@ fn preemptor(
     let id = ClaimId::new(name, now, pool.next_claim_number());
     // Which proc it will be is for the schedd to say when the slot is free.
     let claim = Claim { id, submitter, group, weight, limits, since: now, job: key, cluster, proc };
-    Some(Preemptor { claim, rank })
+    Some(Preemptor { claim, rank, part: false })
 }

@@ -101,7 +101,7 @@ fn with_view<T>(
             .as_ref()
             .and_then(|draining| Some(Common { since: draining.since, until: draining.deadline? })),
         next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty())
-            && (slot.activation != Activation::Vacant || super::preemption::may_succeed(pool, slot, now)),
+            && super::preemption::may_go_on(pool, slot, now),
         policy,
         answers: &Asker::new(machine, &config, slot, job, next_job, now),
         now,
@@ -159,7 +159,7 @@ fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
         return false;
     }
     let (quotas, _) = super::quotas(pool, now);
-    schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group.as_ref(), *weight, &quotas)
+    schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group.as_ref(), *weight, &quotas)
 }
 
 fn still_counted(cluster: &Cluster, proc: u32) -> bool {
@@ -186,9 +186,11 @@ fn take(
     change.make(slot, now);
     if slot.claim.id != before.id {
         pool.claim_changed(name, &before, now);
-        let after = pool.slots.get(name).map(|slot| slot.claim.job.uid.clone());
-        if let Some(cluster) = after.and_then(|job| pool.jobs.get_mut(&job)) {
-            cluster.waits_for.remove(name);
+        let after = pool.slots.get(name).map(|slot| (slot.claim.id.clone(), slot.claim.job.uid.clone()));
+        if let Some((taken, job)) = after
+            && let Some(cluster) = pool.jobs.get_mut(&job)
+        {
+            cluster.waits_for.remove(&taken);
         }
     }
     true

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::config::Config;
 use super::consuming::Consuming;
 use super::cycle::{Candidate, Cycle, PreemptState, RejectReason};
+use super::dynamic::{self, Dynamic, Room};
 use super::in_use::{self, InUse, Standing};
 use super::order::{Cursor, Descending, Liking, Order};
 use super::ready;
@@ -18,20 +19,22 @@ const ORDERS: usize = 16;
 /// Evaluates slots for requests, and knows which are still to be had.
 #[derive(Clone, Debug)]
 pub(super) struct Judge<'a> {
-    config: &'a Config,
+    pub(super) config: &'a Config,
     slots: &'a [Candidate],
-    env: Env,
+    pub(super) env: Env,
     /// All slots of the cycle, in their places.
-    roster: Roster,
+    pub(super) roster: Roster,
     /// Those still to be had.
-    free: Places,
+    pub(super) free: Places,
     left: usize,
     /// Those of them that are in use, with who uses them.
-    in_use: InUse,
+    pub(super) in_use: InUse,
     /// Those of which a match takes a part, by their places.
-    consuming: BTreeMap<usize, Consuming>,
+    pub(super) consuming: BTreeMap<usize, Consuming>,
     /// Those of these that have a consumption policy.
     policies: Vec<usize>,
+    /// The dynamic slots that may be preempted several at once.
+    pub(super) dynamic: Dynamic,
     /// How often each slot changed; nothing for those that never did.
     generations: HashMap<u32, u32>,
     /// The slots that changed, in that order.
@@ -52,14 +55,16 @@ pub(super) struct Offer {
 /// A look for slots for one request.
 #[derive(Debug)]
 pub(super) struct Search {
-    prepared: Prepared,
-    matching: Places,
+    pub(super) prepared: Prepared,
+    pub(super) matching: Places,
     order: Which,
     cursor: Cursor,
     /// Slots that the order does not have: as the matches of this search leave them, and those with a consumption policy.
-    others: BinaryHeap<Reverse<Liking>>,
+    pub(super) others: BinaryHeap<Reverse<Liking>>,
     /// Whose request it is.
-    submitter: Option<u32>,
+    pub(super) submitter: Option<u32>,
+    /// Room in partitionable slots once some of their dynamic slots are gone, by their places.
+    pub(super) rooms: BTreeMap<usize, Room>,
 }
 
 /// Where the order is.
@@ -77,11 +82,18 @@ impl<'a> Judge<'a> {
         let mut in_use = InUse::new(cycle);
         let (mut free, mut left) = (Places::default(), 0);
         let policy = Arc::default();
-        let mut consuming = BTreeMap::new();
+        let (mut consuming, mut dynamic) = (BTreeMap::new(), Dynamic::default());
         for (place, slot) in slots.iter().enumerate() {
             if let Some(user) = in_use::user(&slot.ad, &env) {
                 roster.clear(place);
-                if config.consider_preemption && in_use::may_go(config, &slot.ad, &env) {
+                if config.allow_pslot_preemption && dynamic::is_dynamic(&slot.ad, &env) {
+                    if config.consider_preemption {
+                        roster.set_in_use(place, in_use.seen(&slot.ad, &user));
+                        let open = in_use.add(place, &user, &roster);
+                        let parent = slot.parent.filter(|_| open);
+                        dynamic.add(parent, place, &slot.ad, &env);
+                    }
+                } else if config.consider_preemption && in_use::may_go(config, &slot.ad, &env) {
                     roster.set_in_use(place, in_use.seen(&slot.ad, &user));
                     left += usize::from(in_use.add(place, &user, &roster));
                     free.insert(place);
@@ -95,6 +107,7 @@ impl<'a> Judge<'a> {
         }
         let policies = consuming.iter().filter(|(_, slot)| slot.has_policy()).map(|(place, _)| *place);
         let policies = policies.collect();
+        dynamic.measure(&consuming, slots, &env);
         Self {
             config,
             slots,
@@ -105,6 +118,7 @@ impl<'a> Judge<'a> {
             in_use,
             consuming,
             policies,
+            dynamic,
             generations: HashMap::new(),
             changes: Vec::new(),
             orders: Vec::new(),
@@ -183,7 +197,10 @@ impl<'a> Judge<'a> {
         });
         let others = policies.filter_map(|place| Some(Reverse(self.like(&prepared, *place)?))).collect();
         let submitter = self.in_use.number(submitter);
-        Search { prepared, matching, order, cursor: Cursor::default(), others, submitter }
+        let (cursor, rooms) = (Cursor::default(), BTreeMap::new());
+        let mut search = Search { prepared, matching, order, cursor, others, submitter, rooms };
+        self.look_for_rooms(&mut search);
+        search
     }
 
     /// The best slot that was not looked at yet in this search, as far as `wanted`.
@@ -193,7 +210,7 @@ impl<'a> Judge<'a> {
         wanted: impl Fn(PreemptState) -> bool,
     ) -> Option<Offer> {
         let Self { free, generations, in_use, orders, .. } = self;
-        let Search { prepared, matching, order, cursor, others, submitter } = search;
+        let Search { prepared, matching, order, cursor, others, submitter, rooms } = search;
         let alive = |liking: &Liking| {
             free.contains(liking.slot())
                 && generations.get(&liking.place).copied().unwrap_or(0) == liking.generation
@@ -224,21 +241,43 @@ impl<'a> Judge<'a> {
             *cursor = moved;
             first?
         };
-        let cost = self.cost(best.slot(), prepared.ad())?;
+        let room = rooms.get(&best.slot()).filter(|_| best.preempt() != PreemptState::None);
+        let cost = match room {
+            Some(room) => self.sane(room.cost.unwrap_or(f64::NAN)),
+            None => self.cost(best.slot(), prepared.ad())?,
+        };
         Some(Offer { place: best.slot(), preempt: best.preempt(), cost })
     }
 
     /// The match of a search's request with a slot is made: the slot is not to be had any more, but for a partitionable one of
-    /// which something is left.
-    pub(super) fn take(&mut self, search: &mut Search, place: usize) {
-        let Ok(number) = u32::try_from(place) else { return };
-        let consuming = self.consuming.get_mut(&place);
-        let rest = consuming.and_then(|slot| slot.take(search.request(), &self.env).then(|| slot.ad.clone()));
-        let Some(rest) = rest else {
+    /// which something is left. Gives the dynamic slots that are preempted for it.
+    pub(super) fn take(&mut self, search: &mut Search, offer: &Offer) -> Vec<usize> {
+        let place = offer.place;
+        let room = search.rooms.remove(&place).filter(|_| offer.preempt != PreemptState::None);
+        let (env, request) = (&self.env, &search.prepared);
+        let rest = self.consuming.get_mut(&place).and_then(|slot| {
+            let more = match &room {
+                None => slot.take(request.ad(), env),
+                Some(Room { children, held: (held, weight), .. }) => {
+                    self.dynamic.remove(place, children);
+                    slot.take_with(held, *weight, request.ad(), env)
+                        && (!slot.is_used_up(env) || self.dynamic.is_parent(place))
+                }
+            };
+            more.then(|| slot.ad.clone())
+        });
+        if let Some(rest) = rest {
+            self.change(search, place, rest);
+        } else {
             self.free.remove(place);
             self.left -= usize::from(!self.in_use.is_closed(place));
-            return;
-        };
+        }
+        room.map_or_else(Vec::new, |room| room.children)
+    }
+
+    /// A partitionable slot is what a match has left of it.
+    fn change(&mut self, search: &mut Search, place: usize, rest: Ad) {
+        let Ok(number) = u32::try_from(place) else { return };
         self.roster.set(place, rest);
         *self.generations.entry(number).or_default() += 1;
         let Some(slot) = self.consuming.get(&place) else { return };
@@ -246,9 +285,13 @@ impl<'a> Judge<'a> {
             slot.matches(search.request(), &self.env)
         } else {
             self.changes.push(number);
-            self.roster.matches(&search.prepared, place)
+            !slot.is_used_up(&self.env) && self.roster.matches(&search.prepared, place)
         };
-        search.others.extend(self.like(&search.prepared, place).filter(|_| matches).map(Reverse));
+        if matches {
+            search.others.extend(self.like(&search.prepared, place).map(Reverse));
+        } else {
+            self.look_for_room(search, place);
+        }
     }
 
     /// Why slots that match a request are not to be had, if that is so of any.
@@ -301,14 +344,25 @@ impl<'a> Judge<'a> {
 
     /// How a slot is liked; none if it is not to be had, whether it matches or not.
     fn like(&self, job: &Prepared, place: usize) -> Option<Liking> {
-        let number = u32::try_from(place).ok()?;
         let standing = self.in_use.standing(&self.roster, job, place);
         let (preempt, preemption) = match standing {
             Standing::Unclaimed => (PreemptState::None, Descending::of(0.0, 0.0)),
             Standing::Preempt(preempt, rank) => (preempt, Descending::of(rank, f64::MIN)),
             Standing::Kept => return None,
         };
-        let Ranks { pre_job, job, post_job } = self.roster.ranks(job, place)?;
+        self.liking(place, self.roster.ranks(job, place)?, preempt, preemption)
+    }
+
+    /// How a slot is liked that is so ranked.
+    pub(super) fn liking(
+        &self,
+        place: usize,
+        ranks: Ranks,
+        preempt: PreemptState,
+        preemption: Descending,
+    ) -> Option<Liking> {
+        let number = u32::try_from(place).ok()?;
+        let Ranks { pre_job, job, post_job } = ranks;
         let rank = |expr: bool, value: Option<f64>| {
             let otherwise = if expr { f64::MIN } else { 0.0 };
             Descending::of(value.filter(|_| expr).unwrap_or(otherwise), otherwise)

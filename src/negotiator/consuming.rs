@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::cycle::Candidate;
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::pool::slot_types::{
-    Amounts, Consumption, Left, RequestPolicy, after, as_consumed, consumed, consumption, cost,
+    Amounts, Consumption, Left, RequestPolicy, after, as_consumed, consumed, consumption, cost, given_back,
 };
 
 /// A slot of which each match takes a part.
@@ -111,22 +111,70 @@ impl Consuming {
         })
     }
 
+    /// Whether there is nothing left of it but for what dynamic slots hold.
+    pub(super) fn is_used_up(&self, env: &Env) -> bool {
+        self.ad.eval_attr("Cpus", None, env).as_number().is_some_and(|cpus| cpus <= 0.0)
+    }
+
+    /// Whether a job fits in and the two match.
+    pub(super) fn has_room(&self, request: &Ad, env: &Env) -> bool {
+        (self.has_policy() || symmetric_match(request, &self.ad, env)) && self.matches(request, env)
+    }
+
+    /// What a dynamic slot of it holds of what it has.
+    pub(super) fn held_by(&self, child: &Ad, env: &Env) -> Consumption {
+        let names = ["Cpus", "Memory", "Disk"].map(str::to_owned).into_iter().chain(custom(&self.ad, env));
+        names
+            .filter_map(|name| Some((child.eval_attr(&name, None, env).as_number()?, name)))
+            .map(|(n, name)| (name, n))
+            .collect()
+    }
+
+    /// Adds what dynamic slots of it hold, which weigh so much.
+    pub(super) fn add(&mut self, held: &Consumption, weighing: f64, env: &Env) {
+        self.ad = given_back(&self.ad, held, env);
+        if let How::Carving { disk, weight, .. } = &mut self.how {
+            *disk |= held.get("Disk").is_some_and(|disk| *disk > 0.0);
+            *weight += weighing;
+        }
+    }
+
+    /// Takes what a match with a job takes that preempts dynamic slots which hold so much: as little of the rest as that needs.
+    /// False, if no more can be matched with it.
+    pub(super) fn take_with(&mut self, held: &Consumption, weighing: f64, request: &Ad, env: &Env) -> bool {
+        let mut grown = self.clone();
+        grown.add(held, weighing, env);
+        let Some(taken) = grown.taken(request, env) else { return false };
+        let needed = taken.into_iter().map(|(name, amount)| {
+            let held = held.get(&name).copied().unwrap_or(0.0);
+            (name, (amount - held).max(0.0))
+        });
+        self.deduct(&needed.collect(), request, env);
+        !matches!(self.how, How::Policy { claims: 0, .. })
+    }
+
+    fn deduct(&mut self, taken: &Consumption, request: &Ad, env: &Env) {
+        let cpus = |ad: &Ad| ad.eval_attr("Cpus", None, env).as_number().unwrap_or(0.0);
+        let whole = cpus(&self.ad);
+        self.ad = after(&self.ad, taken, request, env);
+        match &mut self.how {
+            How::Policy { claims, .. } => *claims = claims.saturating_sub(1),
+            How::Carving { weight, .. } => {
+                *weight = if whole > 0.0 { *weight * cpus(&self.ad) / whole } else { 0.0 };
+            }
+        }
+    }
+
     /// Takes what a match with a job takes. False, if no more can be matched with it.
     pub(super) fn take(&mut self, request: &Ad, env: &Env) -> bool {
         let taken = self.taken(request, env);
-        let whole = self.ad.eval_attr("Cpus", None, env).as_number().unwrap_or(0.0);
-        if let Some(taken) = &taken {
-            self.ad = after(&self.ad, taken, request, env);
-        }
-        match &mut self.how {
-            How::Policy { claims, .. } => {
-                *claims = claims.saturating_sub(1);
-                *claims > 0
-            }
-            How::Carving { weight, .. } => {
+        let nothing = Consumption::new();
+        self.deduct(taken.as_ref().unwrap_or(&nothing), request, env);
+        match &self.how {
+            How::Policy { claims, .. } => *claims > 0,
+            // What the startd could not carve a part of is gone whole.
+            How::Carving { .. } => {
                 let rest = self.ad.eval_attr("Cpus", None, env).as_number().unwrap_or(0.0);
-                *weight = if whole > 0.0 { *weight * rest / whole } else { 0.0 };
-                // What the startd could not carve a part of is gone whole.
                 taken.is_some() && rest > 0.0
             }
         }

@@ -53,12 +53,15 @@ pub struct Candidate {
     /// How the requests of jobs become what a match takes of it, if it is partitionable and has no consumption policy. None:
     /// by the defaults of `MODIFY_REQUEST_EXPR_*`.
     pub carving: Option<Arc<RequestPolicy>>,
+    /// The place in [`Cycle::slots`] of the partitionable slot that it was carved from, if it is dynamic. With
+    /// `ALLOW_PSLOT_PREEMPTION` a dynamic slot is preempted for a match with that, and in no other way.
+    pub parent: Option<usize>,
 }
 
 impl Candidate {
     /// A slot of this weight.
     pub fn new(ad: Ad, weight: f64) -> Self {
-        Self { ad, weight, carving: None }
+        Self { ad, weight, carving: None, parent: None }
     }
 }
 
@@ -105,7 +108,7 @@ pub struct Outcome {
 }
 
 /// A slot for one job of a request.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Match {
     /// The place of the submitter in [`Cycle::submitters`].
     pub submitter: usize,
@@ -117,6 +120,8 @@ pub struct Match {
     pub cost: f64,
     /// Whom it throws out.
     pub preempt: PreemptState,
+    /// The places of the dynamic slots that are preempted for a match with their partitionable slot; none otherwise.
+    pub dynamic: Vec<usize>,
 }
 
 /// Why a slot can be had. The later of these is preferred where ranks are equal.

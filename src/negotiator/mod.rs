@@ -23,6 +23,8 @@
 //! | `turn` | one submitter's turn in a spin |
 //! | `candidates` | which slots match a request, the best first |
 //! | `order` | slots as jobs of one kind like them |
+//! | `dynamic` | dynamic slots of which a job may have several at once |
+//! | `rooms` | the look for room that they make |
 //! | `in_use` | slots in use, and when a job may have them instead |
 //! | [`Ready`] | slots made ready, kept from one cycle to the next |
 //! | `consuming` | partitionable slots, of which each match takes a part |
@@ -34,6 +36,7 @@ pub mod autoclusters;
 mod candidates;
 mod consuming;
 pub mod cycle;
+mod dynamic;
 pub mod groups;
 mod in_use;
 mod knobs;
@@ -41,6 +44,7 @@ mod ledger;
 mod order;
 mod pie;
 mod ready;
+mod rooms;
 mod round;
 mod rounds;
 mod sorting;

@@ -173,10 +173,11 @@ impl Turn<'_> {
                 progress.reason = Some(barred.by.map_or(otherwise, |bar| bar.reason(self)));
                 return barred.limit || only_rank;
             };
-            table.judge.take(&mut look, offer.place);
+            let dynamic = table.judge.take(&mut look, &offer);
             table.limits.take(&wants);
             let Offer { place: slot, preempt, cost } = offer;
-            table.matches.push(Match { submitter: self.submitter, request: index, slot, cost, preempt });
+            let submitter = self.submitter;
+            table.matches.push(Match { submitter, request: index, slot, cost, preempt, dynamic });
             used.all += cost;
             used.unclaimed += if preempt == PreemptState::None { cost } else { 0.0 };
             progress.left -= 1;

@@ -1,6 +1,6 @@
 //! Events into the pool: jobs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::event::JobFacts;
@@ -49,7 +49,7 @@ impl Pool {
             idle: Ranges::default(),
             on_hold: facts.on_hold.clone(),
             active: BTreeMap::new(),
-            waits_for: BTreeSet::new(),
+            waits_for: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
             succeeded: facts.succeeded.clone(),
             failed: facts.failed.clone(),
@@ -164,7 +164,7 @@ impl Pool {
     /// A claim that waits for a slot may not be wanted any more.
     fn look_at_waiting(&mut self, uid: &JobUid) {
         if let Some(cluster) = self.jobs.get(uid) {
-            self.attention.slots.extend(cluster.waits_for.iter().cloned());
+            self.attention.slots.extend(cluster.awaited().cloned());
         }
     }
 

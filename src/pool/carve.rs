@@ -44,6 +44,7 @@ impl Pool {
     /// Takes a claim's slot away: its resources return to the machine, and its submitter is charged no longer. A static
     /// slot is its owner's again.
     pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
+        let gathered = self.slots.get_mut(name).and_then(|slot| slot.preempting.take_if(|next| next.part));
         self.dismiss(name);
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
@@ -62,6 +63,9 @@ impl Pool {
             }
             machine.count_unclaimed(now);
             machine.looked_at = None;
+        }
+        if let Some(next) = gathered {
+            self.part_gone(name, &next.claim.id);
         }
         let halflife = self.halflife();
         if self.synced {
@@ -83,18 +87,20 @@ impl Pool {
         self.dismiss(name);
         let Some(slot) = self.slots.get_mut(name) else { return };
         if let Some(cluster) = self.jobs.get_mut(&next.claim.job.uid) {
-            cluster.waits_for.insert(name.clone());
+            cluster.waits_for.entry(next.claim.id.clone()).or_default().insert(name.clone());
         }
         slot.preempting = Some(Box::new(next));
         self.count_limits(name);
         self.attention.slots.insert(name.clone());
     }
 
-    /// The claim that waits for a slot goes.
+    /// The claim that waits for a slot goes, be it for several.
     pub fn dismiss(&mut self, name: &SlotName) {
-        let waited = self.slots.get_mut(name).and_then(|slot| slot.preempting.take());
-        if let Some(cluster) = waited.and_then(|next| self.jobs.get_mut(&next.claim.job.uid)) {
-            cluster.waits_for.remove(name);
+        let Some(waited) = self.slots.get_mut(name).and_then(|slot| slot.preempting.take()) else { return };
+        if waited.part {
+            self.disperse(&waited.claim.id);
+        } else if let Some(cluster) = self.jobs.get_mut(&waited.claim.job.uid) {
+            cluster.waits_for.remove(&waited.claim.id);
             // Its proc may be matched again.
             self.schedule.wanted = true;
         }

@@ -99,7 +99,7 @@ fn counted(slot: &Slot) -> Wants {
 impl Pool {
     /// A slot's claim, or what is written of it, has changed, or the slot is gone: what it holds of limited things follows.
     pub(super) fn count_limits(&mut self, name: &SlotName) {
-        let held = self.slots.get(name).map(counted).unwrap_or_default();
+        let held = self.slots.get(name).map_or_else(|| self.wanted_at(name), counted);
         let Some(before) = self.holdings.hold(name, held.clone()) else { return };
         let less = before.iter().any(|(limit, amount)| held.amount(limit) < amount);
         self.schedule.wanted |= less;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ids::{GroupName, JobKey, SlotName, SubmitterName};
+use super::ids::{ClaimId, GroupName, JobKey, SlotName, SubmitterName};
 use super::leaving::OnHold;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
@@ -222,8 +222,8 @@ pub struct Cluster {
     pub on_hold: BTreeMap<u32, OnHold>,
     /// Procs with a claim, and the slot.
     pub active: BTreeMap<u32, SlotName>,
-    /// Slots for which a claim for one of its procs waits, until the present claim has gone.
-    pub waits_for: BTreeSet<SlotName>,
+    /// Claims for its procs that wait, with the slots whose present claims have to go first.
+    pub waits_for: BTreeMap<ClaimId, BTreeSet<SlotName>>,
     /// Procs that ended in a slot that waits until that is recorded.
     pub unrecorded: BTreeMap<u32, SlotName>,
     /// Procs that ended with exit code 0.
@@ -306,6 +306,11 @@ impl Cluster {
         let waiting =
             self.cooling.iter().filter(|(proc, c)| c.until > now && self.idle.contains(**proc)).count();
         self.idle.len().saturating_sub(waiting as u64)
+    }
+
+    /// The slots for which claims for its procs wait.
+    pub fn awaited(&self) -> impl Iterator<Item = &SlotName> {
+        self.waits_for.values().flatten()
     }
 
     /// How many of them no claim waits for: a proc takes one slot, however long the job there takes to leave it.

@@ -122,6 +122,8 @@ pub struct Preemptor {
     pub claim: Claim,
     /// The slot's `RANK` for its job.
     pub rank: f64,
+    /// The slot is one of several that the claim waits for ([`Gathering`](super::Gathering)): it makes room and is not taken over.
+    pub part: bool,
 }
 
 #[cfg(test)]

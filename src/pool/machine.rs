@@ -418,6 +418,7 @@ impl Machine {
     pub fn available(&self) -> Resources {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
+        self.standing.values().filter_map(|slot| slot.kept.as_ref()).for_each(|kept| left.subtract(kept));
         left.floor_at_zero()
     }
 
@@ -425,6 +426,15 @@ impl Machine {
     /// has left.
     pub fn available_in(&self, slot: &Standing) -> Resources {
         slot.uncarved().at_most(&self.available())
+    }
+
+    /// What no claim holds of one of its slots, be it that one waits for it.
+    pub fn unheld_in(&self, slot: &Standing) -> Resources {
+        let mut left = self.available_in(slot);
+        if let Some(kept) = &slot.kept {
+            left.add(kept);
+        }
+        left
     }
 }
 

@@ -20,6 +20,7 @@ mod drain;
 mod effect;
 mod event;
 mod fence;
+mod gathering;
 mod given;
 mod governing;
 mod heartbeat;
@@ -60,6 +61,7 @@ pub use event::{
     SubmitterFacts,
 };
 pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
+pub use gathering::Gathering;
 pub use given::{Allocation, Given};
 pub use governing::{Governing, GoverningFacts};
 pub use heartbeat::Heartbeats;
@@ -163,6 +165,8 @@ pub struct Pool {
     pub holdings: Holdings,
     /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
     pub barred: BTreeMap<Arc<str>, u64>,
+    /// Claims that wait until several dynamic slots have gone.
+    pub gatherings: BTreeMap<ClaimId, Gathering>,
     /// Drain requests by the name of their object.
     pub drains: BTreeMap<Arc<str>, Drain>,
     /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
@@ -223,6 +227,8 @@ pub struct Attention {
     pub slots: BTreeSet<SlotName>,
     /// Jobs.
     pub jobs: BTreeSet<JobUid>,
+    /// Claims for which a slot has gone that they waited for.
+    pub gathered: BTreeSet<ClaimId>,
     /// Machines on which jobs began or ended: what draining one would cost is another now.
     pub costs: BTreeSet<MachineName>,
     /// Every machine: a policy changed.
@@ -353,15 +359,18 @@ impl Pool {
     /// What is kept though nothing needs it any more, for a pool in which nothing goes on.
     #[cfg(test)]
     pub(crate) fn leftovers(&self) -> Option<String> {
+        let kept = self.machines.values().flat_map(Machine::slots).any(|slot| slot.kept.is_some());
         let idle = self.claims.is_empty()
+            && self.gatherings.is_empty()
+            && !kept
             && self.vanished.is_empty()
             && self.foreign.is_empty()
             && self.strays.is_empty()
             && self.jobs.values().all(|cluster| cluster.unrecorded.is_empty());
         (!idle).then(|| {
             format!(
-                "claims {:?}, vanished {:?}, foreign {:?}, strays {:?}",
-                self.claims, self.vanished, self.foreign, self.strays
+                "claims {:?}, gatherings {:?}, kept: {kept}, vanished {:?}, foreign {:?}, strays {:?}",
+                self.claims, self.gatherings, self.vanished, self.foreign, self.strays
             )
         })
     }

@@ -84,7 +84,7 @@ pub struct Config {
     pub ignore_job_ranks: bool,
     /// `NEGOTIATOR_IGNORE_USER_PRIORITIES`: everybody may take all, in order of priority.
     pub ignore_user_priorities: bool,
-    /// `ALLOW_PSLOT_PREEMPTION`: several dynamic slots may be taken at once for a job that says `WantPslotPreemption`.
+    /// `ALLOW_PSLOT_PREEMPTION`: several dynamic slots may make room for one job, unless that says `WantPslotPreemption = false`.
     pub allow_pslot_preemption: bool,
     /// `NEGOTIATOR_DEPTH_FIRST`: jobs fill one slot after the other.
     pub depth_first: bool,

@@ -38,6 +38,8 @@ pub struct Standing {
     pub total: Resources,
     /// What claims hold of it.
     pub carved: Resources,
+    /// What is kept for claims that wait until dynamic slots have gone.
+    pub kept: Option<Box<Resources>>,
     /// `DSlotID`s in use.
     pub dynamic: BTreeSet<u32>,
     /// A static slot's claim is on it: its state is that of the claimed slot.
@@ -67,6 +69,7 @@ impl Standing {
             kind: share.kind,
             total: share.resources,
             carved: Resources::default(),
+            kept: None,
             dynamic: BTreeSet::new(),
             claimed: false,
             state: State::Owner,
@@ -99,10 +102,13 @@ impl Standing {
         }
     }
 
-    /// What of its share no claim holds. Less may be had: see [`Machine::available`](super::Machine::available).
+    /// What of its share no claim holds and none waits for. Less may be had: see [`Machine::available`](super::Machine::available).
     pub fn uncarved(&self) -> Resources {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
+        if let Some(kept) = &self.kept {
+            left.subtract(kept);
+        }
         left.floor_at_zero()
     }
 

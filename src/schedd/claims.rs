@@ -115,7 +115,7 @@ pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits:
     let (Some(slot), Some(cluster)) = (pool.slots.get_mut(name), pool.jobs.get_mut(job)) else { return };
     cluster.idle.remove(proc);
     cluster.active.insert(proc, name.clone());
-    pool.attention.slots.extend(cluster.waits_for.iter().cloned());
+    pool.attention.slots.extend(cluster.awaited().cloned());
     slot.claim.job = cluster.key.clone();
     slot.claim.cluster = cluster.cluster;
     slot.claim.proc = proc;
@@ -253,12 +253,12 @@ pub fn within_caps(
     weight: f64,
     quotas: &Quotas,
 ) -> bool {
-    within_caps_in_place_of(None, pool, submitter, group, weight, quotas)
+    within_caps_in_place_of(&[], pool, submitter, group, weight, quotas)
 }
 
-/// The same for a claim that takes the place of another, whose weight is then given back.
+/// The same for a claim that takes the place of others, whose weight is then given back.
 pub fn within_caps_in_place_of(
-    present: Option<&Claim>,
+    present: &[&Claim],
     pool: &Pool,
     submitter: &SubmitterName,
     group: Option<&GroupName>,
@@ -266,7 +266,7 @@ pub fn within_caps_in_place_of(
     quotas: &Quotas,
 ) -> bool {
     let given_back = |shares: &dyn Fn(&Claim) -> bool| {
-        present.filter(|present| shares(present)).map_or(0.0, |present| present.weight)
+        present.iter().filter(|present| shares(present)).map(|present| present.weight).sum::<f64>()
     };
     let of_group = |name: &str| {
         given_back(&|present| {

@@ -34,7 +34,8 @@ pub(super) fn owner(slot: &Slot) -> Step {
 /// The job is gone: who has the slot now.
 fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'static Transition) -> Step {
     let gone = slot.removal == Some(Removal::MachineGone) || !view.offered || view.draining.is_some();
-    if slot.preempting.is_some() && !gone && view.holds(Question::StartNext) {
+    let awaited = slot.preempting.as_ref().is_some_and(|next| !next.part);
+    if awaited && !gone && view.holds(Question::StartNext) {
         return Step::Take(to_claimed, "the claim that waited takes the slot", Change::Succeed);
     }
     Step::Take(to_owner, "the claim is over", Change::None)

@@ -14,10 +14,10 @@ use crate::negotiator::{Cycle, Match, Outcome, PreemptState};
 #[derive(Serialize)]
 struct Line<'a> {
     job: String,
-    slot: &'a str,
+    slot: String,
     submitter: &'a str,
     reason: &'static str,
-    preempts: Vec<&'a str>,
+    preempts: Vec<String>,
 }
 
 /// Writes a line for each match. The jobs of a request are matched in their order.
@@ -37,14 +37,17 @@ pub(super) fn matches(
         let Some(Waiting { name, jobs }) = waiting.get(found.submitter) else { continue };
         let Some(job) = jobs.get(found.request).and_then(|jobs| jobs.get(*next)) else { continue };
         *next += 1;
-        let slot = cycle.slots.get(found.slot).map(|slot| slot.ad.eval_attr("Name", None, env));
-        let slot = slot.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let name_of = |place: usize| {
+            let name = cycle.slots.get(place).map(|slot| slot.ad.eval_attr("Name", None, env));
+            name.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let slot = name_of(found.slot);
         let line = Line {
             job: job.to_string(),
             slot,
             submitter: name,
             reason: reason(found),
-            preempts: preempts(found, slot),
+            preempts: preempted(found).into_iter().map(name_of).collect(),
         };
         serde_json::to_writer(&mut *out, &line)?;
         writeln!(out)?;
@@ -62,10 +65,11 @@ fn reason(found: &Match) -> &'static str {
 }
 
 /// The slots whose claims the match ends.
-fn preempts<'a>(found: &Match, slot: &'a str) -> Vec<&'a str> {
+fn preempted(found: &Match) -> Vec<usize> {
     match found.preempt {
         PreemptState::None => Vec::new(),
-        PreemptState::Rank | PreemptState::Priority => vec![slot],
+        PreemptState::Rank | PreemptState::Priority if found.dynamic.is_empty() => vec![found.slot],
+        PreemptState::Rank | PreemptState::Priority => found.dynamic.clone(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The slots of the pool, and who is charged for those in use.
 
+use std::collections::HashMap;
+
 use super::Stop;
 use super::accounts::Accounts;
 use super::ads::{Ads, Found};
@@ -70,7 +72,26 @@ impl Slots {
             }
             slots.candidates.push(Candidate::new(ad, weight));
         }
+        if policy.config.allow_pslot_preemption {
+            slots.find_parents(env);
+        }
         Ok(slots)
+    }
+
+    /// Tells dynamic slots which partitionable slot they were carved from: the one of the same machine and `SlotID`.
+    fn find_parents(&mut self, env: &Env) {
+        let is = |ad: &Ad, name: &str| ad.eval_attr(name, None, env).as_bool_equiv() == Some(true);
+        let key = |ad: &Ad| {
+            let machine = ad.eval_attr("Machine", None, env).as_str()?.to_ascii_lowercase();
+            Some((machine, ad.eval_attr("SlotID", None, env).as_int()?))
+        };
+        let parents: HashMap<_, usize> = (self.candidates.iter().enumerate())
+            .filter(|(_, slot)| is(&slot.ad, "PartitionableSlot"))
+            .filter_map(|(place, slot)| Some((key(&slot.ad)?, place)))
+            .collect();
+        for slot in self.candidates.iter_mut().filter(|slot| is(&slot.ad, "DynamicSlot")) {
+            slot.parent = key(&slot.ad).and_then(|key| parents.get(&key).copied());
+        }
     }
 
     /// Their ads.
@@ -155,6 +176,21 @@ mod tests {
         policy.config.slot_constraint = Expr::parse("Site == 1").ok();
         let (slots, _) = read("Name = \"a\"\nSite = 1\n\nName = \"b\"\n", &policy).unwrap();
         assert_eq!((slots.candidates.len(), slots.weight), (1, 1.0));
+    }
+
+    #[test]
+    fn dynamic_slots_know_the_slot_that_they_were_carved_from() {
+        let slots = "Name = \"slot1_1@a\"\nMachine = \"A\"\nSlotID = 1\nDynamicSlot = true\n\n\
+                     Name = \"slot2@a\"\nMachine = \"a\"\nSlotID = 2\nPartitionableSlot = true\n\n\
+                     Name = \"slot1@a\"\nMachine = \"a\"\nSlotID = 1\nPartitionableSlot = true\n\n\
+                     Name = \"slot1_1@b\"\nMachine = \"b\"\nSlotID = 1\nDynamicSlot = true\n";
+        let parents = |policy: &Policy| -> Vec<Option<usize>> {
+            read(slots, policy).unwrap().0.candidates.iter().map(|slot| slot.parent).collect()
+        };
+        let mut policy = Policy::default();
+        assert_eq!(parents(&policy), [None; 4]);
+        policy.config.allow_pslot_preemption = true;
+        assert_eq!(parents(&policy), [Some(2), None, None, None]);
     }
 
     #[test]

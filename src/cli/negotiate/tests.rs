@@ -68,6 +68,28 @@ fn each_match_is_a_line_and_jobs_are_matched_in_their_order() {
     assert!(figures["cpu_s"].is_number() && figures["wall_s"].is_number() && figure("pies") >= Some(1));
 }
 
+/// ALLOW_PSLOT_PREEMPTION: the match is with the partitionable slot, and its line names the dynamic slots that go.
+#[test]
+fn a_wide_job_gets_several_dynamic_slots() {
+    let requirements = "Requirements = TARGET.RequestCpus <= Cpus && TARGET.RequestMemory <= Memory";
+    let more = format!("Machine = \"a\"\nSlotID = 1\nRank = 0\n{requirements}\n");
+    let pslot =
+        format!("Name = \"slot1@a\"\nPartitionableSlot = true\nCpus = 0\nMemory = 64\nDisk = 9\n{more}\n");
+    let dslot = |id: i32| {
+        format!(
+            "Name = \"slot1_{id}@a\"\nDynamicSlot = true\nCpus = 1\nMemory = 512\nDisk = 9999\nState = \"Claimed\"\n\
+             RemoteUser = \"bob@x\"\nCurrentRank = {}\n{more}\n",
+            -id
+        )
+    };
+    let slots: String = std::iter::once(pslot).chain((1..=3).map(dslot)).collect();
+    let wide = jobs(1, "User = \"al@x\"\nRequestCpus = 2\nRequestMemory = 1000\nRequestDisk = 1");
+    let matches = |allow: &str| Case::new(&slots, &wide).with("-f", allow).figures().1;
+    assert_eq!(matches(""), [] as [&str; 0]);
+    let expected = r#"{"job":"7.0","slot":"slot1@a","submitter":"al@x","reason":"Rank","preempts":["slot1_3@a","slot1_2@a"]}"#;
+    assert_eq!(matches("ALLOW_PSLOT_PREEMPTION = True\n"), [expected]);
+}
+
 #[test]
 fn configuration_counts() {
     let case = Case::new(SLOTS, &jobs(1, "User = \"al@x\"")).with("-f", "NEGOTIATOR_PRE_JOB_RANK = Memory\n");

@@ -174,7 +174,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "ALLOW_PSLOT_PREEMPTION",
         Kind::Boolean,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Whether several dynamic slots may be taken at once for a large job.",
     )
     .fallback("False")

@@ -5,6 +5,7 @@ mod chaos;
 mod defaults;
 mod devices;
 mod draining;
+mod gathering;
 mod leases;
 mod limits;
 mod manual;

@@ -190,7 +190,7 @@ fn better_claim(world: &mut World, rank: f64) -> bool {
         cluster: bob.cluster,
         ..slot.claim.clone()
     };
-    crate::startd::offer_claim(&mut world.pool, &name, Preemptor { claim, rank })
+    crate::startd::offer_claim(&mut world.pool, &name, Preemptor { claim, rank, part: false })
 }
 
 #[test]

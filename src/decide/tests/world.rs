@@ -609,6 +609,7 @@ impl World {
     fn check(&self) {
         self.check_pods();
         self.check_limits();
+        super::chaos::gatherings(&self.pool);
         for (name, machine) in &self.pool.machines {
             let mut carved = Resources::default();
             for slot in self.pool.slots.values().filter(|slot| slot.name.machine == *name) {

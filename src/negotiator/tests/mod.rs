@@ -3,6 +3,7 @@
 mod accountant;
 mod autoclusters;
 mod consuming;
+mod dynamic;
 mod groups;
 mod kit;
 mod laws;

@@ -215,6 +215,15 @@ pub fn after(slot: &Ad, taken: &Consumption, job: &Ad, env: &Env) -> Ad {
     rest
 }
 
+/// The slot with what something that was carved from it gives back. Which devices those are is not told.
+#[must_use]
+pub fn given_back(slot: &Ad, amounts: &Consumption, env: &Env) -> Ad {
+    let mut whole = slot.clone();
+    let taken: Consumption = amounts.iter().map(|(resource, amount)| (resource.clone(), -amount)).collect();
+    deduct(&mut whole, &taken, env);
+    whole
+}
+
 fn deduct(slot: &mut Ad, taken: &Consumption, env: &Env) {
     for (resource, amount) in taken {
         let left = slot.eval_attr(resource, None, env).as_number().unwrap_or(0.0);

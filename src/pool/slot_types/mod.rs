@@ -40,7 +40,7 @@ mod share;
 mod totals;
 
 pub use consumption::{
-    Consumption, ConsumptionPolicy, NotConsumed, after, as_consumed, consumed, consumption, cost,
+    Consumption, ConsumptionPolicy, NotConsumed, after, as_consumed, consumed, consumption, cost, given_back,
 };
 pub use devices::Constraint;
 pub use fault::{Fault, Refusal};

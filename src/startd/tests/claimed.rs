@@ -378,6 +378,17 @@ fn transition_22_a_vacated_slot_is_its_owners() {
     assert_eq!(refused.with(|s| s.offered = false).takes(), [22]);
 }
 
+/// One of several slots that a claim waits for is taken over by nobody: what it held is the partitionable slot's again.
+#[test]
+fn transitions_22_and_25_a_slot_that_makes_room_is_its_owners() {
+    for (activity, number) in [(VACATING, 22), (KILLING, 25)] {
+        let scene = gone(leaving(activity, 60)).claimed_by("bob", 1.0).with(|scene| {
+            scene.slot.preempting.as_mut().unwrap().part = true;
+        });
+        assert_eq!(scene.takes(), [number]);
+    }
+}
+
 #[test]
 fn transition_23_a_claim_that_waited_takes_a_vacated_slot() {
     for answer in [Answer::True, Answer::Undefined] {

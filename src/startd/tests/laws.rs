@@ -33,7 +33,7 @@ enum Happening {
     Drains(Option<Pace>),
     Removed,
     Gone,
-    BetterClaim(bool),
+    BetterClaim(bool, bool),
     NextWanted(bool),
     Forgotten,
     CallFails,
@@ -59,7 +59,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => prop::option::of(pace).prop_map(Happening::Drains),
         1 => Just(Happening::Removed),
         1 => Just(Happening::Gone),
-        1 => any::<bool>().prop_map(Happening::BetterClaim),
+        1 => (any::<bool>(), any::<bool>()).prop_map(|(waits, part)| Happening::BetterClaim(waits, part)),
         1 => any::<bool>().prop_map(Happening::NextWanted),
         1 => Just(Happening::Forgotten),
         1 => Just(Happening::CallFails),
@@ -94,8 +94,8 @@ fn happen(scene: &mut Scene, happening: &Happening) {
             (scene.slot.removal, scene.off) = (Some(Removal::MachineGone), true);
             call_fails(scene);
         }
-        Happening::BetterClaim(waits) => {
-            let next = Preemptor { claim: claim("bob"), rank: 1.0 };
+        Happening::BetterClaim(waits, part) => {
+            let next = Preemptor { claim: claim("bob"), rank: 1.0, part: *part };
             scene.slot.preempting = waits.then(|| Box::new(next));
         }
         Happening::NextWanted(wanted) => scene.next_wanted = *wanted,

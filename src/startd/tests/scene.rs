@@ -167,7 +167,7 @@ impl Scene {
     /// A claim waits for the slot.
     pub fn claimed_by(self, submitter: &str, rank: f64) -> Self {
         self.with(|scene| {
-            scene.slot.preempting = Some(Box::new(Preemptor { claim: claim(submitter), rank }));
+            scene.slot.preempting = Some(Box::new(Preemptor { claim: claim(submitter), rank, part: false }));
         })
     }
 

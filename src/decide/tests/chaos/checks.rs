@@ -12,6 +12,7 @@ pub fn always(pool: &Pool) {
     carving(pool);
     accounts(pool);
     procs(pool);
+    gatherings(pool);
 }
 
 fn carved(pool: &Pool) -> BTreeMap<MachineName, Resources> {
@@ -132,5 +133,34 @@ fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>
             });
             assert!(sum <= quota + 1e-6, "group {outer} holds {sum} of {quota}");
         }
+    }
+}
+
+/// Who waits for several slots and the slots that make room know of each other, and what is kept is there.
+pub fn gatherings(pool: &Pool) {
+    let mut parts = BTreeSet::new();
+    for (id, gathering) in &pool.gatherings {
+        let cluster = pool.jobs.get(&gathering.claim.job.uid);
+        assert!(cluster.is_none_or(|cluster| cluster.waits_for.get(id) == Some(&gathering.slots)));
+        for name in &gathering.slots {
+            let next = pool.slots[name].preempting.as_ref().unwrap();
+            assert!(next.part && next.claim.id == *id && parts.insert(name), "{name}: {next:?}");
+        }
+    }
+    for slot in pool.slots.values() {
+        let part = slot.preempting.as_ref().is_some_and(|next| next.part);
+        assert_eq!(part, parts.contains(&slot.name), "{}", slot.name);
+    }
+    for (uid, cluster) in &pool.jobs {
+        let known = cluster.waits_for.iter().all(|(id, slots)| {
+            pool.gatherings.contains_key(id) || slots.iter().all(|name| pool.slots.contains_key(name))
+        });
+        assert!(known, "{uid:?}: {:?}", cluster.waits_for);
+    }
+    for standing in pool.machines.values().flat_map(|machine| machine.standing.values()) {
+        let Some(kept) = &standing.kept else { continue };
+        let mut left = standing.total.clone();
+        left.subtract(&standing.carved);
+        assert!(kept.fits_in(&left.floor_at_zero()), "{kept} is kept");
     }
 }

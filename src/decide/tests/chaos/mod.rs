@@ -18,8 +18,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 
+pub(super) use checks::gatherings;
 use operator::Operator;
-use people::Action;
+use people::{Action, Order};
 use rng::Rng;
 use server::Server;
 
@@ -148,6 +149,27 @@ fn run(actions: &[(Action, u16)]) {
 
 #[test]
 fn whatever_happens_each_proc_runs_once_and_everything_is_returned() {
+    try_all(96, Vec::new);
+}
+
+/// The same where wide jobs throw out narrow ones, of which several have to make room at once.
+#[test]
+fn whatever_happens_while_slots_make_room() {
+    try_all(48, || {
+        let narrow = Order { owner: 1, ..Order::simple("scan", 6) };
+        let wide = Order { cpus: 3, ..Order::simple("fold", 2) };
+        vec![
+            Action::Negotiator(1),
+            Action::Node { node: 0, cpus: 6, gpus: 0 },
+            Action::Submit(narrow),
+            Action::Pass(3),
+            Action::Submit(wide),
+        ]
+    });
+}
+
+/// Runs many lists of actions that begin with these, as many as that unless somebody asks for more.
+fn try_all(cases: u32, first: fn() -> Vec<Action>) {
     let seed = option_env!("CHAOS_SEED").and_then(|text| text.parse::<u8>().ok());
     let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     // A long run by hand: CHAOS_SEED=7 PROPTEST_CASES=20000 cargo test --lib chaos::whatever. The seed is read when the test
@@ -155,14 +177,15 @@ fn whatever_happens_each_proc_runs_once_and_everything_is_returned() {
     let rng = if let Some(seed) = seed {
         TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32])
     } else {
-        config.cases = 96;
+        config.cases = cases;
         TestRng::deterministic_rng(RngAlgorithm::ChaCha)
     };
     let noise = prop_oneof![1 => Just(0_u16), 2 => any::<u16>()];
     let actions = prop::collection::vec((people::action(), noise), 1..60);
     let mut runner = TestRunner::new_with_rng(config, rng);
     let result = runner.run(&actions, |actions| {
-        run(&actions);
+        let first: Vec<(Action, u16)> = first().into_iter().map(|action| (action, 0)).collect();
+        run(&[first, actions].concat());
         Ok(())
     });
     match result {

@@ -173,6 +173,7 @@ impl Operator {
 
     fn decide(&mut self, now: Time) -> bool {
         let twin = decide::decide(&mut self.pool.clone(), now);
+        let before: BTreeSet<_> = self.pool.slots.keys().cloned().collect();
         let decision = decide::decide(&mut self.pool, now);
         assert_eq!(
             (twin.effects, twin.next),
@@ -180,6 +181,7 @@ impl Operator {
             "deciding twice is the same"
         );
         checks::always(&self.pool);
+        checks::claims_made(&self.pool, &before);
         let moved = !decision.effects.is_empty() || decision.negotiation.is_some();
         for effect in decision.effects {
             if let Some(line) = line_of(&effect) {

@@ -7,10 +7,11 @@ use proptest::prelude::*;
 
 use super::server::Server;
 use crate::classad::Expr;
+use crate::negotiator::Config;
 use crate::pool::{
-    Capacity, Claim, Event, Group, JobFacts, JobKey, JobUid, MachineFacts, PodUid, Policy, PolicyFacts,
-    Problem, Quota, Ranges, Request, Retention, Selector, SlotConfig, SlotName, StartdConfig, SubmitterFacts,
-    Time,
+    Capacity, Claim, Event, GoverningFacts, Group, JobFacts, JobKey, JobUid, MachineFacts, PodUid, Policy,
+    PolicyFacts, Problem, Quota, Ranges, Request, Retention, Selector, SlotConfig, SlotName, StartdConfig,
+    SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -79,6 +80,8 @@ pub enum Action {
         how: u8,
     },
     PolicyGone(u8),
+    /// How cycles are negotiated, preemption above all.
+    Negotiator(u8),
 }
 
 /// A job as somebody writes it.
@@ -152,6 +155,7 @@ pub fn action() -> impl Strategy<Value = Action> {
             .prop_map(|(owner, group, ceiling, factor)| Action::Ceiling { owner, group, ceiling, factor }),
         1 => (0_u8..2, 0_u8..5).prop_map(|(policy, how)| Action::Policy { policy, how }),
         1 => (0_u8..2).prop_map(Action::PolicyGone),
+        1 => (0_u8..4).prop_map(Action::Negotiator),
     ]
 }
 
@@ -213,6 +217,7 @@ impl Action {
                 edit_submitter(server, *owner, *group, *ceiling, *factor);
             }
             Self::Policy { policy, how } => set_policy(server, *policy, *how),
+            Self::Negotiator(how) => set_negotiator(server, *how),
             Self::PolicyGone(policy) => {
                 let name = format!("policy{policy}").as_str().into();
                 if server.policies.remove(&name).is_some() {
@@ -462,6 +467,37 @@ fn set_policy(server: &mut Server, policy: u8, how: u8) {
     server.tell(0, name.to_string(), Event::Policy(facts));
 }
 
+/// None, or one by which wide jobs throw narrow ones out, or everybody everybody: several at once or one by one.
+fn set_negotiator(server: &mut Server, how: u8) {
+    let (allow_pslot_preemption, requirements) = match how {
+        0 => {
+            if server.negotiators.remove("n").is_some() {
+                server.tell(0, "n".to_owned(), Event::NegotiatorGone("n".into()));
+            }
+            return;
+        }
+        1 => (true, "TARGET.RequestCpus > MY.Cpus"),
+        2 => (true, "true"),
+        _ => (false, "true"),
+    };
+    let config = Config {
+        allow_pslot_preemption,
+        preemption_requirements: Expr::parse(requirements).ok(),
+        ..Config::default()
+    };
+    let facts = GoverningFacts {
+        name: "n".into(),
+        uid: "n".into(),
+        generation: server.negotiators.get("n").map_or(1, |old| old.generation + 1),
+        config: Ok(Arc::new(config.into())),
+        warnings: None,
+        spec: format!("{how}").into(),
+        recorded: None,
+    };
+    server.negotiators.insert("n".into(), facts.clone());
+    server.tell(0, "n".to_owned(), Event::Negotiator(facts));
+}
+
 /// Mends everything that people broke: every job that is well can run.
 pub fn mend(server: &mut Server) {
     for node in NODES {
@@ -470,6 +506,7 @@ pub fn mend(server: &mut Server) {
     for policy in 0..2 {
         Action::PolicyGone(policy).perform(server, Time::default());
     }
+    set_negotiator(server, 0);
     for pod in 0..3 {
         foreign_gone(server, pod);
     }

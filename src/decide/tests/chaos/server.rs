@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::rng::Rng;
 use crate::pool::accountant::Record as Account;
 use crate::pool::{
-    Capacity, Claim, ClaimId, Effect, End, Event, Group, JobFacts, JobUid, MachineFacts, MachineName,
-    Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName, Ranges, Resources, Retry, SlotFacts,
-    SlotName, SubmitterFacts, SubmitterName, Time,
+    Capacity, Claim, ClaimId, Effect, End, Event, GoverningFacts, Group, JobFacts, JobUid, MachineFacts,
+    MachineName, NegotiatorConfig, Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName,
+    Ranges, Resources, Retry, SlotFacts, SlotName, SubmitterFacts, SubmitterName, Time,
 };
 
 /// How far a pod's process is.
@@ -149,6 +149,7 @@ pub struct Change {
 #[derive(Default)]
 pub struct Server {
     pub policies: BTreeMap<PolicyName, PolicyFacts>,
+    pub negotiators: BTreeMap<Arc<str>, GoverningFacts<NegotiatorConfig>>,
     pub groups: BTreeMap<Arc<str>, Group>,
     pub submitters: BTreeMap<SubmitterName, SubmitterFacts>,
     pub nodes: BTreeMap<MachineName, MachineFacts>,
@@ -183,6 +184,7 @@ impl Server {
                 | Event::ForeignPodGone(_)
                 | Event::GroupGone(_)
                 | Event::PolicyGone(_)
+                | Event::NegotiatorGone(_)
                 | Event::SubmitterGone(_)
         );
         if let Some(queue) = self.watches.get_mut(watch) {
@@ -264,6 +266,7 @@ impl Server {
     /// Everything there is, in the order in which an operator that starts takes it in.
     pub fn list(&self) -> Vec<Event> {
         let mut events: Vec<Event> = self.policies.values().cloned().map(Event::Policy).collect();
+        events.extend(self.negotiators.values().cloned().map(Event::Negotiator));
         events.extend(self.groups.values().cloned().map(Event::Group));
         events.extend(self.submitters.values().cloned().map(Event::Submitter));
         events.extend(self.nodes.values().cloned().map(Event::Machine));
