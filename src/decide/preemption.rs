@@ -4,6 +4,7 @@
 //! Source: the manual, "Preemption"; the startd's side of it is in [`crate::startd::offer_claim`].
 
 use super::negotiation::slot_ad;
+use super::quotas::quotas_with;
 use crate::classad::{Env, Expr, Value, symmetric_match};
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config};
@@ -47,8 +48,8 @@ fn is_never_true(expr: &Expr) -> bool {
 /// have reached while it waited.
 pub(super) fn may_succeed(pool: &Pool, slot: &Slot, now: Time) -> bool {
     let Some(next) = &slot.preempting else { return false };
-    let (quotas, _) = super::quotas(pool, now);
-    let Claim { submitter, group, weight, .. } = &next.claim;
+    let Claim { submitter, group, weight, negotiator, .. } = &next.claim;
+    let quotas = quotas_with(pool, &pool.answering(negotiator), now);
     schedd::within_caps_in_place_of(Some(&slot.claim), pool, submitter, group.as_ref(), *weight, &quotas)
 }
 
@@ -83,6 +84,8 @@ fn preemptor(
     let (key, cluster) = (cluster.key.clone(), cluster.cluster);
     let id = ClaimId::new(name, now, pool.next_claim_number());
     // Which proc it will be is for the schedd to say when the slot is free.
-    let claim = Claim { id, submitter, group, weight, limits, since: now, job: key, cluster, proc };
+    let negotiator = quotas.negotiator.clone();
+    let claim =
+        Claim { id, submitter, group, negotiator, weight, limits, since: now, job: key, cluster, proc };
     Some(Preemptor { claim, rank })
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::accountant::Record as Account;
 use super::effect::{Notice, Subject};
 use super::event::{
     Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitPolicyFacts, SubmitterFacts,
@@ -58,11 +57,13 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Takes note of an object that was seen. What there is to tell of it, if it is another than before.
+/// Takes note of an object that was seen; `others` says whether others do its work. What there is to tell of it, if it is
+/// another than before.
 fn see<C: PartialEq>(
     all: &mut BTreeMap<Arc<str>, Governing<C>>,
     facts: GoverningFacts<C>,
     about: &Subject,
+    others: bool,
 ) -> Option<Vec<Notice>> {
     let name = facts.name.clone();
     let before = all.get(&name);
@@ -72,7 +73,7 @@ fn see<C: PartialEq>(
     }
     let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
     let found = Findings::of(&object.problems, object.warnings.as_ref());
-    let notices = found.notices(about, object.meanwhile(), told);
+    let notices = found.notices(about, object.meanwhile(others), told);
     all.insert(name, object);
     Some(notices)
 }
@@ -146,10 +147,10 @@ impl Pool {
             }
             Event::Drain(facts) => self.drain_seen(facts),
             Event::DrainGone(name) => self.drain_gone(&name),
-            Event::Negotiator(facts) => self.negotiator_seen(facts),
+            Event::Negotiator(facts) => self.negotiator_seen(facts, now),
             Event::NegotiatorGone(name) => {
                 self.negotiators.remove(&name);
-                self.negotiators_changed();
+                self.negotiators_changed(now);
             }
             Event::Synced => self.sync(now),
             Event::Outcome(outcome) => self.outcome(outcome, now),
@@ -334,18 +335,21 @@ impl Pool {
     }
 
     fn submitter(&mut self, facts: SubmitterFacts, now: Time) {
-        let (synced, halflife) = (self.synced, self.halflife());
+        let synced = self.synced;
+        let corrects = facts.correction.as_ref().and_then(|correction| correction.negotiator.as_deref());
+        let with = corrects.map_or_else(|| self.first_negotiator(), |name| Some(name).into());
+        let halflife = self.halflife_of(&with);
         let submitter = self.submitter_mut(&facts.name, now);
         let before = (submitter.factor, submitter.ceiling, submitter.floor);
         submitter.generation = Some(facts.generation);
         (submitter.factor, submitter.ceiling, submitter.floor) = (facts.factor, facts.ceiling, facts.floor);
-        // Later on the account here is newer than the one in the object, which is our own.
-        if let Some(account) = facts.account.filter(|_| !synced) {
-            submitter.account = account;
+        // Later on the accounts here are newer than those in the object, which are our own.
+        if !synced && facts.accounts.iter().next().is_some() {
+            submitter.accounts = facts.accounts;
             submitter.corrected = facts.corrected;
         }
         let corrected =
-            facts.correction.is_some_and(|correction| submitter.correct(&correction, now, halflife));
+            facts.correction.is_some_and(|correction| submitter.correct(&correction, &with, now, halflife));
         if corrected || before != (submitter.factor, submitter.ceiling, submitter.floor) {
             self.stale.insert(Document::Submitter(facts.name));
             self.schedule.wanted = true;
@@ -432,7 +436,7 @@ impl Pool {
 
     fn submit_policy(&mut self, facts: SubmitPolicyFacts) {
         let about = Subject::SubmitPolicy { name: facts.name.clone(), uid: facts.uid.clone() };
-        if let Some(notices) = see(&mut self.submit_policies, facts, &about) {
+        if let Some(notices) = see(&mut self.submit_policies, facts, &about, false) {
             self.notices.extend(notices);
             self.touch_submit_policies();
         }
@@ -443,43 +447,22 @@ impl Pool {
         self.stale.extend(self.submit_policies.keys().cloned().map(Document::SubmitPolicy));
     }
 
-    fn negotiator_seen(&mut self, facts: NegotiatorFacts) {
+    fn negotiator_seen(&mut self, facts: NegotiatorFacts, now: Time) {
         let about = Subject::Negotiator { name: facts.name.clone(), uid: facts.uid.clone() };
-        if let Some(notices) = see(&mut self.negotiators, facts, &about) {
+        let others = self.others_work(&facts.name);
+        if let Some(notices) = see(&mut self.negotiators, facts, &about, others) {
             self.notices.extend(notices);
-            self.negotiators_changed();
+            self.negotiators_changed(now);
         }
-    }
-
-    fn negotiators_changed(&mut self) {
-        self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
-        self.limits_changed();
-        self.schedule.wanted = true;
     }
 
     fn sync(&mut self, now: Time) {
         self.synced = true;
         self.recall_drains();
         self.number_jobs(now);
-        let halflife = self.halflife();
-        let mut held: std::collections::BTreeMap<_, (u64, f64)> = std::collections::BTreeMap::new();
-        for slot in self.slots.values() {
-            let sum = held.entry(slot.claim.submitter.clone()).or_default();
-            *sum = (sum.0 + 1, sum.1 + slot.claim.weight);
-        }
-        for name in held.keys() {
-            self.submitter_mut(name, now);
-        }
-        // The account was last written before the crash; the claims say what is held now.
-        for (name, submitter) in &mut self.submitters {
-            let (slots, weight) = held.get(name).copied().unwrap_or_default();
-            let account: &mut Account = &mut submitter.account;
-            if account.resources_used != slots
-                || (account.weighted_resources_used - weight).abs() > f64::EPSILON
-            {
-                account.reconcile(slots, weight, now.millis(), halflife);
-            }
-        }
+        // The accounts were last written before the crash; the claims say what is held now.
+        self.settle_accounts(now);
+        self.attention.negotiators = true;
         self.attention.machines.extend(self.machines.keys().cloned());
         self.attention.slots.extend(self.slots.keys().cloned());
         self.attention.jobs.extend(self.jobs.keys().cloned());

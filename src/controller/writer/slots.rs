@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 use kube::api::Patch;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
@@ -72,7 +72,14 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
 async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let dynamic = dynamic(context, key);
     let params = patch_params(FIELD_MANAGER);
-    let patch = Patch::Merge(json!({"metadata": {"labels": object.metadata.labels}, "spec": object.spec}));
+    let mut spec = json!(object.spec);
+    if let Some(claim) = spec.get_mut("claim").and_then(Value::as_object_mut) {
+        // What the claim before it had and this one has not goes.
+        for field in ["accountingGroup", "negotiator"] {
+            claim.entry(field).or_insert(Value::Null);
+        }
+    }
+    let patch = Patch::Merge(json!({"metadata": {"labels": object.metadata.labels}, "spec": spec}));
     match attempt(|| dynamic.patch(&key.name, &params, &patch)).await {
         Ok(found) => Ok(Known::of(&found)),
         Err(Failure::NotFound) => make(context, key, object).await,

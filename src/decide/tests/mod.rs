@@ -11,6 +11,7 @@ mod manual;
 mod negotiator;
 mod policy;
 mod sensed;
+mod several;
 mod static_slots;
 mod stories;
 mod world;

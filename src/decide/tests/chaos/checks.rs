@@ -56,8 +56,8 @@ fn accounts(pool: &Pool) {
     }
     for submitter in pool.submitters.values() {
         let (slots, weight) = used.remove(&submitter.name).unwrap_or_default();
-        assert_eq!(submitter.account.resources_used, slots, "{}", submitter.name);
-        assert!((submitter.account.weighted_resources_used - weight).abs() < 1e-6, "{}", submitter.name);
+        assert_eq!(submitter.accounts.resources_used(), slots, "{}", submitter.name);
+        assert!((submitter.accounts.weighted_resources_used() - weight).abs() < 1e-6, "{}", submitter.name);
     }
     assert!(used.is_empty(), "{used:?} are charged to nobody");
 }

@@ -124,7 +124,7 @@ impl World {
         if !pool.slots.is_empty() || !pool.orphans.is_empty() || !pool.released.is_empty() {
             return Some(format!("{:?} {:?} {:?}", pool.slots, pool.orphans, pool.released));
         }
-        let charged = pool.submitters.values().find(|s| s.account.resources_used > 0);
+        let charged = pool.submitters.values().find(|s| s.accounts.resources_used() > 0);
         charged.map(|submitter| format!("{} is charged", submitter.name)).or_else(|| pool.leftovers())
     }
 }

@@ -420,7 +420,7 @@ fn edit_submitter(
     let old = server.submitters.get(&name.as_str().into());
     let facts = SubmitterFacts {
         generation: old.map_or(1, |old| old.generation + 1),
-        account: old.and_then(|old| old.account.clone()),
+        accounts: old.map(|old| old.accounts.clone()).unwrap_or_default(),
         name: name.as_str().into(),
         factor: factor.map(f64::from),
         ceiling: ceiling.map(f64::from),

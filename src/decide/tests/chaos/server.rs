@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::rng::Rng;
-use crate::pool::accountant::Record as Account;
+use crate::pool::Accounts;
 use crate::pool::{
     Capacity, Claim, ClaimId, Effect, End, Event, Group, JobFacts, JobUid, MachineFacts, MachineName,
     Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName, Ranges, Resources, Retry, SlotFacts,
@@ -122,7 +122,7 @@ impl Status {
 pub enum Call {
     Effect(Effect),
     Status { job: JobUid, version: u64, status: Status },
-    Account(SubmitterName, Account),
+    Account(SubmitterName, Accounts),
 }
 
 /// What comes back.
@@ -342,7 +342,7 @@ impl Server {
         }
     }
 
-    fn write_account(&mut self, name: &SubmitterName, account: Account) {
+    fn write_account(&mut self, name: &SubmitterName, accounts: Accounts) {
         let facts = self.submitters.entry(name.clone()).or_insert_with(|| SubmitterFacts {
             name: name.clone(),
             generation: 1,
@@ -351,9 +351,9 @@ impl Server {
             floor: None,
             correction: None,
             corrected: None,
-            account: None,
+            accounts: Accounts::default(),
         });
-        facts.account = Some(account);
+        facts.accounts = accounts;
         let facts = facts.clone();
         self.tell(2, name.to_string(), Event::Submitter(facts));
     }
