@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::negotiation::{is_true, slot_ad};
 use crate::classad::{Ad, Env};
-use crate::pool::{AtWork, Document, NegotiatorId, Notice, Offer, Pool, Sharing, SlotName, Subject, Time};
+use crate::pool::{
+    AtWork, Document, NegotiatorId, Notice, Offer, Pool, Sharing, SlotName, SlotTally, Subject, Time,
+};
 use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
 
 /// Looks again which negotiator has which slots if negotiators changed.
@@ -97,15 +99,15 @@ fn overlap_notice(pool: &Pool, id: &NegotiatorId, found: &Sharing) -> Option<Not
 
 /// Which slots of a negotiator are within another's constraint too, and who has them; none where there are none.
 pub fn overlap_message(id: &NegotiatorId, sharing: &Sharing) -> Option<String> {
-    let name = |id: &NegotiatorId| id.name().map(ToString::to_string).unwrap_or_default();
     let parts: Vec<String> = sharing
         .overlaps_of(id)
-        .map(|(other, slots)| {
-            let example = slots.example.as_ref().map(|slot| format!(" ({slot})")).unwrap_or_default();
-            let among = if slots.count > 1 { example.replace('(', "(such as ") } else { example };
-            let count = slots.count;
-            let noun = if count == 1 { "slot" } else { "slots" };
-            format!("{count} {noun}{among} are within NEGOTIATOR_SLOT_CONSTRAINT of {} too", name(other))
+        .map(|(other, SlotTally { count, example })| {
+            let example = example.as_ref().map(ToString::to_string).unwrap_or_default();
+            let such_as = if *count > 1 { "such as " } else { "" };
+            let other = other.name().map(ToString::to_string).unwrap_or_default();
+            format!(
+                "NEGOTIATOR_SLOT_CONSTRAINT of {other} takes {count} of these slots, too ({such_as}{example})"
+            )
         })
         .collect();
     (!parts.is_empty()).then(|| {

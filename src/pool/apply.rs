@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::accountant::Correction;
 use super::effect::{Notice, Subject};
 use super::event::{
     Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitPolicyFacts, SubmitterFacts,
 };
 use super::governing::{Governing, GoverningFacts};
-use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName};
+use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName, SubmitterName};
 use super::job::Problem;
 use super::machine::{Machine, MachineFacts, Offer};
+use super::negotiators::NegotiatorId;
 use super::policy::{Group, NodePolicy};
 use super::resources::Capacity;
 use super::slot::{Activation, Claimed, Record, Removal, Slot, State};
@@ -336,9 +338,6 @@ impl Pool {
 
     fn submitter(&mut self, facts: SubmitterFacts, now: Time) {
         let synced = self.synced;
-        let corrects = facts.correction.as_ref().and_then(|correction| correction.negotiator.as_deref());
-        let with = corrects.map_or_else(|| self.first_negotiator(), |name| Some(name).into());
-        let halflife = self.halflife_of(&with);
         let submitter = self.submitter_mut(&facts.name, now);
         let before = (submitter.factor, submitter.ceiling, submitter.floor);
         submitter.generation = Some(facts.generation);
@@ -348,12 +347,29 @@ impl Pool {
             submitter.accounts = facts.accounts;
             submitter.corrected = facts.corrected;
         }
-        let corrected =
-            facts.correction.is_some_and(|correction| submitter.correct(&correction, &with, now, halflife));
-        if corrected || before != (submitter.factor, submitter.ceiling, submitter.floor) {
+        let changed = before != (submitter.factor, submitter.ceiling, submitter.floor);
+        if self.correct(&facts.name, facts.correction.as_ref(), now) || changed {
             self.stale.insert(Document::Submitter(facts.name));
             self.schedule.wanted = true;
         }
+    }
+
+    /// Makes the correction of an account that its object asks for, or takes note why it cannot be made. Whether anything
+    /// changed.
+    fn correct(&mut self, name: &SubmitterName, correction: Option<&Correction>, now: Time) -> bool {
+        let with = correction.and_then(|correction| correction.negotiator.clone());
+        let unknown = with.as_ref().filter(|with| !self.negotiators.contains_key(*with)).map(|with| Problem {
+            reason: "NegotiatorNotFound",
+            field: "spec.correction.negotiator".to_owned(),
+            message: format!("there is no Negotiator {with}, and no account with it is corrected; name one that there is"),
+        });
+        let id = with.map_or_else(|| self.first_negotiator(), NegotiatorId::Named);
+        let halflife = self.halflife_of(&id);
+        let submitter = self.submitter_mut(name, now);
+        let problems: Vec<Problem> = unknown.into_iter().collect();
+        let makes = correction.filter(|_| problems.is_empty());
+        let other = std::mem::replace(&mut submitter.problems, problems) != submitter.problems;
+        makes.is_some_and(|correction| submitter.correct(correction, &id, now, halflife)) || other
     }
 
     fn group_seen(&mut self, group: Group) {

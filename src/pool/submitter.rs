@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Pool;
 use super::accountant::{Correction, Record as Account};
 use super::ids::{GroupName, SubmitterName};
-use super::job::QueueKey;
+use super::job::{Problem, QueueKey};
 use super::negotiators::NegotiatorId;
 use super::policy::NegotiatorConfig;
 use super::time::Time;
@@ -96,6 +96,8 @@ pub struct Submitter {
     pub floor: Option<f64>,
     /// The id of the correction of its account that was made last.
     pub corrected: Option<Arc<str>>,
+    /// Why the correction that its object asks for cannot be made.
+    pub problems: Vec<Problem>,
     /// When it was first heard of by this operator: accounts that it does not have yet begin then.
     pub since: Time,
     /// What it has used.
@@ -114,6 +116,7 @@ impl Submitter {
             ceiling: None,
             floor: None,
             corrected: None,
+            problems: Vec::new(),
             since: now,
             accounts: Accounts::default(),
             queue: BTreeSet::new(),
@@ -123,6 +126,7 @@ impl Submitter {
     /// Its object is gone: what an admin set is forgotten. A correction that was made stays made.
     pub fn forget_object(&mut self) {
         (self.generation, self.factor, self.ceiling, self.floor) = (None, None, None, None);
+        self.problems.clear();
     }
 
     /// The account with a negotiator as it stands, a new one where nothing of its slots was ever used.

@@ -375,7 +375,7 @@ fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -
         corrected: submitter.corrected.as_deref().map(str::to_owned),
         idle,
         running,
-        conditions: vec![accepted(old, &[], generation, now)],
+        conditions: vec![accepted(old, &submitter.problems, generation, now)],
     };
     let metadata = ObjectMeta { name: Some(submitter_object_name(&submitter.name)), ..ObjectMeta::default() };
     object(&api::Submitter { metadata, spec: SubmitterSpec::default(), status: None }, &status)

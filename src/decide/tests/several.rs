@@ -8,6 +8,7 @@ use super::world::World;
 use crate::classad::Expr;
 use crate::decide::overlap_message;
 use crate::negotiator::Config;
+use crate::pool::accountant::Correction;
 use crate::pool::{
     Event, GoverningFacts, Matchable, NegotiatorConfig, NegotiatorId, Problem, Quota, SubmitterFacts,
 };
@@ -58,6 +59,19 @@ fn world(nodes: &[&str], negotiators: &[(&str, &str)]) -> World {
 /// Two that share two nodes.
 fn two() -> World {
     world(&["n1", "n2"], &[("cpu", "Machine == \"n1\""), ("gpu", "Machine == \"n2\"")])
+}
+
+fn alice(ceiling: Option<f64>) -> SubmitterFacts {
+    SubmitterFacts {
+        name: "alice".into(),
+        generation: 1,
+        factor: None,
+        ceiling,
+        floor: None,
+        correction: None,
+        corrected: None,
+        accounts: crate::pool::Accounts::default(),
+    }
 }
 
 fn submit_on(world: &mut World, name: &str, owner: &str, count: i64, machine: &str) {
@@ -147,7 +161,8 @@ fn slots_that_several_take_are_told_of_and_the_first_by_name_has_them() {
     let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), &world.pool.sharing);
     let end = "of several the first by name matches a slot: let the constraints exclude each other";
     let says = |other: &str| {
-        Some(format!("1 slot (slot1@n2) are within NEGOTIATOR_SLOT_CONSTRAINT of {other} too; {end}"))
+        let first = format!("NEGOTIATOR_SLOT_CONSTRAINT of {other} takes 1 of these slots, too (slot1@n2)");
+        Some(format!("{first}; {end}"))
     };
     assert_eq!((of("a"), of("b"), of("c")), (says("b"), says("a"), None));
     let uncovered = &world.pool.sharing.uncovered;
@@ -161,7 +176,7 @@ fn slots_that_several_take_are_told_of_and_the_first_by_name_has_them() {
 fn overlaps_are_told_though_nothing_waits_and_no_more_once_they_are_gone() {
     let mut world = world(&["n1"], &[("a", "true"), ("b", "Cpus >= 4")]);
     let told = |world: &World| {
-        let of = |text: &&String| text.contains("within NEGOTIATOR_SLOT_CONSTRAINT of");
+        let of = |text: &&String| text.contains("SlotsShared: NEGOTIATOR_SLOT_CONSTRAINT of");
         world.log.iter().filter(of).count()
     };
     world.settle();
@@ -276,21 +291,35 @@ fn each_has_cycles_of_its_own() {
     assert!(world.pool.jobs.values().all(|job| matches!(job.matchable, Matchable::No(_))));
 }
 
+/// `condor_userprio -name`.
+#[test]
+fn a_correction_is_of_the_account_with_the_negotiator_that_it_names() {
+    let mut world = two();
+    let mut correct = |id: &str, negotiator: Option<&str>| {
+        let correction = Correction {
+            id: id.into(),
+            negotiator: negotiator.map(Into::into),
+            real_priority: Some(9.0),
+            accumulated_usage: None,
+            weighted_accumulated_usage: None,
+            begin_usage_time: None,
+            last_usage_time: None,
+        };
+        let facts = SubmitterFacts { correction: Some(correction), ..alice(None) };
+        world.pool.apply(Event::Submitter(facts), world.now);
+        let priorities = ["cpu", "gpu"].map(|name| account(&world, "alice", &super::several::id(name)).0);
+        (priorities, world.pool.submitters[&"alice".into()].problems.len())
+    };
+    assert_eq!(correct("1", Some("typo")), ([0.5, 0.5], 1));
+    assert_eq!(correct("1", Some("gpu")), ([0.5, 9.0], 0));
+    assert_eq!(correct("2", None), ([9.0, 9.0], 0));
+}
+
 /// A ceiling is of all that somebody holds, whoever's slots they are.
 #[test]
 fn ceilings_are_of_the_whole_pool() {
     let mut world = two();
-    let facts = SubmitterFacts {
-        name: "alice".into(),
-        generation: 1,
-        factor: None,
-        ceiling: Some(5.0),
-        floor: None,
-        correction: None,
-        corrected: None,
-        accounts: crate::pool::Accounts::default(),
-    };
-    world.pool.apply(Event::Submitter(facts), world.now);
+    world.pool.apply(Event::Submitter(alice(Some(5.0))), world.now);
     world.submit("sweep", "alice", 20, |_| ());
     world.settle();
     assert_eq!(world.pool.slots.len(), 5);
@@ -319,6 +348,36 @@ fn quotas_hold_in_the_whole_pool() {
         let on = |node: &str| claims.iter().filter(|((on, ..), _)| on == node).map(|(_, count)| *count).sum();
         let found: [usize; 2] = [on("n1"), on("n2")];
         assert_eq!(found, expected, "{quotas:?}");
+    }
+}
+
+/// "Build a list of all the slots, subject to NEGOTIATOR_SLOT_CONSTRAINT": what is shared is what there is of these.
+#[test]
+fn the_pie_is_of_the_negotiators_own_slots() {
+    for (negotiators, weights) in [
+        (&[("one", "Machine == \"n1\"")][..], &[4.0][..]),
+        (&[("one", "Machine == \"n1\""), ("two", "true")], &[4.0, 8.0]),
+        (&[("one", "true"), ("two", "true")], &[12.0, 0.0]),
+    ] {
+        let mut world = world(&["n1", "n2", "n3"], negotiators);
+        world.settle();
+        let weight = |world: &World| -> Vec<f64> {
+            let env = crate::classad::Env::at(0);
+            world
+                .pool
+                .at_work()
+                .iter()
+                .map(|one| crate::decide::sharing::weight(&world.pool, one, &env))
+                .collect()
+        };
+        assert_eq!(weight(&world), weights, "{negotiators:?}");
+        world.submit("job", "alice", 3, |_| ());
+        world.settle();
+        assert_eq!(
+            (world.pool.slots.len(), weight(&world)),
+            (3, weights.to_vec()),
+            "{negotiators:?}, claimed"
+        );
     }
 }
 

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use super::server::Server;
 use crate::classad::Expr;
 use crate::pool::{
-    Capacity, Claim, Event, Group, JobFacts, JobKey, JobUid, MachineFacts, PodUid, Policy, PolicyFacts,
-    Problem, Quota, Ranges, Request, Retention, Selector, SlotConfig, SlotName, StartdConfig, SubmitterFacts,
-    Time,
+    Capacity, Claim, Event, Group, JobFacts, JobKey, JobUid, MachineFacts, NegotiatorConfig, NegotiatorFacts,
+    PodUid, Policy, PolicyFacts, Problem, Quota, Ranges, Request, Retention, Selector, SlotConfig, SlotName,
+    StartdConfig, SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -79,6 +79,12 @@ pub enum Action {
         how: u8,
     },
     PolicyGone(u8),
+    /// Somebody says which slots a negotiator has, perhaps some that another has, too.
+    Negotiator {
+        negotiator: u8,
+        how: u8,
+    },
+    NegotiatorGone(u8),
 }
 
 /// A job as somebody writes it.
@@ -152,6 +158,8 @@ pub fn action() -> impl Strategy<Value = Action> {
             .prop_map(|(owner, group, ceiling, factor)| Action::Ceiling { owner, group, ceiling, factor }),
         1 => (0_u8..2, 0_u8..5).prop_map(|(policy, how)| Action::Policy { policy, how }),
         1 => (0_u8..2).prop_map(Action::PolicyGone),
+        2 => (0_u8..3, 0_u8..6).prop_map(|(negotiator, how)| Action::Negotiator { negotiator, how }),
+        1 => (0_u8..3).prop_map(Action::NegotiatorGone),
     ]
 }
 
@@ -217,6 +225,13 @@ impl Action {
                 let name = format!("policy{policy}").as_str().into();
                 if server.policies.remove(&name).is_some() {
                     server.tell(0, name.to_string(), Event::PolicyGone(name));
+                }
+            }
+            Self::Negotiator { negotiator, how } => set_negotiator(server, *negotiator, *how),
+            Self::NegotiatorGone(negotiator) => {
+                let name: Arc<str> = format!("negotiator{negotiator}").into();
+                if server.negotiators.remove(&name).is_some() {
+                    server.tell(0, name.to_string(), Event::NegotiatorGone(name));
                 }
             }
         }
@@ -462,6 +477,34 @@ fn set_policy(server: &mut Server, policy: u8, how: u8) {
     server.tell(0, name.to_string(), Event::Policy(facts));
 }
 
+fn set_negotiator(server: &mut Server, negotiator: u8, how: u8) {
+    let name: Arc<str> = format!("negotiator{negotiator}").into();
+    let wrong = || vec![Problem { reason: "Bad", field: "spec".to_owned(), message: "bad".to_owned() }];
+    let constraint = match how {
+        0 => "error",
+        1 => "true",
+        2 => "Machine == \"n0\"",
+        3 => "Machine != \"n0\"",
+        4 => "Cpus > 2",
+        _ => "Cpus >",
+    };
+    let config = Expr::parse(constraint).map_err(|_| wrong()).map(|constraint| {
+        let knobs = crate::negotiator::Config { slot_constraint: Some(constraint), ..Default::default() };
+        Arc::new(NegotiatorConfig::from(knobs))
+    });
+    let facts = NegotiatorFacts {
+        name: name.clone(),
+        uid: name.clone(),
+        generation: server.negotiators.get(&name).map_or(1, |old| old.generation + 1),
+        config,
+        warnings: None,
+        spec: constraint.into(),
+        recorded: None,
+    };
+    server.negotiators.insert(name.clone(), facts.clone());
+    server.tell(0, name.to_string(), Event::Negotiator(facts));
+}
+
 /// Mends everything that people broke: every job that is well can run.
 pub fn mend(server: &mut Server) {
     for node in NODES {
@@ -469,6 +512,9 @@ pub fn mend(server: &mut Server) {
     }
     for policy in 0..2 {
         Action::PolicyGone(policy).perform(server, Time::default());
+    }
+    for negotiator in 0..3 {
+        Action::NegotiatorGone(negotiator).perform(server, Time::default());
     }
     for pod in 0..3 {
         foreign_gone(server, pod);

@@ -7,8 +7,8 @@ use super::rng::Rng;
 use crate::pool::Accounts;
 use crate::pool::{
     Capacity, Claim, ClaimId, Effect, End, Event, Group, JobFacts, JobUid, MachineFacts, MachineName,
-    Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName, Ranges, Resources, Retry, SlotFacts,
-    SlotName, SubmitterFacts, SubmitterName, Time,
+    NegotiatorFacts, Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName, Ranges, Resources,
+    Retry, SlotFacts, SlotName, SubmitterFacts, SubmitterName, Time,
 };
 
 /// How far a pod's process is.
@@ -127,6 +127,7 @@ pub enum Call {
 
 /// What comes back.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "few live at a time")]
 pub enum Reply {
     Event(Event),
     Seen(JobUid, u64, Status),
@@ -149,6 +150,7 @@ pub struct Change {
 #[derive(Default)]
 pub struct Server {
     pub policies: BTreeMap<PolicyName, PolicyFacts>,
+    pub negotiators: BTreeMap<Arc<str>, NegotiatorFacts>,
     pub groups: BTreeMap<Arc<str>, Group>,
     pub submitters: BTreeMap<SubmitterName, SubmitterFacts>,
     pub nodes: BTreeMap<MachineName, MachineFacts>,
@@ -263,7 +265,8 @@ impl Server {
 
     /// Everything there is, in the order in which an operator that starts takes it in.
     pub fn list(&self) -> Vec<Event> {
-        let mut events: Vec<Event> = self.policies.values().cloned().map(Event::Policy).collect();
+        let mut events: Vec<Event> = self.negotiators.values().cloned().map(Event::Negotiator).collect();
+        events.extend(self.policies.values().cloned().map(Event::Policy));
         events.extend(self.groups.values().cloned().map(Event::Group));
         events.extend(self.submitters.values().cloned().map(Event::Submitter));
         events.extend(self.nodes.values().cloned().map(Event::Machine));
