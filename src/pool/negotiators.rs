@@ -156,7 +156,7 @@ impl Pool {
         self.config_of(id).halflife.as_secs_f64()
     }
 
-    /// A slot came into use: its submitter is charged, with the negotiator that made the claim.
+    /// A slot came into use: the account of its submitter with the negotiator that made the claim is charged.
     pub(super) fn charge(&mut self, claim: &Claim, now: Time) {
         let id = self.answering(&claim.negotiator);
         let halflife = self.halflife_of(&id);
@@ -188,10 +188,12 @@ impl Pool {
         self.hand_over_turns();
         if self.synced {
             self.settle_accounts(now);
+            // Factors in force, and which account comes first, may be others.
+            self.stale.extend(self.submitters.keys().cloned().map(Document::Submitter));
         }
     }
 
-    /// Turns of negotiators that are at work no more go; one that takes the place of the only one goes on with its turn.
+    /// Turns of negotiators that are no longer at work go; one that takes the place of the only one goes on with its turn.
     fn hand_over_turns(&mut self) {
         let all: Vec<NegotiatorId> = self.at_work().into_iter().map(|one| one.id).collect();
         let (kept, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -247,7 +249,7 @@ impl Pool {
         }
     }
 
-    /// Slots and slot weight that the claims hold, by whom they are charged to and with which negotiator.
+    /// Slots and slot weight that the claims hold, by who is charged and with which negotiator.
     fn held(&self) -> BTreeMap<SubmitterName, BTreeMap<NegotiatorId, (u64, f64)>> {
         let mut held: BTreeMap<_, BTreeMap<_, (u64, f64)>> = BTreeMap::new();
         for claim in self.slots.values().map(|slot| &slot.claim) {

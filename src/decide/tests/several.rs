@@ -325,6 +325,23 @@ fn ceilings_are_of_the_whole_pool() {
     assert_eq!(world.pool.slots.len(), 5);
 }
 
+/// Who has his floor of one's slots has no floor of the other's.
+#[test]
+fn floors_are_of_the_whole_pool() {
+    let on_n2 = |floor: f64| {
+        let mut world = two();
+        world.fate = |_| (10 * DAY.unsigned_abs(), 0);
+        world.pool.apply(Event::Submitter(SubmitterFacts { floor: Some(floor), ..alice(None) }), world.now);
+        submit_on(&mut world, "have", "alice", 4, "n1");
+        world.settle();
+        submit_on(&mut world, "a", "alice", 4, "n2");
+        submit_on(&mut world, "b", "bob", 4, "n2");
+        world.settle();
+        claims(&world).get(&claim("n2", "gpu", "alice", 0).0).copied()
+    };
+    assert_eq!([0.0, 4.0, 7.0].map(on_n2), [Some(2), Some(2), Some(3)]);
+}
+
 /// A static quota is of the whole pool, a dynamic one a share of each negotiator's slots; one inside a static one is a share of
 /// that.
 #[test]
