@@ -136,12 +136,12 @@ impl Pool {
         first.map_or(NegotiatorId::Unnamed, |(name, _)| NegotiatorId::Named(name.clone()))
     }
 
-    /// Who answers for what a negotiator did: itself; the first by name once its object is gone.
+    /// Who answers for what a negotiator did: itself while it is at work, else the first by name. So everything that is in use
+    /// is charged with one that is at work.
     pub fn answering(&self, id: &NegotiatorId) -> NegotiatorId {
-        match id {
-            NegotiatorId::Named(name) if self.negotiators.contains_key(name) => id.clone(),
-            _ => self.first_negotiator(),
-        }
+        let works =
+            id.name().and_then(|name| self.negotiators.get(name)).is_some_and(|it| it.config.is_some());
+        if works { id.clone() } else { self.first_negotiator() }
     }
 
     /// The configuration in force of a negotiator, with `HTCondor`'s defaults; that of the first by name where its object is gone.

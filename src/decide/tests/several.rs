@@ -204,6 +204,23 @@ fn what_never_was_valid_takes_no_slots_from_others() {
     assert!(world.pool.slots.values().all(|slot| slot.claim.negotiator == id("a")));
 }
 
+/// Found by chaos: what one used that no longer works was off nobody's quota.
+#[test]
+fn quotas_count_what_one_used_that_is_at_work_no_more() {
+    let wrong = vec![Problem { reason: "Wrong", field: "spec".to_owned(), message: "wrong".to_owned() }];
+    let mut world = world(&["n1"], &[]);
+    world.fate = |_| (10 * DAY.unsigned_abs(), 0);
+    world.group("physics", 2.0);
+    world.pool.apply(Event::Negotiator(facts("a", Err(wrong))), world.now);
+    world.submit("sweep", "alice", 4, |job| job.group = Some("physics".to_owned()));
+    world.settle();
+    assert_eq!(claims(&world), [claim("n1", "a", "physics.alice", 2)].into());
+    add(&mut world, "b", "true");
+    world.pass(100);
+    assert_eq!(world.pool.slots.len(), 2);
+    assert_eq!(account(&world, "physics.alice", &id("b")).1, 2);
+}
+
 #[test]
 fn the_claims_of_one_that_is_deleted_count_with_the_first_by_name_and_its_account_stays() {
     let mut world = two();
