@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use slotwright::decide::decide;
 use slotwright::pool::{
-    Capacity, Claim, ClaimId, Event, JobFacts, JobKey, LastInput, MachineFacts, MachineName, PodFacts,
-    PodRef, PolicyFacts, Pool, Ranges, ReportFacts, Request, Resources, Selector, Sensed, SlotFacts,
-    SlotName, StartdConfig, Time,
+    Capacity, Claim, ClaimId, Event, JobFacts, JobKey, LastInput, MachineFacts, MachineName, NegotiatorId,
+    PodFacts, PodRef, PolicyFacts, Pool, Ranges, ReportFacts, Request, Resources, Selector, Sensed,
+    SlotFacts, SlotName, StartdConfig, Time,
 };
 use slotwright::schedd::{Submission, submit};
 use slotwright::startd::config::understand;
@@ -79,6 +79,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
             id: ClaimId::new(&name, now, u64::from(proc)),
             submitter: "alice".into(),
             group: None,
+            negotiator: NegotiatorId::Unnamed,
             weight: 1.0,
             limits: slotwright::pool::limits::Wants::default(),
             since: now,

@@ -116,6 +116,7 @@ fn the_api_server_would_take_every_object_whole() {
         .chain(all("examples/policies"))
         .chain(all("examples/backfill"))
         .chain(all("examples/limits"))
+        .chain(all("examples/negotiators"))
         .chain(pages)
     {
         let what = name(&object);
@@ -246,6 +247,7 @@ fn the_operator_accepts_every_object() {
         .chain(all("examples/policies"))
         .chain(all("examples/backfill"))
         .chain(all("examples/limits"))
+        .chain(all("examples/negotiators"))
         .chain(pages)
     {
         let problems = match event(&object) {
@@ -300,6 +302,20 @@ fn quotas_are_what_the_comment_says() {
         let used = schedd::group_usage(&world.pool, group);
         assert!(used > 0.0 && used <= quota, "{group} uses {used} of {quota}");
     }
+}
+
+#[test]
+fn the_negotiators_share_the_demos_nodes_without_overlap() {
+    let demo = all("examples").into_iter().filter(|object| object["kind"] != "Negotiator");
+    let mut world = World::new(&demo.chain(all("examples/negotiators")).collect::<Vec<_>>());
+    world.negotiate();
+    assert_eq!((world.pool.sharing.overlaps.len(), world.pool.sharing.uncovered.count), (0, 0));
+    let gpu = |slot: &slotwright::pool::Slot| slot.name.machine.as_str().starts_with("gpu-");
+    for slot in world.pool.slots.values() {
+        let expected = if gpu(slot) { "gpu" } else { "cpu" };
+        assert_eq!(slot.claim.negotiator.name().map(|name| &**name), Some(expected), "{}", slot.name);
+    }
+    assert!(world.pool.slots.values().any(gpu));
 }
 
 #[test]

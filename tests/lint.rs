@@ -70,6 +70,14 @@ fn the_examples_are_clean() {
     assert!(said.starts_with("0 errors, 0 warnings in "), "{said}");
 }
 
+#[test]
+fn the_negotiators_that_share_a_pool_are_clean() {
+    let output = lint_in(root(), &["--strict", "examples/negotiators"], "");
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(said.starts_with("0 errors, 0 warnings in 2 objects"), "{said}");
+}
+
 /// One at a time: they are for different pools.
 #[test]
 fn the_manuals_policies_are_understood() {

@@ -18,6 +18,8 @@ pub mod condition {
     pub const COMPLETE: &str = "Complete";
     /// Everything that the configuration text says is acted on.
     pub const FULLY_APPLIED: &str = "FullyApplied";
+    /// Slots of a negotiator are within another's NEGOTIATOR_SLOT_CONSTRAINT, too.
+    pub const OVERLAPS: &str = "Overlaps";
     /// There is a machine that could run an idle proc of this job, now or once it is free.
     pub const MATCHABLE: &str = "Matchable";
     /// The slot offers its resources to jobs.

@@ -67,11 +67,13 @@ pub struct GroupQuotaSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"))]
     pub group: Option<String>,
-    /// A static quota, in slot weight (cores, where SLOT_WEIGHT is not set). GROUP_QUOTA_<group>.
+    /// A static quota, in slot weight (cores, where SLOT_WEIGHT is not set), of the whole pool, also where several Negotiators
+    /// share it. GROUP_QUOTA_<group>.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub quota: Option<f64>,
-    /// A dynamic quota, as a share of the parent's quota, or of the whole pool at the top. GROUP_QUOTA_DYNAMIC_<group>.
+    /// A dynamic quota, as a share of the parent's quota, or of the whole pool at the top: of each Negotiator's
+    /// slots where there are several. GROUP_QUOTA_DYNAMIC_<group>.
     /// A static quota wins where both are given; a group with neither has a quota of 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]

@@ -35,7 +35,7 @@ pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeRep
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
 pub use slot::{JobReference, Slot, SlotClaim, SlotRunning, SlotSpec, SlotStatus, SlotType};
 pub use submit_policy::{SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
-pub use submitter::{AccountCorrection, Submitter, SubmitterSpec, SubmitterStatus};
+pub use submitter::{AccountCorrection, AccountStatus, Submitter, SubmitterSpec, SubmitterStatus};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// The negotiator's configuration and statistics. Without an object of this kind HTCondor's defaults hold. One counts: the
-/// first by name.
+/// A negotiator's configuration and statistics. Without an object of this kind HTCondor's defaults hold. Several share the pool
+/// by slotConstraint, each with accounts of its own.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -17,7 +17,7 @@ use super::schema;
     singular = "negotiator",
     shortname = "neg",
     category = "slotwright",
-    doc = "The negotiator's configuration and statistics.",
+    doc = "A negotiator's configuration and statistics. Several share the pool by slotConstraint, each with accounts of its own.",
     status = "NegotiatorStatus",
     derive = "PartialEq",
     printcolumn(name = "Cycles", type_ = "integer", json_path = ".status.cycles"),
@@ -39,6 +39,20 @@ use super::schema;
         name = "Accepted",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Accepted\")].reason"
+    ),
+    printcolumn(
+        name = "Overlaps",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Overlaps\")].status",
+        priority = 1,
+        description = "Whether slots are within another Negotiator's slotConstraint, too."
+    ),
+    printcolumn(
+        name = "Uncovered",
+        type_ = "integer",
+        json_path = ".status.uncoveredSlots",
+        priority = 1,
+        description = "Slots that no Negotiator matches."
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", priority = 1)
 )]
@@ -73,7 +87,8 @@ pub struct NegotiatorSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1.0, max = 1e12))]
     pub default_priority_factor: Option<f64>,
-    /// NEGOTIATOR_SLOT_CONSTRAINT: a ClassAd expression; only slots that make it true are matched. MY is the slot.
+    /// NEGOTIATOR_SLOT_CONSTRAINT: a ClassAd expression; only slots that make it true are this negotiator's. MY is the slot. Of
+    /// several negotiators whose constraints take a slot the first by name has it, and the condition Overlaps says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub slot_constraint: Option<String>,
@@ -97,13 +112,17 @@ pub struct NegotiatorStatus {
     /// The spec in force, as JSON: the last one that was accepted. The operator keeps it to know it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_spec: Option<String>,
-    /// Cycles since the operator started.
+    /// Its cycles since the operator started.
     #[serde(default)]
     pub cycles: i64,
     /// The last cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_cycle: Option<CycleStatistics>,
-    /// Accepted and FullyApplied.
+    /// Partitionable and static slots that no Negotiator's slotConstraint takes: nobody matches them. Shown where there are
+    /// several Negotiators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncovered_slots: Option<i64>,
+    /// Accepted and FullyApplied; and Overlaps, where there are several Negotiators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

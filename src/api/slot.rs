@@ -81,6 +81,10 @@ pub struct SlotClaim {
     /// The accounting group that is charged, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting_group: Option<String>,
+    /// The Negotiator that made the match, and with which the submitter is charged; the first by name once its object is gone.
+    /// Unset where there was no Negotiator object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negotiator: Option<String>,
     /// What the claim costs: SLOT_WEIGHT of the slot.
     pub weight: f64,
     /// What the claim took of things that are limited, MatchedConcurrencyLimits, such as xsw and fileserver:3. It is there, if

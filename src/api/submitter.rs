@@ -1,5 +1,7 @@
 //! Submitter: who is charged, with a priority that decays.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, Time};
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -73,11 +75,12 @@ pub struct SubmitterSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1.0, max = 1e12))]
     pub priority_factor: Option<f64>,
-    /// The most slot weight that the submitter may hold at once. Unset means no ceiling.
+    /// The most slot weight that the submitter may hold at once, of all negotiators' slots together. Unset means no ceiling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub ceiling: Option<f64>,
-    /// The slot weight that the submitter gets before anybody gets more than his floor, if it has jobs. Unset means none.
+    /// The slot weight that the submitter gets before anybody gets more than his floor, if it has jobs, of all negotiators' slots
+    /// together. Unset means none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub floor: Option<f64>,
@@ -93,6 +96,11 @@ pub struct AccountCorrection {
     /// Any text. The correction is made once, when this is another than status.corrected: give a new one for each.
     #[schemars(length(min = 1, max = 63))]
     pub id: String,
+    /// The Negotiator with which the account is: condor_userprio -name. Unset means the one that the status shows, the first by
+    /// name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub negotiator: Option<String>,
     /// Real user priority. Unset means that it stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.5, max = 1e12))]
@@ -115,7 +123,7 @@ pub struct AccountCorrection {
     pub last_usage_time: Option<Time>,
 }
 
-/// The accountant's record. It holds at updateTime; between two updates it follows from the rest, since what is in use
+/// The accountant's record: what was used of the slots of the Negotiator that the field negotiator names. It holds at updateTime; between two updates it follows from the rest, since what is in use
 /// does not change without an update.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
@@ -126,6 +134,12 @@ pub struct SubmitterStatus {
     /// The accountant's name of the submitter: OWNER or GROUP.OWNER.
     #[serde(default)]
     pub name: String,
+    /// The Negotiator with which this account is: the first by name. Unset where there is no Negotiator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negotiator: Option<String>,
+    /// The accounts with other Negotiators, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accounts: BTreeMap<String, AccountStatus>,
     /// Real user priority (RUP): weighted usage, smoothed by the half-life; 0.5 at the least.
     #[serde(default)]
     pub real_priority: f64,
@@ -175,4 +189,43 @@ pub struct SubmitterStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// The account with one of several Negotiators: what was used of its slots. It holds at updateTime.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountStatus {
+    /// Real user priority (RUP).
+    #[serde(default)]
+    pub real_priority: f64,
+    /// Effective user priority (EUP).
+    #[serde(default)]
+    pub effective_priority: f64,
+    /// The factor in force.
+    #[serde(default)]
+    pub priority_factor: f64,
+    /// Slots in use.
+    #[serde(default)]
+    pub resources_used: i64,
+    /// Slot weight in use.
+    #[serde(default)]
+    pub weighted_resources_used: f64,
+    /// Accumulated usage in slot-seconds.
+    #[serde(default)]
+    pub accumulated_usage: f64,
+    /// Accumulated usage in weighted slot-seconds.
+    #[serde(default)]
+    pub weighted_accumulated_usage: f64,
+    /// When the submitter first used a slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub begin_usage_time: Option<Time>,
+    /// When the submitter last used a slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub last_usage_time: Option<Time>,
+    /// The moment for which the numbers hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub update_time: Option<MicroTime>,
 }

@@ -1,6 +1,7 @@
 //! What the operator takes from the process that it runs in: the cluster, the time, a place to think, and chance. Tests give
 //! it others, under which a run follows from a seed alone.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -11,8 +12,8 @@ use kube::Client;
 use tokio::time::Instant;
 
 use crate::decide::Negotiation;
-use crate::negotiator::{self, Outcome};
-use crate::pool::Time;
+use crate::negotiator::{self, Outcome, Ready};
+use crate::pool::{NegotiatorId, Time};
 
 /// Everything outside the operator that what it does depends on.
 #[derive(Clone)]
@@ -66,6 +67,9 @@ impl Clock {
     }
 }
 
+/// For how many negotiators what their slots were made ready as is kept: those that are no more are forgotten some time.
+const KEPT_FOR: usize = 8;
+
 /// A cycle under way.
 pub type Thinking = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
@@ -81,17 +85,21 @@ impl Cycles {
 
     /// On the threads that the runtime keeps for work that blocks. A cycle that ends in a fault made no matches.
     pub fn on_other_threads() -> Self {
-        let kept = Arc::new(Mutex::new(negotiator::Ready::default()));
+        let kept = Arc::new(Mutex::new(BTreeMap::<NegotiatorId, Ready>::new()));
         Self::run_by(move |negotiation| {
             let kept = Arc::clone(&kept);
             Box::pin(async move {
                 let cycle = tokio::task::spawn_blocking(move || {
                     // One cycle at a time; what one that ended in a fault had taken is made anew.
-                    let mut ready =
-                        kept.lock().map(|mut kept| std::mem::take(&mut *kept)).unwrap_or_default();
+                    let id = &negotiation.negotiator;
+                    let taken = kept.lock().ok().and_then(|mut kept| kept.remove(id));
+                    let mut ready = taken.unwrap_or_default();
                     let outcome = negotiator::negotiate_with(&negotiation.cycle, &mut ready);
                     if let Ok(mut kept) = kept.lock() {
-                        *kept = ready;
+                        if kept.len() >= KEPT_FOR {
+                            kept.clear();
+                        }
+                        kept.insert(id.clone(), ready);
                     }
                     outcome
                 });

@@ -5,6 +5,7 @@
 //! resources are returned to the partitionable slot for use by the new job".
 
 use super::negotiation::slot_ad;
+use super::quotas::quotas_with;
 use crate::classad::{Ad, Env};
 use crate::negotiator::limits::Wants;
 use crate::pool::{
@@ -64,7 +65,19 @@ fn gather(
     let (key, number) = (cluster.key.clone(), cluster.cluster);
     let id = ClaimId::new(parent, now, pool.next_claim_number());
     // Which proc it will be is for the schedd to say when the slot is carved.
-    let claim = Claim { id, submitter, group, weight, limits, since: now, job: key, cluster: number, proc };
+    let negotiator = quotas.negotiator.clone();
+    let claim = Claim {
+        id,
+        submitter,
+        group,
+        negotiator,
+        weight,
+        limits,
+        since: now,
+        job: key,
+        cluster: number,
+        proc,
+    };
     pool.gather(claim, parent.clone(), resources, &slots);
     Some(())
 }
@@ -145,8 +158,8 @@ pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) ->
     let within = || {
         let slots = gathering.slots.iter().filter_map(|name| pool.slots.get(name));
         let present: Vec<&Claim> = slots.map(|slot| &slot.claim).collect();
-        let Claim { submitter, group, weight, limits, .. } = &gathering.claim;
-        let (quotas, _) = super::quotas(pool, now);
+        let Claim { submitter, group, weight, limits, negotiator, .. } = &gathering.claim;
+        let quotas = quotas_with(pool, &pool.answering(negotiator), now);
         pool.holdings.blocked_in(parent, limits).is_none()
             && schedd::within_caps_in_place_of(&present, pool, submitter, group.as_ref(), *weight, &quotas)
     };
@@ -169,7 +182,7 @@ pub(super) fn complete(pool: &mut Pool, now: Time) {
             continue;
         }
         if let Some(gathering) = pool.disperse(&id) {
-            let (quotas, _) = super::quotas(pool, now);
+            let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
             schedd::claim_match(pool, &gathering.parent, &gathering.claim.job.uid, &quotas, now);
         }
     }

@@ -11,10 +11,15 @@ mod gathering;
 mod negotiation;
 mod orphans;
 mod preemption;
+mod quotas;
+mod sharing;
 mod slots;
+mod turns;
 
 pub use evict::PROC_WAITS;
-pub use negotiation::{Negotiation, conclude, quotas};
+pub use negotiation::{Negotiation, conclude};
+pub use quotas::quotas;
+pub use sharing::overlap_message;
 
 use crate::pool::{Effect, Offer, Pool, Time};
 use crate::{schedd, startd};
@@ -61,9 +66,9 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None }));
     let overdue = pool.overdue_pods(now);
     effects.extend(overdue.into_iter().map(|(pod, slot)| Effect::LookAtPod { pod, slot }));
-    let negotiation = negotiation::begin(pool, now);
+    let negotiation = turns::begin(pool, now);
     effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
-    let others = [pool.heartbeats.next(), pool.agents.next(), pool.unseen.next()];
+    let others = [pool.heartbeats.next(), pool.agents.next(), pool.unseen.next(), pool.schedule.next];
     let next = others.into_iter().chain([pool.next_wake()]).flatten().min();
     Decision { effects, negotiation, next }
 }

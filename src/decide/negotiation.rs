@@ -1,21 +1,20 @@
-//! Negotiation cycles: when one is due, the snapshot it works on, and what becomes of its matches.
+//! Negotiation cycles: the snapshot that one works on, and what becomes of its matches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{gathering, preemption};
+use super::{gathering, preemption, quotas, sharing};
 
 use crate::classad::{Ad, Env, Expr};
-use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
-    Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig, Offer, PODS,
-    Pool, Quota, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
+    AtWork, Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig,
+    NegotiatorId, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
-use crate::schedd::{self, Quotas};
-use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight, unclaimed_slot_ad};
+use crate::schedd;
+use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
 
 /// A cycle to run: a snapshot of slots and requests, and what they stand for.
 #[derive(Clone, Debug)]
@@ -24,52 +23,31 @@ pub struct Negotiation {
     pub cycle: Cycle,
     /// When it was begun.
     pub started: Time,
+    /// Whose it is.
+    pub negotiator: NegotiatorId,
     /// The standing slot behind each candidate.
     slots: Vec<SlotName>,
     /// The job behind each request of each submitter.
     jobs: Vec<Vec<JobUid>>,
 }
 
-/// Begins a cycle if one is due, or asks to be woken when it is.
-pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
-    let Some(due) = due(pool, now) else {
-        if !pool.schedule.under_way {
-            set_barred(pool, BTreeMap::new());
-        }
-        return None;
-    };
-    if due > now {
-        pool.wake_at(due);
-        return None;
-    }
-    pool.schedule.wanted = false;
-    pool.schedule.under_way = true;
-    pool.schedule.started = Some(now);
-    Some(Box::new(snapshot(pool, now)))
+/// While nothing waits, nothing waits for a limit.
+pub(super) fn nothing_waits(pool: &mut Pool) {
+    set_barred(pool, BTreeMap::new());
 }
 
-/// When the next cycle is due: as soon as `NEGOTIATOR_CYCLE_DELAY` and `NEGOTIATOR_MIN_INTERVAL` allow when something
-/// changed, after `NEGOTIATOR_INTERVAL` otherwise, and not at all while nothing waits.
-fn due(pool: &Pool, now: Time) -> Option<Time> {
-    let schedule = &pool.schedule;
-    if schedule.under_way || !anything_waits(pool, now) {
-        return None;
-    }
-    let config = pool.negotiator();
-    let (Some(started), Some(ended)) = (schedule.started, schedule.ended) else { return Some(now) };
-    let allowed = (ended + config.cycle_delay).max(started + config.min_interval);
-    Some(if schedule.wanted { allowed } else { allowed.max(started + config.interval) })
-}
-
-fn anything_waits(pool: &Pool, now: Time) -> bool {
-    pool.jobs.values().any(|cluster| cluster.unmatched(now) > 0 && schedd::may_start(pool, cluster))
-}
-
-fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
-    let config = pool.negotiator();
+/// What a negotiator's cycle works on: its slots, the jobs that wait, and what their submitters used of its slots.
+pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time) -> Negotiation {
+    sharing::survey(pool, now);
+    let config = &*one.config;
     let env = Env::at(now.secs());
-    let mut negotiation =
-        Negotiation { cycle: Cycle::default(), started: now, slots: Vec::new(), jobs: Vec::new() };
+    let mut negotiation = Negotiation {
+        cycle: Cycle::default(),
+        started: now,
+        negotiator: one.id.clone(),
+        slots: Vec::new(),
+        jobs: Vec::new(),
+    };
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
     cycle.config = Config::clone(&config.cycle);
@@ -77,11 +55,11 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
     let several = cycle.config.allow_pslot_preemption && cycle.config.consider_preemption;
     let mut parents = BTreeMap::new();
     for (slot, left, startd) in unclaimed(pool, several) {
-        let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
-        let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
-        if !chosen(&config, &ad, &env) {
+        if !pool.sharing.has(&one.id, &slot) {
             continue;
         }
+        let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
+        let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
         let own = host.slot_config(&startd, slot.slot);
         let weight = slot_weight(&ad, &left, own, &env);
         cycle
@@ -93,33 +71,36 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
         negotiation.slots.push(slot);
     }
     for (slot, mut candidate) in preemption::candidates(pool, &cycle.config) {
-        if chosen(&config, &candidate.ad, &env) {
+        if sharing::has_claimed(all, &one.id, &candidate.ad, &env) {
             candidate.parent = parents.get(&SlotName { dynamic: None, ..slot.clone() }).copied();
             cycle.slots.push(candidate);
             negotiation.slots.push(slot);
         }
     }
-    let tree = tree(pool, &cycle.config);
-    cycle.pool_weight = pool_weight(pool, &env);
+    let tree = quotas::tree(pool, one, all, now);
+    cycle.pool_weight = sharing::weight(pool, one, &env);
     let mut own_usage = vec![0.0; tree.groups().len()];
     for submitter in pool.submitters.values() {
         let group = tree.group_of(submitter.name.as_str());
-        let used = submitter.account.weighted_resources_used;
+        let used = submitter.accounts.used_with(&one.id);
         match group.and_then(|group| own_usage.get_mut(group)) {
             Some(sum) => *sum += used,
             None => cycle.ungrouped_used += used,
         }
-        let (requests, jobs) = requests(pool, submitter, &config, now);
-        if requests.is_empty() && used <= 0.0 || !serves(&config, submitter, &requests, &env) {
+        let (requests, jobs) = requests(pool, submitter, config, now);
+        if requests.is_empty() && used <= 0.0 || !serves(config, submitter, &requests, &env) {
             continue;
         }
-        let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
+        let account = submitter.account_with(&one.id).at(now.millis(), config.halflife.as_secs_f64());
+        // Floor and ceiling are of all that somebody holds, whatever negotiator gave it.
+        let elsewhere = submitter.accounts.used_elsewhere(&one.id);
+        let of_these = |limit: Option<f64>| limit.map(|limit| (limit - elsewhere).max(0.0));
         cycle.submitters.push(SubmitterInput {
             name: submitter.name.as_str().to_owned(),
-            effective_priority: account.effective_priority(pool.priority_factor(submitter, &config)),
+            effective_priority: account.effective_priority(pool.priority_factor(submitter, config)),
             weighted_used: used,
-            floor: submitter.floor,
-            ceiling: submitter.ceiling,
+            floor: of_these(submitter.floor),
+            ceiling: of_these(submitter.ceiling),
             group,
             requests,
         });
@@ -148,13 +129,8 @@ fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<Startd
     left.collect()
 }
 
-/// `NEGOTIATOR_SLOT_CONSTRAINT`.
-fn chosen(config: &NegotiatorConfig, slot: &Ad, env: &Env) -> bool {
-    is_true(config.cycle.slot_constraint.as_ref(), slot, env)
-}
-
 /// Whether an ad makes a constraint true, if there is one.
-fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
+pub(super) fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
 }
 
@@ -166,8 +142,8 @@ fn serves(config: &NegotiatorConfig, submitter: &Submitter, requests: &[Request]
     ad.set("MyType", "Submitter");
     ad.set("Name", submitter.name.as_str());
     ad.set("IdleJobs", i64::try_from(idle).unwrap_or(i64::MAX));
-    ad.set("RunningJobs", i64::try_from(submitter.account.resources_used).unwrap_or(i64::MAX));
-    ad.set("WeightedRunningJobs", submitter.account.weighted_resources_used);
+    ad.set("RunningJobs", i64::try_from(submitter.accounts.resources_used()).unwrap_or(i64::MAX));
+    ad.set("WeightedRunningJobs", submitter.accounts.weighted_resources_used());
     is_true(Some(constraint), &ad, env)
 }
 
@@ -196,72 +172,14 @@ pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot) -> Ad {
     claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad))
 }
 
-/// The weight of all slots that make `NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT` true, claimed or not.
-pub(super) fn pool_weight(pool: &Pool, env: &Env) -> f64 {
-    let negotiator = pool.negotiator();
-    let constraint = negotiator.cycle.slot_poolsize_constraint.as_ref();
-    let counts =
-        |slot: &crate::pool::Slot| constraint.is_none() || is_true(constraint, &slot_ad(pool, slot), env);
-    let claimed: f64 = pool.slots.values().filter(|slot| counts(slot)).map(|slot| slot.claim.weight).sum();
-    let free: f64 = pool
-        .machines
-        .values()
-        .filter(|machine| machine.offer == Offer::Offered)
-        .flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)))
-        .filter(|(_, slot)| !slot.claimed)
-        .map(|(machine, slot)| {
-            let config = pool.startd(machine);
-            let left = machine.unheld_in(slot);
-            let own = machine.slot_config(&config, slot.id);
-            let looked_at = own.slot_weight.is_some() || constraint.is_some();
-            let ad = if looked_at { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
-            if is_true(constraint, &ad, env) { slot_weight(&ad, &left, own, env) } else { 0.0 }
-        })
-        .sum();
-    claimed + free
-}
-
-fn tree(pool: &Pool, config: &Config) -> Tree {
-    let specs: Vec<GroupSpec> = pool
-        .groups
-        .values()
-        .map(|group| GroupSpec {
-            name: group.name.as_str().to_owned(),
-            quota: Some(match group.quota {
-                Quota::Static(quota) => GroupQuota::Static(quota),
-                Quota::Dynamic(share) => GroupQuota::Dynamic(share),
-            }),
-            accept_surplus: group.accept_surplus.unwrap_or(config.group_accept_surplus),
-            autoregroup: group.autoregroup.unwrap_or(config.group_autoregroup),
-        })
-        .collect();
-    Tree::new(&specs)
-}
-
-/// The quotas in force now, with what the last cycle gave beyond them, and why groups that are not accepted are not.
-pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
-    if pool.groups.is_empty() {
-        return (Quotas::default(), BTreeMap::new());
-    }
-    let config = pool.negotiator().cycle;
-    let tree = tree(pool, &config);
-    let objects: Vec<_> = pool.groups.keys().cloned().collect();
-    let refused = tree
-        .refused()
-        .iter()
-        .filter_map(|(index, error)| Some((objects.get(*index)?.clone(), error.to_string())))
-        .collect();
-    let weight = pool_weight(pool, &Env::at(now.secs()));
-    (Quotas::new(&tree, weight, config.allow_quota_oversubscription, &pool.schedule.given), refused)
-}
-
 /// Turns a cycle's matches into claims, and tells what came of it.
 pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
+    // Its object may have gone meanwhile.
+    let id = pool.answering(&negotiation.negotiator);
     pool.schedule.under_way = false;
-    pool.schedule.ended = Some(now);
     pool.schedule.cycles += 1;
-    keep_allocations(pool, &negotiation.cycle, outcome);
-    let (quotas, _) = quotas(pool, now);
+    keep_allocations(pool, &id, &negotiation.cycle, outcome);
+    let quotas = quotas::quotas_with(pool, &id, now);
     let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
     for found in &outcome.matches {
         let Some(slot) = negotiation.slots.get(found.slot) else { continue };
@@ -287,12 +205,13 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     tell_matches(pool, &claims);
     count_barred(pool, negotiation);
     explain_rejections(pool, negotiation, outcome, now);
-    pool.schedule.last = Some(figures(negotiation, outcome, now));
+    pool.stale.extend(id.name().cloned().map(Document::Negotiator));
+    let turn = pool.schedule.turns.entry(id).or_default();
+    turn.cycles += 1;
+    turn.ended = Some(now);
+    turn.last = Some(figures(negotiation, outcome, now));
     // While matches are made there may be more to make.
-    pool.schedule.wanted |= !claims.is_empty();
-    if let Some(name) = pool.negotiators.keys().next() {
-        pool.stale.insert(Document::Negotiator(name.clone()));
-    }
+    turn.wanted |= !claims.is_empty();
 }
 
 fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
@@ -314,7 +233,7 @@ fn tell_gathering(pool: &mut Pool, job: &JobUid, parent: &SlotName, slots: &[Slo
 }
 
 /// Remembers what the cycle gave to groups: claims are held against it, and people see it.
-fn keep_allocations(pool: &mut Pool, cycle: &Cycle, outcome: &Outcome) {
+fn keep_allocations(pool: &mut Pool, id: &NegotiatorId, cycle: &Cycle, outcome: &Outcome) {
     let given = outcome.allocations.as_ref().map(|all| {
         let named = cycle.groups.iter().zip(&all.groups);
         Given {
@@ -323,13 +242,14 @@ fn keep_allocations(pool: &mut Pool, cycle: &Cycle, outcome: &Outcome) {
         }
     });
     let given = given.unwrap_or_default();
+    let turn = pool.schedule.turns.entry(id.clone()).or_default();
+    let before = std::mem::replace(&mut turn.given, given.clone());
     for group in pool.groups.values() {
         let name = group.name.as_str().to_ascii_lowercase();
-        if pool.schedule.given.groups.get(&name) != given.groups.get(&name) {
+        if before.groups.get(&name) != given.groups.get(&name) {
             pool.stale.insert(Document::Group(group.object.clone()));
         }
     }
-    pool.schedule.given = given;
 }
 
 fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<MachineName>)>) {

@@ -5,6 +5,7 @@
 
 use super::gathering;
 use super::negotiation::slot_ad;
+use super::quotas::quotas_with;
 use crate::classad::{Env, Expr, Value, symmetric_match};
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config};
@@ -55,11 +56,11 @@ pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
     if !gone {
         return true;
     }
-    let Claim { submitter, group, weight, limits, .. } = &next.claim;
+    let Claim { submitter, group, weight, limits, negotiator, .. } = &next.claim;
     if pool.holdings.blocked_in(&slot.name, limits).is_some() {
         return false;
     }
-    let (quotas, _) = super::quotas(pool, now);
+    let quotas = quotas_with(pool, &pool.answering(negotiator), now);
     schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group.as_ref(), *weight, &quotas)
 }
 
@@ -94,6 +95,8 @@ fn preemptor(
     let (key, cluster) = (cluster.key.clone(), cluster.cluster);
     let id = ClaimId::new(name, now, pool.next_claim_number());
     // Which proc it will be is for the schedd to say when the slot is free.
-    let claim = Claim { id, submitter, group, weight, limits, since: now, job: key, cluster, proc };
+    let negotiator = quotas.negotiator.clone();
+    let claim =
+        Claim { id, submitter, group, negotiator, weight, limits, since: now, job: key, cluster, proc };
     Some(Preemptor { claim, rank, part: false })
 }

@@ -154,11 +154,11 @@ fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
     if !waits {
         return true;
     }
-    let Claim { submitter, group, weight, limits, .. } = &slot.claim;
+    let Claim { submitter, group, weight, limits, negotiator, .. } = &slot.claim;
     if pool.holdings.blocked_in(&slot.name, limits).is_some() {
         return false;
     }
-    let (quotas, _) = super::quotas(pool, now);
+    let quotas = super::quotas::quotas_with(pool, &pool.answering(negotiator), now);
     schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group.as_ref(), *weight, &quotas)
 }
 

@@ -21,6 +21,8 @@ pub const MIN_PRIORITY_FACTOR: f64 = 1.0;
 pub struct Correction {
     /// By which it is told from others: it is made once.
     pub id: Arc<str>,
+    /// The negotiator with which the account is; the first by name where unset.
+    pub negotiator: Option<Arc<str>>,
     /// The real priority.
     pub real_priority: Option<f64>,
     /// Slots times seconds.
@@ -141,6 +143,26 @@ impl Record {
         self.begin_usage_time = correction.begin_usage_time.or(self.begin_usage_time);
         self.last_usage_time = correction.last_usage_time.or(self.last_usage_time);
         self.repair();
+    }
+
+    /// Adds another account of the same submitter, as of `now` (milliseconds since 1970). What is used decays alike in both, so
+    /// that the real priorities add up; one that is at its minimum stands for no usage.
+    pub fn join(&mut self, mut other: Self, now: i64, halflife: f64) {
+        self.advance(now, halflife);
+        other.advance(now, halflife);
+        let part = |priority: f64| if priority > MIN_REAL_PRIORITY { priority } else { 0.0 };
+        self.real_priority = (part(self.real_priority) + part(other.real_priority)).max(MIN_REAL_PRIORITY);
+        self.resources_used = self.resources_used.saturating_add(other.resources_used);
+        self.weighted_resources_used += other.weighted_resources_used;
+        self.accumulated_usage += other.accumulated_usage;
+        self.weighted_accumulated_usage += other.weighted_accumulated_usage;
+        self.begin_usage_time = [self.begin_usage_time, other.begin_usage_time].into_iter().flatten().min();
+        self.last_usage_time = self.last_usage_time.max(other.last_usage_time);
+    }
+
+    /// Whether nothing is in use, and all that was has decayed by `now` (milliseconds since 1970).
+    pub fn is_forgotten(&self, now: i64, halflife: f64) -> bool {
+        self.resources_used == 0 && self.at(now, halflife).real_priority <= MIN_REAL_PRIORITY
     }
 
     /// The effective priority (EUP): the real one times the factor, which counts as

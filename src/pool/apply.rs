@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::accountant::Record as Account;
+use super::accountant::Correction;
 use super::effect::{Notice, Subject};
 use super::event::{
     Event, NegotiatorFacts, Outcome, PolicyFacts, Retry, SlotFacts, SubmitPolicyFacts, SubmitterFacts,
 };
 use super::governing::{Governing, GoverningFacts};
-use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName};
+use super::ids::{ClaimId, GroupName, MachineName, PodUid, SlotName, SubmitterName};
 use super::job::Problem;
 use super::machine::{Machine, MachineFacts, Offer};
+use super::negotiators::NegotiatorId;
 use super::policy::{Group, NodePolicy};
 use super::resources::Capacity;
 use super::slot::{Activation, Claimed, Record, Removal, Slot, State};
@@ -58,11 +59,13 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Takes note of an object that was seen. What there is to tell of it, if it is another than before.
+/// Takes note of an object that was seen; `others` says whether others do its work. What there is to tell of it, if it is
+/// another than before.
 fn see<C: PartialEq>(
     all: &mut BTreeMap<Arc<str>, Governing<C>>,
     facts: GoverningFacts<C>,
     about: &Subject,
+    others: bool,
 ) -> Option<Vec<Notice>> {
     let name = facts.name.clone();
     let before = all.get(&name);
@@ -72,7 +75,7 @@ fn see<C: PartialEq>(
     }
     let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
     let found = Findings::of(&object.problems, object.warnings.as_ref());
-    let notices = found.notices(about, object.meanwhile(), told);
+    let notices = found.notices(about, object.meanwhile(others), told);
     all.insert(name, object);
     Some(notices)
 }
@@ -146,10 +149,10 @@ impl Pool {
             }
             Event::Drain(facts) => self.drain_seen(facts),
             Event::DrainGone(name) => self.drain_gone(&name),
-            Event::Negotiator(facts) => self.negotiator_seen(facts),
+            Event::Negotiator(facts) => self.negotiator_seen(facts, now),
             Event::NegotiatorGone(name) => {
                 self.negotiators.remove(&name);
-                self.negotiators_changed();
+                self.negotiators_changed(now);
             }
             Event::Synced => self.sync(now),
             Event::Outcome(outcome) => self.outcome(outcome, now),
@@ -334,22 +337,39 @@ impl Pool {
     }
 
     fn submitter(&mut self, facts: SubmitterFacts, now: Time) {
-        let (synced, halflife) = (self.synced, self.halflife());
+        let synced = self.synced;
         let submitter = self.submitter_mut(&facts.name, now);
         let before = (submitter.factor, submitter.ceiling, submitter.floor);
         submitter.generation = Some(facts.generation);
         (submitter.factor, submitter.ceiling, submitter.floor) = (facts.factor, facts.ceiling, facts.floor);
-        // Later on the account here is newer than the one in the object, which is our own.
-        if let Some(account) = facts.account.filter(|_| !synced) {
-            submitter.account = account;
+        // Later on the accounts here are newer than those in the object, which are our own.
+        if !synced && facts.accounts.iter().next().is_some() {
+            submitter.accounts = facts.accounts;
             submitter.corrected = facts.corrected;
         }
-        let corrected =
-            facts.correction.is_some_and(|correction| submitter.correct(&correction, now, halflife));
-        if corrected || before != (submitter.factor, submitter.ceiling, submitter.floor) {
+        let changed = before != (submitter.factor, submitter.ceiling, submitter.floor);
+        if self.correct(&facts.name, facts.correction.as_ref(), now) || changed {
             self.stale.insert(Document::Submitter(facts.name));
             self.schedule.wanted = true;
         }
+    }
+
+    /// Makes the correction of an account that its object asks for, or takes note why it cannot be made. Whether anything
+    /// changed.
+    fn correct(&mut self, name: &SubmitterName, correction: Option<&Correction>, now: Time) -> bool {
+        let with = correction.and_then(|correction| correction.negotiator.clone());
+        let unknown = with.as_ref().filter(|with| !self.negotiators.contains_key(*with)).map(|with| Problem {
+            reason: "NegotiatorNotFound",
+            field: "spec.correction.negotiator".to_owned(),
+            message: format!("there is no Negotiator {with}, and no account with it is corrected; name one that there is"),
+        });
+        let id = with.map_or_else(|| self.first_negotiator(), NegotiatorId::Named);
+        let halflife = self.halflife_of(&id);
+        let submitter = self.submitter_mut(name, now);
+        let problems: Vec<Problem> = unknown.into_iter().collect();
+        let makes = correction.filter(|_| problems.is_empty());
+        let other = std::mem::replace(&mut submitter.problems, problems) != submitter.problems;
+        makes.is_some_and(|correction| submitter.correct(correction, &id, now, halflife)) || other
     }
 
     fn group_seen(&mut self, group: Group) {
@@ -432,7 +452,7 @@ impl Pool {
 
     fn submit_policy(&mut self, facts: SubmitPolicyFacts) {
         let about = Subject::SubmitPolicy { name: facts.name.clone(), uid: facts.uid.clone() };
-        if let Some(notices) = see(&mut self.submit_policies, facts, &about) {
+        if let Some(notices) = see(&mut self.submit_policies, facts, &about, false) {
             self.notices.extend(notices);
             self.touch_submit_policies();
         }
@@ -443,43 +463,22 @@ impl Pool {
         self.stale.extend(self.submit_policies.keys().cloned().map(Document::SubmitPolicy));
     }
 
-    fn negotiator_seen(&mut self, facts: NegotiatorFacts) {
+    fn negotiator_seen(&mut self, facts: NegotiatorFacts, now: Time) {
         let about = Subject::Negotiator { name: facts.name.clone(), uid: facts.uid.clone() };
-        if let Some(notices) = see(&mut self.negotiators, facts, &about) {
+        let others = self.others_work(&facts.name);
+        if let Some(notices) = see(&mut self.negotiators, facts, &about, others) {
             self.notices.extend(notices);
-            self.negotiators_changed();
+            self.negotiators_changed(now);
         }
-    }
-
-    fn negotiators_changed(&mut self) {
-        self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
-        self.limits_changed();
-        self.schedule.wanted = true;
     }
 
     fn sync(&mut self, now: Time) {
         self.synced = true;
         self.recall_drains();
         self.number_jobs(now);
-        let halflife = self.halflife();
-        let mut held: std::collections::BTreeMap<_, (u64, f64)> = std::collections::BTreeMap::new();
-        for slot in self.slots.values() {
-            let sum = held.entry(slot.claim.submitter.clone()).or_default();
-            *sum = (sum.0 + 1, sum.1 + slot.claim.weight);
-        }
-        for name in held.keys() {
-            self.submitter_mut(name, now);
-        }
-        // The account was last written before the crash; the claims say what is held now.
-        for (name, submitter) in &mut self.submitters {
-            let (slots, weight) = held.get(name).copied().unwrap_or_default();
-            let account: &mut Account = &mut submitter.account;
-            if account.resources_used != slots
-                || (account.weighted_resources_used - weight).abs() > f64::EPSILON
-            {
-                account.reconcile(slots, weight, now.millis(), halflife);
-            }
-        }
+        // The accounts were last written before the crash; the claims say what is held now.
+        self.settle_accounts(now);
+        self.attention.negotiators = true;
         self.attention.machines.extend(self.machines.keys().cloned());
         self.attention.slots.extend(self.slots.keys().cloned());
         self.attention.jobs.extend(self.jobs.keys().cloned());

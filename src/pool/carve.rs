@@ -26,11 +26,9 @@ impl Pool {
         standing.carved.add(&slot.resources);
         machine.carved.add(&slot.resources);
         machine.count_unclaimed(now);
-        let halflife = self.halflife();
-        let weight = slot.claim.weight;
         // Before the start is complete the accounts are not known; Synced reconciles them with the claims.
         if self.synced {
-            self.submitter_mut(&slot.claim.submitter, now).account.charge(weight, now.millis(), halflife);
+            self.charge(&slot.claim, now);
         }
         self.claims.insert(slot.claim.id.clone(), slot.name.clone());
         self.touch(&slot);
@@ -67,13 +65,8 @@ impl Pool {
         if let Some(next) = gathered {
             self.part_gone(name, &next.claim.id);
         }
-        let halflife = self.halflife();
         if self.synced {
-            self.submitter_mut(&slot.claim.submitter, now).account.release(
-                slot.claim.weight,
-                now.millis(),
-                halflife,
-            );
+            self.discharge(&slot.claim, now);
         }
         self.touch(&slot);
         self.attention.machines.insert(name.machine.clone());
@@ -115,12 +108,9 @@ impl Pool {
         self.count_limits(name);
         self.claims.remove(&before.id);
         self.claims.insert(after.id.clone(), name.clone());
-        let halflife = self.halflife();
         if self.synced {
-            let release = &mut self.submitter_mut(&before.submitter, now).account;
-            release.release(before.weight, now.millis(), halflife);
-            let charge = &mut self.submitter_mut(&after.submitter, now).account;
-            charge.charge(after.weight, now.millis(), halflife);
+            self.discharge(before, now);
+            self.charge(&after, now);
         }
         self.touch(&Slot { claim: before.clone(), ..slot.clone() });
         self.touch(&slot);

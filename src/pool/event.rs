@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::accountant::{Correction, Record as Account};
+use super::accountant::Correction;
 use super::agent::ReportFacts;
 use super::backfill;
 use super::drain::DrainFacts;
@@ -22,6 +22,7 @@ use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
 use super::slot::Claim;
 use super::slot_types::JobDefaults;
+use super::submitter::Accounts;
 use super::time::Time;
 
 /// Something that happened, as a shell reports it.
@@ -311,8 +312,8 @@ pub struct SubmitterFacts {
     pub correction: Option<Correction>,
     /// The id of the correction that its status says was made last.
     pub corrected: Option<Arc<str>>,
-    /// The account in its status.
-    pub account: Option<Account>,
+    /// The accounts in its status.
+    pub accounts: Accounts,
 }
 
 /// What the shell sees of a `NodePolicy`.

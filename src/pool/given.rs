@@ -35,6 +35,19 @@ impl Allocation {
             ..self
         }
     }
+
+    /// With what another negotiator gives of its slots.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            quota: self.quota + other.quota,
+            subtree_quota: self.subtree_quota + other.subtree_quota,
+            requested: self.requested + other.requested,
+            allocated: self.allocated + other.allocated,
+            limit: self.limit + other.limit,
+            subtree_limit: self.subtree_limit + other.subtree_limit,
+        }
+    }
 }
 
 /// What the last cycle gave, for claims to be held against.
@@ -44,4 +57,20 @@ pub struct Given {
     pub root: Option<Allocation>,
     /// The groups, by their names in small letters.
     pub groups: BTreeMap<String, Allocation>,
+}
+
+impl Given {
+    /// With what another negotiator gave of its slots.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.root = match (self.root, other.root) {
+            (Some(own), Some(other)) => Some(own.and(other)),
+            (own, other) => own.or(other),
+        };
+        for (name, given) in &other.groups {
+            let sum = self.groups.entry(name.clone()).or_default();
+            *sum = sum.and(*given);
+        }
+        self
+    }
 }

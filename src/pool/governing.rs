@@ -1,5 +1,5 @@
-//! Objects of which one governs the pool: `SubmitPolicy` and Negotiator. Of several the first by name counts, and of each the last spec
-//! that was valid.
+//! Objects that govern the pool: `SubmitPolicy`, of which the first by name counts, and Negotiator. Of each the last spec that was
+//! valid counts.
 
 use std::sync::Arc;
 
@@ -62,10 +62,12 @@ impl<C> Governing<C> {
         }
     }
 
-    /// What holds while the present spec is not accepted, as the end of a message.
-    pub fn meanwhile(&self) -> &'static str {
+    /// What holds while the present spec is not accepted, as the end of a message; `others` says whether others do its work.
+    pub fn meanwhile(&self, others: bool) -> &'static str {
         if self.config.is_some() {
             "; until it is corrected the last accepted spec stays in force"
+        } else if others {
+            "; until it is corrected it does nothing"
         } else {
             "; until it is corrected HTCondor's defaults hold"
         }

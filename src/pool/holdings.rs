@@ -140,13 +140,15 @@ impl Pool {
     /// Somebody set limits: nobody loses what he has, but what can be had is another.
     pub(super) fn limits_changed(&mut self) {
         let objects = self.limits.values().filter(|limit| limit.problems.is_empty());
-        let knobs = self.negotiator().cycle;
-        let named =
-            knobs.concurrency_limits.iter().map(|(name, limit)| (name.clone(), Capacity::Named(*limit)));
-        let sets =
-            knobs.concurrency_limit_sets.iter().map(|(set, limit)| (set.clone(), Capacity::EachOf(*limit)));
+        // What is limited is one for all negotiators: of what several say the least counts.
+        let knobs: Vec<_> = self.at_work().into_iter().map(|one| Arc::clone(&one.config.cycle)).collect();
+        let named = knobs.iter().flat_map(|knobs| &knobs.concurrency_limits);
+        let named = named.map(|(name, limit)| (name.clone(), Capacity::Named(*limit)));
+        let sets = knobs.iter().flat_map(|knobs| &knobs.concurrency_limit_sets);
+        let sets = sets.map(|(set, limit)| (set.clone(), Capacity::EachOf(*limit)));
         let said = named.chain(sets).chain(objects.flat_map(LimitObject::capacities));
-        let capacities = Capacities::new(said, knobs.concurrency_limit_default);
+        let default = knobs.iter().map(|knobs| knobs.concurrency_limit_default).fold(f64::INFINITY, f64::min);
+        let capacities = Capacities::new(said, default);
         if *self.holdings.book.capacities() != capacities {
             self.holdings.book.set_capacities(capacities);
             self.schedule.wanted = true;

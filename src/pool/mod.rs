@@ -32,6 +32,7 @@ pub mod limits;
 mod machine;
 mod made;
 pub mod negotiation;
+mod negotiators;
 mod policy;
 mod ranges;
 mod resources;
@@ -77,6 +78,7 @@ pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, System, Taint,
 };
+pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
     SlotConfig, StartdConfig, SubmitConfig, Toleration,
@@ -91,7 +93,7 @@ pub use slot_policy::{ByUniverse, Policy};
 use slot_types::JobDefaults;
 pub use slot_types::Kind as SlotKind;
 pub use standing::{Share, Standing};
-pub use submitter::Submitter;
+pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;
 pub use unseen::Unseen;
@@ -100,20 +102,23 @@ pub use zone::Zone;
 /// When cycles ran, and what calls for the next.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
-    /// When the last cycle started.
-    pub started: Option<Time>,
-    /// When it ended.
-    pub ended: Option<Time>,
-    /// A cycle is under way.
+    /// A cycle is under way: there is one at a time, whose ever it is, so that no proc is matched by two.
     pub under_way: bool,
-    /// Something changed that a cycle could act on: `condor_reschedule`.
+    /// Something changed that a cycle of any negotiator could act on: `condor_reschedule`.
     pub wanted: bool,
-    /// Cycles since the start.
+    /// Cycles of all negotiators since the start.
     pub cycles: u64,
-    /// The last cycle.
-    pub last: Option<CycleFigures>,
-    /// What it gave to groups.
-    pub given: Given,
+    /// Each negotiator's own.
+    pub turns: BTreeMap<NegotiatorId, Turn>,
+    /// When the next cycle is due, where there are several negotiators.
+    pub next: Option<Time>,
+}
+
+impl Schedule {
+    /// A negotiator's turn, as it stands.
+    pub fn turn(&self, id: &NegotiatorId) -> Turn {
+        self.turns.get(id).cloned().unwrap_or_default()
+    }
 }
 
 /// One cycle in numbers.
@@ -157,7 +162,7 @@ pub struct Pool {
     pub policies: BTreeMap<PolicyName, NodePolicy>,
     /// Submit policies by name; the first counts.
     pub submit_policies: BTreeMap<Arc<str>, Governing<SubmitConfig>>,
-    /// Negotiators by name; the first counts.
+    /// Negotiators by name.
     pub negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
     /// Concurrency limits by the name of their object.
     pub limits: BTreeMap<Arc<str>, LimitObject>,
@@ -173,6 +178,8 @@ pub struct Pool {
     pub offers: u64,
     /// When cycles run.
     pub schedule: Schedule,
+    /// Which negotiator has which slots.
+    pub sharing: Sharing,
     /// Whether everything that existed at the start is known.
     pub synced: bool,
     /// Pods of the pool whose claim is not known.
@@ -235,13 +242,14 @@ pub struct Attention {
     pub policies: bool,
     /// Every job of unknown standing: groups changed.
     pub groups: bool,
+    /// Which negotiator has which slots: negotiators changed.
+    pub negotiators: bool,
 }
 
 impl Pool {
-    /// The negotiator's configuration in force, with `HTCondor`'s defaults.
+    /// The configuration in force of the first negotiator by name, with `HTCondor`'s defaults.
     pub fn negotiator(&self) -> NegotiatorConfig {
-        let first = self.negotiators.values().next().and_then(|object| object.config.as_deref());
-        first.cloned().unwrap_or_default()
+        self.negotiators.values().find_map(|object| object.config.as_deref()).cloned().unwrap_or_default()
     }
 
     /// What a job that is submitted now is given of what it does not say.
@@ -258,11 +266,6 @@ impl Pool {
     /// The group of this name, whatever its letters' case: `HTCondor` does not distinguish it.
     pub fn group(&self, name: &GroupName) -> Option<&Group> {
         self.groups.values().find(|group| group.name.as_str().eq_ignore_ascii_case(name.as_str()))
-    }
-
-    /// The half-life in seconds, as the accountant wants it.
-    pub fn halflife(&self) -> f64 {
-        self.negotiator().halflife.as_secs_f64()
     }
 
     /// Whether a Slot object is right: a claim is on it, or it shows a static slot as it stands.

@@ -7,6 +7,7 @@ use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, Submitter
 use super::leaving::{Cause, Eviction, Preemptor, Recorded, Running};
 use super::limits::Wants;
 use super::machine::Load;
+use super::negotiators::NegotiatorId;
 use super::resources::Resources;
 use super::time::Time;
 use crate::classad::Expr;
@@ -115,6 +116,8 @@ pub struct Claim {
     pub submitter: SubmitterName,
     /// The accounting group that is charged.
     pub group: Option<GroupName>,
+    /// The negotiator that made the match, and with which the submitter is charged.
+    pub negotiator: NegotiatorId,
     /// What it costs: the slot's `SLOT_WEIGHT`.
     pub weight: f64,
     /// What its match took of limited things: `MatchedConcurrencyLimits`.

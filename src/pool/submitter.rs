@@ -1,14 +1,85 @@
 //! Submitters: who is charged, and what waits in their name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Pool;
 use super::accountant::{Correction, Record as Account};
 use super::ids::{GroupName, SubmitterName};
-use super::job::QueueKey;
+use super::job::{Problem, QueueKey};
+use super::negotiators::NegotiatorId;
 use super::policy::NegotiatorConfig;
 use super::time::Time;
+
+/// What a submitter has used: an account with each negotiator.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Accounts(BTreeMap<NegotiatorId, Account>);
+
+impl Accounts {
+    /// The account with a negotiator; none where nothing of its slots was ever used.
+    pub fn of(&self, id: &NegotiatorId) -> Option<&Account> {
+        self.0.get(id)
+    }
+
+    /// The account with a negotiator, a new one where there was none.
+    pub fn of_mut(&mut self, id: &NegotiatorId, now: Time) -> &mut Account {
+        self.0.entry(id.clone()).or_insert_with(|| Account::new(now.millis()))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&NegotiatorId, &Account)> {
+        self.0.iter()
+    }
+
+    pub(super) fn retain(&mut self, keep: impl FnMut(&NegotiatorId, &mut Account) -> bool) {
+        self.0.retain(keep);
+    }
+
+    /// Slots in use with all negotiators.
+    pub fn resources_used(&self) -> u64 {
+        self.0.values().map(|account| account.resources_used).sum()
+    }
+
+    /// Slot weight in use with all negotiators.
+    pub fn weighted_resources_used(&self) -> f64 {
+        self.0.values().fold(0.0, |sum, account| sum + account.weighted_resources_used)
+    }
+
+    /// Slot weight times seconds with all negotiators, from the beginning to `now`.
+    pub fn weighted_usage_at(&self, now: Time) -> f64 {
+        // What accumulates does not depend on the half-life.
+        let at_now = self.0.values().map(|account| account.at(now.millis(), 1.0).weighted_accumulated_usage);
+        at_now.fold(0.0, |sum, usage| sum + usage)
+    }
+
+    /// Slot weight in use with a negotiator.
+    pub fn used_with(&self, id: &NegotiatorId) -> f64 {
+        self.of(id).map_or(0.0, |account| account.weighted_resources_used)
+    }
+
+    /// Slot weight in use with all other negotiators.
+    pub fn used_elsewhere(&self, id: &NegotiatorId) -> f64 {
+        let others = self.0.iter().filter(|(other, _)| *other != id);
+        others.fold(0.0, |sum, (_, account)| sum + account.weighted_resources_used)
+    }
+
+    /// What was used with one negotiator counts as used with the other, as of `now`; the half-life is in seconds.
+    pub(super) fn hand_over(&mut self, from: &NegotiatorId, to: &NegotiatorId, now: Time, halflife: f64) {
+        let Some(account) = self.0.remove(from) else { return };
+        match self.0.get_mut(to) {
+            Some(kept) => kept.join(account, now.millis(), halflife),
+            None => {
+                self.0.insert(to.clone(), account);
+            }
+        }
+    }
+}
+
+impl FromIterator<(NegotiatorId, Account)> for Accounts {
+    fn from_iter<I: IntoIterator<Item = (NegotiatorId, Account)>>(accounts: I) -> Self {
+        Self(accounts.into_iter().collect())
+    }
+}
 
 /// A submitter.
 #[derive(Clone, Debug)]
@@ -25,8 +96,12 @@ pub struct Submitter {
     pub floor: Option<f64>,
     /// The id of the correction of its account that was made last.
     pub corrected: Option<Arc<str>>,
+    /// Why the correction that its object asks for cannot be made.
+    pub problems: Vec<Problem>,
+    /// When it was first heard of by this operator: accounts that it does not have yet begin then.
+    pub since: Time,
     /// What it has used.
-    pub account: Account,
+    pub accounts: Accounts,
     /// Its jobs, the first to run first.
     pub queue: BTreeSet<QueueKey>,
 }
@@ -41,7 +116,9 @@ impl Submitter {
             ceiling: None,
             floor: None,
             corrected: None,
-            account: Account::new(now.millis()),
+            problems: Vec::new(),
+            since: now,
+            accounts: Accounts::default(),
             queue: BTreeSet::new(),
         }
     }
@@ -49,14 +126,26 @@ impl Submitter {
     /// Its object is gone: what an admin set is forgotten. A correction that was made stays made.
     pub fn forget_object(&mut self) {
         (self.generation, self.factor, self.ceiling, self.floor) = (None, None, None, None);
+        self.problems.clear();
     }
 
-    /// Corrects the account, once for each id of a correction. Whether it did.
-    pub fn correct(&mut self, correction: &Correction, now: Time, halflife: f64) -> bool {
+    /// The account with a negotiator as it stands, a new one where nothing of its slots was ever used.
+    pub fn account_with(&self, id: &NegotiatorId) -> Account {
+        self.accounts.of(id).cloned().unwrap_or_else(|| Account::new(self.since.millis()))
+    }
+
+    /// Corrects the account with a negotiator, once for each id of a correction. Whether it did. The half-life is in seconds.
+    pub fn correct(
+        &mut self,
+        correction: &Correction,
+        with: &NegotiatorId,
+        now: Time,
+        halflife: f64,
+    ) -> bool {
         if self.corrected.as_ref() == Some(&correction.id) {
             return false;
         }
-        self.account.correct(correction, now.millis(), halflife);
+        self.accounts.of_mut(with, now).correct(correction, now.millis(), halflife);
         self.corrected = Some(Arc::clone(&correction.id));
         true
     }
@@ -143,17 +232,24 @@ mod tests {
             weighted_accumulated_usage: None,
             begin_usage_time: None,
             last_usage_time: None,
+            negotiator: None,
         };
+        let unnamed = NegotiatorId::Unnamed;
         let mut submitter = Submitter::new("alice".into(), Time::default());
         for (id, priority, made, expected) in
             [("a", 9.0, true, 9.0), ("a", 5.0, false, 9.0), ("b", 5.0, true, 5.0), ("b", 9.0, false, 5.0)]
         {
-            assert_eq!(submitter.correct(&to(id, priority), Time::default(), 86_400.0), made, "{id}");
-            assert_eq!(submitter.account.real_priority.to_bits(), f64::to_bits(expected), "{id}");
+            assert_eq!(
+                submitter.correct(&to(id, priority), &unnamed, Time::default(), 86_400.0),
+                made,
+                "{id}"
+            );
+            let account = submitter.account_with(&unnamed);
+            assert_eq!(account.real_priority.to_bits(), f64::to_bits(expected), "{id}");
         }
         submitter.forget_object();
         assert!(
-            !submitter.correct(&to("b", 9.0), Time::default(), 86_400.0),
+            !submitter.correct(&to("b", 9.0), &unnamed, Time::default(), 86_400.0),
             "though its object was deleted"
         );
     }

@@ -7,7 +7,8 @@ use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::limits::Wants;
 use crate::pool::{
     Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobUid,
-    Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken, Time,
+    NegotiatorId, Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken,
+    Time,
 };
 use crate::startd::{
     Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
@@ -68,6 +69,7 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         id: ClaimId::new(&name, now, pool.next_claim_number()),
         submitter: spec.submitter.clone(),
         group: spec.group.clone(),
+        negotiator: quotas.negotiator.clone(),
         weight,
         limits: limits.clone(),
         since: now,
@@ -192,9 +194,12 @@ struct Cap {
     autoregroup: bool,
 }
 
-/// Quotas in force: the most slot weight that each group may hold, with its parents, and those of no group.
+/// Quotas in force for claims that a negotiator makes: the most slot weight that each group may hold of its slots, with its
+/// parents, and those of no group.
 #[derive(Debug, Default)]
 pub struct Quotas {
+    /// Whose claims.
+    pub negotiator: NegotiatorId,
     /// Group names in lower case.
     by_name: BTreeMap<String, Cap>,
     /// What those of no group may hold; none where there are no groups.
@@ -202,9 +207,20 @@ pub struct Quotas {
 }
 
 impl Quotas {
-    /// Works the quotas out from the groups declared and the pool's weight. What the last cycle gave beyond them counts
-    /// where groups accept surplus.
-    pub fn new(tree: &Tree, pool_weight: f64, oversubscription: bool, given: &Given) -> Self {
+    /// No quotas, where there are no groups.
+    pub fn none(negotiator: NegotiatorId) -> Self {
+        Self { negotiator, ..Self::default() }
+    }
+
+    /// Works the quotas out from the groups declared and the weight of the negotiator's slots. What its last cycle gave beyond
+    /// them counts where groups accept surplus.
+    pub fn new(
+        negotiator: NegotiatorId,
+        tree: &Tree,
+        pool_weight: f64,
+        oversubscription: bool,
+        given: &Given,
+    ) -> Self {
         let allotments = tree.assign(pool_weight, oversubscription);
         let cap = |group: &Group, allotment: &Allotment| {
             let name = group.name.to_ascii_lowercase();
@@ -223,6 +239,7 @@ impl Quotas {
         let regroups = tree.groups().iter().any(|group| group.autoregroup);
         let of_root = given.root.map_or(0.0, |root| root.limit).max(allotments.root.quota);
         Self {
+            negotiator,
             by_name: tree.groups().iter().zip(&allotments.groups).map(|(g, a)| cap(g, a)).collect(),
             ungrouped: (!tree.groups().is_empty() && !regroups).then_some(of_root),
         }
@@ -245,7 +262,7 @@ impl Quotas {
 
 /// Whether a claim of this weight leaves the submitter within its ceiling, and its group and the groups around it within
 /// their quotas, surplus included. Stricter than `HTCondor`, where a submitter may overshoot by one match: a quota here is a
-/// promise.
+/// promise. A ceiling is of all that the submitter holds, whatever negotiator gave it; quotas are of the negotiator's own slots.
 pub fn within_caps(
     pool: &Pool,
     submitter: &SubmitterName,
@@ -268,49 +285,53 @@ pub fn within_caps_in_place_of(
     let given_back = |shares: &dyn Fn(&Claim) -> bool| {
         present.iter().filter(|present| shares(present)).map(|present| present.weight).sum::<f64>()
     };
+    let with = &quotas.negotiator;
+    let shared = |present: &Claim| pool.answering(&present.negotiator) == *with;
     let of_group = |name: &str| {
         given_back(&|present| {
-            let own = present.group.as_ref();
+            let own = present.group.as_ref().filter(|_| shared(present));
             own.is_some_and(|own| ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name)))
         })
     };
     let own_of = |name: Option<&str>| {
         given_back(&|present| match (&present.group, name) {
-            (Some(own), Some(name)) => own.as_str().eq_ignore_ascii_case(name),
-            (own, name) => own.is_none() && name.is_none(),
+            (Some(own), Some(name)) => own.as_str().eq_ignore_ascii_case(name) && shared(present),
+            (own, name) => own.is_none() && name.is_none() && shared(present),
         })
     };
     let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
     let ceiling =
-        pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.account.weighted_resources_used)));
+        pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.accounts.weighted_resources_used())));
     let own = given_back(&|present| present.submitter == *submitter);
     if ceiling.is_some_and(|(ceiling, used)| !fits(used - own, ceiling)) {
         return false;
     }
     let Some(group) = group else {
-        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None) - own_of(None), cap));
+        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None, with) - own_of(None), cap));
     };
     let own = quotas.cap(group.as_str());
     if own.is_some_and(|own| own.autoregroup) {
         return true;
     }
     let name = Some(group.as_str());
-    own.is_none_or(|own| fits(own_usage(pool, name) - own_of(name), own.own))
+    own.is_none_or(|own| fits(own_usage(pool, name, with) - own_of(name), own.own))
         && ancestry(group.as_str()).all(|name| {
-            quotas.cap(name).is_none_or(|cap| fits(group_usage(pool, name) - of_group(name), cap.subtree))
+            let used = || group_usage_with(pool, name, with) - of_group(name);
+            quotas.cap(name).is_none_or(|cap| fits(used(), cap.subtree))
         })
 }
 
 /// What sums of weights may lose.
 const SLACK: f64 = 1e-9;
 
-/// Slot weight that the own submitters of a group hold, without the groups inside it, or those of no group.
-fn own_usage(pool: &Pool, group: Option<&str>) -> f64 {
+/// Slot weight that the own submitters of a group, without the groups inside it, or those of no group hold of a negotiator's
+/// slots.
+fn own_usage(pool: &Pool, group: Option<&str>, with: &NegotiatorId) -> f64 {
     let own = |submitter: &&Submitter| match (submitter.group(), group) {
         (Some(own), Some(group)) => own.as_str().eq_ignore_ascii_case(group),
         (own, group) => own.is_none() && group.is_none(),
     };
-    pool.submitters.values().filter(own).map(|submitter| submitter.account.weighted_resources_used).sum()
+    pool.submitters.values().filter(own).map(|submitter| submitter.accounts.used_with(with)).sum()
 }
 
 /// A group's name and those of the groups around it: `a.b.c`, `a.b`, `a`.
@@ -320,13 +341,19 @@ pub fn ancestry(group: &str) -> impl Iterator<Item = &str> {
 
 /// Slot weight that a group and the groups inside it hold.
 pub fn group_usage(pool: &Pool, group: &str) -> f64 {
-    pool.submitters
-        .values()
-        .filter(|submitter| {
-            submitter
-                .group()
-                .is_some_and(|own| ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group)))
-        })
-        .map(|submitter| submitter.account.weighted_resources_used)
-        .sum()
+    inside(pool, group).map(|submitter| submitter.accounts.weighted_resources_used()).sum()
+}
+
+/// Slot weight that a group and the groups inside it hold of a negotiator's slots.
+fn group_usage_with(pool: &Pool, group: &str, with: &NegotiatorId) -> f64 {
+    inside(pool, group).map(|submitter| submitter.accounts.used_with(with)).sum()
+}
+
+/// The submitters of a group and of the groups inside it.
+fn inside<'p>(pool: &'p Pool, group: &str) -> impl Iterator<Item = &'p Submitter> {
+    pool.submitters.values().filter(move |submitter| {
+        submitter
+            .group()
+            .is_some_and(|own| ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group)))
+    })
 }

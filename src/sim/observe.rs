@@ -12,7 +12,9 @@ use super::transitions::Transitions;
 use crate::classad::Env;
 use crate::decide::{Negotiation, quotas};
 use crate::negotiator::{Outcome, Stats};
-use crate::pool::{Claimed, Cluster, JobSpec, Machine, Pool, Request, Standing, State, SubmitterName, Time};
+use crate::pool::{
+    Claimed, Cluster, JobSpec, Machine, NegotiatorId, Pool, Request, Standing, State, SubmitterName, Time,
+};
 use crate::schedd::group_usage;
 use crate::startd::{has_room, unclaimed_slot_ad};
 
@@ -84,8 +86,8 @@ pub struct Measures {
     slots: Table,
     submitters: Table,
     groups: Table,
-    /// The last cycle: who took part, and how pies were divided.
-    cycle: Option<(Box<Negotiation>, Stats)>,
+    /// The last cycle of each negotiator: who took part, and how pies were divided.
+    last: BTreeMap<NegotiatorId, (Box<Negotiation>, Stats)>,
     cycles: u64,
     matches: u64,
     /// Of the last sample.
@@ -111,7 +113,7 @@ impl Measures {
             slots: Table::new("slots", None, SLOTS),
             submitters: Table::new("submitters", Some("submitter"), SUBMITTERS),
             groups: Table::new("groups", Some("group"), GROUPS),
-            cycle: None,
+            last: BTreeMap::new(),
             cycles: 0,
             matches: 0,
             counted: (0, 0),
@@ -124,7 +126,7 @@ impl Measures {
     pub fn cycle(&mut self, negotiation: Box<Negotiation>, outcome: Outcome) {
         self.cycles += 1;
         self.matches += outcome.matches.len() as u64;
-        self.cycle = Some((negotiation, outcome.stats));
+        self.last.insert(negotiation.negotiator.clone(), (negotiation, outcome.stats));
     }
 
     /// Adds a row to each table.
@@ -232,13 +234,13 @@ impl Measures {
         counts: &[Counts],
         now: Time,
     ) {
-        let config = pool.negotiator();
+        let (first, config) = (pool.first_negotiator(), pool.negotiator());
         let deserved = self.deserved(books);
         for (name, person) in &books.people {
             let (Some(submitter), Some(label)) = (pool.submitters.get(name), books.names.get(*person)) else {
                 continue;
             };
-            let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
+            let account = submitter.account_with(&first).at(now.millis(), config.halflife.as_secs_f64());
             let factor = pool.priority_factor(submitter, &config);
             let procs = procs.get(*person).copied().unwrap_or_default();
             let counts = counts.get(*person).copied().unwrap_or_default();
@@ -248,7 +250,7 @@ impl Measures {
                 account.real_priority,
                 account.effective_priority(factor),
                 deserved.get(*person).copied().unwrap_or_default(),
-                account.weighted_resources_used,
+                submitter.accounts.weighted_resources_used(),
                 real(procs.idle),
                 real(procs.running),
                 real(counts.started),
@@ -262,16 +264,19 @@ impl Measures {
         }
     }
 
-    /// The slice of the pie that each had in the first spin of the last cycle; those who had no part in it have none.
+    /// The slice of the pie that each had in the first spin of the last cycle, of each negotiator's; those who had no part in it
+    /// have none.
     fn deserved(&self, books: &Books) -> Vec<f64> {
         let mut deserved = vec![0.0; books.names.len()];
-        let Some((negotiation, stats)) = &self.cycle else { return deserved };
-        for pie in stats.pies.iter().filter(|pie| pie.spin == 1) {
-            for slice in &pie.slices {
-                let name = negotiation.cycle.submitters.get(slice.submitter).map(|input| input.name.as_str());
-                let person = name.and_then(|name| books.people.get(&SubmitterName::from(name)));
-                if let Some(sum) = person.and_then(|person| deserved.get_mut(*person)) {
-                    *sum += slice.share * pie.weight;
+        for (negotiation, stats) in self.last.values() {
+            for pie in stats.pies.iter().filter(|pie| pie.spin == 1) {
+                for slice in &pie.slices {
+                    let input = negotiation.cycle.submitters.get(slice.submitter);
+                    let name = input.map(|input| SubmitterName::from(input.name.as_str()));
+                    let person = name.and_then(|name| books.people.get(&name));
+                    if let Some(sum) = person.and_then(|person| deserved.get_mut(*person)) {
+                        *sum += slice.share * pie.weight;
+                    }
                 }
             }
         }
@@ -288,7 +293,6 @@ impl Measures {
         mut books: Books,
     ) -> Report {
         books.take();
-        let config = pool.negotiator();
         let mut tallies: Vec<Tally> = Vec::new();
         let mut waits: Vec<Vec<f64>> = vec![Vec::new(); books.names.len()];
         let mut submitted = vec![0_u64; books.names.len()];
@@ -311,9 +315,8 @@ impl Measures {
         for (name, person) in &books.people {
             let total = books.total.get(*person).copied().unwrap_or_default();
             let left = left.get(*person).copied().unwrap_or_default();
-            let charged = pool.submitters.get(name).map_or(0.0, |submitter| {
-                submitter.account.at(now.millis(), config.halflife.as_secs_f64()).weighted_accumulated_usage
-            });
+            let charged =
+                pool.submitters.get(name).map_or(0.0, |submitter| submitter.accounts.weighted_usage_at(now));
             let tally = Tally {
                 name: name.to_string(),
                 submitted: submitted.get(*person).copied().unwrap_or_default(),

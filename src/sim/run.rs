@@ -1,5 +1,7 @@
 //! The loop: what happens goes into the pool, what the deciders ask for comes true later.
 
+use std::collections::BTreeMap;
+
 use super::observe::Measures;
 use super::queue::Happening;
 use super::report::Report;
@@ -8,7 +10,7 @@ use super::transitions::Transitions;
 use super::world::World;
 use crate::decide::{Decision, conclude, decide};
 use crate::negotiator::{Ready, negotiate_with};
-use crate::pool::{Document, Pool, Time};
+use crate::pool::{Document, NegotiatorId, Pool, Time};
 
 /// Simulates a scenario to its end. `progress` is told the time now and then, and may end the simulation by answering
 /// false: then the report goes as far as it went.
@@ -22,7 +24,7 @@ pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(Time) -> bool) -> 
         transitions: Transitions::default(),
         now: scenario.start,
         next: None,
-        ready: Ready::default(),
+        ready: BTreeMap::new(),
         events: 0,
     };
     simulation.run(scenario, progress);
@@ -44,8 +46,8 @@ struct Simulation<'s> {
     now: Time,
     /// When the deciders want to look again.
     next: Option<Time>,
-    /// Slots made ready in earlier cycles.
-    ready: Ready,
+    /// Slots made ready in earlier cycles, by negotiator.
+    ready: BTreeMap<NegotiatorId, Ready>,
     events: u64,
 }
 
@@ -99,7 +101,8 @@ impl Simulation<'_> {
                 }
             }
             let Some(negotiation) = negotiation else { return };
-            let outcome = negotiate_with(&negotiation.cycle, &mut self.ready);
+            let ready = self.ready.entry(negotiation.negotiator.clone()).or_default();
+            let outcome = negotiate_with(&negotiation.cycle, ready);
             conclude(&mut self.pool, &negotiation, &outcome, self.now);
             self.measures.cycle(negotiation, outcome);
         }

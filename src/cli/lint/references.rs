@@ -21,7 +21,7 @@ pub fn check(objects: &[Object<'_>], report: &mut Report) {
     for job in objects.iter().filter(|object| object.kind == "HTCJob") {
         groups.check_charge(job, report);
     }
-    several("Negotiator", &rules::NEGOTIATOR_SEVERAL, objects, report);
+    overlapping_negotiators(objects, report);
     several("SubmitPolicy", &rules::SUBMIT_POLICY_SEVERAL, objects, report);
     shadowed_policies(objects, report);
 }
@@ -197,6 +197,28 @@ fn several(kind: &str, rule: &'static Rule, objects: &[Object<'_>], report: &mut
             Saying::new(format!("metadata.name: the {kind} {} is in force, the first by name", first.name));
         add(rule, other, "metadata.name", saying.hint("delete one of the two"), report);
     }
+}
+
+/// Several Negotiators share the pool by their constraints: one without any overlaps with all others.
+fn overlapping_negotiators(objects: &[Object<'_>], report: &mut Report) {
+    let all: Vec<&Object<'_>> = objects.iter().filter(|object| object.kind == "Negotiator").collect();
+    for one in all.iter().filter(|one| takes_every_slot(one)) {
+        let Some(other) = all.iter().map(|other| &other.name).filter(|other| **other != one.name).min()
+        else {
+            continue;
+        };
+        let saying = Saying::new(format!(
+            "spec: without a slotConstraint every slot of the Negotiator {other} is within this one, too"
+        ));
+        let saying = saying.hint("give each a slotConstraint, such that no slot makes two of them true");
+        add(&rules::NEGOTIATOR_SEVERAL, one, "spec", saying, report);
+    }
+}
+
+fn takes_every_slot(negotiator: &Object<'_>) -> bool {
+    let text = |field: &str| negotiator.value.pointer(field).and_then(Value::as_str);
+    let said = |text| translate::negotiator_text(text).0.is_none_or(|said| said.slot_constraint.is_some());
+    text("/spec/slotConstraint").is_none() && !text("/spec/config").is_some_and(said)
 }
 
 /// Of policies with the same selector the one of the greatest precedence counts, then the first by name.

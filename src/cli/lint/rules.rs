@@ -72,7 +72,7 @@ rules! {
     GROUP_DUPLICATE, "group-duplicate", Error, "Two GroupQuotas declare the same group.";
     GROUP_QUOTA, "group-quota", Warning, "A group has no quota, or two.";
     GROUP_SUM, "group-sum", Warning, "The quotas of groups add up to more than the group around them has.";
-    NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "Of several Negotiators only the first by name counts.";
+    NEGOTIATOR_SEVERAL, "negotiator-several", Warning, "Of several Negotiators one takes every slot: it has no slot constraint.";
     SUBMIT_POLICY_SEVERAL, "submit-policy-several", Warning, "Of several SubmitPolicies only the first by name counts.";
     POLICY_SELECTOR, "policy-selector", Error, "The node selector is none.";
     POLICY_SHADOWED, "policy-shadowed", Warning, "Another NodePolicy with the same selector always counts instead.";

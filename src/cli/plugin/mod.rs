@@ -82,6 +82,9 @@ struct StatusArgs {
 
 #[derive(Args, Debug)]
 struct UserprioArgs {
+    /// Accounts with this Negotiator [default: the first by name]
+    #[arg(long, value_name = "NEGOTIATOR")]
+    name: Option<String>,
     /// Priorities at this time, in seconds since 1970, if usage stays as it is [default: now]
     #[arg(long, value_name = "SECONDS")]
     now: Option<i64>,
@@ -102,6 +105,12 @@ pub enum Error {
         wanted: String,
         /// Where it was looked for.
         place: String,
+    },
+    /// There is no such Negotiator.
+    #[error("no Negotiator {wanted}; see all with: kubectl get negotiators")]
+    NoSuchNegotiator {
+        /// What was asked for.
+        wanted: String,
     },
     /// The answer cannot be written.
     #[error("cannot write: {0}")]
@@ -197,11 +206,12 @@ async fn userprio(cluster: &Cluster, args: &UserprioArgs, output: Output) -> Res
     let mut notes = Vec::new();
     let submitters: Vec<Submitter> = cluster.list_all().await?;
     let negotiators: Vec<Negotiator> = cluster.list_all().await?;
-    let (config, guess) = userprio::in_force(&negotiators);
+    let unknown = || Error::NoSuchNegotiator { wanted: args.name.clone().unwrap_or_default() };
+    let (asked, guess) = userprio::in_force(&negotiators, args.name.as_deref()).ok_or_else(unknown)?;
     notes.extend(guess);
     let now = args.now.map_or_else(now, Time::from_secs);
-    let lines = userprio::lines(&submitters, &config, now);
-    let text = print(output, &lines, || userprio::render(&lines, &config, now))?;
+    let lines = userprio::lines(&submitters, &asked, now);
+    let text = print(output, &lines, || userprio::render(&lines, &asked.config, now))?;
     Ok(Answer { text, notes })
 }
 

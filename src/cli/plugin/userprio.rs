@@ -8,7 +8,7 @@ use super::text::{minute, span};
 use crate::api::{Negotiator, Submitter};
 use crate::controller::translate::{self, kube_time};
 use crate::pool::accountant::Record;
-use crate::pool::{NegotiatorConfig, Time};
+use crate::pool::{NegotiatorConfig, NegotiatorFacts, NegotiatorId, Time};
 
 /// One submitter, at the time asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,40 +35,67 @@ pub struct UserLine {
     pub ceiling: Option<f64>,
 }
 
-/// The configuration in force: that of the first Negotiator by name, or of its last spec that was accepted, else HTCondor's
-/// defaults. The second is a note where that is a guess, since the operator may know more than the object's status records.
-pub fn in_force(negotiators: &[Negotiator]) -> (NegotiatorConfig, Option<String>) {
-    let Some(first) = negotiators.iter().min_by_key(|object| &object.metadata.name) else {
-        return (NegotiatorConfig::default(), None);
+/// A negotiator, whose accounts are shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InForce {
+    /// Which one.
+    pub id: NegotiatorId,
+    /// Whether it is the first by name, with which accounts are that name none.
+    first: bool,
+    /// Its configuration in force.
+    pub config: NegotiatorConfig,
+}
+
+/// The negotiator of this name, the first by name where none is asked for; none where there is no such object. Its configuration
+/// is that of the object, or of its last spec that was accepted, else HTCondor's defaults. The second is a note where that is a
+/// guess, since the operator may know more than the object's status records.
+pub fn in_force(negotiators: &[Negotiator], name: Option<&str>) -> Option<(InForce, Option<String>)> {
+    let unnamed = InForce { id: NegotiatorId::Unnamed, first: true, config: NegotiatorConfig::default() };
+    let mut all: Vec<_> = negotiators.iter().map(translate::negotiator).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let config = |facts: &NegotiatorFacts| {
+        let recorded = || facts.recorded.as_ref().map(|(config, _)| config);
+        facts.config.as_ref().ok().or_else(recorded).map(|config| NegotiatorConfig::clone(config))
     };
-    let facts = translate::negotiator(first);
-    let recorded = facts.recorded.map(|(config, _)| config);
-    if let Some(config) = facts.config.ok().or(recorded) {
-        return (NegotiatorConfig::clone(&config), None);
+    let first = all.iter().find(|facts| config(facts).is_some()).or_else(|| all.first());
+    let asked = match name {
+        Some(name) => Some(all.iter().find(|facts| &*facts.name == name)?),
+        None => first,
+    };
+    let Some(facts) = asked else { return Some((unnamed, None)) };
+    let (id, first) = (Some(&*facts.name).into(), first.is_some_and(|first| first.name == facts.name));
+    if let Some(config) = config(facts) {
+        return Some((InForce { id, first, config }, None));
     }
     let note = format!(
         "the negotiator {} is not accepted, and never was as far as its status says: HTCondor's defaults are assumed",
         facts.name
     );
-    (NegotiatorConfig::default(), Some(note))
+    Some((InForce { id, first, ..unnamed }, Some(note)))
 }
 
 /// A line a submitter, the best priority first. Objects that the operator does not recognize are left out.
-pub fn lines(submitters: &[Submitter], config: &NegotiatorConfig, now: Time) -> Vec<UserLine> {
-    let mut lines: Vec<UserLine> = submitters.iter().filter_map(|object| line(object, config, now)).collect();
+pub fn lines(submitters: &[Submitter], negotiator: &InForce, now: Time) -> Vec<UserLine> {
+    let mut lines: Vec<UserLine> =
+        submitters.iter().filter_map(|object| line(object, negotiator, now)).collect();
     lines.sort_by(|a, b| {
         a.effective_priority.total_cmp(&b.effective_priority).then_with(|| a.name.cmp(&b.name))
     });
     lines
 }
 
-fn line(object: &Submitter, config: &NegotiatorConfig, now: Time) -> Option<UserLine> {
-    let facts = translate::submitter(object)?;
+fn line(object: &Submitter, negotiator: &InForce, now: Time) -> Option<UserLine> {
+    let (facts, config) = (translate::submitter(object)?, &negotiator.config);
     // What a group or a nice user's name gives the operator has worked out.
-    let in_force =
-        object.status.as_ref().map(|status| status.priority_factor).filter(|factor| *factor >= 1.0);
+    let in_force = object.status.as_ref().and_then(|status| {
+        let other = negotiator.id.name().and_then(|name| status.accounts.get(&**name));
+        let own = negotiator.first.then_some(status.priority_factor);
+        other.map(|other| other.priority_factor).or(own).filter(|factor| *factor >= 1.0)
+    });
     let factor = facts.factor.or(in_force).unwrap_or(config.default_factor);
-    let account = facts.account.unwrap_or_else(|| Record::new(now.millis()));
+    let unnamed = || facts.accounts.of(&NegotiatorId::Unnamed).filter(|_| negotiator.first);
+    let account = facts.accounts.of(&negotiator.id).or_else(unnamed).cloned();
+    let account = account.unwrap_or_else(|| Record::new(now.millis()));
     let account = account.at(now.millis(), config.halflife.as_secs_f64());
     Some(UserLine {
         name: facts.name.to_string(),
@@ -169,19 +196,39 @@ mod tests {
 
     #[test]
     fn priorities_are_those_of_the_moment() {
-        let (config, note) = in_force(&[
+        let negotiators = [
             negotiator("b", &json!({"priorityHalflifeSeconds": 1})),
             negotiator("a", &json!({"priorityHalflifeSeconds": 3600, "defaultPriorityFactor": 10.0})),
-        ]);
+        ];
+        let (first, note) = in_force(&negotiators, None).unwrap();
         assert_eq!(note, None);
-        let at = |hours| render(&lines(&submitters(), &config, later(hours)), &config, later(hours));
+        let at = |hours| render(&lines(&submitters(), &first, later(hours)), &first.config, later(hours));
         insta::assert_snapshot!(format!("{}\n{}", at(0), at(2)));
+    }
+
+    /// "You should always name the specific negotiator you want condor_userprio to talk to with the -name option."
+    #[test]
+    fn accounts_are_those_with_the_negotiator_that_is_asked_for() {
+        let negotiators = ["cpu", "gpu"].map(|name| negotiator(name, &json!({})));
+        let gpu = json!({"realPriority": 9.0, "priorityFactor": 500.0, "weightedResourcesUsed": 3.0,
+            "updateTime": "2030-01-01T00:00:00.000000Z"});
+        let status = json!({"name": "alice", "negotiator": "cpu", "realPriority": 2.0, "priorityFactor": 1000.0,
+            "updateTime": "2030-01-01T00:00:00.000000Z", "accounts": {"gpu": gpu}});
+        let found = |name: Option<&str>| {
+            let (asked, _) = in_force(&negotiators, name)?;
+            let lines = lines(&[submitter("alice", &json!({}), &status)], &asked, later(0));
+            lines.first().map(|line| (line.real_priority, line.priority_factor, line.weighted_resources_used))
+        };
+        assert_eq!(found(None), Some((2.0, 1000.0, 0.0)));
+        assert_eq!(found(Some("cpu")), Some((2.0, 1000.0, 0.0)));
+        assert_eq!(found(Some("gpu")), Some((9.0, 500.0, 3.0)));
+        assert_eq!(found(Some("other")), None);
     }
 
     #[test]
     fn a_negotiator_that_is_not_accepted_is_a_guess() {
-        let (config, note) = in_force(&[negotiator("n", &json!({"slotConstraint": "1 +"}))]);
-        assert_eq!(config, NegotiatorConfig::default());
+        let (asked, note) = in_force(&[negotiator("n", &json!({"slotConstraint": "1 +"}))], None).unwrap();
+        assert_eq!(asked.config, NegotiatorConfig::default());
         assert!(note.is_some_and(|note| note.contains("negotiator n is not accepted")));
     }
 

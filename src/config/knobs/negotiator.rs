@@ -1,6 +1,6 @@
 //! The negotiator: its cycle, preemption, ranks.
 
-use super::knob::Standing::{Honored, Meaningless, Planned};
+use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader, Standing};
 
 const NEGOTIATOR: &[Reader] = &[Reader::Negotiator];
@@ -36,6 +36,13 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .unit("seconds")
     .at_least(0.0),
+    Knob::new(
+        "NEGOTIATOR_NAME",
+        Kind::Text,
+        NEGOTIATOR,
+        MappedTo("the name of the Negotiator object"),
+        "What this negotiator is called, where there are several.",
+    ),
     Knob::new(
         "NEGOTIATOR_SLOT_CONSTRAINT",
         Kind::Expression,

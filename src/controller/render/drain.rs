@@ -77,6 +77,7 @@ mod tests {
                 id: format!("{name}#1#{id}").into(),
                 submitter: "alice".into(),
                 group: None,
+                negotiator: crate::pool::NegotiatorId::Unnamed,
                 weight: 1.0,
                 limits: crate::pool::limits::Wants::default(),
                 since: now,

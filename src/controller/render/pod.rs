@@ -255,6 +255,7 @@ mod tests {
             id: "slot1_1@n1#0#1".into(),
             submitter: "alice".into(),
             group: None,
+            negotiator: crate::pool::NegotiatorId::Unnamed,
             weight: 2.0,
             limits: crate::pool::limits::Wants::default(),
             since: Time::from_secs(0),

@@ -13,15 +13,15 @@ use super::held::{held, held_procs};
 use super::limit::limit as limit_status;
 use super::slot::{label_value, resources, static_slot};
 use crate::api::{
-    self, GroupQuotaStatus, HTCJobStatus, NodePolicyStatus, PartitionableSlotSpec, PartitionableSlotStatus,
-    SlotActivity, SlotRunning, SlotState, SlotStatus, SubmitterSpec, SubmitterStatus, Transition,
-    condition as types, labels,
+    self, AccountStatus, GroupQuotaStatus, HTCJobStatus, NodePolicyStatus, PartitionableSlotSpec,
+    PartitionableSlotStatus, SlotActivity, SlotRunning, SlotState, SlotStatus, SubmitterSpec,
+    SubmitterStatus, Transition, condition as types, labels,
 };
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::{PROC_WAITS, quotas};
 use crate::pool::{
-    Activation, Claimed, Cluster, Document, Machine, Matchable, Offer, Pool, Problem, Quota, Slot, SlotKind,
-    SlotName, Standing, State, Submitter, Taken, Time,
+    Activation, Claimed, Cluster, Document, Machine, Matchable, NegotiatorId, Offer, Pool, Problem, Quota,
+    Slot, SlotKind, SlotName, Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
 
@@ -345,19 +345,48 @@ fn rounded(value: f64) -> f64 {
 }
 
 fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -> Rendered {
-    let config = pool.negotiator();
-    let account = &submitter.account;
-    let factor = pool.priority_factor(submitter, &config);
     let (mut idle, mut running) = (0, 0);
     for cluster in submitter.queue.iter().filter_map(|key| pool.jobs.get(&key.job().uid)) {
         idle += size(cluster.idle.len());
         running += count(cluster.active.len());
     }
-    let seconds = |secs: Option<i64>| secs.map(|secs| kube_time(Time::from_secs(secs)));
     let generation = submitter.generation.unwrap_or(1);
+    let id = pool.first_negotiator();
+    let first = account(pool, submitter, &id);
+    let others = submitter.accounts.iter().filter(|(other, _)| **other != id);
     let status = SubmitterStatus {
         observed_generation: Some(generation),
         name: submitter.name.to_string(),
+        negotiator: id.name().map(ToString::to_string),
+        accounts: others
+            .filter_map(|(id, _)| Some((id.name()?.to_string(), account(pool, submitter, id))))
+            .collect(),
+        real_priority: first.real_priority,
+        effective_priority: first.effective_priority,
+        priority_factor: first.priority_factor,
+        resources_used: first.resources_used,
+        weighted_resources_used: first.weighted_resources_used,
+        accumulated_usage: first.accumulated_usage,
+        weighted_accumulated_usage: first.weighted_accumulated_usage,
+        weighted_usage_hours: rounded(first.weighted_accumulated_usage / 3600.0),
+        begin_usage_time: first.begin_usage_time,
+        last_usage_time: first.last_usage_time,
+        update_time: first.update_time,
+        corrected: submitter.corrected.as_deref().map(str::to_owned),
+        idle,
+        running,
+        conditions: vec![accepted(old, &submitter.problems, generation, now)],
+    };
+    let metadata = ObjectMeta { name: Some(submitter_object_name(&submitter.name)), ..ObjectMeta::default() };
+    object(&api::Submitter { metadata, spec: SubmitterSpec::default(), status: None }, &status)
+}
+
+/// A submitter's account with a negotiator.
+fn account(pool: &Pool, submitter: &Submitter, id: &NegotiatorId) -> AccountStatus {
+    let account = submitter.account_with(id);
+    let factor = pool.priority_factor(submitter, &pool.config_of(id));
+    let seconds = |secs: Option<i64>| secs.map(|secs| kube_time(Time::from_secs(secs)));
+    AccountStatus {
         // Read back after a restart: a millionth is less than anything follows from.
         real_priority: (account.real_priority * 1e6).round() / 1e6,
         effective_priority: rounded(account.effective_priority(factor)),
@@ -366,17 +395,10 @@ fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -
         weighted_resources_used: account.weighted_resources_used,
         accumulated_usage: account.accumulated_usage,
         weighted_accumulated_usage: account.weighted_accumulated_usage,
-        weighted_usage_hours: rounded(account.weighted_accumulated_usage / 3600.0),
         begin_usage_time: seconds(account.begin_usage_time),
         last_usage_time: seconds(account.last_usage_time),
         update_time: Some(MicroTime(timestamp(Time::from_millis(account.updated_at)))),
-        corrected: submitter.corrected.as_deref().map(str::to_owned),
-        idle,
-        running,
-        conditions: vec![accepted(old, &[], generation, now)],
-    };
-    let metadata = ObjectMeta { name: Some(submitter_object_name(&submitter.name)), ..ObjectMeta::default() };
-    object(&api::Submitter { metadata, spec: SubmitterSpec::default(), status: None }, &status)
+    }
 }
 
 fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time) -> Rendered {
@@ -392,7 +414,7 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
         .into_iter()
         .collect();
     let name = group.name.as_str();
-    let given = pool.schedule.given.groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
+    let given = pool.given().groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
     let inside = |submitter: &&Submitter| {
         submitter.group().is_some_and(|own| {
             crate::schedd::ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name))

@@ -3,9 +3,9 @@
 use std::hash::{Hash, Hasher};
 
 use super::time;
-use crate::api::{AccountCorrection, Submitter, SubmitterStatus};
+use crate::api::{AccountCorrection, AccountStatus, Submitter, SubmitterStatus};
 use crate::pool::accountant::{Correction, Record as Account};
-use crate::pool::{SubmitterFacts, SubmitterName};
+use crate::pool::{Accounts, NegotiatorId, SubmitterFacts, SubmitterName};
 
 /// The longest object name.
 const LONGEST: usize = 253;
@@ -73,13 +73,14 @@ pub fn submitter(object: &Submitter) -> Option<SubmitterFacts> {
         floor: object.spec.floor.filter(|floor| *floor >= 0.0),
         correction: object.spec.correction.as_ref().map(correction),
         corrected: status.and_then(|status| status.corrected.as_deref()).map(Into::into),
-        account: status.and_then(account),
+        accounts: status.map(accounts).unwrap_or_default(),
     })
 }
 
 fn correction(given: &AccountCorrection) -> Correction {
     Correction {
         id: given.id.as_str().into(),
+        negotiator: given.negotiator.as_deref().map(Into::into),
         real_priority: given.real_priority,
         accumulated_usage: given.accumulated_usage,
         weighted_accumulated_usage: given.weighted_accumulated_usage,
@@ -88,7 +89,26 @@ fn correction(given: &AccountCorrection) -> Correction {
     }
 }
 
-fn account(status: &SubmitterStatus) -> Option<Account> {
+/// The accounts that a status has: one in its own fields, with the negotiator that it names, and those with others.
+fn accounts(status: &SubmitterStatus) -> Accounts {
+    let first = AccountStatus {
+        real_priority: status.real_priority,
+        effective_priority: status.effective_priority,
+        priority_factor: status.priority_factor,
+        resources_used: status.resources_used,
+        weighted_resources_used: status.weighted_resources_used,
+        accumulated_usage: status.accumulated_usage,
+        weighted_accumulated_usage: status.weighted_accumulated_usage,
+        begin_usage_time: status.begin_usage_time.clone(),
+        last_usage_time: status.last_usage_time.clone(),
+        update_time: status.update_time.clone(),
+    };
+    let others = status.accounts.iter().map(|(name, other)| (Some(name.as_str()), other));
+    let all = others.chain([(status.negotiator.as_deref(), &first)]);
+    all.filter_map(|(name, one)| Some((NegotiatorId::from(name), account(one)?))).collect()
+}
+
+fn account(status: &AccountStatus) -> Option<Account> {
     let updated = status.update_time.as_ref()?;
     Some(Account {
         real_priority: status.real_priority,

@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 use kube::api::Patch;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
@@ -72,12 +72,23 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
 async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let dynamic = dynamic(context, key);
     let params = patch_params(FIELD_MANAGER);
-    let patch = Patch::Merge(json!({"metadata": {"labels": object.metadata.labels}, "spec": object.spec}));
+    let patch = Patch::Merge(whole_claim(object));
     match attempt(|| dynamic.patch(&key.name, &params, &patch)).await {
         Ok(found) => Ok(Known::of(&found)),
         Err(Failure::NotFound) => make(context, key, object).await,
         Err(failure) => Err(failure),
     }
+}
+
+/// What merged into a Slot makes its claim this one: what the claim before it had and this one has not goes.
+fn whole_claim(object: &api::Slot) -> Value {
+    let mut spec = json!(object.spec);
+    if let Some(claim) = spec.get_mut("claim").and_then(Value::as_object_mut) {
+        for field in ["accountingGroup", "negotiator"] {
+            claim.entry(field).or_insert(Value::Null);
+        }
+    }
+    json!({"metadata": {"labels": object.metadata.labels}, "spec": spec})
 }
 
 fn known(slot: &api::Slot) -> Known {
@@ -152,4 +163,35 @@ pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<Clai
     let deleted = |claim| Reply::Event(Event::Outcome(Outcome::SlotDeleted { slot, claim, there }));
     replies.extend(claim.map(deleted));
     replies
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::{JobKey, NegotiatorId, Time, limits::Wants};
+
+    /// A claim of nobody's group may come after one of a group's on the same slot.
+    #[test]
+    fn nothing_of_the_claim_before_is_left() {
+        let claim = |group: Option<&str>, negotiator: Option<&str>| Claim {
+            id: "c".into(),
+            submitter: "alice".into(),
+            group: group.map(Into::into),
+            negotiator: NegotiatorId::from(negotiator),
+            weight: 1.0,
+            limits: Wants::default(),
+            since: Time::from_secs(0),
+            job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
+            cluster: 1,
+            proc: 0,
+        };
+        let name = SlotName::parse("slot1_1@n1").unwrap();
+        for (group, negotiator) in [(None, None), (Some("physics"), Some("gpu"))] {
+            let object = render::slot(&name, &Resources::default(), &claim(group, negotiator));
+            let patch = whole_claim(&object);
+            let written = &patch["spec"]["claim"];
+            assert_eq!(written.get("accountingGroup"), Some(&json!(group)));
+            assert_eq!(written.get("negotiator"), Some(&json!(negotiator)));
+        }
+    }
 }

@@ -12,6 +12,7 @@ mod manual;
 mod negotiator;
 mod policy;
 mod sensed;
+mod several;
 mod static_slots;
 mod stories;
 mod world;

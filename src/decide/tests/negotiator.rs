@@ -24,6 +24,10 @@ fn world(config: Config) -> World {
     world
 }
 
+fn pool_weight(world: &World) -> f64 {
+    crate::decide::sharing::weight(&world.pool, &world.pool.at_work()[0], &crate::classad::Env::at(0))
+}
+
 /// Who has which slot.
 fn claims(world: &World) -> Vec<(String, String)> {
     let claim = |slot: &crate::pool::Slot| (slot.name.to_string(), slot.claim.job.name.to_string());
@@ -70,10 +74,10 @@ fn slots_outside_the_constraint_do_not_count_in_the_size_of_the_pool() {
         });
         world.settle();
         world.submit("job", "alice", 1, |job| job.requirements = Some("Machine == \"n2\"".to_owned()));
-        let before = crate::decide::negotiation::pool_weight(&world.pool, &crate::classad::Env::at(0));
+        let before = pool_weight(&world);
         world.settle();
         assert_eq!(claims(&world).len(), 1);
-        (before, crate::decide::negotiation::pool_weight(&world.pool, &crate::classad::Env::at(0)))
+        (before, pool_weight(&world))
     };
     assert_eq!(weight(None), (8.0, 8.0));
     assert_eq!(weight(Some("Machine == \"n1\"")), (4.0, 4.0));

@@ -211,7 +211,7 @@ fn a_better_claim_waits_for_the_job_and_takes_its_slot() {
     let slot = world.pool.slots.values().next().unwrap();
     assert_eq!(slot.claim.submitter.as_str(), "bob");
     let used = |name: &str| {
-        world.pool.submitters.values().find(|s| s.name.as_str() == name).unwrap().account.resources_used
+        world.pool.submitters.values().find(|s| s.name.as_str() == name).unwrap().accounts.resources_used()
     };
     assert_eq!((used("alice"), used("bob")), (0, 1));
     assert_eq!(world.slots.values().next().unwrap().1.submitter.as_str(), "bob", "and it is written");

@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::world::World;
 use crate::classad::Expr;
 use crate::pool::{
-    Document, Effect, Event, JobFacts, Matchable, Offer, Policy, PolicyFacts, Selector, SlotConfig,
+    Document, Effect, Event, JobFacts, Matchable, NegotiatorId, Offer, Policy, PolicyFacts, Selector,
+    SlotConfig,
 };
 use crate::schedd::group_usage;
 use crate::{decide, negotiator};
@@ -36,7 +37,7 @@ fn every_proc_runs_once_and_everything_is_returned() {
     assert!(world.slots.is_empty() && world.pool.slots.is_empty());
     assert!(world.pool.machines.values().all(|m| m.available() == m.total));
     assert_eq!(world.pods.len(), 20, "pods are kept for their logs");
-    let account = &world.pool.submitters.values().next().unwrap().account;
+    let account = world.pool.submitters.values().next().unwrap().account_with(&NegotiatorId::Unnamed);
     assert_eq!(account.resources_used, 0);
     assert!(
         (account.weighted_accumulated_usage - 600.0).abs() < 60.0,
@@ -117,7 +118,7 @@ fn surplus_is_claimed_and_comes_back() {
         each.fold(0.0, f64::max)
     };
     assert!((most(&mut world, "physics") - 16.0).abs() < 1e-9);
-    let given = world.pool.schedule.given.groups["physics"];
+    let given = world.pool.given().groups["physics"];
     assert_eq!((given.quota, given.allocated, given.surplus()), (8.0, 16.0, 8.0));
     world.submit("scan", "bob", 100, |s| s.group = Some("biology".to_owned()));
     for _ in 0..100 {

@@ -8,10 +8,10 @@ use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::limits::LimitBook;
 use crate::pool::{
-    Activation, Capacity, Claim, Document, Effect, End, Event, Group, JobFacts, JobKey, LimitObject,
-    MachineFacts, MachineName, Noted, Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, Pool, Quota,
-    Ranges, Record, Recorded, Renewal, Request, Resources, Selector, SlotFacts, SlotName, StartdConfig,
-    State, SubmitterFacts, Time, backfill,
+    Activation, Capacity, Claim, Document, Effect, End, Event, Governing, GoverningFacts, Group, JobFacts,
+    JobKey, LimitObject, MachineFacts, MachineName, NegotiatorConfig, Noted, Outcome, PodFacts, PodPlan,
+    PodRef, PodUid, PolicyFacts, Pool, Quota, Ranges, Record, Recorded, Renewal, Request, Resources,
+    Selector, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -66,6 +66,19 @@ pub(super) struct World {
     /// The numbers of those that claimed slots took.
     pub(super) numbers: Vec<u8>,
     next_uid: u32,
+}
+
+/// What is seen of a Negotiator whose spec is valid.
+fn negotiator_event((name, object): (Arc<str>, Governing<NegotiatorConfig>)) -> Option<Event> {
+    Some(Event::Negotiator(GoverningFacts {
+        name,
+        uid: object.uid,
+        generation: object.generation,
+        config: Ok(object.config?),
+        warnings: object.warnings,
+        spec: object.accepted?,
+        recorded: None,
+    }))
 }
 
 impl World {
@@ -577,14 +590,16 @@ impl World {
                 floor: submitter.floor,
                 correction: None,
                 corrected: submitter.corrected.clone(),
-                account: Some(submitter.account.clone()),
+                accounts: submitter.accounts.clone(),
             });
         }
         let groups: Vec<Group> = self.pool.groups.values().cloned().collect();
         let limits: Vec<LimitObject> = self.pool.limits.values().cloned().collect();
+        let negotiators = std::mem::take(&mut self.pool.negotiators);
         self.pool = Pool::default();
         self.pool.trace = Some(Vec::new());
-        let mut events: Vec<Event> = groups.into_iter().map(Event::Group).collect();
+        let mut events: Vec<Event> = negotiators.into_iter().filter_map(negotiator_event).collect();
+        events.extend(groups.into_iter().map(Event::Group));
         events.extend(limits.into_iter().map(Event::Limit));
         events.extend(submitters.into_iter().map(Event::Submitter));
         events.extend(self.machines.values().cloned().map(Event::Machine));

@@ -112,6 +112,7 @@ fn a_clock_that_jumps_back_charges_nothing_and_never_twice() {
 fn a_correction_sets_what_it_says_and_leaves_the_rest() {
     let mut record = with_usage(10, 20.0, 8.0);
     let nothing = Correction {
+        negotiator: None,
         id: "1".into(),
         real_priority: None,
         accumulated_usage: None,

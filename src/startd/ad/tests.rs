@@ -171,6 +171,7 @@ fn every_machine_attribute_of_the_manual_that_can_be_known() {
 fn a_claimed_slot_says_whose_it_is() {
     let machine = machine();
     let claim = Claim {
+        negotiator: crate::pool::NegotiatorId::Unnamed,
         id: "c".into(),
         submitter: "physics.higgs.alice".into(),
         group: Some("physics.higgs".into()),

@@ -100,6 +100,7 @@ pub fn claim(submitter: &str) -> Claim {
         id: ClaimId::new(&name, Time::from_secs(1), submitter.len() as u64),
         submitter: submitter.into(),
         group: None,
+        negotiator: crate::pool::NegotiatorId::Unnamed,
         weight: 1.0,
         limits: crate::pool::limits::Wants::default(),
         since: Time::from_secs(900),

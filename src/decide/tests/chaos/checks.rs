@@ -52,13 +52,17 @@ fn carving(pool: &Pool) {
 fn accounts(pool: &Pool) {
     let mut used: BTreeMap<_, (u64, f64)> = BTreeMap::new();
     for slot in pool.slots.values() {
-        let sum = used.entry(slot.claim.submitter.clone()).or_default();
+        let with = pool.answering(&slot.claim.negotiator);
+        let sum = used.entry((slot.claim.submitter.clone(), with)).or_default();
         *sum = (sum.0 + 1, sum.1 + slot.claim.weight);
     }
     for submitter in pool.submitters.values() {
-        let (slots, weight) = used.remove(&submitter.name).unwrap_or_default();
-        assert_eq!(submitter.account.resources_used, slots, "{}", submitter.name);
-        assert!((submitter.account.weighted_resources_used - weight).abs() < 1e-6, "{}", submitter.name);
+        for (with, account) in submitter.accounts.iter() {
+            let name = &submitter.name;
+            let (slots, weight) = used.remove(&(name.clone(), with.clone())).unwrap_or_default();
+            assert_eq!(account.resources_used, slots, "{name} with {with:?}");
+            assert!((account.weighted_resources_used - weight).abs() < 1e-6, "{name} with {with:?}");
+        }
     }
     assert!(used.is_empty(), "{used:?} are charged to nobody");
 }

@@ -125,7 +125,7 @@ impl World {
         if !pool.slots.is_empty() || !pool.orphans.is_empty() || !pool.released.is_empty() {
             return Some(format!("{:?} {:?} {:?}", pool.slots, pool.orphans, pool.released));
         }
-        let charged = pool.submitters.values().find(|s| s.account.resources_used > 0);
+        let charged = pool.submitters.values().find(|s| s.accounts.resources_used() > 0);
         charged.map(|submitter| format!("{} is charged", submitter.name)).or_else(|| pool.leftovers())
     }
 }
@@ -159,7 +159,7 @@ fn whatever_happens_while_slots_make_room() {
         let narrow = Order { owner: 1, ..Order::simple("scan", 6) };
         let wide = Order { cpus: 3, ..Order::simple("fold", 2) };
         vec![
-            Action::Negotiator(1),
+            Action::Negotiator { negotiator: 0, how: 1, preempts: 1 },
             Action::Node { node: 0, cpus: 6, gpus: 0 },
             Action::Submit(narrow),
             Action::Pass(3),

@@ -210,7 +210,7 @@ impl Operator {
                 }
                 Document::Submitter(name) => {
                     if let Some(submitter) = self.pool.submitters.get(&name) {
-                        let call = Call::Account(name.clone(), submitter.account.clone());
+                        let call = Call::Account(name.clone(), submitter.accounts.clone());
                         self.submit(format!("submitter {name}"), call);
                         moved = true;
                     }

@@ -9,9 +9,9 @@ use super::server::Server;
 use crate::classad::Expr;
 use crate::negotiator::Config;
 use crate::pool::{
-    Capacity, Claim, Event, GoverningFacts, Group, JobFacts, JobKey, JobUid, MachineFacts, PodUid, Policy,
-    PolicyFacts, Problem, Quota, Ranges, Request, Retention, Selector, SlotConfig, SlotName, StartdConfig,
-    SubmitterFacts, Time,
+    Capacity, Claim, Event, Group, JobFacts, JobKey, JobUid, MachineFacts, NegotiatorConfig, NegotiatorFacts,
+    PodUid, Policy, PolicyFacts, Problem, Quota, Ranges, Request, Retention, Selector, SlotConfig, SlotName,
+    StartdConfig, SubmitterFacts, Time,
 };
 use crate::schedd::{Submission, submit};
 
@@ -80,8 +80,13 @@ pub enum Action {
         how: u8,
     },
     PolicyGone(u8),
-    /// How cycles are negotiated, preemption above all.
-    Negotiator(u8),
+    /// Somebody says which slots a negotiator has, perhaps some that another has, too, and whom it preempts.
+    Negotiator {
+        negotiator: u8,
+        how: u8,
+        preempts: u8,
+    },
+    NegotiatorGone(u8),
 }
 
 /// A job as somebody writes it.
@@ -155,7 +160,8 @@ pub fn action() -> impl Strategy<Value = Action> {
             .prop_map(|(owner, group, ceiling, factor)| Action::Ceiling { owner, group, ceiling, factor }),
         1 => (0_u8..2, 0_u8..5).prop_map(|(policy, how)| Action::Policy { policy, how }),
         1 => (0_u8..2).prop_map(Action::PolicyGone),
-        1 => (0_u8..4).prop_map(Action::Negotiator),
+        2 => (0_u8..3, 0_u8..6, 0_u8..4).prop_map(|(negotiator, how, preempts)| Action::Negotiator { negotiator, how, preempts }),
+        1 => (0_u8..3).prop_map(Action::NegotiatorGone),
     ]
 }
 
@@ -217,11 +223,19 @@ impl Action {
                 edit_submitter(server, *owner, *group, *ceiling, *factor);
             }
             Self::Policy { policy, how } => set_policy(server, *policy, *how),
-            Self::Negotiator(how) => set_negotiator(server, *how),
             Self::PolicyGone(policy) => {
                 let name = format!("policy{policy}").as_str().into();
                 if server.policies.remove(&name).is_some() {
                     server.tell(0, name.to_string(), Event::PolicyGone(name));
+                }
+            }
+            Self::Negotiator { negotiator, how, preempts } => {
+                set_negotiator(server, *negotiator, *how, *preempts)
+            }
+            Self::NegotiatorGone(negotiator) => {
+                let name: Arc<str> = format!("negotiator{negotiator}").into();
+                if server.negotiators.remove(&name).is_some() {
+                    server.tell(0, name.to_string(), Event::NegotiatorGone(name));
                 }
             }
         }
@@ -425,7 +439,7 @@ fn edit_submitter(
     let old = server.submitters.get(&name.as_str().into());
     let facts = SubmitterFacts {
         generation: old.map_or(1, |old| old.generation + 1),
-        account: old.and_then(|old| old.account.clone()),
+        accounts: old.map(|old| old.accounts.clone()).unwrap_or_default(),
         name: name.as_str().into(),
         factor: factor.map(f64::from),
         ceiling: ceiling.map(f64::from),
@@ -467,35 +481,44 @@ fn set_policy(server: &mut Server, policy: u8, how: u8) {
     server.tell(0, name.to_string(), Event::Policy(facts));
 }
 
-/// None, or one by which wide jobs throw narrow ones out, or everybody everybody: several at once or one by one.
-fn set_negotiator(server: &mut Server, how: u8) {
-    let (allow_pslot_preemption, requirements) = match how {
-        0 => {
-            if server.negotiators.remove("n").is_some() {
-                server.tell(0, "n".to_owned(), Event::NegotiatorGone("n".into()));
-            }
-            return;
-        }
+/// By `preempts` nobody is thrown out, or wide jobs throw out narrow ones, or everybody everybody: several at once or one by one.
+fn set_negotiator(server: &mut Server, negotiator: u8, how: u8, preempts: u8) {
+    let name: Arc<str> = format!("negotiator{negotiator}").into();
+    let wrong = || vec![Problem { reason: "Bad", field: "spec".to_owned(), message: "bad".to_owned() }];
+    let constraint = match how {
+        0 => "error",
+        1 => "true",
+        2 => "Machine == \"n0\"",
+        3 => "Machine != \"n0\"",
+        4 => "Cpus > 2",
+        _ => "Cpus >",
+    };
+    let (allow_pslot_preemption, requirements) = match preempts {
+        0 => (false, "false"),
         1 => (true, "TARGET.RequestCpus > MY.Cpus"),
         2 => (true, "true"),
         _ => (false, "true"),
     };
-    let config = Config {
-        allow_pslot_preemption,
-        preemption_requirements: Expr::parse(requirements).ok(),
-        ..Config::default()
-    };
-    let facts = GoverningFacts {
-        name: "n".into(),
-        uid: "n".into(),
-        generation: server.negotiators.get("n").map_or(1, |old| old.generation + 1),
-        config: Ok(Arc::new(config.into())),
+    let config = Expr::parse(constraint).map_err(|_| wrong()).map(|constraint| {
+        let knobs = Config {
+            slot_constraint: Some(constraint),
+            allow_pslot_preemption,
+            preemption_requirements: Expr::parse(requirements).ok(),
+            ..Config::default()
+        };
+        Arc::new(NegotiatorConfig::from(knobs))
+    });
+    let facts = NegotiatorFacts {
+        name: name.clone(),
+        uid: name.clone(),
+        generation: server.negotiators.get(&name).map_or(1, |old| old.generation + 1),
+        config,
         warnings: None,
-        spec: format!("{how}").into(),
+        spec: format!("{constraint} {preempts}").into(),
         recorded: None,
     };
-    server.negotiators.insert("n".into(), facts.clone());
-    server.tell(0, "n".to_owned(), Event::Negotiator(facts));
+    server.negotiators.insert(name.clone(), facts.clone());
+    server.tell(0, name.to_string(), Event::Negotiator(facts));
 }
 
 /// Mends everything that people broke: every job that is well can run.
@@ -506,7 +529,9 @@ pub fn mend(server: &mut Server) {
     for policy in 0..2 {
         Action::PolicyGone(policy).perform(server, Time::default());
     }
-    set_negotiator(server, 0);
+    for negotiator in 0..3 {
+        Action::NegotiatorGone(negotiator).perform(server, Time::default());
+    }
     for pod in 0..3 {
         foreign_gone(server, pod);
     }

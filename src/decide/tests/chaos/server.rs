@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::rng::Rng;
-use crate::pool::accountant::Record as Account;
+use crate::pool::Accounts;
 use crate::pool::{
-    Capacity, Claim, ClaimId, Effect, End, Event, GoverningFacts, Group, JobFacts, JobUid, MachineFacts,
-    MachineName, NegotiatorConfig, Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName,
-    Ranges, Resources, Retry, SlotFacts, SlotName, SubmitterFacts, SubmitterName, Time,
+    Capacity, Claim, ClaimId, Effect, End, Event, Group, JobFacts, JobUid, MachineFacts, MachineName,
+    NegotiatorFacts, Outcome, PodFacts, PodPlan, PodRef, PodUid, PolicyFacts, PolicyName, Ranges, Resources,
+    Retry, SlotFacts, SlotName, SubmitterFacts, SubmitterName, Time,
 };
 
 /// How far a pod's process is.
@@ -122,11 +122,12 @@ impl Status {
 pub enum Call {
     Effect(Effect),
     Status { job: JobUid, version: u64, status: Status },
-    Account(SubmitterName, Account),
+    Account(SubmitterName, Accounts),
 }
 
 /// What comes back.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "few live at a time")]
 pub enum Reply {
     Event(Event),
     Seen(JobUid, u64, Status),
@@ -149,7 +150,7 @@ pub struct Change {
 #[derive(Default)]
 pub struct Server {
     pub policies: BTreeMap<PolicyName, PolicyFacts>,
-    pub negotiators: BTreeMap<Arc<str>, GoverningFacts<NegotiatorConfig>>,
+    pub negotiators: BTreeMap<Arc<str>, NegotiatorFacts>,
     pub groups: BTreeMap<Arc<str>, Group>,
     pub submitters: BTreeMap<SubmitterName, SubmitterFacts>,
     pub nodes: BTreeMap<MachineName, MachineFacts>,
@@ -265,8 +266,8 @@ impl Server {
 
     /// Everything there is, in the order in which an operator that starts takes it in.
     pub fn list(&self) -> Vec<Event> {
-        let mut events: Vec<Event> = self.policies.values().cloned().map(Event::Policy).collect();
-        events.extend(self.negotiators.values().cloned().map(Event::Negotiator));
+        let mut events: Vec<Event> = self.negotiators.values().cloned().map(Event::Negotiator).collect();
+        events.extend(self.policies.values().cloned().map(Event::Policy));
         events.extend(self.groups.values().cloned().map(Event::Group));
         events.extend(self.submitters.values().cloned().map(Event::Submitter));
         events.extend(self.nodes.values().cloned().map(Event::Machine));
@@ -345,7 +346,7 @@ impl Server {
         }
     }
 
-    fn write_account(&mut self, name: &SubmitterName, account: Account) {
+    fn write_account(&mut self, name: &SubmitterName, accounts: Accounts) {
         let facts = self.submitters.entry(name.clone()).or_insert_with(|| SubmitterFacts {
             name: name.clone(),
             generation: 1,
@@ -354,9 +355,9 @@ impl Server {
             floor: None,
             correction: None,
             corrected: None,
-            account: None,
+            accounts: Accounts::default(),
         });
-        facts.account = Some(account);
+        facts.accounts = accounts;
         let facts = facts.clone();
         self.tell(2, name.to_string(), Event::Submitter(facts));
     }

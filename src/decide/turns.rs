@@ -1,0 +1,57 @@
+//! Whose negotiation cycle runs when. There is one at a time: cycles take milliseconds, and no proc is matched by two.
+
+use super::negotiation::Negotiation;
+use super::{negotiation, sharing};
+use crate::pool::{AtWork, Pool, Time, Turn};
+use crate::schedd;
+
+/// Begins a cycle if one is due, or asks to be woken when it is.
+pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
+    sharing::review(pool, now);
+    pool.schedule.next = None;
+    if pool.schedule.under_way {
+        return None;
+    }
+    if !anything_waits(pool, now) {
+        negotiation::nothing_waits(pool);
+        return None;
+    }
+    let all = pool.at_work();
+    if std::mem::take(&mut pool.schedule.wanted) {
+        for one in &all {
+            pool.schedule.turns.entry(one.id.clone()).or_default().wanted = true;
+        }
+    }
+    let turns = all.iter().map(|one| {
+        let turn = pool.schedule.turns.get(&one.id);
+        let due = turn.and_then(|turn| due(turn, one)).unwrap_or(now);
+        // Of several that are due who had its last turn longest ago goes first, and then the first by name.
+        (due.max(now), turn.and_then(|turn| turn.started), one)
+    });
+    let (due, _, next) = turns.min_by_key(|(due, started, _)| (*due, *started))?;
+    if due > now {
+        if all.len() > 1 {
+            // Not a time at which something may have changed: that would call for the others' cycles, too.
+            pool.schedule.next = Some(due);
+        } else {
+            pool.wake_at(due);
+        }
+        return None;
+    }
+    pool.schedule.under_way = true;
+    let turn = pool.schedule.turns.entry(next.id.clone()).or_default();
+    (turn.wanted, turn.started) = (false, Some(now));
+    Some(Box::new(negotiation::snapshot(pool, next, &all, now)))
+}
+
+/// When a negotiator's next cycle is due: as soon as `NEGOTIATOR_CYCLE_DELAY` and `NEGOTIATOR_MIN_INTERVAL` allow when something
+/// changed, after `NEGOTIATOR_INTERVAL` otherwise; none where it never had one: at once.
+fn due(turn: &Turn, one: &AtWork) -> Option<Time> {
+    let (started, config) = (turn.started?, &one.config);
+    let allowed = (turn.ended? + config.cycle_delay).max(started + config.min_interval);
+    Some(if turn.wanted { allowed } else { allowed.max(started + config.interval) })
+}
+
+fn anything_waits(pool: &Pool, now: Time) -> bool {
+    pool.jobs.values().any(|cluster| cluster.unmatched(now) > 0 && schedd::may_start(pool, cluster))
+}

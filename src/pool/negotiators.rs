@@ -1,0 +1,262 @@
+//! Which negotiators work on the pool, which slots each has, and who is charged with which of them.
+//!
+//! Source: the manual, "Running Multiple Negotiators in One Pool": each has slots of its own and does its own accounting.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ids::{SlotName, SubmitterName};
+use super::policy::NegotiatorConfig;
+use super::slot::Claim;
+use super::time::Time;
+use super::{CycleFigures, Document, Given, Pool};
+
+/// A negotiator: `NEGOTIATOR_NAME`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NegotiatorId {
+    /// The one that works with `HTCondor`'s defaults while there is no Negotiator object.
+    #[default]
+    Unnamed,
+    /// That of the Negotiator object of this name.
+    Named(Arc<str>),
+}
+
+impl NegotiatorId {
+    /// The name of its object.
+    pub fn name(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Unnamed => None,
+            Self::Named(name) => Some(name),
+        }
+    }
+}
+
+impl From<Option<&str>> for NegotiatorId {
+    fn from(name: Option<&str>) -> Self {
+        name.map_or(Self::Unnamed, |name| Self::Named(name.into()))
+    }
+}
+
+/// A negotiator that makes matches.
+#[derive(Clone, Debug)]
+pub struct AtWork {
+    /// Which one.
+    pub id: NegotiatorId,
+    /// Its configuration in force.
+    pub config: Arc<NegotiatorConfig>,
+}
+
+/// When a negotiator's cycles run, and what came of the last one.
+#[derive(Clone, Debug, Default)]
+pub struct Turn {
+    /// When the last cycle started.
+    pub started: Option<Time>,
+    /// When it ended.
+    pub ended: Option<Time>,
+    /// Something changed that a cycle could act on: `condor_reschedule`.
+    pub wanted: bool,
+    /// Cycles since the start.
+    pub cycles: u64,
+    /// The last cycle.
+    pub last: Option<CycleFigures>,
+    /// What it gave to groups.
+    pub given: Given,
+}
+
+/// Some slots, as people are told of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlotTally {
+    /// How many.
+    pub count: u64,
+    /// The first of them.
+    pub example: Option<SlotName>,
+}
+
+impl SlotTally {
+    /// One more.
+    pub fn add(&mut self, slot: &SlotName) {
+        self.count += 1;
+        self.example.get_or_insert_with(|| slot.clone());
+    }
+}
+
+/// Which negotiator has which partitionable or static slot: the first by name whose `NEGOTIATOR_SLOT_CONSTRAINT` the slot's ad
+/// makes true. So a slot is never matched by two. As of the start of the last cycle, or when negotiators last changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sharing {
+    /// By slot; none where the only negotiator has them all.
+    pub owners: Option<BTreeMap<SlotName, NegotiatorId>>,
+    /// Slots that two negotiators' constraints take, by the two; the first by name comes first.
+    pub overlaps: BTreeMap<(NegotiatorId, NegotiatorId), SlotTally>,
+    /// Slots that no negotiator's constraint takes: nobody matches them.
+    pub uncovered: SlotTally,
+}
+
+impl Sharing {
+    /// Whether a negotiator has a slot.
+    pub fn has(&self, id: &NegotiatorId, slot: &SlotName) -> bool {
+        self.owners.as_ref().is_none_or(|owners| owners.get(slot) == Some(id))
+    }
+
+    /// The negotiators whose constraints take slots that this one's takes too, with these slots.
+    pub fn overlaps_of(&self, id: &NegotiatorId) -> impl Iterator<Item = (&NegotiatorId, &SlotTally)> {
+        self.overlaps.iter().filter_map(move |((one, other), slots)| {
+            let with = if one == id { Some(other) } else { (other == id).then_some(one) };
+            with.map(|with| (with, slots))
+        })
+    }
+}
+
+impl Pool {
+    /// The negotiators that make matches, in the order of their names; never none. An object that never had a valid spec makes
+    /// none, unless there is no other: HTCondor's defaults hold then, and while there is no object.
+    pub fn at_work(&self) -> Vec<AtWork> {
+        let usable = self.negotiators.iter().filter_map(|(name, object)| {
+            Some(AtWork {
+                id: NegotiatorId::Named(name.clone()),
+                config: Arc::clone(object.config.as_ref()?),
+            })
+        });
+        let all: Vec<AtWork> = usable.collect();
+        if all.is_empty() {
+            return vec![AtWork { id: self.first_negotiator(), config: Arc::default() }];
+        }
+        all
+    }
+
+    /// Whether there are negotiators that make matches besides the one of this name.
+    pub fn others_work(&self, name: &Arc<str>) -> bool {
+        self.negotiators.iter().any(|(other, object)| other != name && object.config.is_some())
+    }
+
+    /// The first by name of those that make matches.
+    pub fn first_negotiator(&self) -> NegotiatorId {
+        let usable = self.negotiators.iter().find(|(_, object)| object.config.is_some());
+        let first = usable.or_else(|| self.negotiators.first_key_value());
+        first.map_or(NegotiatorId::Unnamed, |(name, _)| NegotiatorId::Named(name.clone()))
+    }
+
+    /// Who answers for what a negotiator did: itself while it is at work, else the first by name. So everything that is in use
+    /// is charged with one that is at work.
+    pub fn answering(&self, id: &NegotiatorId) -> NegotiatorId {
+        let works =
+            id.name().and_then(|name| self.negotiators.get(name)).is_some_and(|it| it.config.is_some());
+        if works { id.clone() } else { self.first_negotiator() }
+    }
+
+    /// The configuration in force of a negotiator, with `HTCondor`'s defaults; that of the first by name where its object is gone.
+    pub fn config_of(&self, id: &NegotiatorId) -> NegotiatorConfig {
+        let own =
+            id.name().and_then(|name| self.negotiators.get(name)).and_then(|object| object.config.as_deref());
+        own.cloned().unwrap_or_else(|| self.negotiator())
+    }
+
+    /// The half-life of a negotiator's accounts in seconds, as the accountant wants it.
+    pub fn halflife_of(&self, id: &NegotiatorId) -> f64 {
+        self.config_of(id).halflife.as_secs_f64()
+    }
+
+    /// A slot came into use: the account of its submitter with the negotiator that made the claim is charged.
+    pub(super) fn charge(&mut self, claim: &Claim, now: Time) {
+        let id = self.answering(&claim.negotiator);
+        let halflife = self.halflife_of(&id);
+        let account = self.submitter_mut(&claim.submitter, now).accounts.of_mut(&id, now);
+        account.charge(claim.weight, now.millis(), halflife);
+    }
+
+    /// A slot went out of use.
+    pub(super) fn discharge(&mut self, claim: &Claim, now: Time) {
+        let id = self.answering(&claim.negotiator);
+        let halflife = self.halflife_of(&id);
+        let account = self.submitter_mut(&claim.submitter, now).accounts.of_mut(&id, now);
+        account.release(claim.weight, now.millis(), halflife);
+    }
+
+    /// What the last cycles of all negotiators gave to groups.
+    pub fn given(&self) -> Given {
+        let mut turns = self.schedule.turns.values();
+        let first = turns.next().map(|turn| turn.given.clone()).unwrap_or_default();
+        turns.fold(first, |sum, turn| sum.and(&turn.given))
+    }
+
+    /// There are other negotiators than before, or what they say is another.
+    pub(super) fn negotiators_changed(&mut self, now: Time) {
+        self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
+        self.limits_changed();
+        self.schedule.wanted = true;
+        self.attention.negotiators = true;
+        self.hand_over_turns();
+        if self.synced {
+            self.settle_accounts(now);
+            // Factors in force, and which account comes first, may be others.
+            self.stale.extend(self.submitters.keys().cloned().map(Document::Submitter));
+        }
+    }
+
+    /// Turns of negotiators that are no longer at work go; one that takes the place of the only one goes on with its turn.
+    fn hand_over_turns(&mut self) {
+        let all: Vec<NegotiatorId> = self.at_work().into_iter().map(|one| one.id).collect();
+        let (kept, gone): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.schedule.turns).into_iter().partition(|(id, _)| all.contains(id));
+        self.schedule.turns = kept;
+        if let (Some(first), Some((_, turn))) = (all.first(), gone.into_iter().next()) {
+            self.schedule.turns.entry(first.clone()).or_insert(turn);
+        }
+    }
+
+    /// Brings the accounts in line with the negotiators that there are and with the claims that are in force.
+    ///
+    /// What was used while there was no Negotiator object counts with the first by name, and what was used with any of them
+    /// with the one that works alone once there is no object. An account with a negotiator that is gone is kept for one of
+    /// the same name until all of it is forgotten; the claims that are left of it count with the first by name, as slots do
+    /// that another negotiator's constraint takes over.
+    pub(super) fn settle_accounts(&mut self, now: Time) {
+        let mut held = self.held();
+        for name in held.keys() {
+            self.submitter_mut(name, now);
+        }
+        let first = self.first_negotiator();
+        let halflives: BTreeMap<NegotiatorId, f64> = self
+            .negotiators
+            .keys()
+            .map(|name| NegotiatorId::Named(name.clone()))
+            .map(|id| (id.clone(), self.halflife_of(&id)))
+            .collect();
+        let of_first = self.halflife_of(&first);
+        for (name, submitter) in &mut self.submitters {
+            let (accounts, held) = (&mut submitter.accounts, held.remove(name).unwrap_or_default());
+            let before: Vec<NegotiatorId> = accounts.iter().map(|(id, _)| id.clone()).collect();
+            let passes = |id: &NegotiatorId| first == NegotiatorId::Unnamed || *id == NegotiatorId::Unnamed;
+            for id in before.iter().filter(|id| **id != first && passes(id)) {
+                accounts.hand_over(id, &first, now, of_first);
+            }
+            for id in held.keys() {
+                accounts.of_mut(id, now);
+            }
+            accounts.retain(|id, account| {
+                let halflife = halflives.get(id).copied().unwrap_or(of_first);
+                let (slots, weight) = held.get(id).copied().unwrap_or_default();
+                if account.resources_used != slots
+                    || (account.weighted_resources_used - weight).abs() > f64::EPSILON
+                {
+                    account.reconcile(slots, weight, now.millis(), halflife);
+                }
+                *id == first || halflives.contains_key(id) || !account.is_forgotten(now.millis(), halflife)
+            });
+            if !accounts.iter().map(|(id, _)| id).eq(&before) {
+                self.stale.insert(Document::Submitter(name.clone()));
+            }
+        }
+    }
+
+    /// Slots and slot weight that the claims hold, by who is charged and with which negotiator.
+    fn held(&self) -> BTreeMap<SubmitterName, BTreeMap<NegotiatorId, (u64, f64)>> {
+        let mut held: BTreeMap<_, BTreeMap<_, (u64, f64)>> = BTreeMap::new();
+        for claim in self.slots.values().map(|slot| &slot.claim) {
+            let of_submitter = held.entry(claim.submitter.clone()).or_default();
+            let sum = of_submitter.entry(self.answering(&claim.negotiator)).or_default();
+            *sum = (sum.0 + 1, sum.1 + claim.weight);
+        }
+        held
+    }
+}
