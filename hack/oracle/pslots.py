@@ -44,7 +44,7 @@ CASES = [
 ]
 KEEP = re.compile(r"^(name|machine|slotid|dslotid|dynamicslot|partitionableslot|slottype|cpus|memory|disk|swap|machineresources|requirements|"
                   r"start|withinresourcelimits|rank|currentrank|slotweight|state|remoteuser|remoteowner|accountinggroup|retirementtimeremaining|"
-                  r"totaljobruntime|kflops|jobstatus|clusterid|procid|user|owner|acctgroupuser|request\w+|myrank|jobprio)$", re.I)
+                  r"totaljobruntime|kflops|arch|opsys|condorversion|hasfiletransfer|filesystemdomain|jobstatus|clusterid|procid|user|owner|acctgroupuser|request\w+|myrank|jobprio)$", re.I)
 
 
 def ads(*command):
@@ -97,7 +97,7 @@ def main():
     with open("/tmp/condor.lock", "w") as lock:     # one who drives the chroot at a time
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = [ask(*case) for case in CASES if not only or case[0] in only]
-    print(json.dumps(done, indent=1))
+    print("[\n" + ",\n".join(json.dumps(case, separators=(",", ":")) for case in done) + "\n]")
 
 
 if __name__ == "__main__":

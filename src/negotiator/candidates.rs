@@ -285,7 +285,8 @@ impl<'a> Judge<'a> {
             slot.matches(search.request(), &self.env)
         } else {
             self.changes.push(number);
-            !slot.is_used_up(&self.env) && self.roster.matches(&search.prepared, place)
+            let full = self.dynamic.is_parent(place) && slot.is_used_up(&self.env);
+            !full && self.roster.matches(&search.prepared, place)
         };
         if matches {
             search.others.extend(self.like(&search.prepared, place).map(Reverse));
