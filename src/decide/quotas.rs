@@ -21,8 +21,8 @@ pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
         return (Quotas::none(pool.first_negotiator()), BTreeMap::new());
     }
     let all = pool.at_work();
-    let config = pool.negotiator().cycle;
-    let tree = whole(pool, &config);
+    let config = &pool.negotiator().cycle;
+    let tree = whole(pool, config);
     let objects: Vec<_> = pool.groups.keys().cloned().collect();
     let refused = tree
         .refused()

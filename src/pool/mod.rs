@@ -248,8 +248,9 @@ pub struct Attention {
 
 impl Pool {
     /// The configuration in force of the first negotiator by name, with `HTCondor`'s defaults.
-    pub fn negotiator(&self) -> NegotiatorConfig {
-        self.negotiators.values().find_map(|object| object.config.as_deref()).cloned().unwrap_or_default()
+    pub fn negotiator(&self) -> &NegotiatorConfig {
+        let first = self.negotiators.values().find_map(|object| object.config.as_deref());
+        first.unwrap_or_else(|| negotiators::defaults())
     }
 
     /// What a job that is submitted now is given of what it does not say.

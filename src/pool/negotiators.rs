@@ -3,7 +3,7 @@
 //! Source: the manual, "Running Multiple Negotiators in One Pool": each has slots of its own and does its own accounting.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::ids::{SlotName, SubmitterName};
 use super::policy::NegotiatorConfig;
@@ -35,6 +35,14 @@ impl From<Option<&str>> for NegotiatorId {
     fn from(name: Option<&str>) -> Self {
         name.map_or(Self::Unnamed, |name| Self::Named(name.into()))
     }
+}
+
+/// HTCondor's defaults, made once.
+static DEFAULTS: LazyLock<Arc<NegotiatorConfig>> = LazyLock::new(Arc::default);
+
+/// HTCondor's defaults.
+pub(super) fn defaults() -> &'static NegotiatorConfig {
+    &DEFAULTS
 }
 
 /// A negotiator that makes matches.
@@ -119,7 +127,7 @@ impl Pool {
         });
         let all: Vec<AtWork> = usable.collect();
         if all.is_empty() {
-            return vec![AtWork { id: self.first_negotiator(), config: Arc::default() }];
+            return vec![AtWork { id: self.first_negotiator(), config: Arc::clone(&DEFAULTS) }];
         }
         all
     }
@@ -145,10 +153,9 @@ impl Pool {
     }
 
     /// The configuration in force of a negotiator, with `HTCondor`'s defaults; that of the first by name where its object is gone.
-    pub fn config_of(&self, id: &NegotiatorId) -> NegotiatorConfig {
-        let own =
-            id.name().and_then(|name| self.negotiators.get(name)).and_then(|object| object.config.as_deref());
-        own.cloned().unwrap_or_else(|| self.negotiator())
+    pub fn config_of(&self, id: &NegotiatorId) -> &NegotiatorConfig {
+        let own = id.name().and_then(|name| self.negotiators.get(name));
+        own.and_then(|object| object.config.as_deref()).unwrap_or_else(|| self.negotiator())
     }
 
     /// The half-life of a negotiator's accounts in seconds, as the accountant wants it.

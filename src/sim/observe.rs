@@ -241,7 +241,7 @@ impl Measures {
                 continue;
             };
             let account = submitter.account_with(&first).at(now.millis(), config.halflife.as_secs_f64());
-            let factor = pool.priority_factor(submitter, &config);
+            let factor = pool.priority_factor(submitter, config);
             let procs = procs.get(*person).copied().unwrap_or_default();
             let counts = counts.get(*person).copied().unwrap_or_default();
             let waited =

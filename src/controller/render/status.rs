@@ -384,7 +384,7 @@ fn submitter(pool: &Pool, submitter: &Submitter, old: &[Condition], now: Time) -
 /// A submitter's account with a negotiator.
 fn account(pool: &Pool, submitter: &Submitter, id: &NegotiatorId) -> AccountStatus {
     let account = submitter.account_with(id);
-    let factor = pool.priority_factor(submitter, &pool.config_of(id));
+    let factor = pool.priority_factor(submitter, pool.config_of(id));
     let seconds = |secs: Option<i64>| secs.map(|secs| kube_time(Time::from_secs(secs)));
     AccountStatus {
         // Read back after a restart: a millionth is less than anything follows from.
