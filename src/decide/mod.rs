@@ -10,6 +10,7 @@ mod evict;
 mod negotiation;
 mod orphans;
 mod preemption;
+mod reasons;
 mod slots;
 
 pub use evict::PROC_WAITS;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::preemption;
+use super::{preemption, reasons};
 
 use crate::classad::{Ad, Env, Expr};
 use crate::negotiator::groups::{GroupSpec, Quota as GroupQuota, Tree};
@@ -28,6 +28,13 @@ pub struct Negotiation {
     slots: Vec<SlotName>,
     /// The job behind each request of each submitter.
     jobs: Vec<Vec<JobUid>>,
+}
+
+impl Negotiation {
+    /// The job behind a request of a submitter.
+    pub(super) fn job(&self, submitter: usize, request: usize) -> Option<&JobUid> {
+        self.jobs.get(submitter)?.get(request)
+    }
 }
 
 /// Begins a cycle if one is due, or asks to be woken when it is.
@@ -273,7 +280,8 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     tell_matches(pool, &claims);
     count_barred(pool, negotiation);
     explain_rejections(pool, negotiation, outcome, now);
-    pool.schedule.last = Some(figures(negotiation, outcome, now));
+    let rejections = reasons::note(pool, negotiation, outcome, now).into();
+    pool.schedule.last = Some(CycleFigures { rejections, ..figures(negotiation, outcome, now) });
     // While matches are made there may be more to make.
     pool.schedule.wanted |= !claims.is_empty();
     if let Some(name) = pool.negotiators.keys().next() {
@@ -311,8 +319,11 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
     for (uid, (procs, machines)) in claims {
         let Some(cluster) = pool.jobs.get_mut(uid) else { continue };
         if cluster.matchable != Matchable::Yes {
-            cluster.matchable = Matchable::Yes;
+            (cluster.matchable, cluster.clauses) = (Matchable::Yes, Arc::default());
             pool.stale.insert(Document::Job(uid.clone()));
+        }
+        if cluster.idle.is_empty() {
+            cluster.waits = None;
         }
         let key = cluster.key.clone();
         let first: Vec<&str> = machines.iter().take(3).map(MachineName::as_str).collect();
@@ -374,10 +385,11 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
         return;
     }
     let offers = schedd::Offers::of(pool);
-    let explained: Vec<(JobUid, Matchable)> =
+    let explained: Vec<_> =
         waiting.into_iter().map(|cluster| (cluster.key.uid.clone(), offers.explain(cluster, now))).collect();
-    for (uid, matchable) in explained {
+    for (uid, (matchable, clauses)) in explained {
         let Some(cluster) = pool.jobs.get_mut(&uid) else { continue };
+        cluster.clauses = clauses;
         (cluster.explained, cluster.explained_by) = (now, pool.offers);
         if cluster.matchable == matchable {
             continue;
@@ -408,5 +420,6 @@ fn figures(negotiation: &Negotiation, outcome: &Outcome, now: Time) -> CycleFigu
             .map(|request| request.count)
             .sum(),
         pies: count(outcome.stats.pies.len()),
+        rejections: Arc::default(),
     }
 }

@@ -253,7 +253,7 @@ impl<'a> Judge<'a> {
 
     /// Why slots that match a request are not to be had, if that is so of any.
     pub(super) fn refusal(&self, search: &Search) -> Option<RejectReason> {
-        self.in_use.refusal(&search.matching, search.submitter)
+        self.in_use.refusal(&self.roster, &search.prepared, &search.matching, search.submitter)
     }
 
     /// The order that all jobs of a kind share.

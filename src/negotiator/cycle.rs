@@ -9,6 +9,7 @@ use super::round::Round;
 use std::sync::Arc;
 
 use crate::classad::{Ad, Env};
+pub use crate::pool::RejectReason;
 use crate::pool::slot_types::RequestPolicy;
 
 /// All that a negotiation depends on.
@@ -141,27 +142,6 @@ pub struct Rejection {
     pub left: u64,
     /// Why, at the last time that the negotiator dealt with them.
     pub reason: RejectReason,
-}
-
-/// Why jobs got no slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RejectReason {
-    /// No slot that is left matches the request.
-    NoMatch,
-    /// There are slots that match, but the submitter has had its share.
-    SubmitterLimit,
-    /// The submitter has reached its ceiling.
-    Ceiling,
-    /// One of the concurrency limits that the job names is reached.
-    ConcurrencyLimit,
-    /// Slots that match are in use, and `PREEMPTION_REQUIREMENTS` does not allow to take them.
-    PreemptionPolicy,
-    /// Slots that match are in use, by jobs that they rank higher.
-    PreemptionRank,
-    /// The submitter's group, or one above it, has reached its quota.
-    GroupQuota,
-    /// There were no slots left when its turn came.
-    NoSlots,
 }
 
 /// What a negotiation had to do.

@@ -42,6 +42,7 @@ mod submitter;
 mod time;
 mod trace;
 mod unseen;
+mod waits;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -93,6 +94,7 @@ pub use submitter::Submitter;
 pub use time::Time;
 pub use trace::Noted;
 pub use unseen::Unseen;
+pub use waits::{FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.
@@ -115,7 +117,7 @@ pub struct Schedule {
 }
 
 /// One cycle in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CycleFigures {
     /// When it started.
     pub started: Time,
@@ -133,6 +135,8 @@ pub struct CycleFigures {
     pub idle: u64,
     /// Pie spins.
     pub pies: u64,
+    /// Why procs were left.
+    pub rejections: Arc<Rejections>,
 }
 
 /// The configuration of machines that no policy selects: one for all, so that ads made by it are known by it.

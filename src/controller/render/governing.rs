@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::conditions::of_policy;
 use super::status::size;
+use super::waiting;
 use crate::api::{CycleStatistics, NegotiatorStatus, SubmitPolicyStatus};
 use crate::controller::translate::kube_time;
 use crate::pool::{Governing, NegotiatorConfig, Pool, Problem, SubmitConfig, Time};
@@ -36,7 +37,7 @@ pub(super) fn negotiator(
     now: Time,
 ) -> NegotiatorStatus {
     let another = another(&pool.negotiators, name, "AnotherNegotiator", "negotiator");
-    let figures = pool.schedule.last.filter(|_| another.is_none());
+    let figures = pool.schedule.last.as_ref().filter(|_| another.is_none());
     NegotiatorStatus {
         observed_generation: Some(object.generation),
         accepted_spec: object.accepted.as_deref().map(str::to_owned),
@@ -50,6 +51,8 @@ pub(super) fn negotiator(
             slots: size(cycle.slots),
             idle_procs: size(cycle.idle),
             pies: size(cycle.pies),
+            rejections: cycle.rejections.reasons.iter().map(waiting::rejection).collect(),
+            other_rejected_procs: size(cycle.rejections.other_procs),
         }),
         conditions: conditions(object, another, old, now),
     }

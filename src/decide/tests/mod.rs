@@ -10,6 +10,7 @@ mod limits;
 mod manual;
 mod negotiator;
 mod policy;
+mod reasons;
 mod sensed;
 mod static_slots;
 mod stories;
