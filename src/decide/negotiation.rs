@@ -73,6 +73,7 @@ fn anything_waits(pool: &Pool, now: Time) -> bool {
 }
 
 fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
+    pool.review_charges(now);
     let config = pool.negotiator();
     let env = Env::at(now.secs());
     let mut negotiation =
@@ -111,20 +112,24 @@ fn snapshot(pool: &mut Pool, now: Time) -> Negotiation {
             None => cycle.ungrouped_used += used,
         }
         let (requests, jobs) = requests(pool, submitter, &config, now);
-        if requests.is_empty() && used <= 0.0 || !serves(&config, submitter, &requests, &env) {
+        if requests.is_empty() && used <= 0.0 {
             continue;
         }
         let account = submitter.account.at(now.millis(), config.halflife.as_secs_f64());
-        cycle.submitters.push(SubmitterInput {
+        let input = SubmitterInput {
             name: submitter.name.as_str().to_owned(),
             effective_priority: account.effective_priority(pool.priority_factor(submitter, &config)),
             weighted_used: used,
+            running: submitter.account.resources_used,
             floor: submitter.floor,
             ceiling: submitter.ceiling,
             group,
             requests,
-        });
-        negotiation.jobs.push(jobs);
+        };
+        if is_true(config.cycle.submitter_constraint.as_ref(), &input.ad(), &env) {
+            cycle.submitters.push(input);
+            negotiation.jobs.push(jobs);
+        }
     }
     cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
     negotiation
@@ -155,19 +160,6 @@ fn chosen(config: &NegotiatorConfig, slot: &Ad, env: &Env) -> bool {
 /// Whether an ad makes a constraint true, if there is one.
 fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
-}
-
-/// `NEGOTIATOR_SUBMITTER_CONSTRAINT`, of what a schedd's ad says of a submitter.
-fn serves(config: &NegotiatorConfig, submitter: &Submitter, requests: &[Request], env: &Env) -> bool {
-    let Some(constraint) = &config.cycle.submitter_constraint else { return true };
-    let idle = requests.iter().fold(0_u64, |sum, request| sum.saturating_add(request.count));
-    let mut ad = Ad::new();
-    ad.set("MyType", "Submitter");
-    ad.set("Name", submitter.name.as_str());
-    ad.set("IdleJobs", i64::try_from(idle).unwrap_or(i64::MAX));
-    ad.set("RunningJobs", i64::try_from(submitter.account.resources_used).unwrap_or(i64::MAX));
-    ad.set("WeightedRunningJobs", submitter.account.weighted_resources_used);
-    is_true(Some(constraint), &ad, env)
 }
 
 /// A submitter's jobs that wait and make `NEGOTIATOR_JOB_CONSTRAINT` true, in their order.
@@ -201,7 +193,9 @@ pub(super) fn pool_weight(pool: &Pool, env: &Env) -> f64 {
     let constraint = negotiator.cycle.slot_poolsize_constraint.as_ref();
     let counts =
         |slot: &crate::pool::Slot| constraint.is_none() || is_true(constraint, &slot_ad(pool, slot), env);
-    let claimed: f64 = pool.slots.values().filter(|slot| counts(slot)).map(|slot| slot.claim.weight).sum();
+    let weighted = pool.uses_slot_weights();
+    let claimed = pool.slots.values().filter(|slot| counts(slot));
+    let claimed: f64 = claimed.map(|slot| if weighted { slot.claim.weight } else { 1.0 }).sum();
     let free: f64 = pool
         .machines
         .values()
@@ -214,7 +208,10 @@ pub(super) fn pool_weight(pool: &Pool, env: &Env) -> f64 {
             let own = machine.slot_config(&config, slot.id);
             let looked_at = own.slot_weight.is_some() || constraint.is_some();
             let ad = if looked_at { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
-            if is_true(constraint, &ad, env) { slot_weight(&ad, &left, own, env) } else { 0.0 }
+            match is_true(constraint, &ad, env) && left.cpus > 0 {
+                true if weighted => slot_weight(&ad, &left, own, env),
+                counted => f64::from(u8::from(counted)),
+            }
         })
         .sum();
     claimed + free

@@ -72,6 +72,8 @@ pub struct SubmitterInput {
     pub effective_priority: f64,
     /// The slot weight that this name uses now.
     pub weighted_used: f64,
+    /// How many slots this name uses now. It matters only without `NEGOTIATOR_USE_WEIGHTED_DEMAND`.
+    pub running: u64,
     /// The slot weight that it may use before anybody else takes their share.
     pub floor: Option<f64>,
     /// The most slot weight that it may use.
@@ -81,6 +83,20 @@ pub struct SubmitterInput {
     /// What it asks for, in the order in which it wants it. Jobs that any slot treats alike (an
     /// autocluster) are one request.
     pub requests: Vec<Request>,
+}
+
+impl SubmitterInput {
+    /// The ad that a schedd sends of its submitter, as far as there is one here: what `NEGOTIATOR_SUBMITTER_CONSTRAINT` looks at.
+    pub fn ad(&self) -> Ad {
+        let idle = self.requests.iter().fold(0_u64, |sum, request| sum.saturating_add(request.count));
+        let mut ad = Ad::new();
+        ad.set("MyType", "Submitter");
+        ad.set("Name", self.name.as_str());
+        ad.set("IdleJobs", i64::try_from(idle).unwrap_or(i64::MAX));
+        ad.set("RunningJobs", i64::try_from(self.running).unwrap_or(i64::MAX));
+        ad.set("WeightedRunningJobs", self.weighted_used);
+        ad
+    }
 }
 
 /// Jobs that any slot treats alike.

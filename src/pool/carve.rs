@@ -45,6 +45,7 @@ impl Pool {
     /// slot is its owner's again.
     pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
         self.dismiss(name);
+        self.charge_again(name, now);
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
         self.claims.remove(&slot.claim.id);

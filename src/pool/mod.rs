@@ -15,6 +15,7 @@ mod apply_jobs;
 mod apply_pods;
 pub mod backfill;
 mod carve;
+mod charges;
 mod devices;
 mod drain;
 mod effect;

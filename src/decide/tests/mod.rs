@@ -2,6 +2,7 @@
 
 mod backfill;
 mod chaos;
+mod charges;
 mod defaults;
 mod devices;
 mod draining;
