@@ -35,6 +35,7 @@ pub(super) enum Verdict {
 }
 
 /// A turn: who, on what terms.
+#[allow(clippy::struct_excessive_bools, reason = "each is a rule of its own")]
 #[derive(Clone, Debug)]
 pub(super) struct Turn<'a> {
     pub(super) submitter: usize,

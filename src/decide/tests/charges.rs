@@ -172,7 +172,7 @@ fn depth_first_fills_one_node_before_the_next() {
             world.node(node, 4, 0);
         }
         let pre_job_rank = Some(Expr::parse("MY.Cpus").unwrap());
-        negotiate_by(&mut world, 1, Config { depth_first, pre_job_rank, ..Config::default() });
+        negotiate_by(&mut world, 1, Config { pre_job_rank, depth_first, ..Config::default() });
         world.submit("narrow", "alice", 4, |_| ());
         world.pass(60);
         let used: std::collections::BTreeSet<_> =

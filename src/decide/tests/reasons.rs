@@ -87,8 +87,13 @@ fn job<'a>(world: &'a World, name: &str) -> &'a Cluster {
     world.pool.jobs.values().find(|cluster| &*cluster.key.name == name).unwrap()
 }
 
-/// What is said of a job: the word, whose limit, group, ... it is, and whether any machine could run it.
-fn said(cluster: &Cluster) -> (Option<bool>, &str, Option<&str>) {
+/// A pool in which a job named `job` waits.
+type Story = fn() -> World;
+
+/// What is said of a job: whether any machine could run it, the reason, and whose limit, group, ... it is.
+type Said<'a> = (Option<bool>, &'a str, Option<&'a str>);
+
+fn said(cluster: &Cluster) -> Said<'_> {
     match (&cluster.matchable, &cluster.waits) {
         (Matchable::No(problem), _) => (Some(false), problem.reason, None),
         (Matchable::Yes, Some(waits)) => (Some(true), waits.reason.word(), waits.of.as_deref()),
@@ -106,141 +111,141 @@ fn counted<'a>(world: &'a World, example: &str) -> &'a Rejected {
 
 /// One after the other what the issue lists: "no machine passes Requirements and which clause fails where; machines refuse;
 /// quota; limit; priority; preemption not allowed", and what else there is.
+const STORIES: [(&str, Story, Said<'static>); 12] = [
+    (
+        "no machine passes Requirements",
+        || {
+            let mut world = pool();
+            let requirements = "TARGET.Machine == \"n1\" && TARGET.Arch == \"PPC64\"".to_owned();
+            world.submit("job", "alice", 3, |job| job.requirements = Some(requirements));
+            world
+        },
+        (Some(false), "RequirementsNotMet", None),
+    ),
+    (
+        "no machine is large enough",
+        || {
+            let mut world = pool();
+            world.submit("job", "alice", 3, |job| job.request.cpus = 5);
+            world
+        },
+        (Some(false), "RequestTooLarge", None),
+    ),
+    (
+        "machines refuse",
+        || {
+            let mut world = governed(pool(), "START = TARGET.Owner == \"bob\"\n");
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(false), "RefusedByMachines", None),
+    ),
+    (
+        "no machine is offered",
+        || {
+            let mut world = World::new();
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(false), "NoMachines", None),
+    ),
+    (
+        "quota",
+        || {
+            let mut world = pool();
+            world.group("physics", 2.0);
+            world.submit("job", "alice", 5, |job| job.group = Some("physics".to_owned()));
+            world
+        },
+        (Some(true), "GroupQuotaReached", Some("physics")),
+    ),
+    (
+        "limit",
+        || {
+            let mut world = limited(pool());
+            world.submit("job", "alice", 5, |job| job.limits = vec!["XSW".to_owned()]);
+            world
+        },
+        (Some(true), "ConcurrencyLimitReached", Some("xsw")),
+    ),
+    (
+        "ceiling",
+        || {
+            let mut world = with_ceiling(pool());
+            world.submit("job", "alice", 6, |_| ());
+            world
+        },
+        (Some(true), "CeilingReached", Some("alice")),
+    ),
+    (
+        "priority: each of the two has half, and none takes more from the other",
+        || {
+            let mut world = preempting("True");
+            world.submit("theirs", "bob", 9, |_| ());
+            world.submit("job", "alice", 7, |_| ());
+            world
+        },
+        (Some(true), "SubmitterLimitReached", None),
+    ),
+    (
+        "preemption not allowed: the priority is not so much better",
+        || {
+            let mut world = preempting("RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2");
+            world.submit("theirs", "bob", 8, |_| ());
+            world.pass(30);
+            world.submit("job", "alice", 3, |_| ());
+            world.pool.submitters.values_mut().for_each(|one| one.factor = Some(1000.0));
+            let alice = world.pool.submitters.get_mut(&"alice".into()).unwrap();
+            alice.factor = Some(1e6);
+            world
+        },
+        (Some(true), "PreemptionNotAllowed", None),
+    ),
+    (
+        "machines have jobs that they rank higher",
+        || {
+            let mut world = governed(preempting("True"), "RANK = TARGET.Owner == \"bob\"\n");
+            world.submit("theirs", "bob", 8, |_| ());
+            world.pass(30);
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(true), "PresentJobsRankHigher", None),
+    ),
+    (
+        "machines that match are in use",
+        || {
+            let mut world = pool();
+            world.submit("theirs", "bob", 6, |_| ());
+            world.pass(30);
+            world.submit("job", "alice", 1, |job| job.request.cpus = 4);
+            world
+        },
+        (Some(true), "MachinesBusy", None),
+    ),
+    (
+        "nothing is left at all",
+        || {
+            let mut world = pool();
+            world.submit("theirs", "bob", 8, |_| ());
+            world.pass(30);
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(true), "NoSlotsLeft", None),
+    ),
+];
+
 #[test]
 fn each_reason_is_said_of_the_job_and_counted() {
-    type Story = fn() -> World;
-    let stories: [(&str, Story, (Option<bool>, &str, Option<&str>)); 12] = [
-        (
-            "no machine passes Requirements",
-            || {
-                let mut world = pool();
-                let requirements = "TARGET.Machine == \"n1\" && TARGET.Arch == \"PPC64\"".to_owned();
-                world.submit("job", "alice", 3, |job| job.requirements = Some(requirements));
-                world
-            },
-            (Some(false), "RequirementsNotMet", None),
-        ),
-        (
-            "no machine is large enough",
-            || {
-                let mut world = pool();
-                world.submit("job", "alice", 3, |job| job.request.cpus = 5);
-                world
-            },
-            (Some(false), "RequestTooLarge", None),
-        ),
-        (
-            "machines refuse",
-            || {
-                let mut world = governed(pool(), "START = TARGET.Owner == \"bob\"\n");
-                world.submit("job", "alice", 3, |_| ());
-                world
-            },
-            (Some(false), "RefusedByMachines", None),
-        ),
-        (
-            "no machine is offered",
-            || {
-                let mut world = World::new();
-                world.submit("job", "alice", 3, |_| ());
-                world
-            },
-            (Some(false), "NoMachines", None),
-        ),
-        (
-            "quota",
-            || {
-                let mut world = pool();
-                world.group("physics", 2.0);
-                world.submit("job", "alice", 5, |job| job.group = Some("physics".to_owned()));
-                world
-            },
-            (Some(true), "GroupQuotaReached", Some("physics")),
-        ),
-        (
-            "limit",
-            || {
-                let mut world = limited(pool());
-                world.submit("job", "alice", 5, |job| job.limits = vec!["XSW".to_owned()]);
-                world
-            },
-            (Some(true), "ConcurrencyLimitReached", Some("xsw")),
-        ),
-        (
-            "ceiling",
-            || {
-                let mut world = with_ceiling(pool());
-                world.submit("job", "alice", 6, |_| ());
-                world
-            },
-            (Some(true), "CeilingReached", Some("alice")),
-        ),
-        (
-            "priority: each of the two has half, and none takes more from the other",
-            || {
-                let mut world = preempting("True");
-                world.submit("theirs", "bob", 9, |_| ());
-                world.submit("job", "alice", 7, |_| ());
-                world
-            },
-            (Some(true), "SubmitterLimitReached", None),
-        ),
-        (
-            "preemption not allowed: the priority is not so much better",
-            || {
-                let mut world = preempting("RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2");
-                world.submit("theirs", "bob", 8, |_| ());
-                world.pass(30);
-                world.submit("job", "alice", 3, |_| ());
-                world.pool.submitters.values_mut().for_each(|one| one.factor = Some(1000.0));
-                let alice = world.pool.submitters.get_mut(&"alice".into()).unwrap();
-                alice.factor = Some(1e6);
-                world
-            },
-            (Some(true), "PreemptionNotAllowed", None),
-        ),
-        (
-            "machines have jobs that they rank higher",
-            || {
-                let mut world = governed(preempting("True"), "RANK = TARGET.Owner == \"bob\"\n");
-                world.submit("theirs", "bob", 8, |_| ());
-                world.pass(30);
-                world.submit("job", "alice", 3, |_| ());
-                world
-            },
-            (Some(true), "PresentJobsRankHigher", None),
-        ),
-        (
-            "machines that match are in use",
-            || {
-                let mut world = pool();
-                world.submit("theirs", "bob", 6, |_| ());
-                world.pass(30);
-                world.submit("job", "alice", 1, |job| job.request.cpus = 4);
-                world
-            },
-            (Some(true), "MachinesBusy", None),
-        ),
-        (
-            "nothing is left at all",
-            || {
-                let mut world = pool();
-                world.submit("theirs", "bob", 8, |_| ());
-                world.pass(30);
-                world.submit("job", "alice", 3, |_| ());
-                world
-            },
-            (Some(true), "NoSlotsLeft", None),
-        ),
-    ];
-    for (reason, story, expected) in stories {
+    for (reason, story, expected) in STORIES {
         let mut world = story();
         world.pass(120);
         let cluster = job(&world, "job");
         assert_eq!(said(cluster), expected, "{reason}");
         let counted = counted(&world, "job");
-        let (_, word, of) = expected;
-        assert_eq!(counted.reason, word, "{reason}");
+        let (_, said_of_it, of) = expected;
+        assert_eq!(counted.reason, said_of_it, "{reason}");
         assert!(of.is_none() || counted.of.as_deref() == of, "{reason}: {:?}", counted.of);
         let alike: Vec<&Cluster> = world
             .pool
