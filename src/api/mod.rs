@@ -19,6 +19,7 @@ mod node_policy;
 mod node_report;
 mod partitionable_slot;
 mod portable;
+mod rejections;
 mod schema;
 mod slot;
 mod submit_policy;
@@ -33,6 +34,7 @@ pub use negotiator::{CycleStatistics, Negotiator, NegotiatorSpec, NegotiatorStat
 pub use node_policy::{NodePolicy, NodePolicySpec, NodePolicyStatus, PolicyBackfill, PolicyToleration};
 pub use node_report::{LastInput, LastInputs, NodeReport, NodeReportSpec, NodeReportStatus, ReportedDevice};
 pub use partitionable_slot::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus};
+pub use rejections::{FailedClauseStatus, RejectionStatus, RequirementsOf};
 pub use slot::{JobReference, Slot, SlotClaim, SlotRunning, SlotSpec, SlotStatus, SlotType};
 pub use submit_policy::{SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
 pub use submitter::{AccountCorrection, AccountStatus, Submitter, SubmitterSpec, SubmitterStatus};

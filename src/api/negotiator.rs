@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-use super::schema;
+use super::{RejectionStatus, schema};
 
 /// A negotiator's configuration and statistics. Without an object of this kind HTCondor's defaults hold. Several share the pool
 /// by slotConstraint, each with accounts of its own.
@@ -156,4 +156,11 @@ pub struct CycleStatistics {
     /// Pie spins.
     #[serde(default)]
     pub pies: i64,
+    /// Why procs were left without a slot, the reasons first that most procs wait for; ten at the most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub rejections: Vec<RejectionStatus>,
+    /// Procs that were left for other reasons than those.
+    #[serde(default)]
+    pub other_rejected_procs: i64,
 }

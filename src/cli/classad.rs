@@ -1,22 +1,15 @@
 //! `slotwright classad eval` and `slotwright classad match`: expressions and matches without a cluster.
 
-use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use super::circumstances::Circumstances;
+use super::stop::{DONE, NO, Stop, UNUSABLE, status, unusable};
 use crate::classad::{Ad, Bound, Env, Expr, MatchReport, ParseError, SideReport, Value, explain_match};
-
-/// Everything was answered.
-const DONE: u8 = 0;
-/// The answer is no.
-const NO: u8 = 1;
-/// The input cannot be used.
-const UNUSABLE: u8 = 2;
 
 /// Evaluate ClassAd expressions and explain matches.
 #[derive(Debug, Args)]
@@ -31,17 +24,6 @@ enum Command {
     Eval(EvalArgs),
     /// Tell whether two ads match, and which clause fails if they do not
     Match(MatchArgs),
-}
-
-/// What both commands need to know.
-#[derive(Debug, Args)]
-struct Circumstances {
-    /// The current time, in seconds since 1970 [default: the clock's]
-    #[arg(long, value_name = "SECONDS")]
-    now: Option<i64>,
-    /// Where random numbers start
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
 }
 
 #[derive(Debug, Args)]
@@ -74,30 +56,6 @@ struct MatchArgs {
     circumstances: Circumstances,
 }
 
-impl Circumstances {
-    fn env(&self) -> Env {
-        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let now = self.now.unwrap_or_else(|| i64::try_from(clock()).unwrap_or(i64::MAX));
-        Env { seed: self.seed, ..Env::at(now) }
-    }
-}
-
-/// What stops a command: a message for standard error, or output that cannot be written.
-enum Stop {
-    Unusable(String),
-    Io(io::Error),
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-fn unusable(what: impl Display, error: impl Display) -> Stop {
-    Stop::Unusable(format!("{what}: {error}"))
-}
-
 /// Runs the command. Gives the exit status: 0 done, 1 the ads do not match, 2 unusable input, about
 /// which a message went to `stderr`. Fails where the output cannot be written.
 pub fn run(
@@ -111,14 +69,7 @@ pub fn run(
         Command::Eval(args) => eval(args, stdin, stdout),
         Command::Match(args) => explain(args, stdin, stdout),
     };
-    match outcome {
-        Ok(status) => Ok(status),
-        Err(Stop::Io(error)) => Err(error),
-        Err(Stop::Unusable(message)) => {
-            writeln!(stderr, "slotwright classad: {message}")?;
-            Ok(UNUSABLE)
-        }
-    }
+    status("classad", outcome, stderr)
 }
 
 fn read_ad(path: &Path, stdin: &mut dyn BufRead) -> Result<Ad, Stop> {

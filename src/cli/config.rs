@@ -10,14 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 
+use super::stop::{DONE, NO, Stop, UNUSABLE, status};
 use crate::config::{Config, FileError, Host, Origin, Reader, Severity, Source};
-
-/// Everything was answered.
-const DONE: u8 = 0;
-/// Something is not defined.
-const NO: u8 = 1;
-/// The input cannot be used.
-const UNUSABLE: u8 = 2;
 
 /// Read HTCondor configuration.
 #[derive(Debug, Args)]
@@ -92,18 +86,6 @@ fn definition(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// What stops a command: a message for standard error, or output that cannot be written.
-enum Stop {
-    Unusable(String),
-    Io(io::Error),
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
 /// Runs the command. Gives the exit status: 0 done, 1 something is not defined, 2 unusable input, about which a
 /// message with file, line and column went to `stderr`. Fails where the output cannot be written.
 pub fn run(
@@ -116,14 +98,7 @@ pub fn run(
         Command::Value(args) => value(args, stdin, stdout, stderr),
         Command::Dump(args) => dump(args, stdin, stdout, stderr),
     };
-    match outcome {
-        Ok(status) => Ok(status),
-        Err(Stop::Io(error)) => Err(error),
-        Err(Stop::Unusable(message)) => {
-            writeln!(stderr, "slotwright config: {message}")?;
-            Ok(UNUSABLE)
-        }
-    }
+    status("config", outcome, stderr)
 }
 
 impl Input {

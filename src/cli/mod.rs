@@ -1,5 +1,6 @@
 //! What the command line does, one file a command.
 
+mod circumstances;
 pub mod classad;
 pub mod config;
 pub mod crds;
@@ -11,5 +12,8 @@ pub mod operator;
 #[cfg(test)]
 mod outcome;
 pub mod plugin;
+mod print;
+mod problems;
 pub mod quota;
 pub mod simulate;
+mod stop;

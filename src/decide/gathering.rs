@@ -9,8 +9,8 @@ use super::quotas::quotas_with;
 use crate::classad::{Ad, Env};
 use crate::negotiator::limits::Wants;
 use crate::pool::{
-    Claim, ClaimId, JobSpec, JobUid, Machine, MachineName, Offer, Pool, Resources, Slot, SlotName, State,
-    Time,
+    Claim, ClaimId, JobSpec, JobUid, Machine, MachineName, NegotiatorId, Offer, Pool, Resources, Slot,
+    SlotName, State, Time,
 };
 use crate::schedd::{self, Quotas};
 use crate::startd::{Carving, carve, slot_weight, unclaimed_slot_ad};
@@ -51,7 +51,8 @@ fn gather(
     let cluster = pool.jobs.get(job).filter(|cluster| schedd::may_start(pool, cluster))?;
     let (proc, spec) = (cluster.next_idle(now)?, cluster.spec.clone()?);
     let preemptible = slots.iter().filter_map(|name| preemptible(pool, name, &spec, &env)).collect();
-    let Room { slots, ad, resources, weight } = room(pool, machine, parent, preemptible, &spec, &env)?;
+    let Room { slots, ad, resources, weight } =
+        room(pool, machine, parent, preemptible, &spec, &quotas.negotiator, &env)?;
     let present: Vec<&Claim> = slots.iter().map(|(slot, _)| &slot.claim).collect();
     let (submitter, group) = (spec.submitter.clone(), spec.group.clone());
     if !schedd::within_caps_in_place_of(&present, pool, &submitter, group.as_ref(), weight, quotas) {
@@ -107,16 +108,21 @@ fn room<'p>(
     parent: &SlotName,
     mut slots: Vec<(&'p Slot, f64)>,
     spec: &JobSpec,
+    negotiator: &NegotiatorId,
     env: &Env,
 ) -> Option<Room<'p>> {
     let config = pool.startd(machine);
+    let weighted = pool.uses_slot_weights(negotiator);
     let carved = |slots: &[(&Slot, f64)]| {
         let without = without(machine, slots);
         let standing = without.standing.get(&parent.slot)?;
         let own = without.slot_config(&config, parent.slot);
         let ad = unclaimed_slot_ad(&without, standing, &config);
         match carve(&without, standing, own, &ad, &spec.request, &spec.ad, env) {
-            Carving::Slot(resources) => Some((slot_weight(&ad, &resources, own, env), resources, ad)),
+            Carving::Slot(resources) => {
+                let weight = if weighted { slot_weight(&ad, &resources, own, env) } else { 1.0 };
+                Some((weight, resources, ad))
+            }
             Carving::Refused => None,
         }
     };

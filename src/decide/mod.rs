@@ -12,6 +12,7 @@ mod negotiation;
 mod orphans;
 mod preemption;
 mod quotas;
+mod reasons;
 mod sharing;
 mod slots;
 mod turns;

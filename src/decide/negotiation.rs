@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{gathering, preemption, quotas, sharing};
+use super::{gathering, preemption, quotas, reasons, sharing};
 
 use crate::classad::{Ad, Env, Expr};
 use crate::negotiator::limits::Wants;
@@ -31,6 +31,13 @@ pub struct Negotiation {
     jobs: Vec<Vec<JobUid>>,
 }
 
+impl Negotiation {
+    /// The job behind a request of a submitter.
+    pub(super) fn job(&self, submitter: usize, request: usize) -> Option<&JobUid> {
+        self.jobs.get(submitter)?.get(request)
+    }
+}
+
 /// While nothing waits, nothing waits for a limit.
 pub(super) fn nothing_waits(pool: &mut Pool) {
     set_barred(pool, BTreeMap::new());
@@ -38,6 +45,7 @@ pub(super) fn nothing_waits(pool: &mut Pool) {
 
 /// What a negotiator's cycle works on: its slots, the jobs that wait, and what their submitters used of its slots.
 pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time) -> Negotiation {
+    pool.review_charges(now);
     sharing::survey(pool, now);
     let config = &*one.config;
     let env = Env::at(now.secs());
@@ -88,23 +96,27 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
             None => cycle.ungrouped_used += used,
         }
         let (requests, jobs) = requests(pool, submitter, config, now);
-        if requests.is_empty() && used <= 0.0 || !serves(config, submitter, &requests, &env) {
+        if requests.is_empty() && used <= 0.0 {
             continue;
         }
         let account = submitter.account_with(&one.id).at(now.millis(), config.halflife.as_secs_f64());
         // Floor and ceiling are of all that somebody holds, whatever negotiator gave it.
         let elsewhere = submitter.accounts.used_elsewhere(&one.id);
         let of_these = |limit: Option<f64>| limit.map(|limit| (limit - elsewhere).max(0.0));
-        cycle.submitters.push(SubmitterInput {
+        let input = SubmitterInput {
             name: submitter.name.as_str().to_owned(),
             effective_priority: account.effective_priority(pool.priority_factor(submitter, config)),
             weighted_used: used,
+            running: submitter.accounts.resources_used(),
             floor: of_these(submitter.floor),
             ceiling: of_these(submitter.ceiling),
             group,
             requests,
-        });
-        negotiation.jobs.push(jobs);
+        };
+        if is_true(config.cycle.submitter_constraint.as_ref(), &input.ad(), &env) {
+            cycle.submitters.push(input);
+            negotiation.jobs.push(jobs);
+        }
     }
     cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
     negotiation
@@ -132,19 +144,6 @@ fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<Startd
 /// Whether an ad makes a constraint true, if there is one.
 pub(super) fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
-}
-
-/// `NEGOTIATOR_SUBMITTER_CONSTRAINT`, of what a schedd's ad says of a submitter.
-fn serves(config: &NegotiatorConfig, submitter: &Submitter, requests: &[Request], env: &Env) -> bool {
-    let Some(constraint) = &config.cycle.submitter_constraint else { return true };
-    let idle = requests.iter().fold(0_u64, |sum, request| sum.saturating_add(request.count));
-    let mut ad = Ad::new();
-    ad.set("MyType", "Submitter");
-    ad.set("Name", submitter.name.as_str());
-    ad.set("IdleJobs", i64::try_from(idle).unwrap_or(i64::MAX));
-    ad.set("RunningJobs", i64::try_from(submitter.accounts.resources_used()).unwrap_or(i64::MAX));
-    ad.set("WeightedRunningJobs", submitter.accounts.weighted_resources_used());
-    is_true(Some(constraint), &ad, env)
 }
 
 /// A submitter's jobs that wait and make `NEGOTIATOR_JOB_CONSTRAINT` true, in their order.
@@ -205,11 +204,12 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     tell_matches(pool, &claims);
     count_barred(pool, negotiation);
     explain_rejections(pool, negotiation, outcome, now);
+    let rejections = reasons::note(pool, negotiation, outcome, now).into();
     pool.stale.extend(id.name().cloned().map(Document::Negotiator));
     let turn = pool.schedule.turns.entry(id).or_default();
     turn.cycles += 1;
     turn.ended = Some(now);
-    turn.last = Some(figures(negotiation, outcome, now));
+    turn.last = Some(CycleFigures { rejections, ..figures(negotiation, outcome, now) });
     // While matches are made there may be more to make.
     turn.wanted |= !claims.is_empty();
 }
@@ -256,8 +256,11 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
     for (uid, (procs, machines)) in claims {
         let Some(cluster) = pool.jobs.get_mut(uid) else { continue };
         if cluster.matchable != Matchable::Yes {
-            cluster.matchable = Matchable::Yes;
+            (cluster.matchable, cluster.clauses) = (Matchable::Yes, Arc::default());
             pool.stale.insert(Document::Job(uid.clone()));
+        }
+        if cluster.idle.is_empty() {
+            cluster.waits = None;
         }
         let key = cluster.key.clone();
         let first: Vec<&str> = machines.iter().take(3).map(MachineName::as_str).collect();
@@ -319,10 +322,11 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
         return;
     }
     let offers = schedd::Offers::of(pool);
-    let explained: Vec<(JobUid, Matchable)> =
+    let explained: Vec<_> =
         waiting.into_iter().map(|cluster| (cluster.key.uid.clone(), offers.explain(cluster, now))).collect();
-    for (uid, matchable) in explained {
+    for (uid, (matchable, clauses)) in explained {
         let Some(cluster) = pool.jobs.get_mut(&uid) else { continue };
+        cluster.clauses = clauses;
         (cluster.explained, cluster.explained_by) = (now, pool.offers);
         if cluster.matchable == matchable {
             continue;
@@ -353,5 +357,6 @@ fn figures(negotiation: &Negotiation, outcome: &Outcome, now: Time) -> CycleFigu
             .map(|request| request.count)
             .sum(),
         pies: count(outcome.stats.pies.len()),
+        rejections: Arc::default(),
     }
 }

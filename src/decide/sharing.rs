@@ -126,7 +126,9 @@ pub(super) fn weight(pool: &Pool, one: &AtWork, env: &Env) -> f64 {
         pool.answering(&slot.claim.negotiator) == one.id
             && (constraint.is_none() || is_true(constraint, &slot_ad(pool, slot), env))
     };
-    let claimed: f64 = pool.slots.values().filter(|slot| counts(slot)).map(|slot| slot.claim.weight).sum();
+    let weighted = one.config.cycle.use_slot_weights;
+    let claimed = pool.slots.values().filter(|slot| counts(slot));
+    let claimed: f64 = claimed.map(|slot| if weighted { slot.claim.weight } else { 1.0 }).sum();
     let free: f64 = pool
         .machines
         .values()
@@ -143,7 +145,10 @@ pub(super) fn weight(pool: &Pool, one: &AtWork, env: &Env) -> f64 {
             let own = machine.slot_config(&config, slot.id);
             let looked_at = own.slot_weight.is_some() || constraint.is_some();
             let ad = if looked_at { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
-            if is_true(constraint, &ad, env) { slot_weight(&ad, &left, own, env) } else { 0.0 }
+            match is_true(constraint, &ad, env) && left.cpus > 0 {
+                true if weighted => slot_weight(&ad, &left, own, env),
+                counted => f64::from(u8::from(counted)),
+            }
         })
         .sum();
     claimed + free

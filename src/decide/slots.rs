@@ -182,6 +182,8 @@ fn take(
     if let Some(trace) = &mut pool.trace {
         trace.extend(Noted::of_claimed(slot, from));
     }
+    pool.review_charge(name, now);
+    let Some(slot) = pool.slots.get_mut(name) else { return false };
     let before = slot.claim.clone();
     change.make(slot, now);
     if slot.claim.id != before.id {

@@ -249,6 +249,19 @@ impl<'a> Judge<'a> {
         Some(Offer { place: best.slot(), preempt: best.preempt(), cost })
     }
 
+    /// A slot of which a match took a part, for another match of the same kind though better ones may be there; none, if too
+    /// little is left of it.
+    pub(super) fn again(&self, search: &Search, place: usize) -> Option<Offer> {
+        let slot = self.consuming.get(&place).filter(|_| self.free.contains(place))?;
+        let matches = if slot.has_policy() {
+            slot.matches(search.request(), &self.env)
+        } else {
+            self.roster.matches(&search.prepared, place)
+        };
+        let cost = self.cost(place, search.request()).filter(|_| matches)?;
+        Some(Offer { place, preempt: PreemptState::None, cost })
+    }
+
     /// The match of a search's request with a slot is made: the slot is not to be had any more, but for a partitionable one of
     /// which something is left. Gives the dynamic slots that are preempted for it.
     pub(super) fn take(&mut self, search: &mut Search, offer: &Offer) -> Vec<usize> {
@@ -297,7 +310,7 @@ impl<'a> Judge<'a> {
 
     /// Why slots that match a request are not to be had, if that is so of any.
     pub(super) fn refusal(&self, search: &Search) -> Option<RejectReason> {
-        self.in_use.refusal(&search.matching, search.submitter)
+        self.in_use.refusal(&self.roster, &search.prepared, &search.matching, search.submitter)
     }
 
     /// The order that all jobs of a kind share.
@@ -364,6 +377,7 @@ impl<'a> Judge<'a> {
     ) -> Option<Liking> {
         let number = u32::try_from(place).ok()?;
         let Ranks { pre_job, job, post_job } = ranks;
+        let job = if self.config.ignore_job_ranks { 0.0 } else { job };
         let rank = |expr: bool, value: Option<f64>| {
             let otherwise = if expr { f64::MIN } else { 0.0 };
             Descending::of(value.filter(|_| expr).unwrap_or(otherwise), otherwise)

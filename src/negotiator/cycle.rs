@@ -9,6 +9,7 @@ use super::round::Round;
 use std::sync::Arc;
 
 use crate::classad::{Ad, Env};
+pub use crate::pool::RejectReason;
 use crate::pool::slot_types::RequestPolicy;
 
 /// All that a negotiation depends on.
@@ -74,6 +75,8 @@ pub struct SubmitterInput {
     pub effective_priority: f64,
     /// The slot weight that this name uses now.
     pub weighted_used: f64,
+    /// How many slots this name uses now. It matters only without `NEGOTIATOR_USE_WEIGHTED_DEMAND`.
+    pub running: u64,
     /// The slot weight that it may use before anybody else takes their share.
     pub floor: Option<f64>,
     /// The most slot weight that it may use.
@@ -83,6 +86,20 @@ pub struct SubmitterInput {
     /// What it asks for, in the order in which it wants it. Jobs that any slot treats alike (an
     /// autocluster) are one request.
     pub requests: Vec<Request>,
+}
+
+impl SubmitterInput {
+    /// The ad that a schedd sends of its submitter, as far as there is one here: what `NEGOTIATOR_SUBMITTER_CONSTRAINT` looks at.
+    pub fn ad(&self) -> Ad {
+        let idle = self.requests.iter().fold(0_u64, |sum, request| sum.saturating_add(request.count));
+        let mut ad = Ad::new();
+        ad.set("MyType", "Submitter");
+        ad.set("Name", self.name.as_str());
+        ad.set("IdleJobs", i64::try_from(idle).unwrap_or(i64::MAX));
+        ad.set("RunningJobs", i64::try_from(self.running).unwrap_or(i64::MAX));
+        ad.set("WeightedRunningJobs", self.weighted_used);
+        ad
+    }
 }
 
 /// Jobs that any slot treats alike.
@@ -146,27 +163,6 @@ pub struct Rejection {
     pub left: u64,
     /// Why, at the last time that the negotiator dealt with them.
     pub reason: RejectReason,
-}
-
-/// Why jobs got no slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RejectReason {
-    /// No slot that is left matches the request.
-    NoMatch,
-    /// There are slots that match, but the submitter has had its share.
-    SubmitterLimit,
-    /// The submitter has reached its ceiling.
-    Ceiling,
-    /// One of the concurrency limits that the job names is reached.
-    ConcurrencyLimit,
-    /// Slots that match are in use, and `PREEMPTION_REQUIREMENTS` does not allow to take them.
-    PreemptionPolicy,
-    /// Slots that match are in use, by jobs that they rank higher.
-    PreemptionRank,
-    /// The submitter's group, or one above it, has reached its quota.
-    GroupQuota,
-    /// There were no slots left when its turn came.
-    NoSlots,
 }
 
 /// What a negotiation had to do.

@@ -16,6 +16,9 @@ const USERS: [&str; 4] = ["PreemptingAccountingGroup", "PreemptingUser", "Accoun
 /// The effective priority of somebody of whom nothing is known: new, with the default factor.
 const UNKNOWN_PRIORITY: f64 = super::accountant::MIN_REAL_PRIORITY * 1000.0;
 
+/// At how many slots in use that match a job is looked to say why it has none of them.
+const LOOKED_AT: usize = 1000;
+
 /// What is asked about slots in use, each of them a number of [`Roster::answer`].
 #[derive(Clone, Copy)]
 enum Question {
@@ -188,16 +191,30 @@ impl InUse {
         }
     }
 
-    /// Why slots that match a job of a submitter are not to be had, where none is.
-    pub(super) fn refusal(&self, matching: &Places, submitter: Option<u32>) -> Option<RejectReason> {
+    /// Why slots that match a job of a submitter are not to be had, where none is: as in HTCondor by policy, if one of them is
+    /// refused by that.
+    pub(super) fn refusal(
+        &self,
+        roster: &Roster,
+        job: &Prepared,
+        matching: &Places,
+        submitter: Option<u32>,
+    ) -> Option<RejectReason> {
         let of_others = |place: &usize| self.holder(*place).is_some_and(|holder| Some(holder) != submitter);
         if self.holders.is_empty() {
             return None;
         }
-        let mut refused = matching.iter().filter(of_others);
-        let first = refused.next()?;
-        let by_policy = !self.by_rank.contains(first) || refused.any(|place| !self.by_rank.contains(place));
-        Some(if by_policy { RejectReason::PreemptionPolicy } else { RejectReason::PreemptionRank })
+        let by_policy = |place: usize| {
+            let allowed = || roster.answer(job, place, Question::Requirements as usize) == Some(1.0);
+            self.by_policy.contains(place) || !self.by_rank.contains(place) && !allowed()
+        };
+        let mut refused = matching.iter().filter(of_others).take(LOOKED_AT).peekable();
+        refused.peek()?;
+        Some(if refused.any(by_policy) {
+            RejectReason::PreemptionPolicy
+        } else {
+            RejectReason::PreemptionRank
+        })
     }
 }
 

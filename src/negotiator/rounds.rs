@@ -1,5 +1,7 @@
 //! Where there are groups: what each is given, its turn, and another round for what was given in vain.
 
+use std::collections::HashSet;
+
 use super::allocation::{Allocations, Demand, allocate, regroups};
 use super::cycle::{RejectReason, Request};
 use super::groups::ROOT;
@@ -10,6 +12,18 @@ use crate::classad::Env;
 
 /// A group's place among the groups; none for the root.
 type Place = Option<usize>;
+
+/// Who asked for what others could not use.
+#[derive(Debug, Default)]
+struct Rest {
+    /// Groups that were given all that others gave up, since anybody last gave up something.
+    heard: HashSet<Place>,
+    /// Groups that could not use what they were given, for other reasons than their limit.
+    gave_up: HashSet<Place>,
+}
+
+/// In how many rounds of a cycle somebody may be heard whom crumbs would do.
+const HEARD: u32 = 32;
 
 /// Who negotiates with whom.
 #[derive(Debug)]
@@ -30,17 +44,19 @@ impl Round<'_> {
         let mut demand = self.demand();
         let members = self.members();
         let mut given = allocate(self.cycle, &demand);
-        for group in self.order(&given) {
-            let limit = given.turn_limit(self.cycle, &self.ledger, group);
-            self.raise_to_floors(group, Some(limit), members.of(group));
-        }
         let mut all = given.clone();
+        let (whole, mut rest) = (demand.clone(), Rest::default());
+        let rounds = self.cycle.config.group_quota_max_allocation_rounds;
         for round in 1.. {
+            for group in self.order(&given) {
+                let limit = given.turn_limit(self.cycle, &self.ledger, group);
+                self.raise_to_floors(group, Some(limit), members.of(group));
+            }
             self.take_turns(&given, &members);
-            let over = self.give_up_rest(&given, &mut demand)
-                || round >= self.cycle.config.group_quota_max_allocation_rounds
-                || self.table.judge.is_empty();
-            if over {
+            let over = self.give_up_rest(&given, &mut demand, &whole, &mut rest);
+            // Where there are further rounds at all, each whom crumbs would do is heard.
+            let most = if rounds > 1 && !rest.heard.is_empty() { rounds.max(HEARD) } else { rounds };
+            if over || round >= most || self.table.judge.is_empty() {
                 break;
             }
             given = allocate(self.cycle, &demand);
@@ -49,20 +65,23 @@ impl Round<'_> {
         all
     }
 
-    /// What everybody uses and waits for.
+    /// What everybody uses and waits for: its weight, or without `NEGOTIATOR_USE_WEIGHTED_DEMAND` how many slots and jobs.
     fn demand(&self) -> Demand {
-        let used = |group| self.ledger.group_used(group);
+        let weighted = self.cycle.config.use_weighted_demand;
+        let used = |group| if weighted { self.ledger.group_used(group) } else { 0.0 };
         let mut demand = Demand {
             root: used(None),
             groups: (0..self.cycle.groups.len()).map(|group| used(Some(group))).collect(),
         };
         let env = Env::at(self.cycle.now);
+        let mut counted = HashSet::new();
         for (place, submitter) in self.cycle.submitters.iter().enumerate() {
-            let waits: f64 =
-                submitter.requests.iter().map(|request| self.request_weight(request, &env)).sum();
+            let waits = submitter.requests.iter().map(|request| self.request_weight(request, &env));
+            let runs = !weighted && counted.insert(self.ledger.account(place));
+            let asks = waits.sum::<f64>() + if runs { number(submitter.running) } else { 0.0 };
             match self.ledger.group(place).and_then(|group| demand.groups.get_mut(group)) {
-                Some(group) => *group += waits,
-                None => demand.root += waits,
+                Some(group) => *group += asks,
+                None => demand.root += asks,
             }
         }
         demand
@@ -70,11 +89,11 @@ impl Round<'_> {
 
     /// The weight of all jobs of a request: as `SCHEDD_SLOT_WEIGHT` has it, their CPUs.
     fn request_weight(&self, request: &Request, env: &Env) -> f64 {
+        let config = &self.cycle.config;
         let cpus = request.ad.eval_attr("RequestCpus", None, env).as_number();
-        let cpus = cpus.filter(|cpus| self.cycle.config.use_slot_weights && cpus.is_finite() && *cpus > 0.0);
-        #[allow(clippy::cast_precision_loss, reason = "beyond 2^53 jobs one more does not matter")]
-        let count = request.count as f64;
-        count * cpus.unwrap_or(1.0)
+        let weighted = config.use_slot_weights && config.use_weighted_demand;
+        let cpus = cpus.filter(|cpus| weighted && cpus.is_finite() && *cpus > 0.0);
+        number(request.count) * cpus.unwrap_or(1.0)
     }
 
     /// The members of each group, and of the root: those of no group, and with autoregroup others beside them.
@@ -174,45 +193,72 @@ impl Round<'_> {
         Spins::new(self, group, (!unbound).then_some(limit)).run(members.to_vec());
     }
 
-    /// Who could not use all that was given asks for no more than that, in another round. Whether there is nothing to give to
-    /// others.
+    /// Who could not use all that was given asks for no more than that, in another round. Whether that would be in vain.
     ///
     /// HTCondor ends there, and slots stay idle for which the crumbs of two groups would do together. Here the first group that
-    /// goes without one only for its limit goes on asking.
-    fn give_up_rest(&self, given: &Allocations, demand: &mut Demand) -> bool {
+    /// goes without one only for its limit asks for all that it wants; where even that was in vain, the next in the round after,
+    /// and all of them again when others have given up more.
+    fn give_up_rest(
+        &self,
+        given: &Allocations,
+        demand: &mut Demand,
+        whole: &Demand,
+        rest: &mut Rest,
+    ) -> bool {
+        let held = self.held_by_their_limit();
+        let order = self.order(given);
+        let used_and_given = |group: Place| {
+            let given = given.of(group).map_or(0.0, |given| given.allocated);
+            (self.ledger.group_used(group), given)
+        };
+        for group in &order {
+            let (used, given) = used_and_given(*group);
+            if used < given && !held.contains(group) && rest.gave_up.insert(*group) {
+                rest.heard.clear();
+            }
+        }
+        let may_ask = |group: &Place| {
+            held.contains(group) && !rest.heard.contains(group) && !rest.gave_up.contains(group)
+        };
+        let asking = order.iter().copied().find(may_ask);
         let (mut all_used, mut all_given) = (0.0, 0.0);
-        let mut asking = None;
-        for group in self.order(given) {
-            let asked = match group {
-                None => Some(&mut demand.root),
-                Some(group) => demand.groups.get_mut(group),
+        for group in order {
+            let (asked, wanted) = match group {
+                None => (Some(&mut demand.root), Some(&whole.root)),
+                Some(group) => (demand.groups.get_mut(group), whole.groups.get(group)),
             };
-            let (Some(asked), Some(given)) = (asked, given.of(group)) else { continue };
-            let (used, given) = (self.ledger.group_used(group), given.allocated);
+            let (Some(asked), Some(wanted)) = (asked, wanted) else { continue };
+            let (used, given) = used_and_given(group);
             all_used += used.min(given);
             all_given += given;
-            if used < given && asking.is_none() && self.is_held_by_its_limit(group) {
-                asking = Some(group);
-            } else if used < given {
+            if asking == Some(group) {
+                *asked = *wanted;
+            } else if used < given || rest.heard.contains(&group) {
                 *asked = used;
             }
         }
-        all_used >= all_given
+        rest.heard.extend(asking);
+        all_used >= all_given || (asking.is_none() && !rest.heard.is_empty())
     }
 
-    /// Whether a group may take surplus, and has jobs that nothing but its limit keeps from slots.
-    fn is_held_by_its_limit(&self, group: Place) -> bool {
+    /// The groups that may take surplus, and have jobs that nothing but their limit keeps from slots.
+    fn held_by_their_limit(&self) -> HashSet<Place> {
         let accepts = |group: usize| self.cycle.groups.get(group).is_some_and(|group| group.accept_surplus);
-        let members = (0..self.cycle.submitters.len()).filter(|place| self.ledger.group(*place) == group);
-        let held = |place: usize| {
+        let held = |place: &usize| {
             let of_group = |reason: Option<RejectReason>| reason == Some(RejectReason::GroupQuota);
-            let stopped = of_group(self.stopped.get(place).copied().flatten());
-            let requests = self.progress.get(place).into_iter().flatten();
+            let stopped = of_group(self.stopped.get(*place).copied().flatten());
+            let requests = self.progress.get(*place).into_iter().flatten();
             requests.filter(|request| request.left > 0).any(|request| match request.reason {
                 None => stopped,
                 reason => of_group(reason),
             })
         };
-        group.is_none_or(accepts) && members.into_iter().any(held)
+        let submitters = (0..self.cycle.submitters.len()).filter(held);
+        submitters.map(|place| self.ledger.group(place)).filter(|group| group.is_none_or(accepts)).collect()
     }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "beyond 2^53 jobs one more does not matter")]
+fn number(count: u64) -> f64 {
+    count as f64
 }

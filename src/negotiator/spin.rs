@@ -18,6 +18,8 @@ pub(super) struct Spins<'r, 'a> {
     spin: u32,
     /// Whether everybody takes up to their floor, and not their share.
     floors: bool,
+    /// Whether somebody whose share has less left than any slot weighs may take one nevertheless.
+    crumbs: bool,
 }
 
 /// Whether the group goes on.
@@ -29,7 +31,7 @@ enum Flow {
 
 impl<'r, 'a> Spins<'r, 'a> {
     pub(super) fn new(round: &'r mut Round<'a>, group: Option<usize>, quota: Option<f64>) -> Self {
-        Self { round, group, quota, spin: 0, floors: false }
+        Self { round, group, quota, spin: 0, floors: false, crumbs: false }
     }
 
     /// One spin in which those who use less than their floor take up to it, whatever their share.
@@ -40,7 +42,14 @@ impl<'r, 'a> Spins<'r, 'a> {
     }
 
     /// Spins until nobody takes or leaves.
+    ///
+    /// HTCondor ends there, and slots stay idle where nobody's share has room for one more, though all their rests together have.
+    /// Mostly the first spin of the next cycle rounds one of them up; not so where a part of the pie is that of somebody who
+    /// wants no more of it. There, and where all would be the same again, those who come first may take one each, as long as the
+    /// rests last.
     pub(super) fn run(mut self, mut members: Vec<usize>) {
+        let lasting = members.iter().any(|submitter| !self.round.has_jobs(*submitter));
+        let mut idle_cycle = true;
         loop {
             self.spin += 1;
             if self.quota_used_up() {
@@ -53,9 +62,12 @@ impl<'r, 'a> Spins<'r, 'a> {
             let (flow, taken) = self.spin(&mut members);
             let progress = taken > 0.0 || members.len() < before;
             let more = !members.is_empty() && !self.round.table.judge.is_empty();
-            if flow == Flow::Stop || !progress || !more {
+            idle_cycle &= taken <= 0.0;
+            let crumbs = !self.crumbs && (lasting || idle_cycle);
+            if flow == Flow::Stop || !more || !(progress || crumbs) {
                 return;
             }
+            self.crumbs = !progress;
         }
     }
 
@@ -106,7 +118,8 @@ impl<'r, 'a> Spins<'r, 'a> {
             self.stop(&[submitter], RejectReason::Ceiling);
             return (Verdict::Done, 0.0);
         }
-        if self.spin > 1 && (limits.limit < least || pie_left < least) {
+        let needed = if self.crumbs { f64::MIN_POSITIVE } else { least };
+        if self.spin > 1 && (limits.limit < needed || pie_left < needed) {
             self.stop(&[submitter], limits.reason());
             return (Verdict::Resume, 0.0);
         }
@@ -121,6 +134,8 @@ impl<'r, 'a> Spins<'r, 'a> {
             asking: config.consider_preemption.then(|| self.asking(submitter, input)),
             caching: config.match_list_caching && stable,
             one_size: !config.use_slot_weights && !config.consider_preemption,
+            depth_first: config.depth_first,
+            idle_only: self.crumbs,
             beyond_limit: self.spin == 1 && config.consider_preemption,
         };
         let Some(progress) = self.round.progress.get_mut(submitter) else { return (Verdict::Done, 0.0) };

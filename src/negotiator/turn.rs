@@ -35,6 +35,7 @@ pub(super) enum Verdict {
 }
 
 /// A turn: who, on what terms.
+#[allow(clippy::struct_excessive_bools, reason = "each is a rule of its own")]
 #[derive(Clone, Debug)]
 pub(super) struct Turn<'a> {
     pub(super) submitter: usize,
@@ -50,6 +51,10 @@ pub(super) struct Turn<'a> {
     pub(super) caching: bool,
     /// Give up at the first request that the limit stands against: nothing smaller will come.
     pub(super) one_size: bool,
+    /// Jobs of a request fill one slot after the other: `NEGOTIATOR_DEPTH_FIRST`.
+    pub(super) depth_first: bool,
+    /// No job is thrown out for a better priority.
+    pub(super) idle_only: bool,
     /// Past its limit the submitter may still have slots that rank its jobs higher than their own.
     pub(super) beyond_limit: bool,
 }
@@ -147,6 +152,7 @@ impl Turn<'_> {
         // As long as the search: what was passed over for an earlier job is not among the slots for the next.
         let mut barred = Barred::default();
         let mut search: Option<Search> = None;
+        let mut filling: Option<usize> = None;
         while progress.left > 0 {
             if let Some(reason) = self.reached(used.all, &table.judge) {
                 progress.reason = Some(reason);
@@ -163,7 +169,8 @@ impl Turn<'_> {
                 table.stats.pairs_considered += u64::try_from(table.judge.len()).unwrap_or(u64::MAX);
                 table.judge.search(&self.seen(request, used.all), self.name)
             });
-            let Some((offer, wants)) = self.best(table, &mut look, &limited, *used, &mut barred) else {
+            let Some((offer, wants)) = self.best(table, &mut look, filling, &limited, *used, &mut barred)
+            else {
                 let only_rank = used.all >= self.limits.limit;
                 let otherwise = if only_rank {
                     self.limits.reason()
@@ -182,6 +189,7 @@ impl Turn<'_> {
             used.unclaimed += if preempt == PreemptState::None { cost } else { 0.0 };
             progress.left -= 1;
             search = self.caching.then_some(look);
+            filling = self.depth_first.then_some(slot);
         }
         false
     }
@@ -191,18 +199,25 @@ impl Turn<'_> {
         self.asking.as_ref().map_or_else(|| request.ad.clone(), |asking| asking.said_of(&request.ad, used))
     }
 
-    /// The best slot that the terms allow. Whatever they bar now they bar for the rest of the turn: it may be passed over.
+    /// The slot that is being filled, or else the best slot, that the terms allow. Whatever they bar now they bar for the rest of
+    /// the turn: it may be passed over.
     fn best(
         &self,
         table: &mut Table<'_>,
         search: &mut Search,
+        filling: Option<usize>,
         limited: &Limited,
         used: Used,
         barred: &mut Barred,
     ) -> Option<(Offer, Wants)> {
         let only_rank = used.all >= self.limits.limit;
+        let mut again = filling.filter(|_| !only_rank).and_then(|place| table.judge.again(search, place));
         loop {
-            let offer = table.judge.next(search, |preempt| !only_rank || preempt == PreemptState::Rank)?;
+            let wanted = |preempt| !only_rank || preempt == PreemptState::Rank;
+            let offer = match again.take() {
+                Some(again) => again,
+                None => table.judge.next(search, wanted)?,
+            };
             if !self.allows(&offer, used, barred) {
                 continue;
             }
@@ -223,7 +238,10 @@ impl Turn<'_> {
             PreemptState::Rank => true,
         };
         let promised = used.all + offer.cost;
-        if promised > self.ceiling + SLACK {
+        if self.idle_only && offer.preempt == PreemptState::Priority {
+            // The limit won't be higher in the next spin: what is left of the pie is for others then.
+            barred.note(Bar::Limit);
+        } else if promised > self.ceiling + SLACK {
             barred.note(Bar::Ceiling);
         } else if promised > self.limits.quota + SLACK {
             barred.note(Bar::Quota);

@@ -60,6 +60,8 @@ impl Pool {
             matchable: Matchable::Unknown,
             explained: Time::default(),
             explained_by: 0,
+            clauses: Arc::default(),
+            waits: None,
         }
     }
 
@@ -119,7 +121,7 @@ impl Pool {
             Ok(spec) => {
                 cluster.problems.clear();
                 set_spec(cluster, &spec);
-                cluster.matchable = Matchable::Unknown;
+                (cluster.matchable, cluster.waits) = (Matchable::Unknown, None);
                 cluster.resting = None;
                 self.schedule.wanted = true;
             }

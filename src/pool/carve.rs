@@ -44,6 +44,7 @@ impl Pool {
     pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
         let gathered = self.slots.get_mut(name).and_then(|slot| slot.preempting.take_if(|next| next.part));
         self.dismiss(name);
+        self.charge_again(name, now);
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
         self.claims.remove(&slot.claim.id);

@@ -11,6 +11,7 @@ use super::ranges::Ranges;
 use super::resources::ResourceName;
 use super::slot_types::JobDefaults;
 use super::time::Time;
+use super::waits::{FailedClause, Waits};
 use crate::classad::Ad;
 
 /// What one proc asks for.
@@ -246,6 +247,11 @@ pub struct Cluster {
     pub explained: Time,
     /// What [`Pool::offers`](super::Pool::offers) was then.
     pub explained_by: u64,
+    /// The clauses that keep it from every machine, those that do so on most slots first; none while some machine could
+    /// run it. Bounded.
+    pub clauses: Arc<[FailedClause]>,
+    /// What its procs that wait for a slot wait for, if a cycle has said so.
+    pub waits: Option<Waits>,
 }
 
 impl Cluster {

@@ -15,6 +15,7 @@ mod apply_jobs;
 mod apply_pods;
 pub mod backfill;
 mod carve;
+mod charges;
 mod devices;
 mod drain;
 mod effect;
@@ -44,6 +45,7 @@ mod submitter;
 mod time;
 mod trace;
 mod unseen;
+mod waits;
 mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -97,6 +99,7 @@ pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;
 pub use unseen::Unseen;
+pub use waits::{FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.
@@ -122,7 +125,7 @@ impl Schedule {
 }
 
 /// One cycle in numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CycleFigures {
     /// When it started.
     pub started: Time,
@@ -140,6 +143,8 @@ pub struct CycleFigures {
     pub idle: u64,
     /// Pie spins.
     pub pies: u64,
+    /// Why procs were left.
+    pub rejections: Arc<Rejections>,
 }
 
 /// The configuration of machines that no policy selects: one for all, so that ads made by it are known by it.

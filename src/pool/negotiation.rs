@@ -91,6 +91,8 @@ pub struct Config {
     /// `NEGOTIATOR_USE_SLOT_WEIGHTS`: if not, every slot costs 1. The weights of the pool, of what is in use
     /// and of quotas are the caller's: they must then count slots, too.
     pub use_slot_weights: bool,
+    /// `NEGOTIATOR_USE_WEIGHTED_DEMAND`: what a group asks for is the weight of its jobs. If not it is their number.
+    pub use_weighted_demand: bool,
     /// `NEGOTIATOR_SLOT_CONSTRAINT`: only slots that make it true are matched. MY is the slot.
     pub slot_constraint: Option<Expr>,
     /// `NEGOTIATOR_SUBMITTER_CONSTRAINT`: only submitters that make it true are served. MY is the submitter.
@@ -143,6 +145,28 @@ pub struct Config {
     pub concurrency_limit_default: f64,
 }
 
+impl Config {
+    /// The priority factor of a submitter that has none of its own: that of nice users; its group's; that of those of another
+    /// domain than `ACCOUNTANT_LOCAL_DOMAIN`; the default. The first of these that there is. The group is the one that it is
+    /// counted in, with what its object says.
+    pub fn priority_factor(&self, submitter: &str, group: Option<(&str, Option<f64>)>) -> f64 {
+        let nice = || {
+            let rest = submitter.strip_prefix(&*self.nice_user_group)?;
+            rest.starts_with('.').then_some(self.nice_user_factor)
+        };
+        let of_group = || {
+            let (name, own) = group?;
+            own.or_else(|| self.group_factors.get(&name.to_ascii_lowercase()).copied())
+        };
+        let remote = || {
+            let local = self.accountant_local_domain.as_deref()?;
+            let (_, domain) = submitter.rsplit_once('@')?;
+            (!domain.eq_ignore_ascii_case(local)).then_some(self.remote_factor)
+        };
+        nice().or_else(of_group).or_else(remote).unwrap_or(self.default_priority_factor)
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -165,6 +189,7 @@ impl Default for Config {
             allow_pslot_preemption: false,
             depth_first: false,
             use_slot_weights: true,
+            use_weighted_demand: true,
             slot_constraint: None,
             submitter_constraint: None,
             job_constraint: None,

@@ -259,7 +259,7 @@ impl Pool {
     /// Slots and slot weight that the claims hold, by who is charged and with which negotiator.
     fn held(&self) -> BTreeMap<SubmitterName, BTreeMap<NegotiatorId, (u64, f64)>> {
         let mut held: BTreeMap<_, BTreeMap<_, (u64, f64)>> = BTreeMap::new();
-        for claim in self.slots.values().map(|slot| &slot.claim) {
+        for claim in self.slots.values().filter(|slot| !slot.discounted).map(|slot| &slot.claim) {
             let of_submitter = held.entry(claim.submitter.clone()).or_default();
             let sum = of_submitter.entry(self.answering(&claim.negotiator)).or_default();
             *sum = (sum.0 + 1, sum.1 + claim.weight);

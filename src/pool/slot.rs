@@ -290,6 +290,8 @@ pub struct Slot {
     pub preempting: Option<Box<Preemptor>>,
     /// When the policy is looked at again: one alarm at a time.
     pub alarm: Option<Time>,
+    /// Its submitter is not charged for it while its job stands still.
+    pub discounted: bool,
 }
 
 impl Slot {
@@ -317,6 +319,7 @@ impl Slot {
             eviction: None,
             preempting: None,
             alarm: None,
+            discounted: false,
         }
     }
 }

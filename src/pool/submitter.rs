@@ -163,27 +163,8 @@ impl Pool {
     /// A group's is that of the group that the submitter is counted in: the innermost that is declared. Nobody is counted
     /// in a group that has none of its own as in the one around it.
     pub fn priority_factor(&self, submitter: &Submitter, config: &NegotiatorConfig) -> f64 {
-        let (name, config) = (submitter.name.as_str(), &config.cycle);
-        let nice = || {
-            let rest = name.strip_prefix(&*config.nice_user_group)?;
-            rest.starts_with('.').then_some(config.nice_user_factor)
-        };
-        let of_group = || {
-            let group = self.group_of(submitter)?;
-            let said = || config.group_factors.get(&group.name.as_str().to_ascii_lowercase());
-            group.priority_factor.or_else(|| said().copied())
-        };
-        let remote = || {
-            let local = config.accountant_local_domain.as_deref()?;
-            let (_, domain) = name.rsplit_once('@')?;
-            (!domain.eq_ignore_ascii_case(local)).then_some(config.remote_factor)
-        };
-        submitter
-            .factor
-            .or_else(nice)
-            .or_else(of_group)
-            .or_else(remote)
-            .unwrap_or(config.default_priority_factor)
+        let group = self.group_of(submitter).map(|group| (group.name.as_str(), group.priority_factor));
+        submitter.factor.unwrap_or_else(|| config.cycle.priority_factor(submitter.name.as_str(), group))
     }
 
     /// The group that a submitter is counted in.

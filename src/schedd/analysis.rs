@@ -2,9 +2,12 @@
 
 use std::cell::OnceCell;
 
-use crate::classad::{Ad, Env, explain_match, symmetric_match};
+use std::sync::Arc;
+
+use super::clauses::{Tally, verdict};
+use crate::classad::{Ad, Env, symmetric_match};
 use crate::pool::{
-    Cluster, Machine, Matchable, Offer, Pool, Problem, Resources, Standing, Time, classad_name,
+    Cluster, FailedClause, Machine, Matchable, Offer, Pool, Problem, Resources, Standing, Time, classad_name,
 };
 use crate::startd::whole_slot_ad;
 
@@ -36,74 +39,32 @@ impl<'a> Offers<'a> {
         })
     }
 
-    /// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it.
-    pub fn explain(&self, cluster: &Cluster, now: Time) -> Matchable {
-        let Some(spec) = &cluster.spec else { return Matchable::Unknown };
+    /// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it; with the clauses
+    /// that do so, if it is clauses.
+    pub fn explain(&self, cluster: &Cluster, now: Time) -> (Matchable, Arc<[FailedClause]>) {
+        let Some(spec) = &cluster.spec else { return (Matchable::Unknown, Arc::default()) };
         if self.machines.is_empty() {
             let message = "no node offers its resources; see kubectl get pslots for the reasons".to_owned();
-            return no("NoMachines", "status", message);
+            return (no("NoMachines", "status", message), Arc::default());
         }
         if let Some(problem) = too_large(&spec.request, &self.slots) {
-            return Matchable::No(problem);
+            return (Matchable::No(problem), Arc::default());
         }
         let env = Env::at(now.secs());
         let mut tally = Tally::default();
         for ad in self.ads() {
             if symmetric_match(&spec.ad, ad, &env) {
-                return Matchable::Yes;
+                return (Matchable::Yes, Arc::default());
             }
-            let report = explain_match(&spec.ad, ad, &env);
-            match (report.my.accepts, report.my.failed().next(), report.target.failed().next()) {
-                (false, Some(clause), _) => tally.count(Side::Job, &clause.text),
-                (false, None, _) => tally.count(Side::Job, "Requirements"),
-                (true, _, Some(clause)) => tally.count(Side::Machine, &clause.text),
-                (true, _, None) => tally.count(Side::Machine, "Requirements"),
-            }
+            tally.count(&spec.ad, ad, &env);
         }
-        tally.verdict(self.slots.len())
+        let clauses = tally.into_clauses();
+        (verdict(&clauses, self.slots.len()), clauses)
     }
 }
 
-fn no(reason: &'static str, field: &str, message: String) -> Matchable {
+pub(super) fn no(reason: &'static str, field: &str, message: String) -> Matchable {
     Matchable::No(Problem { reason, field: field.to_owned(), message })
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
-    Job,
-    Machine,
-}
-
-/// Which clause kept how many machines out.
-#[derive(Debug, Default)]
-struct Tally(std::collections::BTreeMap<(Side, String), usize>);
-
-impl Tally {
-    fn count(&mut self, side: Side, clause: &str) {
-        *self.0.entry((side, clause.to_owned())).or_default() += 1;
-    }
-
-    fn verdict(self, machines: usize) -> Matchable {
-        let Some(((side, clause), count)) = self.0.into_iter().max_by_key(|(_, count)| *count) else {
-            return Matchable::Unknown;
-        };
-        match side {
-            Side::Job => no(
-                "RequirementsNotMet",
-                "spec.requirements",
-                format!(
-                    "{clause} is not true on {count} of {machines} nodes, and no node matches; relax it, or add a node that meets it"
-                ),
-            ),
-            Side::Machine => no(
-                "RefusedByMachines",
-                "status",
-                format!(
-                    "{count} of {machines} nodes refuse the job by {clause}, and no node takes it; see the START expression of their NodePolicy"
-                ),
-            ),
-        }
-    }
 }
 
 /// A request that no slot could ever hold.

@@ -47,7 +47,11 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
     let Carving::Slot(resources) = carve(host, standing, own, &ad, &spec.request, &spec.ad, &env) else {
         return None;
     };
-    let weight = slot_weight(&ad, &resources, own, &env);
+    let weight = if pool.uses_slot_weights(&quotas.negotiator) {
+        slot_weight(&ad, &resources, own, &env)
+    } else {
+        1.0
+    };
     if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
         return None;
     }

@@ -2,6 +2,7 @@
 
 mod analysis;
 mod claims;
+mod clauses;
 mod demands;
 mod jobs;
 mod limits;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Stop, unusable};
+use crate::cli::stop::{Stop, unusable};
 use crate::negotiator::accountant::MIN_REAL_PRIORITY;
 
 /// What the accountant knows of a name.
@@ -14,7 +14,7 @@ use crate::negotiator::accountant::MIN_REAL_PRIORITY;
 pub(super) struct Priority {
     /// The real user priority; the best there is, where it is not given.
     pub(super) rup: Option<f64>,
-    /// The factor; that of the configuration, where it is not given.
+    /// The factor; what the configuration and the groups say, where it is not given.
     pub(super) factor: Option<f64>,
     /// The slot weight that it gets before everybody else.
     pub(super) floor: Option<f64>,
@@ -24,9 +24,9 @@ pub(super) struct Priority {
 
 impl Priority {
     /// The effective priority.
-    pub(super) fn effective(&self, default_factor: f64) -> f64 {
+    pub(super) fn effective(&self, otherwise: f64) -> f64 {
         let real = self.rup.unwrap_or(MIN_REAL_PRIORITY).max(MIN_REAL_PRIORITY);
-        real * self.factor.unwrap_or(default_factor).max(1.0)
+        real * self.factor.unwrap_or(otherwise).max(1.0)
     }
 }
 
@@ -60,6 +60,8 @@ pub(super) struct Accounts {
     names: Vec<String>,
     /// The slot weight that each uses.
     used: Vec<f64>,
+    /// The slots that each uses.
+    running: Vec<u64>,
     places: HashMap<String, usize>,
     /// By what is before the `@`: the first of that name.
     by_local: HashMap<String, usize>,
@@ -78,6 +80,7 @@ impl Accounts {
         let place = self.names.len();
         self.names.push(name.to_owned());
         self.used.push(0.0);
+        self.running.push(0);
         self.places.insert(name.to_owned(), place);
         self.by_local.entry(local(name).to_owned()).or_insert(place);
         place
@@ -94,8 +97,9 @@ impl Accounts {
     /// Charges what a slot weighs to whoever uses it.
     pub(super) fn charge(&mut self, name: &str, weight: f64) {
         let place = self.open(name);
-        if let Some(used) = self.used.get_mut(place) {
+        if let (Some(used), Some(running)) = (self.used.get_mut(place), self.running.get_mut(place)) {
             *used += weight;
+            *running += 1;
         }
     }
 
@@ -107,6 +111,11 @@ impl Accounts {
     /// What a place uses.
     pub(super) fn used(&self, place: usize) -> f64 {
         self.used.get(place).copied().unwrap_or_default()
+    }
+
+    /// How many slots a place uses.
+    pub(super) fn running(&self, place: usize) -> u64 {
+        self.running.get(place).copied().unwrap_or_default()
     }
 
     /// What a file of priorities says of each place.

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use super::{Stop, unusable};
 use crate::classad::{Ad, Expr, Name, ParseError};
+use crate::cli::stop::{Stop, unusable};
 
 /// An ad, and where it begins.
 pub(super) struct Found {

@@ -7,12 +7,12 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt;
 
-use super::Stop;
 use super::accounts::Accounts;
 use super::ads::{Ads, Found};
 use super::policy::Policy;
 use super::slots::considered;
 use crate::classad::{Ad, Env, Name, Value};
+use crate::cli::stop::Stop;
 use crate::negotiator::Request;
 use crate::negotiator::autoclusters::{Autoclusters, Significant};
 

@@ -16,16 +16,17 @@ mod output;
 mod policy;
 mod slots;
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufWriter, Write};
 use std::path::PathBuf;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::classad::Env;
+use crate::cli::circumstances::Circumstances;
+use crate::cli::stop::{DONE, Stop, status, unusable};
 use crate::negotiator::autoclusters::{Autoclusters, Significant, slot_attributes};
 use crate::negotiator::{Cycle, Ready, SubmitterInput, negotiate_with};
 use accounts::Accounts;
@@ -33,12 +34,7 @@ use ads::Ads;
 use jobs::{JobId, Queue};
 use output::Figures;
 use policy::Policy;
-use slots::Slots;
-
-/// The cycle was negotiated.
-const DONE: u8 = 0;
-/// The input cannot be used.
-const UNUSABLE: u8 = 2;
+use slots::{Slots, considered};
 
 /// Negotiate one cycle over ads in files.
 #[derive(Debug, Args)]
@@ -62,12 +58,8 @@ pub struct NegotiateArgs {
     /// Write a JSON line for each match
     #[arg(long, value_name = "FILE")]
     matches: Option<PathBuf>,
-    /// Where random numbers in expressions start
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
-    /// The current time, in seconds since 1970 [default: the clock's]
-    #[arg(long, value_name = "SECONDS")]
-    now: Option<i64>,
+    #[command(flatten)]
+    circumstances: Circumstances,
     /// How to print the figures
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -79,22 +71,6 @@ enum Format {
     Json,
 }
 
-/// What stops the command: a message for standard error, or output that cannot be written.
-enum Stop {
-    Unusable(String),
-    Io(io::Error),
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-fn unusable(what: impl Display, error: impl Display) -> Stop {
-    Stop::Unusable(format!("{what}: {error}"))
-}
-
 /// Runs the command. Gives the exit status: 0 done, 2 unusable input, about which a message with file, line and column went
 /// to `stderr`. Fails where the output cannot be written.
 pub fn run(
@@ -103,19 +79,12 @@ pub fn run(
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> io::Result<u8> {
-    match cycle(args, stdin, stdout) {
-        Ok(()) => Ok(DONE),
-        Err(Stop::Io(error)) => Err(error),
-        Err(Stop::Unusable(message)) => {
-            writeln!(stderr, "slotwright negotiate: {message}")?;
-            Ok(UNUSABLE)
-        }
-    }
+    status("negotiate", cycle(args, stdin, stdout).map(|()| DONE), stderr)
 }
 
 fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) -> Result<(), Stop> {
     let begun = processor_seconds();
-    let env = args.env();
+    let env = args.circumstances.env();
     let policy = Policy::read(args)?;
     let mut accounts = Accounts::default();
     let slots = Slots::read(&mut Ads::open(&args.slots, stdin)?, &policy, &mut accounts, &env)?;
@@ -151,14 +120,6 @@ fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) 
         Format::Json => writeln!(stdout, "{}", serde_json::to_string(&figures).map_err(io::Error::from)?)?,
     }
     Ok(())
-}
-
-impl NegotiateArgs {
-    fn env(&self) -> Env {
-        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let now = self.now.unwrap_or_else(|| i64::try_from(clock()).unwrap_or(i64::MAX));
-        Env { seed: self.seed, ..Env::at(now) }
-    }
 }
 
 /// The jobs of a submitter, by request, in their order.
@@ -198,16 +159,20 @@ fn gather(
         }
         let (requests, jobs) =
             requests.next().unwrap_or_default().into_iter().map(|alike| (alike.request, alike.jobs)).unzip();
-        cycle.submitters.push(SubmitterInput {
+        let input = SubmitterInput {
             name: name.to_owned(),
-            effective_priority: priority.effective(policy.config.default_priority_factor),
+            effective_priority: priority.effective(policy.factor(name)),
             weighted_used: used,
+            running: accounts.running(place),
             floor: priority.floor,
             ceiling: priority.ceiling,
             group,
             requests,
-        });
-        waiting.push(Waiting { name: name.to_owned(), jobs });
+        };
+        if considered(policy.config.submitter_constraint.as_ref(), &input.ad(), env) {
+            cycle.submitters.push(input);
+            waiting.push(Waiting { name: name.to_owned(), jobs });
+        }
     }
     let oversubscription = policy.config.allow_quota_oversubscription;
     cycle.groups = policy.groups.inputs(cycle.pool_weight, oversubscription, &own_usage);

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::NegotiateArgs;
 use super::accounts::{self, Priority};
-use super::{NegotiateArgs, Stop, unusable};
 use crate::classad::Expr;
+use crate::cli::stop::{Stop, unusable};
 use crate::cli::{lint, quota};
 use crate::config::{Host, Reader, Source};
 use crate::negotiator::Config;
@@ -20,6 +21,8 @@ pub(super) struct Policy {
     /// `SLOT_WEIGHT`, for slots whose ads have no `SlotWeight`.
     pub(super) slot_weight: Option<Expr>,
     pub(super) groups: Tree,
+    /// What the groups' manifests say of the factors of their submitters, by the groups' place in the tree.
+    pub(super) group_factors: Vec<Option<f64>>,
     /// What the accountant knows, by name.
     pub(super) priorities: BTreeMap<String, Priority>,
 }
@@ -32,14 +35,19 @@ impl Policy {
     pub(super) fn read(args: &NegotiateArgs) -> Result<Self, Stop> {
         let (config, slot_weight) = configuration(args)?;
         let groups = args.groups.as_deref().map(|path| groups(path, &config)).transpose()?;
+        let (groups, group_factors) = groups.unwrap_or_default();
         let priorities =
             args.priorities.as_deref().map(|path| accounts::read(path, &text(path)?)).transpose()?;
-        Ok(Self {
-            config,
-            slot_weight,
-            groups: groups.unwrap_or_default(),
-            priorities: priorities.unwrap_or_default(),
-        })
+        Ok(Self { config, slot_weight, groups, group_factors, priorities: priorities.unwrap_or_default() })
+    }
+
+    /// The priority factor of a submitter that has none of its own.
+    pub(super) fn factor(&self, submitter: &str) -> f64 {
+        let group = self.groups.group_of(submitter).and_then(|place| {
+            let own = self.group_factors.get(place).copied().flatten();
+            Some((self.groups.groups().get(place)?.name.as_str(), own))
+        });
+        self.config.priority_factor(submitter, group)
     }
 
     /// The concurrency limits, with nothing in use.
@@ -75,7 +83,7 @@ fn configuration(args: &NegotiateArgs) -> Result<(Config, Option<Expr>), Stop> {
     let sources: Vec<Source> = (args.config.iter())
         .map(|path| Ok(Source::new(path.display().to_string(), text(path)?)))
         .collect::<Result<_, Stop>>()?;
-    let host = Host { seed: Some(args.seed), ..Host::none() };
+    let host = Host { seed: Some(args.circumstances.seed), ..Host::none() };
     let reading = Reader::new(host).subsystem("NEGOTIATOR").read(&sources);
     let read = reading.into_config().map_err(|error| Stop::Unusable(error.to_string()))?;
     let slot_weight = read.expr("SLOT_WEIGHT").map_err(|error| Stop::Unusable(error.to_string()))?;
@@ -85,11 +93,16 @@ fn configuration(args: &NegotiateArgs) -> Result<(Config, Option<Expr>), Stop> {
     Ok((config, slot_weight))
 }
 
-/// The groups of a file.
-fn groups(path: &Path, config: &Config) -> Result<Tree, Stop> {
+/// The groups of a file, and the factors that they say.
+fn groups(path: &Path, config: &Config) -> Result<(Tree, Vec<Option<f64>>), Stop> {
     let source = lint::Source::new(path.display().to_string(), text(path)?);
-    let specs = quota::specs(&[source], config).map_err(|problems| Stop::Unusable(problems.to_string()))?;
-    Ok(Tree::new(&specs))
+    let declared = quota::declared(&[source], config);
+    let declared = declared.map_err(|problems| Stop::Unusable(problems.to_string()))?;
+    let (specs, factors): (Vec<_>, Vec<_>) =
+        declared.into_iter().map(|group| (group.spec, group.priority_factor)).unzip();
+    let tree = Tree::new(&specs);
+    let factors = tree.groups().iter().map(|group| factors.get(group.spec).copied().flatten()).collect();
+    Ok((tree, factors))
 }
 
 fn text(path: &Path) -> Result<String, Stop> {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::Stop;
 use super::accounts::Accounts;
 use super::ads::{Ads, Found};
 use super::policy::Policy;
 use crate::classad::{Ad, Env, Expr, Name};
+use crate::cli::stop::Stop;
 use crate::negotiator::Candidate;
 use crate::negotiator::limits::Wants;
 
@@ -27,6 +27,7 @@ pub(super) struct Slots {
 struct Attributes {
     name: Name,
     state: Name,
+    activity: Name,
     slot_weight: Name,
     accounting_group: Name,
     remote_user: Name,
@@ -38,6 +39,7 @@ impl Default for Attributes {
         Self {
             name: "Name".into(),
             state: "State".into(),
+            activity: "Activity".into(),
             slot_weight: "SlotWeight".into(),
             accounting_group: "AccountingGroup".into(),
             remote_user: "RemoteUser".into(),
@@ -63,9 +65,15 @@ impl Slots {
                 return Err(ads.wrong(line, "the slot's ad has no string as Name"));
             }
             let weight = weigh(&ad, policy, &names, env);
-            slots.weight += weight;
+            if considered(policy.config.slot_poolsize_constraint.as_ref(), &ad, env) {
+                slots.weight += weight;
+            }
             if let Some(user) = user(&ad, &names, env) {
-                accounts.charge(&user, weight);
+                if policy.config.discount_suspended_resources && is_suspended(&ad, &names, env) {
+                    accounts.open(&user);
+                } else {
+                    accounts.charge(&user, weight);
+                }
                 slots.claimed += 1;
                 let limits = names.limits.iter().find_map(|name| text(&ad, name, env));
                 slots.limited.extend(limits.map(|limits| Wants::parse(&limits)));
@@ -119,6 +127,11 @@ fn user(slot: &Ad, names: &Attributes, env: &Env) -> Option<String> {
     let in_use = ["Claimed", "Preempting"].iter().any(|used| state.eq_ignore_ascii_case(used));
     let user = || text(slot, &names.accounting_group, env).or_else(|| text(slot, &names.remote_user, env));
     in_use.then(user).flatten()
+}
+
+/// Whether the job in a slot stands still.
+fn is_suspended(slot: &Ad, names: &Attributes, env: &Env) -> bool {
+    text(slot, &names.activity, env).is_some_and(|activity| activity.eq_ignore_ascii_case("Suspended"))
 }
 
 fn text(slot: &Ad, name: &Name, env: &Env) -> Option<String> {

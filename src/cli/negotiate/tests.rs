@@ -1,6 +1,7 @@
 //! The command, whole.
 
 use super::*;
+use crate::cli::stop::UNUSABLE;
 
 const SLOTS: &str = "Name = \"s1\"\nCpus = 1\nMemory = 1\nRank = 0\nRequirements = TARGET.RequestCpus <= Cpus\n\n\
                      Name = \"s2\"\nCpus = 1\nMemory = 2\nRank = 0\nRequirements = TARGET.RequestCpus <= Cpus\n\n\
@@ -147,4 +148,84 @@ fn unusable_input_is_told_with_file_line_and_column() {
     let mut missing = Case::new(SLOTS, "");
     missing.args.extend(["--priorities", "/nope/nope"].map(str::to_owned));
     assert!(missing.run().2.contains("/nope/nope"));
+}
+
+/// Who got how many jobs matched.
+fn matched(case: Case) -> std::collections::BTreeMap<String, usize> {
+    let (_, lines) = case.figures();
+    let mut matched = std::collections::BTreeMap::new();
+    for line in lines {
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        *matched.entry(line["submitter"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    matched
+}
+
+/// So many slots of one core.
+fn cores(count: usize) -> String {
+    let core = |place| {
+        format!(
+            "Name = \"s{place}\"\nCpus = 1\nRank = 0\nSite = {place}\nRequirements = true\nSlotWeight = 1\n\n"
+        )
+    };
+    (0..count).map(core).collect()
+}
+
+fn two(count: u32) -> String {
+    let of = |name: &str, cluster: u32| {
+        jobs(count, &format!("User = \"{name}\"")).replace("ClusterId = 7", &format!("ClusterId = {cluster}"))
+    };
+    of("a@x", 1) + &of("b@y", 2)
+}
+
+#[test]
+fn submitters_outside_the_constraint_are_not_served() {
+    let case = Case::new(&cores(4), &two(4))
+        .with("-f", "NEGOTIATOR_SUBMITTER_CONSTRAINT = Name == \"b@y\" && IdleJobs == 4\n");
+    assert_eq!(matched(case), [("b@y".to_owned(), 4)].into());
+}
+
+/// The pie is made of what counts, and all may be matched.
+#[test]
+fn slots_outside_the_size_of_the_pool_are_matched_all_the_same() {
+    let groups = "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: g}\nspec: {dynamicQuota: 0.5}\n";
+    let queue = jobs(8, "AccountingGroup = \"g.a\"");
+    for (config, expected) in [("", 4), ("NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT = Site < 4\n", 2)] {
+        let case = Case::new(&cores(8), &queue).with("--groups", groups).with("-f", config);
+        assert_eq!(matched(case).values().sum::<usize>(), expected, "{config}");
+    }
+}
+
+/// Half the factor, twice the share: by the file before all, else by domain or group.
+#[test]
+fn factors_are_found_as_the_accountant_finds_them() {
+    let shares = |config: &str, priorities: &str| {
+        matched(Case::new(&cores(6), &two(6)).with("-f", config).with("--priorities", priorities))
+    };
+    let even = [("a@x".to_owned(), 3), ("b@y".to_owned(), 3)];
+    let uneven = [("a@x".to_owned(), 2), ("b@y".to_owned(), 4)];
+    assert_eq!(shares("", "{}"), even.clone().into());
+    let local = "ACCOUNTANT_LOCAL_DOMAIN = y\nDEFAULT_PRIO_FACTOR = 10\nREMOTE_PRIO_FACTOR = 20\n";
+    assert_eq!(shares(local, "{}"), uneven.into());
+    assert_eq!(shares(local, "{\"a@x\": {\"factor\": 10}}"), even.into());
+    let groups = "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: g}\n\
+                  spec: {quota: 6, priorityFactor: 2000}\n";
+    let of = |name: &str, cluster: u32| {
+        let user = format!("AccountingGroup = \"{name}\"");
+        jobs(6, &user).replace("ClusterId = 7", &format!("ClusterId = {cluster}"))
+    };
+    let case = Case::new(&cores(6), &(of("g.a", 1) + &of("g.b", 2)))
+        .with("--groups", groups)
+        .with("--priorities", "{\"g.b\": {\"factor\": 1000}}");
+    assert_eq!(matched(case), [("g.a".to_owned(), 2), ("g.b".to_owned(), 4)].into());
+}
+
+#[test]
+fn suspended_jobs_may_cost_nothing() {
+    let slots = cores(4)
+        + "Name = \"c\"\nCpus = 1\nState = \"Claimed\"\nActivity = \"Suspended\"\nRemoteUser = \"a@x\"\nSlotWeight = 2\n";
+    for (config, expected) in [("", [1, 3]), ("NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES = True\n", [3, 1])] {
+        let case = Case::new(&slots, &two(4)).with("-f", config);
+        assert_eq!(matched(case).into_values().collect::<Vec<_>>(), expected, "{config}");
+    }
 }

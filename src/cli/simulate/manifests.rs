@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::problems::Problems;
 use crate::api::HTCJob;
 use crate::cli::lint::{Kind, Kinds, Node, Object, Report, Severity, Source, document, find, parse};
+use crate::cli::problems::Problems;
 use crate::controller::translate;
 use crate::pool::{Event, Time};
 use crate::schedd::Submission;

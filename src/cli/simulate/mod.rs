@@ -6,7 +6,7 @@
 //! | `amount` | spans, sizes and distributions in it |
 //! | `manifests` | the objects in it, checked and read as everywhere else |
 //! | `machines`, `submitters` | what they are and do |
-//! | `read`, `problems` | from the file to a [`Scenario`], or to everything that is wrong with it |
+//! | `read` | from the file to a [`Scenario`], or to everything that is wrong with it |
 //! | `traces` | jobs as they were submitted elsewhere |
 //! | `output` | CSV files, plots, and the summary for people |
 //! | `compare` | the same of two policies, and what changes from one to the other |
@@ -17,7 +17,6 @@ mod file;
 mod machines;
 mod manifests;
 mod output;
-pub(super) mod problems;
 mod read;
 mod submitters;
 mod traces;
@@ -26,17 +25,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 
+use super::print::json;
+use super::stop::{DONE, NO, UNUSABLE};
 use crate::sim::compare::Comparison;
 use crate::sim::{Report, Scenario, simulate};
-
-/// Everything was done.
-const DONE: u8 = 0;
-/// The workloads differ that policies were to be compared over.
-const DIFFERS: u8 = 1;
-/// The scenario cannot be used.
-const UNUSABLE: u8 = 2;
 
 /// Try a policy on a workload in virtual time.
 #[derive(Args, Debug)]
@@ -93,9 +86,7 @@ impl SimulateArgs {
         let (mut scenario, notes) = match read::scenario(path) {
             Ok(read) => read,
             Err(problems) => {
-                for problem in problems.to_string().lines() {
-                    writeln!(err, "slotwright: {problem}")?;
-                }
+                problems.tell(err)?;
                 return Ok(None);
             }
         };
@@ -157,7 +148,7 @@ impl SimulateArgs {
         }
         let Some(difference) = &comparison.differs else { return Ok(DONE) };
         writeln!(err, "slotwright: the workloads differ, not the policies alone: {difference}")?;
-        Ok(DIFFERS)
+        Ok(NO)
     }
 }
 
@@ -169,9 +160,4 @@ fn both(this: &Scenario, against: &Scenario) -> (Report, Report) {
         // It panics only where the other one would have.
         (report, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
-}
-
-fn json(answer: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, answer)?;
-    writeln!(out)
 }

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use super::amount::{Amount, Drawn};
 use super::file::{self, File};
 use super::manifests;
-use super::problems::Problems;
 use crate::cli::lint::{Entry, Kind, Node, Source, find, parse};
+use crate::cli::problems::Problems;
 use crate::pool::Time;
 use crate::sim::{MachineGroup, Scenario, Spread, Timing};
 

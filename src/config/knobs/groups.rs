@@ -1,6 +1,6 @@
 //! The accountant: priorities, accounting groups, limits.
 
-use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
+use super::knob::Standing::{Honored, MappedTo, Meaningless};
 use super::knob::{Kind, Knob, Reader, Standing};
 
 const ACCOUNTANT: &[Reader] = &[Reader::Accountant];
@@ -59,14 +59,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_USE_SLOT_WEIGHTS",
         Kind::Boolean,
         ACCOUNTANT,
-        Planned,
-        "Whether slots cost their weight, and not 1; they do, for now.",
+        Honored,
+        "Whether slots cost their weight, and not 1.",
     ),
     Knob::new(
         "NEGOTIATOR_USE_WEIGHTED_DEMAND",
         Kind::Boolean,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "Whether a group's demand is counted in weight.",
     ),
     Knob::new(
@@ -80,7 +80,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES",
         Kind::Boolean,
         ACCOUNTANT,
-        Planned,
+        Honored,
         "Whether suspended jobs cost nothing.",
     ),
     Knob::new(

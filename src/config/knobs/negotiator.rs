@@ -6,6 +6,9 @@ use super::knob::{Kind, Knob, Reader, Standing};
 const NEGOTIATOR: &[Reader] = &[Reader::Negotiator];
 const WHOLE_QUEUE: Standing = Standing::Meaningless("the negotiator sees the whole queue");
 
+const FOUND_OUT: Standing =
+    Standing::Meaningless("what tells jobs apart is found out in each cycle from all expressions there are");
+
 pub(super) const KNOBS: &[Knob] = &[
     Knob::new(
         "NEGOTIATOR_INTERVAL",
@@ -190,7 +193,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_IGNORE_JOB_RANKS",
         Kind::Boolean,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Whether a job's own Rank is left out.",
     )
     .fallback("False"),
@@ -198,7 +201,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_DEPTH_FIRST",
         Kind::Boolean,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "Whether jobs fill one slot after the other.",
     ),
     Knob::new(
@@ -274,7 +277,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATION_CYCLE_STATS_LENGTH",
         Kind::Integer,
         NEGOTIATOR,
-        Planned,
+        MappedTo("status.lastCycle of the Negotiator, which tells of one cycle"),
         "Of how many cycles statistics are published.",
     )
     .unit("cycles")
@@ -299,7 +302,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "SIGNIFICANT_ATTRIBUTES",
         Kind::List,
         NEGOTIATOR,
-        Planned,
+        FOUND_OUT,
         "Which attributes of jobs tell them apart in matching, instead of those found out.",
     )
     .section("Central Managers: The Negotiation Cycle"),
@@ -307,21 +310,21 @@ pub(super) const KNOBS: &[Knob] = &[
         "ADD_SIGNIFICANT_ATTRIBUTES",
         Kind::List,
         NEGOTIATOR,
-        Planned,
+        FOUND_OUT,
         "Which attributes of jobs tell them apart, too.",
     ),
     Knob::new(
         "REMOVE_SIGNIFICANT_ATTRIBUTES",
         Kind::List,
         NEGOTIATOR,
-        Planned,
+        FOUND_OUT,
         "Which attributes of jobs do not tell them apart.",
     ),
     Knob::new(
         "REMOVE_SIGNIFICANT_ATTRIBUTES_REGEX",
         Kind::Text,
         NEGOTIATOR,
-        Planned,
+        FOUND_OUT,
         "The same, by a regular expression.",
     ),
     Knob::new(

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::conditions::{Says, condition, of_policy};
 use super::status::size;
+use super::waiting;
 use crate::api::{CycleStatistics, NegotiatorStatus, SubmitPolicyStatus, condition as types};
 use crate::controller::translate::kube_time;
 use crate::decide::overlap_message;
@@ -52,6 +53,8 @@ pub(super) fn negotiator(
             slots: size(cycle.slots),
             idle_procs: size(cycle.idle),
             pies: size(cycle.pies),
+            rejections: cycle.rejections.reasons.iter().map(waiting::rejection).collect(),
+            other_rejected_procs: size(cycle.rejections.other_procs),
         }),
         uncovered_slots: several.then(|| size(pool.sharing.uncovered.count)),
         conditions: {

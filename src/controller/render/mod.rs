@@ -10,6 +10,7 @@ mod limit;
 mod pod;
 mod slot;
 mod status;
+mod waiting;
 
 pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
 pub use backfill::backfill;

@@ -12,6 +12,7 @@ use super::governing::{negotiator, submit_policy};
 use super::held::{held, held_procs};
 use super::limit::limit as limit_status;
 use super::slot::{label_value, resources, static_slot};
+use super::waiting::matchable;
 use crate::api::{
     self, AccountStatus, GroupQuotaStatus, HTCJobStatus, NodePolicyStatus, PartitionableSlotSpec,
     PartitionableSlotStatus, SlotActivity, SlotRunning, SlotState, SlotStatus, SubmitterSpec,
@@ -20,8 +21,8 @@ use crate::api::{
 use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
 use crate::decide::{PROC_WAITS, quotas};
 use crate::pool::{
-    Activation, Claimed, Cluster, Document, Machine, Matchable, NegotiatorId, Offer, Pool, Problem, Quota,
-    Slot, SlotKind, SlotName, Standing, State, Submitter, Taken, Time,
+    Activation, Claimed, Cluster, Document, Machine, NegotiatorId, Offer, Pool, Problem, Quota, Slot,
+    SlotKind, SlotName, Standing, State, Submitter, Taken, Time,
 };
 use crate::schedd::{group_usage, unknown_group};
 
@@ -150,30 +151,6 @@ fn summary(cluster: &Cluster, complete: bool, problems: &[Problem]) -> &'static 
     } else {
         "Held"
     }
-}
-
-fn matchable(cluster: &Cluster, old: &[Condition], now: Time) -> Condition {
-    let says = match &cluster.matchable {
-        Matchable::Unknown => Says {
-            type_: types::MATCHABLE,
-            status: None,
-            reason: "NotNegotiated",
-            message: "no cycle has looked at the job yet".to_owned(),
-        },
-        Matchable::Yes => Says {
-            type_: types::MATCHABLE,
-            status: Some(true),
-            reason: "MachineFound",
-            message: "there is a node that could run a proc, now or once it is free".to_owned(),
-        },
-        Matchable::No(problem) => Says {
-            type_: types::MATCHABLE,
-            status: Some(false),
-            reason: problem.reason,
-            message: problem.to_string(),
-        },
-    };
-    condition(old, says, cluster.generation, now)
 }
 
 fn completion(cluster: &Cluster, complete: bool, old: &[Condition], now: Time) -> Condition {

@@ -2,6 +2,7 @@
 
 mod backfill;
 mod chaos;
+mod charges;
 mod defaults;
 mod devices;
 mod draining;
@@ -11,6 +12,7 @@ mod limits;
 mod manual;
 mod negotiator;
 mod policy;
+mod reasons;
 mod sensed;
 mod several;
 mod static_slots;

@@ -28,13 +28,13 @@ fn any_submitter() -> impl Strategy<Value = SubmitterInput> {
     let group = prop::option::of(0_usize..3);
     (0_u8..6, 1_u32..5, 0_u32..6, ceiling, group, requests).prop_map(
         |(name, priority, used, ceiling, group, requests)| SubmitterInput {
-            floor: None,
             name: format!("u{name}"),
             effective_priority: f64::from(priority) * 0.5,
             weighted_used: f64::from(used),
             ceiling,
             group,
             requests,
+            ..SubmitterInput::default()
         },
     )
 }

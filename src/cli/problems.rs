@@ -1,10 +1,11 @@
-//! What is wrong with a scenario.
+//! What is wrong with files that a command reads.
 
 use std::fmt;
+use std::io::{self, Write};
 
 use crate::cli::lint::{Finding, Source};
 
-/// Everything that is wrong with a scenario, each with its place.
+/// Everything that is wrong with them, each with its place.
 #[derive(Debug, Default)]
 pub struct Problems(Vec<String>);
 
@@ -27,6 +28,17 @@ impl Problems {
     /// One that has no place.
     pub fn one(message: String) -> Self {
         Self(vec![message])
+    }
+
+    /// Tells them, each on a line.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn tell(&self, err: &mut dyn Write) -> io::Result<()> {
+        self.0
+            .iter()
+            .flat_map(|problem| problem.lines())
+            .try_for_each(|line| writeln!(err, "slotwright: {line}"))
     }
 
     /// Whether there are none.

@@ -1,0 +1,27 @@
+//! What expressions are evaluated in, as command lines say it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+
+use crate::classad::Env;
+
+/// The time and chance.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Circumstances {
+    /// The current time, in seconds since 1970 [default: the clock's]
+    #[arg(long, value_name = "SECONDS")]
+    now: Option<i64>,
+    /// Where random numbers in expressions start
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+impl Circumstances {
+    /// The environment of evaluation.
+    pub fn env(&self) -> Env {
+        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = self.now.unwrap_or_else(|| i64::try_from(clock()).unwrap_or(i64::MAX));
+        Env { seed: self.seed, ..Env::at(now) }
+    }
+}

@@ -1,0 +1,61 @@
+//! The groups that files of GroupQuota manifests declare.
+
+use crate::cli::lint::{Kinds, Object, Report, Severity, Source, check_references, document, parse};
+use crate::cli::problems::Problems;
+use crate::controller::translate;
+use crate::negotiator::Config;
+use crate::negotiator::groups::{GroupSpec, Quota as TreeQuota};
+use crate::pool::Quota;
+
+/// A group that a file declares.
+pub struct Declared {
+    /// For the tree of groups.
+    pub spec: GroupSpec,
+    /// `spec.priorityFactor`: of its submitters that have none of their own.
+    pub priority_factor: Option<f64>,
+}
+
+/// The groups that the files declare, or everything that is wrong with them.
+pub fn declared(sources: &[Source], config: &Config) -> Result<Vec<Declared>, Problems> {
+    let (mut problems, mut report, mut objects) = (Problems::default(), Report::default(), Vec::new());
+    let kinds = Kinds::new();
+    for source in sources {
+        let parsed = parse(&source.text);
+        for fault in &parsed.faults {
+            problems.at(source, fault.at, &fault.message);
+        }
+        for node in parsed.documents {
+            document(&kinds, source, node, &mut report, &mut objects);
+        }
+    }
+    check_references(&objects, &mut report);
+    report.sort();
+    problems.extend(report.findings.into_iter().filter(|finding| finding.severity == Severity::Error));
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let groups: Vec<Declared> = objects.iter().filter_map(|object| group(object, config)).collect();
+    if groups.is_empty() {
+        let files: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
+        let say = "there is no GroupQuota in it; give at least one";
+        return Err(Problems::one(format!("{}: {say}", files.join(", "))));
+    }
+    Ok(groups)
+}
+
+fn group(object: &Object<'_>, config: &Config) -> Option<Declared> {
+    if object.kind != "GroupQuota" {
+        return None;
+    }
+    let group = translate::group(&serde_json::from_value(object.value.clone()).ok()?);
+    let spec = GroupSpec {
+        name: group.name.to_string(),
+        quota: Some(match group.quota {
+            Quota::Static(weight) => TreeQuota::Static(weight),
+            Quota::Dynamic(share) => TreeQuota::Dynamic(share),
+        }),
+        accept_surplus: group.accept_surplus.unwrap_or(config.group_accept_surplus),
+        autoregroup: group.autoregroup.unwrap_or(config.group_autoregroup),
+    };
+    Some(Declared { spec, priority_factor: group.priority_factor })
+}

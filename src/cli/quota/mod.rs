@@ -1,0 +1,177 @@
+//! `slotwright quota`: what groups would be given of a pool, without a cluster.
+//!
+//! | part | is |
+//! | --- | --- |
+//! | `groups` | the groups that manifests declare |
+//! | `answer` | what is said of them |
+
+mod answer;
+mod groups;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::lint::Source;
+use super::print::json;
+use super::problems::Problems;
+use super::stop::{DONE, UNUSABLE};
+use crate::negotiator::allocation::{Demand, plan};
+use crate::negotiator::groups::{GroupSpec, Quota, ROOT, Tree};
+use crate::negotiator::{Config, Cycle};
+use answer::{Answer, Row, rounded};
+use clap::{Args, ValueEnum};
+pub(super) use groups::declared;
+
+/// Say what accounting groups would be given of a pool.
+#[derive(Args, Debug)]
+#[command(after_help = "GROUP is a group's name; <none>, or nothing, stands for jobs of no group. \
+                        Exit status: 0 done, 2 unusable input.")]
+pub struct QuotaArgs {
+    /// A file of GroupQuota manifests; - is standard input
+    #[arg(short, long = "file", value_name = "GROUPS.yaml", required = true)]
+    files: Vec<PathBuf>,
+    /// The weight of all slots of the pool, those in use included: its cores, where SLOT_WEIGHT is not set
+    #[arg(long, value_name = "WEIGHT", value_parser = weight, allow_negative_numbers = true)]
+    pool: f64,
+    /// The weight of the jobs of a group that wait
+    #[arg(long, value_name = "GROUP=N", value_parser = amount)]
+    demand: Vec<(String, f64)>,
+    /// The weight of the slots that a group uses
+    #[arg(long = "use", value_name = "GROUP=N", value_parser = amount)]
+    used: Vec<(String, f64)>,
+    /// Static quotas hold though they add up to more than there is: NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = True
+    #[arg(long)]
+    allow_quota_oversubscription: bool,
+    /// How the answer is written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A table.
+    #[default]
+    Text,
+    /// One object.
+    Json,
+}
+
+fn weight(text: &str) -> Result<f64, String> {
+    let weight = text.trim().parse::<f64>().ok().filter(|weight| weight.is_finite() && *weight >= 0.0);
+    weight.ok_or_else(|| format!("{text:?} is no weight; give a number of 0 or more"))
+}
+
+fn amount(text: &str) -> Result<(String, f64), String> {
+    let (group, number) = text.rsplit_once('=').ok_or("expected GROUP=N, such as physics=20")?;
+    Ok((group.trim().to_owned(), weight(number)?))
+}
+
+/// Runs the command; the answer is the exit status.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn run(
+    args: &QuotaArgs,
+    input: &mut dyn Read,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    match args.answer(input) {
+        Ok(answer) => {
+            match args.output {
+                Format::Text => write!(out, "{}", answer.table())?,
+                Format::Json => json(&answer, out)?,
+            }
+            Ok(DONE)
+        }
+        Err(problems) => {
+            problems.tell(err)?;
+            Ok(UNUSABLE)
+        }
+    }
+}
+
+impl QuotaArgs {
+    fn answer(&self, input: &mut dyn Read) -> Result<Answer, Problems> {
+        let sources = self.read(input)?;
+        let config =
+            Config { allow_quota_oversubscription: self.allow_quota_oversubscription, ..Config::default() };
+        let specs: Vec<GroupSpec> =
+            declared(&sources, &config)?.into_iter().map(|group| group.spec).collect();
+        let tree = Tree::new(&specs);
+        let used = self.by_group(&tree, &self.used, "--use")?;
+        let waits = self.by_group(&tree, &self.demand, "--demand")?;
+        let groups = tree.inputs(self.pool, config.allow_quota_oversubscription, &used.groups);
+        let demand = Demand {
+            root: used.root + waits.root,
+            groups: used.groups.iter().zip(&waits.groups).map(|(used, waits)| used + waits).collect(),
+        };
+        let cycle =
+            Cycle { config, groups, pool_weight: self.pool, ungrouped_used: used.root, ..Cycle::default() };
+        let (given, limits) = plan(&cycle, &demand);
+        let of_root = Row::new(ROOT, &given.root, used.root, limits.last().copied().unwrap_or_default());
+        let root = Row {
+            accept_surplus: true,
+            autoregroup: tree.groups().iter().any(|group| group.autoregroup),
+            ..of_root
+        };
+        let each = tree.groups().iter().zip(&given.groups).zip(used.groups.iter().zip(&limits));
+        let rows = each.map(|((group, given), (used, limit))| {
+            let (config_quota, dynamic) = match group.quota {
+                Quota::Static(weight) => (weight, false),
+                Quota::Dynamic(share) => (share, true),
+            };
+            Row {
+                config_quota: Some(config_quota),
+                dynamic,
+                accept_surplus: group.accept_surplus,
+                autoregroup: group.autoregroup,
+                ..Row::new(&group.name, given, *used, *limit)
+            }
+        });
+        let groups: Vec<Row> = std::iter::once(root).chain(rows).collect();
+        let allocated: f64 = groups.iter().map(|row| row.allocated).sum();
+        Ok(Answer { pool: self.pool, unallocated: rounded((self.pool - allocated).max(0.0)), groups })
+    }
+
+    fn read(&self, input: &mut dyn Read) -> Result<Vec<Source>, Problems> {
+        let read = |path: &PathBuf, input: &mut dyn Read| {
+            if path == Path::new("-") {
+                let mut text = String::new();
+                return input.read_to_string(&mut text).map(|_| Source::new("<stdin>", text));
+            }
+            fs::read_to_string(path).map(|text| Source::new(path.display().to_string(), text))
+        };
+        let sources = self.files.iter().map(|path| {
+            read(path, input).map_err(|error| Problems::one(format!("{}: {error}", path.display())))
+        });
+        sources.collect()
+    }
+
+    /// Amounts by group, as one adds to another of the same group.
+    fn by_group(&self, tree: &Tree, amounts: &[(String, f64)], option: &str) -> Result<Demand, Problems> {
+        let mut demand = Demand { root: 0.0, groups: vec![0.0; tree.groups().len()] };
+        for (name, amount) in amounts {
+            let of_root = name.is_empty() || name == ROOT;
+            match tree.find(name).and_then(|group| demand.groups.get_mut(group)) {
+                Some(sum) => *sum += amount,
+                None if of_root => demand.root += amount,
+                None => {
+                    let names: Vec<&str> = tree.groups().iter().map(|group| group.name.as_str()).collect();
+                    let files: Vec<String> =
+                        self.files.iter().map(|file| file.display().to_string()).collect();
+                    return Err(Problems::one(format!(
+                        "{option} {name}={amount}: {} declares no group {name}; there are {}, and {ROOT} for jobs of no group",
+                        files.join(", "),
+                        names.join(", ")
+                    )));
+                }
+            }
+        }
+        Ok(demand)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! What claims cost their submitters: `NEGOTIATOR_USE_SLOT_WEIGHTS` and `NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES`.
+//!
+//! As in HTCondor what is not charged counts nowhere: not in the submitter's usage and priority, and not against a ceiling or a
+//! quota, which may be exceeded when the job goes on.
+
+use super::ids::SlotName;
+use super::negotiators::NegotiatorId;
+use super::slot::{Claimed, Slot, State};
+use super::time::Time;
+use super::{Document, Pool};
+
+impl Pool {
+    /// Whether slots that a negotiator matches cost their weight, and not 1.
+    pub fn uses_slot_weights(&self, id: &NegotiatorId) -> bool {
+        self.config_of(id).cycle.use_slot_weights
+    }
+
+    /// Whether a claim costs nothing now: its job is suspended, and its negotiator discounts that.
+    fn is_discounted(&self, slot: &Slot) -> bool {
+        slot.state == State::Claimed(Claimed::Suspended)
+            && self.config_of(&self.answering(&slot.claim.negotiator)).cycle.discount_suspended_resources
+    }
+
+    /// Charges the submitter of a claim or no longer does, as the claim stands now.
+    pub fn review_charge(&mut self, name: &SlotName, now: Time) {
+        let Some(slot) = self.slots.get(name).filter(|_| self.synced) else { return };
+        self.set_discount(name, self.is_discounted(slot), now);
+    }
+
+    /// The same for all claims: the knob may have been turned.
+    pub fn review_charges(&mut self, now: Time) {
+        let differs = |slot: &&Slot| slot.discounted != self.is_discounted(slot);
+        let names: Vec<SlotName> =
+            self.slots.values().filter(differs).map(|slot| slot.name.clone()).collect();
+        for name in names {
+            self.review_charge(&name, now);
+        }
+    }
+
+    /// The submitter of a claim is charged, whatever its job does: it is about to end.
+    pub(super) fn charge_again(&mut self, name: &SlotName, now: Time) {
+        self.set_discount(name, false, now);
+    }
+
+    fn set_discount(&mut self, name: &SlotName, discounted: bool, now: Time) {
+        let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.discounted != discounted) else {
+            return;
+        };
+        slot.discounted = discounted;
+        let claim = slot.claim.clone();
+        if discounted {
+            self.discharge(&claim, now);
+        } else {
+            self.charge(&claim, now);
+        }
+        self.stale.insert(Document::Submitter(claim.submitter));
+        // There may be more to be had now, or less.
+        self.schedule.wanted = true;
+    }
+}
