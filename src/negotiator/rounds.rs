@@ -23,7 +23,7 @@ struct Rest {
 }
 
 /// In how many rounds of a cycle somebody may be heard whom crumbs would do.
-const HEARD: u32 = 32;
+const HEARD: u32 = 12;
 
 /// Who negotiates with whom.
 #[derive(Debug)]
