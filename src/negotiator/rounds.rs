@@ -23,7 +23,7 @@ struct Rest {
 }
 
 /// In how many rounds of a cycle somebody may be heard whom crumbs would do.
-const HEARD: u32 = 32;
+const HEARD: u32 = 12;
 
 /// Who negotiates with whom.
 #[derive(Debug)]
@@ -54,8 +54,10 @@ impl Round<'_> {
             }
             self.take_turns(&given, &members);
             let over = self.give_up_rest(&given, &mut demand, &whole, &mut rest);
-            // Where there are further rounds at all, each whom crumbs would do is heard.
-            let most = if rounds > 1 && !rest.heard.is_empty() { rounds.max(HEARD) } else { rounds };
+            // Where there are further rounds at all, each whom crumbs would do is heard; in a later cycle, if this one came to
+            // something.
+            let listens = rounds > 1 && !rest.heard.is_empty() && self.table.matches.is_empty();
+            let most = if listens { rounds.max(HEARD) } else { rounds };
             if over || round >= most || self.table.judge.is_empty() {
                 break;
             }

@@ -231,6 +231,11 @@ impl Turn<'_> {
     }
 
     fn allows(&self, offer: &Offer, used: Used, barred: &mut Barred) -> bool {
+        if self.idle_only && offer.preempt == PreemptState::Priority {
+            // The limit won't be higher in the next spin: what is left of the pie is for others then.
+            barred.note(Bar::Limit);
+            return false;
+        }
         let fits = match offer.preempt {
             PreemptState::None => permits(used.unclaimed, offer.cost, self.limits.unclaimed),
             PreemptState::Priority => permits(used.all, offer.cost, self.limits.limit),
@@ -238,10 +243,7 @@ impl Turn<'_> {
             PreemptState::Rank => true,
         };
         let promised = used.all + offer.cost;
-        if self.idle_only && offer.preempt == PreemptState::Priority {
-            // The limit won't be higher in the next spin: what is left of the pie is for others then.
-            barred.note(Bar::Limit);
-        } else if promised > self.ceiling + SLACK {
+        if promised > self.ceiling + SLACK {
             barred.note(Bar::Ceiling);
         } else if promised > self.limits.quota + SLACK {
             barred.note(Bar::Quota);
