@@ -230,7 +230,7 @@ impl Action {
                 }
             }
             Self::Negotiator { negotiator, how, preempts } => {
-                set_negotiator(server, *negotiator, *how, *preempts)
+                set_negotiator(server, *negotiator, *how, *preempts);
             }
             Self::NegotiatorGone(negotiator) => {
                 let name: Arc<str> = format!("negotiator{negotiator}").into();
