@@ -16,6 +16,7 @@ impl Pool {
         if !facts.tracked && self.released.get(&uid).is_some_and(|release| !release.delete) {
             self.released.remove(&uid);
         }
+        self.give_to_whose_pod_it_is(&facts);
         let Some(name) = self.slot_for(&facts) else {
             self.orphan(facts);
             return;
@@ -26,6 +27,29 @@ impl Pool {
             Some(end) => self.pod_ended(&name, &facts, end.clone(), now),
             None => self.pod_lives(&name, facts, now),
         }
+    }
+
+    /// An earlier leader left two claims for one proc, since the slot of the first could not be deleted before the second was
+    /// made: the proc is that one's whose pod it is.
+    fn give_to_whose_pod_it_is(&mut self, facts: &PodFacts) {
+        let Some(slot) = self.slot_of(&facts.claim).filter(|_| !self.synced) else { return };
+        let own = slot.claim.job.uid == facts.job && slot.claim.proc == facts.proc;
+        if !own || slot.activation != Activation::Vacant {
+            return;
+        }
+        let name = slot.name.clone();
+        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
+        let Some(other) = cluster.active.get(&facts.proc).cloned() else { return };
+        let Some(rival) = self.slots.get_mut(&other).filter(|rival| rival.activation == Activation::Assigned)
+        else {
+            return;
+        };
+        rival.activation = Activation::Vacant;
+        cluster.active.insert(facts.proc, name.clone());
+        if let Some(slot) = self.slots.get_mut(&name) {
+            slot.activation = Activation::Assigned;
+        }
+        self.attention.slots.extend([name, other]);
     }
 
     /// The slot whose present proc this pod is. The labels alone prove nothing, since anybody may write them: namespace,
