@@ -257,7 +257,7 @@ fn of_two_claims_for_one_proc_the_one_with_the_pod_is_gone_on_with() {
         let items = vec![
             (When::At(0), What::Negotiating(3)),
             (When::After(Class::JobStatus, 0), What::StripPod(0)),
-            (When::Before(Class::DeleteSlot, 0), What::Call(How::Error(500), 30)),
+            (When::Before(Class::DeleteSlot, 0), What::Call(How::Error(500), 6)),
             (When::At(16_000), What::Kill(0)),
         ];
         goes_well(Plan { seed, ..story(4, Order { job: 0, ..job(1) }, items) });
