@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::pool::{
     Activation, Cause, Effect, Eviction, PodRef, Pool, Slot, SlotName, Time, Vacate, VacateReason,
 };
-use crate::startd::Grace;
+use crate::startd::{Grace, is_off};
 
 /// The grace of a pod that is killed, in seconds. None at all would take it off the API server before its end is confirmed.
 const KILL_GRACE: u32 = 1;
@@ -18,6 +18,7 @@ pub(super) fn delete_pod(
     now: Time,
     effects: &mut Vec<Effect>,
 ) {
+    let off = is_for_off(pool, name, grace, now).then(|| name.machine.clone());
     let Some(slot) = pool.slots.get_mut(name) else { return };
     let seconds = match grace {
         Grace::Own => None,
@@ -31,8 +32,14 @@ pub(super) fn delete_pod(
         eviction.forced = true;
     }
     if let Some(pod) = being_deleted(slot) {
-        effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: seconds, why });
+        effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: seconds, off, why });
     }
+}
+
+/// Whether a pod is deleted by force since its machine is off; else its agent has ended it.
+fn is_for_off(pool: &Pool, name: &SlotName, grace: Grace, now: Time) -> bool {
+    let machine = pool.machines.get(&name.machine);
+    grace == Grace::Force && machine.is_none_or(|machine| is_off(pool, machine, now))
 }
 
 /// What is left of the vacating time, in whole seconds; at least one.
@@ -62,7 +69,13 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
     });
     eviction.killed.get_or_insert(now);
     if let Some(pod) = being_deleted(slot) {
-        effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: Some(KILL_GRACE), why });
+        effects.push(Effect::DeletePod {
+            pod,
+            slot: Some(name.clone()),
+            grace: Some(KILL_GRACE),
+            off: None,
+            why,
+        });
     }
 }
 

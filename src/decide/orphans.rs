@@ -21,7 +21,7 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
                     orphan.deleting = true;
                 }
                 let why = vacated(pool, &facts);
-                effects.push(Effect::DeletePod { pod: facts.pod, slot: None, grace: None, why });
+                effects.push(Effect::DeletePod { pod: facts.pod, slot: None, grace: None, off: None, why });
             }
             None => {}
         }

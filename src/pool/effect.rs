@@ -45,6 +45,9 @@ pub enum Effect {
         /// The grace in seconds; the pod's own where none is given. A pod that is being deleted may be deleted again with a
         /// shorter one: Kubernetes shortens what is left, and never lengthens it.
         grace: Option<u32>,
+        /// Only while this node is gone or out of service, which is asked of the API server first: the watch that told may be
+        /// behind, and the node back and running the pod.
+        off: Option<MachineName>,
         /// Why it is evicted: said on the pod before it is deleted. None where its end is what its user asked for, and where
         /// it was said before.
         why: Option<Vacate>,
@@ -76,6 +79,8 @@ pub enum Effect {
         machine: MachineName,
         /// The grace in seconds; the pod's own where none is given.
         grace: Option<u32>,
+        /// Only while the machine's node is gone or out of service, as in [`Effect::DeletePod`].
+        off: bool,
     },
     /// Ask the agent of a machine for a benchmark run that begins no earlier than `asked`. A machine without a report has
     /// nobody to run one: nothing comes of it.

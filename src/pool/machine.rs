@@ -66,6 +66,9 @@ impl MachineFacts {
     }
 }
 
+/// The taint by which an admin says that a node is off and stays off.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
 /// A taint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taint {

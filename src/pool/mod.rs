@@ -78,7 +78,8 @@ pub use job::{
 };
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
 pub use machine::{
-    Expected, LastInput, Load, Machine, MachineFacts, Offer, OwnConfig, Relaid, Sensed, System, Taint,
+    Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
+    System, Taint,
 };
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
 pub use policy::{

@@ -128,7 +128,8 @@ pub(super) fn tend(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
             Ask::Kill => Some(KILL_GRACE),
             Ask::Force => Some(0),
         };
-        effects.push(Effect::DeleteBackfill { pod: work.facts.pod, machine: name.clone(), grace });
+        let off = ask == Ask::Force && work.lives();
+        effects.push(Effect::DeleteBackfill { pod: work.facts.pod, machine: name.clone(), grace, off });
     }
     make(pool, name, &config, offer, now, effects);
 }

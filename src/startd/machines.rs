@@ -3,8 +3,8 @@
 
 use super::{backfill, config, draining, layout, neighbours, unclaimed};
 use crate::pool::{
-    Activation, Document, Effect, Machine, MachineName, NodePolicy, Offer, PolicyName, Pool, Removal, Time,
-    Toleration,
+    Activation, Document, Effect, Machine, MachineName, NodePolicy, OUT_OF_SERVICE, Offer, PolicyName, Pool,
+    Removal, Time, Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
@@ -92,9 +92,6 @@ fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     }
     relaid.waits
 }
-
-/// The taint by which an admin says that a node is off and stays off.
-const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
 /// Whether an admin says that nothing runs on a machine any more. That counts only while nothing is heard of it: a taint that
 /// was left on a node that is back says nothing, and neither does one on a node whose kubelet says itself that it is not ready.

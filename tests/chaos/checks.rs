@@ -7,6 +7,7 @@ use serde_json::Value;
 use slotwright::api::labels;
 use slotwright::pool::Ranges;
 
+use super::caps::{Caps, capped, limited};
 use super::kubelets::{FENCED, Process, is_backfill, is_of_pool, is_ours, is_over, node_key};
 use super::layouts::{Division, LAYOUTS};
 use super::plan::Class;
@@ -14,10 +15,6 @@ use super::store::{Key, finalizers};
 use super::verbs::{Call, Verb};
 use super::world::World;
 
-/// How long an operator may go by what was so before, in milliseconds: until a watch that broke is back.
-const STALE: u64 = 5_000;
-/// The same in runs in which watches are late or whole operators cut off: the longest of that, and a little more.
-const VERY_STALE: u64 = 60_000;
 /// More calls than this in ten seconds are a loop.
 const MOST_CALLS: usize = 3000;
 
@@ -29,15 +26,13 @@ pub struct Checks {
     /// Procs (job uid, proc) whose pods people took away: how they ended may be lost.
     pub lost: BTreeSet<(String, u32)>,
     /// Claims that operators wrote.
-    claims: BTreeSet<String>,
+    pub claims: BTreeSet<String>,
     /// Slots whose deletion was asked for, by uid: their claims are over.
     pub let_go: BTreeSet<String>,
     /// The most that each machine ever had.
     pub most_cpus: BTreeMap<String, i64>,
-    /// Quotas and ceilings with the time until which they held.
-    pub caps: BTreeMap<String, Vec<(f64, u64)>>,
-    /// Operators may be long behind in this run.
-    pub behind: bool,
+    /// What claims are held to.
+    pub caps: Caps,
     /// Procs that ended by themselves, and how.
     pub ends: BTreeMap<(String, u32), Vec<i64>>,
     calls: VecDeque<u64>,
@@ -49,7 +44,7 @@ pub struct Checks {
 impl Checks {
     /// `behind`: operators may be long behind in this run.
     pub fn new(behind: bool) -> Self {
-        Self { behind, ..Self::default() }
+        Self { caps: Caps::new(behind), ..Self::default() }
     }
 
     pub fn called(&mut self, at: u64) {
@@ -58,29 +53,6 @@ impl Checks {
             self.calls.pop_front();
         }
         self.loops |= self.calls.len() > MOST_CALLS;
-    }
-
-    /// The most that a cap was of late.
-    fn cap(&self, name: &str, at: u64) -> Option<f64> {
-        let history = self.caps.get(name)?;
-        let stale = if self.behind { VERY_STALE } else { STALE };
-        let recent = history
-            .iter()
-            .enumerate()
-            .filter(|(n, (_, until))| *until + stale >= at || *n + 1 == history.len());
-        recent.map(|(_, (cap, _))| *cap).reduce(f64::max)
-    }
-
-    pub fn set_cap(&mut self, name: String, cap: f64, at: u64) {
-        let history = self.caps.entry(name).or_insert_with(|| vec![(f64::INFINITY, at)]);
-        // Nobody has gone by anything yet.
-        if at < 100 {
-            history.clear();
-        }
-        if let Some(last) = history.last_mut() {
-            last.1 = last.1.min(at);
-        }
-        history.push((cap, u64::MAX / 2));
     }
 }
 
@@ -168,6 +140,8 @@ fn is_stale(world: &World, call: &Call) -> bool {
 /// After it has.
 pub fn after(world: &mut World, class: Class, call: &Call, before: Option<Arc<Value>>) {
     let old = before.clone();
+    let at = world.at();
+    world.checks.caps.done(call, at);
     match class {
         Class::CreateSlot | Class::PatchSlot => {
             let slot = world.store.get(&call.key);
@@ -387,85 +361,6 @@ fn pods_fit(world: &mut World, key: &Key) {
             "the pods on {node} request {sum} CPUs of {most}, now that {} is made",
             key.name
         ));
-    }
-}
-
-/// No group holds more than its quota, no submitter more than its ceiling.
-fn capped(world: &mut World, key: &Key) {
-    let Some(slot) = world.store.get(key) else { return };
-    let at = world.at();
-    let claim = &slot["spec"]["claim"];
-    let held = |counts: &dyn Fn(&Value) -> bool| -> f64 {
-        let claims = held_claims(world).filter(|claim| counts(claim));
-        claims.filter_map(|claim| claim["weight"].as_f64()).sum()
-    };
-    let mut over = Vec::new();
-    let submitter = claim["submitter"].as_str().unwrap_or_default().to_owned();
-    if let Some(cap) = world.checks.cap(&format!("submitter {submitter}"), at) {
-        let sum = held(&|claim| claim["submitter"] == submitter.as_str());
-        if sum > cap + 1e-6 {
-            over.push(format!("{submitter} holds {sum} of {cap}"));
-        }
-    }
-    let group = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
-    let outer = group.iter().flat_map(|group| slotwright::schedd::ancestry(group));
-    for outer in outer {
-        let Some(cap) = world.checks.cap(&format!("group {outer}"), at) else { continue };
-        let inside = |claim: &Value| {
-            let name = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
-            name.is_some_and(|name| name == outer || name.starts_with(&format!("{outer}.")))
-        };
-        let sum = held(&inside);
-        if sum > cap + 1e-6 {
-            over.push(format!("the group {outer} holds {sum} of {cap}"));
-        }
-    }
-    for text in over {
-        world.violated(format!("{text}, now that {} is written", key.name));
-    }
-}
-
-/// The claims that operators wrote and that are not over.
-fn held_claims(world: &World) -> impl Iterator<Item = &Value> {
-    let slots = world.store.of("slots").filter(|(key, slot)| {
-        let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
-        let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
-        // Whoever makes up a Slot with a copy of a claim claims nothing more.
-        world.checks.claims.contains(id)
-            && !world.checks.tampered_slots.contains(&key.name)
-            && !world.checks.let_go.contains(uid)
-    });
-    slots.map(|(_, slot)| &slot["spec"]["claim"])
-}
-
-/// How much claims have of what is limited, by name.
-fn shares<'a>(claims: impl Iterator<Item = &'a Value>) -> BTreeMap<String, f64> {
-    let mut sums = BTreeMap::new();
-    for text in claims.filter_map(|claim| claim["matchedConcurrencyLimits"].as_array()).flatten() {
-        let text = text.as_str().unwrap_or_default();
-        let (name, amount) = text.split_once(':').unwrap_or((text, "1"));
-        *sums.entry(name.to_owned()).or_insert(0.0) += amount.parse().unwrap_or(1.0);
-    }
-    sums
-}
-
-/// No more is claimed of what jobs share than there is: a claim that takes more than it did finds it.
-fn limited(world: &mut World, key: &Key, before: Option<&Value>) {
-    let Some(slot) = world.store.get(key) else { return };
-    // What an operator mends was so before somebody edited it.
-    if world.checks.tampered_slots.contains(&key.name) {
-        return;
-    }
-    let had = shares(before.map(|slot| &slot["spec"]["claim"]).into_iter());
-    let sums = shares(held_claims(world));
-    let at = world.at();
-    for (name, takes) in shares(std::iter::once(&slot["spec"]["claim"])) {
-        let (sum, more) =
-            (sums.get(&name).copied().unwrap_or(0.0), takes > had.get(&name).copied().unwrap_or(0.0));
-        let cap = world.checks.cap(&format!("limit {name}"), at);
-        if let Some(cap) = cap.filter(|cap| more && sum > cap + 1e-6) {
-            world.violated(format!("claims hold {sum} of {cap} of {name}, now that {} is written", key.name));
-        }
     }
 }
 

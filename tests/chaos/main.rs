@@ -14,6 +14,7 @@
 #![allow(missing_docs, clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 
 mod agents;
+mod caps;
 mod checks;
 mod coverage;
 mod kubelets;

@@ -348,30 +348,30 @@ fn to_caps(world: &mut World, what: &What, at: u64) {
     match what {
         What::Quota(n, quota) => {
             let name = GROUPS[usize::from(*n) % 4];
-            world.checks.set_cap(format!("group {name}"), f64::from(*quota), at);
+            world.checks.caps.set(format!("group {name}"), f64::from(*quota), at);
             world.put(Key::new("groupquotas", "", name), json!({"metadata": {}, "spec": {"quota": quota}}));
         }
         What::QuotaGone(n) => {
             let name = GROUPS[usize::from(*n) % 4];
-            world.checks.set_cap(format!("group {name}"), f64::INFINITY, at);
+            world.checks.caps.set(format!("group {name}"), f64::INFINITY, at);
             world.delete(&Key::new("groupquotas", "", name), None);
         }
         What::Ceiling(n, ceiling) => {
             let name = OWNERS[usize::from(*n) % 2];
             let key = Key::new("submitters", "", name);
             let spec = ceiling.map_or(json!({}), |ceiling| json!({"ceiling": ceiling}));
-            world.checks.set_cap(format!("submitter {name}"), ceiling.map_or(f64::INFINITY, f64::from), at);
+            world.checks.caps.set(format!("submitter {name}"), ceiling.map_or(f64::INFINITY, f64::from), at);
             world.put(key, json!({"metadata": {}, "spec": spec}));
         }
         What::DeleteSubmitter(n) => {
             if let Some(key) = world.pick("submitters", *n, |_| true) {
-                world.checks.set_cap(format!("submitter {}", key.name), f64::INFINITY, at);
+                world.checks.caps.set(format!("submitter {}", key.name), f64::INFINITY, at);
                 world.delete(&key, None);
             }
         }
         What::Limit(n, limit) => {
             let name = LIMITS[usize::from(*n) % LIMITS.len()];
-            world.checks.set_cap(format!("limit {name}"), f64::from(*limit), at);
+            world.checks.caps.set(format!("limit {name}"), f64::from(*limit), at);
             world.put(
                 Key::new("concurrencylimits", "", name),
                 json!({"metadata": {}, "spec": {"limit": limit}}),
@@ -379,7 +379,7 @@ fn to_caps(world: &mut World, what: &What, at: u64) {
         }
         What::LimitGone(n) => {
             let name = LIMITS[usize::from(*n) % LIMITS.len()];
-            world.checks.set_cap(format!("limit {name}"), f64::INFINITY, at);
+            world.checks.caps.set(format!("limit {name}"), f64::INFINITY, at);
             world.delete(&Key::new("concurrencylimits", "", name), None);
         }
         _ => {}
@@ -491,12 +491,12 @@ pub fn mend(world: &mut World) {
     }
     // Whatever their quotas, in the end groups compete for all that is left: slots may be wider than any quota.
     for (name, quota) in GROUPS.iter().zip([9, 4, 4, 4]) {
-        world.checks.set_cap(format!("group {name}"), f64::INFINITY, at);
+        world.checks.caps.set(format!("group {name}"), f64::INFINITY, at);
         let spec = json!({"quota": quota, "autoregroup": true});
         world.put(Key::new("groupquotas", "", name), json!({"metadata": {}, "spec": spec}));
     }
     for (n, name) in OWNERS.iter().enumerate() {
-        world.checks.set_cap(format!("submitter {name}"), f64::INFINITY, at);
+        world.checks.caps.set(format!("submitter {name}"), f64::INFINITY, at);
         if world.store.get(&Key::new("submitters", "", name)).is_some() {
             perform_quietly(world, &What::Ceiling(u8::try_from(n).unwrap(), None));
         }

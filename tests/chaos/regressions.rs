@@ -17,6 +17,7 @@ fn job(count: u8) -> Order {
 }
 
 /// Kinds that operators watch, by number.
+const NODES: u8 = 0;
 const PODS: u8 = 1;
 const HTCJOBS: u8 = 3;
 const SLOTS: u8 = 4;
@@ -489,6 +490,21 @@ fn a_pod_that_is_made_late_on_a_node_that_is_back_is_not_deleted_by_force() {
         (When::At(30_000), What::NodeBack(0, 8)),
     ];
     goes_well(story(8, job(1), items));
+}
+
+/// The watch of nodes is 20 s behind: when it tells that the node went, the node is back and runs what was made for it since.
+#[test]
+fn a_pod_on_a_node_that_came_back_unseen_is_not_deleted_by_force() {
+    for (job_again, policy) in [(0, None), (3, None), (0, Some(11))] {
+        let mut items = vec![
+            (When::At(8000), What::Lag(NODES, 20_000, 60)),
+            (When::At(9000), What::NodeGone(0)),
+            (When::At(10_000), What::Submit(Order { job: job_again, ..job(2) })),
+            (When::At(25_000), What::NodeBack(0, 8)),
+        ];
+        items.extend(policy.map(|how| (When::At(0), What::Policy(0, how, 0))));
+        goes_well(story(8, job(1), items));
+    }
 }
 
 #[test]

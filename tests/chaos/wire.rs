@@ -206,6 +206,7 @@ impl World {
         self.hash(line.as_bytes());
         self.note(|| format!("> {line}"));
         self.checks.called(at);
+        self.checks.caps.sets_out(call, at);
         if world::class_writes(class) && class != Class::Lease {
             super::checks::writes(self, who);
         }

@@ -71,9 +71,9 @@ pub(super) async fn delete(
     context: &Context,
     pod: PodRef,
     machine: MachineName,
-    grace: Option<u32>,
+    (grace, off): (Option<u32>, bool),
 ) -> Vec<Reply> {
-    if is_deleted(context, &pod, grace).await {
+    if is_deleted(context, &pod, grace, off.then_some(&machine)).await {
         return Vec::new();
     }
     vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Backfill(machine, pod.uid))))]

@@ -84,19 +84,16 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             }
             Effect::DeleteSlot { slot, claim } => slots::delete(context, slot, claim).await,
             Effect::CreatePod(plan) => pods::create(context, plan, template).await,
-            Effect::DeletePod { pod, slot, grace, why } => {
-                if let Some(why) = why {
-                    pods::say_why(context, &pod, &why).await;
-                }
-                pods::delete(context, pod, slot, grace).await
+            Effect::DeletePod { pod, slot, grace, off, why } => {
+                pods::evict(context, pod, slot, (grace, off), why).await
             }
             Effect::Suspend { pod, slot, suspended } => {
                 pods::ask_agent(context, pod, slot, render::suspend(suspended)).await
             }
             Effect::KillByAgent { pod, slot } => pods::ask_agent(context, pod, slot, render::kill()).await,
             Effect::CreateBackfill(plan) => backfill::create(context, &plan).await,
-            Effect::DeleteBackfill { pod, machine, grace } => {
-                backfill::delete(context, pod, machine, grace).await
+            Effect::DeleteBackfill { pod, machine, grace, off } => {
+                backfill::delete(context, pod, machine, (grace, off)).await
             }
             Effect::Benchmark { machine, asked, so_far } => {
                 reports::benchmark(context, &machine, asked, so_far).await

@@ -6,6 +6,7 @@
 mod backfill;
 mod calls;
 mod leases;
+mod nodes;
 mod pods;
 mod reports;
 mod slots;

@@ -8,10 +8,10 @@ use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::calls::{Failure, attempt, of_uid, patch_params, post_params};
-use super::{Context, Reply};
+use super::{Context, Reply, nodes};
 use crate::api::labels;
 use crate::controller::render;
-use crate::pool::{Event, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
+use crate::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
 
 pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced(client.clone(), namespace)
@@ -91,26 +91,49 @@ pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<
     if missing { vec![Reply::Event(Event::Outcome(Outcome::PodMissing { slot, pod }))] } else { Vec::new() }
 }
 
-/// Deletes a pod, with its own grace where none is given. Gone, or replaced by another, is as good as deleted.
-pub(super) async fn delete(
+/// Says on a pod why it goes, and deletes it, with its own grace where none is given; where a node is named, only while that
+/// is off. What was not deleted is decided again.
+pub(super) async fn evict(
     context: &Context,
     pod: PodRef,
     slot: Option<SlotName>,
-    grace: Option<u32>,
+    (grace, off): (Option<u32>, Option<MachineName>),
+    why: Option<Vacate>,
 ) -> Vec<Reply> {
-    if is_deleted(context, &pod, grace).await {
+    if let Some(why) = why {
+        say_why(context, &pod, &why).await;
+    }
+    if is_deleted(context, &pod, grace, off.as_ref()).await {
         return Vec::new();
     }
     vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
 }
 
-/// Deletes a pod. False where it may not be.
-pub(super) async fn is_deleted(context: &Context, pod: &PodRef, grace: Option<u32>) -> bool {
+/// Deletes a pod. Gone, or replaced by another, is as good as deleted. False where it may not be, or where the node that is
+/// to be off is not. That is asked in each attempt: the pause between two is long enough for a node to come back.
+pub(super) async fn is_deleted(
+    context: &Context,
+    pod: &PodRef,
+    grace: Option<u32>,
+    off: Option<&MachineName>,
+) -> bool {
     let api = pods(&context.client, &pod.namespace);
     let mut params = of_uid(pod.uid.as_str());
     params.grace_period_seconds = grace;
-    match attempt(|| api.delete(&pod.name, &params)).await {
-        Ok(_) | Err(Failure::NotFound | Failure::Conflict(_)) => true,
+    let delete = || async {
+        if let Some(node) = off
+            && !nodes::is_off(context, node).await?
+        {
+            return Ok(false);
+        }
+        api.delete(&pod.name, &params).await.map(|_| true)
+    };
+    match attempt(delete).await {
+        Ok(true) | Err(Failure::NotFound | Failure::Conflict(_)) => true,
+        Ok(false) => {
+            tracing::info!(pod = %pod.name, "a pod is not deleted by force: its node is back");
+            false
+        }
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "a pod was not deleted");
             false
@@ -119,7 +142,7 @@ pub(super) async fn is_deleted(context: &Context, pod: &PodRef, grace: Option<u3
 }
 
 /// Says on a pod why it is evicted. A courtesy to those who read it: that it cannot be said is no reason to let the pod live.
-pub(super) async fn say_why(context: &Context, pod: &PodRef, why: &Vacate) {
+async fn say_why(context: &Context, pod: &PodRef, why: &Vacate) {
     let api = pods(&context.client, &pod.namespace);
     let patch = Patch::Strategic(render::disruption_target(pod, why, context.clock.timestamp()));
     let params = patch_params(labels::STATUS_MANAGER);
@@ -169,5 +192,5 @@ pub(super) async fn release(context: &Context, pod: PodRef, also_delete: bool) -
             return vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, None))))];
         }
     }
-    if also_delete { delete(context, pod, None, Some(0)).await } else { Vec::new() }
+    if also_delete { evict(context, pod, None, (Some(0), None), None).await } else { Vec::new() }
 }

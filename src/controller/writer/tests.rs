@@ -18,7 +18,7 @@ use crate::pool::{Benchmarks, Effect, PodRef, SlotName, Time, Vacate, VacateReas
 
 /// Answers each request with the next status of a script, and writes down what was asked.
 #[derive(Clone)]
-struct Script(Arc<Mutex<(VecDeque<u16>, Vec<Asked>)>>);
+struct Script(Arc<Mutex<(VecDeque<u16>, Vec<Asked>)>>, Value);
 
 /// Method and path, and the body.
 type Asked = (String, Value);
@@ -33,7 +33,7 @@ impl tower::Service<Request<Body>> for Script {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let script = Arc::clone(&self.0);
+        let (script, found) = (Arc::clone(&self.0), self.1.clone());
         Box::pin(async move {
             let line = format!("{} {}", request.method(), request.uri().path());
             let body = request.into_body().collect_bytes().await.unwrap();
@@ -41,9 +41,10 @@ impl tower::Service<Request<Body>> for Script {
             script.1.push((line, serde_json::from_slice(&body).unwrap_or_default()));
             let code = script.0.pop_front().expect("no more requests than scripted");
             let answer = match code {
-                200 => json!({"metadata": {"name": "sweep-3", "uid": "u1"}}),
+                200 => found,
                 _ => {
-                    json!({"kind": "Status", "status": "Failure", "code": code, "message": "", "reason": ""})
+                    let reason = if code == 404 { "NotFound" } else { "" };
+                    json!({"kind": "Status", "status": "Failure", "code": code, "message": "", "reason": reason})
                 }
             };
             Ok(Response::builder().status(code).body(Body::from(answer.to_string().into_bytes())).unwrap())
@@ -53,7 +54,12 @@ impl tower::Service<Request<Body>> for Script {
 
 /// What is asked for an effect, and what the pool hears of the answers.
 async fn perform(effect: Effect, answers: &[u16]) -> (Vec<Asked>, Vec<String>) {
-    let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))));
+    perform_as(effect, answers, &json!({"metadata": {"name": "sweep-3", "uid": "u1"}})).await
+}
+
+/// The same, where a call that succeeds is answered with this object.
+async fn perform_as(effect: Effect, answers: &[u16], found: &Value) -> (Vec<Asked>, Vec<String>) {
+    let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))), found.clone());
     let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
     let context = Context::new(Client::new(script.clone(), "ns"), clock, "me");
     let replies = calls::perform(&context, Task::Effect(Box::new(effect), None)).await;
@@ -112,7 +118,7 @@ async fn a_pod_says_why_before_it_is_deleted_and_goes_even_if_it_cannot() {
         let message = "the machine prefers another job".into();
         Some(Vacate { reason: VacateReason::StartdPreemptingClaimRank, message })
     };
-    let delete = |grace, why| Effect::DeletePod { pod: pod(), slot: Some(slot()), grace, why };
+    let delete = |grace, why| Effect::DeletePod { pod: pod(), slot: Some(slot()), grace, off: None, why };
     let (status, gone) = (format!("PATCH {POD}/status"), format!("DELETE {POD}"));
 
     let (asked, _) = perform(delete(Some(20), why()), &[200, 200]).await;
@@ -128,6 +134,47 @@ async fn a_pod_says_why_before_it_is_deleted_and_goes_even_if_it_cannot() {
     assert_eq!((lines(&asked), heard.len()), (vec![status.as_str(), &gone], 0), "one that may not say why");
     let (asked, _) = perform(delete(Some(1), None), &[200]).await;
     assert_eq!(lines(&asked), [&gone], "one that was asked to go before is hurried by one call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_deleted_for_a_node_that_is_off_stays_if_the_node_is_back() {
+    let (node, gone) = ("GET /api/v1/nodes/n1", format!("DELETE {POD}"));
+    let off = Some("n1".into());
+    let of_job = Effect::DeletePod { pod: pod(), slot: Some(slot()), grace: Some(0), off, why: None };
+    let of_backfill = Effect::DeleteBackfill { pod: pod(), machine: "n1".into(), grace: Some(0), off: true };
+    for (effect, again) in [
+        (of_job, r#"Outcome(Failed(Pod("u1", Some(slot1_1@n1))))"#),
+        (of_backfill, r#"Outcome(Failed(Backfill("n1", "u1")))"#),
+    ] {
+        let (asked, heard) = perform(effect.clone(), &[404, 200]).await;
+        assert_eq!((lines(&asked), heard.len()), (vec![node, &gone], 0), "the node is gone");
+        let (asked, heard) = perform(effect.clone(), &[200]).await;
+        assert_eq!((lines(&asked), heard), (vec![node], vec![again.to_owned()]), "it is back");
+        let (asked, heard) = perform(effect.clone(), &[404, 500, 200]).await;
+        assert_eq!(
+            (lines(&asked), heard),
+            (vec![node, &gone, node], vec![again.to_owned()]),
+            "back since the last try"
+        );
+        let (asked, heard) = perform(effect, &[403]).await;
+        assert_eq!((lines(&asked), heard), (vec![node], vec![again.to_owned()]), "nobody knows");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_there_and_out_of_service_is_off() {
+    let taints = |key: &str| json!({"metadata": {"name": "n1"}, "spec": {"taints": [{"key": key, "effect": "NoExecute"}]}});
+    for (key, asks) in [("node.kubernetes.io/out-of-service", 2), ("maintenance", 1)] {
+        let effect = Effect::DeletePod {
+            pod: pod(),
+            slot: Some(slot()),
+            grace: Some(0),
+            off: Some("n1".into()),
+            why: None,
+        };
+        let (asked, _) = perform_as(effect, &[200, 200], &taints(key)).await;
+        assert_eq!(asked.len(), asks, "{key}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,19 @@
+//! Nodes: read where a watch may be behind.
+
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+
+use super::Context;
+use crate::pool::{MachineName, OUT_OF_SERVICE};
+
+/// Whether a node is gone, or an admin says that it is out of service. A read of one object without a version is answered by
+/// what is so, not by what a server remembers. Kubernetes' own pod garbage collector asks the same before it deletes the pods
+/// of a node that its watch says is gone.
+pub(super) async fn is_off(context: &Context, machine: &MachineName) -> Result<bool, kube::Error> {
+    let nodes: Api<Node> = Api::all(context.client.clone());
+    let taints = match nodes.get_opt(machine.as_str()).await? {
+        Some(node) => node.spec.and_then(|spec| spec.taints).unwrap_or_default(),
+        None => return Ok(true),
+    };
+    Ok(taints.iter().any(|taint| taint.key == OUT_OF_SERVICE))
+}
