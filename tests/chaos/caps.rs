@@ -1,0 +1,183 @@
+//! What claims are held to: quotas of groups, ceilings of submitters, and what jobs share.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::store::Key;
+use super::verbs::Call;
+use super::world::World;
+
+/// How long an operator may go by what was so before, in milliseconds: until a watch that broke is back.
+const STALE: u64 = 5_000;
+/// The same in runs in which watches are late or whole operators cut off: the longest of that, and a little more.
+const VERY_STALE: u64 = 60_000;
+
+/// The longest from one attempt of a call to the next: its limit, and the pause.
+const AGAIN: u64 = 15_000;
+/// From an answer to the next call about the same object.
+const NEXT: u64 = 1000;
+
+/// Caps as people set them, and when operators went by them.
+#[derive(Debug, Default)]
+pub struct Caps {
+    /// Quotas, ceilings and limits with the time until which they held.
+    history: BTreeMap<String, Vec<(f64, u64)>>,
+    /// By when each claim was decided: when it was first sent to be written, or what was sent before about its Slot. A call
+    /// that nobody answers is made again and again, and what it asks for holds its share in the meantime: a cap that is
+    /// lowered then takes nothing away from it.
+    sent: BTreeMap<String, u64>,
+    /// The calls about each Slot: one that nobody answers keeps those that were decided after it from being sent.
+    lines: BTreeMap<String, Line>,
+    /// How long an operator may go by what was so before, in milliseconds.
+    stale: u64,
+}
+
+/// Calls about one Slot, without a pause.
+#[derive(Debug)]
+struct Line {
+    since: u64,
+    last: u64,
+    done: bool,
+}
+
+impl Line {
+    /// Whether a call that sets out now waited for the one before.
+    fn goes_on(&self, at: u64) -> bool {
+        at <= self.last + if self.done { NEXT } else { AGAIN }
+    }
+}
+
+impl Caps {
+    /// `behind`: operators may be long behind.
+    pub fn new(behind: bool) -> Self {
+        Self { stale: if behind { VERY_STALE } else { STALE }, ..Self::default() }
+    }
+
+    /// A call sets out.
+    pub fn sets_out(&mut self, call: &Call, at: u64) {
+        if call.key.kind != "slots" || !call.sub.is_empty() {
+            return;
+        }
+        let before = self.lines.get(&call.key.name).filter(|line| line.goes_on(at));
+        let since = before.map_or(at, |line| line.since);
+        self.lines.insert(call.key.name.clone(), Line { since, last: at, done: false });
+        let claim = &call.body["spec"]["claim"];
+        if claim.is_object() {
+            self.sent.entry(claim.to_string()).or_insert(since);
+        }
+    }
+
+    /// A call took effect.
+    pub fn done(&mut self, call: &Call, at: u64) {
+        if let Some(line) = self.lines.get_mut(&call.key.name).filter(|_| call.key.kind == "slots") {
+            (line.last, line.done) = (at, true);
+        }
+    }
+
+    fn decided(&self, claim: &Value) -> Option<u64> {
+        self.sent.get(&claim.to_string()).copied()
+    }
+
+    /// The most that a cap was of late at a time.
+    fn at_most(&self, name: &str, at: u64) -> Option<f64> {
+        let history = self.history.get(name)?;
+        let recent = history
+            .iter()
+            .enumerate()
+            .filter(|(n, (_, until))| *until + self.stale >= at || *n + 1 == history.len());
+        recent.map(|(_, (cap, _))| *cap).reduce(f64::max)
+    }
+
+    pub fn set(&mut self, name: String, cap: f64, at: u64) {
+        let history = self.history.entry(name).or_insert_with(|| vec![(f64::INFINITY, at)]);
+        // Nobody has gone by anything yet.
+        if at < 100 {
+            history.clear();
+        }
+        if let Some(last) = history.last_mut() {
+            last.1 = last.1.min(at);
+        }
+        history.push((cap, u64::MAX / 2));
+    }
+}
+
+/// No group holds more than its quota, no submitter more than its ceiling.
+pub fn capped(world: &mut World, key: &Key) {
+    let Some(slot) = world.store.get(key) else { return };
+    let claim = &slot["spec"]["claim"];
+    let at = world.checks.caps.decided(claim).unwrap_or_else(|| world.at());
+    let held = |counts: &dyn Fn(&Value) -> bool| -> f64 {
+        let claims = held_claims(world).filter(|claim| counts(claim));
+        claims.filter_map(|claim| claim["weight"].as_f64()).sum()
+    };
+    let mut over = Vec::new();
+    let submitter = claim["submitter"].as_str().unwrap_or_default().to_owned();
+    if let Some(cap) = world.checks.caps.at_most(&format!("submitter {submitter}"), at) {
+        let sum = held(&|claim| claim["submitter"] == submitter.as_str());
+        if sum > cap + 1e-6 {
+            over.push(format!("{submitter} holds {sum} of {cap}"));
+        }
+    }
+    let group = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
+    let outer = group.iter().flat_map(|group| slotwright::schedd::ancestry(group));
+    for outer in outer {
+        let Some(cap) = world.checks.caps.at_most(&format!("group {outer}"), at) else { continue };
+        let inside = |claim: &Value| {
+            let name = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
+            name.is_some_and(|name| name == outer || name.starts_with(&format!("{outer}.")))
+        };
+        let sum = held(&inside);
+        if sum > cap + 1e-6 {
+            over.push(format!("the group {outer} holds {sum} of {cap}"));
+        }
+    }
+    for text in over {
+        world.violated(format!("{text}, now that {} is written", key.name));
+    }
+}
+
+/// The claims that operators wrote and that are not over.
+fn held_claims(world: &World) -> impl Iterator<Item = &Value> {
+    let slots = world.store.of("slots").filter(|(key, slot)| {
+        let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
+        let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
+        // Whoever makes up a Slot with a copy of a claim claims nothing more.
+        world.checks.claims.contains(id)
+            && !world.checks.tampered_slots.contains(&key.name)
+            && !world.checks.let_go.contains(uid)
+    });
+    slots.map(|(_, slot)| &slot["spec"]["claim"])
+}
+
+/// How much claims have of what is limited, by name.
+fn shares<'a>(claims: impl Iterator<Item = &'a Value>) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for text in claims.filter_map(|claim| claim["matchedConcurrencyLimits"].as_array()).flatten() {
+        let text = text.as_str().unwrap_or_default();
+        let (name, amount) = text.split_once(':').unwrap_or((text, "1"));
+        *sums.entry(name.to_owned()).or_insert(0.0) += amount.parse().unwrap_or(1.0);
+    }
+    sums
+}
+
+/// No more is claimed of what jobs share than there is: a claim that takes more than it did finds it.
+pub fn limited(world: &mut World, key: &Key, before: Option<&Value>) {
+    let Some(slot) = world.store.get(key) else { return };
+    // What an operator mends was so before somebody edited it.
+    if world.checks.tampered_slots.contains(&key.name) {
+        return;
+    }
+    let had = shares(before.map(|slot| &slot["spec"]["claim"]).into_iter());
+    let sums = shares(held_claims(world));
+    let claim = &slot["spec"]["claim"];
+    let at = world.checks.caps.decided(claim).unwrap_or_else(|| world.at());
+    for (name, takes) in shares(std::iter::once(claim)) {
+        let (sum, more) =
+            (sums.get(&name).copied().unwrap_or(0.0), takes > had.get(&name).copied().unwrap_or(0.0));
+        let cap = world.checks.caps.at_most(&format!("limit {name}"), at);
+        if let Some(cap) = cap.filter(|cap| more && sum > cap + 1e-6) {
+            world.violated(format!("claims hold {sum} of {cap} of {name}, now that {} is written", key.name));
+        }
+    }
+}
