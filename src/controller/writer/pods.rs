@@ -63,7 +63,9 @@ async fn existing(api: &Api<Pod>, plan: &PodPlan) -> Result<PodRef, String> {
         found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
     let phase = found.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
     let over = found.metadata.deletion_timestamp.is_some() || matches!(phase, "Succeeded" | "Failed");
-    if same_job && same_claim && same_proc && !over {
+    // One that is over and was not let go yet is this claim's, too: it came, and went before anybody heard of it.
+    let tracked = found.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER);
+    if same_job && same_claim && same_proc && (tracked || !over) {
         return Ok(reference(&found));
     }
     if same_job {
