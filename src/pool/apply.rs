@@ -495,7 +495,7 @@ impl Pool {
                     && known.record == Record::Writing
                 {
                     known.record = Record::Written;
-                    self.limits_written(&slot);
+                    self.claim_written(&slot);
                     self.attention.slots.insert(slot);
                 }
             }

@@ -103,10 +103,9 @@ impl Pool {
 
     /// A slot's claim was replaced: what follows from who has the slot follows.
     pub fn claim_changed(&mut self, name: &SlotName, before: &Claim, now: Time) {
-        let Some(slot) = self.slots.get_mut(name) else { return };
-        slot.carried_limits = slot.carried_limits.or_more(&before.limits);
-        let (after, slot) = (slot.claim.clone(), slot.clone());
-        self.count_limits(name);
+        self.carry(name, before);
+        let Some(slot) = self.slots.get(name).cloned() else { return };
+        let after = slot.claim.clone();
         self.claims.remove(&before.id);
         self.claims.insert(after.id.clone(), name.clone());
         if self.synced {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::ids::SlotName;
 use super::job::Problem;
 use super::limits::{Capacities, Capacity, LimitBook, Wants};
-use super::slot::Slot;
+use super::slot::{Claim, Slot};
 use super::{Document, Pool};
 
 /// A `ConcurrencyLimit`.
@@ -56,6 +56,8 @@ impl LimitObject {
 pub struct Holdings {
     book: LimitBook,
     by_slot: BTreeMap<SlotName, Wants>,
+    /// Claims that others have taken the places of, as long as the objects of their slots may still name them.
+    carried: BTreeMap<SlotName, Vec<Claim>>,
 }
 
 impl Holdings {
@@ -70,6 +72,11 @@ impl Holdings {
             Some(held) => self.book.blocked_in_place_of(held, wants),
             None => self.book.blocked(wants),
         }
+    }
+
+    /// The claims that are over and that objects may still name: what they weigh counts against quotas and ceilings.
+    pub fn carried(&self) -> impl Iterator<Item = &Claim> {
+        self.carried.values().flatten()
     }
 
     /// From now on the slot holds this and nothing else. Gives what it held, if that was something else.
@@ -99,7 +106,11 @@ fn counted(slot: &Slot) -> Wants {
 impl Pool {
     /// A slot's claim, or what is written of it, has changed, or the slot is gone: what it holds of limited things follows.
     pub(super) fn count_limits(&mut self, name: &SlotName) {
-        let held = self.slots.get(name).map_or_else(|| self.wanted_at(name), counted);
+        let slot = self.slots.get(name);
+        let held = slot.map_or_else(|| self.wanted_at(name), counted);
+        if slot.is_none() {
+            self.holdings.carried.remove(name);
+        }
         let Some(before) = self.holdings.hold(name, held.clone()) else { return };
         let less = before.iter().any(|(limit, amount)| held.amount(limit) < amount);
         self.schedule.wanted |= less;
@@ -117,10 +128,19 @@ impl Pool {
         self.count_limits(name);
     }
 
+    /// A claim took the place of this one: what that held counts until the slot's object says so.
+    pub(super) fn carry(&mut self, name: &SlotName, before: &Claim) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        slot.carried_limits = slot.carried_limits.or_more(&before.limits);
+        self.holdings.carried.entry(name.clone()).or_default().push(before.clone());
+        self.count_limits(name);
+    }
+
     /// A slot's object says what its claim is.
-    pub(super) fn limits_written(&mut self, name: &SlotName) {
+    pub(super) fn claim_written(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.carried_limits = Wants::default();
+        self.schedule.wanted |= self.holdings.carried.remove(name).is_some();
         self.count_limits(name);
     }
 

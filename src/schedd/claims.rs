@@ -277,7 +277,8 @@ pub fn within_caps(
     within_caps_in_place_of(&[], pool, submitter, group, weight, quotas)
 }
 
-/// The same for a claim that takes the place of others, whose weight is then given back.
+/// The same for a claim that takes the place of others, whose weight is then given back. Claims that are over and that the
+/// objects of their slots may still name have not given theirs back yet.
 pub fn within_caps_in_place_of(
     present: &[&Claim],
     pool: &Pool,
@@ -286,41 +287,45 @@ pub fn within_caps_in_place_of(
     weight: f64,
     quotas: &Quotas,
 ) -> bool {
-    let given_back = |shares: &dyn Fn(&Claim) -> bool| {
-        present.iter().filter(|present| shares(present)).map(|present| present.weight).sum::<f64>()
+    // What is to be added to the usage of those whose claims these are.
+    let more = |shares: &dyn Fn(&Claim) -> bool| {
+        let sum = |claims: &mut dyn Iterator<Item = &Claim>| {
+            claims.filter(|claim| shares(claim)).map(|claim| claim.weight).sum::<f64>()
+        };
+        sum(&mut pool.holdings.carried()) - sum(&mut present.iter().copied())
     };
     let with = &quotas.negotiator;
-    let shared = |present: &Claim| pool.answering(&present.negotiator) == *with;
+    let shared = |claim: &Claim| pool.answering(&claim.negotiator) == *with;
     let of_group = |name: &str| {
-        given_back(&|present| {
-            let own = present.group.as_ref().filter(|_| shared(present));
+        more(&|claim| {
+            let own = claim.group.as_ref().filter(|_| shared(claim));
             own.is_some_and(|own| ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name)))
         })
     };
     let own_of = |name: Option<&str>| {
-        given_back(&|present| match (&present.group, name) {
-            (Some(own), Some(name)) => own.as_str().eq_ignore_ascii_case(name) && shared(present),
-            (own, name) => own.is_none() && name.is_none() && shared(present),
+        more(&|claim| match (&claim.group, name) {
+            (Some(own), Some(name)) => own.as_str().eq_ignore_ascii_case(name) && shared(claim),
+            (own, name) => own.is_none() && name.is_none() && shared(claim),
         })
     };
     let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
     let ceiling =
         pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.accounts.weighted_resources_used())));
-    let own = given_back(&|present| present.submitter == *submitter);
-    if ceiling.is_some_and(|(ceiling, used)| !fits(used - own, ceiling)) {
+    let own = more(&|claim| claim.submitter == *submitter);
+    if ceiling.is_some_and(|(ceiling, used)| !fits(used + own, ceiling)) {
         return false;
     }
     let Some(group) = group else {
-        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None, with) - own_of(None), cap));
+        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None, with) + own_of(None), cap));
     };
     let own = quotas.cap(group.as_str());
     if own.is_some_and(|own| own.autoregroup) {
         return true;
     }
     let name = Some(group.as_str());
-    own.is_none_or(|own| fits(own_usage(pool, name, with) - own_of(name), own.own))
+    own.is_none_or(|own| fits(own_usage(pool, name, with) + own_of(name), own.own))
         && ancestry(group.as_str()).all(|name| {
-            let used = || group_usage_with(pool, name, with) - of_group(name);
+            let used = || group_usage_with(pool, name, with) + of_group(name);
             quotas.cap(name).is_none_or(|cap| fits(used(), cap.subtree))
         })
 }

@@ -507,6 +507,34 @@ fn a_pod_on_a_node_that_came_back_unseen_is_not_deleted_by_force() {
     }
 }
 
+/// The answer of the creation is lost, and somebody deletes the pod before the next attempt: it is the claim's all the same.
+#[test]
+fn a_pod_that_is_deleted_before_its_creation_is_heard_of_is_its_claims() {
+    for job_again in [0, 4] {
+        let items = vec![
+            (When::At(1000), What::Lag(PODS, 5000, 20)),
+            (When::Before(Class::CreatePod, 0), What::Call(How::ResetAfter, 0)),
+            (When::After(Class::CreatePod, 0), What::DeletePod(0, false)),
+        ];
+        goes_well(story(1, Order { job: job_again, ..job(1) }, items));
+    }
+}
+
+/// A claim takes the place of another; until its slot's object says so, the other's share is not anybody else's.
+#[test]
+fn what_a_claim_gives_up_to_another_is_free_once_its_slot_says_so() {
+    let physics = Order { job: 0, group: Some(0), requirements: 1, ..job(5) };
+    let gpus = Order { job: 2, gpus: 1, requirements: 0, retention: 1, ..job(6) };
+    let items = vec![
+        (When::At(0), What::Policy(1, 4, 3)),
+        (When::At(0), What::Quota(0, 2)),
+        (When::At(0), What::Negotiating(4)),
+        (When::At(2376), What::Submit(gpus)),
+        (When::Before(Class::SlotStatus, 2), What::Call(How::SilenceAfter, 20)),
+    ];
+    goes_well(Plan { layout: 4, ..story(4, physics, items) });
+}
+
 #[test]
 fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
     // The finalizer is there since the first attempt, of which nobody heard; the job is deleted before the last.
