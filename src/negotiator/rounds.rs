@@ -240,7 +240,12 @@ impl Round<'_> {
             }
         }
         rest.heard.extend(asking);
-        all_used >= all_given || (asking.is_none() && !rest.heard.is_empty())
+        let all_is_used = all_used >= all_given;
+        match asking {
+            None => all_is_used || !rest.heard.is_empty(),
+            // What nobody was given in this round may do for whoever asks in the next.
+            Some(_) => all_is_used && all_given >= self.cycle.pool_weight,
+        }
     }
 
     /// The groups that may take surplus, and have jobs that nothing but their limit keeps from slots.
