@@ -25,20 +25,9 @@ struct Room<'p> {
     weight: f64,
 }
 
-/// Has a claim for a job wait until these dynamic slots have gone, or those of them that are needed by now. False where that
+/// Has a claim for a job wait until these dynamic slots have gone, or those of them that are needed by now. None where that
 /// is not so any more: some have gone or like their jobs better, the two do not match, or a quota, ceiling or limit is reached.
 pub(super) fn claim(
-    pool: &mut Pool,
-    parent: &SlotName,
-    slots: &[SlotName],
-    job: &JobUid,
-    quotas: &Quotas,
-    now: Time,
-) -> bool {
-    gather(pool, parent, slots, job, quotas, now).is_some()
-}
-
-fn gather(
     pool: &mut Pool,
     parent: &SlotName,
     slots: &[SlotName],

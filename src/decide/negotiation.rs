@@ -196,7 +196,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         } else if !found.dynamic.is_empty() {
             let slots = found.dynamic.iter().filter_map(|place| negotiation.slots.get(*place));
             let slots: Vec<SlotName> = slots.cloned().collect();
-            if gathering::claim(pool, slot, &slots, job, &quotas, now) {
+            if gathering::claim(pool, slot, &slots, job, &quotas, now).is_some() {
                 tell_gathering(pool, job, slot, &slots);
             }
         }

@@ -1,25 +1,10 @@
 //! What claims cost: NEGOTIATOR_USE_SLOT_WEIGHTS and NEGOTIATOR_DISCOUNT_SUSPENDED_RESOURCES, each a short story.
 
+use super::governed::negotiate_by;
 use super::world::World;
 use crate::classad::{Env, Expr};
 use crate::negotiator::Config;
-use crate::pool::{
-    Benchmarks, Event, GoverningFacts, LastInput, NegotiatorConfig, ReportFacts, Sensed, StartdConfig, Time,
-};
-
-/// A negotiator says so; another spec each time.
-fn negotiate_by(world: &mut World, generation: i64, config: Config) {
-    let facts = GoverningFacts {
-        name: "n".into(),
-        uid: "n".into(),
-        generation,
-        config: Ok(NegotiatorConfig::from(config).into()),
-        warnings: None,
-        spec: generation.to_string().into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Negotiator(facts), world.now);
-}
+use crate::pool::{Benchmarks, Event, LastInput, ReportFacts, Sensed, StartdConfig, Time};
 
 /// What a submitter is charged: slots and weight.
 fn charged(world: &World, submitter: &str) -> (u64, f64) {
@@ -40,7 +25,7 @@ fn without_weights_a_claim_costs_one() {
         for node in ["n1", "n2"] {
             world.node(node, 4, 0);
         }
-        negotiate_by(&mut world, 1, Config { use_slot_weights, ..Config::default() });
+        negotiate_by(&mut world, Config { use_slot_weights, ..Config::default() });
         world.submit("wide", "alice", 2, |job| job.request.cpus = 3);
         world.pass(60);
         assert_eq!(charged(&world, "alice"), (2, costs));
@@ -57,7 +42,7 @@ fn without_weights_a_quota_counts_slots() {
     for node in ["n1", "n2"] {
         world.node(node, 8, 0);
     }
-    negotiate_by(&mut world, 1, Config { use_slot_weights: false, ..Config::default() });
+    negotiate_by(&mut world, Config { use_slot_weights: false, ..Config::default() });
     world.group("physics", 2.5);
     world.submit("wide", "alice", 5, |job| {
         job.group = Some("physics".to_owned());
@@ -106,7 +91,7 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
     let mut world = desktop();
     let discounts =
         |discount_suspended_resources| Config { discount_suspended_resources, ..Config::default() };
-    negotiate_by(&mut world, 1, discounts(true));
+    negotiate_by(&mut world, discounts(true));
     world.submit("busy", "alice", 1, |_| ());
     world.submit("polite", "alice", 1, |job| {
         job.attributes.insert("Polite".to_owned(), "true".to_owned());
@@ -116,15 +101,15 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
     assert_eq!(charged(&world, "alice"), (1, 1.0), "the one that runs");
     // The knob is turned: from the next cycle on it costs again, and then it does not.
     world.submit("waits", "bob", 1, |_| ());
-    negotiate_by(&mut world, 2, discounts(false));
+    negotiate_by(&mut world, discounts(false));
     world.pass(120);
     assert_eq!(charged(&world, "alice"), (2, 2.0));
-    negotiate_by(&mut world, 3, discounts(true));
+    negotiate_by(&mut world, discounts(true));
     world.pass(120);
     assert_eq!(charged(&world, "alice"), (1, 1.0));
     // Nothing is left over or lost when the claims end, nor when an operator takes over.
     world.restart();
-    negotiate_by(&mut world, 4, discounts(true));
+    negotiate_by(&mut world, discounts(true));
     suspend_the_polite(&mut world);
     world.pass(120);
     assert_eq!((suspended(&world), charged(&world, "alice")), (1, (1, 1.0)));
@@ -140,7 +125,7 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
 fn what_stands_still_makes_room_below_a_ceiling() {
     for (discount_suspended_resources, running) in [(false, 1), (true, 2)] {
         let mut world = desktop();
-        negotiate_by(&mut world, 1, Config { discount_suspended_resources, ..Config::default() });
+        negotiate_by(&mut world, Config { discount_suspended_resources, ..Config::default() });
         let facts = crate::pool::SubmitterFacts {
             name: "alice".into(),
             generation: 1,
@@ -173,7 +158,7 @@ fn depth_first_fills_one_node_before_the_next() {
             world.node(node, 4, 0);
         }
         let pre_job_rank = Some(Expr::parse("MY.Cpus").unwrap());
-        negotiate_by(&mut world, 1, Config { pre_job_rank, depth_first, ..Config::default() });
+        negotiate_by(&mut world, Config { pre_job_rank, depth_first, ..Config::default() });
         world.submit("narrow", "alice", 4, |_| ());
         world.pass(60);
         let used: std::collections::BTreeSet<_> =

@@ -1,18 +1,16 @@
 //! ALLOW_PSLOT_PREEMPTION on pods, each a short story: several dynamic slots make room for one wide job.
 
+use super::governed::negotiate_by;
 use super::world::World;
 use crate::classad::Expr;
 use crate::negotiator::Config;
-use crate::pool::{
-    Activation, Claim, ClaimId, Event, GoverningFacts, NegotiatorConfig, Resources, SlotName, StartdConfig,
-    State,
-};
+use crate::pool::{Activation, Claim, ClaimId, Event, Resources, SlotName, StartdConfig, State};
 
 /// A node of eight cores that bob's narrow jobs fill, of one core each, and which alice's jobs may throw out.
 fn full(allow: bool) -> World {
     let mut world = World::new();
     world.node("n1", 8, 0);
-    negotiate_by(&mut world, allow);
+    preempting(&mut world, allow);
     world.fate = |name| if name.starts_with("narrow") { (100_000, 0) } else { (60, 0) };
     world.submit("narrow", "bob", 12, |_| ());
     world.pass(5);
@@ -20,22 +18,13 @@ fn full(allow: bool) -> World {
     world
 }
 
-fn negotiate_by(world: &mut World, allow: bool) {
+fn preempting(world: &mut World, allow: bool) {
     let config = Config {
         preemption_requirements: Expr::parse("TARGET.Owner == \"alice\" && MY.RemoteUser == \"bob\"").ok(),
         allow_pslot_preemption: allow,
         ..Config::default()
     };
-    let facts = GoverningFacts {
-        name: "n".into(),
-        uid: "n".into(),
-        generation: 1,
-        config: Ok(NegotiatorConfig::from(config).into()),
-        warnings: None,
-        spec: if allow { "with" } else { "without" }.into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Negotiator(facts), world.now);
+    negotiate_by(world, config);
     world.pool.apply(Event::Synced, world.now);
 }
 
@@ -75,7 +64,7 @@ fn a_wide_job_gets_a_machine_full_of_narrow_ones_only_where_that_is_allowed() {
     wide(&mut world, 1, 4);
     world.pass(300);
     assert_eq!((running(&world, "narrow"), running(&world, "wide")), (8, 0), "starved");
-    negotiate_by(&mut world, true);
+    preempting(&mut world, true);
     world.numbers.clear();
     world.pass(30);
     assert_eq!((running(&world, "narrow"), running(&world, "wide"), free(&world)), (4, 1, 0));
@@ -264,7 +253,7 @@ fn the_operator_may_die_at_any_second() {
         wide(&mut world, 2, 3);
         world.pass(second);
         world.restart();
-        negotiate_by(&mut world, true);
+        preempting(&mut world, true);
         governed(&mut world, "MachineMaxVacateTime = 20\n");
         world.obeys = true;
         for pod in world.pods.values().map(|pod| pod.facts.pod.clone()).collect::<Vec<_>>() {

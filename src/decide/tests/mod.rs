@@ -7,6 +7,7 @@ mod defaults;
 mod devices;
 mod draining;
 mod gathering;
+mod governed;
 mod leases;
 mod limits;
 mod manual;

@@ -1,25 +1,17 @@
 //! What a Negotiator says acts on cycles, each a short story.
 
+use super::governed::negotiate_by;
 use super::world::World;
 use crate::classad::Expr;
 use crate::negotiator::Config;
-use crate::pool::{Event, GoverningFacts, NegotiatorConfig};
+use crate::pool::Event;
 
 fn world(config: Config) -> World {
     let mut world = World::new();
     for node in ["n1", "n2"] {
         world.node(node, 4, 0);
     }
-    let facts = GoverningFacts {
-        name: "n".into(),
-        uid: "n".into(),
-        generation: 1,
-        config: Ok(NegotiatorConfig::from(config).into()),
-        warnings: None,
-        spec: "".into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Negotiator(facts), world.now);
+    negotiate_by(&mut world, config);
     world.pool.apply(Event::Synced, world.now);
     world
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::governed::negotiate_by;
 use super::world::World;
 use crate::classad::Expr;
 use crate::negotiator::Config;
 use crate::pool::{
-    Cluster, CycleFigures, Event, GoverningFacts, LimitObject, Matchable, NegotiatorConfig, Rejected,
-    StartdConfig, SubmitterFacts,
+    Cluster, CycleFigures, Event, LimitObject, Matchable, Rejected, StartdConfig, SubmitterFacts,
 };
 
 /// Two nodes of four CPUs, on which jobs run for long.
@@ -23,16 +23,7 @@ fn pool() -> World {
 /// The same, with a configuration of the negotiator.
 fn negotiating(config: Config) -> World {
     let mut world = pool();
-    let facts = GoverningFacts {
-        name: "n".into(),
-        uid: "n".into(),
-        generation: 1,
-        config: Ok(NegotiatorConfig::from(config).into()),
-        warnings: None,
-        spec: "".into(),
-        recorded: None,
-    };
-    world.pool.apply(Event::Negotiator(facts), world.now);
+    negotiate_by(&mut world, config);
     world
 }
 
