@@ -12,7 +12,7 @@ use kube::Client;
 use tokio::time::Instant;
 
 use crate::decide::Negotiation;
-use crate::negotiator::{self, Outcome, Ready};
+use crate::negotiator::{self, Outcome, Ready, Watch};
 use crate::pool::{NegotiatorId, Time};
 
 /// Everything outside the operator that what it does depends on.
@@ -94,7 +94,10 @@ impl Cycles {
                     let id = &negotiation.negotiator;
                     let taken = kept.lock().ok().and_then(|mut kept| kept.remove(id));
                     let mut ready = taken.unwrap_or_default();
-                    let outcome = negotiator::negotiate_with(&negotiation.cycle, &mut ready);
+                    let began = Instant::now();
+                    let elapsed = || began.elapsed();
+                    let watch = Watch::showing(&elapsed);
+                    let outcome = negotiator::negotiate_with(&negotiation.cycle, &mut ready, watch);
                     if let Ok(mut kept) = kept.lock() {
                         if kept.len() >= KEPT_FOR {
                             kept.clear();

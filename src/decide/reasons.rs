@@ -83,6 +83,7 @@ fn waits(
         RejectReason::Ceiling => Some(submitter.name.as_str().into()),
         RejectReason::NoMatch
         | RejectReason::NoSlots
+        | RejectReason::TimeLimit
         | RejectReason::SubmitterLimit
         | RejectReason::PreemptionPolicy
         | RejectReason::PreemptionRank => None,

@@ -6,6 +6,7 @@ use super::groups::GroupInput;
 use super::limits::LimitBook;
 use super::ready::Ready;
 use super::round::Round;
+use super::time_limits::Watch;
 use std::sync::Arc;
 
 use crate::classad::{Ad, Env};
@@ -208,7 +209,7 @@ pub struct Slice {
     pub limit: f64,
 }
 
-/// Matches slots to jobs. The same input gives the same outcome.
+/// Matches slots to jobs. The same input gives the same outcome. It takes as long as it takes.
 ///
 /// First those take who are below their floor. Then, group after group, and in each spin after spin, the pie is divided among
 /// those who have jobs, by the inverse of their effective priorities; in order of priority each takes its slice, each job the slot it
@@ -216,10 +217,11 @@ pub struct Slice {
 ///
 /// Source: HTCondor manual, "The Negotiation Cycle"; `matchmaker.cpp` for what the manual leaves out.
 pub fn negotiate(cycle: &Cycle) -> Outcome {
-    negotiate_with(cycle, &mut Ready::default())
+    negotiate_with(cycle, &mut Ready::default(), Watch::STOPPED)
 }
 
-/// As [`negotiate`], for slots of which some were made ready in cycles before. The outcome is the same.
-pub fn negotiate_with(cycle: &Cycle, ready: &mut Ready) -> Outcome {
-    Round::new(cycle, ready).run(ready)
+/// As [`negotiate`], for slots of which some were made ready in cycles before: the outcome is the same; unless the watch shows
+/// that it takes longer than `NEGOTIATOR_MAX_TIME_PER_*` allow.
+pub fn negotiate_with(cycle: &Cycle, ready: &mut Ready, watch: Watch<'_>) -> Outcome {
+    Round::new(cycle, ready, watch).run(ready)
 }

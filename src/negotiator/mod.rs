@@ -20,6 +20,7 @@
 //! | `spin` | the pie spins of one group |
 //! | `pie` | shares, limits and the rounding rule |
 //! | `ledger` | what is in use while a cycle goes on |
+//! | `time_limits` | how long a cycle, a submitter and its turn may take |
 //! | `turn` | one submitter's turn in a spin |
 //! | `candidates` | which slots match a request, the best first |
 //! | `order` | slots as jobs of one kind like them |
@@ -50,6 +51,7 @@ mod rounds;
 mod sorting;
 mod spin;
 mod surplus;
+mod time_limits;
 mod turn;
 
 pub use allocation::{Allocation, Allocations, Demand};
@@ -60,6 +62,7 @@ pub use cycle::{
 };
 pub use groups::GroupInput;
 pub use ready::Ready;
+pub use time_limits::Watch;
 
 #[cfg(test)]
 mod tests;

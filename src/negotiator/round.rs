@@ -5,6 +5,7 @@ use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInpu
 use super::ledger::Ledger;
 use super::ready::Ready;
 use super::spin::Spins;
+use super::time_limits::{TimeLimits, Watch};
 use super::turn::{Progress, Table};
 
 /// The state of a negotiation.
@@ -19,10 +20,11 @@ pub(super) struct Round<'a> {
     pub(super) stopped: Vec<Option<RejectReason>>,
     /// The weight of the lightest slot.
     pub(super) min_slot_weight: f64,
+    pub(super) time: TimeLimits<'a>,
 }
 
 impl<'a> Round<'a> {
-    pub(super) fn new(cycle: &'a Cycle, ready: &mut Ready) -> Self {
+    pub(super) fn new(cycle: &'a Cycle, ready: &mut Ready, watch: Watch<'a>) -> Self {
         let judge = Judge::new(cycle, ready.take(cycle));
         let jobs = |submitter: &SubmitterInput| -> Vec<Progress> {
             let requests = submitter.requests.iter();
@@ -41,6 +43,7 @@ impl<'a> Round<'a> {
             ledger: Ledger::new(cycle),
             stopped: vec![None; cycle.submitters.len()],
             progress,
+            time: TimeLimits::new(&cycle.config, cycle.submitters.len(), watch),
             table: Table {
                 judge,
                 limits: cycle.limits.clone(),

@@ -112,6 +112,10 @@ impl<'r, 'a> Spins<'r, 'a> {
         if !self.round.has_jobs(submitter) && self.spin == 1 {
             return (Verdict::Done, 0.0);
         }
+        let Some(deadline) = self.round.time.begin(submitter) else {
+            self.stop(&[submitter], RejectReason::TimeLimit);
+            return (Verdict::Done, 0.0);
+        };
         let least = self.round.min_slot_weight;
         let ceiling = ceiling_left(input.ceiling, self.round.ledger.used(submitter));
         if ceiling <= 0.0 || ceiling < least {
@@ -137,9 +141,11 @@ impl<'r, 'a> Spins<'r, 'a> {
             depth_first: config.depth_first,
             idle_only: self.crumbs,
             beyond_limit: self.spin == 1 && config.consider_preemption,
+            deadline,
         };
         let Some(progress) = self.round.progress.get_mut(submitter) else { return (Verdict::Done, 0.0) };
         let (verdict, used) = turn.take(&mut self.round.table, progress);
+        self.round.time.end(submitter, deadline);
         if let Some(reason) = turn.reached(used, &self.round.table.judge) {
             self.stop(&[submitter], reason);
         }

@@ -5,6 +5,7 @@ use super::cycle::{Match, PreemptState, RejectReason, Request, Stats};
 use super::in_use::Asking;
 use super::limits::{LimitBook, Wants};
 use super::pie::{Limits, permits};
+use super::time_limits::Deadline;
 use crate::classad::{Ad, Env};
 
 /// What is known about a request from one spin to the next.
@@ -57,6 +58,7 @@ pub(super) struct Turn<'a> {
     pub(super) idle_only: bool,
     /// Past its limit the submitter may still have slots that rank its jobs higher than their own.
     pub(super) beyond_limit: bool,
+    pub(super) deadline: Deadline<'a>,
 }
 
 /// What turns work on.
@@ -133,6 +135,8 @@ impl Turn<'_> {
             Some(self.limits.reason())
         } else if used >= self.ceiling {
             Some(RejectReason::Ceiling)
+        } else if self.deadline.is_over() {
+            Some(RejectReason::TimeLimit)
         } else {
             None
         }

@@ -24,6 +24,8 @@ pub enum RejectReason {
     GroupQuota,
     /// There were no slots left when its turn came.
     NoSlots,
+    /// The cycle, or its submitter, had had its time.
+    TimeLimit,
 }
 
 impl RejectReason {
@@ -38,6 +40,7 @@ impl RejectReason {
             Self::PreemptionRank => "PresentJobsRankHigher",
             Self::GroupQuota => "GroupQuotaReached",
             Self::NoSlots => "NoSlotsLeft",
+            Self::TimeLimit => "TimeLimitReached",
         }
     }
 }

@@ -9,7 +9,7 @@ use super::scenario::Scenario;
 use super::transitions::Transitions;
 use super::world::World;
 use crate::decide::{Decision, conclude, decide};
-use crate::negotiator::{Ready, negotiate_with};
+use crate::negotiator::{Ready, Watch, negotiate_with};
 use crate::pool::{Document, NegotiatorId, Pool, Time};
 
 /// Simulates a scenario to its end. `progress` is told the time now and then, and may end the simulation by answering
@@ -102,7 +102,7 @@ impl Simulation<'_> {
             }
             let Some(negotiation) = negotiation else { return };
             let ready = self.ready.entry(negotiation.negotiator.clone()).or_default();
-            let outcome = negotiate_with(&negotiation.cycle, ready);
+            let outcome = negotiate_with(&negotiation.cycle, ready, Watch::STOPPED);
             conclude(&mut self.pool, &negotiation, &outcome, self.now);
             self.measures.cycle(negotiation, outcome);
         }

@@ -104,7 +104,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_MAX_TIME_PER_CYCLE",
         Kind::Integer,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "How long a cycle may take.",
     )
     .unit("seconds")
@@ -113,7 +113,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_MAX_TIME_PER_SUBMITTER",
         Kind::Integer,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "How long a submitter may take of a cycle.",
     )
     .unit("seconds")
@@ -131,7 +131,7 @@ pub(super) const KNOBS: &[Knob] = &[
         "NEGOTIATOR_MAX_TIME_PER_PIESPIN",
         Kind::Integer,
         NEGOTIATOR,
-        Planned,
+        Honored,
         "How long a submitter may take of a pie spin.",
     )
     .unit("seconds")

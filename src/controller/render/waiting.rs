@@ -44,6 +44,10 @@ fn barred(waits: &Waits) -> String {
                 .to_owned()
         }
         RejectReason::NoSlots => "no slot was left when its submitter's turn came".to_owned(),
+        RejectReason::TimeLimit => {
+            "the negotiator had no time left for it: see NEGOTIATOR_MAX_TIME_PER_CYCLE, _SUBMITTER and _PIESPIN"
+                .to_owned()
+        }
         RejectReason::SubmitterLimit => {
             "its submitter has the share of the pool that its priority gives it; see kubectl get submitters"
                 .to_owned()

@@ -111,12 +111,12 @@ proptest! {
     /// What is kept of slots from earlier cycles changes nothing, whatever the cycles.
     #[test]
     fn what_is_kept_changes_nothing(cycles in prop::collection::vec(any_cycle(), 1..4)) {
-        use crate::negotiator::{Ready, negotiate_with};
+        use crate::negotiator::{Ready, Watch, negotiate_with};
         let mut ready = Ready::default();
         for mut cycle in cycles {
             ready.prepare(&cycle);
             for _ in 0..2 {
-                prop_assert_eq!(negotiate_with(&cycle, &mut ready), negotiate(&cycle));
+                prop_assert_eq!(negotiate_with(&cycle, &mut ready, Watch::STOPPED), negotiate(&cycle));
                 // Somebody has it now.
                 if let Some(slot) = cycle.slots.first_mut() {
                     slot.ad.set("RemoteUser", "somebody");
@@ -158,7 +158,10 @@ proptest! {
                 RejectReason::GroupQuota => prop_assert!(!cycle.groups.is_empty()),
                 RejectReason::Ceiling => prop_assert!(cycle.submitters[each.submitter].ceiling.is_some()),
                 RejectReason::SubmitterLimit => {}
-                RejectReason::ConcurrencyLimit | RejectReason::PreemptionPolicy | RejectReason::PreemptionRank => {
+                RejectReason::ConcurrencyLimit
+                | RejectReason::PreemptionPolicy
+                | RejectReason::PreemptionRank
+                | RejectReason::TimeLimit => {
                     prop_assert!(false, "there is no limit, and no slot is in use: {:?}", each);
                 }
             }

@@ -17,6 +17,7 @@ mod settling;
 mod shares;
 mod stories;
 mod surplus;
+mod time_limits;
 
 /// Asserts that two numbers differ by a billionth of the larger at most.
 #[track_caller]
