@@ -60,6 +60,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         key: key.clone(),
         generation: 1,
         submitted: now,
+        owner: "alice".into(),
         spec: Ok(Arc::new(submit(&submission).unwrap())),
         removing: false,
         held: true,

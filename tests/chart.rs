@@ -183,7 +183,11 @@ fn backfill_pods_have_the_priority_class_that_the_operator_gives_them() {
 /// What the operator may do in the whole cluster, and why. The chart grants this and nothing else.
 const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     // (group/resource, verbs, reason)
-    ("/nodes", FOLLOW, "machines"),
+    (
+        "/nodes",
+        &["get", "list", "watch"],
+        "machines; get: whether one is gone before its pods are deleted by force",
+    ),
     (
         "/pods",
         &["get", "list", "watch", "create", "patch", "delete"],

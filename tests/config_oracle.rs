@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
+use slotwright::config::user_map::{UserMap, preferred};
 use slotwright::config::{Config, FileError, Host, Reader, Reading, Source};
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/config.jsonl");
@@ -95,4 +96,26 @@ fn recorded_answers_of_condor_config_val() {
     let show = std::env::var("CONFIG_ORACLE_SHOW").ok().and_then(|count| count.parse().ok()).unwrap_or(15);
     let shown: Vec<&str> = wrong.iter().take(show).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{} of {count} differ ({excused} excused)\n{}", wrong.len(), shown.join("\n"));
+}
+
+/// What `userMap()` makes of maps, recorded by `hack/oracle/user_maps.py`.
+#[test]
+fn maps_of_users_map_whom_htcondors_do() {
+    let recorded: Json = serde_json::from_str(include_str!("oracle/user_maps.json")).unwrap();
+    let mut differences = Vec::new();
+    let mut compared = 0;
+    for case in recorded.as_array().unwrap() {
+        let text = case["map"].as_str().unwrap();
+        let (map, _) = UserMap::read(text, case["prefix"] == true);
+        for (user, told) in case["users"].as_object().unwrap() {
+            let result = map.of(user);
+            let chosen = result.as_deref().map(|result| preferred(result, Some("cms")));
+            let ours = serde_json::json!([result, chosen]);
+            compared += 1;
+            if ours != *told {
+                differences.push(format!("{text:?} {user}: {ours}, and not {told}"));
+            }
+        }
+    }
+    assert!(compared > 1000 && differences.is_empty(), "{compared}: {differences:#?}");
 }

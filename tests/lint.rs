@@ -71,6 +71,12 @@ fn the_examples_are_clean() {
 }
 
 #[test]
+fn the_groups_are_clean() {
+    let output = lint_in(root(), &["--strict", "examples/groups"], "");
+    assert!(output.status.success(), "{}", text(&output.stdout));
+}
+
+#[test]
 fn the_negotiators_that_share_a_pool_are_clean() {
     let output = lint_in(root(), &["--strict", "examples/negotiators"], "");
     let said = text(&output.stdout);

@@ -41,6 +41,7 @@ pub use env::{Bound, Env, Limits};
 pub use error::ParseError;
 pub use eval::Evaluation;
 pub use expr::{Expr, References};
+pub(crate) use functions::pattern;
 pub use matching::{Clause, MatchReport, SideReport, explain_match, rank, symmetric_match};
 pub use name::Name;
 pub use roster::{Matching, Prepared, Ranks, Roster};

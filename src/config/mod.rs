@@ -21,6 +21,7 @@
 //! | `scan`, `expand` | `$(NAME)` in a text, found and replaced, within bounds |
 //! | `functions`, `format`, `paths` | `$INT()` and its kin |
 //! | `value`, `slots` | values as text, numbers, lists, expressions; what a slot sees |
+//! | `user_map` | maps of users |
 //! | `knobs`, `templates` | what is compiled in |
 //!
 //! Reading is by daemon: a name with the prefix of the subsystem or of the local name stands above the plain
@@ -48,6 +49,7 @@ mod statement;
 mod table;
 pub mod templates;
 mod text;
+pub mod user_map;
 mod value;
 
 pub use error::{ExpandError, ExpandFault, ReadError, ValueError};

@@ -37,7 +37,7 @@ impl Pool {
         Cluster {
             key: facts.key.clone(),
             cluster: number,
-            defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults()),
+            defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults(&facts.owner)),
             submitted: facts.submitted,
             generation: 0,
             spec: None,

@@ -260,6 +260,8 @@ pub struct JobFacts {
     pub generation: i64,
     /// `metadata.creationTimestamp`.
     pub submitted: Time,
+    /// Who submitted it.
+    pub owner: Arc<str>,
     /// The spec, or everything that is wrong with it.
     pub spec: Result<Arc<JobSpec>, Vec<Problem>>,
     /// It is being deleted.

@@ -12,7 +12,7 @@ use super::resources::ResourceName;
 use super::slot_types::JobDefaults;
 use super::time::Time;
 use super::waits::{FailedClause, Waits};
-use crate::classad::Ad;
+use crate::classad::{Ad, Env};
 
 /// What one proc asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,6 +76,26 @@ pub struct JobSpec {
     pub group: Option<GroupName>,
     /// What becomes of ended pods.
     pub retention: Retention,
+}
+
+impl JobSpec {
+    /// Who submitted it.
+    pub fn owner(&self) -> String {
+        let owner = self.ad.eval_attr("Owner", None, &Env::at(0));
+        owner.as_str().map(str::to_owned).unwrap_or_default()
+    }
+
+    /// Charges it to an accounting group: its submitter is `GROUP.OWNER`.
+    pub fn charge_to(&mut self, group: &str) {
+        let owner = self.owner();
+        let submitter = format!("{group}.{owner}");
+        self.ad.set("AcctGroup", group);
+        self.ad.set("AcctGroupUser", owner.as_str());
+        self.ad.set("AccountingGroup", submitter.as_str());
+        self.ad.set("User", submitter.as_str());
+        self.submitter = submitter.as_str().into();
+        self.group = Some(group.into());
+    }
 }
 
 /// What becomes of a pod once its end is recorded.

@@ -24,6 +24,7 @@ mod fence;
 mod gathering;
 mod given;
 mod governing;
+mod group_map;
 mod heartbeat;
 mod holdings;
 mod ids;
@@ -67,6 +68,7 @@ pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
 pub use gathering::Gathering;
 pub use given::{Allocation, Given};
 pub use governing::{Governing, GoverningFacts};
+pub use group_map::{GroupMap, Groups};
 pub use heartbeat::Heartbeats;
 pub use holdings::{Holdings, LimitObject};
 pub use ids::{
@@ -259,10 +261,14 @@ impl Pool {
         first.unwrap_or_else(|| negotiators::defaults())
     }
 
-    /// What a job that is submitted now is given of what it does not say.
-    pub fn job_defaults(&self) -> Arc<JobDefaults> {
+    /// What a job that this owner submits now is given of what it does not say, or has no say in.
+    pub fn job_defaults(&self, owner: &str) -> Arc<JobDefaults> {
         let first = self.submit_policies.values().next().and_then(|policy| policy.config.as_ref());
-        first.map_or_else(JobDefaults::own, |config| Arc::clone(&config.job_defaults))
+        let Some(config) = first else { return JobDefaults::own() };
+        match &config.groups {
+            None => Arc::clone(&config.job_defaults),
+            Some(map) => Arc::new(config.job_defaults.with_groups(map.at_submission(owner))),
+        }
     }
 
     /// The startd's configuration of a machine, with `HTCondor`'s defaults.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::backfill::Template;
+use super::group_map::GroupMap;
 use super::ids::GroupName;
 use super::job::Problem;
 
@@ -242,6 +243,8 @@ impl NodePolicy {
 pub struct SubmitConfig {
     /// `JOB_DEFAULT_REQUESTCPUS` and its kin.
     pub job_defaults: Arc<JobDefaults>,
+    /// The accounting groups of owners, where they have no free choice.
+    pub groups: Option<GroupMap>,
 }
 
 /// How much a group may use.

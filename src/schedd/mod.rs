@@ -4,6 +4,7 @@ mod analysis;
 mod claims;
 mod clauses;
 mod demands;
+mod group_map;
 mod jobs;
 mod limits;
 pub mod policy;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::group_map;
 use crate::config::knobs::Reader;
 use crate::pool::SubmitConfig;
 use crate::pool::slot_types::JobDefaults;
@@ -16,9 +17,10 @@ pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     if let Err(faults) = &defaults {
         remarks.extend(faults.iter().map(Remark::of_value));
     }
+    let groups = group_map::read(&reading.config, &mut remarks);
     sort(&mut remarks);
     let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);
-    let said = |defaults| SubmitConfig { job_defaults: Arc::new(defaults) };
+    let said = |defaults| SubmitConfig { job_defaults: Arc::new(defaults), groups };
     (defaults.ok().filter(|_| usable).map(said), remarks)
 }
 

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use super::demands::{GpuDemands, clauses};
 use super::limits;
 use crate::classad::{Ad, Expr, ParseError};
-use crate::pool::{
-    GroupName, JobSpec, Problem, Request, ResourceName, Retention, SubmitterName, Time, classad_name,
-};
+use crate::pool::{JobSpec, Problem, Request, ResourceName, Retention, Time, classad_name};
 
 /// The longest job name of which a pod name and its host name can be made: 63 less a dash and five digits.
 const LONGEST_NAME: usize = 57;
@@ -97,42 +95,32 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     if !problems.is_empty() {
         return Err(problems);
     }
-    Ok(JobSpec {
+    let mut spec = JobSpec {
         count,
         request: submission.request.clone(),
         ad,
         priority: submission.priority,
-        submitter: submitter(submission),
-        group: submission.group.as_deref().map(GroupName::from),
+        submitter: submission.owner.as_str().into(),
+        group: None,
         retention: submission.retention,
-    })
-}
-
-/// `GROUP.OWNER`, or `OWNER` alone.
-fn submitter(submission: &Submission) -> SubmitterName {
-    match &submission.group {
-        Some(group) => format!("{group}.{}", submission.owner).into(),
-        None => submission.owner.as_str().into(),
+    };
+    if let Some(group) = &submission.group {
+        spec.charge_to(group);
     }
+    Ok(spec)
 }
 
 fn identity(submission: &Submission) -> Ad {
-    let submitter = submitter(submission);
     let mut ad = Ad::new();
     ad.set("MyType", "Job");
     ad.set("JobUniverse", 5_i64);
     ad.set("JobStatus", 1_i64);
     ad.set("Owner", submission.owner.as_str());
-    ad.set("User", submitter.as_str());
+    ad.set("User", submission.owner.as_str());
     ad.set("JobName", submission.name.as_str());
     ad.set("JobNamespace", submission.namespace.as_str());
     ad.set("QDate", submission.submitted.secs());
     ad.set("JobPrio", i64::from(submission.priority));
-    if let Some(group) = &submission.group {
-        ad.set("AcctGroup", group.as_str());
-        ad.set("AcctGroupUser", submission.owner.as_str());
-        ad.set("AccountingGroup", submitter.as_str());
-    }
     ad
 }
 

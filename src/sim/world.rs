@@ -243,12 +243,13 @@ impl<'s> World<'s> {
             return;
         };
         let Ok(mut spec) = submit(&arrival.submission) else { return };
-        let defaults = pool.job_defaults();
+        let defaults = pool.job_defaults(&arrival.submission.owner);
         if defaults.complete(&mut spec, now).is_err() {
             return;
         }
         self.submitted += 1;
         let submission = arrival.submission;
+        let owner = submission.owner.as_str().into();
         let uid: JobUid = format!("job-{}", self.submitted).into();
         let key =
             JobKey { uid: uid.clone(), namespace: submission.namespace.into(), name: submission.name.into() };
@@ -257,6 +258,7 @@ impl<'s> World<'s> {
             key,
             generation: 1,
             submitted: now,
+            owner,
             spec: Ok(Arc::new(spec)),
             removing: false,
             held: false,

@@ -3,13 +3,13 @@
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::Api;
-use kube::api::{Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use slotwright::api::SubmitPolicy;
 use slotwright::controller::translate::{ceil_units, millis};
 use slotwright::hollow::nodes::shapes;
 
-use crate::harness::{Cluster, eventually, job};
+use crate::harness::{Cluster, condition, eventually, job};
 
 fn policy(name: &str, config: &str) -> Value {
     json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy", "metadata": {"name": name},
@@ -98,5 +98,57 @@ async fn a_job_that_says_nothing_keeps_the_defaults_of_its_time() {
     submit(&cluster, "later", 1, "100ms").await;
     cluster.completed("silent", "later").await;
     assert_eq!(requested(&cluster, "later").await, [(1000, 1024, 1024)]);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_are_charged_to_the_group_of_their_owner() {
+    let mut cluster = Cluster::start(shapes::uniform(1, 4000, 8 << 30)).await;
+    cluster.quick_cycles().await;
+    cluster.namespace("mapped").await;
+    for group in ["physics", "chemistry"] {
+        cluster
+            .apply(json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota",
+                          "metadata": {"name": group}, "spec": {"quota": 4}}))
+            .await;
+    }
+    let text = "CLASSAD_USER_MAPDATA_AssignAccountingGroup @=end\n* /^MAP/i physics\n@end\n\
+                use FEATURE : AssignAccountingGroup(groups.map)\n";
+    cluster.apply(policy("default", text)).await;
+    says(&cluster, "default", "FullyApplied", "AllHonored", "").await;
+
+    let named = |name: &str, group: Option<&str>| {
+        job("mapped", name, 1, "1s", |object| object["spec"]["accountingGroup"] = json!(group))
+    };
+    cluster.apply(named("silent", None)).await;
+    cluster.apply(named("wants", Some("chemistry"))).await;
+    cluster.completed("mapped", "silent").await;
+    cluster
+        .job_when("mapped", "wants", "is told whose group it may name", |job| {
+            condition(job, "Accepted").is_some_and(|(status, reason, message)| {
+                status == "False" && reason == "AccountingGroupNotAllowed" && message.contains("physics")
+            })
+        })
+        .await;
+    let submitters: Api<slotwright::api::Submitter> = Api::all(cluster.client.clone());
+    eventually("physics is charged", || async {
+        let charged = submitters.get_opt("physics.mapped").await.unwrap().and_then(|s| s.status);
+        charged.is_some_and(|status| status.accumulated_usage > 0.0)
+    })
+    .await;
+
+    // Another operator finds in the job's status what it was given.
+    cluster.kill_operator();
+    Api::<SubmitPolicy>::all(cluster.client.clone())
+        .delete("default", &DeleteParams::default())
+        .await
+        .unwrap();
+    cluster.start_operator();
+    cluster
+        .apply(job("mapped", "free", 1, "100ms", |o| o["spec"]["accountingGroup"] = json!("chemistry")))
+        .await;
+    cluster.completed("mapped", "free").await;
+    let refused = cluster.jobs("mapped").get("wants").await.unwrap();
+    assert_eq!(condition(&refused, "Accepted").unwrap().1, "AccountingGroupNotAllowed");
     cluster.stop().await;
 }

@@ -77,6 +77,11 @@ pub(super) fn compile<'a>(
     build(pattern, options).map(Cow::Owned)
 }
 
+/// A pattern in bytes, outside an expression; none where it is none, or more than we want to pay for.
+pub(crate) fn pattern(pattern: &str, caseless: bool) -> Option<Regex> {
+    build(pattern, Options { caseless, ..Options::default() })
+}
+
 fn build(pattern: &str, options: Options) -> Option<Regex> {
     RegexBuilder::new(&translate(pattern, options.extended)?)
         .unicode(false)

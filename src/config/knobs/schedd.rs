@@ -64,7 +64,13 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob::new("SCHEDD_CLASSAD_USER_MAP_NAMES", Kind::List, SCHEDD, Planned, "Which maps userMap() knows.")
         .section("Policy Configuration: Job Transforms"),
     Knob::new("CLASSAD_USER_MAPFILE_<name>", Kind::Text, SCHEDD, Planned, "The file of such a map."),
-    Knob::new("CLASSAD_USER_MAPDATA_<name>", Kind::Text, SCHEDD, Planned, "The lines of such a map."),
+    Knob::new(
+        "CLASSAD_USER_MAPDATA_<name>",
+        Kind::Text,
+        SCHEDD,
+        Planned,
+        "The lines of such a map. Those of AssignAccountingGroup are acted on with that feature.",
+    ),
     Knob::new(
         "CLASSAD_USER_MAP_PREFIX_<name>",
         Kind::Boolean,

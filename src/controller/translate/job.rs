@@ -32,6 +32,7 @@ pub fn job(job: &HTCJob) -> Option<JobFacts> {
     let status = job.status.clone().unwrap_or_default();
     let submitted = job.creation_timestamp().as_ref().map_or(Time::default(), time);
     Some(JobFacts {
+        owner: owner(job).into(),
         spec: understand(job, submitted),
         generation: job.metadata.generation.unwrap_or(1),
         submitted,

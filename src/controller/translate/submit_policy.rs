@@ -17,7 +17,7 @@ pub fn submit_policy(object: &SubmitPolicy) -> SubmitPolicyFacts {
 
 fn read(spec: &SubmitPolicySpec) -> Read<SubmitConfig> {
     let Some(text) = &spec.config else {
-        return (Ok(Arc::new(SubmitConfig { job_defaults: JobDefaults::own() })), None);
+        return (Ok(Arc::new(SubmitConfig { job_defaults: JobDefaults::own(), groups: None })), None);
     };
     let (config, remarks) = schedd::policy::understand(text);
     let (errors, warnings) = problems_of(&remarks);
@@ -38,7 +38,7 @@ mod tests {
     }
 
     fn memory(pool: &Pool) -> String {
-        pool.job_defaults().record()["RequestMemory"].clone()
+        pool.job_defaults("alice").record()["RequestMemory"].clone()
     }
 
     #[test]

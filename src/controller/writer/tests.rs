@@ -40,13 +40,10 @@ impl tower::Service<Request<Body>> for Script {
             let mut script = script.lock().unwrap();
             script.1.push((line, serde_json::from_slice(&body).unwrap_or_default()));
             let code = script.0.pop_front().expect("no more requests than scripted");
-            let answer = match code {
-                200 => found,
-                _ => {
-                    let reason = if code == 404 { "NotFound" } else { "" };
-                    json!({"kind": "Status", "status": "Failure", "code": code, "message": "", "reason": reason})
-                }
-            };
+            let reason = if code == 404 { "NotFound" } else { "" };
+            let failure =
+                json!({"kind": "Status", "status": "Failure", "code": code, "message": "", "reason": reason});
+            let answer = if code == 200 { found } else { failure };
             Ok(Response::builder().status(code).body(Body::from(answer.to_string().into_bytes())).unwrap())
         })
     }

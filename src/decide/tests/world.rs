@@ -193,6 +193,7 @@ impl World {
             key: JobKey { uid: format!("uid-{name}").into(), namespace: "default".into(), name: name.into() },
             generation: 1,
             submitted: self.now,
+            owner: owner.into(),
             spec: submit(&submission).map(Arc::new),
             removing: false,
             held: false,

@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::classad::{Ad, Env, Expr};
+use crate::classad::{Ad, Env, Expr, Value};
 use crate::config::{Config, Host, Reader, ValueError};
-use crate::pool::{JobSpec, Problem, Time};
+use crate::pool::{Groups, JobSpec, Problem, Time};
 
 /// The attributes that have a default, and the knob that it is.
 const KNOBS: [(&str, &str); 4] = [
@@ -23,14 +23,23 @@ const KNOBS: [(&str, &str); 4] = [
 /// More than any machine has, and far from where sums of it overflow.
 const MOST: f64 = 1e15;
 
-/// What a job gets of what it does not say: attributes with their expressions.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JobDefaults(Vec<(&'static str, Expr)>);
+/// What a job gets of what it does not say, or has no say in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobDefaults {
+    /// Attributes with their expressions.
+    attributes: Vec<(&'static str, Expr)>,
+    groups: Groups,
+}
+
+/// Of a job that is charged to a group of its owner's: the groups. In the record of its defaults alone.
+const GROUPS: &str = "AcctGroup";
+/// Of a job that may name others in vain: false.
+const CHECKED: &str = "CheckRequestedGroup";
 
 /// HTCondor's own: one for all jobs that have no other.
 static OWN: LazyLock<Arc<JobDefaults>> = LazyLock::new(|| {
     let reading = Reader::new(Host::none()).subsystem("SCHEDD").read(&[]);
-    Arc::new(JobDefaults::read(&reading.config).unwrap_or(JobDefaults(Vec::new())))
+    Arc::new(JobDefaults::read(&reading.config).unwrap_or_default())
 });
 
 impl JobDefaults {
@@ -53,12 +62,28 @@ impl JobDefaults {
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(Self(all)) } else { Err(faults) }
+        if faults.is_empty() { Ok(Self { attributes: all, groups: Groups::AsNamed }) } else { Err(faults) }
+    }
+
+    /// The same, for a job that is charged to these.
+    #[must_use]
+    pub fn with_groups(&self, groups: Groups) -> Self {
+        Self { groups, ..self.clone() }
     }
 
     /// The defaults as they are recorded: each attribute's expression as text.
     pub fn record(&self) -> BTreeMap<String, String> {
-        self.0.iter().map(|(attribute, expr)| ((*attribute).to_owned(), expr.to_string())).collect()
+        let attributes =
+            self.attributes.iter().map(|(attribute, expr)| ((*attribute).to_owned(), expr.to_string()));
+        let mut record: BTreeMap<String, String> = attributes.collect();
+        if let Groups::OfOwner { groups, checked } = &self.groups {
+            let groups = groups.as_deref().map_or(Value::Undefined, Value::from);
+            record.insert(GROUPS.to_owned(), Expr::literal(groups).to_string());
+            if !checked {
+                record.insert(CHECKED.to_owned(), "false".to_owned());
+            }
+        }
+        record
     }
 
     /// Reads a record. None where it is not one that [`JobDefaults::record`] made.
@@ -67,19 +92,29 @@ impl JobDefaults {
             let (attribute, _) = KNOBS.iter().find(|(attribute, _)| attribute == name)?;
             Some((*attribute, Expr::parse(text).ok()?))
         };
-        let all: Option<Vec<_>> = record.iter().map(read).collect();
-        all.filter(|all| !all.is_empty()).map(Self)
+        let said = record.iter().filter(|(name, _)| ![GROUPS, CHECKED].contains(&name.as_str()));
+        let attributes: Vec<_> = said.map(read).collect::<Option<_>>()?;
+        let groups = match record.get(GROUPS) {
+            None => Groups::AsNamed,
+            Some(text) => {
+                let groups = Expr::parse(text).ok()?.eval(None, None, &Env::at(0));
+                let checked = record.get(CHECKED).is_none_or(|checked| checked != "false");
+                Groups::OfOwner { groups: groups.as_str().map(str::to_owned), checked }
+            }
+        };
+        (!record.is_empty()).then_some(Self { attributes, groups })
     }
 
-    /// Gives a job what it does not say, and works out what it then asks for.
+    /// Gives a job what it does not say, works out what it then asks for, and charges it to a group of its owner's where it has
+    /// no free choice.
     ///
     /// # Errors
-    /// A request of which a default makes no amount.
+    /// A request of which a default makes no amount; a group that is not the owner's.
     pub fn complete(&self, spec: &mut JobSpec, submitted: Time) -> Result<(), Vec<Problem>> {
         self.fill(&mut spec.ad);
         let env = Env::at(submitted.secs());
         let unsaid = std::mem::take(&mut spec.request.unsaid);
-        let mut problems = Vec::new();
+        let mut problems: Vec<Problem> = self.groups.charge(spec).err().into_iter().collect();
         let rows = [
             (unsaid.cpus, "Cpus", 1.0, &mut spec.request.cpus),
             (unsaid.memory, "Memory", 1.0, &mut spec.request.memory_mib),
@@ -110,7 +145,7 @@ impl JobDefaults {
         if !job.contains("RequestDisk") && !job.contains("TransferInputSizeMB") {
             job.set("TransferInputSizeMB", 0);
         }
-        for (attribute, expr) in &self.0 {
+        for (attribute, expr) in &self.attributes {
             if !job.contains(attribute) {
                 job.insert(*attribute, expr.clone());
             }
@@ -121,7 +156,6 @@ impl JobDefaults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classad::Value;
     use crate::config::Source;
     use crate::pool::{Request, Retention, Unsaid};
 
@@ -211,8 +245,8 @@ mod tests {
         for text in ["", "JOB_DEFAULT_REQUESTMEMORY = MemoryUsage ?: 64\nJOB_DEFAULT_REQUESTDISK =\n"] {
             let mut before = defaults(text);
             let mut after = JobDefaults::recall(&before.record()).unwrap();
-            before.0.sort_by_key(|(name, _)| *name);
-            after.0.sort_by_key(|(name, _)| *name);
+            before.attributes.sort_by_key(|(name, _)| *name);
+            after.attributes.sort_by_key(|(name, _)| *name);
             assert_eq!(before, after);
         }
         let strange = |name: &str, text: &str| BTreeMap::from([(name.to_owned(), text.to_owned())]);

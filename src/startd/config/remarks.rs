@@ -47,6 +47,16 @@ impl Remark {
         Self { knob: Some(knob.to_owned()), ..self }
     }
 
+    /// What is to be said at a place in the text.
+    pub fn at(position: &Position, severity: Severity, message: String) -> Self {
+        Self::new(severity, "ConfigurationWarning", position, message)
+    }
+
+    /// What is to be said of a knob that the text defines.
+    pub fn of_knob(config: &Config, knob: &Definition, severity: Severity, message: String) -> Self {
+        Self::new(severity, "InvalidConfiguration", &config.position(knob), message).about(&knob.name)
+    }
+
     /// What is wrong with slot types.
     pub(super) fn of_fault(fault: &Fault) -> Self {
         let reason = if fault.severity == Severity::Error { "InvalidSlotType" } else { "SlotType" };

@@ -341,6 +341,7 @@ fn submit_job(server: &mut Server, order: &Order, now: Time) {
         key: JobKey { uid: uid.clone(), namespace: "default".into(), name: name.into() },
         generation: 1,
         submitted: now,
+        owner: submission(order, now).owner.into(),
         spec: submit(&submission(order, now)).map(Arc::new),
         removing: false,
         held: false,
