@@ -20,6 +20,7 @@ mod leader;
 mod main_job;
 mod manual;
 mod many;
+mod negotiators;
 mod nodes;
 mod policy_text;
 mod submit_policy;
