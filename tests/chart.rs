@@ -235,7 +235,6 @@ const LEADER: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "create"
 const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", READ);
 
 const READ: &[&str] = &["get", "list", "watch"];
-const FOLLOW: &[&str] = &["list", "watch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const WRITE_STATUS: &[&str] = &["patch"];
 

@@ -183,3 +183,44 @@ fn until_slash(text: &str) -> Option<(String, &str)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lines_that_map_nobody_are_named_with_the_remedy() {
+        let text = "* alice g\nX bob g\n* carol\n* /x g\n* /(?=y)/ g\n\n# all of these but the first\n";
+        let (map, idle) = UserMap::read(text, false);
+        assert_eq!(map.of("alice").as_deref(), Some("g"));
+        let told: Vec<(usize, &str)> = idle.iter().map(|idle| (idle.line, idle.message.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                (1, "X is no * : a line of a map of users reads * USER RESULT"),
+                (2, "nothing is said after the user: what it is mapped to"),
+                (3, "the regular expression /x g has no slash at its end"),
+                (4, "/(?=y)/ is no regular expression that can be used here"),
+            ]
+        );
+        let (_, idle) = UserMap::read("* /x/ g\n", true);
+        assert_eq!(idle[0].message, "there are no regular expressions in a map of prefixes");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_map_and_maps_any_user(
+            lines in prop::collection::vec(r#"[*X# ]{0,2}( |\t)?[/"a-z\\.é()\[ ]{0,8}( [\\0-9"a,]{0,6})?"#, 0..8),
+            user in r#"[/"a-zé\\]{0,6}"#,
+            by_prefix: bool,
+        ) {
+            let (map, idle) = UserMap::read(&lines.join("\n"), by_prefix);
+            prop_assert!(idle.iter().all(|idle| idle.line < lines.len()));
+            if let Some(result) = map.of(&user) {
+                preferred(&result, Some(&user));
+            }
+        }
+    }
+}

@@ -15,13 +15,13 @@ use super::ids::{
     ClaimId, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId, SlotName, SubmitterName,
 };
 use super::job::{End, JobSpec, Problem};
+use super::job_defaults::JobDefaults;
 use super::leaving::{OnHold, Recorded};
 use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
 use super::slot::Claim;
-use super::slot_types::JobDefaults;
 use super::submitter::Accounts;
 use super::time::Time;
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ids::{ClaimId, GroupName, JobKey, SlotName, SubmitterName};
+use super::job_defaults::JobDefaults;
 use super::leaving::OnHold;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
-use super::slot_types::JobDefaults;
 use super::time::Time;
 use super::waits::{FailedClause, Waits};
 use crate::classad::{Ad, Env};

@@ -29,6 +29,7 @@ mod heartbeat;
 mod holdings;
 mod ids;
 mod job;
+mod job_defaults;
 mod leaving;
 pub mod limits;
 mod machine;
@@ -78,6 +79,7 @@ pub use ids::{
 pub use job::{
     Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
 };
+pub use job_defaults::JobDefaults;
 pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
@@ -95,7 +97,6 @@ pub use slot::{
     Removal, Slot, State, Taken, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
-use slot_types::JobDefaults;
 pub use slot_types::Kind as SlotKind;
 pub use standing::{Share, Standing};
 pub use submitter::{Accounts, Submitter};

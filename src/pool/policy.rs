@@ -9,10 +9,11 @@ use super::group_map::GroupMap;
 use super::ids::GroupName;
 use super::job::Problem;
 
+use super::job_defaults::JobDefaults;
 use super::machine::Taint;
 use super::negotiation;
 use super::slot_policy::Policy;
-use super::slot_types::{ConsumptionPolicy, JobDefaults, RequestPolicy, SlotTypes};
+use super::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
 use super::zone::Zone;
 use crate::classad::Expr;
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::group_map;
 use crate::config::knobs::Reader;
-use crate::pool::SubmitConfig;
-use crate::pool::slot_types::JobDefaults;
+use crate::pool::{JobDefaults, SubmitConfig};
 use crate::startd::config::{Remark, Severity, of_text, sort};
 
 /// Reads a text for the subsystem `SCHEDD`: what it says, if it can be used, and what is to be said of it, in its order. It

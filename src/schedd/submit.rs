@@ -71,7 +71,7 @@ const PROTECTED: &[&str] = &[
 ];
 
 /// Understands a submission. What it does not say of its requests, the pool's defaults say:
-/// [`JobDefaults::complete`](crate::pool::slot_types::JobDefaults::complete).
+/// [`JobDefaults::complete`](crate::pool::JobDefaults::complete).
 ///
 /// # Errors
 /// Everything that is wrong with it, each with the field, the place and the remedy.

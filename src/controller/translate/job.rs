@@ -12,10 +12,9 @@ use super::time;
 use crate::api::labels::JOB_FINALIZER;
 use crate::api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use crate::controller::render;
-use crate::pool::slot_types::JobDefaults;
 use crate::pool::{
-    GPUS, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time, Unsaid,
-    classad_name,
+    GPUS, JobDefaults, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time,
+    Unsaid, classad_name,
 };
 use crate::schedd::{GpuDemands, Submission, submit};
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::governing::{Read, facts};
 use super::policy::problems_of;
 use crate::api::{SubmitPolicy, SubmitPolicySpec};
-use crate::pool::slot_types::JobDefaults;
-use crate::pool::{SubmitConfig, SubmitPolicyFacts};
+use crate::pool::{JobDefaults, SubmitConfig, SubmitPolicyFacts};
 use crate::schedd;
 
 /// What the pool knows of a `SubmitPolicy`. Where its spec cannot be used: also of the one that its status records.

@@ -22,7 +22,6 @@
 //! | `devices` | which GPU, or other device with a name, goes to which slot |
 //! | `requests` | what a dynamic slot takes: [`RequestPolicy`] |
 //! | `consumption` | what a match takes by the slot's own policy: [`ConsumptionPolicy`] |
-//! | `job_defaults` | what jobs ask for that do not say: [`JobDefaults`] |
 //! | `fault` | what can be wrong: a [`Fault`] of the text, a [`Refusal`] of a machine |
 //!
 //! Source: the manual, Policy Configuration, "Dividing System Resources in Multi-core Machines" and "Configuring GPUs";
@@ -32,7 +31,6 @@
 mod consumption;
 mod devices;
 mod fault;
-mod job_defaults;
 mod layout;
 mod read;
 mod requests;
@@ -44,7 +42,6 @@ pub use consumption::{
 };
 pub use devices::Constraint;
 pub use fault::{Fault, Refusal};
-pub use job_defaults::JobDefaults;
 pub use read::Reading;
 pub use requests::{Amounts, Left, NotTaken, RequestPolicy, Taken, take_as_asked};
 pub use totals::{CustomTotal, Declared, Device, MachineTotals, Quantity};

@@ -1,0 +1,15 @@
+#![no_main]
+//! A map of users reads from any text, and maps any user, soon and without a panic. The first line is the user.
+
+use libfuzzer_sys::fuzz_target;
+use slotwright_fuzz::config::user_map::{UserMap, preferred};
+
+fuzz_target!(|text: &str| {
+    let Some((user, map)) = text.split_once('\n') else { return };
+    for by_prefix in [false, true] {
+        let (map, _) = UserMap::read(map, by_prefix);
+        if let Some(result) = map.of(user) {
+            preferred(&result, Some(user));
+        }
+    }
+});
