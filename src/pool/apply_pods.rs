@@ -59,7 +59,8 @@ impl Pool {
         let claim = &slot.claim;
         let same_pod = match &slot.activation {
             Activation::Vacant => false,
-            Activation::Assigned | Activation::Requested => true,
+            // One that was let go stays in the way of its proc's next pod, which has the same name, until it is gone.
+            Activation::Assigned | Activation::Requested => !self.released.contains_key(&facts.pod.uid),
             Activation::Active { pod, .. } | Activation::Ended { pod, .. } => pod.uid == facts.pod.uid,
         };
         (same_pod
@@ -234,12 +235,13 @@ impl Pool {
 
     pub(super) fn pod_gone(&mut self, facts: &PodFacts, now: Time) {
         let uid = &facts.pod.uid;
+        let slot = self.slot_for(facts);
         self.unseen.seen(uid);
         self.orphans.remove(uid);
         self.released.remove(uid);
         self.drop_foreign(uid);
         // Gone without an end that was seen: somebody took the finalizer off. The pod is over, its work is lost.
-        if let Some(name) = self.slot_for(facts) {
+        if let Some(name) = slot {
             let end = facts.end.clone().unwrap_or(End::Evicted { why: "its pod was deleted".into() });
             self.pod_ended(&name, facts, end, now);
             self.vanished.insert(uid.clone());

@@ -520,6 +520,18 @@ fn a_pod_that_is_deleted_before_its_creation_is_heard_of_is_its_claims() {
     }
 }
 
+/// The deletion of an evicted proc's pod goes without an answer, and its claim comes back to the same proc: what is told of the
+/// old pod then is nothing of the new one, which waits to be made.
+#[test]
+fn a_pod_that_was_let_go_is_not_its_successor() {
+    let items = vec![
+        (When::At(8000), What::Evict(0)),
+        (When::Before(Class::DeletePod, 0), What::Call(How::Late(6000), 6)),
+        (When::At(25_000), What::Evict(0)),
+    ];
+    goes_well(story(1, Order { job: 4, ..job(2) }, items));
+}
+
 /// A claim takes the place of another; until its slot's object says so, the other's share is not anybody else's.
 #[test]
 fn what_a_claim_gives_up_to_another_is_free_once_its_slot_says_so() {
