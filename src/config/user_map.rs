@@ -87,9 +87,8 @@ impl UserMap {
             return Some(fill(result, |group| (group == 0).then_some(user)));
         }
         let first = literal.map_or(usize::MAX, |(line, _)| *line);
-        let before = self.patterns.iter().take_while(|(line, ..)| *line < first);
-        let found = before.filter_map(|(_, regex, result)| Some((regex.captures(user.as_bytes())?, result)));
-        match found.into_iter().next() {
+        let mut before = self.patterns.iter().take_while(|(line, ..)| *line < first);
+        match before.find_map(|(_, regex, result)| Some((regex.captures(user.as_bytes())?, result))) {
             Some((captures, result)) => Some(fill(result, |group| of_group(&captures, group))),
             None => literal.map(|(_, result)| fill(result, |group| (group == 0).then_some(user))),
         }
@@ -99,8 +98,7 @@ impl UserMap {
         if !self.by_prefix {
             return self.literal.get(user);
         }
-        let ends = user.char_indices().map(|(end, _)| end).skip(1).chain([user.len()]);
-        ends.collect::<Vec<_>>().into_iter().rev().find_map(|end| self.literal.get(user.get(..end)?))
+        (1..=user.len()).rev().find_map(|end| self.literal.get(user.get(..end)?))
     }
 }
 

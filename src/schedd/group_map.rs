@@ -16,6 +16,7 @@ const PREFIX: &str = "CLASSAD_USER_MAP_PREFIX_AssignAccountingGroup";
 const TRANSFORMS: &str = "JOB_TRANSFORM_NAMES";
 const REQUIREMENTS: &str = "SUBMIT_REQUIREMENT_NAMES";
 const MAPS: &str = "SCHEDD_CLASSAD_USER_MAP_NAMES";
+const IMMUTABLE: &str = "IMMUTABLE_JOB_ATTRS";
 const CHECK: &str = "CheckRequestedGroup";
 
 /// What the feature defines.
@@ -27,7 +28,7 @@ const DEFINED: [&str; 5] = [
     "SUBMIT_REQUIREMENT_CheckRequestedGroup_REASON",
 ];
 /// What the feature adds to, and the map's own.
-const ADDED_TO: [&str; 7] = [TRANSFORMS, REQUIREMENTS, MAPS, "IMMUTABLE_JOB_ATTRS", DATA, FILE, PREFIX];
+const ADDED_TO: [&str; 7] = [TRANSFORMS, REQUIREMENTS, MAPS, IMMUTABLE, DATA, FILE, PREFIX];
 
 /// Reads the map, where the feature is in use, and takes back what the remarks say of it: that nothing acts on it.
 pub(super) fn read(config: &Config, remarks: &mut Vec<Remark>) -> Option<GroupMap> {
@@ -42,8 +43,12 @@ pub(super) fn read(config: &Config, remarks: &mut Vec<Remark>) -> Option<GroupMa
         return None;
     }
     let ours = |name: &str| DEFINED.iter().chain(&ADDED_TO).any(|ours| ours.eq_ignore_ascii_case(name));
-    let alone = |list: &str| names(list).iter().all(|name| [FEATURE, CHECK].contains(&name.as_str()));
-    let acted_on = [TRANSFORMS, REQUIREMENTS, MAPS].into_iter().all(alone);
+    // What else is in a list is not acted on, and is told.
+    let alone = |list: &str| {
+        let own = feature.list(list).unwrap_or_default();
+        names(list).iter().all(|name| own.contains(name))
+    };
+    let acted_on = [TRANSFORMS, REQUIREMENTS, MAPS, IMMUTABLE].into_iter().all(alone);
     remarks.retain(|remark| {
         let about = |knobs: &String| knobs.split(", ").all(ours);
         !(acted_on && remark.reason == "KnobNotActedOn" && remark.knob.as_ref().is_some_and(about))
@@ -141,5 +146,7 @@ mod tests {
         let beside = "JOB_TRANSFORM_NAMES = Mine\nJOB_TRANSFORM_Mine = SET A 1\n";
         let (map, told) = read(&format!("{beside}{MAP}{feature}"));
         assert!(map.is_some() && told.iter().any(|told| told.contains("JOB_TRANSFORM_Mine")), "{told:?}");
+        let (map, told) = read(&format!("IMMUTABLE_JOB_ATTRS = Project\n{MAP}{feature}"));
+        assert!(map.is_some() && told.iter().any(|told| told.contains("IMMUTABLE_JOB_ATTRS")), "{told:?}");
     }
 }

@@ -108,6 +108,11 @@ mod tests {
                 "a concurrency limit is reached on every machine that matches",
             ),
             (RejectReason::Ceiling, Some("alice"), "the ceiling of alice is reached"),
+            (
+                RejectReason::TimeLimit,
+                None,
+                "the negotiator had no time left for it: see NEGOTIATOR_MAX_TIME_PER_CYCLE, _SUBMITTER and _PIESPIN",
+            ),
         ] {
             assert_eq!(said(reason, of), expected);
         }

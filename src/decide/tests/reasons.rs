@@ -1,6 +1,7 @@
 //! Why a job waits: each reason there is, said of the job and counted for the Negotiator.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::governed::negotiate_by;
 use super::world::World;
@@ -107,7 +108,7 @@ fn counted<'a>(world: &'a World, example: &str) -> &'a Rejected {
 
 /// One after the other what the issue lists: "no machine passes Requirements and which clause fails where; machines refuse;
 /// quota; limit; priority; preemption not allowed", and what else there is.
-const STORIES: [(&str, Story, Said<'static>); 12] = [
+const STORIES: [(&str, Story, Said<'static>); 13] = [
     (
         "no machine passes Requirements",
         || {
@@ -229,6 +230,15 @@ const STORIES: [(&str, Story, Said<'static>); 12] = [
             world
         },
         (Some(true), "NoSlotsLeft", None),
+    ),
+    (
+        "the cycle has no time",
+        || {
+            let mut world = negotiating(Config { max_time_per_cycle: Duration::ZERO, ..Config::default() });
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(true), "TimeLimitReached", None),
     ),
 ];
 
