@@ -10,9 +10,14 @@
 pub mod accountant;
 mod agent;
 mod apply;
+mod apply_accounts;
 mod apply_backfill;
 mod apply_jobs;
+mod apply_machines;
+mod apply_outcomes;
 mod apply_pods;
+mod apply_policies;
+mod apply_slots;
 pub mod backfill;
 mod carve;
 mod charges;

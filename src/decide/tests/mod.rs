@@ -19,3 +19,5 @@ mod several;
 mod static_slots;
 mod stories;
 mod world;
+mod world_checks;
+mod world_pods;

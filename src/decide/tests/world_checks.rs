@@ -1,0 +1,90 @@
+//! What must hold in the world in memory after each step.
+
+use std::collections::BTreeSet;
+
+use super::world::World;
+use crate::pool::limits::LimitBook;
+use crate::pool::{Capacity, MachineName, Record, Resources, State, backfill};
+
+impl World {
+    /// All pods on a node that live request no more than it has.
+    pub(super) fn check_pods(&self) {
+        for (name, facts) in &self.machines {
+            let mut sum = Capacity::default();
+            let backfill = self.backfill.values().filter(|pod| pod.phase != backfill::Phase::Over);
+            backfill.filter(|pod| pod.machine.as_str() == name).for_each(|pod| sum.add(&pod.requests));
+            let pods = self.pods.values().filter(|pod| pod.facts.end.is_none());
+            pods.filter(|pod| pod.plan.slot.machine.as_str() == name)
+                .for_each(|pod| sum.add(&Capacity::of(&pod.plan.resources)));
+            let most = &facts.allocatable;
+            assert!(sum.milli_cpu <= most.milli_cpu && sum.memory <= most.memory, "{name}: {sum:?}");
+        }
+    }
+
+    /// Whatever the objects say that claims hold of limited things is counted: a leader that starts now finds no more.
+    pub(super) fn check_limits(&self) {
+        let mut held = LimitBook::default();
+        self.slots.values().for_each(|(_, claim)| held.used(&claim.limits));
+        for (name, tally, _) in held.in_use() {
+            let counted = self.pool.holdings.book().tally(name);
+            assert!(tally.amount <= counted.amount + 1e-9, "{name}: {tally:?} are held, {counted:?} counted");
+        }
+    }
+
+    /// The invariants that hold at any time.
+    pub(super) fn check(&self) {
+        self.check_pods();
+        self.check_limits();
+        super::chaos::gatherings(&self.pool);
+        for (name, machine) in &self.pool.machines {
+            let mut carved = Resources::default();
+            for slot in self.pool.slots.values().filter(|slot| slot.name.machine == *name) {
+                carved.add(&slot.resources);
+            }
+            assert_eq!(
+                (carved.cpus, carved.memory_mib),
+                (machine.carved.cpus, machine.carved.memory_mib),
+                "{name}"
+            );
+            assert!(machine.carved.is_as_much_as(&carved), "{name}: {} and {carved}", machine.carved);
+            no_device_twice(name, &carved);
+            // Which devices there are the node does not say.
+            carved.devices.clear();
+            let facts = self.machines.get(name.as_str());
+            if let Some(facts) = facts {
+                // What a policy declares is not the node's.
+                carved.extended.retain(|name, _| !machine.declared.contains_key(name));
+                assert!(carved.fits_in(&facts.allocatable.whole()), "{name}: {carved} are carved");
+            }
+        }
+        for (uid, cluster) in &self.pool.jobs {
+            let Some(spec) = &cluster.spec else { continue };
+            let sum = cluster.idle.len()
+                + cluster.active.len() as u64
+                + cluster.succeeded.len()
+                + cluster.failed.len()
+                + cluster.on_hold.len() as u64;
+            assert!(cluster.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
+        }
+        for slot in self.pool.slots.values() {
+            assert!(
+                slot.record == Record::Deleting || !matches!(slot.state, State::Owner | State::Unclaimed(_)),
+                "{}: {:?}",
+                slot.name,
+                slot.state
+            );
+        }
+    }
+}
+
+/// Devices are held by one claim each.
+fn no_device_twice(machine: &MachineName, carved: &Resources) {
+    for (resource, ids) in &carved.devices {
+        let mut seen = BTreeSet::new();
+        assert!(ids.iter().all(|id| seen.insert(id)), "{machine}: of {resource}, {ids:?} are held");
+        assert!(
+            i64::try_from(ids.len()).unwrap() <= carved.amount(resource),
+            "{machine}: {ids:?} and {carved}"
+        );
+    }
+}

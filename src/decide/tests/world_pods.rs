@@ -1,0 +1,183 @@
+//! Pods in the world in memory, and the kubelets and agents that run them.
+
+use super::world::{Pod, World};
+use std::time::Duration;
+
+use crate::pool::{Capacity, End, Event, Outcome, PodFacts, PodPlan, PodRef, backfill};
+
+impl World {
+    pub(super) fn create_backfill(&mut self, plan: &backfill::Plan) {
+        self.backfill_asked += 1;
+        let slot = plan.slot.clone();
+        if let Some((why, certain)) = self.backfill_refused {
+            let refused = Outcome::BackfillRefused { slot, why: why.to_owned(), certain };
+            self.pool.apply(Event::Outcome(refused), self.now);
+            return;
+        }
+        let name = plan.pod_name();
+        assert!(!self.backfill.contains_key(&name), "{name} runs in at most one pod");
+        self.next_uid += 1;
+        let facts = backfill::Facts {
+            pod: PodRef {
+                namespace: plan.template.namespace.clone(),
+                name: name.as_str().into(),
+                uid: format!("pod-{}", self.next_uid).into(),
+            },
+            machine: plan.slot.machine.clone(),
+            slot: Some(plan.slot.slot),
+            mark: plan.template.mark.clone(),
+            phase: if self.backfill_obeys { backfill::Phase::Runs } else { backfill::Phase::Waits },
+            started: self.backfill_obeys.then_some(self.now),
+            deleting: false,
+            requests: Capacity::of(&plan.resources),
+        };
+        self.backfill.insert(name, facts.clone());
+        self.pool.apply(Event::Outcome(Outcome::BackfillMade(slot)), self.now);
+        self.pool.apply(Event::Backfill(facts), self.now);
+    }
+
+    /// A backfill pod comes to another phase by itself.
+    pub(super) fn backfill_is(&mut self, name: &str, phase: backfill::Phase) {
+        let facts = self.backfill.get_mut(name).unwrap();
+        facts.phase = phase;
+        if phase == backfill::Phase::Runs {
+            facts.started = Some(self.now);
+        }
+        let facts = facts.clone();
+        self.pool.apply(Event::Backfill(facts), self.now);
+    }
+
+    /// The kubelet confirms the end of a backfill pod that was deleted.
+    pub(super) fn end_backfill(&mut self, name: &str) {
+        if let Some(facts) = self.backfill.remove(name) {
+            self.pool.apply(Event::BackfillGone(facts.machine, facts.pod.uid), self.now);
+        }
+    }
+
+    pub(super) fn create_pod(&mut self, plan: PodPlan) {
+        let name = plan.claim.pod_name();
+        assert!(self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
+        assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
+        self.next_uid += 1;
+        let facts = PodFacts {
+            pod: PodRef {
+                namespace: "default".into(),
+                name: name.as_str().into(),
+                uid: format!("pod-{}", self.next_uid).into(),
+            },
+            machine: Some(plan.slot.machine.clone()),
+            job: plan.job.uid.clone(),
+            proc: plan.proc.proc,
+            claim: plan.claim.id.clone(),
+            running: true,
+            started: Some(self.now),
+            end: None,
+            deleting: false,
+            lease: Some(plan.lease),
+            tracked: true,
+            requests: Capacity::default(),
+        };
+        let (seconds, code) = (self.fate)(&name);
+        let ends = self.now + Duration::from_secs(seconds);
+        let created = Outcome::PodCreated {
+            slot: plan.slot.clone(),
+            claim: plan.claim.id.clone(),
+            pod: facts.pod.clone(),
+        };
+        self.pods.insert(name, Pod { facts: facts.clone(), plan, ends, code });
+        self.pool.apply(Event::Outcome(created), self.now);
+        self.pool.apply(Event::Pod(facts), self.now);
+    }
+
+    pub(super) fn is_cut(&self, pod: &PodRef) -> bool {
+        let found = self.pods.get(&*pod.name).and_then(|found| found.facts.machine.as_ref());
+        found.is_some_and(|machine| self.cut.contains(machine.as_str()))
+    }
+
+    pub(super) fn mark_deleted(&mut self, pod: &PodRef) {
+        if let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.end.is_none()) {
+            found.facts.deleting = true;
+            let facts = found.facts.clone();
+            self.pool.apply(Event::Pod(facts), self.now);
+        }
+    }
+
+    /// Kubelets and agents renew their Leases, those that get through.
+    pub(super) fn renew(&mut self) {
+        for name in self.machines.keys().filter(|name| !self.cut.contains(*name)) {
+            let machine = || crate::pool::MachineName::from(name.as_str());
+            let ttl = Duration::from_secs(40);
+            self.pool.apply(Event::Heartbeat { machine: machine(), ttl }, self.now);
+            if let Some(renewal) = self.agents.get_mut(name) {
+                renewal.version = format!("{}", self.now.secs()).into();
+                let renewal = renewal.clone();
+                self.pool.apply(Event::AgentHeartbeat { machine: machine(), ttl, renewal }, self.now);
+            }
+        }
+    }
+
+    /// A node is heard again: its kubelet does what it did not hear of.
+    pub(super) fn reconnect(&mut self, node: &str) {
+        self.cut.remove(node);
+        self.renew();
+        let deleted = self.pods.values().filter(|pod| pod.facts.deleting).map(|pod| pod.facts.pod.clone());
+        for pod in deleted.collect::<Vec<_>>() {
+            self.end_pod(&pod, None);
+        }
+    }
+
+    /// A pod's end: by itself with an exit code, or because it was deleted.
+    pub(super) fn end_pod(&mut self, pod: &PodRef, code: Option<i32>) {
+        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else {
+            return;
+        };
+        if found.facts.end.is_none() {
+            found.facts.end = Some(match code {
+                Some(code) => End::Exited { code },
+                None => End::Evicted { why: "deleted".into() },
+            });
+            found.facts.deleting = code.is_none();
+            if code == Some(0) {
+                *self.runs.entry(pod.name.to_string()).or_default() += 1;
+            }
+            let facts = found.facts.clone();
+            self.pool.apply(Event::Pod(facts), self.now);
+        }
+    }
+
+    pub(super) fn release_pod(&mut self, pod: &PodRef, delete: bool) {
+        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else {
+            return;
+        };
+        let slot = self.slots.get(&found.plan.slot);
+        let uid = found.facts.job.as_str();
+        let recorded = self.jobs.get(uid).is_none_or(|job| {
+            job.succeeded.contains(found.facts.proc)
+                || job.failed.contains(found.facts.proc)
+                || !matches!(found.facts.end, Some(End::Exited { .. }))
+        });
+        assert!(recorded, "{} was let go before its end was recorded", pod.name);
+        assert!(slot.is_some() || found.plan.claim.id.as_str().is_empty() || !recorded || self.pool.synced);
+        found.facts.tracked = false;
+        let facts = found.facts.clone();
+        if delete || facts.deleting {
+            self.pods.remove(&*pod.name);
+            self.pool.apply(Event::PodGone(facts), self.now);
+        } else {
+            self.pool.apply(Event::Pod(facts), self.now);
+        }
+    }
+
+    pub(super) fn run_pods(&mut self) {
+        let due: Vec<(PodRef, i32)> = self
+            .pods
+            .values()
+            .filter(|pod| pod.facts.end.is_none() && pod.ends <= self.now)
+            .filter(|pod| !self.is_cut(&pod.facts.pod))
+            .map(|pod| (pod.facts.pod.clone(), pod.code))
+            .collect();
+        for (pod, code) in due {
+            self.end_pod(&pod, Some(code));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Events into the pool: submitters and groups.
+
+use std::sync::Arc;
+
+use super::accountant::Correction;
+use super::event::SubmitterFacts;
+use super::ids::{GroupName, SubmitterName};
+use super::job::Problem;
+use super::negotiators::NegotiatorId;
+use super::policy::Group;
+use super::time::Time;
+use super::{Document, Pool};
+
+impl Pool {
+    pub(super) fn submitter(&mut self, facts: SubmitterFacts, now: Time) {
+        let synced = self.synced;
+        let submitter = self.submitter_mut(&facts.name, now);
+        let before = (submitter.factor, submitter.ceiling, submitter.floor);
+        submitter.generation = Some(facts.generation);
+        (submitter.factor, submitter.ceiling, submitter.floor) = (facts.factor, facts.ceiling, facts.floor);
+        // Later on the accounts here are newer than those in the object, which are our own.
+        if !synced && facts.accounts.iter().next().is_some() {
+            submitter.accounts = facts.accounts;
+            submitter.corrected = facts.corrected;
+        }
+        let changed = before != (submitter.factor, submitter.ceiling, submitter.floor);
+        if self.correct(&facts.name, facts.correction.as_ref(), now) || changed {
+            self.stale.insert(Document::Submitter(facts.name));
+            self.schedule.wanted = true;
+        }
+    }
+
+    /// Makes the correction of an account that its object asks for, or takes note why it cannot be made. Whether anything
+    /// changed.
+    fn correct(&mut self, name: &SubmitterName, correction: Option<&Correction>, now: Time) -> bool {
+        let with = correction.and_then(|correction| correction.negotiator.clone());
+        let unknown = with.as_ref().filter(|with| !self.negotiators.contains_key(*with)).map(|with| Problem {
+            reason: "NegotiatorNotFound",
+            field: "spec.correction.negotiator".to_owned(),
+            message: format!("there is no Negotiator {with}, and no account with it is corrected; name one that there is"),
+        });
+        let id = with.map_or_else(|| self.first_negotiator(), NegotiatorId::Named);
+        let halflife = self.halflife_of(&id);
+        let submitter = self.submitter_mut(name, now);
+        let problems: Vec<Problem> = unknown.into_iter().collect();
+        let makes = correction.filter(|_| problems.is_empty());
+        let other = std::mem::replace(&mut submitter.problems, problems) != submitter.problems;
+        makes.is_some_and(|correction| submitter.correct(correction, &id, now, halflife)) || other
+    }
+
+    pub(super) fn group_seen(&mut self, group: Group) {
+        let before = self.groups.get(&group.object);
+        if before != Some(&group) {
+            if before.is_none_or(|before| before.priority_factor != group.priority_factor) {
+                self.stale.extend(self.submitters.keys().cloned().map(Document::Submitter));
+            }
+            self.groups.insert(group.object.clone(), group);
+            self.groups_changed();
+        }
+    }
+
+    pub(super) fn groups_changed(&mut self) {
+        self.attention.groups = true;
+        self.schedule.wanted = true;
+        self.stale.extend(self.groups.keys().cloned().map(Document::Group));
+    }
+
+    /// Marks the statuses of a group and the groups around it.
+    pub(super) fn touch_groups(&mut self, group: Option<&GroupName>) {
+        let Some(group) = group else { return };
+        let inside = |outer: &str| {
+            group.as_str().get(..outer.len()).is_some_and(|head| head.eq_ignore_ascii_case(outer))
+                && matches!(group.as_str().as_bytes().get(outer.len()), None | Some(b'.'))
+        };
+        let touched: Vec<Arc<str>> =
+            self.groups.values().filter(|g| inside(g.name.as_str())).map(|g| g.object.clone()).collect();
+        self.stale.extend(touched.into_iter().map(Document::Group));
+    }
+}

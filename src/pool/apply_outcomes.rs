@@ -1,0 +1,109 @@
+//! Events into the pool: what became of calls.
+
+use std::time::Duration;
+
+use super::Pool;
+use super::event::{Outcome, Retry};
+use super::slot::{Activation, Record, Slot};
+use super::time::Time;
+
+/// How long after a failed call what it was for is decided again: an API server that refuses at once is not asked without
+/// end.
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
+
+/// Nobody knows whether what was asked of a slot's pod was heard: it is asked again.
+fn forget_asked(slot: &mut Slot) {
+    if let Activation::Active { deleting, .. } = &mut slot.activation {
+        *deleting = false;
+    }
+    slot.frozen = None;
+    if let Some(eviction) = &mut slot.eviction {
+        (eviction.agent_asked, eviction.forced) = (false, false);
+    }
+}
+
+impl Pool {
+    pub(super) fn outcome(&mut self, outcome: Outcome, now: Time) {
+        match outcome {
+            Outcome::SlotWritten { slot, claim, proc } => {
+                if let Some(known) = self.slots.get_mut(&slot)
+                    && known.claim.id == claim
+                    && known.claim.proc_id() == proc
+                    && known.record == Record::Writing
+                {
+                    known.record = Record::Written;
+                    self.claim_written(&slot);
+                    self.attention.slots.insert(slot);
+                }
+            }
+            Outcome::SlotRefused { slot, claim, proc, why } => {
+                self.slot_refused(&slot, (&claim, &proc), &why, now);
+            }
+            Outcome::SlotDeleted { slot, claim, there } => {
+                self.slot_deleted(&slot, &claim, now);
+                // It will not be seen gone: what is seen of it from now on was made late, and is none of ours.
+                if !there {
+                    self.forget_deleted(&slot, &claim);
+                }
+            }
+            Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod, now),
+            Outcome::SlotMissing(slot) => {
+                self.write_again(&slot, |slot| slot.record == Record::Written);
+            }
+            Outcome::PodMissing { slot, pod } => self.pod_missing(&slot, pod, now),
+            Outcome::PodRefused { slot, claim, proc, why } => {
+                self.pod_refused(&slot, (&claim, &proc), &why, now);
+            }
+            Outcome::BackfillMade(slot) => self.backfill_made(&slot, now),
+            Outcome::BackfillRefused { slot, why, certain } => {
+                self.backfill_refused(&slot, &why, certain, now);
+            }
+            Outcome::JobHeld(uid) => {
+                if let Some(cluster) = self.jobs.get_mut(&uid) {
+                    cluster.hold = cluster.hold.seen(true);
+                    self.attention.jobs.insert(uid);
+                }
+            }
+            Outcome::AgentLeaseRead { machine, found } => self.agent_lease_read(&machine, found, now),
+            Outcome::Failed(retry) => {
+                self.wake_at(now + RETRY_PAUSE);
+                self.retries.insert((now + RETRY_PAUSE, retry));
+            }
+        }
+    }
+
+    /// Lets what a failed call was for be decided again.
+    pub(super) fn retry(&mut self, retry: Retry) {
+        match retry {
+            Retry::Pod(uid, slot) => {
+                if let Some(release) = self.released.get_mut(&uid) {
+                    release.again = true;
+                }
+                if let Some(orphan) = self.orphans.get_mut(&uid) {
+                    orphan.deleting = false;
+                }
+                if let Some(slot) = slot {
+                    if let Some(known) = self.slots.get_mut(&slot) {
+                        forget_asked(known);
+                    }
+                    self.attention.slots.insert(slot);
+                }
+            }
+            Retry::Backfill(machine, pod) => self.backfill_stays(&machine, &pod),
+            Retry::Slot(name) => match self.slots.get_mut(&name) {
+                Some(slot) if slot.record == Record::Deleting => {
+                    slot.record = Record::Written;
+                    self.attention.slots.insert(name);
+                }
+                _ => self.stray(name),
+            },
+            Retry::AgentLease(machine) => self.agent_lease_unread(&machine),
+            Retry::Job(uid) => {
+                if let Some(cluster) = self.jobs.get_mut(&uid) {
+                    cluster.hold = cluster.hold.failed();
+                }
+                self.attention.jobs.insert(uid);
+            }
+        }
+    }
+}

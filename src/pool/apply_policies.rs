@@ -1,0 +1,141 @@
+//! Events into the pool: what governs it, by policies of nodes and of submission, and negotiators.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::effect::{Notice, Subject};
+use super::event::{NegotiatorFacts, PolicyFacts, SubmitPolicyFacts};
+use super::governing::{Governing, GoverningFacts};
+use super::job::Problem;
+use super::policy::NodePolicy;
+use super::time::Time;
+use super::{Document, Pool};
+
+/// What there is to say of a policy.
+#[derive(Clone, Copy)]
+struct Findings<'a> {
+    problems: &'a [Problem],
+    warnings: &'a [Problem],
+}
+
+impl<'a> Findings<'a> {
+    fn of(problems: &'a [Problem], warnings: Option<&'a Vec<Problem>>) -> Self {
+        Self { problems, warnings: warnings.map(Vec::as_slice).unwrap_or_default() }
+    }
+
+    /// What people who look at a policy are told once it changed: what is wrong with it, and what of it does nothing.
+    fn notices(self, about: &Subject, meanwhile: &str, before: Option<Findings<'_>>) -> Vec<Notice> {
+        let note = |problems: &[Problem], end: &str| {
+            let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            format!("{}{end}", text.join("; "))
+        };
+        let notice =
+            |reason, note| Notice { about: about.clone(), warning: true, reason, action: "Reading", note };
+        let mut notices = Vec::new();
+        if let Some(first) = self.problems.first()
+            && before.is_none_or(|before| before.problems != self.problems)
+        {
+            notices.push(notice(first.reason, note(self.problems, meanwhile)));
+        }
+        if let Some(first) = self.warnings.first()
+            && before.is_none_or(|before| before.warnings != self.warnings)
+        {
+            notices.push(notice(first.reason, note(self.warnings, "")));
+        }
+        notices
+    }
+}
+
+/// Takes note of an object that was seen; `others` says whether others do its work. What there is to tell of it, if it is
+/// another than before.
+fn see<C: PartialEq>(
+    all: &mut BTreeMap<Arc<str>, Governing<C>>,
+    facts: GoverningFacts<C>,
+    about: &Subject,
+    others: bool,
+) -> Option<Vec<Notice>> {
+    let name = facts.name.clone();
+    let before = all.get(&name);
+    let object = Governing::seen(facts, before);
+    if before == Some(&object) {
+        return None;
+    }
+    let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
+    let found = Findings::of(&object.problems, object.warnings.as_ref());
+    let notices = found.notices(about, object.meanwhile(others), told);
+    all.insert(name, object);
+    Some(notices)
+}
+
+impl Pool {
+    pub(super) fn policy(&mut self, facts: PolicyFacts) {
+        let mut policy = NodePolicy {
+            uid: facts.uid,
+            generation: facts.generation,
+            selector: facts.selector,
+            precedence: facts.precedence,
+            config: None,
+            accepted: None,
+            problems: Vec::new(),
+            warnings: facts.warnings,
+        };
+        match (
+            facts.config,
+            self.policies.get(&facts.name).filter(|old| old.config.is_some()),
+            facts.recorded,
+        ) {
+            (Ok(config), ..) => (policy.config, policy.accepted) = (Some(config), Some(facts.spec)),
+            (Err(problems), Some(old), _) => {
+                policy = NodePolicy {
+                    uid: policy.uid,
+                    generation: policy.generation,
+                    problems,
+                    warnings: policy.warnings,
+                    ..old.clone()
+                };
+            }
+            (Err(problems), None, recorded) => {
+                policy.problems = problems;
+                if let Some((Ok(config), recorded)) =
+                    recorded.map(|recorded| (recorded.config.clone(), recorded))
+                {
+                    (policy.selector, policy.precedence) = (recorded.selector, recorded.precedence);
+                    (policy.config, policy.accepted) = (Some(config), Some(recorded.spec));
+                }
+            }
+        }
+        let before = self.policies.get(&facts.name);
+        if before != Some(&policy) {
+            let about = Subject::Policy { name: facts.name.clone(), uid: policy.uid.clone() };
+            let told = before.map(|before| Findings::of(&before.problems, before.warnings.as_ref()));
+            let found = Findings::of(&policy.problems, policy.warnings.as_ref());
+            let notices = found.notices(&about, policy.meanwhile(), told);
+            self.notices.extend(notices);
+            self.policies.insert(facts.name.clone(), policy);
+            self.attention.policies = true;
+            self.stale.insert(Document::Policy(facts.name));
+        }
+    }
+
+    pub(super) fn submit_policy(&mut self, facts: SubmitPolicyFacts) {
+        let about = Subject::SubmitPolicy { name: facts.name.clone(), uid: facts.uid.clone() };
+        if let Some(notices) = see(&mut self.submit_policies, facts, &about, false) {
+            self.notices.extend(notices);
+            self.touch_submit_policies();
+        }
+    }
+
+    /// Which one counts may be another now.
+    pub(super) fn touch_submit_policies(&mut self) {
+        self.stale.extend(self.submit_policies.keys().cloned().map(Document::SubmitPolicy));
+    }
+
+    pub(super) fn negotiator_seen(&mut self, facts: NegotiatorFacts, now: Time) {
+        let about = Subject::Negotiator { name: facts.name.clone(), uid: facts.uid.clone() };
+        let others = self.others_work(&facts.name);
+        if let Some(notices) = see(&mut self.negotiators, facts, &about, others) {
+            self.notices.extend(notices);
+            self.negotiators_changed(now);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Events into the pool: objects of slots.
+
+use super::event::SlotFacts;
+use super::ids::{ClaimId, SlotName};
+use super::machine::Machine;
+use super::slot::{Activation, Claim, Claimed, Record, Removal, Slot, State};
+use super::time::Time;
+use super::{Document, Pool};
+
+impl Pool {
+    pub(super) fn slot(&mut self, facts: SlotFacts, now: Time) {
+        if facts.name.dynamic.is_none() && facts.claim.is_none() {
+            self.unclaimed_objects.insert(facts.name.clone(), facts.resources.clone());
+        } else {
+            self.unclaimed_objects.remove(&facts.name);
+        }
+        if let (None, None, Some(claim)) =
+            (facts.name.dynamic, &facts.claim, self.deleted_claim(&facts.name).cloned())
+        {
+            // A static slot's object stays when its claim goes.
+            self.forget_deleted(&facts.name, &claim);
+            self.slot_deleted(&facts.name, &claim, now);
+        }
+        if let Some(slot) = self.slots.get_mut(&facts.name) {
+            // Somebody edited the claim, or took it off: what was decided is written again.
+            let same = facts.claim.is_some_and(|claim| {
+                claim.id == slot.claim.id
+                    && claim.proc_id() == slot.claim.proc_id()
+                    && claim.limits == slot.claim.limits
+            });
+            if slot.record == Record::Written && !same {
+                slot.record = Record::Due;
+                self.attention.slots.insert(facts.name);
+            }
+            return;
+        }
+        match facts.claim {
+            Some(claim) if self.is_deleted(&facts.name, &claim.id) => {}
+            // A claim that was made for another slot is none of ours.
+            Some(claim) if !self.synced && claim.id.is_of(&facts.name) => {
+                self.adopt(SlotFacts { claim: None, ..facts }, claim, now);
+            }
+            _ => self.stray(facts.name),
+        }
+    }
+
+    pub(super) fn stray(&mut self, name: SlotName) {
+        if !self.slots.contains_key(&name) {
+            self.strays.insert(name);
+        }
+    }
+
+    /// Takes a slot over from an earlier leader, with the claim that it wrote.
+    fn adopt(&mut self, facts: SlotFacts, claim: Claim, now: Time) {
+        let name = facts.name;
+        if !self.machines.contains_key(&name.machine) {
+            let gone = Machine::gone(name.machine.clone(), now);
+            self.machines.insert(name.machine.clone(), gone);
+            self.attention.machines.insert(name.machine.clone());
+        }
+        if let Some(machine) = self.machines.get_mut(&name.machine) {
+            machine.stand(&name, now);
+        }
+        let removed = self.jobs.get(&claim.job.uid).is_none_or(|cluster| cluster.removing);
+        // The pod of a job that is gone may still run in it.
+        let assigned = self.jobs.get_mut(&claim.job.uid).is_none_or(|cluster| {
+            let free = !cluster.is_done(claim.proc) && !cluster.active.contains_key(&claim.proc);
+            if free {
+                cluster.idle.remove(claim.proc);
+                cluster.active.insert(claim.proc, name.clone());
+            }
+            free
+        });
+        let slot = Slot {
+            record: Record::Written,
+            activation: if assigned { Activation::Assigned } else { Activation::Vacant },
+            removal: removed.then_some(Removal::JobRemoved),
+            recorded: facts.recorded,
+            ..Slot::new(name, facts.resources, claim, State::Claimed(Claimed::Idle), now)
+        };
+        self.stale.insert(Document::Slot(slot.name.clone()));
+        self.carve(slot, now);
+    }
+
+    pub(super) fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>, now: Time) {
+        self.strays.remove(name);
+        self.unclaimed_objects.remove(name);
+        if name.dynamic.is_none() {
+            // A static slot has an object as long as it stands.
+            self.stale.insert(Document::Slot(name.clone()));
+        }
+        if let Some(claim) = claim {
+            self.forget_deleted(name, claim);
+            self.slot_deleted(name, claim, now);
+        }
+        self.write_again(name, |slot| {
+            matches!(slot.record, Record::Written | Record::Writing) && claim == Some(&slot.claim.id)
+        });
+    }
+
+    /// Somebody deleted a Slot under a live claim: the claim is the operator's to end, so it is written again.
+    pub(super) fn write_again(&mut self, name: &SlotName, is_live: impl Fn(&Slot) -> bool) {
+        if let Some(slot) = self.slots.get_mut(name).filter(|slot| is_live(slot)) {
+            slot.record = Record::Due;
+            self.attention.slots.insert(name.clone());
+            self.stale.insert(Document::Slot(name.clone()));
+        }
+    }
+}
