@@ -110,6 +110,14 @@ async fn what_an_agent_could_not_be_asked_is_decided_again_unless_the_pod_is_gon
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_is_given_up_with_its_last_attempt() {
+    let began = tokio::time::Instant::now();
+    perform(Effect::Suspend { pod: pod(), slot: slot(), suspended: true }, &[500; 8]).await;
+    // Seven pauses between eight attempts.
+    assert_eq!(began.elapsed().as_millis(), 200 + 400 + 800 + 1600 + 3200 + 6400 + 10_000);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pod_says_why_before_it_is_deleted_and_goes_even_if_it_cannot() {
     let why = || {
         let message = "the machine prefers another job".into();
