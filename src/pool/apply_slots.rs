@@ -64,7 +64,8 @@ impl Pool {
         let removed = self.jobs.get(&claim.job.uid).is_none_or(|cluster| cluster.removing);
         // The pod of a job that is gone may still run in it.
         let assigned = self.jobs.get_mut(&claim.job.uid).is_none_or(|cluster| {
-            let free = !cluster.is_done(claim.proc) && !cluster.active.contains_key(&claim.proc);
+            let over = cluster.is_done(claim.proc) || cluster.on_hold.contains_key(&claim.proc);
+            let free = !over && !cluster.active.contains_key(&claim.proc);
             if free {
                 cluster.idle.remove(claim.proc);
                 cluster.active.insert(claim.proc, name.clone());
