@@ -105,6 +105,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 claim: id,
                 running: true,
                 started: Some(now),
+                obstacle: None,
                 end: None,
                 deleting: false,
                 lease: None,

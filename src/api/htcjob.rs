@@ -222,7 +222,8 @@ pub struct HTCJobStatus {
 pub struct HeldProcs {
     /// Which procs, as ranges such as 0-4,7.
     pub procs: String,
-    /// HTCondor's HoldReasonCode: 21 where the slot's WANT_HOLD was true.
+    /// HTCondor's HoldReasonCode: 21 where the slot's WANT_HOLD was true, 35 where an image cannot be had, 6 where a container
+    /// cannot be made for another reason.
     pub code: i64,
     /// HTCondor's HoldReasonSubCode.
     #[serde(default)]

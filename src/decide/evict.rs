@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, Cause, Effect, Eviction, PodRef, Pool, Slot, SlotName, Time, Vacate, VacateReason,
+    Activation, Cause, Effect, Eviction, INVALID_DOCKER_IMAGE, PodRef, Pool, Slot, SlotName, Time, Vacate,
+    VacateReason,
 };
 use crate::startd::{Grace, is_off};
 
@@ -53,6 +54,23 @@ fn being_deleted(slot: &mut Slot) -> Option<PodRef> {
     let Activation::Active { pod, deleting, .. } = &mut slot.activation else { return None };
     *deleting = true;
     Some(pod.clone())
+}
+
+/// Deletes a pod that cannot start. Its proc is held once it has gone.
+pub(super) fn give_up(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    let Some(stuck) = &mut slot.running.stuck else { return };
+    stuck.given_up = true;
+    let hold = &stuck.obstacle.hold;
+    let reason = if hold.code == INVALID_DOCKER_IMAGE {
+        VacateReason::InvalidDockerImage
+    } else {
+        VacateReason::FailedToCreateProcess
+    };
+    let why = Some(Vacate { reason, message: hold.reason.clone() });
+    if let Some(pod) = being_deleted(slot) {
+        effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: None, off: None, why });
+    }
 }
 
 /// Kills the job: Kubernetes shortens the grace of a pod that is being deleted already.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::evict::{ask_agent_to_kill, delete_pod, kill_pod, suspend};
+use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_pod, suspend};
 use crate::classad::{Ad, Env};
 use crate::pool::{
     Activation, BackfillStage, Cause, Claim, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted,
@@ -94,6 +94,10 @@ fn with_view<T>(
         stands_still,
         lease_ends: silent.map(|heard| heard + lease()),
         fence: fence(pool, slot, now),
+        starts_by: slot.running.stuck.as_ref().map(|stuck| {
+            let code = stuck.obstacle.hold.code;
+            stuck.until(cluster.is_some_and(|cluster| cluster.is_held_for(code)))
+        }),
         backfill: backfill_stage(pool, machine, slot),
         draining: pace(machine, slot),
         common: machine
@@ -211,6 +215,7 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
         Chore::CreatePod => create_pod(pool, name, now, effects),
         Chore::Withdraw => schedd::withdraw(pool, name),
         Chore::DeletePod(grace) => delete_pod(pool, name, *grace, now, effects),
+        Chore::GiveUp => give_up(pool, name, effects),
         Chore::KillPod => kill_pod(pool, name, now, effects),
         Chore::AskAgentToKill => ask_agent_to_kill(pool, name, now, effects),
         Chore::ReadAgentLease => {

@@ -99,8 +99,9 @@ impl Pool {
             slot.running.doomed = Some(now);
         }
         slot.running.lease = facts.lease.max(slot.running.lease);
+        let met = slot.running.meet(facts.obstacle, now);
         let next = Activation::Active { pod: facts.pod, running, deleting };
-        if slot.activation == next && !doomed {
+        if slot.activation == next && !doomed && !met {
             return;
         }
         slot.activation = next;
@@ -136,7 +137,7 @@ impl Pool {
                 draining.badput = draining.badput.saturating_add(lost);
             }
         }
-        let hold = slot.eviction.as_ref().and_then(|eviction| eviction.hold.clone());
+        let hold = slot.held_for();
         self.attention.slots.insert(name.clone());
         match (hold, &end) {
             (Some(hold), End::Evicted { .. }) if self.is_wanted(facts) => self.hold_proc(facts, hold),
@@ -163,6 +164,10 @@ impl Pool {
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
         self.attention.slots.extend(cluster.active.remove(&facts.proc));
         let (key, proc) = (cluster.key.clone(), facts.proc);
+        if !cluster.is_held_for(hold.code) {
+            // What others wait for was in vain here.
+            self.attention.slots.extend(cluster.active.values().cloned());
+        }
         let note = format!("proc {proc} is held (code {}): {}", hold.code, hold.reason);
         cluster.on_hold.insert(proc, hold);
         self.stale.insert(Document::Job(facts.job.clone()));

@@ -132,6 +132,10 @@ pub struct Vacate {
 /// `HTCondor`'s own names for why a job had to leave its machine, each a `VacateReasonCode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VacateReason {
+    /// 6: the kubelet cannot make a container of the pod.
+    FailedToCreateProcess,
+    /// 35: the kubelet cannot have an image of the pod.
+    InvalidDockerImage,
     /// 21: `PREEMPT` was true, and `WANT_HOLD` too.
     StartdHeldJob,
     /// 1008: the claim is lost, or its lease has run out.
@@ -154,7 +158,9 @@ pub enum VacateReason {
 
 impl VacateReason {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
+        Self::FailedToCreateProcess,
+        Self::InvalidDockerImage,
         Self::StartdHeldJob,
         Self::ReconnectFailed,
         Self::StartdVacateCommand,
@@ -169,6 +175,8 @@ impl VacateReason {
     /// The name, for conditions.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::FailedToCreateProcess => "FailedToCreateProcess",
+            Self::InvalidDockerImage => "InvalidDockerImage",
             Self::StartdHeldJob => "StartdHeldJob",
             Self::ReconnectFailed => "ReconnectFailed",
             Self::StartdVacateCommand => "StartdVacateCommand",

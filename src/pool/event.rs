@@ -22,6 +22,7 @@ use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfi
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
 use super::slot::Claim;
+use super::stuck::Obstacle;
 use super::submitter::Accounts;
 use super::time::Time;
 
@@ -241,6 +242,8 @@ pub struct PodFacts {
     pub started: Option<Time>,
     /// How it ended, if it has.
     pub end: Option<End>,
+    /// Why it cannot start, if the kubelet says so.
+    pub obstacle: Option<Arc<Obstacle>>,
     /// Whether it is being deleted.
     pub deleting: bool,
     /// The lease of its claim, as it carries it for the agent of its node.

@@ -290,6 +290,11 @@ impl Cluster {
         self.succeeded.contains(proc) || self.failed.contains(proc)
     }
 
+    /// Whether procs are held with this `HoldReasonCode`.
+    pub fn is_held_for(&self, code: i64) -> bool {
+        self.on_hold.values().any(|hold| hold.code == code)
+    }
+
     /// Whether the API server has the proc's end.
     pub fn is_recorded(&self, proc: u32) -> bool {
         self.recorded.0.contains(proc) || self.recorded.1.contains(proc)

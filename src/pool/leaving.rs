@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::ids::PodUid;
 use super::slot::Claim;
+use super::stuck::{Obstacle, Stuck};
 use super::time::Time;
 
 /// The job that a claim runs, as far as time and policy look at it. It begins with the claim's activation. What of it a new
@@ -30,9 +31,24 @@ pub struct Running {
     pub lease: Option<Duration>,
     /// When its pod was first seen to be deleted.
     pub doomed: Option<Time>,
+    /// Its pod cannot start.
+    pub stuck: Option<Stuck>,
 }
 
 impl Running {
+    /// Takes note of what keeps the pod from starting, or that nothing does any more. Whether that is news.
+    pub(super) fn meet(&mut self, obstacle: Option<Arc<Obstacle>>, now: Time) -> bool {
+        let before = self.stuck.take();
+        let (was, hopeless) =
+            (before.is_some(), before.as_ref().is_some_and(|stuck| stuck.obstacle.hopeless));
+        self.stuck = obstacle.map(|obstacle| match before {
+            Some(stuck) => Stuck { obstacle, ..stuck },
+            None => Stuck { obstacle, since: now, given_up: false },
+        });
+        let stuck = self.stuck.as_ref();
+        was != stuck.is_some() || hopeless != stuck.is_some_and(|stuck| stuck.obstacle.hopeless)
+    }
+
     /// How long the job has been suspended: `TotalJobSuspendTime`.
     pub fn suspend_time(&self, now: Time) -> Duration {
         self.suspended + self.suspended_since.map_or(Duration::ZERO, |since| now.since(since))

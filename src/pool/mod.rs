@@ -48,6 +48,7 @@ mod slot;
 mod slot_policy;
 pub mod slot_types;
 mod standing;
+mod stuck;
 mod submitter;
 mod time;
 mod trace;
@@ -104,6 +105,7 @@ pub use slot::{
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;
 pub use standing::{Share, Standing};
+pub use stuck::{FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, Obstacle, START_PATIENCE, Stuck};
 pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
-use super::leaving::{Cause, Eviction, Preemptor, Recorded, Running};
+use super::leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
 use super::limits::Wants;
 use super::machine::Load;
 use super::negotiators::NegotiatorId;
@@ -295,6 +295,13 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// What the proc is held for once its pod has ended, if it is.
+    pub fn held_for(&self) -> Option<OnHold> {
+        let evicted = self.eviction.as_ref().and_then(|eviction| eviction.hold.as_ref());
+        let given_up = self.running.stuck.as_ref().filter(|stuck| stuck.given_up);
+        evicted.or(given_up.map(|stuck| &stuck.obstacle.hold)).cloned()
+    }
+
     /// A slot that somebody claims, as it is first known.
     pub fn new(name: SlotName, resources: Resources, claim: Claim, state: State, now: Time) -> Self {
         Self {

@@ -79,6 +79,7 @@ impl Pool {
             claim: slot.claim.id.clone(),
             running: false,
             started: None,
+            obstacle: None,
             end: None,
             deleting: true,
             tracked: false,

@@ -297,6 +297,7 @@ impl<'s> World<'s> {
             claim: plan.claim.id.clone(),
             running: false,
             started: None,
+            obstacle: None,
             end: None,
             deleting: false,
             lease: Some(plan.lease),

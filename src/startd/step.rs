@@ -151,7 +151,12 @@ fn upkeep(slot: &Slot, view: &View, still: bool) -> Option<Chore> {
     differs.then_some(Chore::Suspend(still))
 }
 
-/// What becomes of a pod that has ended, or of one whose job was removed: the same in each activity with a job.
+/// Whether the pod cannot start, and nobody waits for it any longer.
+fn gives_up(view: &View) -> bool {
+    view.starts_by.is_some_and(|at| at <= view.now)
+}
+
+/// What becomes of a pod that has ended, of one whose job was removed, or of one that cannot start: the same in each activity with a job.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
         Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::ReleasePod)),
@@ -159,6 +164,7 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
         Activation::Active { deleting, .. } if slot.removal == Some(Removal::JobRemoved) => {
             Some(if *deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Own)) })
         }
+        Activation::Active { deleting: false, .. } if gives_up(view) => Some(Step::Do(Chore::GiveUp)),
         Activation::Vacant | Activation::Assigned | Activation::Active { .. } => None,
     }
 }
@@ -236,6 +242,9 @@ fn suspended(slot: &Slot, view: &View) -> Step {
     }
     if slot.removal == Some(Removal::JobRemoved) {
         return resume("the job was removed");
+    }
+    if gives_up(view) {
+        return resume("the pod cannot start");
     }
     if !may_stand_still(slot) {
         return resume("the pod is being deleted: it has to see that");

@@ -47,6 +47,8 @@ pub struct View<'a> {
     pub lease_ends: Option<Time>,
     /// Whether the machine's agent has ended the pod, as it promised for a silence of that length.
     pub fence: Fence,
+    /// The pod cannot start, and this is when it is given up.
+    pub starts_by: Option<Time>,
     /// How far the backfill work has come that holds what the slot is to have.
     pub backfill: BackfillStage,
     /// The machine is being drained.
@@ -115,6 +117,8 @@ pub enum Chore {
     Withdraw,
     /// Delete the pod.
     DeletePod(Grace),
+    /// Delete the pod, which cannot start: the proc is held.
+    GiveUp,
     /// Shorten the pod's grace to nothing: the job is killed.
     KillPod,
     /// `KILLING_TIMEOUT` is over: ask the agent to kill what is left, and warn.

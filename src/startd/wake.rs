@@ -30,7 +30,7 @@ pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
     let polls = is_polled(view.policy, slot.state, view.agent, job);
     let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
     // What is due now was done now, or waits for something else.
-    let deadlines = [deadline, fence, view.lease_ends];
+    let deadlines = [deadline, fence, view.lease_ends, view.starts_by];
     deadlines.into_iter().flatten().filter(|at| *at > view.now).chain(poll).min()
 }
 

@@ -429,19 +429,29 @@ pub fn started(world: &mut World, process: &Process) {
     if !lost && job_of(world, job).is_some() && is_recorded(world, job, proc) {
         world.violated(format!("{name} is recorded as done and is run again"));
     }
+    if !world.ghosts && job_of(world, job).is_some_and(|job| is_held(job, proc)) {
+        world.violated(format!("{name} is recorded as held and is run"));
+    }
+}
+
+/// Whether a proc is held under the spec as it is.
+fn is_held(job: &Value, proc: u32) -> bool {
+    let held = job["status"]["heldProcs"].as_array().into_iter().flatten();
+    let procs = held.filter_map(|held| Ranges::parse(held["procs"].as_str()?).ok());
+    job["status"]["observedGeneration"] == job["metadata"]["generation"]
+        && procs.into_iter().any(|procs| procs.contains(proc))
 }
 
 /// A process ends.
-pub fn exited(world: &mut World, process: &Process, code: i64, by_itself: bool) {
+pub fn exited(world: &mut World, process: &Process, (code, when): (i64, u64), by_itself: bool) {
     // Backfill work is no proc of anybody's.
     if process.job.is_empty() {
         return;
     }
     let key = (process.job.clone(), process.proc);
-    let at = world.at();
     let clear = process
         .told
-        .is_some_and(|(told, ..)| world.wall_at(at).as_second() > world.wall_at(told).as_second());
+        .is_some_and(|(told, ..)| world.wall_at(when).as_second() > world.wall_at(told).as_second());
     let fenced = process.fenced.is_some() && code == FENCED;
     // Of an end in the second in which it was asked for nobody can say whether it was obedience; of a later one anybody.
     if by_itself || !(clear || fenced) {

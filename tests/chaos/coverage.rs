@@ -40,7 +40,7 @@ const CLAIMS: [&str; 5] = [
 const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
 /// Every kind of fault.
-const FAULTS: [&str; 62] = [
+const FAULTS: [&str; 63] = [
     "error",
     "error after effect",
     "throttled",
@@ -68,6 +68,7 @@ const FAULTS: [&str; 62] = [
     "cordon",
     "taint",
     "kubelet refuses",
+    "kubelet cannot start a pod",
     "eviction",
     "pods end at once",
     "foreign pod",

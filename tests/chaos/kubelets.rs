@@ -125,6 +125,14 @@ fn cpus_of(pod: &Value) -> i64 {
         / 1000
 }
 
+/// What a kubelet says of an image that is not even a name: it does not try again.
+const HOPELESS: &str = "InvalidImageName";
+
+/// What keeps a pod's container from starting.
+fn waits_for(pod: &Value) -> &str {
+    pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"].as_str().unwrap_or_default()
+}
+
 impl World {
     /// Half a second of all nodes.
     pub fn tick(&mut self) {
@@ -199,7 +207,7 @@ impl World {
         let Some(process) = self.kubelets.processes.get(&uid).cloned() else {
             if deleting {
                 self.delete(key, Some(0));
-            } else if pod["status"]["phase"] == "Pending" {
+            } else if pod["status"]["phase"] == "Pending" && waits_for(pod) != HOPELESS {
                 self.admit(node, key, pod);
             }
             return;
@@ -258,7 +266,7 @@ impl World {
         let process = self.kubelets.processes.get_mut(uid).unwrap();
         process.alive = false;
         let process = process.clone();
-        super::checks::exited(self, &process, code, by_itself);
+        super::checks::exited(self, &process, (code, when), by_itself);
         let phase = if code == 0 { "Succeeded" } else { "Failed" };
         let message = (process.fenced.is_some() && code == FENCED).then_some(labels::FENCED);
         let state = json!({"terminated": {"exitCode": code, "finishedAt": time, "message": message}});
@@ -284,6 +292,24 @@ impl World {
         self.edit(key, |pod| pod["status"] = json!({"phase": "Failed", "reason": reason, "message": "no"}));
     }
 
+    /// Whether a container of the pod cannot start now. Those of stories can.
+    fn meets_obstacle(&self, uid: &str, pod: &Value) -> bool {
+        let at = self.at();
+        let again = waits_for(pod) != "" && self.draw(&format!("starts {uid} {at}"), 10) != 0;
+        self.seed != 0 && (again || (waits_for(pod) == "" && self.draw(&format!("starts {uid}"), 40) == 0))
+    }
+
+    /// The pod's image cannot be had, for now or for ever.
+    fn cannot_start(&mut self, key: &Key, uid: &str) {
+        let reason = if self.draw(&format!("hopeless {uid}"), 2) == 0 { HOPELESS } else { "ErrImagePull" };
+        self.coverage.fault("kubelet cannot start a pod");
+        self.note(|| format!("the kubelet: {} cannot start: {reason}", key.name));
+        let state = json!({"waiting": {"reason": reason, "message": "no"}});
+        self.edit(key, |pod| {
+            pod["status"]["containerStatuses"] = json!([{"name": "main", "state": state}]);
+        });
+    }
+
     fn admit(&mut self, node: &str, key: &Key, pod: &Value) {
         let cpus = cpus_of(pod);
         let alive = self.kubelets.processes.values().filter(|process| process.node == node && process.alive);
@@ -293,9 +319,14 @@ impl World {
         let foreign = self.foreign_cpus(node);
         let machine = self.kubelets.machines.get_mut(node).unwrap();
         let full = used + foreign + cpus > machine.cpus;
-        if machine.refuses > 0 || full {
-            let injected = machine.refuses > 0;
-            machine.refuses = machine.refuses.saturating_sub(1);
+        let injected = machine.refuses > 0;
+        machine.refuses = machine.refuses.saturating_sub(1);
+        let machine = machine.clone();
+        let uid = meta(pod, "uid").to_owned();
+        if !full && !is_backfill(pod) && self.meets_obstacle(&uid, pod) {
+            return self.cannot_start(key, &uid);
+        }
+        if injected || full {
             let excused = injected || machine.crowded || disowned || foreign > 0;
             if !excused {
                 let have = machine.cpus;
@@ -310,7 +341,6 @@ impl World {
         let at = self.at();
         let (job, proc) = super::checks::proc_of(pod);
         let own = self.draw(&format!("span {} {proc}", key.name), 40);
-        let uid = meta(pod, "uid").to_owned();
         // Little backfill work ends by itself.
         let endless = is_backfill(pod) && self.draw(&format!("fills {uid}"), 4) != 0;
         let forever = endless || key.name.starts_with("forever");

@@ -514,6 +514,23 @@ pub fn mend(world: &mut World) {
     world.ring();
 }
 
+/// Edits jobs of which procs are held: what they were held for is corrected.
+pub fn release(world: &mut World) {
+    let held = world.store.of("htcjobs").filter(|(_, job)| is_held(job)).map(|(key, _)| key.clone());
+    for key in held.collect::<Vec<_>>() {
+        world.edit(&key, |job| {
+            let image = format!("busybox:{}", job["metadata"]["generation"]);
+            job["spec"]["template"]["spec"]["containers"][0]["image"] = json!(image);
+        });
+    }
+}
+
+/// Whether procs are held under the spec as it is.
+fn is_held(job: &Value) -> bool {
+    let holds = job["status"]["heldProcs"].as_array().is_some_and(|held| !held.is_empty());
+    holds && job["status"]["observedGeneration"] == job["metadata"]["generation"]
+}
+
 fn perform_quietly(world: &mut World, what: &What) {
     let at = world.at();
     match what {

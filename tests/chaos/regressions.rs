@@ -532,6 +532,12 @@ fn a_pod_that_was_let_go_is_not_its_successor() {
     goes_well(story(1, Order { job: 4, ..job(2) }, items));
 }
 
+/// Pods that cannot start are none of stories: seeds that found something with them.
+#[test]
+fn a_held_proc_does_not_run() {
+    goes_well(Plan::of(13));
+}
+
 /// A claim takes the place of another; until its slot's object says so, the other's share is not anybody else's.
 #[test]
 fn what_a_claim_gives_up_to_another_is_free_once_its_slot_says_so() {

@@ -125,6 +125,7 @@ async fn play(plan: &Plan, tell: bool) -> Outcome {
             break;
         }
         if at > ends && at.is_multiple_of(2000) {
+            people::release(&mut world);
             let left = checks::unfinished(&world);
             match (&left, settled) {
                 (None, None) => settled = Some((at, None)),

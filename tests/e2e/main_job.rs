@@ -80,6 +80,38 @@ async fn procs_that_fail_are_done_and_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_image_cannot_be_had_is_held_and_runs_once_it_is_edited() {
+    let cluster = Cluster::start(shapes::uniform(1, 1000, 8 * GIB)).await;
+    cluster.namespace("main-held").await;
+    cluster.quick_cycles().await;
+    let start_error = "hollow.slotwright.dev/start-error";
+    let typo = "InvalidImageName: Failed to apply default image tag \"pi:v1:v2\": couldn't parse image name";
+    cluster
+        .apply(job("main-held", "pi", 2, "100ms", |o| {
+            o["spec"]["template"]["metadata"]["annotations"][start_error] = json!(typo);
+        }))
+        .await;
+    let held = cluster
+        .job_when("main-held", "pi", "is held", |job| {
+            job.status.as_ref().is_some_and(|s| s.held_procs.first().is_some_and(|held| held.procs == "0-1"))
+        })
+        .await;
+    let status = held.status.clone().unwrap();
+    assert_eq!((status.summary.as_deref(), status.held_procs[0].code), (Some("Held"), 35));
+    assert_eq!(status.held_procs[0].reason, format!("container main cannot start: {typo}"));
+    assert_eq!(condition(&held, "Held").unwrap().1, "InvalidDockerImage");
+    eventually("pods and slots are gone", || async {
+        cluster.pods("main-held").list(&ListParams::default()).await.unwrap().items.is_empty()
+            && cluster.slots().list(&ListParams::default()).await.unwrap().items.is_empty()
+    })
+    .await;
+    cluster.apply(job("main-held", "pi", 2, "100ms", |_| {})).await;
+    let done = cluster.completed("main-held", "pi").await.status.unwrap();
+    assert_eq!((done.completed, done.held_procs.len()), (2, 0));
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn deleting_a_job_ends_its_pods_and_frees_its_slots() {
     let cluster = Cluster::start(shapes::uniform(1, 4000, 8 * GIB)).await;
     cluster.namespace("main-rm").await;

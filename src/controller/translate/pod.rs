@@ -15,7 +15,7 @@ use super::quantity::millis;
 use crate::api::labels;
 use crate::controller::render::DISRUPTION_TARGET;
 use crate::pool::{
-    Capacity, End, MachineName, PODS, PodFacts, PodRef, PodUid, SlotName, VacateReason, backfill,
+    Capacity, End, MachineName, Obstacle, PODS, PodFacts, PodRef, PodUid, SlotName, VacateReason, backfill,
 };
 
 /// Of a pod, what is read.
@@ -65,6 +65,7 @@ pub struct SlimPodStatus {
     phase: String,
     reason: Option<String>,
     message: Option<String>,
+    init_container_statuses: Vec<SlimContainerStatus>,
     container_statuses: Vec<SlimContainerStatus>,
     conditions: Vec<SlimCondition>,
 }
@@ -89,8 +90,16 @@ struct SlimContainerStatus {
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(default)]
 struct SlimContainerState {
+    waiting: Option<SlimWaiting>,
     running: Option<SlimRunning>,
     terminated: Option<SlimTerminated>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(default)]
+struct SlimWaiting {
+    reason: Option<String>,
+    message: Option<String>,
 }
 
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
@@ -153,6 +162,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
         running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
         started: started(pod),
         end: end(pod),
+        obstacle: obstacle(pod).map(Arc::new),
         deleting: pod.metadata.deletion_timestamp.is_some(),
         lease: pod
             .annotations()
@@ -189,6 +199,17 @@ fn backfill_pod(pod: &SlimPod, uid: &PodUid, machine: &MachineName) -> Option<ba
         deleting: pod.metadata.deletion_timestamp.is_some(),
         requests: requests(pod),
     })
+}
+
+/// Why a container of a pod cannot start, if one cannot: the first of them, init containers before the others.
+fn obstacle(pod: &SlimPod) -> Option<Obstacle> {
+    let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
+    all.filter_map(|container| Some((container, container.state.waiting.as_ref()?))).find_map(
+        |(container, waits)| {
+            let reason = waits.reason.as_deref().unwrap_or_default();
+            Obstacle::of(&container.name, reason, waits.message.as_deref().unwrap_or_default())
+        },
+    )
 }
 
 /// When the main container started to run, while it does.
@@ -455,6 +476,40 @@ mod tests {
             ),
         ] {
             assert_eq!(ours(status, metadata).end, end, "{case}");
+        }
+    }
+
+    #[test]
+    fn what_keeps_a_container_from_starting() {
+        let waits = |name: &str, reason: &str| json!({"name": name, "state": {"waiting": {"reason": reason, "message": "no"}}});
+        let runs = json!({"name": "main", "state": {"running": {}}});
+        for (case, status, expected) in [
+            ("nothing is said yet", json!({"phase": "Pending"}), None),
+            (
+                "it takes its time",
+                json!({"phase": "Pending", "containerStatuses": [waits("main", "ContainerCreating")]}),
+                None,
+            ),
+            (
+                "no image",
+                json!({"phase": "Pending", "containerStatuses": [waits("main", "ErrImagePull")]}),
+                Some((35, "container main cannot start: ErrImagePull: no")),
+            ),
+            (
+                "one beside the main one",
+                json!({"phase": "Running", "containerStatuses": [runs, waits("side", "CreateContainerConfigError")]}),
+                Some((6, "container side cannot start: CreateContainerConfigError: no")),
+            ),
+            (
+                "an init container goes first",
+                json!({"phase": "Pending", "initContainerStatuses": [waits("fetch", "ImagePullBackOff")],
+                       "containerStatuses": [waits("main", "PodInitializing")]}),
+                Some((35, "container fetch cannot start: ImagePullBackOff: no")),
+            ),
+        ] {
+            let facts = ours(status, json!({}));
+            let found = facts.obstacle.map(|found| (found.hold.code, found.hold.reason.to_string()));
+            assert_eq!(found, expected.map(|(code, reason)| (code, reason.to_owned())), "{case}");
         }
     }
 

@@ -18,6 +18,7 @@ mod sensed;
 mod several;
 mod static_slots;
 mod stories;
+mod stuck;
 mod world;
 mod world_checks;
 mod world_pods;

@@ -8,9 +8,9 @@ use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
     Activation, Capacity, Claim, Document, Effect, Event, Governing, GoverningFacts, Group, JobFacts, JobKey,
-    LimitObject, MachineFacts, NegotiatorConfig, Noted, Outcome, PodFacts, PodPlan, PodUid, PolicyFacts,
-    Pool, Quota, Ranges, Recorded, Renewal, Request, Resources, Selector, SlotFacts, SlotName, StartdConfig,
-    State, SubmitterFacts, Time, backfill,
+    LimitObject, MachineFacts, NegotiatorConfig, Noted, Obstacle, Outcome, PodFacts, PodPlan, PodUid,
+    PolicyFacts, Pool, Quota, Ranges, Recorded, Renewal, Request, Resources, Selector, SlotFacts, SlotName,
+    StartdConfig, State, SubmitterFacts, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -36,6 +36,8 @@ pub(super) struct World {
     pub(super) runs: BTreeMap<String, u32>,
     /// How long a proc runs and how it ends, by pod name.
     pub(super) fate: fn(&str) -> (u64, i32),
+    /// What keeps a pod from starting, by pod name.
+    pub(super) obstacle: fn(&str) -> Option<Obstacle>,
     /// Pods that their agent has suspended.
     pub(super) still: BTreeSet<PodUid>,
     /// Whether pods end at once when they are told to.
@@ -92,6 +94,7 @@ impl World {
             log: Vec::new(),
             runs: BTreeMap::new(),
             fate: |_| (30, 0),
+            obstacle: |_| None,
             still: BTreeSet::new(),
             obeys: true,
             cut: BTreeSet::new(),

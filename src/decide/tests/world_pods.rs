@@ -1,6 +1,7 @@
 //! Pods in the world in memory, and the kubelets and agents that run them.
 
 use super::world::{Pod, World};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::pool::{Capacity, End, Event, Outcome, PodFacts, PodPlan, PodRef, backfill};
@@ -59,6 +60,7 @@ impl World {
         assert!(self.slots.contains_key(&plan.slot), "a claim exists in the API before its pod");
         assert!(!self.pods.contains_key(&name), "{name} runs in at most one pod");
         self.next_uid += 1;
+        let obstacle = (self.obstacle)(&name).map(Arc::new);
         let facts = PodFacts {
             pod: PodRef {
                 namespace: "default".into(),
@@ -69,15 +71,16 @@ impl World {
             job: plan.job.uid.clone(),
             proc: plan.proc.proc,
             claim: plan.claim.id.clone(),
-            running: true,
-            started: Some(self.now),
+            running: obstacle.is_none(),
+            started: obstacle.is_none().then_some(self.now),
+            obstacle,
             end: None,
             deleting: false,
             lease: Some(plan.lease),
             tracked: true,
             requests: Capacity::default(),
         };
-        let (seconds, code) = (self.fate)(&name);
+        let (seconds, code) = if facts.running { (self.fate)(&name) } else { (u64::from(u32::MAX), 0) };
         let ends = self.now + Duration::from_secs(seconds);
         let created = Outcome::PodCreated {
             slot: plan.slot.clone(),

@@ -322,6 +322,15 @@ impl Hosted {
         if at > now {
             return;
         }
+        if let Some(error) = &self.view.script.start_error {
+            self.life = Life::Starting { at: Timestamp::MAX };
+            actions.push(Action::Report {
+                pod: self.view.key.clone(),
+                phase: Phase::Pending,
+                patch: status::waiting(&self.view, &self.place, error),
+            });
+            return;
+        }
         self.life = Life::Running(Run::new(at));
         actions.push(Action::Report {
             pod: self.view.key.clone(),

@@ -140,6 +140,19 @@ fn a_shortened_grace_is_honored_and_a_longer_one_is_not() {
 }
 
 #[test]
+fn containers_that_cannot_start_wait_until_the_pod_is_deleted() {
+    let missing = scripted(&[("start-error", "ErrImagePull: no such image")]);
+    let taken = step(&mut NodeState::new(&shape(), 1), pod("a", missing.clone()), at(0));
+    let [Action::Report { phase: Phase::Pending, patch, .. }] = taken.as_slice() else {
+        panic!("{taken:?}");
+    };
+    let waits = json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}});
+    assert_eq!(patch["status"]["containerStatuses"][0]["state"], waits);
+    let events = vec![(0, pod("a", missing.clone())), (9000, pod("a", both(missing, deleted(30))))];
+    check(events, &["0 a Pending", "9000 a Failed exit 137", "9000 a removed"]);
+}
+
+#[test]
 fn a_pod_deleted_before_it_started_fails_and_goes() {
     let slow = scripted(&[("start-delay", "10s")]);
     let events = vec![(0, pod("a", slow.clone())), (1000, pod("a", both(slow, deleted(30))))];

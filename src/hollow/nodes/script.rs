@@ -13,6 +13,8 @@ pub const RUNTIME: &str = "hollow.slotwright.dev/runtime";
 pub const EXIT_CODE: &str = "hollow.slotwright.dev/exit-code";
 /// How long the pod stays Pending after the kubelet took it (image pull, sandbox); default none.
 pub const START_DELAY: &str = "hollow.slotwright.dev/start-delay";
+/// The containers never start: what the kubelet says of it, a reason and a message, like `ErrImagePull: no such image`.
+pub const START_ERROR: &str = "hollow.slotwright.dev/start-error";
 /// `"true"`: TERM changes nothing; KILL ends the containers when the grace period is over, with exit code 137.
 pub const IGNORE_TERM: &str = "hollow.slotwright.dev/ignore-term";
 /// `"true"`: KILL changes nothing either, as with a process that hangs in the kernel; only the node's agent ends the pod.
@@ -39,6 +41,15 @@ pub struct ScriptError {
     pub expected: &'static str,
 }
 
+/// Why containers do not start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartError {
+    /// In one word, as kubelets say it.
+    pub reason: String,
+    /// In more.
+    pub message: String,
+}
+
 /// The behavior of one pod's containers. All of them share it: they start together and exit together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
@@ -48,6 +59,8 @@ pub struct Script {
     pub exit_code: i32,
     /// Time from admission to Running.
     pub start_delay: Duration,
+    /// They never start, for this reason.
+    pub start_error: Option<StartError>,
     /// TERM changes nothing.
     pub ignore_term: bool,
     /// KILL changes nothing.
@@ -64,6 +77,7 @@ impl Default for Script {
             runtime: Some(DEFAULT_RUNTIME),
             exit_code: 0,
             start_delay: Duration::ZERO,
+            start_error: None,
             ignore_term: false,
             ignore_kill: false,
             term_delay: Duration::ZERO,
@@ -81,6 +95,7 @@ impl Script {
             runtime: runtime.or(if ends { defaults.runtime } else { None }),
             exit_code: exit_code(annotations, EXIT_CODE)?.unwrap_or(defaults.exit_code),
             start_delay: duration(annotations, START_DELAY)?.unwrap_or(defaults.start_delay),
+            start_error: start_error(annotations, START_ERROR)?,
             ignore_term: flag(annotations, IGNORE_TERM)?.unwrap_or(defaults.ignore_term),
             ignore_kill: flag(annotations, IGNORE_KILL)?.unwrap_or(defaults.ignore_kill),
             term_delay: duration(annotations, TERM_DELAY)?.unwrap_or(defaults.term_delay),
@@ -112,6 +127,17 @@ fn exit_code(annotations: &BTreeMap<String, String>, key: &'static str) -> Resul
     read(annotations, key, "an exit code from 0 to 255", |text| text.parse::<u8>().ok().map(i32::from))
 }
 
+fn start_error(
+    annotations: &BTreeMap<String, String>,
+    key: &'static str,
+) -> Result<Option<StartError>, ScriptError> {
+    read(annotations, key, "a reason and a message, like ErrImagePull: no such image", |text| {
+        let (reason, message) = text.split_once(": ")?;
+        let word = !reason.is_empty() && reason.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        word.then(|| StartError { reason: reason.to_owned(), message: message.to_owned() })
+    })
+}
+
 fn flag(annotations: &BTreeMap<String, String>, key: &'static str) -> Result<Option<bool>, ScriptError> {
     read(annotations, key, "true or false", |text| text.parse().ok())
 }
@@ -137,6 +163,7 @@ mod tests {
             (RUNTIME, "1m30s"),
             (EXIT_CODE, "3"),
             (START_DELAY, "250ms"),
+            (START_ERROR, "ErrImagePull: pull access denied: nowhere"),
             (IGNORE_TERM, "true"),
             (IGNORE_KILL, "true"),
             (TERM_DELAY, " 1.5s "),
@@ -146,6 +173,10 @@ mod tests {
             runtime: Some(Duration::from_secs(90)),
             exit_code: 3,
             start_delay: Duration::from_millis(250),
+            start_error: Some(StartError {
+                reason: "ErrImagePull".into(),
+                message: "pull access denied: nowhere".into(),
+            }),
             ignore_term: true,
             ignore_kill: true,
             term_delay: Duration::from_millis(1500),
@@ -163,6 +194,8 @@ mod tests {
             (EXIT_CODE, "256"),
             (EXIT_CODE, "-1"),
             (IGNORE_TERM, "yes"),
+            (START_ERROR, "no such image: nowhere"),
+            (START_ERROR, "ErrImagePull"),
         ];
         for (key, value) in cases {
             let error = script(&[(key, value)], true).expect_err(value);

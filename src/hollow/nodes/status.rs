@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::admission::Rejection;
 use super::devices::Assigned;
-use super::script::DEVICES;
+use super::script::{DEVICES, StartError};
 use super::view::{Image, Phase, PodView};
 use crate::api::labels;
 
@@ -45,6 +45,32 @@ pub struct Place {
     pub start_time: Timestamp,
     /// Devices of the pod.
     pub devices: Assigned,
+}
+
+/// Still Pending: the containers do not start.
+pub fn waiting(pod: &PodView, place: &Place, error: &StartError) -> Value {
+    let state = json!({"waiting": {"reason": error.reason, "message": error.message}});
+    let of = |image: &Image| {
+        json!({
+            "name": image.container, "image": image.image, "imageID": "",
+            "ready": false, "started": false, "restartCount": 0, "state": state,
+        })
+    };
+    let not_ready = json!({"status": "False", "reason": "ContainersNotReady", "lastTransitionTime": Time(place.start_time)});
+    let initialized = json!({"status": "True", "lastTransitionTime": Time(place.start_time)});
+    let types = [("Initialized", &initialized), ("Ready", &not_ready), ("ContainersReady", &not_ready)];
+    json!({
+        "metadata": {"uid": pod.key.uid},
+        "status": {
+            "phase": "Pending",
+            "hostIP": place.host_ip,
+            "podIP": place.pod_ip,
+            "podIPs": [{"ip": place.pod_ip}],
+            "startTime": Time(place.start_time),
+            "conditions": conditions(pod, place.start_time, types),
+            "containerStatuses": pod.containers.iter().map(of).collect::<Vec<_>>(),
+        }
+    })
 }
 
 /// Pending to Running.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::scene::{STARTED, Scene, active};
 use crate::pool::{Activation, Cause, Claimed, Eviction, OnHold, Preempting, Record, Removal, State, Time};
 use crate::startd::policy::{Answer, Question};
-use crate::startd::{Chore, Grace, Pace, Step};
+use crate::startd::{Chore, Grace, Pace, Step, wake};
 
 /// No chore.
 const NOTHING: [Chore; 0] = [];
@@ -441,6 +441,24 @@ fn a_job_that_stands_still_is_let_go_on_before_it_is_told_to_go() {
 fn what_an_earlier_leader_suspended_goes_on() {
     let mut scene = Scene::of(BUSY).with(|s| s.stands_still = true);
     assert_eq!(scene.drive().done, [Chore::Suspend(false)]);
+}
+
+#[test]
+fn a_pod_that_cannot_start_is_given_up_in_time_wherever_it_is() {
+    for scene in [Scene::of(BUSY), suspended(), retiring(Cause::BetterClaim, 86_400)] {
+        let state = scene.slot.state;
+        let mut scene = scene.with(|s| s.starts_by = Some(s.now + Duration::from_mins(5)));
+        scene.drive();
+        assert!(!scene.done.contains(&Chore::GiveUp), "{state:?}");
+        let wakes = wake(&scene.slot, &scene.view(), None);
+        assert!(wakes.is_some() && wakes <= scene.starts_by, "{state:?}: {wakes:?}");
+        scene.wait(300).drive();
+        assert!(scene.done.contains(&Chore::GiveUp), "{state:?}: {:?}", scene.done);
+        scene.pod_ends().drive();
+        assert!(scene.taken.iter().all(|number| ![16, 17, 18].contains(number)), "nobody preempts it");
+    }
+    let mut asked = Scene::of(BUSY).with(|s| s.starts_by = Some(s.now));
+    assert_eq!(asked.drive().drive().done, [Chore::GiveUp], "once");
 }
 
 #[test]

@@ -70,6 +70,7 @@ pub struct Scene {
     pub stands_still: bool,
     pub lease_ends: Option<Time>,
     pub fence: Fence,
+    pub starts_by: Option<Time>,
     pub backfill: BackfillStage,
     pub draining: Option<Pace>,
     pub common: Option<Common>,
@@ -138,6 +139,7 @@ impl Scene {
             stands_still: false,
             lease_ends: None,
             fence: Fence::None,
+            starts_by: None,
             backfill: BackfillStage::None,
             draining: None,
             common: None,
@@ -182,6 +184,7 @@ impl Scene {
             stands_still: self.stands_still,
             lease_ends: self.lease_ends,
             fence: self.fence,
+            starts_by: self.starts_by,
             backfill: self.backfill,
             draining: self.draining,
             common: self.common,
@@ -250,6 +253,7 @@ impl Scene {
                     eviction.forced = true;
                 }
             }
+            Chore::GiveUp => delete(&mut slot.activation),
             Chore::ReadAgentLease => self.fence = Fence::Asked,
             Chore::KillPod => {
                 delete(&mut slot.activation);

@@ -61,6 +61,7 @@ impl Pod {
             claim: self.plan.claim.id.clone(),
             running: matches!(self.phase, Phase::Running | Phase::Exited(0)),
             started: None,
+            obstacle: None,
             end,
             deleting: self.deleting,
             lease: None,

@@ -1,0 +1,106 @@
+//! Pods that the kubelet cannot start: their procs are held, and their slots go to others.
+
+use super::world::World;
+use crate::pool::{Event, Obstacle, OnHold, START_PATIENCE};
+
+fn missing(name: &str) -> Option<Obstacle> {
+    name.starts_with("train").then(|| {
+        Obstacle::of("main", "ImagePullBackOff", "Back-off pulling image \"nowhere/nothing\"").unwrap()
+    })
+}
+
+/// One CPU, and two procs of a job whose image is nowhere.
+fn world() -> World {
+    let mut world = World::new();
+    world.obstacle = missing;
+    world.node("n1", 1, 0);
+    world.submit("train", "alice", 2, |_| ());
+    world.settle();
+    world
+}
+
+fn held(world: &World) -> Vec<OnHold> {
+    let train = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "train").unwrap();
+    train.on_hold.values().cloned().collect()
+}
+
+#[test]
+fn a_proc_is_held_once_the_kubelet_has_tried_for_long_enough() {
+    let mut world = world();
+    world.pass(START_PATIENCE.as_secs() - 10);
+    assert_eq!((held(&world).len(), world.pods.len()), (0, 1), "it may still come");
+    world.pass(20);
+    let told = "container main cannot start: ImagePullBackOff: Back-off pulling image \"nowhere/nothing\"";
+    assert_eq!(held(&world)[0], OnHold { code: 35, subcode: 0, reason: told.into() });
+    // The other proc, which has the claim next, meets the same, and nobody waits for that a second time.
+    world.pass(5);
+    assert_eq!((held(&world).len(), world.pods.len(), world.slots.len()), (2, 0, 0));
+}
+
+#[test]
+fn what_cannot_start_is_in_nobodys_way() {
+    let mut world = world();
+    world.submit("sweep", "bob", 1, |_| ());
+    world.pass(START_PATIENCE.as_secs() + 120);
+    assert_eq!(world.runs.get("sweep-0"), Some(&1));
+}
+
+#[test]
+fn what_starts_late_is_not_held() {
+    let mut world = world();
+    world.pass(200);
+    world.obstacle = |_| None;
+    let mut facts = world.pods.values().next().unwrap().facts.clone();
+    (facts.obstacle, facts.running, facts.started) = (None, true, Some(world.now));
+    world.pods.get_mut("train-0").unwrap().facts = facts.clone();
+    world.pool.apply(Event::Pod(facts.clone()), world.now);
+    world.pass(600);
+    assert_eq!((held(&world), world.pods.len()), (vec![], 1));
+    world.end_pod(&facts.pod, Some(0));
+    world.pass(600);
+    assert_eq!((world.runs.get("train-0"), world.runs.get("train-1")), (Some(&1), Some(&1)));
+}
+
+#[test]
+fn a_name_that_is_none_is_not_tried_twice_and_an_edit_releases() {
+    let mut world = World::new();
+    world.obstacle =
+        |_| Obstacle::of("main", "InvalidImageName", "couldn't parse image name \"no:such:thing\"");
+    world.node("n1", 2, 0);
+    world.submit("train", "alice", 2, |_| ());
+    world.pass(5);
+    assert_eq!((held(&world).len(), world.pods.len()), (2, 0));
+    world.restart();
+    world.pass(60);
+    assert_eq!((held(&world).len(), world.pods.len()), (2, 0), "a new leader knows");
+    world.obstacle = |_| None;
+    let edited = world.jobs.values_mut().next().unwrap();
+    edited.generation += 1;
+    let edited = edited.clone();
+    world.pool.apply(Event::Job(edited), world.now);
+    world.pass(120);
+    assert_eq!((world.runs.get("train-0"), world.runs.get("train-1")), (Some(&1), Some(&1)));
+}
+
+#[test]
+fn a_claim_that_outlives_the_hold_of_its_proc_does_not_run_it() {
+    let mut world = world();
+    let slots = world.slots.clone();
+    world.pass(START_PATIENCE.as_secs() + 60);
+    assert_eq!(held(&world).len(), 2);
+    // Its slot could not be deleted before the leader died.
+    world.slots = slots;
+    world.restart();
+    world.pass(60);
+    assert_eq!((held(&world).len(), world.pods.len(), world.slots.len()), (2, 0, 0));
+}
+
+#[test]
+fn a_pod_that_its_user_deletes_is_no_reason_to_hold_its_proc() {
+    let mut world = world();
+    world.pass(60);
+    let pod = world.pods["train-0"].facts.pod.clone();
+    world.end_pod(&pod, None);
+    world.pass(5);
+    assert_eq!(held(&world), []);
+}
