@@ -4,7 +4,7 @@
 #   chart  definitions, roles and Deployment of the chart, as the server sees them: dry run, apply, apply again (nothing
 #          may change), what the operator's account may and may not do, the examples, and the pods that come of
 #          the Deployment.
-#   tests  tests/e2e.rs, the same tests that run against the embedded server. They read:
+#   tests  tests/e2e, the same tests that run against the embedded server. They read:
 #            SLOTWRIGHT_TEST_KUBECONFIG           this cluster, as its administrator
 #            SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG  this cluster, with nothing but what the chart grants the operator
 #

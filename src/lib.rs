@@ -13,8 +13,8 @@
 //! | [`api`] | the custom resources: types only |
 //! | [`pool`] | the model: ids, resources, machines, slots, claims, jobs, events, effects |
 //! | [`startd`] | carving, the slot ad, the state machine |
-//! | [`schedd`] | the job queue: procs, order, claims, activation |
 //! | [`negotiator`] | accountant, group quotas, pie spin, candidates |
+//! | [`schedd`] | the job queue: procs, order, claims, activation |
 //! | [`decide`] | the deciders in their order: from the pool and the time to effects |
 //! | [`sim`] | the deciders over a pool in virtual time: a policy tried on a workload |
 //! | [`controller`] | Kubernetes I/O: watches into events, effects into calls, leader election |
