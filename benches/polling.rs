@@ -106,6 +106,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 running: true,
                 started: Some(now),
                 obstacle: None,
+                hold: None,
                 end: None,
                 deleting: false,
                 lease: None,

@@ -143,12 +143,13 @@ pub const PROC_WAITS: &str = "its proc waits until the node is back or an agent 
 
 /// Why the pod has to leave.
 fn vacate(slot: &Slot) -> Vacate {
-    let held = slot.eviction.as_ref().is_some_and(|eviction| eviction.hold.is_some());
+    // The next leader reads from it that the proc is held, and for what.
+    let hold = slot.eviction.as_ref().and_then(|eviction| eviction.hold.as_ref());
+    if let Some(hold) = hold {
+        return Vacate { reason: VacateReason::StartdHeldJob, message: hold.reason.clone() };
+    }
     let machine = &slot.name.machine;
     let (reason, message) = match slot.retirement {
-        _ if held => {
-            (VacateReason::StartdHeldJob, format!("PREEMPT and WANT_HOLD are true on {}", slot.name))
-        }
         Some(Cause::Preempt) => {
             (VacateReason::StartdPreemptExpression, format!("PREEMPT is true on {}", slot.name))
         }

@@ -53,6 +53,11 @@ pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
     if next.part {
         return gathering::may_go_on(pool, &next.claim.id, gone, now);
     }
+    // One that will not have the slot may be matched elsewhere.
+    let machine = pool.machines.get(&slot.name.machine);
+    if machine.is_none_or(|machine| machine.offer != Offer::Offered || machine.draining.is_some()) {
+        return false;
+    }
     if !gone {
         return true;
     }

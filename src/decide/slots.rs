@@ -89,15 +89,12 @@ fn with_view<T>(
                 && schedd::may_start(pool, cluster)
                 && still_counted(cluster, proc)
         }) && is_within_caps(pool, slot, now),
-        settled: cluster.is_none_or(|cluster| !cluster.is_done(proc) || cluster.is_recorded(proc)),
+        settled: cluster.is_none_or(|cluster| cluster.is_settled(proc)),
         agent: machine.agent,
         stands_still,
         lease_ends: silent.map(|heard| heard + lease()),
         fence: fence(pool, slot, now),
-        starts_by: slot.running.stuck.as_ref().map(|stuck| {
-            let code = stuck.obstacle.hold.code;
-            stuck.until(cluster.is_some_and(|cluster| cluster.is_held_for(code)))
-        }),
+        starts_by: starts_by(slot, cluster),
         backfill: backfill_stage(pool, machine, slot),
         draining: pace(machine, slot),
         common: machine
@@ -111,6 +108,14 @@ fn with_view<T>(
         now,
     };
     Some(look(slot, &view, job))
+}
+
+/// When a pod that cannot start is given up: at once where others of its job are held for the like, or the job is another by
+/// now.
+fn starts_by(slot: &Slot, cluster: Option<&Cluster>) -> Option<Time> {
+    let (stuck, cluster) = (slot.running.stuck.as_ref()?, cluster?);
+    let edited = slot.running.generation.is_some_and(|generation| generation != cluster.generation);
+    Some(stuck.until(edited || cluster.is_held_for(stuck.obstacle.hold.code)))
 }
 
 /// Whether the agent has ended the slot's pod, where it carries the lease that the agent goes by and is known to be deleted.
@@ -252,12 +257,15 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         return;
     };
     let config = pool.startd(machine);
-    let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let (spec, generation) =
+        (cluster.and_then(|cluster| cluster.spec.as_ref()), cluster.map(|cluster| cluster.generation));
     let policy = &machine.slot_config(&config, name.slot).policy;
     let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
     let tolerations = config.tolerations.clone();
     let Some(slot) = pool.slots.get_mut(name) else { return };
     slot.activation = Activation::Requested;
+    slot.running.generation = generation;
     let claim = slot.claim.clone();
     let environment = BTreeMap::from([
         ("_CONDOR_SLOT".into(), name.to_string()),

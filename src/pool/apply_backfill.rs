@@ -58,6 +58,12 @@ impl Pool {
         self.backfill_changed(&slot.machine);
     }
 
+    /// No watch has shown the pod, and it is not there: claims may have waited for it, and its slot may go on.
+    pub(super) fn backfill_missing(&mut self, slot: &SlotName) {
+        self.backfill.settle(slot);
+        self.backfill_changed(&slot.machine);
+    }
+
     fn backfill_expected(&mut self, slot: &SlotName, now: Time) {
         self.backfill.expect(slot, now);
         self.attention.machines.insert(slot.machine.clone());

@@ -1,6 +1,6 @@
 //! Events into the pool: jobs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::event::JobFacts;
@@ -48,6 +48,7 @@ impl Pool {
             resting: None,
             idle: Ranges::default(),
             on_hold: facts.on_hold.clone(),
+            recorded_holds: BTreeSet::new(),
             active: BTreeMap::new(),
             waits_for: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
@@ -85,17 +86,9 @@ impl Pool {
 
     fn update_job(&mut self, uid: &JobUid, facts: JobFacts) {
         let Some(cluster) = self.jobs.get_mut(uid) else { return };
-        let changed = cluster.generation != facts.generation;
-        let recorded = (facts.succeeded, facts.failed);
-        if cluster.recorded != recorded {
-            cluster.recorded = recorded;
-            // Pods whose ends are recorded by now may go.
-            let waiting = std::mem::take(&mut cluster.unrecorded);
-            let (over, waiting) = waiting.into_iter().partition(|(proc, _)| cluster.is_recorded(*proc));
-            cluster.unrecorded = waiting;
-            let over: BTreeMap<u32, SlotName> = over;
-            self.attention.slots.extend(over.into_values());
-        }
+        let (changed, new) = (cluster.generation != facts.generation, cluster.generation == 0);
+        cluster.recorded = (facts.succeeded, facts.failed);
+        cluster.recorded_holds = facts.on_hold.into_keys().collect();
         cluster.generation = facts.generation;
         cluster.hold = cluster.hold.seen(facts.held);
         let going = facts.removing && !cluster.removing;
@@ -103,15 +96,26 @@ impl Pool {
             remove(cluster);
         }
         if changed {
-            self.take_spec(uid, facts.spec);
+            self.take_spec(uid, facts.spec, new);
         }
         if going {
             self.remove_active(uid);
         }
+        self.look_at_unrecorded(uid);
+    }
+
+    /// Pods may go of whose procs everything is recorded by now.
+    fn look_at_unrecorded(&mut self, uid: &JobUid) {
+        let Some(cluster) = self.jobs.get_mut(uid) else { return };
+        let waiting = std::mem::take(&mut cluster.unrecorded);
+        let (over, waiting) = waiting.into_iter().partition(|(proc, _)| cluster.is_settled(*proc));
+        cluster.unrecorded = waiting;
+        let over: BTreeMap<u32, SlotName> = over;
+        self.attention.slots.extend(over.into_values());
     }
 
     /// Puts a new spec in force, or tells what is wrong with it; the last good one stays for what runs.
-    fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>) {
+    fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool) {
         let Some(cluster) = self.jobs.get_mut(uid) else { return };
         self.stale.insert(Document::Job(uid.clone()));
         let completed = spec.and_then(|mut spec| {
@@ -120,7 +124,9 @@ impl Pool {
         match completed {
             Ok(spec) => {
                 cluster.problems.clear();
-                set_spec(cluster, &spec);
+                set_spec(cluster, &spec, new);
+                // Pods of another spec that cannot start are waited for no longer.
+                self.attention.slots.extend(cluster.active.values().cloned());
                 (cluster.matchable, cluster.waits) = (Matchable::Unknown, None);
                 cluster.resting = None;
                 self.schedule.wanted = true;
@@ -197,11 +203,12 @@ fn remove(cluster: &mut Cluster) {
     cluster.cooling.clear();
 }
 
-/// Puts a spec in force: what was held under another is released, procs that are new become idle, procs that are no longer wanted and have not started go.
-fn set_spec(cluster: &mut Cluster, spec: &Arc<JobSpec>) {
+/// Puts a spec in force: what was held under another is released, procs that are new become idle, procs that are no longer
+/// wanted and have not started go. Of a job that was just found what is held is held under this one.
+fn set_spec(cluster: &mut Cluster, spec: &Arc<JobSpec>, new: bool) {
     let mut spec = Arc::clone(spec);
     Arc::make_mut(&mut spec).ad.set("ClusterId", cluster.cluster);
-    if cluster.spec.is_some() {
+    if !new {
         cluster.on_hold.clear();
     }
     cluster.on_hold.retain(|proc, _| *proc < spec.count);

@@ -55,6 +55,7 @@ impl Pool {
                 self.pod_refused(&slot, (&claim, &proc), &why, now);
             }
             Outcome::BackfillMade(slot) => self.backfill_made(&slot, now),
+            Outcome::BackfillMissing(slot) => self.backfill_missing(&slot),
             Outcome::BackfillRefused { slot, why, certain } => {
                 self.backfill_refused(&slot, &why, certain, now);
             }

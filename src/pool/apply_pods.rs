@@ -99,7 +99,7 @@ impl Pool {
             slot.running.doomed = Some(now);
         }
         slot.running.lease = facts.lease.max(slot.running.lease);
-        let met = slot.running.meet(facts.obstacle, now);
+        let met = slot.running.meet(facts.obstacle, running, now);
         let next = Activation::Active { pod: facts.pod, running, deleting };
         if slot.activation == next && !doomed && !met {
             return;
@@ -137,15 +137,21 @@ impl Pool {
                 draining.badput = draining.badput.saturating_add(lost);
             }
         }
-        let hold = slot.held_for();
+        let hold = slot.held_for().or_else(|| facts.hold.clone());
+        let made_of = slot.running.generation;
         self.attention.slots.insert(name.clone());
+        // What the job was edited for meanwhile is not held against it.
+        let as_it_was = self
+            .jobs
+            .get(&facts.job)
+            .is_some_and(|cluster| made_of.is_none_or(|generation| generation == cluster.generation));
         match (hold, &end) {
-            (Some(hold), End::Evicted { .. }) if self.is_wanted(facts) => self.hold_proc(facts, hold),
+            (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
+                self.hold_proc(facts, hold);
+            }
             _ => self.proc_ended(facts, end, now),
         }
-        if let Some(cluster) = self.jobs.get_mut(&facts.job)
-            && cluster.is_done(facts.proc)
-            && !cluster.is_recorded(facts.proc)
+        if let Some(cluster) = self.jobs.get_mut(&facts.job).filter(|cluster| !cluster.is_settled(facts.proc))
         {
             cluster.unrecorded.insert(facts.proc, name.clone());
         }
@@ -190,6 +196,7 @@ impl Pool {
                 cluster.first_start.get_or_insert(now);
                 cluster.idle.remove(facts.proc);
                 cluster.cooling.remove(&facts.proc);
+                cluster.on_hold.remove(&facts.proc);
                 match code {
                     0 => cluster.succeeded.insert(facts.proc),
                     _ => cluster.failed.insert(facts.proc),

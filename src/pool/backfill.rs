@@ -49,7 +49,8 @@ impl Plan {
     }
 }
 
-fn pod_name(slot: &SlotName) -> String {
+/// The name of the backfill pod of a slot.
+pub fn pod_name(slot: &SlotName) -> String {
     format!("backfill-{}", slot.object_name())
 }
 
@@ -138,8 +139,10 @@ struct Making {
 #[derive(Clone, Debug, PartialEq)]
 struct Asked {
     resources: Resources,
-    /// The answer is here, or none will come: until then the pod may be seen.
-    expected_until: Option<Time>,
+    /// The namespace that it is made in.
+    namespace: Arc<str>,
+    /// The answer is here, or none will come: when the pod is looked for, unless it is seen before.
+    looked_for_at: Option<Time>,
 }
 
 /// Whether work that holds something holds more than claims leave of this. Of what there is none nothing is managed.
@@ -156,7 +159,7 @@ fn exceeds(held: &Capacity, total: &Resources, claims: &[&Resources]) -> bool {
     over && *held != Capacity::default()
 }
 
-/// How long a pod is expected that was made, or of which nobody knows: as long as a watch may be behind.
+/// How long a watch may take to show a pod that was made, or of which nobody knows, before it is looked for.
 const EXPECTED: Duration = Duration::from_mins(1);
 
 /// Work that has run for so long was worth beginning.
@@ -266,34 +269,31 @@ impl Backfill {
     }
 
     /// Keeps in mind that a pod was asked for.
-    pub fn ask(&mut self, slot: &SlotName, resources: Resources) {
+    pub fn ask(&mut self, slot: &SlotName, namespace: Arc<str>, resources: Resources) {
         let making = self.making.entry(slot.clone()).or_default();
-        making.asked = Some(Asked { resources, expected_until: None });
+        making.asked = Some(Asked { resources, namespace, looked_for_at: None });
     }
 
-    /// Stops expecting what was not seen in time. True if there was any.
-    pub fn give_up(&mut self, machine: &MachineName, now: Time) -> bool {
-        let late = |making: &Making| {
-            let asked = making.asked.as_ref();
-            asked.and_then(|asked| asked.expected_until).is_some_and(|until| until <= now)
+    /// The slots whose pods should have been seen by now, and the namespaces in which these are to be looked for. They are
+    /// looked for again when that is no answer either.
+    pub fn overdue(&mut self, machine: &MachineName, now: Time) -> Vec<(SlotName, Arc<str>)> {
+        let late = |(slot, making): (&SlotName, &Making)| {
+            let asked = making.asked.as_ref()?;
+            (asked.looked_for_at? <= now).then(|| (slot.clone(), asked.namespace.clone()))
         };
-        let slots: Vec<SlotName> = self
-            .making_on(machine)
-            .filter(|(_, making)| late(making))
-            .map(|(slot, _)| slot.clone())
-            .collect();
-        for slot in &slots {
-            self.settle(slot);
+        let overdue: Vec<_> = self.making_on(machine).filter_map(late).collect();
+        for (slot, _) in &overdue {
+            self.expect(slot, now);
         }
-        !slots.is_empty()
+        overdue
     }
 
     /// When a machine's backfill work has to be looked at though nothing happens, beside the ends of kills.
     pub fn wake(&self, machine: &MachineName, now: Time) -> Option<Time> {
         let of = |making: &Making| {
-            let expected = making.asked.as_ref().and_then(|asked| asked.expected_until);
+            let looked_for = making.asked.as_ref().and_then(|asked| asked.looked_for_at);
             let rests = (making.until > now).then_some(making.until);
-            [expected, rests]
+            [looked_for, rests]
         };
         self.making_on(machine).flat_map(|(_, making)| of(making)).flatten().min()
     }
@@ -301,7 +301,7 @@ impl Backfill {
     /// The answer is here, or none will come: the pod may be seen for a while.
     pub(super) fn expect(&mut self, slot: &SlotName, now: Time) {
         if let Some(asked) = self.making.get_mut(slot).and_then(|making| making.asked.as_mut()) {
-            asked.expected_until = Some(now + EXPECTED);
+            asked.looked_for_at = Some(now + EXPECTED);
         }
     }
 

@@ -71,6 +71,13 @@ pub enum Effect {
     },
     /// Make the backfill pod of a slot.
     CreateBackfill(Box<backfill::Plan>),
+    /// Look whether the backfill pod of a slot is there, which no watch has shown.
+    LookForBackfill {
+        /// The slot.
+        slot: SlotName,
+        /// The namespace that it is made in.
+        namespace: Arc<str>,
+    },
     /// Delete a backfill pod.
     DeleteBackfill {
         /// The pod.

@@ -186,6 +186,8 @@ pub enum Outcome {
     },
     /// The backfill pod of a slot was made, or was there already.
     BackfillMade(SlotName),
+    /// The backfill pod of a slot, which no watch has shown, is not there.
+    BackfillMissing(SlotName),
     /// The backfill pod of a slot was not made.
     BackfillRefused {
         /// The slot.
@@ -242,6 +244,8 @@ pub struct PodFacts {
     pub started: Option<Time>,
     /// How it ended, if it has.
     pub end: Option<End>,
+    /// What its proc is held for, as whoever deleted it wrote on it.
+    pub hold: Option<OnHold>,
     /// Why it cannot start, if the kubelet says so.
     pub obstacle: Option<Arc<Obstacle>>,
     /// Whether it is being deleted.

@@ -241,11 +241,13 @@ pub struct Cluster {
     pub idle: Ranges,
     /// Procs that are held: they wait until the job is edited.
     pub on_hold: BTreeMap<u32, OnHold>,
+    /// The procs of which the API server knows that they are held.
+    pub recorded_holds: BTreeSet<u32>,
     /// Procs with a claim, and the slot.
     pub active: BTreeMap<u32, SlotName>,
     /// Claims for its procs that wait, with the slots whose present claims have to go first.
     pub waits_for: BTreeMap<ClaimId, BTreeSet<SlotName>>,
-    /// Procs that ended in a slot that waits until that is recorded.
+    /// Procs that ended, or are held, in a slot that waits until that is recorded.
     pub unrecorded: BTreeMap<u32, SlotName>,
     /// Procs that ended with exit code 0.
     pub succeeded: Ranges,
@@ -288,6 +290,13 @@ impl Cluster {
     /// Whether a proc has ended for good.
     pub fn is_done(&self, proc: u32) -> bool {
         self.succeeded.contains(proc) || self.failed.contains(proc)
+    }
+
+    /// Whether there is nothing of a proc that the API server has to know before its pod may go: its end, or that it is held.
+    pub fn is_settled(&self, proc: u32) -> bool {
+        let ended = self.is_done(proc) && !self.is_recorded(proc);
+        let held = self.on_hold.contains_key(&proc) && !self.recorded_holds.contains(&proc);
+        !ended && !held
     }
 
     /// Whether procs are held with this `HoldReasonCode`.

@@ -33,20 +33,23 @@ pub struct Running {
     pub doomed: Option<Time>,
     /// Its pod cannot start.
     pub stuck: Option<Stuck>,
+    /// The generation of the job that its pod was made of, where this leader made it.
+    pub generation: Option<i64>,
 }
 
 impl Running {
     /// Takes note of what keeps the pod from starting, or that nothing does any more. Whether that is news.
-    pub(super) fn meet(&mut self, obstacle: Option<Arc<Obstacle>>, now: Time) -> bool {
+    pub(super) fn meet(&mut self, obstacle: Option<Arc<Obstacle>>, runs: bool, now: Time) -> bool {
         let before = self.stuck.take();
-        let (was, hopeless) =
-            (before.is_some(), before.as_ref().is_some_and(|stuck| stuck.obstacle.hopeless));
-        self.stuck = obstacle.map(|obstacle| match before {
-            Some(stuck) => Stuck { obstacle, ..stuck },
-            None => Stuck { obstacle, since: now, given_up: false },
-        });
-        let stuck = self.stuck.as_ref();
-        was != stuck.is_some() || hopeless != stuck.is_some_and(|stuck| stuck.obstacle.hopeless)
+        let hopeless = |stuck: &Option<Stuck>| stuck.as_ref().map(|stuck| stuck.obstacle.hopeless);
+        let was = hopeless(&before);
+        self.stuck = match (obstacle, before) {
+            (Some(obstacle), Some(stuck)) => Some(Stuck { obstacle, ..stuck }),
+            (Some(obstacle), None) => Some(Stuck { obstacle, since: now, given_up: false }),
+            // Of a pod that is deleted the kubelet says no longer what it waits for.
+            (None, before) => before.filter(|stuck| stuck.given_up && !runs),
+        };
+        was != hopeless(&self.stuck)
     }
 
     /// How long the job has been suspended: `TotalJobSuspendTime`.

@@ -67,9 +67,9 @@ pub struct Stuck {
 }
 
 impl Stuck {
-    /// When nobody waits for it any longer. Where others of its job are held for the like, that is now.
-    pub fn until(&self, others_are_held: bool) -> Time {
-        if others_are_held || self.obstacle.hopeless { self.since } else { self.since + START_PATIENCE }
+    /// When nobody waits for it any longer. Where it is known that this is in vain, that is now.
+    pub fn until(&self, in_vain: bool) -> Time {
+        if in_vain || self.obstacle.hopeless { self.since } else { self.since + START_PATIENCE }
     }
 }
 

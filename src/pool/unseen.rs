@@ -80,6 +80,7 @@ impl Pool {
             running: false,
             started: None,
             obstacle: None,
+            hold: None,
             end: None,
             deleting: true,
             tracked: false,

@@ -205,7 +205,10 @@ impl<'s> World<'s> {
                 return;
             }
             // Whatever is made here is seen, and no node is ever silent.
-            Effect::LookAtPod { .. } | Effect::ReadAgentLease { .. } | Effect::Tell(_) => return,
+            Effect::LookAtPod { .. }
+            | Effect::LookForBackfill { .. }
+            | Effect::ReadAgentLease { .. }
+            | Effect::Tell(_) => return,
         };
         self.queue.say(done, what);
     }
@@ -298,6 +301,7 @@ impl<'s> World<'s> {
             running: false,
             started: None,
             obstacle: None,
+            hold: None,
             end: None,
             deleting: false,
             lease: Some(plan.lease),

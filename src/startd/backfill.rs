@@ -105,13 +105,10 @@ pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Tim
 
 /// Ends the pods that have to go, and asks for those that are to be. Comes after the slots took their transitions.
 pub(super) fn tend(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time, effects: &mut Vec<Effect>) {
-    let given_up = pool.backfill.give_up(name, now);
-    let Some(machine) = pool.machines.get(name) else { return };
-    if given_up {
-        // Claims may have waited for it, and its slot may go on: the transitions of this look are taken.
-        pool.attention.slots.extend(machine.claimed_slots());
-        pool.attention.machines.insert(name.clone());
+    for (slot, namespace) in pool.backfill.overdue(name, now) {
+        effects.push(Effect::LookForBackfill { slot, namespace });
     }
+    let Some(machine) = pool.machines.get(name) else { return };
     let config = pool.startd(machine);
     let asks: Vec<(Ask, Work)> = pool
         .backfill
@@ -205,7 +202,7 @@ fn make(
     let idle: Vec<u32> = machine.slots().filter(waits).map(|slot| slot.id).collect();
     for id in idle {
         if let Some(plan) = plan(pool, name, id, config, offer, now) {
-            pool.backfill.ask(&plan.slot, plan.resources.clone());
+            pool.backfill.ask(&plan.slot, plan.template.namespace.clone(), plan.resources.clone());
             effects.push(Effect::CreateBackfill(Box::new(plan)));
         }
     }

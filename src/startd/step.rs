@@ -156,7 +156,8 @@ fn gives_up(view: &View) -> bool {
     view.starts_by.is_some_and(|at| at <= view.now)
 }
 
-/// What becomes of a pod that has ended, of one whose job was removed, or of one that cannot start: the same in each activity with a job.
+/// What becomes of a pod that has ended, of one whose job was removed, or of one that cannot start: the same in each activity
+/// with a job.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
         Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::ReleasePod)),

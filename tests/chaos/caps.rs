@@ -92,7 +92,7 @@ impl Caps {
     pub fn set(&mut self, name: String, cap: f64, at: u64) {
         let history = self.history.entry(name).or_insert_with(|| vec![(f64::INFINITY, at)]);
         // Nobody has gone by anything yet.
-        if at < 100 {
+        if at == 0 {
             history.clear();
         }
         if let Some(last) = history.last_mut() {

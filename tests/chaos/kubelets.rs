@@ -206,6 +206,11 @@ impl World {
         }
         let Some(process) = self.kubelets.processes.get(&uid).cloned() else {
             if deleting {
+                // It says no longer what the container waited for.
+                if !waits_for(pod).is_empty() {
+                    let state = json!({"waiting": {"reason": "ContainerCreating"}});
+                    self.edit(key, |pod| pod["status"]["containerStatuses"][0]["state"] = state);
+                }
                 self.delete(key, Some(0));
             } else if pod["status"]["phase"] == "Pending" && waits_for(pod) != HOPELESS {
                 self.admit(node, key, pod);
@@ -294,9 +299,12 @@ impl World {
 
     /// Whether a container of the pod cannot start now. Those of stories can.
     fn meets_obstacle(&self, uid: &str, pod: &Value) -> bool {
-        let at = self.at();
-        let again = waits_for(pod) != "" && self.draw(&format!("starts {uid} {at}"), 10) != 0;
-        self.seed != 0 && (again || (waits_for(pod) == "" && self.draw(&format!("starts {uid}"), 40) == 0))
+        let meets = if waits_for(pod).is_empty() {
+            self.draw(&format!("starts {uid}"), 40) == 0
+        } else {
+            self.draw(&format!("starts {uid} {}", self.at()), 10) != 0
+        };
+        self.seed != 0 && meets
     }
 
     /// The pod's image cannot be had, for now or for ever.

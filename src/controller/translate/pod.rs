@@ -15,8 +15,10 @@ use super::quantity::millis;
 use crate::api::labels;
 use crate::controller::render::DISRUPTION_TARGET;
 use crate::pool::{
-    Capacity, End, MachineName, Obstacle, PODS, PodFacts, PodRef, PodUid, SlotName, VacateReason, backfill,
+    Capacity, End, FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, MachineName, Obstacle, OnHold, PODS,
+    PodFacts, PodRef, PodUid, SlotName, VacateReason, backfill,
 };
+use crate::startd::policy::STARTD_HELD_JOB;
 
 /// Of a pod, what is read.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
@@ -162,6 +164,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
         running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
         started: started(pod),
         end: end(pod),
+        hold: hold(pod),
         obstacle: obstacle(pod).map(Arc::new),
         deleting: pod.metadata.deletion_timestamp.is_some(),
         lease: pod
@@ -210,6 +213,22 @@ fn obstacle(pod: &SlimPod) -> Option<Obstacle> {
             Obstacle::of(&container.name, reason, waits.message.as_deref().unwrap_or_default())
         },
     )
+}
+
+/// What the pod's proc is held for, as the operator says on pods that it deletes for that.
+fn hold(pod: &SlimPod) -> Option<OnHold> {
+    let disrupted = disrupted(pod)?;
+    let said = |reason: VacateReason| disrupted.reason.as_deref() == Some(reason.name());
+    let code = if said(VacateReason::StartdHeldJob) {
+        STARTD_HELD_JOB
+    } else if said(VacateReason::InvalidDockerImage) {
+        INVALID_DOCKER_IMAGE
+    } else if said(VacateReason::FailedToCreateProcess) {
+        FAILED_TO_CREATE_PROCESS
+    } else {
+        return None;
+    };
+    Some(OnHold { code, subcode: 0, reason: disrupted.message.as_deref().unwrap_or_default().into() })
 }
 
 /// When the main container started to run, while it does.

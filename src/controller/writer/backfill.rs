@@ -10,8 +10,8 @@ use super::pods::{is_deleted, pods};
 use super::{Context, Reply};
 use crate::api::labels;
 use crate::controller::render;
-use crate::pool::backfill::Plan;
-use crate::pool::{Event, MachineName, Outcome, PodRef, Retry};
+use crate::pool::backfill::{Plan, pod_name};
+use crate::pool::{Event, MachineName, Outcome, PodRef, Retry, SlotName};
 
 /// Makes a slot's backfill pod. One of that name made for the same slot of the same template is the one that was asked for,
 /// whose answer was lost.
@@ -50,20 +50,42 @@ async fn existing(api: &Api<Pod>, plan: &Plan) -> Result<(), (String, bool)> {
         }
         Err(failure) => return Err((failure.to_string(), false)),
     };
-    let says = |key: &str, value: &str| found.annotations().get(key).is_some_and(|said| said == value);
-    let ours = found.labels().contains_key(labels::BACKFILL) && says(labels::SLOT, &plan.slot.to_string());
-    if !ours {
+    if !is_of(&found, &plan.slot) {
         return Err((
             format!("a pod {name} exists that is no backfill pod of {}; delete it", plan.slot),
             true,
         ));
     }
-    let phase = found.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
-    let over = found.metadata.deletion_timestamp.is_some() || matches!(phase, "Succeeded" | "Failed");
-    if over || !says(labels::BACKFILL_TEMPLATE, &plan.template.mark) {
+    let over = found.metadata.deletion_timestamp.is_some() || has_ended(&found);
+    if over || !says(&found, labels::BACKFILL_TEMPLATE, &plan.template.mark) {
         return Err((format!("an earlier pod {name} has not gone yet"), true));
     }
     Ok(())
+}
+
+fn says(pod: &Pod, key: &str, value: &str) -> bool {
+    pod.annotations().get(key).is_some_and(|said| said == value)
+}
+
+/// Whether a pod was made for a slot.
+fn is_of(pod: &Pod, slot: &SlotName) -> bool {
+    pod.labels().contains_key(labels::BACKFILL) && says(pod, labels::SLOT, &slot.to_string())
+}
+
+fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Looks whether a slot's pod is there and holds what it was made with. That nobody knows is no answer.
+pub(super) async fn look(context: &Context, slot: SlotName, namespace: &str) -> Vec<Reply> {
+    let (api, name) = (pods(&context.client, namespace), pod_name(&slot));
+    let missing = match attempt(|| api.get(&name)).await {
+        Ok(found) => !is_of(&found, &slot) || has_ended(&found),
+        Err(Failure::NotFound) => true,
+        Err(_) => false,
+    };
+    if missing { vec![Reply::Event(Event::Outcome(Outcome::BackfillMissing(slot)))] } else { Vec::new() }
 }
 
 /// Deletes a backfill pod, with its own grace where none is given.

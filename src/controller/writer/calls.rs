@@ -95,6 +95,7 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             }
             Effect::KillByAgent { pod, slot } => pods::ask_agent(context, pod, slot, render::kill()).await,
             Effect::CreateBackfill(plan) => backfill::create(context, &plan).await,
+            Effect::LookForBackfill { slot, namespace } => backfill::look(context, slot, &namespace).await,
             Effect::DeleteBackfill { pod, machine, grace, off } => {
                 backfill::delete(context, pod, machine, (grace, off)).await
             }

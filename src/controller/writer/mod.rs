@@ -28,6 +28,7 @@ use tokio::task::{Id, JoinSet};
 use self::stories::Stories;
 use super::Clock;
 use super::cache::{Known, ObjectKey};
+use crate::pool::backfill::pod_name;
 use crate::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName};
 
 /// How many writes are under way at once.
@@ -278,6 +279,9 @@ fn line(task: &Task) -> Line {
             Effect::CreatePod(plan) => Line::Pod(plan.job.namespace.clone(), plan.claim.pod_name().into()),
             Effect::CreateBackfill(plan) => {
                 Line::Pod(plan.template.namespace.clone(), plan.pod_name().into())
+            }
+            Effect::LookForBackfill { slot, namespace } => {
+                Line::Pod(namespace.clone(), pod_name(slot).into())
             }
             Effect::DeletePod { pod, .. }
             | Effect::DeleteBackfill { pod, .. }

@@ -218,6 +218,26 @@ fn a_better_claim_waits_for_the_job_and_takes_its_slot() {
 }
 
 #[test]
+fn a_claim_does_not_wait_for_a_slot_that_nobody_will_have() {
+    for leaves in [
+        |world: &mut World| world.machines.get_mut("n1").unwrap().ready = false,
+        |world: &mut World| world.machines.get_mut("n1").unwrap().cordoned = true,
+    ] {
+        let mut world = world("MAXJOBRETIREMENTTIME = 3600\n");
+        world.submit("urgent", "bob", 1, |_| {});
+        world.pass(2);
+        assert!(better_claim(&mut world, 0.0));
+        world.pass(2);
+        leaves(&mut world);
+        world.set_node(world.machines["n1"].clone());
+        world.pass(2);
+        assert!(world.pool.slots.values().all(|slot| slot.preempting.is_none()));
+        let urgent = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
+        assert_eq!(urgent.unmatched(world.now), 1, "it may be matched elsewhere");
+    }
+}
+
+#[test]
 fn a_claim_that_is_withdrawn_lets_the_job_go_on() {
     let mut world = world("MAXJOBRETIREMENTTIME = 3600\n");
     world.submit("urgent", "bob", 1, |_| {});

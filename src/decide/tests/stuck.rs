@@ -1,7 +1,8 @@
 //! Pods that the kubelet cannot start: their procs are held, and their slots go to others.
 
 use super::world::World;
-use crate::pool::{Event, Obstacle, OnHold, START_PATIENCE};
+use crate::decide;
+use crate::pool::{Effect, Event, Obstacle, OnHold, Problem, START_PATIENCE};
 
 fn missing(name: &str) -> Option<Obstacle> {
     name.starts_with("train").then(|| {
@@ -93,6 +94,84 @@ fn a_claim_that_outlives_the_hold_of_its_proc_does_not_run_it() {
     world.restart();
     world.pass(60);
     assert_eq!((held(&world).len(), world.pods.len(), world.slots.len()), (2, 0, 0));
+}
+
+/// The spec is edited, as a user does who reads that it cannot start.
+fn edit(world: &mut World, name: &str) {
+    let edited = world.jobs.get_mut(&format!("uid-{name}")).unwrap();
+    edited.generation += 1;
+    let edited = edited.clone();
+    world.pool.apply(Event::Job(edited), world.now);
+}
+
+#[test]
+fn what_is_edited_is_not_held_for_what_it_was() {
+    let mut world = world();
+    world.pass(60);
+    world.obstacle = |_| None;
+    edit(&mut world, "train");
+    world.pass(120);
+    assert_eq!((world.runs.get("train-0"), world.runs.get("train-1")), (Some(&1), Some(&1)), "at once");
+    assert_eq!(held(&world), []);
+}
+
+#[test]
+fn an_edit_while_the_pod_goes_is_in_time() {
+    let mut world = world();
+    world.obeys = false;
+    world.pass(START_PATIENCE.as_secs() + 5);
+    let pod = world.pods["train-0"].facts.clone();
+    assert!(pod.deleting);
+    edit(&mut world, "train");
+    world.end_pod(&pod.pod, None);
+    world.pass(5);
+    assert_eq!(held(&world), []);
+}
+
+#[test]
+fn the_next_leader_reads_from_the_pod_that_its_proc_is_held() {
+    let mut world = world();
+    world.obeys = false;
+    world.pass(START_PATIENCE.as_secs() + 5);
+    let pod = world.pods["train-0"].facts.clone();
+    assert!(pod.deleting && pod.obstacle.is_none(), "the kubelet says no longer why");
+    world.restart();
+    world.pass(5);
+    world.end_pod(&pod.pod, None);
+    world.pass(5);
+    let told = "container main cannot start: ImagePullBackOff: Back-off pulling image \"nowhere/nothing\"";
+    assert_eq!(held(&world)[0], OnHold { code: 35, subcode: 0, reason: told.into() });
+}
+
+#[test]
+fn a_pod_waits_until_it_is_recorded_that_its_proc_is_held() {
+    let mut world = world();
+    world.obeys = false;
+    world.pass(START_PATIENCE.as_secs() + 5);
+    let pod = world.pods["train-0"].facts.pod.clone();
+    world.end_pod(&pod, None);
+    let asked = decide::decide(&mut world.pool, world.now);
+    let released = asked.effects.iter().any(|effect| matches!(effect, Effect::ReleasePod { .. }));
+    assert!(!released && held(&world).len() == 1);
+}
+
+#[test]
+fn a_correction_releases_though_a_new_leader_found_the_job_in_error() {
+    let mut world = world();
+    world.pass(START_PATIENCE.as_secs() + 60);
+    assert_eq!(held(&world).len(), 2);
+    let right = world.jobs["uid-train"].spec.clone();
+    let wrong = Problem { reason: "Wrong", field: "spec".to_owned(), message: "wrong".to_owned() };
+    world.jobs.get_mut("uid-train").unwrap().spec = Err(vec![wrong]);
+    edit(&mut world, "train");
+    world.restart();
+    world.pass(5);
+    assert_eq!(held(&world).len(), 2);
+    world.obstacle = |_| None;
+    world.jobs.get_mut("uid-train").unwrap().spec = right;
+    edit(&mut world, "train");
+    world.pass(120);
+    assert_eq!((held(&world).len(), world.runs.get("train-1")), (0, Some(&1)));
 }
 
 #[test]

@@ -324,8 +324,9 @@ impl World {
                 }
             }
             Effect::CreatePod(plan) => self.create_pod(plan),
-            Effect::DeletePod { pod, grace, .. } => {
+            Effect::DeletePod { pod, grace, why, .. } => {
                 self.graces.push(grace);
+                self.write_why(&pod, why.as_ref());
                 if grace == Some(0) || (self.obeys && !self.is_cut(&pod)) {
                     self.end_pod(&pod, None);
                 } else {
@@ -349,6 +350,11 @@ impl World {
                 }
             }
             Effect::CreateBackfill(plan) => self.create_backfill(&plan),
+            Effect::LookForBackfill { slot, .. } => {
+                if !self.backfill.contains_key(&backfill::pod_name(&slot)) {
+                    self.pool.apply(Event::Outcome(Outcome::BackfillMissing(slot)), self.now);
+                }
+            }
             Effect::DeleteBackfill { pod, grace, .. } => {
                 if let Some(facts) = self.backfill.get_mut(&*pod.name).filter(|facts| facts.pod == pod) {
                     facts.deleting = true;

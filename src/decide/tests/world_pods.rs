@@ -4,7 +4,9 @@ use super::world::{Pod, World};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::pool::{Capacity, End, Event, Outcome, PodFacts, PodPlan, PodRef, backfill};
+use crate::pool::{
+    Capacity, End, Event, OnHold, Outcome, PodFacts, PodPlan, PodRef, Vacate, VacateReason, backfill,
+};
 
 impl World {
     pub(super) fn create_backfill(&mut self, plan: &backfill::Plan) {
@@ -74,6 +76,7 @@ impl World {
             running: obstacle.is_none(),
             started: obstacle.is_none().then_some(self.now),
             obstacle,
+            hold: None,
             end: None,
             deleting: false,
             lease: Some(plan.lease),
@@ -95,6 +98,21 @@ impl World {
     pub(super) fn is_cut(&self, pod: &PodRef) -> bool {
         let found = self.pods.get(&*pod.name).and_then(|found| found.facts.machine.as_ref());
         found.is_some_and(|machine| self.cut.contains(machine.as_str()))
+    }
+
+    /// A pod says why it is deleted, as far as others read that from it.
+    pub(super) fn write_why(&mut self, pod: &PodRef, why: Option<&Vacate>) {
+        let code = match why.map(|why| why.reason) {
+            Some(VacateReason::StartdHeldJob) => 21,
+            Some(VacateReason::InvalidDockerImage) => 35,
+            Some(VacateReason::FailedToCreateProcess) => 6,
+            _ => return,
+        };
+        if let (Some(why), Some(found)) = (why, self.pods.get_mut(&*pod.name)) {
+            found.facts.hold = Some(OnHold { code, subcode: 0, reason: why.message.clone() });
+            // The kubelet says no longer what it waits for.
+            found.facts.obstacle = None;
+        }
     }
 
     pub(super) fn mark_deleted(&mut self, pod: &PodRef) {

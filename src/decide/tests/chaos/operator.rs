@@ -251,6 +251,7 @@ fn line_of(effect: &Effect) -> Option<String> {
         | Effect::ReleasePod { pod, .. } => Some(format!("pod {}", pod.name)),
         Effect::HoldJob(job) | Effect::ReleaseJob(job) => Some(format!("job {}", job.uid)),
         Effect::CreateBackfill(_)
+        | Effect::LookForBackfill { .. }
         | Effect::DeleteBackfill { .. }
         | Effect::Benchmark { .. }
         | Effect::ReadAgentLease { .. }

@@ -62,6 +62,7 @@ impl Pod {
             running: matches!(self.phase, Phase::Running | Phase::Exited(0)),
             started: None,
             obstacle: None,
+            hold: None,
             end,
             deleting: self.deleting,
             lease: None,
@@ -317,6 +318,7 @@ impl Server {
             }
             // No node here has an agent, and no policy backfill work.
             Effect::CreateBackfill(_)
+            | Effect::LookForBackfill { .. }
             | Effect::DeleteBackfill { .. }
             | Effect::Suspend { .. }
             | Effect::KillByAgent { .. }
