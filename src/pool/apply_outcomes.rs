@@ -32,6 +32,7 @@ impl Pool {
                     && known.record == Record::Writing
                 {
                     known.record = Record::Written;
+                    known.shadowed = false;
                     self.claim_written(&slot);
                     self.attention.slots.insert(slot);
                 }

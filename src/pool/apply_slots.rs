@@ -31,6 +31,8 @@ impl Pool {
             if slot.record == Record::Written && !same {
                 slot.record = Record::Due;
                 self.attention.slots.insert(facts.name);
+            } else {
+                slot.shadowed = !same && slot.name.dynamic.is_some();
             }
             return;
         }
@@ -86,6 +88,9 @@ impl Pool {
     pub(super) fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>, now: Time) {
         self.strays.remove(name);
         self.unclaimed_objects.remove(name);
+        if let Some(slot) = self.slots.get_mut(name) {
+            slot.shadowed = false;
+        }
         if name.dynamic.is_none() {
             // A static slot has an object as long as it stands.
             self.stale.insert(Document::Slot(name.clone()));

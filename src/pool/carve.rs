@@ -47,6 +47,9 @@ impl Pool {
         self.charge_again(name, now);
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
+        if slot.shadowed {
+            self.strays.insert(name.clone());
+        }
         self.claims.remove(&slot.claim.id);
         self.count_limits(name);
         if let Some(machine) = self.machines.get_mut(&name.machine) {

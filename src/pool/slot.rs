@@ -272,6 +272,8 @@ pub struct Slot {
     pub activation: Activation,
     /// Set when the proc must go.
     pub removal: Option<Removal>,
+    /// An object of its name was seen that is not its claim's, which is not written yet.
+    pub shadowed: bool,
     /// The kubelet refused a pod in it: the claim is used no more, so that a node that refuses everything is asked once a
     /// cycle and not without end.
     pub spent: bool,
@@ -318,6 +320,7 @@ impl Slot {
             carried_limits: Wants::default(),
             activation: Activation::Vacant,
             removal: None,
+            shadowed: false,
             spent: false,
             running: Running::default(),
             recorded: None,

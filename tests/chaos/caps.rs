@@ -13,8 +13,9 @@ const STALE: u64 = 5_000;
 /// The same in runs in which watches are late or whole operators cut off: the longest of that, and a little more.
 const VERY_STALE: u64 = 60_000;
 
-/// The longest from one attempt of a call to the next: its limit, and the pause.
-const AGAIN: u64 = 15_000;
+/// The longest from one attempt of a call to the next about the same object: its limit, the pause, and the one before what was
+/// given up is asked for again.
+const AGAIN: u64 = 25_000;
 /// From an answer to the next call about the same object.
 const NEXT: u64 = 1000;
 

@@ -53,7 +53,7 @@ where
 {
     let mut pause = FIRST_PAUSE;
     let mut last = String::new();
-    for left in (0..ATTEMPTS).rev() {
+    for _ in 0..ATTEMPTS {
         match timeout(CALL_LIMIT, call()).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(kube::Error::Api(status))) => match status.code {
@@ -66,10 +66,8 @@ where
             Ok(Err(error)) => last = error.to_string(),
             Err(_) => last = format!("no answer within {CALL_LIMIT:?}"),
         }
-        // Those who have the same asked for again after the last wait by themselves, and what stands in line waits for nothing.
-        if left > 0 {
-            sleep(pause).await;
-        }
+        // After the last one, too: what took effect late is there by the time it is given up.
+        sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(10));
     }
     Err(Failure::GivenUp(last))

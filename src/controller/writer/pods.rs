@@ -43,17 +43,23 @@ async fn make(
     let params = post_params();
     match attempt(|| api.create(&params, &pod)).await {
         Ok(made) => Ok(reference(&made)),
-        Err(Failure::AlreadyExists) => existing(&api, plan).await,
+        Err(Failure::AlreadyExists) => {
+            existing(&api, plan, || "an earlier pod of that name was just deleted".to_owned()).await
+        }
+        // One of the attempts may have come through.
+        Err(Failure::GivenUp(why)) => {
+            existing(&api, plan, || Failure::GivenUp(why.clone()).to_string()).await
+        }
         Err(failure) => Err(failure.to_string()),
     }
 }
 
-/// What the pod is that has the name already.
-async fn existing(api: &Api<Pod>, plan: &PodPlan) -> Result<PodRef, String> {
+/// What the pod is that has the name; `none` where there is none.
+async fn existing(api: &Api<Pod>, plan: &PodPlan, none: impl Fn() -> String) -> Result<PodRef, String> {
     let name = plan.claim.pod_name();
     let found = match attempt(|| api.get(&name)).await {
         Ok(found) => found,
-        Err(Failure::NotFound) => return Err("an earlier pod of that name was just deleted".to_owned()),
+        Err(Failure::NotFound) => return Err(none()),
         Err(failure) => return Err(failure.to_string()),
     };
     let same_job = found.labels().get(labels::JOB_UID).map(String::as_str) == Some(plan.job.uid.as_str());

@@ -1,10 +1,11 @@
 //! What is asked of the API server for pods, and what is made of its answers.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
+use std::time::Duration;
 
 use http::{Request, Response};
 use jiff::Timestamp;
@@ -13,8 +14,13 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::{Context, Reply, Task, calls};
+use crate::api::labels;
 use crate::controller::Clock;
-use crate::pool::{Benchmarks, Effect, PodRef, SlotName, Time, Vacate, VacateReason};
+use crate::pool::limits::Wants;
+use crate::pool::{
+    Benchmarks, Claim, Effect, JobKey, NegotiatorId, PodPlan, PodRef, Resources, SlotName, Time, Vacate,
+    VacateReason,
+};
 
 /// Answers each request with the next status of a script, and writes down what was asked.
 #[derive(Clone)]
@@ -109,12 +115,50 @@ async fn what_an_agent_could_not_be_asked_is_decided_again_unless_the_pod_is_gon
     }
 }
 
+/// The pod of proc 3 of alice's sweep.
+fn plan() -> PodPlan {
+    let job = JobKey { uid: "j1".into(), namespace: "alice".into(), name: "sweep".into() };
+    let claim = Claim {
+        id: "slot1_1@n1#0#1".into(),
+        submitter: "alice".into(),
+        group: None,
+        negotiator: NegotiatorId::Unnamed,
+        weight: 1.0,
+        limits: Wants::default(),
+        since: Time::from_secs(0),
+        job: job.clone(),
+        cluster: 12,
+        proc: 3,
+    };
+    PodPlan {
+        lease: Duration::from_mins(40),
+        proc: claim.proc_id(),
+        job,
+        slot: slot(),
+        resources: Resources { cpus: 1, memory_mib: 128, ..Resources::default() },
+        claim,
+        tolerations: Vec::new(),
+        environment: BTreeMap::new(),
+    }
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_call_is_given_up_with_its_last_attempt() {
-    let began = tokio::time::Instant::now();
-    perform(Effect::Suspend { pod: pod(), slot: slot(), suspended: true }, &[500; 8]).await;
-    // Seven pauses between eight attempts.
-    assert_eq!(began.elapsed().as_millis(), 200 + 400 + 800 + 1600 + 3200 + 6400 + 10_000);
+async fn a_pod_whose_creation_is_given_up_is_looked_for() {
+    let template = serde_json::from_value(json!({"spec": {"containers": [{"name": "main"}]}})).unwrap();
+    let template = Some(Arc::new(template));
+    let made = json!({"metadata": {
+        "name": "sweep-3", "namespace": "alice", "uid": "u1", "finalizers": [labels::TRACKING_FINALIZER],
+        "labels": {labels::JOB_UID: "j1", labels::PROC: "3"}, "annotations": {labels::CLAIM: "slot1_1@n1#0#1"}}});
+    for (last, heard) in [(200, "PodCreated"), (404, "given up after 8 attempts")] {
+        let answers = [&[500; 8][..], &[last]].concat();
+        let script = Script(Arc::new(Mutex::new((answers.into(), Vec::new()))), made.clone());
+        let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
+        let context = Context::new(Client::new(script.clone(), "ns"), clock, "me");
+        let task = Task::Effect(Box::new(Effect::CreatePod(plan())), template.clone());
+        let replies = calls::perform(&context, task).await;
+        let [Reply::Event(event)] = replies.as_slice() else { panic!("one reply") };
+        assert!(format!("{event:?}").contains(heard), "{event:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

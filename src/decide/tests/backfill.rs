@@ -7,7 +7,9 @@ use super::world::World;
 use crate::config::{Host, Reader, Source};
 use crate::pool::backfill::Phase;
 use crate::pool::slot_types::SlotTypes;
-use crate::pool::{BackfillTemplate, Capacity, Event, Policy, SlotConfig, SlotName, StartdConfig, State};
+use crate::pool::{
+    BackfillTemplate, Capacity, Claim, Event, Policy, SlotConfig, SlotFacts, SlotName, StartdConfig, State,
+};
 
 const TEMPLATE: &str = r#"{"spec":{"containers":[{"name":"boinc"}]}}"#;
 
@@ -192,6 +194,30 @@ fn a_match_that_waits_too_long_comes_to_nothing() {
     assert_eq!(numbers(&mut world)[..3], ["slot1@n1 28", "slot1@n1 29", "slot1@n1 30"]);
     world.pass(120);
     assert_eq!(world.runs.len(), 1);
+}
+
+/// Somebody makes a Slot up under the name of a claim that waits to be written.
+#[test]
+fn what_stands_in_the_place_of_a_match_that_comes_to_nothing_goes() {
+    let mut world = filled(&format!("{ALWAYS}MATCH_TIMEOUT = 60\n"));
+    world.backfill_obeys = false;
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(5);
+    let (name, resources) = {
+        let slot = world.pool.slots.values().next().expect("a match waits");
+        (slot.name.clone(), slot.resources.clone())
+    };
+    let claim = Claim { id: "somebody#1#1".into(), ..world.pool.slots[&name].claim.clone() };
+    world.slots.insert(name.clone(), (resources.clone(), claim.clone()));
+    let made_up = SlotFacts { name: name.clone(), resources, claim: Some(claim), recorded: None };
+    world.pool.apply(Event::Slot(made_up), world.now);
+    world.pass(5);
+    assert!(world.slots.contains_key(&name), "it is in nobody's way yet");
+    world.remove("sweep");
+    world.backfill_obeys = true;
+    world.end_backfill("backfill-slot1.n1");
+    world.pass(70);
+    assert_eq!((world.pool.slots.len(), world.slots.len()), (0, 0));
 }
 
 #[test]
