@@ -6,7 +6,7 @@ use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_pod, suspend};
 use crate::classad::{Ad, Env};
 use crate::pool::{
     Activation, BackfillStage, Cause, Claim, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted,
-    Offer, PodPlan, PodRef, Pool, Record, Release, Resources, Retention, Slot, SlotName, State, Time,
+    Offer, PodPlan, PodRef, Pool, Record, Release, Resources, Retention, Shown, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
@@ -331,6 +331,9 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
 fn delete_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     schedd::withdraw(pool, name);
     let Some(slot) = pool.slots.get_mut(name) else { return };
+    if slot.name.dynamic.is_none() && slot.record != Record::Written {
+        slot.shown = Shown::Unheard;
+    }
     slot.record = Record::Deleting;
     let claim = slot.claim.id.clone();
     pool.expect_gone(name, &claim);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Pool;
 use super::event::{Outcome, Retry};
-use super::slot::{Activation, Record, Slot};
+use super::slot::{Activation, Record, Shown, Slot};
 use super::time::Time;
 
 /// How long after a failed call what it was for is decided again: an API server that refuses at once is not asked without
@@ -32,7 +32,7 @@ impl Pool {
                     && known.record == Record::Writing
                 {
                     known.record = Record::Written;
-                    known.shadowed = false;
+                    known.shown = Shown::Own;
                     self.claim_written(&slot);
                     self.attention.slots.insert(slot);
                 }

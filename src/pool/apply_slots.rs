@@ -3,7 +3,7 @@
 use super::event::SlotFacts;
 use super::ids::{ClaimId, SlotName};
 use super::machine::Machine;
-use super::slot::{Activation, Claim, Claimed, Record, Removal, Slot, State};
+use super::slot::{Activation, Claim, Claimed, Record, Removal, Shown, Slot, State};
 use super::time::Time;
 use super::{Document, Pool};
 
@@ -14,8 +14,9 @@ impl Pool {
         } else {
             self.unclaimed_objects.remove(&facts.name);
         }
-        if let (None, None, Some(claim)) =
-            (facts.name.dynamic, &facts.claim, self.deleted_claim(&facts.name).cloned())
+        let unheard = self.slots.get(&facts.name).is_some_and(|slot| slot.shown == Shown::Unheard);
+        if let (None, None, Some(claim), false) =
+            (facts.name.dynamic, &facts.claim, self.deleted_claim(&facts.name).cloned(), unheard)
         {
             // A static slot's object stays when its claim goes.
             self.forget_deleted(&facts.name, &claim);
@@ -31,8 +32,8 @@ impl Pool {
             if slot.record == Record::Written && !same {
                 slot.record = Record::Due;
                 self.attention.slots.insert(facts.name);
-            } else {
-                slot.shadowed = !same && slot.name.dynamic.is_some();
+            } else if slot.name.dynamic.is_some() {
+                slot.shown = if same { Shown::Own } else { Shown::Another };
             }
             return;
         }
@@ -88,8 +89,8 @@ impl Pool {
     pub(super) fn slot_gone(&mut self, name: &SlotName, claim: Option<&ClaimId>, now: Time) {
         self.strays.remove(name);
         self.unclaimed_objects.remove(name);
-        if let Some(slot) = self.slots.get_mut(name) {
-            slot.shadowed = false;
+        if let Some(slot) = self.slots.get_mut(name).filter(|_| name.dynamic.is_some()) {
+            slot.shown = Shown::Own;
         }
         if name.dynamic.is_none() {
             // A static slot has an object as long as it stands.

@@ -3,7 +3,7 @@
 use super::ids::{ClaimId, MachineName, SlotName};
 use super::leaving::Preemptor;
 use super::machine::Machine;
-use super::slot::{Claim, Record, Slot};
+use super::slot::{Claim, Record, Shown, Slot};
 use super::slot_types::Kind as SlotKind;
 use super::time::Time;
 use super::{Document, Pool};
@@ -47,7 +47,7 @@ impl Pool {
         self.charge_again(name, now);
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
-        if slot.shadowed {
+        if slot.shown == Shown::Another {
             self.strays.insert(name.clone());
         }
         self.claims.remove(&slot.claim.id);

@@ -100,7 +100,7 @@ pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, DeviceId, GPUS, PODS, ResourceName, Resources, classad_name};
 pub use slot::{
     Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Latched, Preempting, Record, Release,
-    Removal, Slot, State, Taken, Unclaimed, pod_name,
+    Removal, Shown, Slot, State, Taken, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;

@@ -272,8 +272,8 @@ pub struct Slot {
     pub activation: Activation,
     /// Set when the proc must go.
     pub removal: Option<Removal>,
-    /// An object of its name was seen that is not its claim's, which is not written yet.
-    pub shadowed: bool,
+    /// How what is seen under its name stands to its claim.
+    pub shown: Shown,
     /// The kubelet refused a pod in it: the claim is used no more, so that a node that refuses everything is asked once a
     /// cycle and not without end.
     pub spent: bool,
@@ -294,6 +294,19 @@ pub struct Slot {
     pub alarm: Option<Time>,
     /// Its submitter is not charged for it while its job stands still.
     pub discounted: bool,
+}
+
+/// How what is seen under a slot's name stands to its claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    /// It is the claim's own, or nothing.
+    #[default]
+    Own,
+    /// It is another object under a dynamic slot's name, whose claim is not written yet.
+    Another,
+    /// The claim on a static slot, whose object stays, is to be deleted, and nobody had heard that it was written: the object
+    /// without it proves nothing.
+    Unheard,
 }
 
 impl Slot {
@@ -320,7 +333,7 @@ impl Slot {
             carried_limits: Wants::default(),
             activation: Activation::Vacant,
             removal: None,
-            shadowed: false,
+            shown: Shown::Own,
             spent: false,
             running: Running::default(),
             recorded: None,

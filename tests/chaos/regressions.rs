@@ -532,10 +532,17 @@ fn a_pod_that_was_let_go_is_not_its_successor() {
     goes_well(story(1, Order { job: 4, ..job(2) }, items));
 }
 
-/// Pods that cannot start are none of stories: seeds that found something with them.
+/// Pods that cannot start are none of stories: a seed that found something with them.
 #[test]
 fn a_held_proc_does_not_run() {
     goes_well(Plan::of(13));
+}
+
+/// A claim on a static slot that is given up before its writing is answered: what the object said before is no sign that it has
+/// gone.
+#[test]
+fn a_claim_that_is_still_to_be_written_has_not_gone() {
+    goes_well(Plan::of(556_750));
 }
 
 /// A claim takes the place of another; until its slot's object says so, the other's share is not anybody else's.
