@@ -378,7 +378,7 @@ impl Engine {
         let (status, create) = match render::render(&self.pool, &document, old, now) {
             Rendered::Status(status) => (status, None),
             Rendered::Object { create, status } => (status, Some(create)),
-            Rendered::Absent => return Some(Task::Delete { uid: known?.uid.clone(), object }),
+            Rendered::Absent => return Some(Task::Delete { document, uid: known?.uid.clone(), object }),
             Rendered::Nothing => return None,
         };
         match (known, create) {

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, Cause, Effect, Eviction, INVALID_DOCKER_IMAGE, PodRef, Pool, Slot, SlotName, Time, Vacate,
-    VacateReason,
+    Activation, Cause, Effect, Eviction, PodRef, Pool, Slot, SlotName, Time, Vacate, VacateReason,
 };
 use crate::startd::{Grace, is_off};
 
@@ -62,11 +61,7 @@ pub(super) fn give_up(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect
     let Some(stuck) = &mut slot.running.stuck else { return };
     stuck.given_up = true;
     let hold = &stuck.obstacle.hold;
-    let reason = if hold.code == INVALID_DOCKER_IMAGE {
-        VacateReason::InvalidDockerImage
-    } else {
-        VacateReason::FailedToCreateProcess
-    };
+    let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::FailedToCreateProcess);
     let why = Some(Vacate { reason, message: hold.reason.clone() });
     if let Some(pod) = being_deleted(slot) {
         effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: None, off: None, why });

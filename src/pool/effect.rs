@@ -10,6 +10,7 @@ use super::ids::{ClaimId, JobKey, MachineName, PodRef, PolicyName, ProcId, SlotN
 use super::policy::Toleration;
 use super::resources::Resources;
 use super::slot::Claim;
+use super::stuck::{FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, STARTD_HELD_JOB};
 use super::time::Time;
 
 /// One call, or one thing to tell.
@@ -178,6 +179,28 @@ impl VacateReason {
         Self::StartdPreemptingClaimRank,
         Self::StartdPreemptingClaimUserPrio,
     ];
+
+    /// Those for which a proc is held, with the `HoldReasonCode` that it has then: the same number.
+    const HOLDS: [(Self, i64); 3] = [
+        (Self::FailedToCreateProcess, FAILED_TO_CREATE_PROCESS),
+        (Self::StartdHeldJob, STARTD_HELD_JOB),
+        (Self::InvalidDockerImage, INVALID_DOCKER_IMAGE),
+    ];
+
+    /// What a proc is held for with a `HoldReasonCode`.
+    pub fn of_hold(code: i64) -> Option<Self> {
+        Self::HOLDS.into_iter().find(|(_, known)| *known == code).map(|(reason, _)| reason)
+    }
+
+    /// The `HoldReasonCode` of a proc that is held for it, if one is.
+    pub fn hold_code(self) -> Option<i64> {
+        Self::HOLDS.into_iter().find(|(reason, _)| *reason == self).map(|(_, code)| code)
+    }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.name() == name)
+    }
 
     /// The name, for conditions.
     pub const fn name(self) -> &'static str {

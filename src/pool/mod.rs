@@ -105,7 +105,9 @@ pub use slot::{
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;
 pub use standing::{Share, Standing};
-pub use stuck::{FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, Obstacle, START_PATIENCE, Stuck};
+pub use stuck::{
+    FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, Obstacle, START_PATIENCE, STARTD_HELD_JOB, Stuck,
+};
 pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;

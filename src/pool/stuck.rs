@@ -18,6 +18,9 @@ pub const INVALID_DOCKER_IMAGE: i64 = 35;
 /// `HoldReasonCode` `FailedToCreateProcess`: a container cannot be made.
 pub const FAILED_TO_CREATE_PROCESS: i64 = 6;
 
+/// `HoldReasonCode` `StartdHeldJob`: the slot's `WANT_HOLD` was true.
+pub const STARTD_HELD_JOB: i64 = 21;
+
 /// The most of what the kubelet says that is kept, in bytes: it comes from registries.
 const LONGEST: usize = 512;
 

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::conditions::{Says, condition};
 use crate::api::{HeldProcs, condition as types};
-use crate::pool::{Cluster, FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, OnHold, Ranges, Time};
+use crate::pool::{Cluster, OnHold, Ranges, Time, VacateReason};
 
 /// The most reasons for which procs of one job are shown as held; what is beyond is shown as held for another.
 const REASONS: usize = 64;
@@ -48,11 +48,7 @@ pub(super) fn held(cluster: &Cluster, old: &[Condition], now: Time) -> Option<Co
          to release them",
         hold.code, hold.subcode, hold.reason
     );
-    let reason = match hold.code {
-        FAILED_TO_CREATE_PROCESS => "FailedToCreateProcess",
-        INVALID_DOCKER_IMAGE => "InvalidDockerImage",
-        _ => "StartdHeldJob",
-    };
+    let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::StartdHeldJob).name();
     let says = Says { type_: types::HELD, status: Some(true), reason, message };
     Some(condition(old, says, cluster.generation, now))
 }

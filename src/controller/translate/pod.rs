@@ -15,10 +15,9 @@ use super::quantity::millis;
 use crate::api::labels;
 use crate::controller::render::DISRUPTION_TARGET;
 use crate::pool::{
-    Capacity, End, FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, MachineName, Obstacle, OnHold, PODS,
-    PodFacts, PodRef, PodUid, SlotName, VacateReason, backfill,
+    Capacity, End, MachineName, Obstacle, OnHold, PODS, PodFacts, PodRef, PodUid, SlotName, VacateReason,
+    backfill,
 };
-use crate::startd::policy::STARTD_HELD_JOB;
 
 /// Of a pod, what is read.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
@@ -218,16 +217,7 @@ fn obstacle(pod: &SlimPod) -> Option<Obstacle> {
 /// What the pod's proc is held for, as the operator says on pods that it deletes for that.
 fn hold(pod: &SlimPod) -> Option<OnHold> {
     let disrupted = disrupted(pod)?;
-    let said = |reason: VacateReason| disrupted.reason.as_deref() == Some(reason.name());
-    let code = if said(VacateReason::StartdHeldJob) {
-        STARTD_HELD_JOB
-    } else if said(VacateReason::InvalidDockerImage) {
-        INVALID_DOCKER_IMAGE
-    } else if said(VacateReason::FailedToCreateProcess) {
-        FAILED_TO_CREATE_PROCESS
-    } else {
-        return None;
-    };
+    let code = VacateReason::named(disrupted.reason.as_deref()?)?.hold_code()?;
     Some(OnHold { code, subcode: 0, reason: disrupted.message.as_deref().unwrap_or_default().into() })
 }
 
@@ -273,9 +263,8 @@ fn failed(pod: &SlimPod) -> End {
         );
     }
     // The operator says why before it deletes, and may have seen too little by then: when the pod ended counts, as below.
-    let said_by_us = |disrupted: &&SlimCondition| {
-        VacateReason::ALL.iter().any(|reason| disrupted.reason.as_deref() == Some(reason.name()))
-    };
+    let said_by_us =
+        |disrupted: &&SlimCondition| disrupted.reason.as_deref().and_then(VacateReason::named).is_some();
     if disrupted(pod).is_some_and(|disrupted| !said_by_us(&disrupted)) {
         return deleted(pod);
     }
@@ -529,6 +518,23 @@ mod tests {
             let facts = ours(status, json!({}));
             let found = facts.obstacle.map(|found| (found.hold.code, found.hold.reason.to_string()));
             assert_eq!(found, expected.map(|(code, reason)| (code, reason.to_owned())), "{case}");
+        }
+    }
+
+    #[test]
+    fn what_a_proc_is_held_for_stands_on_its_pod() {
+        for (reason, code) in [
+            ("StartdHeldJob", Some(21)),
+            ("InvalidDockerImage", Some(35)),
+            ("FailedToCreateProcess", Some(6)),
+            ("StartdDraining", None),
+            ("EvictionByEvictionAPI", None),
+        ] {
+            let said =
+                json!([{"type": "DisruptionTarget", "status": "True", "reason": reason, "message": "so"}]);
+            let found = ours(json!({"phase": "Failed", "conditions": said}), json!({})).hold;
+            let expected = code.map(|code| OnHold { code, subcode: 0, reason: "so".into() });
+            assert_eq!(found, expected, "{reason}");
         }
     }
 

@@ -111,7 +111,7 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             write_status(context, document, (object, uid), &version, &patch).await
         }
         Task::Create { document, object, body } => create(context, document, object, &body).await,
-        Task::Delete { object, uid } => delete(context, object, uid).await,
+        Task::Delete { document, object, uid } => delete(context, document, object, uid).await,
     }
 }
 
@@ -211,14 +211,14 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
     }
 }
 
-async fn delete(context: &Context, key: ObjectKey, uid: String) -> Vec<Reply> {
+async fn delete(context: &Context, document: Document, key: ObjectKey, uid: String) -> Vec<Reply> {
     let api = api(context, &key);
     let params = of_uid(&uid);
     if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) =
         attempt(|| api.delete(&key.name, &params)).await
     {
         tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not deleted");
-        return Vec::new();
+        return vec![Reply::Failing(document)];
     }
     vec![Reply::Forgotten(key, uid)]
 }

@@ -63,6 +63,8 @@ pub enum Task {
     },
     /// An object of the operator's own that is no longer wanted.
     Delete {
+        /// Whose it is.
+        document: Document,
         /// The object.
         object: ObjectKey,
         /// The one that is meant.

@@ -16,10 +16,11 @@ use serde_json::{Value, json};
 use super::{Context, Reply, Task, calls};
 use crate::api::labels;
 use crate::controller::Clock;
+use crate::controller::cache::{Kind, ObjectKey};
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Benchmarks, Claim, Effect, JobKey, NegotiatorId, PodPlan, PodRef, Resources, SlotName, Time, Vacate,
-    VacateReason,
+    Benchmarks, Claim, Document, Effect, JobKey, NegotiatorId, PodPlan, PodRef, Resources, SlotName, Time,
+    Vacate, VacateReason,
 };
 
 /// Answers each request with the next status of a script, and writes down what was asked.
@@ -158,6 +159,43 @@ async fn a_pod_whose_creation_is_given_up_is_looked_for() {
         let replies = calls::perform(&context, task).await;
         let [Reply::Event(event)] = replies.as_slice() else { panic!("one reply") };
         assert!(format!("{event:?}").contains(heard), "{event:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backfill_pod_that_no_watch_shows_is_missing_only_where_that_is_certain() {
+    let pod = |slot: &str, phase: &str| {
+        json!({"metadata": {"name": "backfill-slot1.n1", "labels": {labels::BACKFILL: "true"},
+                            "annotations": {labels::SLOT: slot}}, "status": {"phase": phase}})
+    };
+    for (answers, found, missing) in [
+        (&[200][..], pod("slot1@n1", "Pending"), false),
+        (&[200], pod("slot1@n1", "Succeeded"), true),
+        (&[200], pod("slot2@n1", "Running"), true),
+        (&[404], Value::Null, true),
+        (&[500; 8], Value::Null, false),
+    ] {
+        let slot = SlotName::parse("slot1@n1").unwrap();
+        let look = Effect::LookForBackfill { slot, namespace: "fill".into() };
+        let (asked, heard) = perform_as(look, answers, &found).await;
+        assert_eq!(asked[0].0, "GET /api/v1/namespaces/fill/pods/backfill-slot1.n1");
+        let expected = if missing { vec!["Outcome(BackfillMissing(slot1@n1))"] } else { vec![] };
+        assert_eq!(heard, expected, "{found}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_could_not_be_deleted_is_looked_at_again() {
+    for (answers, failing) in [(&[200][..], false), (&[404], false), (&[403], true), (&[500; 8], true)] {
+        let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))), json!({}));
+        let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
+        let context = Context::new(Client::new(script, "ns"), clock, "me");
+        let document = Document::Slot(SlotName::parse("slot2@n1").unwrap());
+        let object = ObjectKey { kind: Kind::Slot, namespace: None, name: "slot2.n1".to_owned() };
+        let task = Task::Delete { document: document.clone(), object, uid: "u1".to_owned() };
+        let replies = calls::perform(&context, task).await;
+        let again = matches!(replies.as_slice(), [Reply::Failing(failing)] if *failing == document);
+        assert_eq!(again, failing, "{answers:?}");
     }
 }
 

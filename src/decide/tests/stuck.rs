@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::decide;
-use crate::pool::{Effect, Event, Obstacle, OnHold, Problem, START_PATIENCE};
+use crate::pool::{Effect, End, Event, Obstacle, OnHold, PodFacts, PodRef, Problem, START_PATIENCE};
 
 fn missing(name: &str) -> Option<Obstacle> {
     name.starts_with("train").then(|| {
@@ -94,6 +94,22 @@ fn a_claim_that_outlives_the_hold_of_its_proc_does_not_run_it() {
     world.restart();
     world.pass(60);
     assert_eq!((held(&world).len(), world.pods.len(), world.slots.len()), (2, 0, 0));
+}
+
+/// A pod that nobody knew of, made late, has done the work of a proc that is held: it is done.
+#[test]
+fn a_held_proc_that_ran_after_all_is_done() {
+    let mut world = world();
+    world.pass(1);
+    let late = world.pods["train-0"].facts.clone();
+    world.pass(START_PATIENCE.as_secs() + 60);
+    assert_eq!(held(&world).len(), 2);
+    let pod = PodRef { uid: "late".into(), ..late.pod.clone() };
+    let ended = PodFacts { pod, obstacle: None, end: Some(End::Exited { code: 0 }), ..late };
+    world.pool.apply(Event::Pod(ended), world.now);
+    world.pool.attention.jobs.insert("uid-train".into());
+    decide::decide(&mut world.pool, world.now);
+    assert_eq!(held(&world).len(), 1);
 }
 
 /// The spec is edited, as a user does who reads that it cannot start.

@@ -4,9 +4,7 @@ use super::world::{Pod, World};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::pool::{
-    Capacity, End, Event, OnHold, Outcome, PodFacts, PodPlan, PodRef, Vacate, VacateReason, backfill,
-};
+use crate::pool::{Capacity, End, Event, OnHold, Outcome, PodFacts, PodPlan, PodRef, Vacate, backfill};
 
 impl World {
     pub(super) fn create_backfill(&mut self, plan: &backfill::Plan) {
@@ -102,12 +100,7 @@ impl World {
 
     /// A pod says why it is deleted, as far as others read that from it.
     pub(super) fn write_why(&mut self, pod: &PodRef, why: Option<&Vacate>) {
-        let code = match why.map(|why| why.reason) {
-            Some(VacateReason::StartdHeldJob) => 21,
-            Some(VacateReason::InvalidDockerImage) => 35,
-            Some(VacateReason::FailedToCreateProcess) => 6,
-            _ => return,
-        };
+        let Some(code) = why.and_then(|why| why.reason.hold_code()) else { return };
         if let (Some(why), Some(found)) = (why, self.pods.get_mut(&*pod.name)) {
             found.facts.hold = Some(OnHold { code, subcode: 0, reason: why.message.clone() });
             // The kubelet says no longer what it waits for.

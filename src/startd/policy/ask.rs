@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 use std::sync::LazyLock;
 
-use super::{Answer, Answers, Question, STARTD_HELD_JOB};
+use super::{Answer, Answers, Question};
 use crate::classad::{Ad, Env, Expr, Value};
-use crate::pool::{ByUniverse, Machine, OnHold, Policy, Slot, StartdConfig, Time};
+use crate::pool::{ByUniverse, Machine, OnHold, Policy, STARTD_HELD_JOB, Slot, StartdConfig, Time};
 use crate::startd::ad::claimed_slot_ad;
 
 /// `MachineMaxVacateTime` where it is unset or no integer: ten minutes.

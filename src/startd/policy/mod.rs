@@ -106,9 +106,6 @@ impl Question {
     }
 }
 
-/// `HoldReasonCode` of a job that `WANT_HOLD` holds.
-pub const STARTD_HELD_JOB: i64 = 21;
-
 /// Whoever answers for a slot's policy.
 pub trait Answers {
     /// The answer to a question.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::pool::{
     Activation, BackfillStage, Claim, ClaimId, Fence, JobKey, OnHold, PodRef, Policy, Preemptor, Record,
-    Resources, Slot, SlotName, State, Time,
+    Resources, STARTD_HELD_JOB, Slot, SlotName, State, Time,
 };
-use crate::startd::policy::{Answer, Answers, Question, STARTD_HELD_JOB};
+use crate::startd::policy::{Answer, Answers, Question};
 use crate::startd::{Chore, Common, Grace, Pace, Step, TRANSITIONS, View, next, take};
 
 /// Answers as a test gives them. What it does not give is what `HTCondor`'s defaults are.
