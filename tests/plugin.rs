@@ -115,7 +115,9 @@ impl Cluster {
             "job": {"namespace": "default", "name": "pi", "uid": job.uid().unwrap()}, "proc": 1, "pod": "pi-1"});
         let spec = json!({"name": "slot1_1@node1", "node": "node1", "slotType": "Dynamic", "claim": claim,
             "resources": {"cpus": 4, "memoryMiB": 8192, "diskKiB": 0, "extended": {"nvidia.com/gpu": 1}}});
-        self.put::<Slot>(None, "slot1-1.node1", spec, json!({"state": "Claimed", "activity": "Busy"})).await;
+        let status = json!({"state": "Claimed", "activity": "Busy", "enteredCurrentState": NOW,
+            "enteredCurrentActivity": NOW});
+        self.put::<Slot>(None, "slot1-1.node1", spec, status).await;
     }
 
     /// Runs the plugin on this cluster.
@@ -213,6 +215,10 @@ async fn whole_ads() {
     ] {
         has(dynamic, line);
     }
+    let since = format!("EnteredCurrentState = {}", NOW.parse::<Timestamp>().unwrap().as_second());
+    has(dynamic, &since);
+    // A partitionable slot's object does not say since when.
+    assert!(!whole.contains("EnteredCurrent"), "{whole}");
     assert_eq!(cluster.shows(&["status", "-l", "slot1_1@node1"]).await, format!("{dynamic}"));
     let none = cluster.run(&["status", "-l", "slot9@node1"]).await;
     assert_eq!(String::from_utf8(none.stderr).unwrap(), "No slots named slot9@node1.\n");

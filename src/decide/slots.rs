@@ -114,7 +114,7 @@ fn with_view<T>(
 /// now.
 fn starts_by(slot: &Slot, cluster: Option<&Cluster>) -> Option<Time> {
     let (stuck, cluster) = (slot.running.stuck.as_ref()?, cluster?);
-    let edited = slot.running.generation.is_some_and(|generation| generation != cluster.generation);
+    let edited = slot.running.is_of_before(cluster.generation);
     Some(stuck.until(edited || cluster.is_held_for(stuck.obstacle.hold.code)))
 }
 

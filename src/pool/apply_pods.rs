@@ -138,13 +138,10 @@ impl Pool {
             }
         }
         let hold = slot.held_for().or_else(|| facts.hold.clone());
-        let made_of = slot.running.generation;
-        self.attention.slots.insert(name.clone());
         // What the job was edited for meanwhile is not held against it.
-        let as_it_was = self
-            .jobs
-            .get(&facts.job)
-            .is_some_and(|cluster| made_of.is_none_or(|generation| generation == cluster.generation));
+        let as_it_was =
+            self.jobs.get(&facts.job).is_some_and(|cluster| !slot.running.is_of_before(cluster.generation));
+        self.attention.slots.insert(name.clone());
         match (hold, &end) {
             (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
                 self.hold_proc(facts, hold);

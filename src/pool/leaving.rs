@@ -38,6 +38,11 @@ pub struct Running {
 }
 
 impl Running {
+    /// Whether the job was edited since its pod was made, as far as this leader knows.
+    pub fn is_of_before(&self, generation: i64) -> bool {
+        self.generation.is_some_and(|made_of| made_of != generation)
+    }
+
     /// Takes note of what keeps the pod from starting, or that nothing does any more. Whether that is news.
     pub(super) fn meet(&mut self, obstacle: Option<Arc<Obstacle>>, runs: bool, now: Time) -> bool {
         let before = self.stuck.take();

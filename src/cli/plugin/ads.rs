@@ -103,10 +103,13 @@ impl Objects {
         ads.collect::<Vec<String>>().join("\n")
     }
 
-    /// State and activity as the operator says them: they follow from more than from what there is now.
+    /// State and activity as the operator says them, and since when: they follow from more than from what there is now.
+    /// What the operator does not say since when, no ad made here can.
     fn set_state(&self, ad: &mut Ad, name: &SlotName) {
         let object = name.object_name();
         let named = |metadata: &kube::api::ObjectMeta| metadata.name.as_deref() == Some(&object);
+        ad.remove("EnteredCurrentState");
+        ad.remove("EnteredCurrentActivity");
         let claimed =
             self.slots.iter().find(|slot| named(&slot.metadata)).and_then(|slot| slot.status.as_ref());
         if let Some(status) = claimed {

@@ -59,16 +59,28 @@ pub fn waiting(pod: &PodView, place: &Place, error: &StartError) -> Value {
     let not_ready = json!({"status": "False", "reason": "ContainersNotReady", "lastTransitionTime": Time(place.start_time)});
     let initialized = json!({"status": "True", "lastTransitionTime": Time(place.start_time)});
     let types = [("Initialized", &initialized), ("Ready", &not_ready), ("ContainersReady", &not_ready)];
+    let containers = pod.containers.iter().map(of).collect();
+    on_node(pod, place, Phase::Pending, conditions(pod, place.start_time, types), containers)
+}
+
+/// A pod that a kubelet took and that has not ended.
+fn on_node(
+    pod: &PodView,
+    place: &Place,
+    phase: Phase,
+    conditions: Vec<Value>,
+    containers: Vec<Value>,
+) -> Value {
     json!({
         "metadata": {"uid": pod.key.uid},
         "status": {
-            "phase": "Pending",
+            "phase": phase.as_str(),
             "hostIP": place.host_ip,
             "podIP": place.pod_ip,
             "podIPs": [{"ip": place.pod_ip}],
             "startTime": Time(place.start_time),
-            "conditions": conditions(pod, place.start_time, types),
-            "containerStatuses": pod.containers.iter().map(of).collect::<Vec<_>>(),
+            "conditions": conditions,
+            "containerStatuses": containers,
         }
     })
 }
@@ -80,18 +92,9 @@ pub fn running(pod: &PodView, place: &Place, since: Timestamp) -> Value {
         container_status(pod, image, (true, true), &state)
     };
     let ready = json!({"status": "True", "lastTransitionTime": Time(since)});
-    let mut body = json!({
-        "metadata": {"uid": pod.key.uid},
-        "status": {
-            "phase": "Running",
-            "hostIP": place.host_ip,
-            "podIP": place.pod_ip,
-            "podIPs": [{"ip": place.pod_ip}],
-            "startTime": Time(place.start_time),
-            "conditions": conditions(pod, place.start_time, [("Initialized", &ready), ("Ready", &ready), ("ContainersReady", &ready)]),
-            "containerStatuses": pod.containers.iter().map(state).collect::<Vec<_>>(),
-        }
-    });
+    let types = [("Initialized", &ready), ("Ready", &ready), ("ContainersReady", &ready)];
+    let containers = pod.containers.iter().map(state).collect();
+    let mut body = on_node(pod, place, Phase::Running, conditions(pod, place.start_time, types), containers);
     let inits = init_statuses(pod, since);
     put(&mut body, "status", "initContainerStatuses", (!inits.is_empty()).then(|| Value::from(inits)));
     let devices = (!place.devices.is_empty()).then(|| json!({DEVICES: json!(place.devices).to_string()}));
