@@ -81,6 +81,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
             submitter: "alice".into(),
             group: None,
             negotiator: NegotiatorId::Unnamed,
+            regrouped: false,
             weight: 1.0,
             limits: slotwright::pool::limits::Wants::default(),
             since: now,

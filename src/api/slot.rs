@@ -85,6 +85,9 @@ pub struct SlotClaim {
     /// Unset where there was no Negotiator object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negotiator: Option<String>,
+    /// Whether the submitter got it by GROUP_AUTOREGROUP: in the turn of those of no group, though it is charged to a group.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub autoregroup: bool,
     /// What the claim costs: SLOT_WEIGHT of the slot.
     pub weight: f64,
     /// What the claim took of things that are limited, MatchedConcurrencyLimits, such as xsw and fileserver:3. It is there, if

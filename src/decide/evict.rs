@@ -163,7 +163,7 @@ fn vacate(slot: &Slot) -> Vacate {
 
 fn better_claim(slot: &Slot) -> (VacateReason, String) {
     match &slot.preempting {
-        Some(next) if next.rank > slot.running.rank => (
+        Some(next) if next.rank > slot.rank => (
             VacateReason::StartdPreemptingClaimRank,
             format!("{} prefers a job of {}", slot.name, next.claim.submitter),
         ),

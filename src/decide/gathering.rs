@@ -31,7 +31,7 @@ pub(super) fn claim(
     pool: &mut Pool,
     parent: &SlotName,
     slots: &[SlotName],
-    job: &JobUid,
+    (job, regrouped): (&JobUid, bool),
     quotas: &Quotas,
     now: Time,
 ) -> Option<()> {
@@ -61,6 +61,7 @@ pub(super) fn claim(
         submitter,
         group,
         negotiator,
+        regrouped,
         weight,
         limits,
         since: now,
@@ -85,8 +86,8 @@ fn may_gather(machine: &Machine, parent: &SlotName) -> bool {
 fn preemptible<'p>(pool: &'p Pool, name: &SlotName, spec: &JobSpec, env: &Env) -> Option<(&'p Slot, f64)> {
     let slot = pool.slots.get(name)?;
     let free = matches!(slot.state, State::Claimed(_)) && slot.removal.is_none() && slot.preempting.is_none();
-    let rank = slot_ad(pool, slot).eval_attr("Rank", Some(&spec.ad), env).as_number().unwrap_or(0.0);
-    (free && rank >= slot.running.rank).then_some((slot, rank))
+    let rank = slot_ad(pool, slot, env).eval_attr("Rank", Some(&spec.ad), env).as_number().unwrap_or(0.0);
+    (free && rank >= slot.rank).then_some((slot, rank))
 }
 
 /// What a job is to have once these dynamic slots are gone, and which of them have to go for it: those that are least to be
@@ -178,7 +179,8 @@ pub(super) fn complete(pool: &mut Pool, now: Time) {
         }
         if let Some(gathering) = pool.disperse(&id) {
             let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
-            schedd::claim_match(pool, &gathering.parent, &gathering.claim.job.uid, &quotas, now);
+            let Claim { job, regrouped, .. } = &gathering.claim;
+            schedd::claim_match(pool, &gathering.parent, &job.uid, *regrouped, &quotas, now);
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     }
     let strays = std::mem::take(&mut pool.strays);
     let unknown = strays.into_iter().filter(|name| !pool.is_right(name));
-    effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None }));
+    effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None, before: Vec::new() }));
     let overdue = pool.overdue_pods(now);
     effects.extend(overdue.into_iter().map(|(pod, slot)| Effect::LookAtPod { pod, slot }));
     let negotiation = turns::begin(pool, now);

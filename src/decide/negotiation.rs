@@ -78,7 +78,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
         }
         negotiation.slots.push(slot);
     }
-    for (slot, mut candidate) in preemption::candidates(pool, &cycle.config) {
+    for (slot, mut candidate) in preemption::candidates(pool, &cycle.config, &env) {
         if sharing::has_claimed(all, &one.id, &candidate.ad, &env) {
             candidate.parent = parents.get(&SlotName { dynamic: None, ..slot.clone() }).copied();
             cycle.slots.push(candidate);
@@ -96,7 +96,8 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
             None => cycle.ungrouped_used += used,
         }
         let (requests, jobs) = requests(pool, submitter, config, now);
-        if requests.is_empty() && used <= 0.0 {
+        let running = submitter.accounts.resources_used();
+        if requests.is_empty() && used <= 0.0 && running == 0 {
             continue;
         }
         let account = submitter.account_with(&one.id).at(now.millis(), config.halflife.as_secs_f64());
@@ -107,15 +108,18 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
             name: submitter.name.as_str().to_owned(),
             effective_priority: account.effective_priority(pool.priority_factor(submitter, config)),
             weighted_used: used,
-            running: submitter.accounts.resources_used(),
+            running,
             floor: of_these(submitter.floor),
             ceiling: of_these(submitter.ceiling),
             group,
             requests,
         };
-        if is_true(config.cycle.submitter_constraint.as_ref(), &input.ad(), &env) {
+        let served = !input.requests.is_empty() || used > 0.0;
+        if served && is_true(config.cycle.submitter_constraint.as_ref(), &input.ad(), &env) {
             cycle.submitters.push(input);
             negotiation.jobs.push(jobs);
+        } else {
+            cycle.others.push(input);
         }
     }
     cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
@@ -165,10 +169,10 @@ fn requests(
 }
 
 /// The ad of a claimed slot; an empty one where its machine is not known.
-pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot) -> Ad {
+pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot, env: &Env) -> Ad {
     let Some(machine) = pool.machines.get(&slot.name.machine) else { return Ad::new() };
     let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
-    claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad))
+    claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad), env)
 }
 
 /// Turns a cycle's matches into claims, and tells what came of it.
@@ -186,17 +190,17 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
             continue;
         };
         if found.preempt != PreemptState::None && found.dynamic.is_empty() {
-            if preemption::claim(pool, slot, job, &quotas, now) {
+            if preemption::claim(pool, slot, job, found.regrouped, &quotas, now) {
                 tell_waiting(pool, job, slot);
             }
-        } else if schedd::claim_match(pool, slot, job, &quotas, now) {
+        } else if schedd::claim_match(pool, slot, job, found.regrouped, &quotas, now) {
             let entry = claims.entry(job.clone()).or_default();
             entry.0 += 1;
             entry.1.insert(slot.machine.clone());
         } else if !found.dynamic.is_empty() {
             let slots = found.dynamic.iter().filter_map(|place| negotiation.slots.get(*place));
             let slots: Vec<SlotName> = slots.cloned().collect();
-            if gathering::claim(pool, slot, &slots, job, &quotas, now).is_some() {
+            if gathering::claim(pool, slot, &slots, (job, found.regrouped), &quotas, now).is_some() {
                 tell_gathering(pool, job, slot, &slots);
             }
         }

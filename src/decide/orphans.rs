@@ -2,7 +2,7 @@
 //! lease with a call under way.
 
 use super::slots::{goes, let_go};
-use crate::pool::{Activation, Cluster, Effect, End, PodFacts, Pool, Time, Vacate, VacateReason, pod_name};
+use crate::pool::{Activation, Effect, End, PodFacts, Pool, Time, Vacate, VacateReason};
 
 /// Books the ends of orphans that have ended, lets them go once that is recorded, and ends those that live: without a
 /// claim nothing of the pool may run. Pods whose letting go failed are let go again.
@@ -36,7 +36,7 @@ fn vacated(pool: &Pool, facts: &PodFacts) -> Option<Vacate> {
 }
 
 fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects: &mut Vec<Effect>) {
-    let genuine = pool.jobs.get(&facts.job).is_some_and(|cluster| is_of(cluster, facts));
+    let genuine = pool.jobs.get(&facts.job).is_some_and(|cluster| cluster.owns(facts));
     if genuine && matches!(end, End::Exited { .. }) && has_no_other_pod(pool, facts) {
         pool.proc_ended(facts, end, now);
     }
@@ -52,12 +52,6 @@ fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects:
     if facts.tracked || (genuine && delete && !done) {
         let_go(pool, facts.pod.clone(), delete, effects);
     }
-}
-
-/// Whether the pod is the job's indeed. Anybody who may make pods in the namespace can write our labels; nobody else can.
-fn is_of(cluster: &Cluster, facts: &PodFacts) -> bool {
-    cluster.key.namespace == facts.pod.namespace
-        && *pod_name(&cluster.key.name, facts.proc) == *facts.pod.name
 }
 
 /// Whether the proc has no other pod, though it may be about to: then what this pod did counts.

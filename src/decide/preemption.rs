@@ -15,7 +15,7 @@ use crate::startd::offer_claim;
 
 /// Claimed slots that some job may have instead, as far as that can be told without looking at jobs: most pools preempt
 /// nobody, and then there are none.
-pub(super) fn candidates(pool: &Pool, config: &Config) -> Vec<(SlotName, Candidate)> {
+pub(super) fn candidates(pool: &Pool, config: &Config, env: &Env) -> Vec<(SlotName, Candidate)> {
     if !config.consider_preemption {
         return Vec::new();
     }
@@ -32,7 +32,7 @@ pub(super) fn candidates(pool: &Pool, config: &Config) -> Vec<(SlotName, Candida
         if !by_priority && rank.is_none_or(is_literal) {
             return None;
         }
-        Some((slot.name.clone(), Candidate::new(slot_ad(pool, slot), slot.claim.weight)))
+        Some((slot.name.clone(), Candidate::new(slot_ad(pool, slot, env), slot.claim.weight)))
     });
     candidates.collect()
 }
@@ -71,8 +71,15 @@ pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
 
 /// Has a claim for a job wait for a slot that it was matched with. False where that is not so any more: the two do not match,
 /// the slot likes its job better by now, or a quota or ceiling is reached.
-pub(super) fn claim(pool: &mut Pool, name: &SlotName, job: &JobUid, quotas: &Quotas, now: Time) -> bool {
-    let Some(next) = preemptor(pool, name, job, quotas, now) else { return false };
+pub(super) fn claim(
+    pool: &mut Pool,
+    name: &SlotName,
+    job: &JobUid,
+    regrouped: bool,
+    quotas: &Quotas,
+    now: Time,
+) -> bool {
+    let Some(next) = preemptor(pool, name, job, regrouped, quotas, now) else { return false };
     offer_claim(pool, name, next)
 }
 
@@ -80,12 +87,13 @@ fn preemptor(
     pool: &mut Pool,
     name: &SlotName,
     job: &JobUid,
+    regrouped: bool,
     quotas: &Quotas,
     now: Time,
 ) -> Option<Preemptor> {
     let env = Env::at(now.secs());
     let slot = pool.slots.get(name)?;
-    let ad = slot_ad(pool, slot);
+    let ad = slot_ad(pool, slot, &env);
     let cluster = pool.jobs.get(job).filter(|cluster| schedd::may_start(pool, cluster))?;
     let proc = cluster.next_idle(now)?;
     let spec = cluster.spec.as_ref().filter(|spec| symmetric_match(&spec.ad, &ad, &env))?;
@@ -101,7 +109,18 @@ fn preemptor(
     let id = ClaimId::new(name, now, pool.next_claim_number());
     // Which proc it will be is for the schedd to say when the slot is free.
     let negotiator = quotas.negotiator.clone();
-    let claim =
-        Claim { id, submitter, group, negotiator, weight, limits, since: now, job: key, cluster, proc };
+    let claim = Claim {
+        id,
+        submitter,
+        group,
+        negotiator,
+        regrouped,
+        weight,
+        limits,
+        since: now,
+        job: key,
+        cluster,
+        proc,
+    };
     Some(Preemptor { claim, rank, part: false })
 }

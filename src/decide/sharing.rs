@@ -124,7 +124,7 @@ pub(super) fn weight(pool: &Pool, one: &AtWork, env: &Env) -> f64 {
     let constraint = one.config.cycle.slot_poolsize_constraint.as_ref();
     let counts = |slot: &crate::pool::Slot| {
         pool.answering(&slot.claim.negotiator) == one.id
-            && (constraint.is_none() || is_true(constraint, &slot_ad(pool, slot), env))
+            && (constraint.is_none() || is_true(constraint, &slot_ad(pool, slot, env), env))
     };
     let weighted = one.config.cycle.use_slot_weights;
     let claimed = pool.slots.values().filter(|slot| counts(slot));

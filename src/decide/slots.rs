@@ -320,7 +320,7 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
         if let Some(slot) = pool.slots.get_mut(name) {
             slot.removal = None;
         }
-        schedd::assign(pool, name, &job, proc, limits);
+        schedd::assign(pool, name, &job, proc, limits, now);
     } else {
         let why = "the schedd has nothing more for the claim";
         take(pool, name, &startd::CLAIMED_IDLE_TO_PREEMPTING, why, Change::None, now);
@@ -338,5 +338,6 @@ fn delete_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let claim = slot.claim.id.clone();
     pool.expect_gone(name, &claim);
     pool.stale.remove(&Document::Slot(name.clone()));
-    effects.push(Effect::DeleteSlot { slot: name.clone(), claim: Some(claim) });
+    let before = pool.holdings.carried_by(name).map(|claim| claim.id.clone()).collect();
+    effects.push(Effect::DeleteSlot { slot: name.clone(), claim: Some(claim), before });
 }

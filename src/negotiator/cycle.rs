@@ -27,6 +27,8 @@ pub struct Cycle {
     /// Everybody who has jobs that wait or uses slots. Entries of the same name share usage and have one
     /// share of the pie. Who uses slots and has no jobs that wait counts in the first spin, as in HTCondor.
     pub submitters: Vec<SubmitterInput>,
+    /// Who uses slots and is not served in this cycle: expressions look at them all the same.
+    pub others: Vec<SubmitterInput>,
     /// The accounting groups, each parent before its children; without any there are no quotas at all.
     pub groups: Vec<GroupInput>,
     /// The slot weight that submitters of no group use. It matters only where there are groups.
@@ -138,6 +140,8 @@ pub struct Match {
     pub cost: f64,
     /// Whom it throws out.
     pub preempt: PreemptState,
+    /// Whether it was made in the root's turn for one of a group: by `GROUP_AUTOREGROUP`.
+    pub regrouped: bool,
     /// The places of the dynamic slots that are preempted for a match with their partitionable slot; none otherwise.
     pub dynamic: Vec<usize>,
 }

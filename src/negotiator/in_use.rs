@@ -93,8 +93,8 @@ struct User {
 
 impl InUse {
     pub(super) fn new(cycle: &Cycle) -> Self {
-        let users =
-            cycle.submitters.iter().map(|submitter| (submitter.name.clone(), User::of(cycle, submitter)));
+        let known = cycle.others.iter().chain(&cycle.submitters);
+        let users = known.map(|submitter| (submitter.name.clone(), User::of(cycle, submitter)));
         Self {
             numbers: HashMap::new(),
             holders: HashMap::new(),
@@ -228,6 +228,7 @@ pub(super) struct Asking<'a> {
     pub(super) group_quota: f64,
     /// The group that negotiates: not the submitter's own where that takes part in the root's turn.
     pub(super) negotiating_group: &'a str,
+    /// Whether it takes part in the root's turn though it is in a group.
     pub(super) autoregroup: bool,
 }
 
@@ -254,7 +255,7 @@ impl User {
         let group = submitter.group.and_then(|group| cycle.groups.get(group));
         Self {
             priority: submitter.effective_priority,
-            floor: 0.0,
+            floor: submitter.floor.unwrap_or(0.0),
             used: submitter.weighted_used,
             group: group.map_or_else(|| ROOT.to_owned(), |group| group.name.clone()),
             group_used: group.map_or(cycle.ungrouped_used, |group| group.weighted_used),

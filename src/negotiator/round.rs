@@ -28,7 +28,7 @@ impl<'a> Round<'a> {
         let judge = Judge::new(cycle, ready.take(cycle));
         let jobs = |submitter: &SubmitterInput| -> Vec<Progress> {
             let requests = submitter.requests.iter();
-            requests.map(|request| Progress { left: request.count, reason: None }).collect()
+            requests.map(|request| Progress { left: request.count, reason: None, regrouped: false }).collect()
         };
         let progress: Vec<Vec<Progress>> = cycle.submitters.iter().map(jobs).collect();
         let stats = Stats {

@@ -135,7 +135,7 @@ impl<'r, 'a> Spins<'r, 'a> {
             requests: &input.requests,
             limits,
             ceiling,
-            asking: config.consider_preemption.then(|| self.asking(submitter, input)),
+            asking: self.asking(submitter, input),
             caching: config.match_list_caching && stable,
             one_size: !config.use_slot_weights && !config.consider_preemption,
             depth_first: config.depth_first,
@@ -167,7 +167,7 @@ impl<'r, 'a> Spins<'r, 'a> {
             group_used: self.round.ledger.group_used(input.group),
             group_quota: own.map_or(cycle.pool_weight, |group| group.quota),
             negotiating_group: name(self.group),
-            autoregroup: own.is_some_and(|group| group.autoregroup),
+            autoregroup: self.group.is_none() && own.is_some_and(|group| group.autoregroup),
         }
     }
 

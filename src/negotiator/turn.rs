@@ -15,6 +15,8 @@ pub(super) struct Progress {
     pub(super) left: u64,
     /// Why the last of them got none, once one got none.
     pub(super) reason: Option<RejectReason>,
+    /// It was asked for in the root's turn though it is of a group.
+    pub(super) regrouped: bool,
 }
 
 impl Progress {
@@ -22,7 +24,7 @@ impl Progress {
     fn hopeless(self) -> bool {
         use RejectReason::{ConcurrencyLimit, NoMatch, PreemptionPolicy, PreemptionRank};
         let hopeless = [NoMatch, ConcurrencyLimit, PreemptionPolicy, PreemptionRank];
-        self.left == 0 || self.reason.is_some_and(|reason| hopeless.contains(&reason))
+        self.reason.is_some_and(|reason| hopeless.contains(&reason))
     }
 }
 
@@ -46,8 +48,8 @@ pub(super) struct Turn<'a> {
     pub(super) limits: Limits,
     /// The slot weight to the submitter's ceiling; infinite without one.
     pub(super) ceiling: f64,
-    /// What its jobs' ads say of it, where slots in use are looked at.
-    pub(super) asking: Option<Asking<'a>>,
+    /// What its jobs' ads say of it.
+    pub(super) asking: Asking<'a>,
     /// Match all jobs of a request from one list of candidates.
     pub(super) caching: bool,
     /// Give up at the first request that the limit stands against: nothing smaller will come.
@@ -110,12 +112,15 @@ impl Turn<'_> {
         let mut used = Used::default();
         let mut limited = false;
         for (index, (request, progress)) in self.requests.iter().zip(progress.iter_mut()).enumerate() {
-            if progress.hopeless() {
+            // Slots see that it is regrouped: those that did not match before may now.
+            let otherwise = self.asking.autoregroup && !progress.regrouped;
+            if progress.left == 0 || progress.hopeless() && !otherwise {
                 continue;
             }
             if self.reached(used.all, &table.judge).is_some() {
                 return (Verdict::Resume, used.all);
             }
+            progress.regrouped = self.asking.autoregroup;
             table.stats.requests_considered += 1;
             limited |= self.serve(table, index, request, progress, &mut used);
             if limited && self.one_size {
@@ -188,7 +193,8 @@ impl Turn<'_> {
             table.limits.take(&wants);
             let Offer { place: slot, preempt, cost } = offer;
             let submitter = self.submitter;
-            table.matches.push(Match { submitter, request: index, slot, cost, preempt, dynamic });
+            let regrouped = self.asking.autoregroup;
+            table.matches.push(Match { submitter, request: index, slot, cost, preempt, regrouped, dynamic });
             used.all += cost;
             used.unclaimed += if preempt == PreemptState::None { cost } else { 0.0 };
             progress.left -= 1;
@@ -200,7 +206,7 @@ impl Turn<'_> {
 
     /// A request's ad as slots see it, when so much is taken.
     fn seen(&self, request: &Request, used: f64) -> Ad {
-        self.asking.as_ref().map_or_else(|| request.ad.clone(), |asking| asking.said_of(&request.ad, used))
+        self.asking.said_of(&request.ad, used)
     }
 
     /// The slot that is being filled, or else the best slot, that the terms allow. Whatever they bar now they bar for the rest of

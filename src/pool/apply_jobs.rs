@@ -116,10 +116,14 @@ impl Pool {
 
     /// Puts a new spec in force, or tells what is wrong with it; the last good one stays for what runs.
     fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool) {
+        let nice = self.negotiator().cycle.nice_user_group.clone();
         let Some(cluster) = self.jobs.get_mut(uid) else { return };
         self.stale.insert(Document::Job(uid.clone()));
         let completed = spec.and_then(|mut spec| {
-            cluster.defaults.complete(Arc::make_mut(&mut spec), cluster.submitted).map(|()| spec)
+            let own = Arc::make_mut(&mut spec);
+            cluster.defaults.complete(own, cluster.submitted)?;
+            own.yield_if_nice(&nice);
+            Ok(spec)
         });
         match completed {
             Ok(spec) => {

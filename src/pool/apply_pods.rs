@@ -4,6 +4,7 @@ use super::event::PodFacts;
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
 use super::leaving::{Cause, OnHold};
+use super::resources::Capacity;
 use super::slot::{Activation, CLAIM_RETRY, Record, Slot, State};
 use super::time::Time;
 use super::{Document, Pool};
@@ -22,10 +23,23 @@ impl Pool {
             return;
         };
         self.orphans.remove(&uid);
-        self.drop_foreign(&uid);
+        self.count_beyond_slot(&name, &facts);
         match &facts.end {
             Some(end) => self.pod_ended(&name, &facts, end.clone(), now),
             None => self.pod_lives(&name, facts, now),
+        }
+    }
+
+    /// What a pod requests beyond its slot, since admission added to it (a sidecar, a `LimitRange`'s default, a `RuntimeClass`'s
+    /// overhead), is held as what pods of others hold: the node has that much less to offer.
+    fn count_beyond_slot(&mut self, name: &SlotName, facts: &PodFacts) {
+        let slot = self.slots.get(name).filter(|_| facts.end.is_none());
+        let beyond = slot.map(|slot| facts.requests.beyond(&slot.resources)).unwrap_or_default();
+        match &facts.machine {
+            Some(machine) if beyond != Capacity::default() => {
+                self.hold_foreign(facts.pod.uid.clone(), machine.clone(), beyond);
+            }
+            _ => self.drop_foreign(&facts.pod.uid),
         }
     }
 

@@ -34,6 +34,8 @@ pub enum Effect {
         slot: SlotName,
         /// The claim that is over; none for an object that nobody here knows.
         claim: Option<ClaimId>,
+        /// Those before it, over too, that a static slot's object may still carry: it was never written in their place.
+        before: Vec<ClaimId>,
     },
     /// Make the pod of a proc. Only asked for once the claim is written.
     CreatePod(PodPlan),

@@ -79,6 +79,11 @@ impl Holdings {
         self.carried.values().flatten()
     }
 
+    /// Those of them that a slot's object may still name.
+    pub fn carried_by(&self, slot: &SlotName) -> impl Iterator<Item = &Claim> {
+        self.carried.get(slot).into_iter().flatten()
+    }
+
     /// From now on the slot holds this and nothing else. Gives what it held, if that was something else.
     fn hold(&mut self, slot: &SlotName, wants: Wants) -> Option<Wants> {
         let before = self.by_slot.get(slot);

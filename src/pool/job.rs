@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::event::PodFacts;
 use super::ids::{ClaimId, GroupName, JobKey, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
 use super::leaving::OnHold;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
+use super::slot::pod_name;
 use super::time::Time;
 use super::waits::{FailedClause, Waits};
 use crate::classad::{Ad, Env};
@@ -68,8 +70,8 @@ pub struct JobSpec {
     pub request: Request,
     /// The job's ad, the same for each proc but for `ProcId`.
     pub ad: Ad,
-    /// `JobPrio`.
-    pub priority: i32,
+    /// Its [`priorities`](JobSpec::priorities).
+    pub priorities: [i32; 5],
     /// Who is charged.
     pub submitter: SubmitterName,
     /// The accounting group that is charged.
@@ -79,6 +81,12 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
+    /// The attributes that decide where a job stands among its submitter's, the highest value first, each before the next.
+    pub const PRIORITIES: [&str; 5] =
+        ["PreJobPrio1", "PreJobPrio2", "JobPrio", "PostJobPrio1", "PostJobPrio2"];
+    /// The [`priorities`](Self::priorities) of a job that says none.
+    pub const PLAIN: [i32; 5] = [i32::MIN, i32::MIN, 0, i32::MIN, i32::MIN];
+
     /// Who submitted it.
     pub fn owner(&self) -> String {
         let owner = self.ad.eval_attr("Owner", None, &Env::at(0));
@@ -95,6 +103,30 @@ impl JobSpec {
         self.ad.set("User", submitter.as_str());
         self.submitter = submitter.as_str().into();
         self.group = Some(group.into());
+    }
+
+    /// "nice_user jobs are submitted with a default retirement time of 0, so they will never wait in retirement unless the user
+    /// overrides the default": those that are charged to this group.
+    pub(super) fn yield_if_nice(&mut self, group: &str) {
+        if !self.group.as_ref().is_some_and(|own| own.as_str().eq_ignore_ascii_case(group)) {
+            return;
+        }
+        self.ad.set("NiceUser", true);
+        if !self.ad.contains("MaxJobRetirementTime") {
+            self.ad.set("MaxJobRetirementTime", 0);
+        }
+    }
+
+    /// What decides where a job stands among its submitter's, of what it says of each of [`JobSpec::PRIORITIES`]. As the schedd has
+    /// it, one that is not set is the least there is, but `JobPrio` 0.
+    pub fn priorities(said: [Option<i64>; 5]) -> [i32; 5] {
+        let clamped =
+            |priority: i64| i32::try_from(priority).unwrap_or(if priority < 0 { i32::MIN } else { i32::MAX });
+        let mut priorities = Self::PLAIN;
+        for (priority, said) in priorities.iter_mut().zip(said) {
+            *priority = said.map_or(*priority, clamped);
+        }
+        priorities
     }
 }
 
@@ -154,10 +186,10 @@ pub enum Matchable {
     No(Problem),
 }
 
-/// The order of one submitter's jobs: `JobPrio` first, then the older.
+/// The order of one submitter's jobs: by their priorities, then the older.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct QueueKey {
-    priority: Reverse<i32>,
+    priorities: Reverse<[i32; 5]>,
     submitted: Time,
     cluster: i64,
     job: JobKey,
@@ -280,11 +312,17 @@ impl Cluster {
     /// Where the job stands among its submitter's.
     pub fn queue_key(&self) -> QueueKey {
         QueueKey {
-            priority: Reverse(self.spec.as_ref().map_or(0, |spec| spec.priority)),
+            priorities: Reverse(self.spec.as_ref().map_or(JobSpec::PLAIN, |spec| spec.priorities)),
             submitted: self.submitted,
             cluster: self.cluster,
             job: self.key.clone(),
         }
+    }
+
+    /// Whether a pod that says so is the job's indeed. Anybody who may make pods in the namespace can write our labels; nobody
+    /// else can.
+    pub fn owns(&self, facts: &PodFacts) -> bool {
+        self.key.namespace == facts.pod.namespace && *pod_name(&self.key.name, facts.proc) == *facts.pod.name
     }
 
     /// Whether a proc has ended for good.

@@ -177,7 +177,7 @@ mod tests {
             count: 1,
             request: Request { unsaid, ..Request::default() },
             ad,
-            priority: 0,
+            priorities: JobSpec::PLAIN,
             submitter: "alice".into(),
             group: None,
             retention: Retention::Keep,

@@ -25,8 +25,6 @@ pub struct Running {
     /// How long it might run in all, and how long vacate, in seconds, as machine and job said at activation: for what a drain
     /// would cost.
     pub granted: (i64, i64),
-    /// `RANK` for it: `CurrentRank`.
-    pub rank: f64,
     /// The lease of the claim, as the pod carries it: the agent of its node goes by that.
     pub lease: Option<Duration>,
     /// When its pod was first seen to be deleted.

@@ -118,6 +118,8 @@ pub struct Claim {
     pub group: Option<GroupName>,
     /// The negotiator that made the match, and with which the submitter is charged.
     pub negotiator: NegotiatorId,
+    /// Whether it came of the root's turn though the submitter is in a group: `RemoteAutoregroup`.
+    pub regrouped: bool,
     /// What it costs: the slot's `SLOT_WEIGHT`.
     pub weight: f64,
     /// What its match took of limited things: `MatchedConcurrencyLimits`.
@@ -279,6 +281,8 @@ pub struct Slot {
     pub spent: bool,
     /// The job that runs in it.
     pub running: Running,
+    /// `RANK` for the claim's job, and between jobs for the last: `CurrentRank`.
+    pub rank: f64,
     /// What an earlier leader recorded of a job that ran in it.
     pub recorded: Option<Recorded>,
     /// Whether the agent was last asked to suspend the job, or to let it go on. Nothing is known of what an earlier leader
@@ -336,6 +340,7 @@ impl Slot {
             shown: Shown::Own,
             spent: false,
             running: Running::default(),
+            rank: 0.0,
             recorded: None,
             frozen: None,
             retirement: None,

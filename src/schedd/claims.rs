@@ -7,12 +7,12 @@ use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::limits::Wants;
 use crate::pool::{
     Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobUid,
-    NegotiatorId, Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken,
-    Time,
+    Machine, NegotiatorId, Noted, Pool, Record, Resources, Slot, SlotKind, SlotName, StartdConfig, State,
+    Submitter, SubmitterName, Taken, Time,
 };
 use crate::startd::{
-    Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
-    unclaimed_slot_ad,
+    self, Carving, UNCLAIMED_TO_MATCHED, carve, carved_slot_ad, claimed_slot_ad, end_benchmarks,
+    keep_slot_ad, slot_weight, unclaimed_slot_ad,
 };
 
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
@@ -20,8 +20,15 @@ const LOOKED_AT: usize = 256;
 
 /// Turns a match into a claim: the static slot, or a dynamic slot, for the next proc of the job that was matched. It is checked
 /// against what is so now, and against quotas and ceilings. Whether one was made.
-pub fn claim_match(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas, now: Time) -> bool {
-    let made = claim_one(pool, matched, job, quotas, now).is_some();
+pub fn claim_match(
+    pool: &mut Pool,
+    matched: &SlotName,
+    job: &JobUid,
+    regrouped: bool,
+    quotas: &Quotas,
+    now: Time,
+) -> bool {
+    let made = claim_one(pool, matched, job, regrouped, quotas, now).is_some();
     // What is left is another slot: its ad is made once for all that are tried on it.
     if made && let Some(host) = pool.machines.get(&matched.machine) {
         let config = pool.startd(host);
@@ -31,7 +38,14 @@ pub fn claim_match(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Q
 }
 
 /// Claims a static slot, or carves one dynamic slot, for the next proc of a job.
-fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas, now: Time) -> Option<u32> {
+fn claim_one(
+    pool: &mut Pool,
+    matched: &SlotName,
+    job: &JobUid,
+    regrouped: bool,
+    quotas: &Quotas,
+    now: Time,
+) -> Option<u32> {
     let env = Env::at(now.secs());
     let host = pool.machines.get(&matched.machine)?;
     let standing = host.standing.get(&matched.slot).filter(|slot| !slot.claimed)?;
@@ -74,6 +88,7 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         submitter: spec.submitter.clone(),
         group: spec.group.clone(),
         negotiator: quotas.negotiator.clone(),
+        regrouped,
         weight,
         limits: limits.clone(),
         since: now,
@@ -81,6 +96,10 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
         cluster: number,
         proc,
     };
+    let host = pool.machines.get(&matched.machine)?;
+    if dynamic.is_some() && !lets_in(host, &config, &name, &resources, &claim, &spec.ad, now) {
+        return None;
+    }
     end_benchmarks(pool, matched, now);
     let slot = match before {
         (State::Backfill(_), last) => {
@@ -103,8 +122,29 @@ fn claim_one(pool: &mut Pool, matched: &SlotName, job: &JobUid, quotas: &Quotas,
     if let Some(trace) = &mut pool.trace {
         trace.extend(noted);
     }
-    assign(pool, &name, job, proc, limits);
+    assign(pool, &name, job, proc, limits, now);
     Some(proc)
+}
+
+/// Whether a slot that is carved for a job lets it in: its own `START` is asked, which may look at how small it is, or that
+/// it is a dynamic slot. (What a job asks for it has been given.)
+fn lets_in(
+    machine: &Machine,
+    config: &StartdConfig,
+    name: &SlotName,
+    resources: &Resources,
+    claim: &Claim,
+    job: &Ad,
+    now: Time,
+) -> bool {
+    let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.as_ref());
+    let start = meanwhile.or(machine.slot_config(config, name.slot).policy.start.as_ref());
+    if start.is_none_or(|start| start.as_literal().is_some()) {
+        return true;
+    }
+    let slot = Slot::new(name.clone(), resources.clone(), claim.clone(), State::Matched, now);
+    let start = carved_slot_ad(machine, config, &slot).eval_attr("Start", Some(job), &Env::at(now.secs()));
+    start.as_bool_equiv() == Some(true)
 }
 
 /// Whether a job may start procs at all.
@@ -116,8 +156,8 @@ pub fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
         && cluster.spec.is_some()
 }
 
-/// Gives a proc to a claim, with what it takes of limited things.
-pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits: Wants) {
+/// Gives a proc to a claim, with what it takes of limited things. From now on the slot ranks others against this job.
+pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits: Wants, now: Time) {
     let (Some(slot), Some(cluster)) = (pool.slots.get_mut(name), pool.jobs.get_mut(job)) else { return };
     cluster.idle.remove(proc);
     cluster.active.insert(proc, name.clone());
@@ -131,6 +171,10 @@ pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits:
     pool.take_limits(name, limits);
     pool.attention.slots.insert(name.clone());
     pool.stale.insert(Document::Job(job.clone()));
+    let rank = startd::rank(pool, name, now);
+    if let Some(slot) = pool.slots.get_mut(name) {
+        slot.rank = rank;
+    }
 }
 
 /// Takes a proc that has not started from its claim: it is idle again at once.
@@ -166,7 +210,7 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     }
     let env = Env::at(now.secs());
     let queue = &pool.submitters.get(&slot.claim.submitter)?.queue;
-    let ad = claimed_slot_ad(machine, &config, slot, None);
+    let ad = claimed_slot_ad(machine, &config, slot, None, &env);
     let waiting = queue.iter().filter_map(|key| {
         let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
         Some((cluster, cluster.next_idle(now)?))

@@ -11,7 +11,7 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
     if cluster.removing {
         let clear = cluster.active.is_empty()
             && cluster.unrecorded.is_empty()
-            && !pool.orphans.values().any(|pod| pod.job == *uid);
+            && !pool.orphans.values().any(|pod| pod.job == *uid && cluster.owns(pod));
         if let Some(cluster) = pool.jobs.get_mut(uid).filter(|cluster| clear && cluster.hold == Hold::Held) {
             cluster.hold = Hold::Releasing;
             effects.push(Effect::ReleaseJob(cluster.key.clone()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::demands::{GpuDemands, clauses};
 use super::limits;
-use crate::classad::{Ad, Expr, ParseError};
+use crate::classad::{Ad, Env, Expr, ParseError};
 use crate::pool::{JobSpec, Problem, Request, ResourceName, Retention, Time, classad_name};
 
 /// The longest job name of which a pod name and its host name can be made: 63 less a dash and five digits.
@@ -95,11 +95,13 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     if !problems.is_empty() {
         return Err(problems);
     }
+    let env = Env::at(submission.submitted.secs());
+    let priorities = JobSpec::PRIORITIES.map(|name| ad.eval_attr(name, None, &env).as_int());
     let mut spec = JobSpec {
         count,
         request: submission.request.clone(),
         ad,
-        priority: submission.priority,
+        priorities: JobSpec::priorities(priorities),
         submitter: submission.owner.as_str().into(),
         group: None,
         retention: submission.retention,

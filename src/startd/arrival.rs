@@ -9,7 +9,7 @@ use crate::pool::{Pool, Preemptor, Slot, SlotName, State};
 /// been promised already.
 fn admits(slot: &Slot, rank: f64) -> bool {
     matches!(slot.state, State::Claimed(_))
-        && rank >= slot.running.rank
+        && rank >= slot.rank
         && slot.preempting.as_ref().is_none_or(|waiting| rank >= waiting.rank)
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::ad::whole_slot_ad;
+use super::ad::{claimed_slot_ad, unclaimed_slot_ad};
 use super::policy::{Answers, Asker};
 use super::retirement::Terms;
 use super::view::{seconds, span};
@@ -170,13 +170,18 @@ fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result
     let (Some(check), Some(machine)) = (&spec.check, pool.machines.get(name)) else { return Ok(()) };
     let config = pool.startd(machine);
     let env = Env::at(now.secs());
-    for slot in machine.slots() {
-        let value = check.eval(Some(&whole_slot_ad(machine, slot, &config)), None, &env);
+    let standing = machine.slots().filter(|slot| !slot.claimed);
+    let standing = standing.map(|slot| (slot.name(name), unclaimed_slot_ad(machine, slot, &config)));
+    let claimed = machine.claimed_slots().filter_map(|name| {
+        let slot = pool.slots.get(&name)?;
+        let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+        Some((name, claimed_slot_ad(machine, &config, slot, job.map(|spec| &spec.ad), &env)))
+    });
+    for (slot, ad) in standing.chain(claimed) {
+        let value = check.eval(Some(&ad), None, &env);
         if value != Value::from(true) {
-            let message = format!(
-                "{check} is {value}, not true, of {}; make another DrainRequest when it is",
-                slot.name(name)
-            );
+            let message =
+                format!("{check} is {value}, not true, of {slot}; make another DrainRequest when it is");
             return Err(Problem { reason: "Refused", field: "spec.check".to_owned(), message });
         }
     }

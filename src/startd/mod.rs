@@ -26,8 +26,8 @@ mod view;
 mod wake;
 
 pub use ad::{
-    claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, published_ad, unclaimed_slot_ad,
-    whole_slot_ad,
+    carved_slot_ad, claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, published_ad,
+    unclaimed_slot_ad, whole_slot_ad,
 };
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, has_room, slot_weight};
@@ -35,6 +35,7 @@ pub use costs::expect_costs;
 pub use draining::keep_deadline;
 pub use lease::claim_lease;
 pub use machines::{is_off, review_machine};
+pub use policy::rank;
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
 pub use transitions::{

@@ -88,7 +88,7 @@ fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
             if latches.is_empty() && before.is_empty() {
                 return None;
             }
-            let gives = look_at_latches(latches, before, &ad(machine, &config, &slot), &env, now);
+            let gives = look_at_latches(latches, before, &ad(machine, &config, &slot, &env), &env, now);
             (gives != *before).then_some((name, gives))
         })
         .collect();
@@ -104,10 +104,10 @@ fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
     }
 }
 
-fn ad(machine: &Machine, config: &StartdConfig, slot: &Either) -> Ad {
+fn ad(machine: &Machine, config: &StartdConfig, slot: &Either, env: &Env) -> Ad {
     match slot {
         Either::Standing(slot) => unclaimed_slot_ad(machine, slot, config),
-        Either::Claimed(slot) => claimed_slot_ad(machine, config, slot, None),
+        Either::Claimed(slot) => claimed_slot_ad(machine, config, slot, None, env),
     }
 }
 
@@ -137,7 +137,7 @@ fn shown(
     slot: &Either,
     env: &Env,
 ) -> Vec<(String, Expr)> {
-    let ad = ad(machine, config, slot);
+    let ad = ad(machine, config, slot, env);
     let prefix = match name.dynamic {
         Some(dynamic) => format!("slot{}_{dynamic}", name.slot),
         None => format!("slot{}", name.slot),

@@ -217,12 +217,13 @@ impl View<'_> {
     /// nobody waits for it.
     pub(super) fn eviction(&self, slot: &Slot, cause: Cause) -> (bool, Eviction) {
         let by_policy = cause == Cause::Preempt;
-        let kill = match cause {
-            Cause::MachineGone | Cause::LeaseExpired => true,
-            Cause::Draining => self.draining == Some(Pace::Fast),
-            Cause::Preempt => !self.holds(Question::WantVacate),
-            Cause::BetterClaim => false,
-        };
+        // A fast drain kills whatever is on its way out for another cause, too.
+        let kill = self.draining == Some(Pace::Fast)
+            || match cause {
+                Cause::MachineGone | Cause::LeaseExpired => true,
+                Cause::Preempt => !self.holds(Question::WantVacate),
+                Cause::BetterClaim | Cause::Draining => false,
+            };
         let (_, vacate) = self.terms(slot);
         let until = if kill { self.now } else { self.now + span(vacate) };
         let hold: Option<OnHold> = (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
@@ -251,7 +252,7 @@ impl Change {
         match self {
             Self::None => {}
             Self::Activate { pledged_vacate, own_retirement, granted, rank } => {
-                (slot.running.pledged_vacate, slot.running.rank) = (pledged_vacate, rank);
+                (slot.running.pledged_vacate, slot.rank) = (pledged_vacate, rank);
                 slot.running.granted = granted;
                 slot.running.own_retirement = own_retirement;
                 if let (Some(recorded), Activation::Active { pod, .. } | Activation::Ended { pod, .. }) =
@@ -275,6 +276,7 @@ impl Change {
                 if let Some(next) = slot.preempting.take() {
                     // Its work life begins now: it has not worked yet.
                     slot.claim = crate::pool::Claim { since: now, ..next.claim };
+                    slot.rank = next.rank;
                     slot.record = crate::pool::Record::Due;
                 }
             }

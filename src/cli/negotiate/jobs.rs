@@ -15,6 +15,7 @@ use crate::classad::{Ad, Env, Name, Value};
 use crate::cli::stop::Stop;
 use crate::negotiator::Request;
 use crate::negotiator::autoclusters::{Autoclusters, Significant};
+use crate::pool::JobSpec;
 
 /// `JobStatus` of jobs that wait.
 const IDLE: i64 = 1;
@@ -86,7 +87,9 @@ impl Queue {
             let account = accounts.open(&submitter);
             let autocluster = autoclusters.number(&ad);
             let job = Job {
-                priorities: Reverse(read.priorities(&names)),
+                priorities: Reverse(JobSpec::priorities(
+                    names.priorities.each_ref().map(|name| read.int(name)),
+                )),
                 id,
                 autocluster: u32::try_from(autocluster).unwrap_or(u32::MAX),
             };
@@ -159,8 +162,7 @@ impl Default for Attributes {
             job_status: "JobStatus".into(),
             cluster_id: "ClusterId".into(),
             proc_id: "ProcId".into(),
-            priorities: ["PreJobPrio1", "PreJobPrio2", "JobPrio", "PostJobPrio1", "PostJobPrio2"]
-                .map(Name::from),
+            priorities: JobSpec::PRIORITIES.map(Name::from),
             accounting_group: "AccountingGroup".into(),
             acct_group: "AcctGroup".into(),
             acct_group_user: "AcctGroupUser".into(),
@@ -193,17 +195,6 @@ impl Reader<'_> {
     /// A string that is not empty.
     fn text(&self, name: &Name) -> Option<String> {
         self.value(name).as_str().filter(|text| !text.is_empty()).map(str::to_owned)
-    }
-
-    /// The schedd counts one that is not set as the least there is, but for `JobPrio`, which is 0 then.
-    fn priorities(&self, names: &Attributes) -> [i32; 5] {
-        let clamped =
-            |priority: i64| i32::try_from(priority).unwrap_or(if priority < 0 { i32::MIN } else { i32::MAX });
-        let [.., job_prio, _, _] = &names.priorities;
-        names.priorities.each_ref().map(|name| {
-            let unset = if name == job_prio { 0 } else { i32::MIN };
-            self.int(name).map_or(unset, clamped)
-        })
     }
 
     /// Who is charged: `AccountingGroup`, which condor_submit makes of `AcctGroup` and `AcctGroupUser`, or who submitted it.

@@ -173,6 +173,8 @@ fn gather(
         if considered(policy.config.submitter_constraint.as_ref(), &input.ad(), env) {
             cycle.submitters.push(input);
             waiting.push(Waiting { name: name.to_owned(), jobs });
+        } else {
+            cycle.others.push(input);
         }
     }
     let oversubscription = policy.config.allow_quota_oversubscription;

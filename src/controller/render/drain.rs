@@ -78,6 +78,7 @@ mod tests {
                 submitter: "alice".into(),
                 group: None,
                 negotiator: crate::pool::NegotiatorId::Unnamed,
+                regrouped: false,
                 weight: 1.0,
                 limits: crate::pool::limits::Wants::default(),
                 since: now,

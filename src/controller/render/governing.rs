@@ -213,6 +213,7 @@ mod tests {
                 submitter: "alice".into(),
                 group: None,
                 negotiator: negotiator.into(),
+                regrouped: false,
                 weight: 2.0,
                 limits: crate::pool::limits::Wants::default(),
                 since: Time::from_secs(0),

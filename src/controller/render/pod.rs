@@ -256,6 +256,7 @@ mod tests {
             submitter: "alice".into(),
             group: None,
             negotiator: crate::pool::NegotiatorId::Unnamed,
+            regrouped: false,
             weight: 2.0,
             limits: crate::pool::limits::Wants::default(),
             since: Time::from_secs(0),

@@ -80,10 +80,10 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             Effect::WriteSlot { slot, resources, claim, again } => {
                 slots::write(context, slot, &resources, claim, again).await
             }
-            Effect::DeleteSlot { slot, claim: Some(claim) } if slot.dynamic.is_none() => {
-                slots::clear(context, slot, claim).await
+            Effect::DeleteSlot { slot, claim: Some(claim), before } if slot.dynamic.is_none() => {
+                slots::clear(context, slot, claim, &before).await
             }
-            Effect::DeleteSlot { slot, claim } => slots::delete(context, slot, claim).await,
+            Effect::DeleteSlot { slot, claim, .. } => slots::delete(context, slot, claim).await,
             Effect::CreatePod(plan) => pods::create(context, plan, template).await,
             Effect::DeletePod { pod, slot, grace, off, why } => {
                 pods::evict(context, pod, slot, (grace, off), why).await

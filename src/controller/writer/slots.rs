@@ -84,7 +84,7 @@ async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Resu
 fn whole_claim(object: &api::Slot) -> Value {
     let mut spec = json!(object.spec);
     if let Some(claim) = spec.get_mut("claim").and_then(Value::as_object_mut) {
-        for field in ["accountingGroup", "negotiator"] {
+        for field in ["accountingGroup", "negotiator", "autoregroup"] {
             claim.entry(field).or_insert(Value::Null);
         }
     }
@@ -100,10 +100,16 @@ fn known(slot: &api::Slot) -> Known {
     }
 }
 
-/// Takes a claim that is over off a static slot's object, if it is still on it.
-pub(super) async fn clear(context: &Context, slot: SlotName, claim: ClaimId) -> Vec<Reply> {
+/// Takes a claim that is over, or one before it, off a static slot's object, if it is still on it.
+pub(super) async fn clear(
+    context: &Context,
+    slot: SlotName,
+    claim: ClaimId,
+    before: &[ClaimId],
+) -> Vec<Reply> {
     let key = key(&slot);
-    match take_off(context, &key, &claim).await {
+    let over = |id: &str| id == claim.as_str() || before.iter().any(|before| id == before.as_str());
+    match take_off(context, &key, over).await {
         Ok(known) => {
             let mut replies: Vec<Reply> =
                 known.into_iter().map(|known| Reply::Seen(key.clone(), known)).collect();
@@ -118,14 +124,18 @@ pub(super) async fn clear(context: &Context, slot: SlotName, claim: ClaimId) -> 
     }
 }
 
-async fn take_off(context: &Context, key: &ObjectKey, claim: &ClaimId) -> Result<Option<Known>, Failure> {
+async fn take_off(
+    context: &Context,
+    key: &ObjectKey,
+    is_over: impl Fn(&str) -> bool,
+) -> Result<Option<Known>, Failure> {
     let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
     let found = match attempt(|| typed.get(&key.name)).await {
         Ok(found) => found,
         Err(Failure::NotFound) => return Ok(None),
         Err(failure) => return Err(failure),
     };
-    if found.spec.claim.as_ref().is_none_or(|on_it| on_it.id != claim.as_str()) {
+    if found.spec.claim.as_ref().is_none_or(|on_it| !is_over(&on_it.id)) {
         return Ok(Some(known(&found)));
     }
     let gone = serde_json::Value::Null;
@@ -178,6 +188,7 @@ mod tests {
             submitter: "alice".into(),
             group: group.map(Into::into),
             negotiator: NegotiatorId::from(negotiator),
+            regrouped: false,
             weight: 1.0,
             limits: Wants::default(),
             since: Time::from_secs(0),

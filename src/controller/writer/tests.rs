@@ -124,6 +124,7 @@ fn plan() -> PodPlan {
         submitter: "alice".into(),
         group: None,
         negotiator: NegotiatorId::Unnamed,
+        regrouped: false,
         weight: 1.0,
         limits: Wants::default(),
         since: Time::from_secs(0),
@@ -278,4 +279,24 @@ async fn benchmarks_are_asked_for_in_the_report() {
     assert_eq!(asked, [(line, next)], "what was known so far goes with it");
     let unheard = perform(asked_with(None), &[404]).await.1.len();
     assert_eq!((heard.len(), unheard), (0, 0), "nobody waits for the answer");
+}
+
+/// The claim that took over a static slot, and came to nothing before it was written, is not on the object: the one before it is.
+#[tokio::test(start_paused = true)]
+async fn what_is_taken_off_a_static_slot_is_over() {
+    let claim = |id: &str| {
+        json!({"id": id, "submitter": "alice", "weight": 1.0, "claimedAt": null, "jobId": "1.0",
+            "matchedConcurrencyLimits": [], "proc": 0, "pod": "sweep-0",
+            "job": {"namespace": "alice", "name": "sweep", "uid": "u"}})
+    };
+    for (on_it, methods) in [("b", &["GET", "PATCH"][..]), ("a", &["GET", "PATCH"]), ("c", &["GET"])] {
+        let found = json!({"metadata": {"name": "slot1.n1", "uid": "s1", "resourceVersion": "1"},
+            "spec": {"name": "slot1@n1", "node": "n1", "slotType": "Static", "claim": claim(on_it),
+                "resources": {"cpus": 1, "memoryMiB": 1, "diskKiB": 1}}});
+        let slot = SlotName::parse("slot1@n1").unwrap();
+        let effect = Effect::DeleteSlot { slot, claim: Some("b".into()), before: vec!["a".into()] };
+        let (asked, _) = perform_as(effect, &[200; 2][..methods.len()], &found).await;
+        let asked: Vec<&str> = asked.iter().filter_map(|(line, _)| line.split(' ').next()).collect();
+        assert_eq!(asked, methods, "{on_it}");
+    }
 }

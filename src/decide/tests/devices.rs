@@ -92,7 +92,7 @@ fn ads(world: &World) -> BTreeMap<String, Ad> {
         .pool
         .slots
         .values()
-        .map(|slot| (short(&slot.name), claimed_slot_ad(machine, &config, slot, None)));
+        .map(|slot| (short(&slot.name), claimed_slot_ad(machine, &config, slot, None, &Env::at(0))));
     standing.chain(claimed).collect()
 }
 

@@ -132,6 +132,17 @@ fn a_check_that_is_not_true_of_every_slot_refuses_the_drain() {
         assert_eq!(phase(&world, name), expected);
         assert_eq!(stands(&world, "n1").0, "Unclaimed");
     }
+    let on_claimed = |check: &str, expected: &str| {
+        let mut world = World::new();
+        world.node("n1", 4, 0);
+        world.submit("sweep", "alice", 1, |_| {});
+        world.pass(10);
+        request(&mut world, "d", 1, DrainSpec { check: Some(Expr::parse(check).unwrap()), ..spec("n1") });
+        assert_eq!(phase(&world, "d").split(';').next(), Some(expected), "{check}");
+    };
+    on_claimed("State != \"Claimed\"", "Refused: State != \"Claimed\" is false, not true, of slot1_1@n1");
+    on_claimed("Cpus == 4", "Refused: Cpus == 4 is false, not true, of slot1@n1");
+    on_claimed("Cpus < 4", "Drained");
     let check = Some(Expr::parse("Cpus == 4").unwrap());
     request(&mut world, "d4", 1, DrainSpec { check, ..spec("n1") });
     assert_eq!(phase(&world, "d4"), "Drained");

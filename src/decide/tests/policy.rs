@@ -10,7 +10,7 @@ use crate::pool::{
 use crate::startd::config;
 
 /// All nodes have this policy.
-fn configure(world: &mut World, text: &str) {
+pub(super) fn configure(world: &mut World, text: &str) {
     let understood = config::understand(text);
     let errors: Vec<String> = understood
         .remarks
@@ -50,7 +50,7 @@ fn report(world: &mut World, at_it: bool) {
 }
 
 /// A node with one job that runs for two hours.
-fn world(text: &str) -> World {
+pub(super) fn world(text: &str) -> World {
     let mut world = World::new();
     configure(&mut world, text);
     world.node("n1", 1, 0);
@@ -63,7 +63,7 @@ fn world(text: &str) -> World {
     world
 }
 
-fn stands(world: &World) -> String {
+pub(super) fn stands(world: &World) -> String {
     match world.pool.slots.values().next() {
         Some(slot) => format!("{}/{}", slot.state.state(), slot.state.activity()),
         None => "none".to_owned(),

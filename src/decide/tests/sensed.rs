@@ -111,7 +111,13 @@ fn a_machines_load_is_divided_among_its_slots() {
     let claimed = |dynamic| {
         let name = SlotName { machine: "n1".into(), slot: 1, dynamic: Some(dynamic) };
         let machine = &world.pool.machines[&name.machine];
-        let ad = claimed_slot_ad(machine, &world.pool.startd(machine), &world.pool.slots[&name], None);
+        let ad = claimed_slot_ad(
+            machine,
+            &world.pool.startd(machine),
+            &world.pool.slots[&name],
+            None,
+            &Env::at(world.now.secs()),
+        );
         let of = |attribute| ad.eval_attr(attribute, None, &Env::at(0)).as_number().unwrap();
         (of("LoadAvg"), of("CondorLoadAvg"))
     };

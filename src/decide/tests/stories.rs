@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::world::World;
 use crate::classad::Expr;
 use crate::pool::{
-    Document, Effect, Event, JobFacts, Matchable, NegotiatorId, Offer, Policy, PolicyFacts, Selector,
-    SlotConfig,
+    Capacity, Document, Effect, Event, JobFacts, Matchable, NegotiatorId, Offer, Policy, PolicyFacts,
+    Selector, SlotConfig,
 };
 use crate::schedd::group_usage;
 use crate::{decide, negotiator};
@@ -129,6 +129,28 @@ fn surplus_is_claimed_and_comes_back() {
     assert!(used(&world, "biology") > 0.0);
 }
 
+/// A sidecar that a webhook adds, or a LimitRange's default, takes of the node beyond the slot.
+#[test]
+fn what_admission_adds_to_a_pod_is_counted_against_its_node() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.fate = |_| (60, 0);
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(5);
+    let left = |world: &World| world.pool.machines[&"n1".into()].available().cpus;
+    assert_eq!(left(&world), 3);
+    let mut facts = world.pods.values().next().unwrap().facts.clone();
+    facts.requests = Capacity { milli_cpu: 1000, ..Capacity::default() };
+    world.pool.apply(Event::Pod(facts.clone()), world.now);
+    assert_eq!(left(&world), 3, "that is what the slot has");
+    facts.requests =
+        Capacity { milli_cpu: 2500, extended: [("pods".into(), 1)].into(), ..Capacity::default() };
+    world.pool.apply(Event::Pod(facts), world.now);
+    assert_eq!(left(&world), 1, "1.5 CPUs beyond the slot");
+    world.pass(90);
+    assert_eq!((world.runs.len(), left(&world)), (1, 4));
+}
+
 /// With autoregroup a quota is no limit for what is left in the end, also when claims are made.
 #[test]
 fn a_group_with_autoregroup_has_what_nobody_else_wants() {
@@ -138,13 +160,21 @@ fn a_group_with_autoregroup_has_what_nobody_else_wants() {
     world.node("n1", 8, 0);
     world.submit("sweep", "alice", 30, |s| s.group = Some("physics".to_owned()));
     world.submit("scan", "bob", 30, |s| s.group = Some("biology".to_owned()));
-    let mut most = 0.0_f64;
+    let (mut most, mut regrouped) = (0.0_f64, 0);
     for _ in 0..30 {
         world.pass(1);
         most = most.max(group_usage(&world.pool, "physics"));
+        let of_physics = |slot: &&crate::pool::Slot| slot.claim.regrouped;
+        regrouped = regrouped.max(world.pool.slots.values().filter(of_physics).count());
         assert!(group_usage(&world.pool, "biology") <= 2.0);
     }
     assert!((most - 6.0).abs() < 1e-9, "{most}");
+    assert!(regrouped >= 4, "what is beyond the quota was negotiated with those of no group: {regrouped}");
+    let slot = world.pool.slots.values().find(|slot| slot.claim.regrouped).unwrap();
+    let ad = crate::startd::published_ad(&world.pool, &slot.name, world.now).unwrap();
+    let said = |name: &str| ad.eval_attr(name, None, &crate::classad::Env::at(0));
+    assert_eq!((said("RemoteAutoregroup"), said("RemoteNegotiatingGroup")), (true.into(), "<none>".into()));
+    assert_eq!(said("RemoteGroup"), "physics".into());
 }
 
 /// What the quotas leave is all that jobs of no group get while the groups have work, also of a slot's leftovers.
@@ -208,6 +238,22 @@ fn a_removed_job_ends_its_pods_and_goes() {
     world.pass(2);
     assert!(world.jobs.is_empty() && world.slots.is_empty() && world.pods.is_empty());
     assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 4);
+}
+
+/// Anybody may write a job's labels on a pod of his own: that keeps nobody's job from going.
+#[test]
+fn a_pod_in_another_namespace_does_not_keep_a_job_that_it_names() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(5);
+    let mut facts = world.pods.values().next().unwrap().facts.clone();
+    facts.pod.namespace = "mallory".into();
+    (facts.pod.uid, facts.tracked) = ("mine".into(), false);
+    world.pool.apply(Event::Pod(facts), world.now);
+    world.remove("sweep");
+    world.pass(2);
+    assert!(world.jobs.is_empty() && world.pool.orphans.len() == 1);
 }
 
 /// A policy for all nodes.

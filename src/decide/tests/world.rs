@@ -308,7 +308,7 @@ impl World {
                 let done = Outcome::SlotWritten { slot, proc: claim.proc_id(), claim: claim.id };
                 self.pool.apply(Event::Outcome(done), self.now);
             }
-            Effect::DeleteSlot { slot, claim: of } => {
+            Effect::DeleteSlot { slot, claim: of, .. } => {
                 let written = self.slots.remove(&slot);
                 if slot.dynamic.is_none() && of.is_some() {
                     let resources = written.map(|(resources, _)| resources).unwrap_or_default();

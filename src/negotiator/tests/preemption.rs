@@ -191,3 +191,38 @@ fn reasons() {
     assert_eq!(rejections(&negotiate(&cycle)), [(0, 0, 1, RejectReason::PreemptionPolicy)]);
     assert_eq!(slots(&negotiate(&cycle)), [] as [usize; 0]);
 }
+
+/// What a slot's ad says of its user: his floor, too, and whether or not the cycle serves him.
+#[test]
+fn what_is_known_of_the_user_of_a_slot() {
+    let known = |requirements: &str, floor: Option<f64>, served: bool| {
+        let mut cycle = pool(vec![used_by("low", "")], Some(requirements));
+        cycle.submitters[1].floor = floor;
+        if !served {
+            let low = cycle.submitters.remove(1);
+            cycle.others.push(low);
+        }
+        kinds(&cycle).len()
+    };
+    for served in [true, false] {
+        let beyond_floor = "RemoteUserResourcesInUse > RemoteUserFloor";
+        assert_eq!(known(beyond_floor, Some(10.0), served), 0, "{served}");
+        assert_eq!(known(beyond_floor, None, served), 1, "{served}");
+        assert_eq!(known("RemoteUserPrio == 4000", None, served), 1, "{served}");
+        assert_eq!(known("RemoteGroup == \"<none>\"", None, served), 1, "{served}");
+    }
+}
+
+/// Ranks look at who asks, also where nobody is preempted.
+#[test]
+fn slots_see_who_asks_without_preemption() {
+    let mut slots = vec![slot(1), slot(1)];
+    slots[1].ad.set("Memory", 2048);
+    for (group, expected) in [("<none>", 1), ("physics", 0)] {
+        let mut cycle = cycle(slots.clone(), vec![submitter("u", 500.0, &[jobs(1)])]);
+        cycle.config.consider_preemption = false;
+        let rank = format!("ifThenElse(TARGET.SubmitterGroup =?= \"{group}\", MY.Memory, -MY.Memory)");
+        cycle.config.pre_job_rank = Some(expr(&rank));
+        assert_eq!(super::kit::slots(&negotiate(&cycle)), [expected], "{group}");
+    }
+}

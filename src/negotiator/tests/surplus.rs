@@ -104,6 +104,24 @@ fn autoregroup_lets_groups_have_what_is_left() {
     let outcome = negotiate(&cycle);
     assert_eq!(weights(&cycle, &outcome), [27.0, 2.0, 1.0]);
     assert_eq!(outcome.stats.pies.last().unwrap().group, None);
+    let regrouped = outcome.matches.iter().filter(|each| each.regrouped);
+    assert_eq!(regrouped.clone().count(), 17, "what a.u had in its own group's turn is not");
+    assert!(regrouped.map(|each| each.submitter).all(|submitter| submitter == 0));
+}
+
+/// `SubmitterAutoregroup` is "True if candidate job is negotiated via autoregroup": not in the group's own turn.
+#[test]
+fn jobs_see_whether_they_are_regrouped() {
+    for (regrouped, expected) in [("False", 10.0), ("True", 17.0)] {
+        let mut cycle = pool(27, &[("a", 10.0, false)], &[("a.u", 100)]);
+        cycle.groups[0].autoregroup = true;
+        for slot in &mut cycle.slots {
+            let said = format!("TARGET.SubmitterAutoregroup =?= {regrouped}");
+            slot.ad.insert("Requirements", expr(&said));
+        }
+        cycle.slots.truncate(if regrouped == "True" { 17 } else { 27 });
+        assert_eq!(got(&cycle), [expected], "{regrouped}");
+    }
 }
 
 /// "setting the physics quota to a number so large that it cannot ever be met": physics goes first and takes all it wants.

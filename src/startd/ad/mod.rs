@@ -12,12 +12,14 @@ mod rollup;
 
 use std::sync::{Arc, LazyLock};
 
-use crate::classad::{Ad, Expr, Value};
+use crate::classad::{Ad, Env, Expr, Value};
 use crate::config::knobs::default_of;
 use crate::pool::{
     Claim, Latched, Load, Machine, Pool, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State,
-    Time,
+    Time, Unclaimed,
 };
+
+use super::policy::running_job_ad;
 
 pub(super) use latch::look as look_at_latches;
 pub(super) use machine::htcondor_arch;
@@ -156,9 +158,15 @@ fn set_type(ad: &mut Ad, slot: &Standing) {
     }
 }
 
-/// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim. The attributes of the job that
-/// `STARTD_JOB_ATTRS` names stand in it while the job is there.
-pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, job: Option<&Ad>) -> Ad {
+/// A dynamic slot's ad before it is claimed: carved, and free.
+pub fn carved_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) -> Ad {
+    let mut ad = slot_ad_with(machine, config, slot, None);
+    set_state(&mut ad, State::Unclaimed(Unclaimed::Idle), slot.entered_state, slot.entered_activity);
+    ad
+}
+
+/// A slot of the machine with the attributes of its job, without its claim.
+fn slot_ad_with(machine: &Machine, config: &StartdConfig, slot: &Slot, job: Option<&Ad>) -> Ad {
     let (shared, latched) = (machine_ad(machine), &slot.latched);
     let mut ad = slot_ad(shared, machine, config, slot.name.slot, &slot.resources, slot.load, latched);
     for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
@@ -179,6 +187,25 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, jo
     } else {
         ad.set("SlotType", "Static");
     }
+    ad
+}
+
+/// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim. The attributes of the job that
+/// `STARTD_JOB_ATTRS` names stand in it while the job is there.
+/// Its policy is asked, in `env`, what it grants that job.
+pub fn claimed_slot_ad(
+    machine: &Machine,
+    config: &StartdConfig,
+    slot: &Slot,
+    job: Option<&Ad>,
+    env: &Env,
+) -> Ad {
+    let policy = &machine.slot_config(config, slot.name.slot).policy;
+    let granted = policy.max_job_retirement_time.as_ref();
+    let looks_at_it = !config.job_attrs.is_empty() || granted.is_some_and(|expr| expr.as_literal().is_none());
+    let running = job.filter(|_| looks_at_it).map(|job| running_job_ad(job, &slot.running));
+    let job = running.as_ref().or(job);
+    let mut ad = slot_ad_with(machine, config, slot, job);
     if matches!(slot.state, State::Matched | State::Backfill(_) | State::Preempting(_)) {
         // "the machine lies about its START expression while in this state": it takes no other match.
         ad.insert("Requirements", FALSE.clone());
@@ -187,7 +214,7 @@ pub fn claimed_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot, jo
     if let Some(draining) = &machine.draining {
         ad.set("AcceptedWhileDraining", slot.claim.since > draining.since);
     }
-    super::policy::publish(&mut ad, &machine.slot_config(config, slot.name.slot).policy, slot);
+    super::policy::publish(&mut ad, policy, slot, job, env);
     ad
 }
 
@@ -197,7 +224,13 @@ pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
     let machine = pool.machines.get(&name.machine)?;
     let config = pool.startd(machine);
     if let Some(slot) = pool.slots.get(name) {
-        return Some(claimed_slot_ad(machine, &config, slot, rollup::job_of(pool, name)));
+        return Some(claimed_slot_ad(
+            machine,
+            &config,
+            slot,
+            rollup::job_of(pool, name),
+            &Env::at(now.secs()),
+        ));
     }
     let slot = machine.standing.get(&name.slot).filter(|_| name.dynamic.is_none())?;
     let mut ad = unclaimed_slot_ad(machine, slot, &config);
@@ -220,7 +253,9 @@ fn set_claim(ad: &mut Ad, claim: &Claim) {
         ad.set("AccountingGroup", submitter);
         ad.set("RemoteGroup", group.as_str());
     }
-    ad.set("RemoteNegotiatingGroup", claim.group.as_ref().map_or("<none>", |group| group.as_str()));
+    let negotiated = claim.group.as_ref().filter(|_| !claim.regrouped);
+    ad.set("RemoteNegotiatingGroup", negotiated.map_or("<none>", |group| group.as_str()));
+    ad.set("RemoteAutoregroup", claim.regrouped);
     if !claim.limits.is_empty() {
         ad.set("MatchedConcurrencyLimits", &*claim.limits.to_string());
     }

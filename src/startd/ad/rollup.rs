@@ -32,7 +32,7 @@ pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &Standing, 
     let children: Vec<Ad> = slot
         .claimed_slots(&machine.facts.name)
         .filter_map(|name| pool.slots.get(&name))
-        .map(|child| claimed_slot_ad(machine, &config, child, job_of(pool, &child.name)))
+        .map(|child| claimed_slot_ad(machine, &config, child, job_of(pool, &child.name), &env))
         .collect();
     let list = |attribute: &str| {
         let values = children.iter().map(|child| child.eval_attr(attribute, None, &env));

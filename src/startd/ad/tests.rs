@@ -172,6 +172,7 @@ fn a_claimed_slot_says_whose_it_is() {
     let machine = machine();
     let claim = Claim {
         negotiator: crate::pool::NegotiatorId::Unnamed,
+        regrouped: false,
         id: "c".into(),
         submitter: "physics.higgs.alice".into(),
         group: Some("physics.higgs".into()),
@@ -188,7 +189,7 @@ fn a_claimed_slot_says_whose_it_is() {
         Slot::new(name, Resources { cpus: 1, ..Resources::default() }, claim, busy, Time::from_secs(1));
     slot.running.started = Some(Time::from_secs(5));
     let config = StartdConfig { uid_domain: Some("lab.org".into()), ..StartdConfig::default() };
-    let text = claimed_slot_ad(&machine, &config, &slot, None).to_long();
+    let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
     for line in [
         "AccountingGroup = \"physics.higgs.alice\"",
         "DSlotID = 2",
@@ -197,6 +198,7 @@ fn a_claimed_slot_says_whose_it_is() {
         "JobStart = 5",
         "ParentSlotId = 1",
         "RemoteGroup = \"physics.higgs\"",
+        "RemoteAutoregroup = false",
         "RemoteNegotiatingGroup = \"physics.higgs\"",
         "RemoteOwner = \"alice\"",
         "RemoteScheddName = \"lab\"",

@@ -3,9 +3,12 @@
 use std::cell::OnceCell;
 use std::sync::LazyLock;
 
+use super::attributes::running_job_ad;
 use super::{Answer, Answers, Question};
 use crate::classad::{Ad, Env, Expr, Value};
-use crate::pool::{ByUniverse, Machine, OnHold, Policy, STARTD_HELD_JOB, Slot, StartdConfig, Time};
+use crate::pool::{
+    ByUniverse, Machine, OnHold, Policy, Pool, STARTD_HELD_JOB, Slot, SlotName, StartdConfig, Time,
+};
 use crate::startd::ad::claimed_slot_ad;
 
 /// `MachineMaxVacateTime` where it is unset or no integer: ten minutes.
@@ -14,13 +17,25 @@ pub(super) const VACATE: i64 = 600;
 static TRUE: LazyLock<Expr> = LazyLock::new(|| Expr::literal(true));
 static FALSE: LazyLock<Expr> = LazyLock::new(|| Expr::literal(false));
 
+/// Whom an expression is about: whose ad is its `TARGET`.
+#[derive(Clone, Copy)]
+enum About {
+    /// The slot alone.
+    Slot,
+    /// The claim's job.
+    Job,
+    /// The job of the claim that waits.
+    Next,
+}
+
 /// The policy of a claimed slot, with what it looks at.
 pub struct Asker<'a> {
     machine: &'a Machine,
     config: &'a StartdConfig,
     policy: &'a Policy,
     slot: &'a Slot,
-    job: Option<&'a Ad>,
+    queued: Option<&'a Ad>,
+    job: OnceCell<Option<Ad>>,
     next: Option<&'a Ad>,
     now: Time,
     ad: OnceCell<Ad>,
@@ -41,7 +56,8 @@ impl<'a> Asker<'a> {
             config,
             policy: &machine.slot_config(config, slot.name.slot).policy,
             slot,
-            job,
+            queued: job,
+            job: OnceCell::new(),
             next,
             now,
             ad: OnceCell::new(),
@@ -54,37 +70,47 @@ impl<'a> Asker<'a> {
 
     fn ad(&self) -> &Ad {
         self.ad.get_or_init(|| {
-            let mut ad = claimed_slot_ad(self.machine, self.config, self.slot, self.job);
+            let mut ad = claimed_slot_ad(self.machine, self.config, self.slot, self.queued, &self.env());
             refer(&mut ad, self.policy);
             ad
         })
     }
 
-    fn value(&self, expr: &Expr, target: Option<&Ad>) -> Value {
-        match expr.as_literal() {
-            Some(value) => value.clone(),
-            None => expr.eval(Some(self.ad()), target, &self.env()),
-        }
+    /// The job's ad as schedd and starter keep it while it runs.
+    fn job(&self) -> Option<&Ad> {
+        self.job.get_or_init(|| self.queued.map(|job| running_job_ad(job, &self.slot.running))).as_ref()
     }
 
-    fn truth(&self, expr: Option<&Expr>, unset: &Expr, target: Option<&Ad>) -> Answer {
-        Answer::of(&self.value(expr.unwrap_or(unset), target))
+    fn value(&self, expr: &Expr, about: About) -> Value {
+        if let Some(value) = expr.as_literal() {
+            return value.clone();
+        }
+        let target = match about {
+            About::Slot => None,
+            About::Job => self.job(),
+            About::Next => self.next,
+        };
+        expr.eval(Some(self.ad()), target, &self.env())
+    }
+
+    fn truth(&self, expr: Option<&Expr>, unset: &Expr, about: About) -> Answer {
+        Answer::of(&self.value(expr.unwrap_or(unset), about))
     }
 
     /// The form for the job's universe goes first, where it gives a boolean.
     fn by_universe(&self, exprs: &ByUniverse, unset: &Expr) -> Answer {
-        if let Some(own) = universe_form(exprs, self.job, &self.env()) {
-            let answer = Answer::of(&self.value(own, self.job));
+        if let Some(own) = universe_form(exprs, self.queued, &self.env()) {
+            let answer = Answer::of(&self.value(own, About::Job));
             if matches!(answer, Answer::True | Answer::False) {
                 return answer;
             }
         }
-        self.truth(exprs.plain.as_ref(), unset, self.job)
+        self.truth(exprs.plain.as_ref(), unset, About::Job)
     }
 
     /// An attribute of the job as a number of seconds: none where the job lacks it.
     fn of_job(&self, name: &str) -> Option<Value> {
-        let job = self.job?;
+        let job = self.job()?;
         let expr = job.get(name)?;
         Some(match expr.as_literal() {
             Some(value) => value.clone(),
@@ -136,32 +162,40 @@ pub(in crate::startd) fn integer(value: &Value) -> Option<i64> {
     }
 }
 
+/// `RANK` of a claimed slot for its job; 0 where there is no such slot, or it says no number.
+pub fn rank(pool: &Pool, name: &SlotName, now: Time) -> f64 {
+    let slot = pool.slots.get(name);
+    let Some((slot, machine)) = slot.zip(pool.machines.get(&name.machine)) else { return 0.0 };
+    let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    Asker::new(machine, &pool.startd(machine), slot, job.map(|spec| &spec.ad), None, now).rank()
+}
+
 impl Answers for Asker<'_> {
     fn answer(&self, question: Question) -> Answer {
         let policy = self.policy;
         match question {
-            Question::IsOwner => self.truth(policy.is_owner.as_ref(), &FALSE, None),
+            Question::IsOwner => self.truth(policy.is_owner.as_ref(), &FALSE, About::Slot),
             Question::WantSuspend => self.by_universe(&policy.want_suspend, &FALSE),
             Question::Suspend => self.by_universe(&policy.suspend, &FALSE),
             Question::Continue => self.by_universe(&policy.resume, &TRUE),
             Question::Preempt => self.by_universe(&policy.preempt, &FALSE),
             Question::WantVacate => self.by_universe(&policy.want_vacate, &TRUE),
             Question::Kill => self.by_universe(&policy.kill, &FALSE),
-            Question::WantHold => self.truth(policy.want_hold.as_ref(), &FALSE, self.job),
+            Question::WantHold => self.truth(policy.want_hold.as_ref(), &FALSE, About::Job),
             Question::Start => {
                 let meanwhile = self.machine.draining.as_ref().and_then(|draining| draining.start.as_ref());
-                self.truth(meanwhile.or(policy.start.as_ref()), &TRUE, self.job)
+                self.truth(meanwhile.or(policy.start.as_ref()), &TRUE, About::Job)
             }
-            Question::StartNext => self.truth(policy.start.as_ref(), &TRUE, self.next),
-            Question::RunBenchmarks => self.truth(policy.run_benchmarks.as_ref(), &FALSE, None),
-            Question::StartBackfill => self.truth(policy.start_backfill.as_ref(), &FALSE, None),
-            Question::EvictBackfill => self.truth(policy.evict_backfill.as_ref(), &FALSE, None),
+            Question::StartNext => self.truth(policy.start.as_ref(), &TRUE, About::Next),
+            Question::RunBenchmarks => self.truth(policy.run_benchmarks.as_ref(), &FALSE, About::Slot),
+            Question::StartBackfill => self.truth(policy.start_backfill.as_ref(), &FALSE, About::Slot),
+            Question::EvictBackfill => self.truth(policy.evict_backfill.as_ref(), &FALSE, About::Slot),
         }
     }
 
     fn retirement(&self) -> Option<i64> {
         let expr = self.policy.max_job_retirement_time.as_ref()?;
-        integer(&self.value(expr, self.job))
+        integer(&self.value(expr, About::Job))
     }
 
     fn job_retirement(&self) -> Option<i64> {
@@ -175,18 +209,18 @@ impl Answers for Asker<'_> {
 
     fn machine_vacate(&self) -> i64 {
         let said = self.policy.machine_max_vacate_time.as_ref();
-        said.and_then(|expr| integer(&self.value(expr, self.job))).unwrap_or(VACATE).max(0)
+        said.and_then(|expr| integer(&self.value(expr, About::Job))).unwrap_or(VACATE).max(0)
     }
 
     fn rank(&self) -> f64 {
         let said = self.policy.rank.as_ref();
-        said.and_then(|expr| self.value(expr, self.job).as_number())
+        said.and_then(|expr| self.value(expr, About::Job).as_number())
             .filter(|rank| rank.is_finite())
             .unwrap_or(0.0)
     }
 
     fn hold(&self) -> OnHold {
-        let value = |expr: &Option<Expr>| expr.as_ref().map(|expr| self.value(expr, self.job));
+        let value = |expr: &Option<Expr>| expr.as_ref().map(|expr| self.value(expr, About::Job));
         let reason = value(&self.policy.want_hold_reason);
         let reason = reason.as_ref().and_then(Value::as_str).filter(|reason| !reason.is_empty());
         OnHold {
@@ -329,6 +363,8 @@ mod tests {
             (Some(expr("200")), 100),
             (Some(expr("3600")), 150),
             (Some(expr("50")), 0),
+            (Some(expr("0.05 * 3600")), 80),
+            (Some(expr("true")), 0),
             (Some(expr("Nope")), 0),
         ] {
             let policy = Policy { max_job_retirement_time: granted.clone(), ..Policy::default() };

@@ -1,21 +1,22 @@
 //! What a slot publishes of the job that runs in it. What grows with time stands in the ad as an expression, so that nothing
 //! is written because time passed.
 
-use crate::classad::{Ad, Expr};
+use super::ask::integer;
+use crate::classad::{Ad, Env, Expr};
 use crate::pool::{Policy, Running, Slot};
 use crate::startd::ad::constant;
 
 /// Puts the attributes of the running job into the slot's ad: `JobStart`, `TotalJobRunTime`, `TotalJobSuspendTime`,
-/// `CurrentRank`, `RetirementTimeRemaining`, and those of the claim that waits.
-pub fn publish(ad: &mut Ad, policy: &Policy, slot: &Slot) {
+/// `CurrentRank`, `RetirementTimeRemaining`, and those of the claim that waits. `target` is the job's ad as it runs.
+pub fn publish(ad: &mut Ad, policy: &Policy, slot: &Slot, target: Option<&Ad>, env: &Env) {
     let job = &slot.running;
     if let Some(started) = job.started {
         ad.set("JobStart", started.secs());
     }
     ad.insert("TotalJobRunTime", run_time(job));
     ad.insert("TotalJobSuspendTime", suspend_time(job));
-    ad.set("CurrentRank", job.rank);
-    let left = remaining(ad, policy, job);
+    ad.set("CurrentRank", slot.rank);
+    let left = remaining(ad, policy, job, target, env);
     ad.insert("RetirementTimeRemaining", left);
     if let Some(next) = &slot.preempting {
         ad.set("PreemptingUser", next.claim.submitter.as_str());
@@ -50,15 +51,30 @@ fn suspend_time(job: &Running) -> Expr {
     }
 }
 
-/// What is left of retirement, by the machine's terms and the job's.
-fn remaining(ad: &mut Ad, policy: &Policy, job: &Running) -> Expr {
+/// A job's ad with what changes while it runs: `JobStatus` and `JobCurrentStartDate`, which are the schedd's, and `JobState`,
+/// which is the starter's.
+pub fn running_job_ad(job: &Ad, running: &Running) -> Ad {
+    let Some(started) = running.started else { return job.clone() };
+    let (status, state) = match running.suspended_since {
+        None => (2_i64, "Running"),
+        Some(_) => (7_i64, "Suspended"),
+    };
+    let mut ad = Ad::new().with("JobStatus", status).with("JobState", state);
+    for name in ["JobCurrentStartDate", "JobCurrentStartExecutingDate"] {
+        ad.set(name, started.secs());
+    }
+    ad.chain(Some(job.clone()));
+    ad
+}
+
+/// What is left of retirement, by the machine's terms for its job as they are now, and the job's own.
+fn remaining(ad: &mut Ad, policy: &Policy, job: &Running, target: Option<&Ad>, env: &Env) -> Expr {
     let Some(granted) = &policy.max_job_retirement_time else { return Expr::literal(0_i64) };
     ad.insert("MaxJobRetirementTime", granted.clone());
     if job.started.is_none() {
         return Expr::literal(0_i64);
     }
-    let machine = "ifThenElse(isInteger(MaxJobRetirementTime), MaxJobRetirementTime, 0)";
-    let granted =
-        job.own_retirement.map_or_else(|| machine.to_owned(), |own| format!("min({{{machine}, {own}}})"));
+    let granted = integer(&granted.eval(Some(ad), target, env)).unwrap_or(0);
+    let granted = job.own_retirement.map_or(granted, |own| granted.min(own));
     constant(&format!("max({{0, {granted} - TotalJobRunTime}})"))
 }

@@ -16,7 +16,8 @@ mod watch;
 
 pub use ask::Asker;
 pub(super) use ask::integer;
-pub use attributes::publish;
+pub use ask::rank;
+pub use attributes::{publish, running_job_ad};
 pub use watch::is_polled;
 
 use crate::classad::Value;

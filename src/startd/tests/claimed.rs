@@ -126,7 +126,7 @@ fn transition_11_an_activation_pledges_what_holds_for_the_job_as_long_as_it_runs
     scene.drive();
     assert_eq!(scene.taken, [11]);
     let job = &scene.slot.running;
-    assert_eq!((job.pledged_vacate, job.own_retirement, job.rank), (45, Some(30), 2.5));
+    assert_eq!((job.pledged_vacate, job.own_retirement, scene.slot.rank), (45, Some(30), 2.5));
     scene.says.machine_vacate = 1;
     scene.wait(60).drive();
     assert_eq!(scene.slot.running.pledged_vacate, 45);
@@ -281,6 +281,14 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
     assert_eq!(ends(Cause::Draining, Answer::False, Some(Pace::Graceful)), VACATING);
     assert_eq!(ends(Cause::Draining, Answer::False, Some(Pace::Quick)), VACATING);
     assert_eq!(ends(Cause::Draining, Answer::True, Some(Pace::Fast)), KILLING);
+    for cause in [Cause::Preempt, Cause::BetterClaim] {
+        assert_eq!(ends(cause, Answer::True, Some(Pace::Quick)), VACATING, "{cause:?}");
+        assert_eq!(
+            ends(cause, Answer::True, Some(Pace::Fast)),
+            KILLING,
+            "{cause:?}: a fast drain waits for nothing"
+        );
+    }
     // Quick and fast drains know no retirement.
     let drained = |pace| retiring(Cause::Draining, 86_400).with(|s| s.draining = Some(pace)).takes();
     assert_eq!(drained(Pace::Graceful), NONE);

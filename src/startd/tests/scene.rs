@@ -102,6 +102,7 @@ pub fn claim(submitter: &str) -> Claim {
         submitter: submitter.into(),
         group: None,
         negotiator: crate::pool::NegotiatorId::Unnamed,
+        regrouped: false,
         weight: 1.0,
         limits: crate::pool::limits::Wants::default(),
         since: Time::from_secs(900),

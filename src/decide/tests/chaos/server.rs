@@ -307,7 +307,7 @@ impl Server {
             Effect::WriteSlot { slot, resources, claim, again } => {
                 Some(self.write_slot(slot, resources, claim, again, fate))
             }
-            Effect::DeleteSlot { slot, claim } => self.delete_slot(slot, claim, fate),
+            Effect::DeleteSlot { slot, claim, .. } => self.delete_slot(slot, claim, fate),
             Effect::CreatePod(plan) => Some(self.create_pod(plan, fate)),
             Effect::DeletePod { pod, slot, grace, .. } => self.delete_pod(pod, slot, grace, fate),
             Effect::ReleasePod { pod, delete } => self.release_pod(pod, delete, fate),
