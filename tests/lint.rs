@@ -369,7 +369,8 @@ fn the_pipelines_in_the_page_are_yaml() {
     assert!(blocks.len() >= 2);
     for block in blocks {
         let _: Value = serde_saphyr::from_str(block).unwrap();
-        assert!(block.contains("slotwright lint"), "{block}");
+        let image = concat!("slotwright:", env!("CARGO_PKG_VERSION"));
+        assert!(block.contains(image) && block.contains("lint --strict"), "{block}");
     }
 }
 

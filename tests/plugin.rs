@@ -215,10 +215,11 @@ async fn whole_ads() {
     ] {
         has(dynamic, line);
     }
-    let since = format!("EnteredCurrentState = {}", NOW.parse::<Timestamp>().unwrap().as_second());
-    has(dynamic, &since);
+    let since = NOW.parse::<Timestamp>().unwrap().as_second();
+    has(dynamic, &format!("EnteredCurrentState = {since}"));
+    has(whole, &format!("ChildEnteredCurrentState = {{ {since} }}"));
     // A partitionable slot's object does not say since when.
-    assert!(!whole.contains("EnteredCurrent"), "{whole}");
+    assert!(!whole.contains("\nEnteredCurrent"), "{whole}");
     assert_eq!(cluster.shows(&["status", "-l", "slot1_1@node1"]).await, format!("{dynamic}"));
     let none = cluster.run(&["status", "-l", "slot9@node1"]).await;
     assert_eq!(String::from_utf8(none.stderr).unwrap(), "No slots named slot9@node1.\n");

@@ -14,8 +14,8 @@ use crate::controller;
 /// Run the operator on a cluster: that of the kubeconfig, or the one that it runs in.
 #[derive(Args, Debug)]
 pub struct OperatorArgs {
-    /// Where /livez, /readyz and /metrics are served.
-    #[arg(long, default_value = "0.0.0.0:8081")]
+    /// Where /livez, /readyz and /metrics are served. [::] is every address, of IPv4 too.
+    #[arg(long, default_value = "[::]:8081")]
     health_addr: SocketAddr,
     /// The namespace of the leader election's Lease.
     #[arg(long, env = "POD_NAMESPACE", default_value = "slotwright-system")]

@@ -1,7 +1,7 @@
 //! `/livez`, `/readyz` and `/metrics`.
 
 use std::fmt::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -96,7 +96,7 @@ impl Health {
         gauge("machines", "Machines of the pool.", figures.machines as u64);
         gauge("agents", "Machines whose agent is at work.", figures.agents as u64);
         gauge("suspended_pods", "Pods whose processes an agent holds still.", figures.suspended as u64);
-        gauge("dynamic_slots", "Dynamic slots, each with a claim.", figures.slots as u64);
+        gauge("claimed_slots", "Claimed slots, dynamic and static.", figures.slots as u64);
         gauge("jobs", "HTCJobs.", figures.jobs as u64);
         gauge("submitters", "Submitters.", figures.submitters as u64);
         gauge("orphan_pods", "Pods of the pool without a claim.", figures.orphans as u64);
@@ -118,6 +118,16 @@ impl Health {
 
 type Shared = (Arc<Health>, Clock);
 
+/// Binds an address; where it is every address, and this machine has no IPv6, all those of IPv4.
+async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
+    match TcpListener::bind(addr).await {
+        Err(_) if addr.ip() == Ipv6Addr::UNSPECIFIED => {
+            TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, addr.port()))).await
+        }
+        bound => bound,
+    }
+}
+
 /// Serves until `stop`.
 ///
 /// # Errors
@@ -128,7 +138,7 @@ pub async fn serve(
     clock: Clock,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
-    let listener = TcpListener::bind(addr).await?;
+    let listener = bind(addr).await?;
     let status =
         |fine: bool| if fine { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "no") };
     let router = Router::new()

@@ -49,6 +49,17 @@ enum Standing {
     Held,
 }
 
+/// What came of an attempt to take or renew the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    /// It is ours.
+    Won,
+    /// Somebody else holds it.
+    Held,
+    /// Somebody wrote it meanwhile: another candidate, or this one, where an earlier renewal that was given up has come through.
+    Raced,
+}
+
 /// Whether a candidate may take the lease.
 fn standing(spec: Option<&LeaseSpec>, me: &str, unchanged_for: Duration) -> Standing {
     let holder = spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
@@ -70,8 +81,8 @@ impl Election {
         let mut sighting = Sighting { record: None, at: Instant::now() };
         loop {
             match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
-                Ok(Ok(true)) => return true,
-                Ok(Ok(false)) => {}
+                Ok(Ok(Attempt::Won)) => return true,
+                Ok(Ok(Attempt::Held | Attempt::Raced)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
@@ -101,8 +112,11 @@ impl Election {
             // The others count from the write, which is not before this.
             let asked = Instant::now();
             match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
-                Ok(Ok(true)) => renewed = asked,
-                Ok(Ok(false)) => {
+                Ok(Ok(Attempt::Won)) => renewed = asked,
+                Ok(Ok(Attempt::Raced)) => {
+                    tracing::warn!("the lease was not renewed: somebody has written it meanwhile");
+                }
+                Ok(Ok(Attempt::Held)) => {
                     tracing::error!("another operator holds the lease; this one stops");
                     lost.cancel();
                     return;
@@ -121,8 +135,8 @@ impl Election {
         let _ = timeout(CALL_LIMIT, self.release()).await;
     }
 
-    /// One attempt to take or renew the lease. A race with another candidate ends in a conflict, and is lost.
-    async fn try_acquire(&self, sighting: &mut Sighting) -> Result<bool, kube::Error> {
+    /// One attempt to take or renew the lease.
+    async fn try_acquire(&self, sighting: &mut Sighting) -> Result<Attempt, kube::Error> {
         let Some(found) = self.api.get_opt(&self.name).await? else {
             let lease = self.lease(None, 0);
             return won(self.api.create(&PostParams::default(), &lease).await).inspect_err(|error| {
@@ -139,7 +153,7 @@ impl Election {
             *sighting = Sighting { record, at: Instant::now() };
         }
         if standing(found.spec.as_ref(), &self.me, sighting.at.elapsed()) == Standing::Held {
-            return Ok(false);
+            return Ok(Attempt::Held);
         }
         let transitions = found.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
         let lease = self.lease(Some(&found), transitions);
@@ -183,10 +197,12 @@ impl Election {
     }
 }
 
-fn won(result: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
+fn won(result: Result<Lease, kube::Error>) -> Result<Attempt, kube::Error> {
     match result {
-        Ok(_) => Ok(true),
-        Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => Ok(false),
+        Ok(_) => Ok(Attempt::Won),
+        Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {
+            Ok(Attempt::Raced)
+        }
         Err(error) => Err(error),
     }
 }
@@ -216,5 +232,51 @@ mod tests {
                 "{spec:?} {unchanged}"
             );
         }
+    }
+
+    /// The API server of a test: a Lease of this holder, whose replacement is answered with the next of these codes.
+    fn election(holder: &'static str, codes: Vec<u16>) -> Election {
+        let codes = std::sync::Arc::new(std::sync::Mutex::new(codes.into_iter()));
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let codes = std::sync::Arc::clone(&codes);
+            async move {
+                let replaces = request.method() == http::Method::PUT;
+                let code = if replaces { codes.lock().unwrap().next().unwrap_or(200) } else { 200 };
+                let lease = serde_json::json!({"metadata": {"name": "l", "resourceVersion": "1"},
+                    "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15}});
+                let conflict = serde_json::json!({"kind": "Status", "status": "Failure", "code": code,
+                    "message": "", "reason": "Conflict"});
+                let answer = if code == 200 { lease } else { conflict }.to_string();
+                let body = kube::client::Body::from(answer.into_bytes());
+                Ok::<_, std::convert::Infallible>(http::Response::builder().status(code).body(body).unwrap())
+            }
+        });
+        let clock = Clock::set_to(jiff::Timestamp::UNIX_EPOCH);
+        Election::new(Client::new(service, "ns"), clock, "ns", "l", "me")
+    }
+
+    /// For how many seconds a leader keeps the lease, of thirty.
+    async fn keeps(election: Election) -> u64 {
+        let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
+        let began = Instant::now();
+        let keeping = tokio::spawn({
+            let (stop, lost) = (stop.clone(), lost.clone());
+            async move { election.keep(stop, lost).await }
+        });
+        let _ = timeout(Duration::from_secs(30), lost.cancelled()).await;
+        let kept = began.elapsed().as_secs();
+        stop.cancel();
+        let _ = keeping.await;
+        kept
+    }
+
+    /// A renewal that was given up may come through, and the next one then meets it.
+    #[tokio::test(start_paused = true)]
+    async fn a_conflict_is_a_renewal_that_failed() {
+        assert_eq!(keeps(election("me", vec![])).await, 30);
+        assert_eq!(keeps(election("me", vec![200, 409, 200, 409, 409, 200])).await, 30);
+        assert_eq!(keeps(election("other", vec![])).await, 2, "another holds it");
+        let kept = keeps(election("me", vec![409; 20])).await;
+        assert!((8..13).contains(&kept), "before anybody else may take over: {kept}");
     }
 }

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
 use super::cluster::{self, Cluster};
 use super::if_allowed;
 use crate::api::{
@@ -75,6 +77,9 @@ impl Objects {
         for event in policies.chain(drains).chain(nodes).chain(reports).chain(jobs).chain(slots).chain(pods) {
             pool.apply(event, now);
         }
+        for object in &self.slots {
+            recall_since_when(&mut pool, object);
+        }
         let machines: Vec<MachineName> = pool.machines.keys().cloned().collect();
         for machine in machines {
             // Of what follows from a policy only the ads are wanted here: nothing is done about it.
@@ -128,6 +133,15 @@ impl Objects {
             set(ad, status.state, status.activity);
         }
     }
+}
+
+/// Since when a claimed slot is in its state and activity, which a partitionable slot's ad lists of its children too.
+fn recall_since_when(pool: &mut Pool, object: &Slot) {
+    let slot = SlotName::parse(&object.spec.name).ok().and_then(|name| pool.slots.get_mut(&name));
+    let (Some(slot), Some(status)) = (slot, &object.status) else { return };
+    let since = |time: &MicroTime| Time::from_millis(time.0.as_millisecond());
+    slot.entered_state = status.entered_current_state.as_ref().map_or(slot.entered_state, since);
+    slot.entered_activity = status.entered_current_activity.as_ref().map_or(slot.entered_activity, since);
 }
 
 fn set(ad: &mut Ad, state: Option<SlotState>, activity: Option<SlotActivity>) {

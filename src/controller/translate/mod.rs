@@ -15,6 +15,7 @@ mod report;
 mod slot;
 mod submit_policy;
 mod submitter;
+mod tolerations;
 mod zone;
 
 pub use drain::drain;

@@ -8,12 +8,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::ResourceExt;
 
 use super::job::{NO_CONTAINERS, NO_SPEC};
+use super::tolerations::tolerations;
 use super::zone::zone;
 use crate::api::{GroupQuota, NodePolicy, NodePolicySpec};
 use crate::classad::Expr;
 use crate::pool::{
     BackfillTemplate, ByMachine, ClaimWorklife, Group, Policy, PolicyFacts, Problem, Quota, Selector,
-    SelectorTerm, SlotConfig, StartdConfig, Toleration,
+    SelectorTerm, SlotConfig, StartdConfig,
 };
 use crate::schedd::{bad_expression, is_attribute_name};
 use crate::startd::config::{self as startd, Remark, Severity, Understood};
@@ -204,11 +205,7 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
             .as_deref()
             .and_then(|name| zone("spec.timeZone", name).map_err(|problem| problems.push(problem)).ok())
             .unwrap_or_default(),
-        tolerations: spec
-            .tolerations
-            .iter()
-            .map(|t| Toleration { key: t.key.clone(), value: t.value.clone(), effect: t.effect.clone() })
-            .collect(),
+        tolerations: tolerations(&spec.tolerations, problems),
         ..SlotConfig { policy, slot_weight, attributes, ..SlotConfig::default() }.into()
     }
 }

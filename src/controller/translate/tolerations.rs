@@ -1,0 +1,117 @@
+//! Tolerations of a NodePolicy.
+
+use crate::api::PolicyToleration;
+use crate::pool::{Problem, Toleration};
+
+/// What the API server would refuse in a pod is refused here: it would be each pod on these nodes.
+pub(super) fn tolerations(said: &[PolicyToleration], problems: &mut Vec<Problem>) -> Vec<Toleration> {
+    let all = said.iter().enumerate().map(|(at, said)| {
+        let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let toleration =
+            Toleration { key: set(&said.key), value: set(&said.value), effect: set(&said.effect) };
+        let field = |name: &str| format!("spec.tolerations[{at}].{name}");
+        let mut refuse = |field: String, message: String| {
+            problems.push(Problem { reason: "InvalidToleration", field, message });
+        };
+        let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+        if let Some(effect) = toleration.effect.as_deref().filter(|effect| !effects.contains(effect)) {
+            refuse(
+                field("effect"),
+                format!("{effect} is none; write {}, or leave it out for all of them", effects.join(", ")),
+            );
+        }
+        match &toleration.key {
+            None if toleration.value.is_some() => {
+                refuse(
+                    field("value"),
+                    "means nothing without a key; say which taint's value it is".to_owned(),
+                );
+            }
+            Some(key) if !is_label_key(key) => refuse(
+                field("key"),
+                format!("{key} is no taint's key: it is made as a label's, such as example.com/dedicated"),
+            ),
+            _ => {}
+        }
+        if let Some(value) = toleration.value.as_deref().filter(|value| !is_label_value(value)) {
+            refuse(field("value"), format!("{value} is no taint's value: it is made as a label's"));
+        }
+        toleration
+    });
+    all.collect()
+}
+
+/// A name of letters, digits, `-`, `_` and `.`, with a letter or digit at either end, of at most 63 characters.
+fn is_label_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let ends = |c: char| c.is_ascii_alphanumeric();
+    name.len() <= 63 && name.starts_with(ends) && name.ends_with(ends) && name.chars().all(inner)
+}
+
+fn is_label_value(value: &str) -> bool {
+    value.is_empty() || is_label_name(value)
+}
+
+fn is_label_key(key: &str) -> bool {
+    match key.split_once('/') {
+        None => is_label_name(key),
+        Some((domain, name)) => {
+            let domain_char = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+            let ends = |c: char| c.is_ascii_alphanumeric();
+            is_label_name(name)
+                && domain.len() <= 253
+                && domain.starts_with(ends)
+                && domain.ends_with(ends)
+                && domain.chars().all(domain_char)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_pod_may_have_is_refused_with_its_place() {
+        let said = |key: &str, value: &str, effect: &str| {
+            let set = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            PolicyToleration { key: set(key), value: set(value), effect: set(effect) }
+        };
+        for (toleration, told) in [
+            (said("", "", ""), None),
+            (said("dedicated", "", "NoSchedule"), None),
+            (said("example.com/dedicated", "batch", "NoExecute"), None),
+            (
+                said("dedicated", "", "Noschedule"),
+                Some(
+                    "spec.tolerations[0].effect: Noschedule is none; write NoSchedule, PreferNoSchedule, NoExecute, or leave it out for all of them",
+                ),
+            ),
+            (
+                said("", "db", ""),
+                Some("spec.tolerations[0].value: means nothing without a key; say which taint's value it is"),
+            ),
+            (
+                said("Example.com/x", "", ""),
+                Some(
+                    "spec.tolerations[0].key: Example.com/x is no taint's key: it is made as a label's, such as example.com/dedicated",
+                ),
+            ),
+            (
+                said("-x", "", ""),
+                Some(
+                    "spec.tolerations[0].key: -x is no taint's key: it is made as a label's, such as example.com/dedicated",
+                ),
+            ),
+            (
+                said("x", "a b", ""),
+                Some("spec.tolerations[0].value: a b is no taint's value: it is made as a label's"),
+            ),
+        ] {
+            let mut problems = Vec::new();
+            tolerations(&[toleration], &mut problems);
+            let found: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            assert_eq!(found, told.into_iter().collect::<Vec<_>>());
+        }
+    }
+}
