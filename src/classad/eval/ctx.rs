@@ -123,10 +123,16 @@ impl<'a> Ctx<'a> {
 
     /// Pays for a string of so many bytes. `false`: it must not be made.
     pub(crate) fn fits(&self, bytes: usize) -> bool {
+        self.allows(bytes);
+        self.pay(bytes / 64)
+    }
+
+    /// Whether a string may grow to so many bytes, for nothing: it is paid for when it is made.
+    pub(crate) fn allows(&self, bytes: usize) -> bool {
         if bytes > self.env.limits.string {
             self.hit(Bound::StringSize);
         }
-        self.pay(bytes / 64)
+        self.bound.get().is_none()
     }
 
     /// A list the evaluation made, if it is not too long.

@@ -11,7 +11,7 @@ mod tree;
 mod val;
 mod wrapper;
 
-pub(crate) use ctx::{At, Ctx};
+pub(crate) use ctx::{Arena, At, Ctx};
 pub(crate) use ops::{Tri, binary, compare, compare_caseless, unary};
 use scope::Side;
 pub(crate) use scope::{Found, Frame};
@@ -22,7 +22,6 @@ use super::ad::Ad;
 use super::env::{Bound, Env};
 use super::expr::{Expr, Id};
 use super::value::Value;
-use ctx::Arena;
 
 /// The outcome of an evaluation.
 #[derive(Clone, Debug, PartialEq)]

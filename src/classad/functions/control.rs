@@ -102,7 +102,7 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let Some(pattern) = pattern.as_str() else { return ctx.fail() };
     match patterns::compile(ctx, args.memo, pattern, Options::of("i")) {
         Some(_) if pattern.is_empty() => Val::Bool(false),
-        Some(regex) => Val::Bool(names.values().any(|name| regex.is_match(name.as_bytes()))),
+        Some(matcher) => Val::Bool(names.values().any(|name| matcher.is_match(ctx, name))),
         None => Val::Error,
     }
 }

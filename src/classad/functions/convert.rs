@@ -1,6 +1,6 @@
 //! How functions read their arguments: what counts as a number, a string, a list.
 
-use crate::classad::eval::{List, Val};
+use crate::classad::eval::{Ctx, List, Val};
 use crate::classad::syntax::lexer::is_space;
 
 /// A double to an integer as the processor does it: what does not fit is the smallest integer.
@@ -125,16 +125,54 @@ pub(crate) fn list(value: Val<'_>) -> Result<List<'_>, Val<'_>> {
     }
 }
 
+/// The characters that end an item, made ready for the question whether one is among them. It is asked of each
+/// character of a text, and tenants write both: to look through all of them each time would take the product.
+pub(crate) struct Delimiters {
+    /// The ASCII characters, as bits.
+    ascii: u128,
+    /// The others, sorted.
+    others: Vec<char>,
+}
+
+impl Delimiters {
+    /// Makes them ready, and pays for it. `None`: there is nothing left to pay with.
+    pub(crate) fn of(ctx: &Ctx<'_>, text: &str) -> Option<Self> {
+        ctx.pay(text.len()).then(|| Self::new(text))
+    }
+
+    fn new(text: &str) -> Self {
+        let ascii = text.bytes().filter(u8::is_ascii).fold(0, |set, byte| set | (1_u128 << byte));
+        let mut others: Vec<char> = text.chars().filter(|c| !c.is_ascii()).collect();
+        others.sort_unstable();
+        others.dedup();
+        Self { ascii, others }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ascii == 0 && self.others.is_empty()
+    }
+
+    pub(crate) fn contains(&self, c: char) -> bool {
+        match u8::try_from(c) {
+            Ok(byte) if byte.is_ascii() => (self.ascii >> byte) & 1 == 1,
+            _ => self.others.binary_search(&c).is_ok(),
+        }
+    }
+}
+
 /// The items of a string list: what is between any of the delimiters, without space around it, unless
 /// nothing is left.
-pub(crate) fn items<'t>(text: &'t str, delimiters: &'t str) -> impl Iterator<Item = &'t str> {
+pub(crate) fn items<'t>(text: &'t str, delimiters: &'t Delimiters) -> impl Iterator<Item = &'t str> {
     items_as_they_are(text, delimiters)
         .map(|item| item.trim_matches(is_space))
         .filter(|item| !item.is_empty())
 }
 
 /// The same, with the space around them.
-pub(crate) fn items_as_they_are<'t>(text: &'t str, delimiters: &'t str) -> impl Iterator<Item = &'t str> {
+pub(crate) fn items_as_they_are<'t>(
+    text: &'t str,
+    delimiters: &'t Delimiters,
+) -> impl Iterator<Item = &'t str> {
     text.split(move |c: char| delimiters.contains(c)).filter(|part| !part.is_empty())
 }
 
@@ -154,4 +192,20 @@ pub(crate) fn wrap_c_int(number: i64) -> i32 {
 /// Either outcome is the answer.
 pub(crate) fn answer<'a>(outcome: Result<Val<'a>, Val<'a>>) -> Val<'a> {
     outcome.unwrap_or_else(|early| early)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delimiters_are_the_characters_of_their_text() {
+        for text in ["", ", ", "\0\x7f~", "aa,,a", "é", "ée,É€é", "\u{80}\u{ff}", "🙂,🙁"] {
+            let delimiters = Delimiters::new(text);
+            assert_eq!(delimiters.is_empty(), text.is_empty(), "{text:?}");
+            for c in ('\0'..='\u{fff}').chain(['€', '₭', '🙂', '🙁', '🙃', char::MAX]) {
+                assert_eq!(delimiters.contains(c), text.contains(c), "{c:?} in {text:?}");
+            }
+        }
+    }
 }

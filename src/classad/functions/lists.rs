@@ -1,6 +1,6 @@
 //! Functions on lists.
 
-use super::convert::{answer, length, list, to_c_int, to_real};
+use super::convert::{Delimiters, answer, length, list, to_c_int, to_real};
 use super::{ANY, Args, Entry, control, entry};
 use crate::classad::eval::{Ctx, List, Text, Tri, Val, binary, compare};
 use crate::classad::expr::Binary;
@@ -156,6 +156,9 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let separators = if args.len() > 1 { args.eval(ctx, 1) } else { ctx.string(", \t") };
     let text = args.eval(ctx, 0);
     let (Some(text), Some(separators)) = (text.as_str(), separators.as_str()) else { return Val::Error };
+    // For reading alone: what it makes is paid for besides.
+    let paid = ctx.pay(text.len() / 16);
+    let Some(separators) = Delimiters::of(ctx, separators).filter(|_| paid) else { return Val::Error };
     let mut parts: Vec<Val<'a>> = Vec::new();
     let mut last: Option<char> = None;
     let mut start = 0;

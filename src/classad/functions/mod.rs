@@ -11,6 +11,8 @@ mod patterns;
 mod strftime;
 mod string_lists;
 mod strings;
+#[cfg(test)]
+mod tests;
 mod times;
 mod versions;
 
@@ -18,7 +20,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 pub(crate) use convert::{leading_number, to_c_int, to_integer, to_real, wrap_c_int};
-pub(crate) use patterns::pattern;
+pub(crate) use patterns::{has_ordinary_price, pattern};
 
 use super::eval::{At, Ctx, Val};
 use super::expr::Id;

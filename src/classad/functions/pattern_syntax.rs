@@ -12,7 +12,7 @@ use crate::classad::syntax::lexer::is_space;
 /// mean nothing.
 pub(super) fn translate(pattern: &str, extended: bool) -> Option<String> {
     let translator = Translator {
-        pattern,
+        parentheses: pattern.matches('(').count(),
         rest: pattern.chars(),
         out: String::with_capacity(pattern.len()),
         extended,
@@ -23,7 +23,8 @@ pub(super) fn translate(pattern: &str, extended: bool) -> Option<String> {
 }
 
 struct Translator<'p> {
-    pattern: &'p str,
+    /// How many there are in the whole pattern: as many groups, or fewer.
+    parentheses: usize,
     rest: Chars<'p>,
     out: String,
     extended: bool,
@@ -235,8 +236,9 @@ impl<'p> Translator<'p> {
     fn refers_back(&self, first: char) -> bool {
         let digits = self.rest.as_str().chars().take_while(char::is_ascii_digit);
         let number: String = std::iter::once(first).chain(digits).collect();
-        let groups = self.pattern.matches('(').count();
-        number.len() == 1 || first >= '8' || number.parse::<usize>().is_ok_and(|number| number <= groups)
+        number.len() == 1
+            || first >= '8'
+            || number.parse::<usize>().is_ok_and(|number| number <= self.parentheses)
     }
 
     /// A class, from behind its bracket to behind the other.
@@ -318,8 +320,34 @@ fn posix(rest: &str) -> Option<(char, &str)> {
 
 /// What stands between the braces of a repetition whose opening one is passed: `n`, `n,` or `n,m`.
 fn bounds(after: &str) -> Option<&str> {
-    let (inside, _) = after.split_once('}')?;
+    // Looking for the closing brace alone would read the whole rest at each of the opening ones.
+    let end = after.find(|c: char| !c.is_ascii_digit() && c != ',')?;
+    let (inside, _) = after.split_at_checked(end).filter(|(_, rest)| rest.starts_with('}'))?;
     let (low, high) = inside.split_once(',').unwrap_or((inside, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     (!low.is_empty() && digits(low) && digits(high)).then_some(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_digits_up_to_the_brace() {
+        for (after, inside) in [
+            ("2}", Some("2")),
+            ("2,}x", Some("2,")),
+            ("2,3}x}", Some("2,3")),
+            ("", None),
+            ("}", None),
+            ("2", None),
+            ("2,3", None),
+            (",3}", None),
+            ("2,3,4}", None),
+            ("2, 3}", None),
+            ("{2}", None),
+        ] {
+            assert_eq!(bounds(after), inside, "{after}");
+        }
+    }
 }

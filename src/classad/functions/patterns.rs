@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use regex::Error;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::convert::answer;
@@ -48,12 +49,55 @@ impl Options {
     }
 }
 
+/// The size of a compiled pattern, in bytes, that has the ordinary price. Nearly all fit.
+const ORDINARY: usize = 1 << 12;
+
+/// How many times that size a compiled pattern may have.
+const WEIGHTS: [usize; 5] = [1, 4, 16, 64, 256];
+
+/// What compiling an ordinary pattern costs.
+const COMPILING: usize = 50;
+
 /// A pattern and what came of it.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pattern: Box<str>,
     options: Options,
+    built: Built,
+}
+
+/// What came of a pattern.
+#[derive(Clone, Debug)]
+struct Built {
+    /// None where it is no pattern, or too large.
     regex: Option<Regex>,
+    /// The smallest of the weights that is enough. The engine may look at all of the compiled pattern for each byte
+    /// of a text, so this is how much more than ordinary it costs.
+    weight: usize,
+}
+
+/// A pattern that is ready to match.
+#[derive(Debug)]
+pub(super) struct Matcher<'r> {
+    regex: Cow<'r, Regex>,
+    weight: usize,
+}
+
+impl Matcher<'_> {
+    /// Whether it matches a text whose reading is paid for.
+    pub(super) fn is_match(&self, ctx: &Ctx<'_>, text: &str) -> bool {
+        self.pay_beyond_reading(ctx, text.len()) && self.regex.is_match(text.as_bytes())
+    }
+
+    /// Pays what a match costs more than reading so many bytes: nothing where the pattern is an ordinary one.
+    fn pay_beyond_reading(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
+        ctx.pay((bytes / 16 + 1) * (self.weight - 1))
+    }
+
+    /// Pays for one more match in a text that was searched before, of which so many bytes are left.
+    fn pay_again(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
+        ctx.pay((bytes / 16 + 1) * self.weight)
+    }
 }
 
 /// Compiles a pattern, or takes it from the memo of a call that has compiled it before. `None`: it is none, or
@@ -63,38 +107,69 @@ pub(super) fn compile<'a>(
     memo: &'a Memo,
     pattern: &str,
     options: Options,
-) -> Option<Cow<'a, Regex>> {
+) -> Option<Matcher<'a>> {
     // Compiling costs far more than looking at the characters. The price is the same where it was done
     // before, that an expression costs what it costs.
-    if !ctx.pay(50 + pattern.len()) {
+    if !ctx.pay(COMPILING + pattern.len()) {
         return None;
     }
     let first =
-        memo.get_or_init(|| Compiled { pattern: pattern.into(), options, regex: build(pattern, options) });
-    if &*first.pattern == pattern && first.options == options {
-        return first.regex.as_ref().map(Cow::Borrowed);
+        memo.get_or_init(|| Compiled { pattern: pattern.into(), options, built: build(pattern, options) });
+    let known = &*first.pattern == pattern && first.options == options;
+    let built = if known { Cow::Borrowed(&first.built) } else { Cow::Owned(build(pattern, options)) };
+    let weight = built.weight;
+    // How large it is shows when it is compiled.
+    if !ctx.pay(COMPILING * (weight - 1)) {
+        return None;
     }
-    build(pattern, options).map(Cow::Owned)
+    let regex = match built {
+        Cow::Borrowed(built) => Cow::Borrowed(built.regex.as_ref()?),
+        Cow::Owned(built) => Cow::Owned(built.regex?),
+    };
+    Some(Matcher { regex, weight })
 }
 
 /// A pattern in bytes, outside an expression; none where it is none, or more than we want to pay for.
 pub(crate) fn pattern(pattern: &str, caseless: bool) -> Option<Regex> {
-    build(pattern, Options { caseless, ..Options::default() })
+    build(pattern, Options { caseless, ..Options::default() }).regex
 }
 
-fn build(pattern: &str, options: Options) -> Option<Regex> {
-    RegexBuilder::new(&translate(pattern, options.extended)?)
+/// Whether matching the pattern costs no more than reading the text. It may be no pattern at all.
+pub(crate) fn has_ordinary_price(pattern: &str, letters: &str) -> bool {
+    let options = Options::of(letters);
+    let within = |translated: String| build_within(ORDINARY, &translated, options);
+    !matches!(translate(pattern, options.extended).map(within), Some(Err(Error::CompiledTooBig(_))))
+}
+
+/// Tries the smallest size first, which does for nearly all, and stops at each as soon as it is exceeded.
+fn build(pattern: &str, options: Options) -> Built {
+    let mut built = Built { regex: None, weight: 1 };
+    let Some(translated) = translate(pattern, options.extended) else { return built };
+    for weight in WEIGHTS {
+        built.weight = weight;
+        match build_within(weight * ORDINARY, &translated, options) {
+            Err(Error::CompiledTooBig(_)) => {}
+            outcome => {
+                built.regex = outcome.ok();
+                break;
+            }
+        }
+    }
+    built
+}
+
+fn build_within(size: usize, translated: &str, options: Options) -> Result<Regex, Error> {
+    RegexBuilder::new(translated)
         .unicode(false)
         .case_insensitive(options.caseless)
         .multi_line(options.multiline)
         .dot_matches_new_line(options.dotall)
         .ignore_whitespace(options.extended)
         .octal(false)
-        .size_limit(1 << 20)
+        .size_limit(size)
         .dfa_size_limit(1 << 20)
         .nest_limit(100)
         .build()
-        .ok()
 }
 
 /// The arguments, if there is neither an error nor anything undefined among them.
@@ -120,8 +195,8 @@ fn regexp<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     let matched = || {
         let letters = text(&values, 2, ctx)?;
         let subject = text(&values, 1, ctx)?;
-        let regex = compile(ctx, args.memo, text(&values, 0, ctx)?, Options::of(letters))?;
-        Some(regex.is_match(subject.as_bytes()))
+        let matcher = compile(ctx, args.memo, text(&values, 0, ctx)?, Options::of(letters))?;
+        Some(matcher.is_match(ctx, subject))
     };
     matched().map(Val::Bool).ok_or(Val::Error)
 }
@@ -137,13 +212,13 @@ fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
         return Ok(Val::Bool(false));
     }
     // A pattern that is none matches nothing here.
-    let regex = compile(ctx, args.memo, pattern, Options::of(letters));
+    let matcher = compile(ctx, args.memo, pattern, Options::of(letters));
     let mut undefined = false;
     for item in list.iter(ctx) {
         match item {
             Val::Str(text) => {
                 ctx.pay(text.len() / 16);
-                if regex.as_ref().is_some_and(|regex| regex.is_match(text.as_bytes())) {
+                if matcher.as_ref().is_some_and(|matcher| matcher.is_match(ctx, &text)) {
                     return Ok(Val::Bool(true));
                 }
             }
@@ -163,29 +238,47 @@ fn substitute<'a>(ctx: &Ctx<'a>, args: Args<'a>, always: &str) -> Result<Val<'a>
         return Err(Val::Error);
     };
     let options = Options::of(&format!("{letters}{always}"));
-    let regex = compile(ctx, args.memo, pattern, options).ok_or(Val::Error)?;
-    let replaced = replace(ctx, &regex, subject, replacement, options).ok_or(Val::Error)?;
+    let matcher = compile(ctx, args.memo, pattern, options).ok_or(Val::Error)?;
+    let replaced = replace(ctx, &matcher, subject, replacement, options).ok_or(Val::Error)?;
     Ok(ctx.string(String::from_utf8_lossy(&replaced)))
+}
+
+/// Text that grows piece by piece. The bound is looked at before each, as a replacement of a few bytes may stand for
+/// gigabytes.
+struct Growing<'c, 'a> {
+    ctx: &'c Ctx<'a>,
+    bytes: Vec<u8>,
+}
+
+impl Growing<'_, '_> {
+    /// `None`: it would be too long.
+    fn put(&mut self, piece: &[u8]) -> Option<()> {
+        let fits = self.ctx.allows(self.bytes.len() + piece.len());
+        fits.then(|| self.bytes.extend_from_slice(piece))
+    }
 }
 
 /// The text with what matched replaced, or only the replacements, as the options tell.
 fn replace(
     ctx: &Ctx<'_>,
-    regex: &Regex,
+    matcher: &Matcher<'_>,
     subject: &str,
     replacement: &str,
     options: Options,
 ) -> Option<Vec<u8>> {
     let subject = subject.as_bytes();
-    let (mut out, mut end): (Vec<u8>, usize) = (Vec::new(), 0);
-    while let Some(captures) = regex.captures_at(subject, end) {
+    let (mut out, mut end) = (Growing { ctx, bytes: Vec::new() }, 0);
+    if !matcher.pay_beyond_reading(ctx, subject.len()) {
+        return None;
+    }
+    while let Some(captures) = matcher.regex.captures_at(subject, end) {
         let found = captures.get(0)?;
         if options.full {
-            out.extend_from_slice(subject.get(end..found.start()).unwrap_or_default());
+            out.put(subject.get(end..found.start()).unwrap_or_default())?;
         }
         expand(replacement, &captures, &mut out)?;
         end = found.end();
-        if !ctx.fits(out.len()) {
+        if !ctx.fits(out.bytes.len()) {
             return None;
         }
         if !options.global {
@@ -193,18 +286,23 @@ fn replace(
         }
         if found.is_empty() {
             // HTCondor copies a character and goes on behind it; at the end it gives up.
-            out.push(*subject.get(end)?);
+            out.put(subject.get(end..=end)?)?;
             end += 1;
+        }
+        // A search may look at all that is left, wherever its match ends, and the replacement may be of nothing.
+        let left = subject.len().saturating_sub(end);
+        if !matcher.pay_again(ctx, left) || !ctx.pay(replacement.len() / 16) {
+            return None;
         }
     }
     if options.full {
-        out.extend_from_slice(subject.get(end..).unwrap_or_default());
+        out.put(subject.get(end..).unwrap_or_default())?;
     }
-    Some(out)
+    Some(out.bytes)
 }
 
-/// Writes the replacement with `\0` to `\9` as the groups. `None`: there is no such group.
-fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Vec<u8>) -> Option<()> {
+/// Writes the replacement with `\0` to `\9` as the groups. `None`: there is no such group, or it is too long.
+fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Growing<'_, '_>) -> Option<()> {
     // PCRE counts the groups up to the last that took part.
     let count =
         (0..captures.len()).rev().find(|group| captures.get(*group).is_some()).map_or(0, |last| last + 1);
@@ -217,10 +315,58 @@ fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Vec<u8>) -> Opti
                 if group >= count {
                     return None;
                 }
-                out.extend_from_slice(captures.get(group).map_or(&[], |found| found.as_bytes()));
+                out.put(captures.get(group).map_or(&[], |found| found.as_bytes()))?;
             }
-            _ => out.push(byte),
+            _ => out.put(&[byte])?,
         }
     }
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classad::eval::Arena;
+    use crate::classad::{Bound, Env};
+
+    #[test]
+    fn the_weight_is_that_of_the_compiled_pattern() {
+        for (pattern, weight, compiles) in [
+            ("", 1, true),
+            ("^slot[0-9]+(_[0-9]+)?@.*\\.example\\.(com|org)$", 1, true),
+            ("^(gpu|cpu|mem)-(a100|h100|l40s|v100|t4)-[0-9]{2,4}$", 1, true),
+            ("^([0-9]{1,3}\\.){3}[0-9]{1,3}$", 1, true),
+            ("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", 4, true),
+            (".{1000}", 64, true),
+            ("[ T].{8000}[^ -z]", 256, true),
+            (".{10000}", 256, true),
+            (".{20000}", 256, false),
+            ("(", 1, false),
+            ("a(?=b)", 1, false),
+        ] {
+            let built = build(pattern, Options::default());
+            assert_eq!((built.weight, built.regex.is_some()), (weight, compiles), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_replacement_grows_to_the_bound_and_not_beyond() {
+        let text = "a".repeat(100);
+        let captures = Regex::new(".*").unwrap().captures(text.as_bytes()).unwrap();
+        let (arena, mut env) = (Arena::default(), Env::at(0));
+        env.limits.string = 1000;
+        for (replacement, written, bound) in [
+            ("\\0".repeat(10), 1000, None),
+            ("\\0".repeat(11), 1000, Some(Bound::StringSize)),
+            ("\\0".repeat(1_000_000), 1000, Some(Bound::StringSize)),
+            ("x".repeat(1_000_000), 1000, Some(Bound::StringSize)),
+            ("x\\0".repeat(1_000_000), 910, Some(Bound::StringSize)),
+        ] {
+            let ctx = Ctx::new(&env, &arena, None, None);
+            let mut out = Growing { ctx: &ctx, bytes: Vec::new() };
+            let done = expand(&replacement, &captures, &mut out).is_some();
+            assert_eq!((out.bytes.len(), ctx.bound()), (written, bound), "{}", replacement.len());
+            assert_eq!(done, bound.is_none());
+        }
+    }
 }

@@ -26,10 +26,13 @@ pub(super) fn midnight(year: i64, month: i64, day: i64) -> i64 {
     days(year, month, day).saturating_mul(86_400)
 }
 
-/// Writes the date by the pattern. Directives that C does not know stay as they are.
-pub(super) fn format(out: &mut String, pattern: &str, civil: &Civil, offset: i32) {
+/// Writes the date by the pattern. Directives that C does not know stay as they are. It stops at the directive with
+/// which the text outgrows its room, as a directive writes up to two hundred times what it takes in the pattern.
+pub(super) fn format(out: &mut String, room: usize, pattern: &str, civil: &Civil, offset: i32) {
     let mut rest = pattern.chars();
-    while let Some(c) = rest.next() {
+    while out.len() <= room
+        && let Some(c) = rest.next()
+    {
         if c != '%' {
             out.push(c);
             continue;
@@ -107,7 +110,8 @@ fn short(name: &str) -> String {
 fn write_directive(out: &mut String, directive: char, civil: &Civil, offset: i32) -> std::fmt::Result {
     let Civil { year, month, day, hour, minute, second, day_of_year, day_of_week } = *civil;
     let mut compose = |pattern: &str| {
-        format(out, pattern, civil, offset);
+        // These are short.
+        format(out, usize::MAX, pattern, civil, offset);
         Ok(())
     };
     let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
@@ -174,5 +178,31 @@ fn iso_week(civil: &Civil) -> (i64, i64) {
         (civil.year + 1, (thursday - length(civil.year)) / 7 + 1)
     } else {
         (civil.year, thursday / 7 + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classad::AbsTime;
+
+    #[test]
+    fn the_text_stops_a_directive_beyond_its_room() {
+        let civil = Civil::of(AbsTime { secs: 0, offset: 0 });
+        for (pattern, room, written) in [
+            ("%Y", 4, 4),
+            ("%Y-%m-%d", 10, 10),
+            ("%Y-%m-%d", 9, 10),
+            ("%Y-%m-%d", 4, 5),
+            ("%c%c%c", 24, 48),
+            ("%999n", 999, 999),
+            (&"%999n".repeat(100_000), 1000, 1998),
+            (&"%999c".repeat(100_000), 1000, 1998),
+            (&"x".repeat(100_000), 1000, 1001),
+        ] {
+            let mut out = String::new();
+            format(&mut out, room, pattern, &civil, 0);
+            assert_eq!(out.len(), written, "{} in {room}", pattern.get(..8).unwrap_or(pattern));
+        }
     }
 }

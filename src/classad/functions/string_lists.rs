@@ -1,6 +1,6 @@
 //! Functions on lists that are written in a string.
 
-use super::convert::{items, items_as_they_are, leading_number, length, to_integer, to_real};
+use super::convert::{Delimiters, items, items_as_they_are, leading_number, length, to_integer, to_real};
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
 use crate::classad::eval::{Ctx, Text, Val};
@@ -35,18 +35,16 @@ fn same_caseless(a: &str, b: &str) -> bool {
 }
 
 /// The delimiters argument, if given; `None` if it is no string.
-fn delimiters<'a>(ctx: &Ctx<'a>, args: Args<'a>, place: usize, default: &str) -> Option<Text<'a>> {
-    if args.len() <= place {
-        return Some(Text::Own(default.into()));
-    }
-    match args.eval(ctx, place) {
-        Val::Str(text) => Some(text),
-        _ => None,
+fn delimiters<'a>(ctx: &Ctx<'a>, args: Args<'a>, place: usize, default: &str) -> Option<Delimiters> {
+    match args.eval_if(ctx, place) {
+        None => Delimiters::of(ctx, default),
+        Some(Val::Str(text)) => Delimiters::of(ctx, &text),
+        Some(_) => None,
     }
 }
 
 /// The list and its delimiters of the functions on one list.
-fn one_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(Text<'a>, Text<'a>)> {
+fn one_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(Text<'a>, Delimiters)> {
     let list = args.eval(ctx, 0);
     let delimiters = delimiters(ctx, args, 1, DELIMITERS)?;
     match list {
@@ -106,7 +104,7 @@ fn summarize<'a>(ctx: &Ctx<'a>, args: Args<'a>, summary: Summary) -> Val<'a> {
 fn two_strings<'a>(
     ctx: &Ctx<'a>,
     args: Args<'a>,
-) -> Result<(Option<Text<'a>>, Option<Text<'a>>, Text<'a>), Val<'a>> {
+) -> Result<(Option<Text<'a>>, Option<Text<'a>>, Delimiters), Val<'a>> {
     let read = |place| match args.eval(ctx, place) {
         Val::Str(text) => Ok(Some(text)),
         Val::Undefined => Ok(None),
@@ -114,10 +112,11 @@ fn two_strings<'a>(
     };
     let (first, second) = (read(0), read(1));
     let delimiters = match args.eval_if(ctx, 2) {
-        None | Some(Val::Undefined) => Text::Own(MEMBER_DELIMITERS.into()),
-        Some(Val::Str(text)) => text,
-        Some(_) => return Err(Val::Error),
+        None | Some(Val::Undefined) => Delimiters::of(ctx, MEMBER_DELIMITERS),
+        Some(Val::Str(text)) => Delimiters::of(ctx, &text),
+        Some(_) => None,
     };
+    let delimiters = delimiters.ok_or(Val::Error)?;
     let (first, second) = (first?, second?);
     let bytes = first.as_deref().map_or(0, str::len) + second.as_deref().map_or(0, str::len);
     if !ctx.pay(bytes) {
@@ -170,11 +169,12 @@ fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     };
     // Alone of its kind it has the short list of delimiters, and takes none for those.
     let own = args.len() > 2 && !delimiters.is_empty();
-    let delimiters = if own { &*delimiters } else { DELIMITERS };
+    let delimiters = if own { Some(delimiters) } else { Delimiters::of(ctx, DELIMITERS) };
+    let Some(delimiters) = delimiters else { return Val::Error };
     let (Some(first), Some(second)) = (first, second) else { return Val::Undefined };
     // And it leaves the space around items.
-    let second: Vec<&str> = items_as_they_are(&second, delimiters).collect();
-    Val::Bool(items_as_they_are(&first, delimiters).any(|item| {
+    let second: Vec<&str> = items_as_they_are(&second, &delimiters).collect();
+    Val::Bool(items_as_they_are(&first, &delimiters).any(|item| {
         ctx.pay(second.len());
         ctx.bound().is_none() && second.contains(&item)
     }))
@@ -188,13 +188,11 @@ fn regexp_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     else {
         return Val::Error;
     };
-    let Some(regex) = patterns::compile(ctx, args.memo, pattern, Options::of(&options.to_ascii_lowercase()))
-    else {
-        return Val::Error;
-    };
+    let options = Options::of(&options.to_ascii_lowercase());
+    let matcher = patterns::compile(ctx, args.memo, pattern, options).filter(|_| ctx.pay(list.len()));
+    let Some(matcher) = matcher else { return Val::Error };
     if items(list, &delimiters).next().is_none() {
         return Val::Undefined;
     }
-    ctx.pay(list.len());
-    Val::Bool(items(list, &delimiters).any(|item| regex.is_match(item.as_bytes())))
+    Val::Bool(items(list, &delimiters).any(|item| matcher.is_match(ctx, item)))
 }

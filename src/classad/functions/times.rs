@@ -161,7 +161,7 @@ fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let pattern = if args.len() > 1 { args.eval(ctx, 1) } else { ctx.string("%c") };
     let Some(pattern) = pattern.as_str() else { return Val::Error };
     let mut out = String::new();
-    super::strftime::format(&mut out, pattern, &civil, ctx.env.utc_offset);
+    super::strftime::format(&mut out, ctx.env.limits.string, pattern, &civil, ctx.env.utc_offset);
     ctx.string(out)
 }
 

@@ -100,6 +100,35 @@ const PURE_OF_LIST: &[(&str, usize)] = &[
     ("max", 0),
 ];
 
+/// Those that take a pattern in the first place, and in which place its options.
+const OF_PATTERNS: &[(&str, usize)] = &[
+    ("regexp", 2),
+    ("regexpmember", 2),
+    ("regexps", 3),
+    ("replace", 3),
+    ("replaceall", 3),
+    ("stringlist_regexpmember", 3),
+];
+
+/// Whether a call costs no more than its size tells. A large pattern is short to write and dear to match, and many that
+/// are each within the bounds may not be together: only the plain evaluator adds up what they cost.
+fn costs_what_it_shows(name: &Name, args: &[Ir]) -> bool {
+    let Some((_, options)) = OF_PATTERNS.iter().find(|(known, _)| name.is(known)) else { return true };
+    let letters = match args.get(*options) {
+        None => "",
+        Some(Ir::Const(value)) => value.as_str().unwrap_or_default(),
+        Some(_) => return false,
+    };
+    // Some of these functions fold the letters.
+    let plain = !letters.contains(|c: char| c.is_ascii_uppercase());
+    match args.first() {
+        Some(Ir::Const(pattern)) => {
+            plain && pattern.as_str().is_none_or(|pattern| functions::has_ordinary_price(pattern, letters))
+        }
+        _ => false,
+    }
+}
+
 impl Nature {
     pub(super) fn of(name: &Name) -> Self {
         if PURE.iter().any(|known| name.is(known)) {
@@ -112,7 +141,7 @@ impl Nature {
 
 impl Call {
     /// A call of a pure function: one that was made before, if it is the same. `None`: an argument's form is none
-    /// that it may have.
+    /// that it may have, or the call may cost more than it shows.
     pub(super) fn of(
         name: &Name,
         function: Function,
@@ -128,6 +157,9 @@ impl Call {
         }
         if let Some(known) = symbols.call(&key) {
             return Some(Arc::clone(known));
+        }
+        if !costs_what_it_shows(name, args) {
+            return None;
         }
         let mut read = Vec::new();
         for arg in args {
@@ -268,4 +300,35 @@ fn graft(expr: &Expr, builder: &mut Builder) -> Option<Id> {
         placed.push(id?);
     }
     placed.last().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::classad::{Ad, Env, Expr, Roster, symmetric_match};
+
+    #[test]
+    fn large_patterns_match_as_the_plain_evaluator_says() {
+        // Forty of these are more than an evaluation may cost, and each alone is not.
+        let slot = Ad::new().with("Name", "slot1").with("Requirements", true).with("Large", ".{8000}");
+        for (clause, matches) in [
+            (r#"!regexp("[ T].{8000}#", TARGET.Name)"#, false),
+            (r#"!regexp("[ T].{8000}#", TARGET.Name, "i")"#, false),
+            (r#"!regexp(strcat(TARGET.Name, ".{8000}#"), TARGET.Name)"#, false),
+            ("!regexp(TARGET.Large, TARGET.Name)", false),
+            (r#"!regexpMember("[ T].{8000}#", {TARGET.Name})"#, false),
+            (r#"!stringList_regexpMember("[ T].{8000}#", TARGET.Name)"#, false),
+            (r#"replace("[ T].{8000}#", TARGET.Name, "") == "slot1""#, false),
+            (r#"!regexp("[ T].{8}#", TARGET.Name)"#, true),
+        ] {
+            // All different, that each counts.
+            let clauses: Vec<String> = (0..40).map(|place| clause.replace('#', &place.to_string())).collect();
+            let mut job = Ad::new();
+            job.insert("Requirements", Expr::parse(&clauses.join(" && ")).unwrap());
+            let mut roster = Roster::new(None, None);
+            roster.set(0, slot.clone());
+            let prepared = roster.prepare(&job, &Env::at(0));
+            assert_eq!(symmetric_match(&job, &slot, &Env::at(0)), matches, "{clause}");
+            assert_eq!(roster.matches(&prepared, 0), matches, "{clause}, of a roster");
+        }
+    }
 }
