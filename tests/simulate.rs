@@ -80,7 +80,16 @@ fn what_is_wrong_with_a_scenario_is_told_with_its_place() {
     let machines = "machines:\n  - {name: n, cpus: 1, memory: 1Gi}\n";
     let nobody = "submitters: []\n";
     let a = "submitters:\n  - name: a\n    arrivals: {poisson: {every: 1h}}\n    runtime: 1h\n";
+    let group = |name: &str, group: &str| {
+        format!(
+            "  - apiVersion: slotwright.dev/v1alpha1\n    kind: GroupQuota\n    metadata: {{name: {name}}}\n    spec: {{group: {group}, quota: 1}}\n"
+        )
+    };
+    fs::write(directory.path().join("group.yaml"), group("a", "physics").replace("  - ", "    ")).unwrap();
     let cases = [
+        format!("manifests:\n{}{machines}{nobody}", group("a", "physics.higgs")),
+        format!("manifests:\n  - group.yaml\n{}{machines}{nobody}", group("b", "physics")),
+        format!("manifests:\n{}{}{machines}{nobody}", group("a", "physics"), group("a", "chemistry")),
         "length: [".to_owned(),
         "a: 1\n---\nb: 2\n".to_owned(),
         format!("lenght: 3d\n{machines}{nobody}"),
@@ -100,6 +109,30 @@ fn what_is_wrong_with_a_scenario_is_told_with_its_place() {
             "{machines}submitters:\n  - name: a\n    arrivals: {{diurnal: {{perDay: 1, days: [1, 2]}}}}\n    runtime: 1h\n"
         ),
         format!("{machines}{a}    procs: {{uniform: {{min: 2, max: 1}}}}\n"),
+        format!("{machines}{a}    procs: 1000000000\n"),
+        format!("{machines}{a}    procs: {{exponential: {{mean: 10, max: 200000}}}}\n"),
+        format!("{machines}{a}    procs: [1, 100001]\n"),
+        format!("{machines}{a}    people: 4000000000\n"),
+        format!("{machines}{a}    people: 0\n"),
+        format!("{machines}{a}  - {{name: b, people: 1000000, arrivals: {{at: [0]}}, runtime: 1h}}\n"),
+        format!(
+            "{machines}submitters:\n  - {{name: {}, arrivals: {{at: [0]}}, runtime: 1h}}\n",
+            "n".repeat(56)
+        ),
+        format!(
+            "{machines}submitters:\n  - {{name: {}, people: 10, arrivals: {{poisson: {{every: 1h}}}}, jobs: 9, runtime: 1h}}\n",
+            "n".repeat(54)
+        ),
+        format!(
+            "{machines}submitters:\n  - {{name: {}, arrivals: {{poisson: {{every: 1h}}}}, runtime: 1h}}\n",
+            "n".repeat(50)
+        ),
+        format!(
+            "machines:\n  - {{name: m, count: 11, cpus: 1, memory: 1Gi}}\n  - {{name: m1, count: 2, cpus: 1, memory: 1Gi}}\n{nobody}"
+        ),
+        format!(
+            "{machines}{a}    people: 12\n  - {{name: a1, arrivals: {{at: [0]}}, runtime: 1h}}\n  - {{name: a1, people: 3, arrivals: {{at: [0]}}, runtime: 1h}}\n"
+        ),
         format!("{machines}{a}    group: a..b\n"),
         format!("{machines}{a}    group: physics\n"),
         format!("{machines}{a}    job: {{apiVersion: v1, kind: Pod}}\n"),
@@ -115,6 +148,49 @@ fn what_is_wrong_with_a_scenario_is_told_with_its_place() {
         told.extend([case.as_str(), &text(&output.stderr), "\n"]);
     }
     insta::assert_snapshot!(told);
+}
+
+/// What is just within the bounds: no name is made twice, none is too long, and a law without a bound gets the schedd's.
+#[test]
+fn names_and_procs_within_their_bounds_are_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let machines = "machines:\n  - {name: m, count: 10, cpus: 1, memory: 1Gi}\n  - {name: m1, count: 2, cpus: 1, memory: 1Gi}\n  \
+                    - {name: m0, count: 2, cpus: 1, memory: 1Gi}\n";
+    let long =
+        |letters: usize, more: &str| format!("  - {{name: {}, runtime: 1h, {more}}}\n", "n".repeat(letters));
+    let submitters = [
+        long(55, "arrivals: {at: [0]}"),
+        long(53, "people: 10, arrivals: {poisson: {every: 1m}}, jobs: 9"),
+        long(49, "arrivals: {poisson: {every: 30m}}, procs: {exponential: {mean: 2}}"),
+        "  - {name: b, people: 10, arrivals: {at: [0]}, runtime: 1h}\n".to_owned(),
+        "  - {name: b0, people: 2, arrivals: {at: [0]}, runtime: 1h}\n".to_owned(),
+    ];
+    let good = format!("length: 1h\n{machines}submitters:\n{}", submitters.concat());
+    fs::write(directory.path().join("good.yaml"), good).unwrap();
+    let output = simulate(directory.path(), &["good.yaml", "-o", "json"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+}
+
+/// A SubmitPolicy refuses jobs only when they come: that they are missing from the report is said.
+#[test]
+fn jobs_that_a_submit_policy_refuses_are_told_of() {
+    let directory = tempfile::tempdir().unwrap();
+    let text_of_policy = "JOB_DEFAULT_REQUESTMEMORY = undefined";
+    let scenario = format!(
+        "length: 1h\nmanifests:\n  - apiVersion: slotwright.dev/v1alpha1\n    kind: SubmitPolicy\n    metadata: {{name: p}}\n    \
+         spec: {{config: \"{text_of_policy}\"}}\nmachines:\n  - {{name: n, cpus: 1, memory: 1Gi}}\nsubmitters:\n  - name: a\n    \
+         arrivals: {{at: [0, 1, 2]}}\n    runtime: 1h\n    job:\n      apiVersion: slotwright.dev/v1alpha1\n      kind: HTCJob\n      \
+         metadata: {{name: j}}\n      spec:\n        requests: {{cpus: 1}}\n        template:\n          spec:\n            \
+         containers: [{{name: c, image: i}}]\n"
+    );
+    fs::write(directory.path().join("refused.yaml"), scenario).unwrap();
+    let output = simulate(directory.path(), &["refused.yaml"]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.starts_with("slotwright: refused: 3 jobs were refused and are not counted; the first is a-1: spec.requests.memory: "),
+        "{told}"
+    );
 }
 
 #[test]

@@ -76,6 +76,7 @@ fn what_is_wrong_with_a_trace_is_told_with_its_place() {
         scenario("{file: a.swf, from: 2h, to: 1h}"),
         scenario("{file: a.swf, from: 2h}"),
         scenario("{file: a.swf, people: {user7: {group: a..b}}}"),
+        scenario(&format!("{{file: a.swf, people: {{user7: {{owner: {}}}}}}}", "o".repeat(54))),
         scenario("{file: a.swf, speed: 2}"),
         format!("{}    runtime: 1h\n    procs: 2\n    people: 3\n", scenario("{file: a.swf}")),
         format!("{}    requests: {{cpus: 2, memory: 1Gi}}\n", scenario("{file: a.swf}")),

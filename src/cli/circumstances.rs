@@ -12,9 +12,10 @@ pub struct Circumstances {
     /// The current time, in seconds since 1970 [default: the clock's]
     #[arg(long, value_name = "SECONDS")]
     now: Option<i64>,
-    /// Where random numbers in expressions start
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
+    /// Where random numbers in expressions start [default: 0]
+    // No default of clap's: it would stand above what an earlier part of the command line says.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 }
 
 impl Circumstances {
@@ -22,6 +23,6 @@ impl Circumstances {
     pub fn env(&self) -> Env {
         let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let now = self.now.unwrap_or_else(|| i64::try_from(clock()).unwrap_or(i64::MAX));
-        Env { seed: self.seed, ..Env::at(now) }
+        Env { seed: self.seed.unwrap_or(0), ..Env::at(now) }
     }
 }

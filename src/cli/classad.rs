@@ -1,15 +1,19 @@
 //! `slotwright classad eval` and `slotwright classad match`: expressions and matches without a cluster.
 
+mod words;
+
 use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
+use clap::error::ErrorKind;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::circumstances::Circumstances;
 use super::stop::{DONE, NO, Stop, UNUSABLE, status, unusable};
 use crate::classad::{Ad, Bound, Env, Expr, MatchReport, ParseError, SideReport, Value, explain_match};
+use words::with_late_options;
 
 /// Evaluate ClassAd expressions and explain matches.
 #[derive(Debug, Args)]
@@ -26,7 +30,7 @@ enum Command {
     Match(MatchArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct EvalArgs {
     /// The ad in which bare names and MY are looked up, in either syntax; - is standard input
     #[arg(long, value_name = "FILE")]
@@ -39,8 +43,8 @@ struct EvalArgs {
     batch: bool,
     #[command(flatten)]
     circumstances: Circumstances,
-    /// Expressions
-    #[arg(value_name = "EXPR", required_unless_present = "batch")]
+    /// Expressions; they may begin with a dash
+    #[arg(value_name = "EXPR", required_unless_present = "batch", allow_hyphen_values = true)]
     exprs: Vec<String>,
 }
 
@@ -65,11 +69,29 @@ pub fn run(
     stderr: &mut dyn Write,
 ) -> io::Result<u8> {
     let outcome = match &args.command {
-        Command::Eval(args) if args.batch => batch(stdin, stdout, stderr, &args.circumstances.env()),
-        Command::Eval(args) => eval(args, stdin, stdout),
+        Command::Eval(args) if args.exprs.is_empty() => {
+            batch(stdin, stdout, stderr, &args.circumstances.env())
+        }
+        Command::Eval(args) => match with_late_options(args, &args.exprs) {
+            Ok(args) => eval(&args, stdin, stdout),
+            Err(error) => Err(Stop::Unusable(said(&error))),
+        },
         Command::Match(args) => explain(args, stdin, stdout),
     };
     status("classad", outcome, stderr)
+}
+
+/// What is wrong with an option, in a line. clap's advice on how to pass dashes does not hold in front of all expressions.
+fn said(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            format!("{line}; correct the option, or put an expression that begins so in parentheses")
+        }
+        _ => line.to_owned(),
+    }
 }
 
 fn read_ad(path: &Path, stdin: &mut dyn BufRead) -> Result<Ad, Stop> {
@@ -147,8 +169,8 @@ fn batch(
                 (serde_json::Value::Null, Answer::unparsed())
             }
         };
-        if let Some(bound) = answer.bound {
-            writeln!(stderr, "slotwright classad: case on line {number}: {bound}")?;
+        if let Some(remark) = answer.remark {
+            writeln!(stderr, "slotwright classad: case on line {number}: {remark}")?;
         }
         writeln!(stdout, "{}", json!({"id": id, "type": answer.kind, "value": answer.value}))?;
     }
@@ -180,12 +202,13 @@ impl Case {
 struct Answer {
     kind: &'static str,
     value: String,
-    bound: Option<Bound>,
+    /// For standard error.
+    remark: Option<String>,
 }
 
 impl Answer {
     fn unparsed() -> Self {
-        Self { kind: "parse-error", value: String::new(), bound: None }
+        Self { kind: "parse-error", value: String::new(), remark: None }
     }
 }
 
@@ -199,21 +222,50 @@ fn answer(
         return Answer::unparsed();
     };
     let outcome = expr.evaluate(my, target, env);
-    let (kind, value) = describe(&outcome.value);
-    Answer { kind, value, bound: outcome.bound }
+    let remark = outcome.bound.as_ref().map(Bound::to_string);
+    if let Some((kind, value)) = described(&outcome.value) {
+        return Answer { kind, value, remark };
+    }
+    let (kind, value) = TOO_LONG;
+    let long = format!("the value takes more than {LONGEST} bytes to print; ask for a part of it");
+    Answer { kind, value, remark: Some(long) }
 }
 
-/// The type and the printed value, as the batch mode writes them.
+/// The most bytes that the batch mode prints of a value. Text in lists of lists doubles at each level, as it is escaped.
+const LONGEST: usize = 1 << 20;
+/// The answer where there are more.
+const TOO_LONG: (&str, String) = ("error", String::new());
+
+/// The type and the printed value, as the batch mode writes them: those of an error where that would be too long.
 pub fn describe(value: &Value) -> (&'static str, String) {
+    described(value).unwrap_or(TOO_LONG)
+}
+
+/// As [`describe`]; nothing where it is too long.
+fn described(value: &Value) -> Option<(&'static str, String)> {
     let text = match value {
         Value::Undefined | Value::Error => String::new(),
         Value::Str(text) => text.to_string(),
         Value::Real(number) | Value::RelTime(number) => decimal(*number),
-        Value::List(items) => json!(items.iter().map(describe).collect::<Vec<_>>()).to_string(),
+        Value::List(items) => described_list(items)?,
         Value::AbsTime(time) => time.to_string(),
         Value::Bool(_) | Value::Int(_) | Value::Ad(_) => value.to_string(),
     };
-    (value.type_name(), text)
+    (text.len() <= LONGEST).then(|| (value.type_name(), text))
+}
+
+/// JSON of all items. It stops where they alone are too long: what is done for each level is bounded so.
+fn described_list(items: &[Value]) -> Option<String> {
+    let (mut all, mut bytes) = (Vec::new(), 0);
+    for item in items {
+        let item = described(item)?;
+        bytes += item.0.len() + item.1.len();
+        if bytes > LONGEST {
+            return None;
+        }
+        all.push(item);
+    }
+    Some(json!(all).to_string())
 }
 
 fn decimal(number: f64) -> String {
@@ -267,6 +319,43 @@ mod tests {
     fn eval_prints_a_value_a_line() {
         let (status, out, _) = outcome(&["eval", "1 + 1", "\"a\"", "time()", "--now", "7"], "");
         assert_eq!((status, out.as_str()), (0, "2\n\"a\"\n7\n"));
+    }
+
+    #[test]
+    fn expressions_begin_with_a_dash_and_options_stand_anywhere() {
+        for (args, expected) in [
+            (&["-1"][..], "-1\n"),
+            (&["-1 + 2", "-(3)", "- 4"], "1\n-3\n-4\n"),
+            (&["--1", "-time()", "--now=7"], "1\n-7\n"),
+            (&["--now", "7", "-time()"], "-7\n"),
+            (&["-time()", "--now", "7", "-1"], "-7\n-1\n"),
+            (&["--seed", "5", "time()", "--now", "7", "-2"], "7\n-2\n"),
+            (&["--", "-1"], "-1\n"),
+            (&["-1", "--", "-2"], "-1\n-2\n"),
+        ] {
+            let (status, out, err) = outcome(&[&["eval"], args].concat(), "");
+            assert_eq!((status, out.as_str(), err.as_str()), (0, expected, ""), "{args:?}");
+        }
+        let (_, out, _) = outcome(&["eval", "-A", "--my", "-"], "A = 2\n");
+        assert_eq!(out, "-2\n");
+    }
+
+    #[test]
+    fn late_options_count_and_wrong_ones_are_told() {
+        let drawn = |args: &[&str]| outcome(&[&["eval", "random(1000000)"], args].concat(), "").1;
+        assert_eq!(drawn(&["--seed", "5"]), outcome(&["eval", "--seed", "5", "random(1000000)"], "").1);
+        assert_ne!(drawn(&["--seed", "5"]), drawn(&[]));
+        for (args, says) in [
+            (&["--noww", "7", "1"][..], "'--noww'"),
+            (&["-1", "--noww", "7"], "'--noww' found; correct the option, or put"),
+            (&["-1", "--now", "soon"], "'soon' for '--now <SECONDS>'"),
+            (&["-1", "--now"], "'--now <SECONDS>'"),
+            (&["-1", "--batch"], "cannot be used with"),
+        ] {
+            let (status, out, err) = outcome(&[&["eval"], args].concat(), "");
+            assert_eq!((status, out.as_str()), (2, ""), "{args:?}: {err}");
+            assert!(err.starts_with("slotwright classad: ") && err.contains(says), "{args:?}: {err}");
+        }
     }
 
     #[test]
@@ -364,6 +453,30 @@ mod tests {
         assert_eq!(said.len(), 5, "{err}");
         assert!(said[0].ends_with("case on line 1: expected ident, column 2"), "{err}");
         assert!(said[4].ends_with("case on line 7: the evaluation nests too deeply"), "{err}");
+    }
+
+    /// Each level of a list escapes what stands below it: what is printed doubles.
+    #[test]
+    fn batch_goes_on_after_a_value_that_is_too_long() {
+        let nested = |depth: usize| format!("{}\"x\"{}", "{".repeat(depth), "}".repeat(depth));
+        let line = |id: usize, expr: &str| json!({"id": id, "expr": expr}).to_string() + "\n";
+        let wide = format!("{{{}}}", vec![format!("\"{}\"", "x".repeat(300_000)); 4].join(", "));
+        let input: String = [(1, nested(10)), (2, nested(30)), (3, wide), (4, "1".to_owned())]
+            .iter()
+            .map(|(id, expr)| line(*id, expr))
+            .collect();
+        let (status, out, err) = outcome(&["eval", "--batch"], &input);
+        assert_eq!(status, 0, "{err}");
+        let answers: Vec<serde_json::Value> =
+            out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(answers[0]["type"], "list");
+        assert_eq!(answers[1], json!({"id": 2, "type": "error", "value": ""}));
+        assert_eq!(answers[2], json!({"id": 3, "type": "error", "value": ""}));
+        assert_eq!(answers[3], json!({"id": 4, "type": "integer", "value": "1"}));
+        let long = "the value takes more than 1048576 bytes to print; ask for a part of it";
+        let said: Vec<&str> = err.lines().collect();
+        let expected = [2, 3].map(|line| format!("slotwright classad: case on line {line}: {long}"));
+        assert_eq!(said, expected);
     }
 
     #[test]

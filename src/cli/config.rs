@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 
 use super::stop::{DONE, NO, Stop, UNUSABLE, status};
-use crate::config::{Config, FileError, Host, Origin, Reader, Severity, Source};
+use crate::config::{Config, ExpandError, FileError, Host, Origin, Reader, Severity, Source};
 
 /// Read HTCondor configuration.
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ struct ValueArgs {
     #[command(flatten)]
     input: Input,
     /// Print what the slot of this number sees
-    #[arg(long, value_name = "N", conflicts_with = "raw")]
+    #[arg(long, value_name = "N")]
     slot: Option<u32>,
     /// Print values as they are written
     #[arg(long)]
@@ -168,7 +168,8 @@ fn value(
     let mut status = DONE;
     for name in &args.names {
         let value = match args.slot {
-            _ if args.raw => Ok(config.raw(name).map(Cow::into_owned)),
+            Some(slot) if args.raw => raw_of_slot(&config, &args.input, slot, name),
+            None if args.raw => Ok(config.raw(name).map(Cow::into_owned)),
             Some(slot) => {
                 config.slot_text(slot, name).map(|text| text.map(|text| text.as_str().into_owned()))
             }
@@ -187,6 +188,25 @@ fn value(
         }
     }
     Ok(status)
+}
+
+/// What a slot sees under a name, as it is written: the first of the names under which [`Config::slot_text`] looks, and of
+/// the daemon's own name for that.
+fn raw_of_slot(config: &Config, input: &Input, slot: u32, name: &str) -> Result<Option<String>, ExpandError> {
+    let of_type = config.type_of_slot(slot)?.map(|kind| format!("SLOT_TYPE_{kind}_{name}"));
+    let mut names: Vec<String> = of_type.into_iter().chain([name.to_owned()]).collect();
+    if !Config::is_policy_knob(name) {
+        let prefix = config.value("STARTD_RESOURCE_PREFIX")?.unwrap_or_else(|| "SLOT".to_owned());
+        names.insert(0, format!("{prefix}{slot}_{name}"));
+    }
+    let daemon = input.local_name.iter().chain([&input.subsystem]);
+    let own = |name: &String| {
+        let prefixed = daemon.clone().map(|prefix| format!("{prefix}.{name}"));
+        prefixed.into_iter().find(|name| config.definition(name).is_some())
+    };
+    let found =
+        names.into_iter().find_map(|name| config.raw(&own(&name).unwrap_or(name)).map(Cow::into_owned));
+    Ok(found)
 }
 
 fn dump(
@@ -250,6 +270,34 @@ mod tests {
         prints(&["value", "-f", "-", "--local-name", "LN", "A"], text, "3\n");
         prints(&["value", "-f", "-", "--slot", "1", "A"], text, "4\n");
         prints(&["value", "-f", "-", "--slot", "2", "A"], text, "1\n");
+    }
+
+    /// Where nothing is to be expanded, a slot sees what is written.
+    #[test]
+    fn what_a_slot_sees_can_be_told_as_it_is_written() {
+        let text = "A = $(B)\nB = b\nSTARTD.A = 2\nLN.A = 3\nLN.LN.A = 4\nSLOT1_A = 5\nSTARTD.SLOT3_A = 6\nSLOT_TYPE_1_A = 7\n\
+                    NUM_SLOTS_TYPE_1 = 2\nSLOT1_START = no\nSLOT_TYPE_1_START = $(B) > 1\nSTART = true\nSLOT2_C = x\nC = y\n\
+                    SLOT_TYPE_1_D =\nD = z\n";
+        let raw = |more: &[&str], name: &str, text: &str| {
+            outcome(&[&["value", "-f", "-", "--raw"], more, &[name]].concat(), text)
+        };
+        prints(&["value", "-f", "-", "--slot", "1", "--raw", "START"], text, "$(B) > 1\n");
+        prints(&["value", "-f", "-", "--slot", "9", "--raw", "A"], text, "$(B)\n");
+        prints(&["value", "-f", "-", "--slot", "1", "--raw", "D"], text, "\n");
+        let named = "STARTD_RESOURCE_PREFIX = unit\nunit1_A = $(B)\nSLOT1_A = 1\n";
+        prints(&["value", "-f", "-", "--slot", "1", "--raw", "A"], named, "$(B)\n");
+        assert_eq!(raw(&["--slot", "1"], "NOPE", text).0, NO);
+        let plain = text.replace("$(B)", "b");
+        for daemon in [&[][..], &["--subsystem", "STARTD"], &["--local-name", "LN"]] {
+            for slot in ["1", "2", "3", "9"] {
+                for name in ["A", "START", "C", "SLOT_WEIGHT"] {
+                    let args = [&["value", "-f", "-", "--slot", slot], daemon, &[name]].concat();
+                    let expanded = outcome(&args, &plain);
+                    let written = raw(&[&["--slot", slot], daemon].concat(), name, &plain);
+                    assert_eq!(written, expanded, "{daemon:?}, slot {slot}: {name}");
+                }
+            }
+        }
     }
 
     #[test]

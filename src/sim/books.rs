@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::number::amount;
-use super::report::JobRecord;
+use super::report::{JobRecord, Refused};
 use super::scenario::Scenario;
-use crate::pool::{JobKey, JobSpec, MachineName, SubmitterName, Time};
+use crate::pool::{JobKey, JobSpec, MachineName, Problem, SubmitterName, Time};
 
 /// Counts of one submitter.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +45,8 @@ pub struct Books {
     pub people: BTreeMap<SubmitterName, usize>,
     /// Names in the order in which they were first seen.
     pub names: Vec<Arc<str>>,
+    /// Jobs of which there are no records.
+    pub refused: Option<Refused>,
     since_sample: Vec<Counts>,
     /// What was counted up to the last sample.
     pub total: Vec<Counts>,
@@ -60,6 +62,7 @@ impl Books {
             owners: Vec::new(),
             people: BTreeMap::new(),
             names: Vec::new(),
+            refused: None,
             since_sample: Vec::new(),
             total: Vec::new(),
             machines: BTreeMap::new(),
@@ -104,6 +107,16 @@ impl Books {
             });
         }
         first
+    }
+
+    /// A job was submitted that nobody took.
+    pub fn refused(&mut self, job: &str, problems: &[Problem]) {
+        if let Some(refused) = &mut self.refused {
+            refused.jobs += 1;
+            return;
+        }
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        self.refused = Some(Refused { jobs: 1, first: format!("{job}: {}", problems.join("; ")) });
     }
 
     /// A proc's container started.

@@ -332,6 +332,7 @@ mod tests {
             tables: vec![table("submitters", "submitter", submitters), table("groups", "group", groups)],
             jobs: waits.iter().map(job).collect(),
             transitions: crate::sim::transitions::Transitions::default(),
+            refused: None,
             summary: Summary { submitters: submitters.iter().map(tally).collect(), ..Summary::default() },
         }
     }

@@ -48,10 +48,11 @@ mod world;
 pub use arrivals::{Arrivals, Listed, Profile};
 pub use number::span;
 pub use owner::{Absence, OwnerActivity, Visits, Window};
-pub use report::{Column, JobRecord, Report, Row, Series, Summary, Table, Tally, Waits};
+pub use report::{Column, JobRecord, Refused, Report, Row, Series, Summary, Table, Tally, Waits};
 pub use run::simulate;
 pub use scenario::{MachineGroup, Scenario, Source, Timing};
 pub use spread::{BadSpread, Spread};
+pub use workload::MOST_PROCS;
 
 #[cfg(test)]
 mod tests;

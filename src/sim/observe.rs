@@ -360,6 +360,7 @@ impl Measures {
             tables: vec![self.pool, self.slots, self.submitters, self.groups],
             jobs: books.records,
             transitions: Transitions::default(),
+            refused: books.refused,
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct Report {
     pub jobs: Vec<JobRecord>,
     /// What slots did.
     pub transitions: Transitions,
+    /// The jobs that nobody took, where there are any: they are in no table.
+    pub refused: Option<Refused>,
     /// The whole in numbers.
     pub summary: Summary,
 }
@@ -36,6 +38,15 @@ impl Report {
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
     }
+}
+
+/// Jobs that were refused when they were submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// How many.
+    pub jobs: u64,
+    /// Which was the first, and all that is wrong with it.
+    pub first: String,
 }
 
 /// A column of a table.

@@ -138,6 +138,18 @@ impl Spread {
         Self { scale: self.scale * by, ..self }
     }
 
+    /// The largest amount that may be drawn; none where nothing bounds it.
+    pub fn largest(&self) -> Option<f64> {
+        let of_law = match &self.law {
+            Law::Constant(value) => Some(*value),
+            Law::Uniform { max, .. } => Some(*max),
+            Law::Empirical(values) => values.iter().copied().reduce(f64::max),
+            Law::Exponential { .. } | Law::LogNormal(_) | Law::Weibull(_) => None,
+        };
+        let most = Some(self.most).filter(|most| *most < f64::MAX);
+        Some(of_law.into_iter().chain(most).reduce(f64::min)? * self.scale)
+    }
+
     fn of(law: Law) -> Self {
         Self { law, most: f64::MAX, scale: 1.0 }
     }
@@ -207,6 +219,22 @@ mod tests {
         let draws = sorted(&spread);
         assert!((draws[10_000] - 24.0).abs() < 1e-9);
         assert!((draws[5_000] / 13.86 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn the_largest_is_known_where_there_is_one() {
+        let bounded = |spread: Spread| spread.at_most(12.0).unwrap().scaled(2.0);
+        for (spread, largest) in [
+            (Spread::always(5.0), Some(5.0)),
+            (Spread::uniform(2.0, 4.0).unwrap(), Some(4.0)),
+            (Spread::empirical(vec![1.0, 10.0, 2.0]).unwrap(), Some(10.0)),
+            (Spread::exponential(10.0).unwrap(), None),
+            (bounded(Spread::lognormal(100.0, 0.5).unwrap()), Some(24.0)),
+            (bounded(Spread::weibull(10.0, 1.0).unwrap()), Some(24.0)),
+            (bounded(Spread::always(5.0)), Some(10.0)),
+        ] {
+            assert_eq!(spread.largest(), largest, "{spread:?}");
+        }
     }
 
     #[test]

@@ -245,13 +245,17 @@ impl<'s> World<'s> {
         let Some(arrival) = self.coming.get_mut(source).and_then(|slot| std::mem::replace(slot, next)) else {
             return;
         };
-        let Ok(mut spec) = submit(&arrival.submission) else { return };
-        let defaults = pool.job_defaults(&arrival.submission.owner);
-        if defaults.complete(&mut spec, now).is_err() {
-            return;
-        }
-        self.submitted += 1;
         let submission = arrival.submission;
+        let defaults = pool.job_defaults(&submission.owner);
+        let completed = submit(&submission).and_then(|mut spec| {
+            defaults.complete(&mut spec, now)?;
+            Ok(spec)
+        });
+        let spec = match completed {
+            Ok(spec) => spec,
+            Err(problems) => return self.books.refused(&submission.name, &problems),
+        };
+        self.submitted += 1;
         let owner = submission.owner.as_str().into();
         let uid: JobUid = format!("job-{}", self.submitted).into();
         let key =

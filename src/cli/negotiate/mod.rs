@@ -85,7 +85,7 @@ pub fn run(
 fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) -> Result<(), Stop> {
     let begun = processor_seconds();
     let env = args.circumstances.env();
-    let policy = Policy::read(args)?;
+    let policy = Policy::read(args, &env)?;
     let mut accounts = Accounts::default();
     let slots = Slots::read(&mut Ads::open(&args.slots, stdin)?, &policy, &mut accounts, &env)?;
     let (significant, signed) = timed(|| Significant::of(slots.ads(), &policy.exprs()));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::NegotiateArgs;
 use super::accounts::{self, Priority};
-use crate::classad::Expr;
+use crate::classad::{Env, Expr};
 use crate::cli::stop::{Stop, unusable};
 use crate::cli::{lint, quota};
 use crate::config::{Host, Reader, Source};
@@ -32,8 +32,8 @@ impl Policy {
     ///
     /// # Errors
     /// One cannot be read, or something in it cannot be used.
-    pub(super) fn read(args: &NegotiateArgs) -> Result<Self, Stop> {
-        let (config, slot_weight) = configuration(args)?;
+    pub(super) fn read(args: &NegotiateArgs, env: &Env) -> Result<Self, Stop> {
+        let (config, slot_weight) = configuration(args, env)?;
         let groups = args.groups.as_deref().map(|path| groups(path, &config)).transpose()?;
         let (groups, group_factors) = groups.unwrap_or_default();
         let priorities =
@@ -78,12 +78,12 @@ impl Policy {
     }
 }
 
-/// The knobs of a cycle, and `SLOT_WEIGHT`.
-fn configuration(args: &NegotiateArgs) -> Result<(Config, Option<Expr>), Stop> {
+/// The knobs of a cycle, and `SLOT_WEIGHT`, at the time and with the chance of all expressions.
+fn configuration(args: &NegotiateArgs, env: &Env) -> Result<(Config, Option<Expr>), Stop> {
     let sources: Vec<Source> = (args.config.iter())
         .map(|path| Ok(Source::new(path.display().to_string(), text(path)?)))
         .collect::<Result<_, Stop>>()?;
-    let host = Host { seed: Some(args.circumstances.seed), ..Host::none() };
+    let host = Host { seed: Some(env.seed), now: env.now, ..Host::none() };
     let reading = Reader::new(host).subsystem("NEGOTIATOR").read(&sources);
     let read = reading.into_config().map_err(|error| Stop::Unusable(error.to_string()))?;
     let slot_weight = read.expr("SLOT_WEIGHT").map_err(|error| Stop::Unusable(error.to_string()))?;

@@ -101,6 +101,17 @@ fn configuration_counts() {
 }
 
 #[test]
+fn configuration_is_of_the_same_time() {
+    let config = "AT = time()\nNEGOTIATOR_PRE_JOB_RANK = ifThenElse($INT(AT) == 1234, Memory, -Memory)\n";
+    for (now, slot) in [("1234", "\"s2\""), ("1235", "\"s1\"")] {
+        let mut case = Case::new(SLOTS, &jobs(1, "User = \"al@x\"")).with("-f", config);
+        now.clone_into(&mut case.args[1]);
+        let (_, matches) = case.figures();
+        assert!(matches[0].contains(slot), "{now}: {matches:?}");
+    }
+}
+
+#[test]
 fn priorities_and_ceilings_count() {
     let both = jobs(2, "User = \"al@x\"") + &jobs(2, "User = \"bea@x\"");
     let submitters = |priorities: &str| -> Vec<String> {

@@ -6,7 +6,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::api::HTCJob;
-use crate::cli::lint::{Kind, Kinds, Node, Object, Report, Severity, Source, document, find, parse};
+use crate::cli::lint::{
+    Kind, Kinds, Node, Object, Report, Severity, Source, check_references, document, find, parse,
+};
 use crate::cli::problems::Problems;
 use crate::controller::translate;
 use crate::pool::{Event, Time};
@@ -15,42 +17,68 @@ use crate::schedd::Submission;
 /// Reads the manifests of a scenario, those in it and those in files beside it, into what the operator's shell would
 /// report of them, in the order in which it does.
 pub fn objects(source: &Source, root: &Node, directory: &Path, problems: &mut Problems) -> Vec<Event> {
-    let mut ranked: Vec<(u8, Event)> = Vec::new();
     let place = find(root, "manifests");
     let Kind::List(items) = &place.node.kind else { return Vec::new() };
-    for item in items.iter().filter(|_| place.found) {
-        match item.as_str() {
-            Some(name) => match fs::read_to_string(directory.join(name)) {
-                Ok(text) => {
-                    let file = Source::new(directory.join(name).display().to_string(), text);
-                    let parsed = parse(&file.text);
-                    for fault in &parsed.faults {
-                        problems.at(&file, fault.at, &fault.message);
-                    }
-                    for node in parsed.documents {
-                        ranked.extend(object(&file, node, problems));
-                    }
+    let items = if place.found { items.as_slice() } else { &[] };
+    let files: Vec<Option<Source>> =
+        items.iter().map(|item| file(source, item, directory, problems)).collect();
+    let mut objects = Vec::new();
+    for (item, file) in items.iter().zip(&files) {
+        match file {
+            Some(file) => {
+                let parsed = parse(&file.text);
+                for fault in &parsed.faults {
+                    problems.at(file, fault.at, &fault.message);
                 }
-                Err(error) => {
-                    problems.at(source, item.start, &format!("manifests: {name} cannot be read: {error}"));
+                for node in parsed.documents {
+                    objects.extend(ours(file, node, problems));
                 }
-            },
-            None => ranked.extend(object(source, item.clone(), problems)),
+            }
+            None if item.as_str().is_none() => objects.extend(ours(source, item.clone(), problems)),
+            None => {}
         }
     }
+    tell_references(&objects, problems);
+    let mut ranked: Vec<(u8, Event)> = objects.iter().filter_map(|object| event(object, problems)).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
     ranked.into_iter().map(|(_, event)| event).collect()
 }
 
-/// The objects of one document, each with its place among the events of a start.
-fn object(source: &Source, node: Node, problems: &mut Problems) -> Vec<(u8, Event)> {
+/// The file that an item names, where it names one that can be read.
+fn file(source: &Source, item: &Node, directory: &Path, problems: &mut Problems) -> Option<Source> {
+    let name = item.as_str()?;
+    let path = directory.join(name);
+    match fs::read_to_string(&path) {
+        Ok(text) => Some(Source::new(path.display().to_string(), text)),
+        Err(error) => {
+            problems.at(source, item.start, &format!("manifests: {name} cannot be read: {error}"));
+            None
+        }
+    }
+}
+
+/// The objects of one document; one of which nothing is ours is a problem.
+fn ours<'s>(source: &'s Source, node: Node, problems: &mut Problems) -> Vec<Object<'s>> {
     let (start, kind) = (node.start, node.get("kind").and_then(Node::as_str).map(str::to_owned));
     let objects = checked(source, node, problems);
     if objects.is_empty() {
         let kind = kind.unwrap_or_else(|| "nothing".to_owned());
         problems.at(source, start, &format!("manifests: {kind} is no object of ours; {KINDS}"));
     }
-    objects.into_iter().filter_map(|object| event(&object, problems)).collect()
+    objects
+}
+
+/// What lint finds wrong between objects: a group in none, two that declare the same one.
+fn tell_references(objects: &[Object<'_>], problems: &mut Problems) {
+    let mut report = Report::default();
+    check_references(objects, &mut report);
+    extend(report, problems);
+}
+
+/// Takes the errors of a report, in the order of their places.
+fn extend(mut report: Report, problems: &mut Problems) {
+    report.sort();
+    problems.extend(report.findings.into_iter().filter(|finding| finding.severity == Severity::Error));
 }
 
 const KINDS: &str = "give NodePolicy, SubmitPolicy, GroupQuota, ConcurrencyLimit, Submitter or Negotiator";
@@ -85,9 +113,7 @@ fn event(object: &Object<'_>, problems: &mut Problems) -> Option<(u8, Event)> {
 fn checked<'s>(source: &'s Source, node: Node, problems: &mut Problems) -> Vec<Object<'s>> {
     let (mut report, mut objects) = (Report::default(), Vec::new());
     document(&Kinds::new(), source, node, &mut report, &mut objects);
-    report.sort();
-    let errors = report.findings.into_iter().filter(|finding| finding.severity == Severity::Error);
-    problems.extend(errors);
+    extend(report, problems);
     objects
 }
 

@@ -29,11 +29,13 @@ use clap::{Args, ValueEnum};
 use super::print::json;
 use super::stop::{DONE, NO, UNUSABLE};
 use crate::sim::compare::Comparison;
-use crate::sim::{Report, Scenario, simulate};
+use crate::sim::{Refused, Report, Scenario, simulate};
 
 /// Try a policy on a workload in virtual time.
 #[derive(Args, Debug)]
-#[command(after_help = "Exit status: 0 done, 1 workloads that differ, 2 a scenario that cannot be used.")]
+#[command(
+    after_help = "Exit status: 0 done, 1 workloads that differ or jobs that were refused, 2 a scenario that cannot be used."
+)]
 pub struct SimulateArgs {
     /// The scenario: machines, manifests, submitters
     #[arg(value_name = "SCENARIO.yaml")]
@@ -72,7 +74,7 @@ enum Format {
 pub fn run(args: &SimulateArgs, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
     let Some(scenario) = args.read(&args.scenario, err)? else { return Ok(UNUSABLE) };
     match &args.against {
-        None => args.one(&scenario, out),
+        None => args.one(&scenario, out, err),
         Some(path) => match args.read(path, err)? {
             Some(against) => args.two(scenario, against, out, err),
             None => Ok(UNUSABLE),
@@ -100,7 +102,7 @@ impl SimulateArgs {
         Ok(Some(scenario))
     }
 
-    fn one(&self, scenario: &Scenario, out: &mut dyn Write) -> io::Result<u8> {
+    fn one(&self, scenario: &Scenario, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<u8> {
         let report = simulate(scenario, &mut |_| true);
         if let Some(directory) = &self.out {
             output::write_files(&report, directory)?;
@@ -109,7 +111,7 @@ impl SimulateArgs {
             Format::Text => output::text(&report, out)?,
             Format::Json => json(&report.summary, out)?,
         }
-        Ok(DONE)
+        tell_refused(&report, err)
     }
 
     fn two(
@@ -146,10 +148,22 @@ impl SimulateArgs {
                 json(&answer, out)?;
             }
         }
-        let Some(difference) = &comparison.differs else { return Ok(DONE) };
+        let refused = tell_refused(&this, err)?.max(tell_refused(&against, err)?);
+        let Some(difference) = &comparison.differs else { return Ok(refused) };
         writeln!(err, "slotwright: the workloads differ, not the policies alone: {difference}")?;
         Ok(NO)
     }
+}
+
+/// Tells of jobs that nobody took: what is reported is then less than what the scenario says. The answer is the exit status.
+fn tell_refused(report: &Report, err: &mut dyn Write) -> io::Result<u8> {
+    let Some(Refused { jobs, first }) = &report.refused else { return Ok(DONE) };
+    writeln!(
+        err,
+        "slotwright: {}: {jobs} jobs were refused and are not counted; the first is {first}",
+        report.name
+    )?;
+    Ok(NO)
 }
 
 /// Both reports, each simulated in a thread of its own: they know nothing of each other.

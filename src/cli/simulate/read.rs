@@ -1,6 +1,7 @@
 //! From the file to the scenario, or to everything that is wrong with it.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -58,7 +59,7 @@ pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
     };
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let directory = path.parent().unwrap_or(Path::new(""));
-    let mut reader = Reader { source: &source, root, directory, problems, notes: Vec::new() };
+    let mut reader = Reader { source: &source, root, directory, problems, people: 0, notes: Vec::new() };
     let scenario = reader.scenario(file, stem);
     if reader.problems.is_empty() { Ok((scenario, reader.notes)) } else { Err(reader.problems) }
 }
@@ -99,6 +100,8 @@ pub(super) struct Reader<'a> {
     /// Where files that it names are.
     pub(super) directory: &'a Path,
     pub(super) problems: Problems,
+    /// How many people submit, of the submitters read so far.
+    pub(super) people: u64,
     /// What one should know of a scenario that can be used.
     pub(super) notes: Vec<String>,
 }
@@ -127,17 +130,22 @@ impl Reader<'_> {
         if machines.is_empty() {
             self.wrong("machines", "there are none; give at least one group");
         }
-        self.unique(machines.iter().map(|group| group.name.as_str()), "machines");
-        let mut sources = Vec::new();
+        let given: Vec<&str> = machines.iter().map(|group| group.name.as_str()).collect();
+        let most = usize::try_from(MOST).unwrap_or(usize::MAX);
+        self.unique("machines", &given, machine_names(&machines).take(most));
+        let (mut sources, mut whose) = (Vec::new(), Vec::new());
         for (index, submitter) in file.submitters.iter().enumerate() {
             let before = self.problems.count();
             let jobs = self.submitters(index, submitter);
             if self.problems.count() == before {
                 self.groups(index, submitter, &jobs, &objects);
             }
+            whose.extend(jobs.iter().map(|_| index));
             sources.extend(jobs);
         }
-        self.unique(file.submitters.iter().map(|submitter| submitter.name.as_str()), "submitters");
+        let given: Vec<&str> = file.submitters.iter().map(|submitter| submitter.name.as_str()).collect();
+        let made = whose.into_iter().zip(sources.iter().map(|source| Cow::from(source.name.as_str())));
+        self.unique("submitters", &given, made);
         let machine_count: u64 = machines.iter().map(|group| u64::from(group.count)).sum();
         if machine_count > MOST {
             self.wrong("machines", &format!("{machine_count} are too many; give at most {MOST}"));
@@ -155,14 +163,24 @@ impl Reader<'_> {
         }
     }
 
-    fn unique<'n>(&mut self, names: impl Iterator<Item = &'n str>, list: &str) {
-        let mut seen = BTreeSet::new();
-        for (index, name) in names.enumerate() {
+    /// Looks for names that are there twice: those given, and those that are made of them, each with the place of the one
+    /// that it is made of.
+    fn unique<'n>(&mut self, list: &str, given: &[&str], made: impl Iterator<Item = (usize, Cow<'n, str>)>) {
+        let (mut seen, mut told) = (BTreeSet::new(), BTreeSet::new());
+        for (index, name) in given.iter().enumerate() {
             if !seen.insert(name) {
-                self.wrong(
-                    &format!("{list}[{index}].name"),
-                    &format!("{name} is there already; use another"),
-                );
+                told.insert(index);
+                let message = format!("{name} is there already; use another");
+                self.wrong(&format!("{list}[{index}].name"), &message);
+            }
+        }
+        let mut makers: HashMap<Cow<'_, str>, usize> = HashMap::new();
+        for (index, name) in made {
+            let first = *makers.entry(name.clone()).or_insert(index);
+            // Once for each of them: where one name is made twice, many are.
+            if first != index && told.insert(index) {
+                let message = format!("{name} is made of this name and of {list}[{first}].name; use another");
+                self.wrong(&format!("{list}[{index}].name"), &message);
             }
         }
     }
@@ -190,6 +208,15 @@ impl Reader<'_> {
             pod_end: drawn(timing.pod_end.as_ref(), 1.0),
         }
     }
+}
+
+/// The names of all machines, each with the place of its group.
+fn machine_names(groups: &[MachineGroup]) -> impl Iterator<Item = (usize, Cow<'static, str>)> + '_ {
+    let names = |group: &MachineGroup| {
+        let name = group.name.clone();
+        (1..=group.count).map(move |number| Cow::from(format!("{name}{number}")))
+    };
+    groups.iter().enumerate().flat_map(move |(index, group)| names(group).map(move |name| (index, name)))
 }
 
 /// The distribution given, or always the default.

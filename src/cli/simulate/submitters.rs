@@ -8,9 +8,39 @@ use super::file;
 use super::manifests;
 use super::read::{MOST, Reader, drawn};
 use crate::cli::lint::find;
-use crate::pool::{Event, Request, Retention};
+use crate::pool::{Event, Problem, Request, Retention};
 use crate::schedd::{Submission, ancestry, submit};
-use crate::sim::{Arrivals, Listed, Profile, Source as Jobs};
+use crate::sim::{Arrivals, Listed, MOST_PROCS, Profile, Source as Jobs, Spread};
+
+/// As many jobs a submitter is taken to have where nothing says how many: their numbers are part of their names.
+const MANY_JOBS: u64 = 9_999_999;
+
+/// What the schedd says of a job, for somebody who has never seen the name that was made for it.
+pub(super) fn said_of(name: &str, problem: &Problem) -> String {
+    match problem.reason {
+        "NameTooLong" => format!("jobs are named up to {name}: {}", problem.message),
+        _ => problem.message.clone(),
+    }
+}
+
+/// The name of the last job of a source that has so many.
+pub(super) fn last_name(source: &str, jobs: u64) -> String {
+    format!("{source}-{}", jobs.max(1))
+}
+
+/// The longest name that a job gets; of a trace, which has names of its own, only what all of them start with.
+fn longest_name(given: &file::Submitter) -> String {
+    let jobs = match &given.arrivals {
+        file::Arrivals::Trace(_) => return given.name.clone(),
+        file::Arrivals::At(times) => u64::try_from(times.len()).unwrap_or(u64::MAX),
+        _ => MANY_JOBS,
+    };
+    let jobs = given.jobs.map_or(jobs, |most| most.min(jobs));
+    match given.people {
+        0 | 1 => last_name(&given.name, jobs),
+        people => last_name(&format!("{}{people}", given.name), jobs),
+    }
+}
 
 impl Reader<'_> {
     pub(super) fn submitters(&mut self, index: usize, given: &file::Submitter) -> Vec<Jobs> {
@@ -23,12 +53,11 @@ impl Reader<'_> {
             return Vec::new();
         };
         let owner = given.owner.as_deref().unwrap_or(&given.name);
-        let Some(template) = self.template(&path, given, owner) else { return Vec::new() };
-        if !(1..=MOST).contains(&u64::from(given.people)) {
-            self.wrong(
-                &format!("{path}.people"),
-                &format!("{} is no number of people; give 1 or more", given.people),
-            );
+        let Some(template) = self.template(&path, given, owner, &longest_name(given)) else {
+            return Vec::new();
+        };
+        if !self.people(&path, given.people) {
+            return Vec::new();
         }
         let arrivals = self.arrivals(&format!("{path}.arrivals"), &given.arrivals);
         let from = self.span(&format!("{path}.from"), given.from, 0.0, 0.0);
@@ -46,7 +75,7 @@ impl Reader<'_> {
             from,
             to,
             most: given.jobs,
-            count: drawn(given.procs.as_ref(), procs),
+            count: self.procs(&format!("{path}.procs"), drawn(given.procs.as_ref(), procs)),
             runtime: runtime.spread.clone(),
             cpus: requests.cpus.as_ref().map(|cpus| cpus.spread.clone()),
             memory_mib: scaled(&requests.memory, 1_048_576.0),
@@ -66,12 +95,45 @@ impl Reader<'_> {
         (1..=given.people).map(person).collect()
     }
 
-    /// What is submitted, checked by the schedd as it will be.
+    /// Whether there can be as many people, together with those of the submitters before.
+    fn people(&mut self, path: &str, people: u32) -> bool {
+        self.people = self.people.saturating_add(u64::from(people));
+        let why = match people {
+            0 => "0 is no number of people; give 1 or more".to_owned(),
+            _ if u64::from(people) > MOST => format!("{people} are too many people; give at most {MOST}"),
+            _ if self.people > MOST => {
+                format!(
+                    "with those before there are {} people, too many; give at most {MOST} in all",
+                    self.people
+                )
+            }
+            _ => return true,
+        };
+        self.wrong(&format!("{path}.people"), &why);
+        false
+    }
+
+    /// How many procs a job has: at most as many as the schedd takes. Where the law has no bound of its own, that is the bound.
+    fn procs(&mut self, path: &str, count: Spread) -> Spread {
+        let most = f64::from(MOST_PROCS);
+        match count.largest() {
+            Some(largest) if largest.round() <= most => count,
+            Some(largest) => {
+                let message = format!("{largest} procs are too many for one job; give at most {MOST_PROCS}");
+                self.wrong(path, &message);
+                Spread::always(1.0)
+            }
+            None => count.at_most(most).unwrap_or_else(|_| Spread::always(1.0)),
+        }
+    }
+
+    /// What is submitted, checked by the schedd as it will be under the longest name that its jobs get.
     pub(super) fn template(
         &mut self,
         path: &str,
         given: &file::Submitter,
         owner: &str,
+        longest: &str,
     ) -> Option<Submission> {
         let place = find(self.root, &format!("{path}.job"));
         let mut template = if given.job.is_some() && place.found {
@@ -87,10 +149,10 @@ impl Reader<'_> {
         if let Some(group) = &given.group {
             template.group = Some(group.clone());
         }
-        let sample = Submission { name: given.name.clone(), count: 1, ..template.clone() };
+        let sample = Submission { name: longest.to_owned(), count: 1, ..template.clone() };
         for problem in submit(&sample).err().into_iter().flatten() {
             let field = if problem.field == "spec.accountingGroup" { ".group" } else { ".name" };
-            self.wrong(&format!("{path}{field}"), &problem.message);
+            self.wrong(&format!("{path}{field}"), &said_of(longest, &problem));
         }
         Some(template)
     }

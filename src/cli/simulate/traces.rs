@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::file;
 use super::read::Reader;
+use super::submitters::{last_name, said_of};
 use crate::pool::{Request, Unsaid};
 use crate::schedd::Submission;
 use crate::sim::trace::{Person, Reading, Selection, Trace, TraceJob};
@@ -21,7 +22,8 @@ impl Reader<'_> {
     /// The sources of a submitter whose arrivals are a trace.
     pub(super) fn traced(&mut self, path: &str, given: &file::Submitter, trace: &file::Trace) -> Vec<Jobs> {
         self.refuse_what_the_trace_says(path, given);
-        let Some(template) = self.template(path, given, given.owner.as_deref().unwrap_or(&given.name)) else {
+        let owner = given.owner.as_deref().unwrap_or(&given.name);
+        let Some(template) = self.template(path, given, owner, &given.name) else {
             return Vec::new();
         };
         let Some(selected) = self.selected(&format!("{path}.arrivals.trace"), given, trace) else {
@@ -118,19 +120,20 @@ impl Reader<'_> {
             group: group.as_ref().map(ToString::to_string).or_else(|| template.group.clone()),
             ..template.clone()
         };
-        let sample = Submission { name: given.name.clone(), count: 1, ..template.clone() };
-        if let Err(problems) = crate::schedd::submit(&sample) {
-            for problem in problems {
-                let message =
-                    format!("{owner}: {}; let another stand in for it under people", problem.message);
-                self.wrong(&format!("{path}.arrivals.trace"), &message);
-            }
-            return None;
-        }
         let name = match group {
             Some(group) => format!("{}-{group}.{owner}", given.name),
             None => format!("{}-{owner}", given.name),
         };
+        let longest = last_name(&name, u64::try_from(jobs.len()).unwrap_or(u64::MAX));
+        let sample = Submission { name: longest.clone(), count: 1, ..template.clone() };
+        if let Err(problems) = crate::schedd::submit(&sample) {
+            for problem in problems {
+                let said = said_of(&longest, &problem);
+                let message = format!("{owner}: {said}; let another stand in for it under people");
+                self.wrong(&format!("{path}.arrivals.trace"), &message);
+            }
+            return None;
+        }
         Some(Jobs {
             name,
             template,

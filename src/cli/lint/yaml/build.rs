@@ -185,6 +185,8 @@ impl Builder<'_> {
     /// Puts a complete node where it belongs.
     fn node(&mut self, node: Node, weight: usize, anchor: usize) -> Result<(), Fault> {
         if anchor > 0 {
+            // A copy, as an alias is: anchors within anchors would hold the innermost once for each level.
+            self.weigh(weight, node.start)?;
             self.anchors.insert(anchor, (node.clone(), weight));
         }
         let Some(frame) = self.stack.last_mut() else {

@@ -122,10 +122,13 @@ fn what_a_hostile_file_costs_is_bounded() {
         bomb = bomb + "a" + &level.to_string() + ": &a" + &level.to_string() + " [" + &inner + "]\n";
     }
     let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 1000].join(", "));
+    let anchors: Vec<String> = (0..80).map(|level| format!("[&a{level} ")).collect();
+    let nested = format!("{}{}{}", anchors.concat(), "x".repeat(1 << 20), "]".repeat(80));
     let block: Vec<String> = (0..400).map(|depth| " ".repeat(depth) + "a:").collect();
     for (file, kinds) in [
         (bomb, &[FaultKind::Limit][..]),
         (long, &[FaultKind::Limit]),
+        (nested, &[FaultKind::Limit]),
         ("[".repeat(100_000), &[FaultKind::Syntax, FaultKind::Limit]),
         (block.join("\n"), &[FaultKind::Syntax, FaultKind::Limit]),
         ("a: &a [*a]".to_owned(), &[FaultKind::Syntax]),
