@@ -113,7 +113,7 @@ fn room<'p>(
                 let weight = if weighted { slot_weight(&ad, &resources, own, env) } else { 1.0 };
                 Some((weight, resources, ad))
             }
-            Carving::Refused => None,
+            Carving::Refused | Carving::Unwilling => None,
         }
     };
     let (mut weight, mut resources, mut ad) = carved(&slots)?;

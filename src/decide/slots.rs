@@ -263,7 +263,10 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
     let policy = &machine.slot_config(&config, name.slot).policy;
     let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
     let tolerations = config.tolerations.clone();
+    // Nobody knows it of a claim that an earlier leader made.
+    let rank = startd::rank(pool, name, now);
     let Some(slot) = pool.slots.get_mut(name) else { return };
+    slot.rank = rank;
     slot.activation = Activation::Requested;
     slot.running.generation = generation;
     let claim = slot.claim.clone();

@@ -26,7 +26,7 @@ impl Pool {
                 self.backfill_gone(&machine, &pod, now);
                 self.hold_foreign(pod, machine, requests);
             }
-            Event::ForeignPodGone(pod) => self.drop_foreign(&pod),
+            Event::ForeignPodGone(pod) => self.drop_outside(&pod),
             Event::Backfill(facts) => self.backfill_seen(facts, now),
             Event::BackfillGone(machine, pod) => self.backfill_gone(&machine, &pod, now),
             Event::Pod(facts) => self.pod(facts, now),

@@ -11,7 +11,7 @@ use super::time::Time;
 impl Pool {
     pub(super) fn backfill_seen(&mut self, facts: Facts, now: Time) {
         let (machine, uid) = (facts.machine.clone(), facts.pod.uid.clone());
-        self.drop_foreign(&uid);
+        self.drop_outside(&uid);
         if let Some(slot) = facts.slot {
             self.backfill.settle(&SlotName { machine: machine.clone(), slot, dynamic: None });
         }

@@ -9,7 +9,7 @@ use super::{Document, Pool};
 impl Pool {
     pub(super) fn machine(&mut self, facts: MachineFacts, now: Time) {
         let name = facts.name.clone();
-        let foreign = self.foreign_on(&name);
+        let (foreign, beyond) = (self.outside_on(&name, false), self.outside_on(&name, true));
         match self.machines.get_mut(&name) {
             Some(machine) if machine.facts == facts && machine.offer != Offer::Gone => return,
             Some(machine) => {
@@ -20,7 +20,9 @@ impl Pool {
                     if machine.offer == Offer::Gone { Offer::NotReady } else { machine.offer.clone() };
             }
             None => {
-                self.machines.insert(name.clone(), Machine::new(facts, foreign, now));
+                let mut machine = Machine::new(facts, foreign, now);
+                machine.change_beyond(|sum| sum.add(&beyond));
+                self.machines.insert(name.clone(), machine);
                 self.look_at_agent(&name, now);
             }
         }
@@ -52,36 +54,62 @@ impl Pool {
 
     /// Counts a pod outside the pool against its machine.
     pub(super) fn hold_foreign(&mut self, pod: PodUid, machine: MachineName, requests: Capacity) {
-        if self.foreign.get(&pod).is_some_and(|held| held.0 == machine && held.1 == requests) {
+        self.hold_outside(pod, Outside { machine, requests, beyond: false });
+    }
+
+    /// Counts what a pod of the pool requests beyond its slot.
+    pub(super) fn hold_beyond(&mut self, pod: PodUid, machine: MachineName, requests: Capacity) {
+        self.hold_outside(pod, Outside { machine, requests, beyond: true });
+    }
+
+    fn hold_outside(&mut self, pod: PodUid, held: Outside) {
+        if self.outside.get(&pod) == Some(&held) {
             return;
         }
-        self.drop_foreign(&pod);
-        if let Some(host) = self.machines.get_mut(&machine) {
-            host.foreign.add(&requests);
-            host.recount();
-            self.machine_changed(machine.clone());
-        }
-        self.foreign.insert(pod, (machine, requests));
+        self.drop_outside(&pod);
+        self.weigh_outside(&held, Capacity::add);
+        self.outside.insert(pod, held);
     }
 
-    /// Counts a pod outside the pool no longer.
-    pub(super) fn drop_foreign(&mut self, pod: &PodUid) {
-        let Some((machine, requests)) = self.foreign.remove(pod) else { return };
-        if let Some(host) = self.machines.get_mut(&machine) {
-            host.foreign.subtract(&requests);
-            host.recount();
-            self.machine_changed(machine);
+    /// Nothing of a pod counts any longer that no slot holds.
+    pub(super) fn drop_outside(&mut self, pod: &PodUid) {
+        if let Some(held) = self.outside.remove(pod) {
+            self.weigh_outside(&held, Capacity::subtract);
         }
     }
 
-    /// What pods outside the pool request on a machine that was just seen: pods may be seen before their node.
-    fn foreign_on(&self, name: &MachineName) -> Capacity {
+    fn weigh_outside(&mut self, held: &Outside, weigh: fn(&mut Capacity, &Capacity)) {
+        let Some(host) = self.machines.get_mut(&held.machine) else { return };
+        if held.beyond {
+            host.change_beyond(|beyond| weigh(beyond, &held.requests));
+            // What there is to carve is another; what the machine is, and what groups have a share of, is not.
+            self.offers += 1;
+            self.schedule.wanted = true;
+            self.touch_standing(&held.machine);
+        } else {
+            weigh(&mut host.foreign, &held.requests);
+            host.recount();
+            self.machine_changed(held.machine.clone());
+        }
+    }
+
+    /// What is held of a machine that was just seen: pods may be seen before their node.
+    fn outside_on(&self, name: &MachineName, beyond: bool) -> Capacity {
         let mut sum = Capacity::default();
         if !self.machines.contains_key(name) {
-            for (_, requests) in self.foreign.values().filter(|(machine, _)| machine == name) {
-                sum.add(requests);
+            for held in self.outside.values().filter(|held| held.machine == *name && held.beyond == beyond) {
+                sum.add(&held.requests);
             }
         }
         sum
     }
+}
+
+/// What a pod holds of a machine that is in no slot.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Outside {
+    machine: MachineName,
+    requests: Capacity,
+    /// It is one of the pool's, and this is what it requests beyond its slot.
+    beyond: bool,
 }

@@ -31,15 +31,15 @@ impl Pool {
     }
 
     /// What a pod requests beyond its slot, since admission added to it (a sidecar, a `LimitRange`'s default, a `RuntimeClass`'s
-    /// overhead), is held as what pods of others hold: the node has that much less to offer.
+    /// overhead): the node has that much less to carve.
     fn count_beyond_slot(&mut self, name: &SlotName, facts: &PodFacts) {
         let slot = self.slots.get(name).filter(|_| facts.end.is_none());
         let beyond = slot.map(|slot| facts.requests.beyond(&slot.resources)).unwrap_or_default();
         match &facts.machine {
             Some(machine) if beyond != Capacity::default() => {
-                self.hold_foreign(facts.pod.uid.clone(), machine.clone(), beyond);
+                self.hold_beyond(facts.pod.uid.clone(), machine.clone(), beyond);
             }
-            _ => self.drop_foreign(&facts.pod.uid),
+            _ => self.drop_outside(&facts.pod.uid),
         }
     }
 
@@ -90,7 +90,7 @@ impl Pool {
         let uid = facts.pod.uid.clone();
         match (&facts.machine, &facts.end) {
             (Some(machine), None) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
-            _ => self.drop_foreign(&uid),
+            _ => self.drop_outside(&uid),
         }
         if self.released.contains_key(&uid) {
             self.orphans.remove(&uid);
@@ -262,7 +262,7 @@ impl Pool {
         self.unseen.seen(uid);
         self.orphans.remove(uid);
         self.released.remove(uid);
-        self.drop_foreign(uid);
+        self.drop_outside(uid);
         // Gone without an end that was seen: somebody took the finalizer off. The pod is over, its work is lost.
         if let Some(name) = slot {
             let end = facts.end.clone().unwrap_or(End::Evicted { why: "its pod was deleted".into() });

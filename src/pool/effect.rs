@@ -183,7 +183,7 @@ impl VacateReason {
     ];
 
     /// Those for which a proc is held, with the `HoldReasonCode` that it has then: the same number.
-    const HOLDS: [(Self, i64); 3] = [
+    pub const HOLDS: [(Self, i64); 3] = [
         (Self::FailedToCreateProcess, FAILED_TO_CREATE_PROCESS),
         (Self::StartdHeldJob, STARTD_HELD_JOB),
         (Self::InvalidDockerImage, INVALID_DOCKER_IMAGE),

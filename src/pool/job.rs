@@ -108,7 +108,8 @@ impl JobSpec {
     /// "nice_user jobs are submitted with a default retirement time of 0, so they will never wait in retirement unless the user
     /// overrides the default": those that are charged to this group.
     pub(super) fn yield_if_nice(&mut self, group: &str) {
-        if !self.group.as_ref().is_some_and(|own| own.as_str().eq_ignore_ascii_case(group)) {
+        // As the accountant knows them.
+        if !self.submitter.as_str().strip_prefix(group).is_some_and(|rest| rest.starts_with('.')) {
             return;
         }
         self.ad.set("NiceUser", true);

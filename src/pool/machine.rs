@@ -207,6 +207,11 @@ pub struct Machine {
     pub facts: MachineFacts,
     /// What pods outside the pool request on it.
     pub foreign: Capacity,
+    /// What the pool's own pods request beyond their slots, since admission added to them. It is no part of the layout, and
+    /// nobody's slots are the smaller for it: there is less to carve.
+    beyond: Capacity,
+    /// What of the total cannot be carved for it.
+    lost: Resources,
     /// An agent is at work on it: it senses, suspends pods and runs benchmarks.
     pub agent: bool,
     /// What is sensed of its owner, while an agent is at work.
@@ -271,6 +276,8 @@ impl Machine {
         let mut machine = Self {
             facts,
             foreign,
+            beyond: Capacity::default(),
+            lost: Resources::default(),
             agent: false,
             sensed: None,
             report: None,
@@ -318,6 +325,23 @@ impl Machine {
         }
         self.devices = self.find_devices();
         self.total = left.whole().with_devices(&self.devices);
+        self.count_lost();
+    }
+
+    /// What the pool's pods request beyond their slots is so much more or less.
+    pub(super) fn change_beyond(&mut self, change: impl FnOnce(&mut Capacity)) {
+        change(&mut self.beyond);
+        self.count_lost();
+    }
+
+    /// Rounded once, with all that is requested: a tenth of a CPU may be one that nobody has whole anyway.
+    fn count_lost(&mut self) {
+        let mut left = self.facts.allocatable.clone();
+        left.subtract(&self.foreign);
+        let mut lost = left.whole();
+        left.subtract(&self.beyond);
+        lost.subtract(&left.whole());
+        self.lost = lost;
     }
 
     /// Takes note of how many CPUs nobody has, while it is drained.
@@ -421,6 +445,7 @@ impl Machine {
     pub fn available(&self) -> Resources {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
+        left.subtract(&self.lost);
         self.standing.values().filter_map(|slot| slot.kept.as_ref()).for_each(|kept| left.subtract(kept));
         left.floor_at_zero()
     }

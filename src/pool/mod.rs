@@ -233,7 +233,7 @@ pub struct Pool {
     claims: BTreeMap<ClaimId, SlotName>,
     /// The last claim of each slot that was deleted by us and is not seen gone yet.
     deleted_claims: BTreeMap<SlotName, ClaimId>,
-    foreign: BTreeMap<PodUid, (MachineName, Capacity)>,
+    outside: BTreeMap<PodUid, apply_machines::Outside>,
     wakes: BTreeSet<Time>,
     alarms: BTreeSet<(Time, SlotName)>,
     /// When machines are looked at again, and by machine: one time for each.
@@ -390,13 +390,13 @@ impl Pool {
             && self.gatherings.is_empty()
             && !kept
             && self.vanished.is_empty()
-            && self.foreign.is_empty()
+            && self.outside.is_empty()
             && self.strays.is_empty()
             && self.jobs.values().all(|cluster| cluster.unrecorded.is_empty());
         (!idle).then(|| {
             format!(
-                "claims {:?}, gatherings {:?}, kept: {kept}, vanished {:?}, foreign {:?}, strays {:?}",
-                self.claims, self.gatherings, self.vanished, self.foreign, self.strays
+                "claims {:?}, gatherings {:?}, kept: {kept}, vanished {:?}, outside slots {:?}, strays {:?}",
+                self.claims, self.gatherings, self.vanished, self.outside, self.strays
             )
         })
     }

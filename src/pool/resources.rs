@@ -210,20 +210,16 @@ impl Capacity {
         }
     }
 
-    /// What of this a slot has not; a pod is a pod.
+    /// What of its CPUs, memory and disk a slot has not.
     #[must_use]
     pub fn beyond(&self, slot: &Resources) -> Self {
         let has = Self::of(slot);
         let more = |asked: i64, has: i64| asked.saturating_sub(has).max(0);
-        let extended =
-            self.extended.iter().filter(|(name, _)| &***name != PODS).map(|(name, asked)| {
-                (name.clone(), more(*asked, has.extended.get(name).copied().unwrap_or(0)))
-            });
         Self {
             milli_cpu: more(self.milli_cpu, has.milli_cpu),
             memory: more(self.memory, has.memory),
             disk: more(self.disk, has.disk),
-            extended: extended.filter(|(_, more)| *more > 0).collect(),
+            extended: BTreeMap::new(),
         }
     }
 

@@ -6,13 +6,13 @@ use crate::classad::{Ad, Env, symmetric_match};
 use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobUid,
-    Machine, NegotiatorId, Noted, Pool, Record, Resources, Slot, SlotKind, SlotName, StartdConfig, State,
-    Submitter, SubmitterName, Taken, Time,
+    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobKey,
+    JobUid, NegotiatorId, Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName,
+    Taken, Time,
 };
 use crate::startd::{
-    self, Carving, UNCLAIMED_TO_MATCHED, carve, carved_slot_ad, claimed_slot_ad, end_benchmarks,
-    keep_slot_ad, slot_weight, unclaimed_slot_ad,
+    self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
+    unclaimed_slot_ad,
 };
 
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
@@ -58,8 +58,14 @@ fn claim_one(
     let config = pool.startd(host);
     let own = host.slot_config(&config, matched.slot);
     let ad = unclaimed_slot_ad(host, standing, &config);
-    let Carving::Slot(resources) = carve(host, standing, own, &ad, &spec.request, &spec.ad, &env) else {
-        return None;
+    let resources = match carve(host, standing, own, &ad, &spec.request, &spec.ad, &env) {
+        Carving::Slot(resources) => resources,
+        Carving::Unwilling => {
+            let key = cluster.key.clone();
+            set_aside(pool, &key, matched, now);
+            return None;
+        }
+        Carving::Refused => return None,
     };
     let weight = if pool.uses_slot_weights(&quotas.negotiator) {
         slot_weight(&ad, &resources, own, &env)
@@ -96,10 +102,6 @@ fn claim_one(
         cluster: number,
         proc,
     };
-    let host = pool.machines.get(&matched.machine)?;
-    if dynamic.is_some() && !lets_in(host, &config, &name, &resources, &claim, &spec.ad, now) {
-        return None;
-    }
     end_benchmarks(pool, matched, now);
     let slot = match before {
         (State::Backfill(_), last) => {
@@ -126,25 +128,18 @@ fn claim_one(
     Some(proc)
 }
 
-/// Whether a slot that is carved for a job lets it in: its own `START` is asked, which may look at how small it is, or that
-/// it is a dynamic slot. (What a job asks for it has been given.)
-fn lets_in(
-    machine: &Machine,
-    config: &StartdConfig,
-    name: &SlotName,
-    resources: &Resources,
-    claim: &Claim,
-    job: &Ad,
-    now: Time,
-) -> bool {
-    let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.as_ref());
-    let start = meanwhile.or(machine.slot_config(config, name.slot).policy.start.as_ref());
-    if start.is_none_or(|start| start.as_literal().is_some()) {
-        return true;
+/// A job that was matched with a slot of which none may be carved for it rests for a while: the negotiator does not know why, and
+/// would match it so again.
+fn set_aside(pool: &mut Pool, job: &JobKey, slot: &SlotName, now: Time) {
+    if let Some(cluster) = pool.jobs.get_mut(&job.uid) {
+        let until = cluster.rest(now);
+        pool.wake_at(until);
     }
-    let slot = Slot::new(name.clone(), resources.clone(), claim.clone(), State::Matched, now);
-    let start = carved_slot_ad(machine, config, &slot).eval_attr("Start", Some(job), &Env::at(now.secs()));
-    start.as_bool_equiv() == Some(true)
+    let why = format!(
+        "{slot} matches the job, and what would be carved of it does not: START of the node's policy is not true for a \
+         dynamic slot of that size"
+    );
+    pool.warn(job, "SlotUnwilling", "Claim", why);
 }
 
 /// Whether a job may start procs at all.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::ad::carved_slot_ad;
 use crate::classad::{Ad, Env, symmetric_match};
 use crate::pool::slot_types::{
     Amounts, Device, Left, NotConsumed, Taken, as_consumed, consumed, consumption, take_as_asked,
@@ -18,6 +19,8 @@ pub enum Carving {
     Slot(Resources),
     /// The job does not fit, or one of the two does not want the other (any more).
     Refused,
+    /// The dynamic slot itself would not let the job in: its `START` looks at how small it is, or that it is a dynamic slot.
+    Unwilling,
 }
 
 /// Carves for a job from what is left of a machine: both sides' `Requirements` are asked once more, since the match may
@@ -25,7 +28,7 @@ pub enum Carving {
 /// does not fit, it gets what the job asked for, unless `MUST_MODIFY_REQUEST_EXPRS` is true. Of devices it gets the first
 /// free ones that the job's `Require<R>` admits. Under a consumption policy it gets what that says.
 ///
-/// A static slot is taken as it is.
+/// What is carved must itself let the job in. A static slot is taken as it is.
 pub fn carve(
     machine: &Machine,
     slot: &Standing,
@@ -46,7 +49,21 @@ pub fn carve(
             taken.and_then(|taken| resources(machine, request, taken))
         }
     };
-    wanted.filter(|wanted| wanted.fits_in(&left)).map_or(Carving::Refused, Carving::Slot)
+    match wanted.filter(|wanted| wanted.fits_in(&left)) {
+        None => Carving::Refused,
+        Some(carved) if lets_in(machine, slot, ad, &carved, job, env) => Carving::Slot(carved),
+        Some(_) => Carving::Unwilling,
+    }
+}
+
+/// Whether the slot that is carved of one with this ad lets the job in. What the job asks for it has been given.
+fn lets_in(machine: &Machine, slot: &Standing, ad: &Ad, carved: &Resources, job: &Ad, env: &Env) -> bool {
+    let same_for_all = ad.get("Start").is_none_or(|start| start.as_literal().is_some());
+    if same_for_all || slot.kind == SlotKind::Static {
+        return true;
+    }
+    let start = carved_slot_ad(ad, machine, slot, carved).eval_attr("Start", Some(job), env);
+    start.as_bool_equiv() == Some(true)
 }
 
 /// What a dynamic slot takes of a partitionable one: as much as the slot's consumption policy says, or else what its

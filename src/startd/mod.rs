@@ -26,8 +26,8 @@ mod view;
 mod wake;
 
 pub use ad::{
-    carved_slot_ad, claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, published_ad,
-    unclaimed_slot_ad, whole_slot_ad,
+    claimed_slot_ad, keep_machine_ad, keep_slot_ad, machine_ad, published_ad, unclaimed_slot_ad,
+    whole_slot_ad,
 };
 pub use arrival::offer_claim;
 pub use carve::{Carving, carve, has_room, slot_weight};

@@ -226,8 +226,12 @@ impl World {
             return;
         }
         if !process.alive {
-            // The machine was off meanwhile: the pod is not admitted again.
-            self.fail(key, "UnexpectedAdmissionError");
+            // The machine was off meanwhile: the pod is not admitted again, or the runtime does not know what became of it.
+            if self.draw(&format!("lost {uid}"), 2) == 0 {
+                self.fail(key, "UnexpectedAdmissionError");
+            } else {
+                self.lose(key);
+            }
             return;
         }
         if process.ends <= at && process.told.is_none_or(|(_, dies, _)| process.ends < dies) {
@@ -295,6 +299,21 @@ impl World {
     fn fail(&mut self, key: &Key, reason: &str) {
         self.note(|| format!("the kubelet: {} fails: {reason}", key.name));
         self.edit(key, |pod| pod["status"] = json!({"phase": "Failed", "reason": reason, "message": "no"}));
+    }
+
+    /// The runtime makes up how a container ended that it does not find after the machine has started again.
+    fn lose(&mut self, key: &Key) {
+        self.note(|| format!("the kubelet: {} is not found", key.name));
+        let time = self.text(self.at());
+        let state = json!({"terminated": {"exitCode": 255, "reason": "Unknown", "finishedAt": time}});
+        self.edit(key, |pod| {
+            let conditions = pod["status"]["conditions"].take();
+            pod["status"] =
+                json!({"phase": "Failed", "containerStatuses": [{"name": "main", "state": state}]});
+            if conditions.is_array() {
+                pod["status"]["conditions"] = conditions;
+            }
+        });
     }
 
     /// Whether a container of the pod cannot start now. Those of stories can.

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
-use super::pod::{BadTemplate, add_environment, fits, give_resources, toleration};
+use super::pod::{BadTemplate, add_environment, fits, give_resources, leave_a_second, toleration};
 use super::slot::label_value;
 use crate::api::labels;
 use crate::pool::backfill::Plan;
@@ -26,6 +26,7 @@ pub fn backfill(plan: &Plan) -> Result<Pod, BadTemplate> {
         add_environment(container, &environment);
     }
     spec.node_name = Some(plan.slot.machine.to_string());
+    leave_a_second(&mut spec);
     spec.priority_class_name.get_or_insert_with(|| labels::BACKFILL_PRIORITY.to_owned());
     if !plan.tolerations.is_empty() {
         spec.tolerations.get_or_insert_default().extend(plan.tolerations.iter().map(toleration));

@@ -1,5 +1,7 @@
 //! Procs of a job that are held, as its status says them.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::conditions::{Says, condition};
@@ -10,11 +12,12 @@ use crate::pool::{Cluster, OnHold, Ranges, Time, VacateReason};
 const REASONS: usize = 64;
 
 /// Procs that are held, by reason: the record of a job's holds.
-pub(super) fn held_procs(cluster: &Cluster) -> Vec<HeldProcs> {
+pub(super) fn held_procs(on_hold: &BTreeMap<u32, OnHold>) -> Vec<HeldProcs> {
     let mut held: Vec<(OnHold, Ranges)> = Vec::new();
-    for (proc, hold) in &cluster.on_hold {
+    for (proc, hold) in on_hold {
         let known = held.iter().any(|(known, _)| known == hold);
-        let shown = if known || held.len() + 1 < REASONS {
+        // Each code may need another.
+        let shown = if known || held.len() + VacateReason::HOLDS.len() < REASONS {
             hold.clone()
         } else {
             OnHold { code: hold.code, subcode: 0, reason: "another reason".into() }
@@ -51,4 +54,21 @@ pub(super) fn held(cluster: &Cluster, old: &[Condition], now: Time) -> Option<Co
     let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::StartdHeldJob).name();
     let says = Says { type_: types::HELD, status: Some(true), reason, message };
     Some(condition(old, says, cluster.generation, now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema allows no more, and a status that is refused is never written.
+    #[test]
+    fn however_many_reasons_there_are_no_more_are_shown_than_the_schema_allows() {
+        let codes = VacateReason::HOLDS.iter().cycle().map(|(_, code)| *code);
+        let with_code = |(proc, code): (u32, i64)| {
+            (proc, OnHold { code, subcode: 0, reason: format!("no container of pod {proc}").into() })
+        };
+        let held = held_procs(&(0..100).zip(codes).map(with_code).collect());
+        assert_eq!(held.len(), REASONS);
+        assert_eq!(held.iter().filter(|held| held.reason == "another reason").count(), 3);
+    }
 }

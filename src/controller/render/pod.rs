@@ -60,12 +60,21 @@ pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplat
     }
     spec.node_name = Some(plan.slot.machine.to_string());
     spec.restart_policy = Some("Never".to_owned());
+    leave_a_second(&mut spec);
     fits(&spec, &plan.resources)?;
     if !plan.tolerations.is_empty() {
         spec.tolerations.get_or_insert_default().extend(plan.tolerations.iter().map(toleration));
     }
     outlast_silence(&mut spec, plan.lease);
     Ok(Pod { metadata: metadata(template, plan), spec: Some(spec), status: None })
+}
+
+/// A pod that says 0 is deleted by force whenever anybody deletes it, as if its end were confirmed: its proc would run elsewhere
+/// while it still runs. It has a second, as with less than 0.
+pub(super) fn leave_a_second(spec: &mut PodSpec) {
+    if let Some(grace) = &mut spec.termination_grace_period_seconds {
+        *grace = (*grace).max(1);
+    }
 }
 
 /// Taints that a node gets once nothing is heard of it. Pods that say nothing of them Kubernetes deletes after five minutes.
@@ -177,7 +186,7 @@ pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(),
         Ok(())
     };
     give("cpu", left.milli_cpu, 1, cpu_quantity(left.milli_cpu))?;
-    give("memory", left.memory, 1, format!("{}Mi", left.memory >> 20))?;
+    give("memory", left.memory, 1 << 20, format!("{}Mi", left.memory >> 20))?;
     give("ephemeral-storage", left.disk, 0, format!("{}Ki", left.disk >> 10))?;
     for (name, amount) in left.extended.iter().filter(|(name, _)| is_kubelets(name)) {
         give(name, *amount, 0, amount.to_string())?;
@@ -362,5 +371,23 @@ mod tests {
             Err(BadTemplate::NothingLeft { main: "main".into(), resource: "cpu".into() })
         );
         assert_eq!(make(json!({"containers": []})), Err(BadTemplate::NoContainers));
+        // Less than a MiB would be written as 0Mi, which is no limit at all.
+        let all_but_bytes = json!({"containers": [{"name": "main"},
+            {"name": "side", "resources": {"requests": {"memory": ((1024_u64 << 20) - 1000).to_string()}}}]});
+        assert_eq!(
+            make(all_but_bytes),
+            Err(BadTemplate::NothingLeft { main: "main".into(), resource: "memory".into() })
+        );
+    }
+
+    #[test]
+    fn nobody_deletes_a_pod_by_force_unasked() {
+        for (said, given) in
+            [(json!(0), Some(1)), (json!(-5), Some(1)), (json!(90), Some(90)), (json!(null), None)]
+        {
+            let spec = json!({"containers": [{"name": "main"}], "terminationGracePeriodSeconds": said});
+            let made = make(spec).unwrap().spec.unwrap().termination_grace_period_seconds;
+            assert_eq!(made, given, "{said}");
+        }
     }
 }

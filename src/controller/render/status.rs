@@ -130,7 +130,7 @@ fn job(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJobSt
         completed_procs: cluster.succeeded.to_string(),
         failed_procs: cluster.failed.to_string(),
         defaults: cluster.defaults.record(),
-        held_procs: held_procs(cluster),
+        held_procs: held_procs(&cluster.on_hold),
         start_time: cluster.first_start.map(kube_time),
         completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),
         conditions,

@@ -212,6 +212,15 @@ fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut 
             "is set by the operator; use spec.requirements, for example TARGET.Machine == \"node7\"",
         );
     }
+    if spec.resources.is_some() {
+        problem(".resources", "is not honored: a pod has what its slot holds; say it in spec.requests");
+    }
+    if spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty()) {
+        problem(
+            ".resourceClaims",
+            "is not honored: the scheduler would have to allocate them, and the operator places the pod itself",
+        );
+    }
     let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
     if affinity.is_some_and(|affinity| affinity.required_during_scheduling_ignored_during_execution.is_some())
     {
@@ -285,6 +294,8 @@ mod tests {
         bad["attributes"] = json!({"Owner": "\"root\"", "1x": "1", "Ok": "1 +"});
         bad["template"]["spec"]["restartPolicy"] = json!("Always");
         bad["template"]["spec"]["nodeName"] = json!("n1");
+        bad["template"]["spec"]["resources"] = json!({"requests": {"cpu": "30"}});
+        bad["template"]["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": "mine"}]);
         bad["requests"]["memory"] = json!("lots");
         let problems: Vec<String> = facts(bad).spec.unwrap_err().iter().map(ToString::to_string).collect();
         insta::assert_yaml_snapshot!(problems);

@@ -143,6 +143,9 @@ fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<Ba
             if pod.node_name.is_some() {
                 problem(".spec.nodeName", "is set by the operator; leave it out".to_owned());
             }
+            if pod.resources.is_some() {
+                problem(".spec.resources", "is not honored: the pod has what its slot holds".to_owned());
+            }
         }
     }
     let template: Arc<str> = said.template.to_string().into();

@@ -56,13 +56,9 @@ fn is_label_key(key: &str) -> bool {
     match key.split_once('/') {
         None => is_label_name(key),
         Some((domain, name)) => {
-            let domain_char = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-            let ends = |c: char| c.is_ascii_alphanumeric();
-            is_label_name(name)
-                && domain.len() <= 253
-                && domain.starts_with(ends)
-                && domain.ends_with(ends)
-                && domain.chars().all(domain_char)
+            let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let is_part = |part: &str| is_label_name(part) && part.chars().all(inner);
+            is_label_name(name) && domain.len() <= 253 && domain.split('.').all(is_part)
         }
     }
 }
@@ -95,6 +91,12 @@ mod tests {
                 said("Example.com/x", "", ""),
                 Some(
                     "spec.tolerations[0].key: Example.com/x is no taint's key: it is made as a label's, such as example.com/dedicated",
+                ),
+            ),
+            (
+                said("a..b/x", "", ""),
+                Some(
+                    "spec.tolerations[0].key: a..b/x is no taint's key: it is made as a label's, such as example.com/dedicated",
                 ),
             ),
             (

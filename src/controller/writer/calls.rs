@@ -51,6 +51,27 @@ where
     F: Fn() -> Fut,
     Fut: Future<Output = Result<T, kube::Error>>,
 {
+    attempts(call, false).await
+}
+
+/// The same for a creation. It is of no version that anybody could have changed: a conflict is the quota's of its namespace, which
+/// others were just charged to.
+///
+/// # Errors
+/// As [`attempt`].
+pub async fn attempt_to_create<T, F, Fut>(call: F) -> Result<T, Failure>
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Result<T, kube::Error>>,
+{
+    attempts(call, true).await
+}
+
+async fn attempts<T, F, Fut>(call: F, through_conflicts: bool) -> Result<T, Failure>
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Result<T, kube::Error>>,
+{
     let mut pause = FIRST_PAUSE;
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
@@ -59,6 +80,7 @@ where
             Ok(Err(kube::Error::Api(status))) => match status.code {
                 404 => return Err(Failure::NotFound),
                 409 if status.is_already_exists() => return Err(Failure::AlreadyExists),
+                409 if through_conflicts => last.clone_from(&status.message),
                 409 => return Err(Failure::Conflict(status.message.clone())),
                 429 | 500.. => last.clone_from(&status.message),
                 _ => return Err(Failure::Refused(status.message.clone())),

@@ -7,7 +7,7 @@ use kube::api::{Api, Patch};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
-use super::calls::{Failure, attempt, of_uid, patch_params, post_params};
+use super::calls::{Failure, attempt, attempt_to_create, of_uid, patch_params, post_params};
 use super::{Context, Reply, nodes};
 use crate::api::labels;
 use crate::controller::render;
@@ -41,7 +41,7 @@ async fn make(
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
     let api = pods(&context.client, &plan.job.namespace);
     let params = post_params();
-    match attempt(|| api.create(&params, &pod)).await {
+    match attempt_to_create(|| api.create(&params, &pod)).await {
         Ok(made) => Ok(reference(&made)),
         Err(Failure::AlreadyExists) => {
             existing(&api, plan, || "an earlier pod of that name was just deleted".to_owned()).await

@@ -151,8 +151,13 @@ async fn a_pod_whose_creation_is_given_up_is_looked_for() {
     let made = json!({"metadata": {
         "name": "sweep-3", "namespace": "alice", "uid": "u1", "finalizers": [labels::TRACKING_FINALIZER],
         "labels": {labels::JOB_UID: "j1", labels::PROC: "3"}, "annotations": {labels::CLAIM: "slot1_1@n1#0#1"}}});
-    for (last, heard) in [(200, "PodCreated"), (404, "given up after 8 attempts")] {
-        let answers = [&[500; 8][..], &[last]].concat();
+    for (answers, heard) in [
+        (vec![500, 500, 500, 500, 500, 500, 500, 500, 200], "PodCreated"),
+        (vec![500, 500, 500, 500, 500, 500, 500, 500, 404], "given up after 8 attempts"),
+        // The quota of its namespace was just charged with another.
+        (vec![409, 409, 200], "PodCreated"),
+        (vec![403], "PodRefused"),
+    ] {
         let script = Script(Arc::new(Mutex::new((answers.into(), Vec::new()))), made.clone());
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
         let context = Context::new(Client::new(script.clone(), "ns"), clock, "me");

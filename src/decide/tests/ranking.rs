@@ -1,7 +1,11 @@
 //! What a slot prefers, from the match on, and what it lets in: each a short story.
 
+use std::time::Duration;
+
 use super::policy::{configure, stands, world};
 use super::world::World;
+use crate::pool::{Activation, State};
+use crate::{decide, negotiator};
 
 const PREFERS_ALICE: &str = "RANK = (TARGET.Owner == \"alice\") * 10 + 1\n";
 
@@ -9,28 +13,41 @@ fn current_rank(world: &World) -> f64 {
     world.pool.slots.values().next().unwrap().rank
 }
 
-/// "If the resource has been claimed but no job is running, the current job ClassAd is the one that was used when claiming";
-/// "between jobs, the last job that was run is used for CurrentRank".
+/// "If the resource has been claimed but no job is running, the current job ClassAd is the one that was used when claiming".
 #[test]
-fn a_claim_has_its_rank_before_its_pod_and_between_jobs() {
+fn a_claim_has_its_rank_as_soon_as_it_is_made() {
+    let mut world = World::new();
+    configure(&mut world, PREFERS_ALICE);
+    world.submit("short", "alice", 1, |_| {});
+    world.settle();
+    world.node("n1", 1, 0);
+    let begun = (0..600).find_map(|_| {
+        world.now = world.now + Duration::from_secs(1);
+        decide::decide(&mut world.pool, world.now).negotiation
+    });
+    let negotiation = begun.unwrap();
+    let outcome = negotiator::negotiate(&negotiation.cycle);
+    decide::conclude(&mut world.pool, &negotiation, &outcome, world.now);
+    let slot = world.pool.slots.values().next().unwrap();
+    assert_eq!((slot.state, &slot.activation), (State::Matched, &Activation::Assigned));
+    assert_eq!(current_rank(&world).to_bits(), 11.0_f64.to_bits());
+}
+
+/// What an earlier leader claimed has its rank before anybody could be matched with it.
+#[test]
+fn a_claim_that_is_found_has_its_rank_when_its_pod_is_made() {
     let mut world = World::new();
     configure(&mut world, PREFERS_ALICE);
     world.node("n1", 1, 0);
-    world.fate = |_| (60, 0);
-    world.submit("short", "alice", 2, |_| {});
+    world.fate = |_| (7200, 0);
+    world.submit("long", "alice", 1, |_| {});
+    world.pass(5);
+    world.restart();
+    configure(&mut world, PREFERS_ALICE);
     world.submit("other", "bob", 1, |_| {});
-    let mut seen = Vec::new();
-    for _ in 0..120 {
-        world.pass(1);
-        let Some(slot) = world.pool.slots.values().next() else { continue };
-        if slot.claim.submitter.as_str() != "alice" {
-            break;
-        }
-        seen.push(stands(&world));
-        assert_eq!(current_rank(&world).to_bits(), 11.0_f64.to_bits(), "{}", stands(&world));
-        assert!(slot.preempting.is_none(), "bob's job ranks 1");
-    }
-    assert!(seen.iter().any(|state| state == "Claimed/Busy"), "{seen:?}");
+    world.pass(60);
+    assert_eq!(current_rank(&world).to_bits(), 11.0_f64.to_bits(), "{}", stands(&world));
+    assert_eq!(world.pool.slots.values().next().unwrap().claim.submitter.as_str(), "alice");
 }
 
 #[test]
@@ -60,6 +77,8 @@ fn start_is_asked_of_the_slot_that_was_carved() {
         world.pass(120);
         assert_eq!(world.runs.len(), runs, "{start}");
         assert!(runs == 1 || world.pool.slots.is_empty(), "{start}: nothing is carved");
+        let job = world.pool.jobs.values().next().unwrap();
+        assert_eq!(job.resting.is_some(), runs == 0, "{start}: it is not matched so without end");
     }
 }
 

@@ -158,36 +158,26 @@ fn set_type(ad: &mut Ad, slot: &Standing) {
     }
 }
 
-/// A dynamic slot's ad before it is claimed: carved, and free.
-pub fn carved_slot_ad(machine: &Machine, config: &StartdConfig, slot: &Slot) -> Ad {
-    let mut ad = slot_ad_with(machine, config, slot, None);
+/// What a dynamic slot's ad is, carved of one with this ad, before it is claimed: free, and with its own size and kind.
+pub(super) fn carved_slot_ad(ad: &Ad, machine: &Machine, slot: &Standing, resources: &Resources) -> Ad {
+    let mut ad = ad.clone();
+    for gone in ["PartitionableSlot", "NumDynamicSlots"] {
+        ad.remove(gone);
+    }
+    let name = slot.name(&machine.facts.name);
+    set_name(&mut ad, &SlotName { dynamic: Some(slot.free_dynamic_id()), ..name });
+    set_dynamic(&mut ad, slot.id);
+    set_resources_of(&mut ad, "TotalSlot", machine, resources);
+    devices::set_assigned(&mut ad, machine, resources);
+    set_available(&mut ad, machine, resources);
     set_state(&mut ad, State::Unclaimed(Unclaimed::Idle), slot.entered_state, slot.entered_activity);
     ad
 }
 
-/// A slot of the machine with the attributes of its job, without its claim.
-fn slot_ad_with(machine: &Machine, config: &StartdConfig, slot: &Slot, job: Option<&Ad>) -> Ad {
-    let (shared, latched) = (machine_ad(machine), &slot.latched);
-    let mut ad = slot_ad(shared, machine, config, slot.name.slot, &slot.resources, slot.load, latched);
-    for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
-        if let Some(expr) = job.and_then(|job| job.get(name)) {
-            ad.insert(name.as_str(), expr.clone());
-        }
-    }
-    set_excess(&mut ad, machine);
-    set_name(&mut ad, &slot.name);
-    if let Some(standing) = machine.standing.get(&slot.name.slot) {
-        set_type(&mut ad, standing);
-    }
-    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
-    if slot.name.dynamic.is_some() {
-        ad.set("DynamicSlot", true);
-        ad.set("SlotType", "Dynamic");
-        ad.set("ParentSlotId", i64::from(slot.name.slot));
-    } else {
-        ad.set("SlotType", "Static");
-    }
-    ad
+fn set_dynamic(ad: &mut Ad, parent: u32) {
+    ad.set("DynamicSlot", true);
+    ad.set("SlotType", "Dynamic");
+    ad.set("ParentSlotId", i64::from(parent));
 }
 
 /// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim. The attributes of the job that
@@ -205,7 +195,24 @@ pub fn claimed_slot_ad(
     let looks_at_it = !config.job_attrs.is_empty() || granted.is_some_and(|expr| expr.as_literal().is_none());
     let running = job.filter(|_| looks_at_it).map(|job| running_job_ad(job, &slot.running));
     let job = running.as_ref().or(job);
-    let mut ad = slot_ad_with(machine, config, slot, job);
+    let (shared, latched) = (machine_ad(machine), &slot.latched);
+    let mut ad = slot_ad(shared, machine, config, slot.name.slot, &slot.resources, slot.load, latched);
+    for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
+        if let Some(expr) = job.and_then(|job| job.get(name)) {
+            ad.insert(name.as_str(), expr.clone());
+        }
+    }
+    set_excess(&mut ad, machine);
+    set_name(&mut ad, &slot.name);
+    if let Some(standing) = machine.standing.get(&slot.name.slot) {
+        set_type(&mut ad, standing);
+    }
+    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
+    if slot.name.dynamic.is_some() {
+        set_dynamic(&mut ad, slot.name.slot);
+    } else {
+        ad.set("SlotType", "Static");
+    }
     if matches!(slot.state, State::Matched | State::Backfill(_) | State::Preempting(_)) {
         // "the machine lies about its START expression while in this state": it takes no other match.
         ad.insert("Requirements", FALSE.clone());

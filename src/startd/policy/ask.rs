@@ -110,11 +110,10 @@ impl<'a> Asker<'a> {
 
     /// An attribute of the job as a number of seconds: none where the job lacks it.
     fn of_job(&self, name: &str) -> Option<Value> {
-        let job = self.job()?;
-        let expr = job.get(name)?;
+        let expr = self.queued?.get(name)?;
         Some(match expr.as_literal() {
             Some(value) => value.clone(),
-            None => job.eval_attr(name, Some(self.ad()), &self.env()),
+            None => self.job()?.eval_attr(name, Some(self.ad()), &self.env()),
         })
     }
 }

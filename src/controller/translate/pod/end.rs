@@ -1,0 +1,145 @@
+//! How a pod ended: by itself, or because something else ended it.
+
+use std::sync::Arc;
+
+use super::{SlimCondition, SlimContainerStatus, SlimPod, SlimTerminated};
+use crate::api::labels;
+use crate::controller::render::DISRUPTION_TARGET;
+use crate::pool::{End, VacateReason};
+
+pub(super) fn is_terminal(pod: &SlimPod) -> bool {
+    matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
+}
+
+/// How a pod ended, if it has.
+pub(super) fn end(pod: &SlimPod) -> Option<End> {
+    match pod.status.phase.as_str() {
+        // A program that ends well because it was told to stop has not done its work.
+        "Succeeded" if finished(pod, After::Asked) => Some(deleted(pod)),
+        "Succeeded" => Some(End::Exited { code: 0 }),
+        "Failed" => Some(failed(pod)),
+        // Nothing but our finalizer holds it: the kubelet has confirmed, or somebody forced it.
+        _ if pod.metadata.deletion_timestamp.is_some()
+            && pod.metadata.deletion_grace_period_seconds == Some(0) =>
+        {
+            Some(deleted(pod))
+        }
+        _ => None,
+    }
+}
+
+fn failed(pod: &SlimPod) -> End {
+    // A reason is given when something else than the job's own process ended the pod, except for its own deadline.
+    if let Some(reason) = pod.status.reason.as_deref().filter(|reason| *reason != "DeadlineExceeded") {
+        return evicted(&format!(
+            "{reason}: {}",
+            pod.status.message.as_deref().unwrap_or("the node gave no message")
+        ));
+    }
+    let said = main_status(pod).and_then(|terminated| terminated.message.as_deref());
+    if said.is_some_and(|said| said.starts_with(labels::FENCED)) {
+        return evicted(
+            "the node's agent could not reach the API server for the lease of the claim, and ended it",
+        );
+    }
+    if let Some(lost) = lost_by_node(pod) {
+        return evicted(&format!("its node lost it, as one does that starts again: {lost}"));
+    }
+    // The operator says why before it deletes, and may have seen too little by then: when the pod ended counts, as below.
+    let said_by_us =
+        |disrupted: &&SlimCondition| disrupted.reason.as_deref().and_then(VacateReason::named).is_some();
+    if disrupted(pod).is_some_and(|disrupted| !said_by_us(&disrupted)) {
+        return deleted(pod);
+    }
+    // Times have no fractions: what dies in the second in which it is told to has most likely obeyed.
+    if finished(pod, After::OrWhenAsked) || obeyed(pod) {
+        return deleted(pod);
+    }
+    End::Exited { code: exit_code(pod).unwrap_or(1) }
+}
+
+/// What kubelet and runtime say of a container that was there before the node started again, or that they cannot find: how it
+/// ended nobody knows. Its exit code, 255 or 137, is made up.
+const LOST: [&str; 2] = ["Unknown", "ContainerStatusUnknown"];
+
+/// What is said of a pod whose node lost its main container, or an init container before that came to run.
+fn lost_by_node(pod: &SlimPod) -> Option<String> {
+    let inits =
+        pod.status.init_container_statuses.iter().filter_map(|status| status.state.terminated.as_ref());
+    let ended = main_status(pod).into_iter().chain(inits);
+    let lost = |ended: &&SlimTerminated| ended.reason.as_deref().is_some_and(|reason| LOST.contains(&reason));
+    let lost = ended.into_iter().find(lost)?;
+    Some(format!("{} (exit code {})", lost.reason.as_deref().unwrap_or_default(), lost.exit_code))
+}
+
+/// Whether a program that was told to stop died of that: by SIGTERM or SIGKILL, which nobody else sends it while its pod is
+/// being deleted. When it died its node says, and when it was told to the API server: their clocks may differ.
+fn obeyed(pod: &SlimPod) -> bool {
+    let signal = main_status(pod).is_some_and(|ended| [128 + 9, 128 + 15].contains(&ended.exit_code));
+    signal && pod.metadata.deletion_timestamp.is_some()
+}
+
+/// Why a pod was disrupted: the operator, the pod garbage collector, the eviction API and taints say it by condition before
+/// they delete.
+fn disruption(pod: &SlimPod) -> Option<String> {
+    let disrupted = disrupted(pod)?;
+    let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());
+    Some(format!("{}: {}", said(&disrupted.reason), said(&disrupted.message)))
+}
+
+pub(super) fn disrupted(pod: &SlimPod) -> Option<&SlimCondition> {
+    pod.status.conditions.iter().find(|c| c.type_ == DISRUPTION_TARGET && c.status == "True")
+}
+
+/// A pod that was ended because it was deleted.
+fn deleted(pod: &SlimPod) -> End {
+    evicted(&disruption(pod).unwrap_or_else(|| "its pod was deleted".to_owned()))
+}
+
+/// When a container must have ended to have been told to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    Asked,
+    OrWhenAsked,
+}
+
+/// Whether the main container ended after the pod's deletion was asked for: it was told to stop, and is no end of the job's
+/// own. Where nobody says when it ended, it was.
+fn finished(pod: &SlimPod, after: After) -> bool {
+    let Some(deadline) = &pod.metadata.deletion_timestamp else { return false };
+    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
+    let asked = deadline.0.as_second().saturating_sub(grace);
+    let Some(at) = main_status(pod).and_then(|terminated| terminated.finished_at.as_ref()) else {
+        return true;
+    };
+    at.0.as_second() > asked || (at.0.as_second() == asked && after == After::OrWhenAsked)
+}
+
+pub(super) fn main_container(pod: &SlimPod) -> Option<&SlimContainerStatus> {
+    let main = pod.spec.containers.first()?;
+    pod.status.container_statuses.iter().find(|status| status.name == main.name)
+}
+
+fn main_status(pod: &SlimPod) -> Option<&SlimTerminated> {
+    main_container(pod)?.state.terminated.as_ref()
+}
+
+pub(super) fn evicted(why: &str) -> End {
+    End::Evicted { why: Arc::from(why) }
+}
+
+/// The main container's exit code; another's where that one ended well and the pod failed all the same.
+fn exit_code(pod: &SlimPod) -> Option<i32> {
+    let main = pod.spec.containers.first().map(|container| container.name.as_str());
+    let mut codes: Vec<(bool, i32)> = pod
+        .status
+        .container_statuses
+        .iter()
+        .filter_map(|status| {
+            Some((Some(status.name.as_str()) != main, status.state.terminated.as_ref()?.exit_code))
+        })
+        .filter(|(_, code)| *code != 0)
+        .collect();
+    codes.sort_by_key(|(other, _)| *other);
+    codes.first().map(|(_, code)| *code)
+}
