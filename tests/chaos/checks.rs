@@ -123,7 +123,10 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
             claim_outlives(world, &call.key, Some(&next));
         }
         Class::ReleasePod => end_first(world, call),
-        Class::DeletePod => certain_first(world, call),
+        Class::DeletePod => {
+            certain_first(world, call);
+            blur_end(world, call);
+        }
         Class::HoldJob => pods_first(world, call),
         _ => {}
     }
@@ -256,6 +259,18 @@ fn end_first(world: &mut World, call: &Call) {
         world.violated(format!("the pod {} is let go while it lives", key.name));
     } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {
         world.violated(format!("the pod {} is let go before its end is recorded", key.name));
+    }
+}
+
+/// Times have no fractions: of a failure in the very second in which the pod's deletion is asked for an operator that starts later
+/// cannot say whether it was obedience.
+fn blur_end(world: &mut World, call: &Call) {
+    let Some(pod) = world.store.get(&call.key) else { return };
+    let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
+    let first = pod["metadata"]["deletionTimestamp"].is_null();
+    let now = world.text(world.at());
+    if is_ours(&pod) && first && ended["finishedAt"] == now && ended["exitCode"] != 0 {
+        world.checks.lost.insert(proc_of(&pod));
     }
 }
 
