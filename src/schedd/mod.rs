@@ -17,5 +17,5 @@ pub use claims::{
 };
 pub use demands::GpuDemands;
 pub use jobs::{review_job, unknown_group};
-pub use submit::{Submission, submit};
+pub use submit::{MOST_PROCS, Submission, submit};
 pub(crate) use submit::{bad_expression, is_attribute_name};

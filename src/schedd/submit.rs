@@ -7,6 +7,9 @@ use super::limits;
 use crate::classad::{Ad, Env, Expr, ParseError};
 use crate::pool::{JobSpec, Problem, Request, ResourceName, Retention, Time, classad_name};
 
+/// The most procs of a job.
+pub const MOST_PROCS: u32 = 100_000;
+
 /// The longest job name of which a pod name and its host name can be made: 63 less a dash and five digits.
 const LONGEST_NAME: usize = 57;
 
@@ -208,12 +211,12 @@ fn check_counts(submission: &Submission, problems: &mut Vec<Problem>) -> u32 {
     for (name, amount) in &request.extended {
         demand(&resource_field(name), *amount, 0);
     }
-    if submission.count > 100_000 {
+    if submission.count > i64::from(MOST_PROCS) {
         problems.push(Problem {
             reason: "InvalidRequest",
             field: "spec.count".to_owned(),
             message: format!(
-                "{} procs are too many for one job; submit several jobs of at most 100000",
+                "{} procs are too many for one job; submit several jobs of at most {MOST_PROCS}",
                 submission.count
             ),
         });

@@ -52,7 +52,6 @@ pub use report::{Column, JobRecord, Refused, Report, Row, Series, Summary, Table
 pub use run::simulate;
 pub use scenario::{MachineGroup, Scenario, Source, Timing};
 pub use spread::{BadSpread, Spread};
-pub use workload::MOST_PROCS;
 
 #[cfg(test)]
 mod tests;

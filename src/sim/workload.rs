@@ -8,10 +8,7 @@ use super::chance::{Chance, stream};
 use super::number::{span, whole};
 use super::scenario::{Scenario, Source};
 use crate::pool::{Request, Time};
-use crate::schedd::Submission;
-
-/// The most procs of a job: the schedd takes no job of more.
-pub const MOST_PROCS: u32 = 100_000;
+use crate::schedd::{MOST_PROCS, Submission};
 
 /// A job about to be submitted.
 #[derive(Debug)]
@@ -113,27 +110,5 @@ fn draw_request(source: &Source, request: &mut Request, rng: &mut Chance) {
     }
     if let Some(gpus) = &source.gpus {
         request.gpus = whole(gpus.draw(rng), 0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::schedd::submit;
-
-    /// Two constants that know nothing of each other say the same.
-    #[test]
-    fn the_schedd_takes_as_many_procs_and_no_more() {
-        let request = Request { cpus: 1, memory_mib: 1, ..Request::default() };
-        let job = |count| Submission {
-            name: "a".to_owned(),
-            count,
-            request: request.clone(),
-            ..Submission::default()
-        };
-        assert!(submit(&job(i64::from(MOST_PROCS))).is_ok());
-        let problems = submit(&job(i64::from(MOST_PROCS) + 1)).unwrap_err();
-        let [problem] = &problems[..] else { panic!("{problems:?}") };
-        assert!(problem.message.contains(&format!("at most {MOST_PROCS}")), "{}", problem.message);
     }
 }

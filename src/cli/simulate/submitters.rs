@@ -9,8 +9,8 @@ use super::manifests;
 use super::read::{MOST, Reader, drawn};
 use crate::cli::lint::find;
 use crate::pool::{Event, Problem, Request, Retention};
-use crate::schedd::{Submission, ancestry, submit};
-use crate::sim::{Arrivals, Listed, MOST_PROCS, Profile, Source as Jobs, Spread};
+use crate::schedd::{MOST_PROCS, Submission, ancestry, submit};
+use crate::sim::{Arrivals, Listed, Profile, Source as Jobs, Spread};
 
 /// As many jobs a submitter is taken to have where nothing says how many: their numbers are part of their names.
 const MANY_JOBS: u64 = 9_999_999;

@@ -72,11 +72,17 @@ fn lost_by_node(pod: &SlimPod) -> Option<String> {
     Some(format!("{} (exit code {})", lost.reason.as_deref().unwrap_or_default(), lost.exit_code))
 }
 
-/// Whether a program that was told to stop died of that: by SIGTERM or SIGKILL, which nobody else sends it while its pod is
-/// being deleted. When it died its node says, and when it was told to the API server: their clocks may differ.
+/// By how many seconds a node's clock may be behind the API server's.
+const SKEW: i64 = 60;
+
+/// Whether a program died of the signal by which it is told to stop, SIGTERM or SIGKILL, about when its pod's deletion was asked
+/// for. When it died its node says, and when that was asked the API server: their clocks may differ.
 fn obeyed(pod: &SlimPod) -> bool {
-    let signal = main_status(pod).is_some_and(|ended| [128 + 9, 128 + 15].contains(&ended.exit_code));
-    signal && pod.metadata.deletion_timestamp.is_some()
+    let Some(ended) = main_status(pod) else { return false };
+    let signal = [128 + 9, 128 + 15].contains(&ended.exit_code);
+    let at = ended.finished_at.as_ref().map(|at| at.0.as_second());
+    let about_then = || asked(pod).zip(at).is_some_and(|(asked, at)| at >= asked.saturating_sub(SKEW));
+    signal && ended.reason.as_deref() != Some("OOMKilled") && about_then()
 }
 
 /// Why a pod was disrupted: the operator, the pod garbage collector, the eviction API and taints say it by condition before
@@ -106,9 +112,7 @@ enum After {
 /// Whether the main container ended after the pod's deletion was asked for: it was told to stop, and is no end of the job's
 /// own. Where nobody says when it ended, it was.
 fn finished(pod: &SlimPod, after: After) -> bool {
-    let Some(deadline) = &pod.metadata.deletion_timestamp else { return false };
-    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
-    let asked = deadline.0.as_second().saturating_sub(grace);
+    let Some(asked) = asked(pod) else { return false };
     let Some(at) = main_status(pod).and_then(|terminated| terminated.finished_at.as_ref()) else {
         return true;
     };
@@ -118,6 +122,13 @@ fn finished(pod: &SlimPod, after: After) -> bool {
 pub(super) fn main_container(pod: &SlimPod) -> Option<&SlimContainerStatus> {
     let main = pod.spec.containers.first()?;
     pod.status.container_statuses.iter().find(|status| status.name == main.name)
+}
+
+/// When the pod's deletion was asked for, by the API server's clock, in seconds.
+fn asked(pod: &SlimPod) -> Option<i64> {
+    let deadline = pod.metadata.deletion_timestamp.as_ref()?;
+    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
+    Some(deadline.0.as_second().saturating_sub(grace))
 }
 
 fn main_status(pod: &SlimPod) -> Option<&SlimTerminated> {

@@ -245,20 +245,27 @@ fn what_a_node_lost_has_not_ended() {
     assert!(matches!(of(fetching), Some(End::Evicted { .. })), "while an init container ran");
 }
 
-/// The node's clock may be behind the API server's: who dies of the signal has been told to.
+/// The node's clock may be behind the API server's: who dies of the signal about when it is told to has obeyed.
 #[test]
 fn who_dies_of_the_signal_while_its_pod_is_deleted_has_obeyed() {
-    let end = |code: i32, deleted: bool| {
-        let status = json!({"phase": "Failed", "containerStatuses": [
-            {"name": "main", "state": {"terminated": {"exitCode": code, "finishedAt": "2026-01-01T00:00:00Z"}}}]});
-        let metadata = json!({"deletionTimestamp": "2026-01-01T00:00:35Z", "deletionGracePeriodSeconds": 30});
-        ours(status, if deleted { metadata } else { json!({}) }).end
+    // Deletion was asked for at 00:10:00.
+    let deleted = json!({"deletionTimestamp": "2026-01-01T00:10:30Z", "deletionGracePeriodSeconds": 30});
+    let end = |code: i32, reason: &str, at: &str, metadata: &Value| {
+        let ended = json!({"exitCode": code, "reason": reason, "finishedAt": format!("2026-01-01T{at}Z")});
+        let status = json!({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated": ended}}]});
+        ours(status, metadata.clone()).end
     };
-    for code in [143, 137] {
-        assert!(matches!(end(code, true), Some(End::Evicted { .. })), "{code}");
-        assert_eq!(end(code, false), Some(End::Exited { code }));
+    for (code, reason, at, obeyed) in [
+        (143, "Error", "00:09:57", true),
+        (137, "Error", "00:09:57", true),
+        (143, "Error", "00:08:00", false),
+        (137, "OOMKilled", "00:09:57", false),
+        (1, "Error", "00:09:57", false),
+    ] {
+        let expected = if obeyed { evicted("its pod was deleted") } else { End::Exited { code } };
+        assert_eq!(end(code, reason, at, &deleted), Some(expected), "{code} {reason} {at}");
+        assert_eq!(end(code, reason, at, &json!({})), Some(End::Exited { code }), "nobody deletes it");
     }
-    assert_eq!(end(1, true), Some(End::Exited { code: 1 }), "five seconds before it was told to");
 }
 
 #[test]
