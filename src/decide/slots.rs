@@ -88,7 +88,8 @@ fn with_view<T>(
             cluster.active.get(&proc) == Some(&slot.name)
                 && schedd::may_start(pool, cluster)
                 && still_counted(cluster, proc)
-        }) && is_within_caps(pool, slot, now),
+        }) && is_within_caps(pool, slot, now)
+            && (slot.activation != Activation::Assigned || !pool.has_stray_pod(&slot.claim.id)),
         settled: cluster.is_none_or(|cluster| cluster.is_settled(proc)),
         agent: machine.agent,
         stands_still,

@@ -85,6 +85,12 @@ impl Pool {
             .then(|| slot.name.clone())
     }
 
+    /// Whether a pod lives under a claim that is for another proc by now, since somebody edited it while nobody led: what the
+    /// claim holds is that pod's, and the claim is used for nobody else.
+    pub fn has_stray_pod(&self, claim: &ClaimId) -> bool {
+        self.orphans.values().any(|pod| pod.claim == *claim && pod.end.is_none())
+    }
+
     /// A pod that bears our marks under no live claim. Alive it holds resources all the same.
     fn orphan(&mut self, facts: PodFacts) {
         let uid = facts.pod.uid.clone();

@@ -195,7 +195,7 @@ pub fn withdraw(pool: &mut Pool, name: &SlotName) {
 /// without the negotiator. The slot's own expressions are asked again, as at any activation, and concurrency limits too:
 /// what the claim took for the last job goes back if the next one does not want it.
 pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32, Wants)> {
-    let slot = pool.slots.get(name).filter(|slot| !slot.spent)?;
+    let slot = pool.slots.get(name).filter(|slot| !slot.spent && !pool.has_stray_pod(&slot.claim.id))?;
     let machine = pool.machines.get(&name.machine)?;
     let config = pool.startd(machine);
     if let ClaimWorklife::Limited(worklife) = machine.slot_config(&config, name.slot).policy.worklife()

@@ -240,6 +240,29 @@ fn a_removed_job_ends_its_pods_and_goes() {
     assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 4);
 }
 
+/// A claim that somebody edited while nobody led is not used again while the pod lives that was made under it.
+#[test]
+fn what_runs_under_an_edited_claim_has_what_the_claim_holds() {
+    for proc in [77, 1] {
+        let mut world = World::new();
+        world.node("n1", 3, 0);
+        world.fate = |_| (7200, 0);
+        world.submit("fold", "alice", 4, |job| job.request.cpus = 3);
+        world.pass(5);
+        let id = world.slots.values().next().unwrap().1.id.clone();
+        world.slots.values_mut().next().unwrap().1.proc = proc;
+        let requests = Capacity { milli_cpu: 3000, ..Capacity::default() };
+        world.pods.values_mut().for_each(|pod| pod.facts.requests = requests.clone());
+        world.obeys = false;
+        world.restart();
+        world.settle();
+        let under = |world: &World| world.pods.values().filter(|pod| pod.plan.claim.id == id).count();
+        assert_eq!(under(&world), 1, "proc {proc}");
+        world.pass(20);
+        assert_eq!(under(&world), 1, "proc {proc}");
+    }
+}
+
 /// Anybody may write a job's labels on a pod of his own: that keeps nobody's job from going.
 #[test]
 fn a_pod_in_another_namespace_does_not_keep_a_job_that_it_names() {
