@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 
 use super::stop::{DONE, NO, Stop, UNUSABLE, status};
-use crate::config::{Config, ExpandError, FileError, Host, Origin, Reader, Severity, Source};
+use crate::config::{Config, FileError, Host, Origin, Reader, Severity, Source};
 
 /// Read HTCondor configuration.
 #[derive(Debug, Args)]
@@ -168,7 +168,7 @@ fn value(
     let mut status = DONE;
     for name in &args.names {
         let value = match args.slot {
-            Some(slot) if args.raw => raw_of_slot(&config, &args.input, slot, name),
+            Some(slot) if args.raw => config.slot_raw(slot, name).map(|raw| raw.map(Cow::into_owned)),
             None if args.raw => Ok(config.raw(name).map(Cow::into_owned)),
             Some(slot) => {
                 config.slot_text(slot, name).map(|text| text.map(|text| text.as_str().into_owned()))
@@ -188,25 +188,6 @@ fn value(
         }
     }
     Ok(status)
-}
-
-/// What a slot sees under a name, as it is written: the first of the names under which [`Config::slot_text`] looks, and of
-/// the daemon's own name for that.
-fn raw_of_slot(config: &Config, input: &Input, slot: u32, name: &str) -> Result<Option<String>, ExpandError> {
-    let of_type = config.type_of_slot(slot)?.map(|kind| format!("SLOT_TYPE_{kind}_{name}"));
-    let mut names: Vec<String> = of_type.into_iter().chain([name.to_owned()]).collect();
-    if !Config::is_policy_knob(name) {
-        let prefix = config.value("STARTD_RESOURCE_PREFIX")?.unwrap_or_else(|| "SLOT".to_owned());
-        names.insert(0, format!("{prefix}{slot}_{name}"));
-    }
-    let daemon = input.local_name.iter().chain([&input.subsystem]);
-    let own = |name: &String| {
-        let prefixed = daemon.clone().map(|prefix| format!("{prefix}.{name}"));
-        prefixed.into_iter().find(|name| config.definition(name).is_some())
-    };
-    let found =
-        names.into_iter().find_map(|name| config.raw(&own(&name).unwrap_or(name)).map(Cow::into_owned));
-    Ok(found)
 }
 
 fn dump(

@@ -3,6 +3,8 @@
 //! There are two ways, and they do not meet. Policy knobs look at the slot's type only. Attributes that a
 //! slot publishes look at the slot, then at its type.
 
+use std::borrow::Cow;
+
 use super::error::ExpandError;
 use super::table::{Config, Found};
 use super::text::Text;
@@ -55,7 +57,7 @@ impl Config {
     /// A policy knob for a slot of a type: `SLOT_TYPE_<N>_<NAME>` where it is defined, even if it is empty, or
     /// else the knob.
     pub fn policy_text(&self, slot_type: Option<u32>, name: &str) -> Result<Option<Text>, ExpandError> {
-        match slot_type.and_then(|kind| self.defined(&format!("SLOT_TYPE_{kind}_{name}"))) {
+        match self.of_type(slot_type, name) {
             Some((own, found)) => self.expand_found(&own, Some(found)),
             None => self.text(name),
         }
@@ -70,13 +72,25 @@ impl Config {
         slot_type: Option<u32>,
         name: &str,
     ) -> Result<Option<Text>, ExpandError> {
-        let prefix = self.value("STARTD_RESOURCE_PREFIX")?.unwrap_or_else(|| "SLOT".to_owned());
-        let own = self.defined(&format!("{prefix}{slot}_{name}"));
-        let own = own.or_else(|| self.defined(&format!("SLOT_TYPE_{}_{name}", slot_type?)));
-        match own {
+        match self.of_slot(slot, slot_type, name)? {
             Some((own, found)) => self.expand_found(&own, Some(found)),
             None => self.text(name),
         }
+    }
+
+    fn of_type(&self, slot_type: Option<u32>, name: &str) -> Option<(String, Found<'_>)> {
+        self.defined(&format!("SLOT_TYPE_{}_{name}", slot_type?))
+    }
+
+    fn of_slot(
+        &self,
+        slot: u32,
+        slot_type: Option<u32>,
+        name: &str,
+    ) -> Result<Option<(String, Found<'_>)>, ExpandError> {
+        let prefix = self.value("STARTD_RESOURCE_PREFIX")?.unwrap_or_else(|| "SLOT".to_owned());
+        let own = self.defined(&format!("{prefix}{slot}_{name}"));
+        Ok(own.or_else(|| self.of_type(slot_type, name)))
     }
 
     /// What a slot sees under a name, whichever way the name takes.
@@ -86,6 +100,17 @@ impl Config {
             return self.policy_text(slot_type, name);
         }
         self.attribute_text(slot, slot_type, name)
+    }
+
+    /// The same as it is written: the text of what [`Config::slot_text`] expands.
+    pub fn slot_raw(&self, slot: u32, name: &str) -> Result<Option<Cow<'_, str>>, ExpandError> {
+        let slot_type = self.type_of_slot(slot)?;
+        let own = if Self::is_policy_knob(name) {
+            self.of_type(slot_type, name)
+        } else {
+            self.of_slot(slot, slot_type, name)?
+        };
+        Ok(own.map(|(_, found)| found).or_else(|| self.knob(name)).map(Found::raw))
     }
 
     /// The type of a slot: slots are numbered type by type, NUM_SLOTS_TYPE_<N> of each. `None` where the types

@@ -58,6 +58,16 @@ pub(super) enum Found<'a> {
     Default(&'static str),
 }
 
+impl<'a> Found<'a> {
+    /// The text as it is written.
+    pub(super) fn raw(self) -> Cow<'a, str> {
+        match self {
+            Self::Defined(definition) => definition.text.as_str(),
+            Self::Default(text) => text.into(),
+        }
+    }
+}
+
 impl Config {
     pub(super) fn empty(subsystem: &str, local_name: Option<&str>, host: Host) -> Self {
         Self {
@@ -103,10 +113,7 @@ impl Config {
     /// The unexpanded value of a name as `$(NAME)` finds it: with the local name before it, with the subsystem
     /// before it, plain, compiled in. `None` if it is not defined; a definition may be empty.
     pub fn raw(&self, name: &str) -> Option<Cow<'_, str>> {
-        Some(match self.lookup(name)? {
-            Found::Defined(definition) => definition.text.as_str(),
-            Found::Default(text) => text.into(),
-        })
+        self.lookup(name).map(Found::raw)
     }
 
     /// The subsystem whose prefix counts, such as `STARTD`.
