@@ -14,6 +14,7 @@ mod drain_request;
 mod group_quota;
 mod htcjob;
 pub mod labels;
+pub mod names;
 mod negotiator;
 mod node_policy;
 mod node_report;

@@ -1,6 +1,7 @@
 //! Tolerations of a NodePolicy.
 
 use crate::api::PolicyToleration;
+use crate::api::names::{is_label_key, is_label_name};
 use crate::pool::{Problem, Toleration};
 
 /// What the API server would refuse in a pod is refused here: it would be each pod on these nodes.
@@ -33,34 +34,12 @@ pub(super) fn tolerations(said: &[PolicyToleration], problems: &mut Vec<Problem>
             ),
             _ => {}
         }
-        if let Some(value) = toleration.value.as_deref().filter(|value| !is_label_value(value)) {
+        if let Some(value) = toleration.value.as_deref().filter(|value| !is_label_name(value)) {
             refuse(field("value"), format!("{value} is no taint's value: it is made as a label's"));
         }
         toleration
     });
     all.collect()
-}
-
-/// A name of letters, digits, `-`, `_` and `.`, with a letter or digit at either end, of at most 63 characters.
-fn is_label_name(name: &str) -> bool {
-    let inner = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let ends = |c: char| c.is_ascii_alphanumeric();
-    name.len() <= 63 && name.starts_with(ends) && name.ends_with(ends) && name.chars().all(inner)
-}
-
-fn is_label_value(value: &str) -> bool {
-    value.is_empty() || is_label_name(value)
-}
-
-fn is_label_key(key: &str) -> bool {
-    match key.split_once('/') {
-        None => is_label_name(key),
-        Some((domain, name)) => {
-            let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            let is_part = |part: &str| is_label_name(part) && part.chars().all(inner);
-            is_label_name(name) && domain.len() <= 253 && domain.split('.').all(is_part)
-        }
-    }
 }
 
 #[cfg(test)]

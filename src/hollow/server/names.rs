@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::api::names::{is_dns_label, is_label_name, is_subdomain};
 use crate::hollow::schema::{FieldError, FieldErrorKind};
 
 use super::json::{get, list, meta, some_text};
@@ -23,14 +24,6 @@ const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-',
 /// Annotations of one object may not be larger than this many bytes together.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-fn is_dns_label(text: &str) -> bool {
-    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    !text.is_empty()
-        && text.bytes().all(|b| inner(b) || b == b'-')
-        && text.bytes().next().is_some_and(inner)
-        && text.bytes().last().is_some_and(inner)
-}
-
 /// What is wrong with a DNS label (at most 63 characters).
 pub(super) fn label_fault(text: &str) -> Option<String> {
     if text.len() > 63 {
@@ -43,7 +36,7 @@ fn subdomain_fault(text: &str) -> Option<String> {
     if text.len() > 253 {
         return Some("must be no more than 253 characters".to_owned());
     }
-    (!text.split('.').all(is_dns_label)).then(|| SUBDOMAIN.to_owned())
+    (!is_subdomain(text)).then(|| SUBDOMAIN.to_owned())
 }
 
 fn path_segment_fault(text: &str) -> Option<String> {
@@ -51,14 +44,6 @@ fn path_segment_fault(text: &str) -> Option<String> {
         return Some(format!("may not be '{text}'"));
     }
     ['/', '%'].into_iter().find(|c| text.contains(*c)).map(|c| format!("may not contain '{c}'"))
-}
-
-fn is_label_name(text: &str) -> bool {
-    let edge = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());
-    text.len() <= 63
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-        && edge(text.bytes().next())
-        && edge(text.bytes().last())
 }
 
 fn qualified_fault(text: &str) -> Option<String> {
