@@ -173,6 +173,16 @@ mod tests {
         assert!(health.is_alive(Time::from_secs(1121)));
     }
 
+    /// Whatever of IPv4 and IPv6 a machine has.
+    #[tokio::test]
+    async fn every_address_is_ipv4s_too() {
+        let listener = bind((Ipv6Addr::UNSPECIFIED, 0).into()).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok());
+        let taken = bind((Ipv6Addr::UNSPECIFIED, port).into()).await;
+        assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    }
+
     #[test]
     fn metrics_are_prometheus_text() {
         insta::assert_snapshot!(Health::default().metrics());

@@ -13,7 +13,7 @@ use kube::api::ObjectMeta;
 use thiserror::Error;
 
 use crate::api::labels;
-use crate::controller::translate::{millis, requests_of};
+use crate::controller::translate::{amounts, requests_of};
 use crate::pool::{Capacity, PODS, PodPlan, Resources};
 
 /// Why no pod can be made of a template.
@@ -170,8 +170,9 @@ pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(),
     let Some((main, others)) = spec.containers.split_first_mut() else {
         return Err(BadTemplate::NoContainers);
     };
-    for other in others {
-        left.subtract(&requested(other));
+    for resources in others.iter().filter_map(|other| other.resources.as_ref()) {
+        let (limits, requests) = (resources.limits.iter().flatten(), resources.requests.iter().flatten());
+        left.subtract(&amounts(limits.chain(requests)));
     }
     let mut amounts = BTreeMap::new();
     let too_little =
@@ -209,27 +210,6 @@ fn is_kubelets(name: &str) -> bool {
 /// Thousandths of a CPU as people write them: whole where they are.
 fn cpu_quantity(milli: i64) -> String {
     if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") }
-}
-
-fn requested(container: &Container) -> Capacity {
-    let mut amounts = BTreeMap::new();
-    if let Some(resources) = &container.resources {
-        amounts.extend(resources.limits.iter().flatten());
-        amounts.extend(resources.requests.iter().flatten());
-    }
-    let mut capacity = Capacity::default();
-    for (name, quantity) in amounts {
-        let amount = millis(quantity).unwrap_or(0);
-        match name.as_str() {
-            "cpu" => capacity.milli_cpu = amount,
-            "memory" => capacity.memory = amount / 1000,
-            "ephemeral-storage" => capacity.disk = amount / 1000,
-            other => {
-                capacity.extended.insert(other.into(), amount / 1000);
-            }
-        }
-    }
-    capacity
 }
 
 pub(super) fn add_environment(container: &mut Container, given: &BTreeMap<Arc<str>, String>) {

@@ -24,7 +24,7 @@ pub use lease::{heartbeat, heartbeats_ended, renewal};
 pub use limit::limit;
 pub use negotiator::{negotiator, negotiator_text};
 pub use node::{SlimNode, SlimNodeInfo, SlimNodeStatus, node};
-pub use pod::{PodView, SlimPod, pod, requests_of};
+pub use pod::{PodView, SlimPod, amounts, pod, requests_of};
 pub use policy::{group, node_policy};
 pub use quantity::{BadQuantity, ceil_units, millis};
 pub use report::report;

@@ -20,7 +20,7 @@ use crate::pool::{
     Capacity, MachineName, Obstacle, OnHold, PodFacts, PodRef, PodUid, SlotName, VacateReason, backfill,
 };
 
-pub use self::requests::requests_of;
+pub use self::requests::{amounts, requests_of};
 
 /// Of a pod, what is read.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]

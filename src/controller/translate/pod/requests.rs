@@ -1,7 +1,5 @@
 //! What a pod requests of its node.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -61,14 +59,13 @@ fn larger(a: &Capacity, b: &Capacity) -> Capacity {
 
 /// What a container requests, or a pod as a whole; a limit without a request is a request.
 fn capacity(said: &SlimRequirements) -> Capacity {
-    let mut requests = said.limits.clone();
-    requests.extend(said.requests.clone());
-    amounts(&requests)
+    amounts(said.limits.iter().chain(&said.requests))
 }
 
-fn amounts(requests: &BTreeMap<String, Quantity>) -> Capacity {
+/// Quantities by resource; of one that stands there twice the last counts. What the pool does not give away is left out.
+pub fn amounts<'a>(quantities: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> Capacity {
     let mut capacity = Capacity::default();
-    for (name, quantity) in requests {
+    for (name, quantity) in quantities {
         let amount = millis(quantity).unwrap_or(0);
         match name.as_str() {
             "cpu" => capacity.milli_cpu = amount,
