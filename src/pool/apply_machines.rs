@@ -9,7 +9,7 @@ use super::{Document, Pool};
 impl Pool {
     pub(super) fn machine(&mut self, facts: MachineFacts, now: Time) {
         let name = facts.name.clone();
-        let (foreign, beyond) = (self.outside_on(&name, false), self.outside_on(&name, true));
+        let (foreign, beyond) = self.outside_on(&name);
         match self.machines.get_mut(&name) {
             Some(machine) if machine.facts == facts && machine.offer != Offer::Gone => return,
             Some(machine) => {
@@ -81,11 +81,12 @@ impl Pool {
     fn weigh_outside(&mut self, held: &Outside, weigh: fn(&mut Capacity, &Capacity)) {
         let Some(host) = self.machines.get_mut(&held.machine) else { return };
         if held.beyond {
-            host.change_beyond(|beyond| weigh(beyond, &held.requests));
-            // What there is to carve is another; what the machine is, and what groups have a share of, is not.
-            self.offers += 1;
-            self.schedule.wanted = true;
-            self.touch_standing(&held.machine);
+            // What the machine is, and what groups have a share of, is as before.
+            if host.change_beyond(|beyond| weigh(beyond, &held.requests)) {
+                self.offers += 1;
+                self.schedule.wanted = true;
+                self.touch_standing(&held.machine);
+            }
         } else {
             weigh(&mut host.foreign, &held.requests);
             host.recount();
@@ -93,15 +94,16 @@ impl Pool {
         }
     }
 
-    /// What is held of a machine that was just seen: pods may be seen before their node.
-    fn outside_on(&self, name: &MachineName, beyond: bool) -> Capacity {
-        let mut sum = Capacity::default();
+    /// What is held of a machine that was just seen, by pods outside the pool and beyond slots: pods may be seen before their node.
+    fn outside_on(&self, name: &MachineName) -> (Capacity, Capacity) {
+        let (mut foreign, mut beyond) = (Capacity::default(), Capacity::default());
         if !self.machines.contains_key(name) {
-            for held in self.outside.values().filter(|held| held.machine == *name && held.beyond == beyond) {
+            for held in self.outside.values().filter(|held| held.machine == *name) {
+                let sum = if held.beyond { &mut beyond } else { &mut foreign };
                 sum.add(&held.requests);
             }
         }
-        sum
+        (foreign, beyond)
     }
 }
 

@@ -328,10 +328,12 @@ impl Machine {
         self.count_lost();
     }
 
-    /// What the pool's pods request beyond their slots is so much more or less.
-    pub(super) fn change_beyond(&mut self, change: impl FnOnce(&mut Capacity)) {
+    /// What the pool's pods request beyond their slots is so much more or less. Whether there is another amount to carve now.
+    pub(super) fn change_beyond(&mut self, change: impl FnOnce(&mut Capacity)) -> bool {
         change(&mut self.beyond);
+        let before = std::mem::take(&mut self.lost);
         self.count_lost();
+        before != self.lost
     }
 
     /// Rounded once, with all that is requested: a tenth of a CPU may be one that nobody has whole anyway.
