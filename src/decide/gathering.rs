@@ -9,10 +9,10 @@ use super::quotas::quotas_with;
 use crate::classad::{Ad, Env};
 use crate::negotiator::limits::Wants;
 use crate::pool::{
-    Claim, ClaimId, JobSpec, JobUid, Machine, MachineName, NegotiatorId, Offer, Pool, Resources, Slot,
-    SlotName, State, Time,
+    Claim, ClaimId, JobSpec, Machine, MachineName, NegotiatorId, Offer, Pool, Resources, Slot, SlotName,
+    State, Time,
 };
-use crate::schedd::{self, Quotas};
+use crate::schedd::{self, Matched};
 use crate::startd::{Carving, carve, slot_weight, unclaimed_slot_ad};
 
 /// What a job is to have once some dynamic slots are gone.
@@ -31,20 +31,19 @@ pub(super) fn claim(
     pool: &mut Pool,
     parent: &SlotName,
     slots: &[SlotName],
-    (job, regrouped): (&JobUid, bool),
-    quotas: &Quotas,
+    matched: Matched,
     now: Time,
 ) -> Option<()> {
     let env = Env::at(now.secs());
     let machine = pool.machines.get(&parent.machine).filter(|machine| may_gather(machine, parent))?;
-    let cluster = pool.jobs.get(job).filter(|cluster| schedd::may_start(pool, cluster))?;
+    let cluster = pool.jobs.get(matched.job).filter(|cluster| schedd::may_start(pool, cluster))?;
     let (proc, spec) = (cluster.next_idle(now)?, cluster.spec.clone()?);
     let preemptible = slots.iter().filter_map(|name| preemptible(pool, name, &spec, &env)).collect();
     let Room { slots, ad, resources, weight } =
-        room(pool, machine, parent, preemptible, &spec, &quotas.negotiator, &env)?;
+        room(pool, machine, parent, preemptible, &spec, &matched.quotas.negotiator, &env)?;
     let present: Vec<&Claim> = slots.iter().map(|(slot, _)| &slot.claim).collect();
-    let (submitter, group) = (spec.submitter.clone(), spec.group.clone());
-    if !schedd::within_caps_in_place_of(&present, pool, &submitter, group.as_ref(), weight, quotas) {
+    let (submitter, group) = (&spec.submitter, spec.group.as_ref());
+    if !schedd::within_caps_in_place_of(&present, pool, submitter, group, weight, matched.quotas) {
         return None;
     }
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
@@ -52,23 +51,7 @@ pub(super) fn claim(
         return None;
     }
     let slots: Vec<_> = slots.into_iter().map(|(slot, rank)| (slot.name.clone(), rank)).collect();
-    let (key, number) = (cluster.key.clone(), cluster.cluster);
-    let id = ClaimId::new(parent, now, pool.next_claim_number());
-    // Which proc it will be is for the schedd to say when the slot is carved.
-    let negotiator = quotas.negotiator.clone();
-    let claim = Claim {
-        id,
-        submitter,
-        group,
-        negotiator,
-        regrouped,
-        weight,
-        limits,
-        since: now,
-        job: key,
-        cluster: number,
-        proc,
-    };
+    let claim = matched.claim(pool, parent, proc, weight, limits, now)?;
     pool.gather(claim, parent.clone(), resources, &slots);
     Some(())
 }
@@ -180,7 +163,8 @@ pub(super) fn complete(pool: &mut Pool, now: Time) {
         if let Some(gathering) = pool.disperse(&id) {
             let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
             let Claim { job, regrouped, .. } = &gathering.claim;
-            schedd::claim_match(pool, &gathering.parent, &job.uid, *regrouped, &quotas, now);
+            let matched = Matched { job: &job.uid, regrouped: *regrouped, quotas: &quotas };
+            schedd::claim_match(pool, &gathering.parent, matched, now);
         }
     }
 }

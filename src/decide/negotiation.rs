@@ -13,7 +13,7 @@ use crate::pool::{
     AtWork, Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig,
     NegotiatorId, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
-use crate::schedd;
+use crate::schedd::{self, Matched};
 use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
 
 /// A cycle to run: a snapshot of slots and requests, and what they stand for.
@@ -189,18 +189,19 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
         let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
             continue;
         };
+        let matched = Matched { job, regrouped: found.regrouped, quotas: &quotas };
         if found.preempt != PreemptState::None && found.dynamic.is_empty() {
-            if preemption::claim(pool, slot, job, found.regrouped, &quotas, now) {
+            if preemption::claim(pool, slot, matched, now) {
                 tell_waiting(pool, job, slot);
             }
-        } else if schedd::claim_match(pool, slot, job, found.regrouped, &quotas, now) {
+        } else if schedd::claim_match(pool, slot, matched, now) {
             let entry = claims.entry(job.clone()).or_default();
             entry.0 += 1;
             entry.1.insert(slot.machine.clone());
         } else if !found.dynamic.is_empty() {
             let slots = found.dynamic.iter().filter_map(|place| negotiation.slots.get(*place));
             let slots: Vec<SlotName> = slots.cloned().collect();
-            if gathering::claim(pool, slot, &slots, (job, found.regrouped), &quotas, now).is_some() {
+            if gathering::claim(pool, slot, &slots, matched, now).is_some() {
                 tell_gathering(pool, job, slot, &slots);
             }
         }

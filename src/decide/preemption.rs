@@ -9,8 +9,8 @@ use super::quotas::quotas_with;
 use crate::classad::{Env, Expr, Value, symmetric_match};
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config};
-use crate::pool::{Activation, Claim, ClaimId, JobUid, Offer, Pool, Preemptor, Slot, SlotName, State, Time};
-use crate::schedd::{self, Quotas};
+use crate::pool::{Activation, Claim, Offer, Pool, Preemptor, Slot, SlotName, State, Time};
+use crate::schedd::{self, Matched};
 use crate::startd::offer_claim;
 
 /// Claimed slots that some job may have instead, as far as that can be told without looking at jobs: most pools preempt
@@ -71,56 +71,25 @@ pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
 
 /// Has a claim for a job wait for a slot that it was matched with. False where that is not so any more: the two do not match,
 /// the slot likes its job better by now, or a quota or ceiling is reached.
-pub(super) fn claim(
-    pool: &mut Pool,
-    name: &SlotName,
-    job: &JobUid,
-    regrouped: bool,
-    quotas: &Quotas,
-    now: Time,
-) -> bool {
-    let Some(next) = preemptor(pool, name, job, regrouped, quotas, now) else { return false };
+pub(super) fn claim(pool: &mut Pool, name: &SlotName, matched: Matched, now: Time) -> bool {
+    let Some(next) = preemptor(pool, name, matched, now) else { return false };
     offer_claim(pool, name, next)
 }
 
-fn preemptor(
-    pool: &mut Pool,
-    name: &SlotName,
-    job: &JobUid,
-    regrouped: bool,
-    quotas: &Quotas,
-    now: Time,
-) -> Option<Preemptor> {
+fn preemptor(pool: &mut Pool, name: &SlotName, matched: Matched, now: Time) -> Option<Preemptor> {
     let env = Env::at(now.secs());
     let slot = pool.slots.get(name)?;
     let ad = slot_ad(pool, slot, &env);
-    let cluster = pool.jobs.get(job).filter(|cluster| schedd::may_start(pool, cluster))?;
+    let cluster = pool.jobs.get(matched.job).filter(|cluster| schedd::may_start(pool, cluster))?;
     let proc = cluster.next_idle(now)?;
     let spec = cluster.spec.as_ref().filter(|spec| symmetric_match(&spec.ad, &ad, &env))?;
     let weight = slot.claim.weight;
     let (submitter, group) = (&spec.submitter, spec.group.as_ref());
-    if !schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group, weight, quotas) {
+    if !schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group, weight, matched.quotas) {
         return None;
     }
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
     let rank = ad.eval_attr("Rank", Some(&spec.ad), &env).as_number().unwrap_or(0.0);
-    let (submitter, group) = (spec.submitter.clone(), spec.group.clone());
-    let (key, cluster) = (cluster.key.clone(), cluster.cluster);
-    let id = ClaimId::new(name, now, pool.next_claim_number());
-    // Which proc it will be is for the schedd to say when the slot is free.
-    let negotiator = quotas.negotiator.clone();
-    let claim = Claim {
-        id,
-        submitter,
-        group,
-        negotiator,
-        regrouped,
-        weight,
-        limits,
-        since: now,
-        job: key,
-        cluster,
-        proc,
-    };
+    let claim = matched.claim(pool, name, proc, weight, limits, now)?;
     Some(Preemptor { claim, rank, part: false })
 }

@@ -18,61 +18,89 @@ use crate::startd::{
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
 const LOOKED_AT: usize = 256;
 
+/// A job that the negotiator matched with a slot, and on what terms.
+#[derive(Clone, Copy)]
+pub struct Matched<'a> {
+    /// The job.
+    pub job: &'a JobUid,
+    /// Whether it was in the root's turn though the submitter is in a group: by `GROUP_AUTOREGROUP`.
+    pub regrouped: bool,
+    /// What its negotiator lets groups and submitters have.
+    pub quotas: &'a Quotas,
+}
+
+impl Matched<'_> {
+    /// The claim on a slot that comes of it, at this weight and with what it takes of limited things. Of one that waits for its slot
+    /// it is the schedd's to say, when that is free, which proc it will be. None where the job has gone.
+    pub fn claim(
+        self,
+        pool: &mut Pool,
+        slot: &SlotName,
+        proc: u32,
+        weight: f64,
+        limits: Wants,
+        now: Time,
+    ) -> Option<Claim> {
+        let id = ClaimId::new(slot, now, pool.next_claim_number());
+        let cluster = pool.jobs.get(self.job)?;
+        let spec = cluster.spec.as_ref()?;
+        Some(Claim {
+            id,
+            submitter: spec.submitter.clone(),
+            group: spec.group.clone(),
+            negotiator: self.quotas.negotiator.clone(),
+            regrouped: self.regrouped,
+            weight,
+            limits,
+            since: now,
+            job: cluster.key.clone(),
+            cluster: cluster.cluster,
+            proc,
+        })
+    }
+}
+
 /// Turns a match into a claim: the static slot, or a dynamic slot, for the next proc of the job that was matched. It is checked
 /// against what is so now, and against quotas and ceilings. Whether one was made.
-pub fn claim_match(
-    pool: &mut Pool,
-    matched: &SlotName,
-    job: &JobUid,
-    regrouped: bool,
-    quotas: &Quotas,
-    now: Time,
-) -> bool {
-    let made = claim_one(pool, matched, job, regrouped, quotas, now).is_some();
+pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time) -> bool {
+    let made = claim_one(pool, slot, matched, now).is_some();
     // What is left is another slot: its ad is made once for all that are tried on it.
-    if made && let Some(host) = pool.machines.get(&matched.machine) {
+    if made && let Some(host) = pool.machines.get(&slot.machine) {
         let config = pool.startd(host);
-        pool.machines.get_mut(&matched.machine).and_then(|host| keep_slot_ad(host, matched.slot, &config));
+        pool.machines.get_mut(&slot.machine).and_then(|host| keep_slot_ad(host, slot.slot, &config));
     }
     made
 }
 
 /// Claims a static slot, or carves one dynamic slot, for the next proc of a job.
-fn claim_one(
-    pool: &mut Pool,
-    matched: &SlotName,
-    job: &JobUid,
-    regrouped: bool,
-    quotas: &Quotas,
-    now: Time,
-) -> Option<u32> {
+fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Option<u32> {
     let env = Env::at(now.secs());
-    let host = pool.machines.get(&matched.machine)?;
-    let standing = host.standing.get(&matched.slot).filter(|slot| !slot.claimed)?;
-    let cluster = pool.jobs.get(job).filter(|cluster| may_start(pool, cluster))?;
+    let host = pool.machines.get(&on.machine)?;
+    let standing = host.standing.get(&on.slot).filter(|slot| !slot.claimed)?;
+    let cluster = pool.jobs.get(matched.job).filter(|cluster| may_start(pool, cluster))?;
     let spec = cluster.spec.clone()?;
     let proc = cluster.next_idle(now)?;
     if !matches!(standing.state, State::Unclaimed(_) | State::Backfill(_)) {
         return None;
     }
     let config = pool.startd(host);
-    let own = host.slot_config(&config, matched.slot);
+    let own = host.slot_config(&config, on.slot);
     let ad = unclaimed_slot_ad(host, standing, &config);
     let resources = match carve(host, standing, own, &ad, &spec.request, &spec.ad, &env) {
         Carving::Slot(resources) => resources,
         Carving::Unwilling => {
             let key = cluster.key.clone();
-            set_aside(pool, &key, matched, now);
+            set_aside(pool, &key, on, now);
             return None;
         }
         Carving::Refused => return None,
     };
-    let weight = if pool.uses_slot_weights(&quotas.negotiator) {
+    let weight = if pool.uses_slot_weights(&matched.quotas.negotiator) {
         slot_weight(&ad, &resources, own, &env)
     } else {
         1.0
     };
-    if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, quotas) {
+    if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, matched.quotas) {
         return None;
     }
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
@@ -80,8 +108,7 @@ fn claim_one(
         return None;
     }
     let dynamic = (standing.kind == SlotKind::Partitionable).then(|| standing.free_dynamic_id());
-    let name = SlotName { dynamic, ..matched.clone() };
-    let (key, number) = (cluster.key.clone(), cluster.cluster);
+    let name = SlotName { dynamic, ..on.clone() };
     let before = match standing.state {
         // Work that holds what the claim is to have ends first: until then the slot stays what it was matched as.
         state @ State::Backfill(_) if pool.backfill.holds(host, standing, &resources) => state,
@@ -89,20 +116,8 @@ fn claim_one(
         other => other,
     };
     let before = (before, standing.last.clone());
-    let claim = Claim {
-        id: ClaimId::new(&name, now, pool.next_claim_number()),
-        submitter: spec.submitter.clone(),
-        group: spec.group.clone(),
-        negotiator: quotas.negotiator.clone(),
-        regrouped,
-        weight,
-        limits: limits.clone(),
-        since: now,
-        job: key,
-        cluster: number,
-        proc,
-    };
-    end_benchmarks(pool, matched, now);
+    let claim = matched.claim(pool, &name, proc, weight, limits.clone(), now)?;
+    end_benchmarks(pool, on, now);
     let slot = match before {
         (State::Backfill(_), last) => {
             Slot { last, ..Slot::new(name.clone(), resources, claim, before.0, now) }
@@ -124,7 +139,7 @@ fn claim_one(
     if let Some(trace) = &mut pool.trace {
         trace.extend(noted);
     }
-    assign(pool, &name, job, proc, limits, now);
+    assign(pool, &name, matched.job, proc, limits, now);
     Some(proc)
 }
 

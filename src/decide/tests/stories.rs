@@ -147,8 +147,36 @@ fn what_admission_adds_to_a_pod_is_counted_against_its_node() {
         Capacity { milli_cpu: 2500, extended: [("pods".into(), 1)].into(), ..Capacity::default() };
     world.pool.apply(Event::Pod(facts), world.now);
     assert_eq!(left(&world), 1, "1.5 CPUs beyond the slot");
+    assert_eq!(world.pool.machines[&"n1".into()].total.cpus, 4, "the machine is what it was");
     world.pass(90);
     assert_eq!((world.runs.len(), left(&world)), (1, 4));
+}
+
+/// A node that is divided into static slots stays so, whatever admission adds to the pods in them: there is less to carve.
+#[test]
+fn what_admission_adds_to_a_pod_changes_no_layout() {
+    let mut world = World::new();
+    super::policy::configure(&mut world, "use FEATURE : StaticSlots(1, 4)\n");
+    world.node("n1", 4, 0);
+    world.fate = |_| (7200, 0);
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(5);
+    let slots = |world: &World| {
+        world.pool.machines[&"n1".into()].slots().map(|slot| slot.total.cpus).collect::<Vec<_>>()
+    };
+    assert_eq!(slots(&world), [1; 4]);
+    let mut facts = world.pods.values().next().unwrap().facts.clone();
+    facts.requests = Capacity { milli_cpu: 1100, ..Capacity::default() };
+    world.pool.apply(Event::Pod(facts), world.now);
+    world.settle();
+    let machine = &world.pool.machines[&"n1".into()];
+    assert_eq!(
+        (slots(&world), machine.offer.clone(), machine.available().cpus),
+        (vec![1; 4], Offer::Offered, 2)
+    );
+    world.submit("more", "alice", 3, |_| {});
+    world.pass(60);
+    assert_eq!(world.pool.slots.len(), 3, "the fourth slot's CPU is not there");
 }
 
 /// With autoregroup a quota is no limit for what is left in the end, also when claims are made.
