@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use slotwright::classad::Ad;
-use slotwright::negotiator::{Candidate, Cycle, Request, SubmitterInput, negotiate};
-use slotwright::pool::{self, Capacity, Machine, MachineFacts, StartdConfig, Time};
-use slotwright::schedd::{Submission, submit};
-use slotwright::startd::whole_slot_ad;
+use classad::Ad;
+use model::negotiator::{Candidate, Cycle, Request, SubmitterInput, negotiate};
+use model::pool::{self, Capacity, Machine, MachineFacts, StartdConfig, Time};
+use model::schedd::{Submission, submit};
+use model::startd::whole_slot_ad;
 
 const SLOTS: i64 = 10_000;
 const SUBMITTERS: i64 = 100;
@@ -37,7 +37,7 @@ fn slot(n: i64) -> Ad {
         ready: true,
         cordoned: false,
         taints: Vec::new(),
-        system: slotwright::pool::System::default(),
+        system: model::pool::System::default(),
     };
     let machine = Machine::new(facts, Capacity::default(), Time::from_secs(0));
     let slot = machine.slots().next().unwrap();

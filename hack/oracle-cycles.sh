@@ -21,4 +21,4 @@ RECORDED=$(mktemp); trap 'rm -f "$RECORDED"' EXIT
 
 echo "oracle: cycles, seed $SEED, $COUNT pools"
 hack/oracle/cycles.py --seed "$SEED" --count "$COUNT" >"$RECORDED"
-CYCLES_ORACLE=$RECORDED RUST_BACKTRACE=0 "$CARGO" test --quiet --test negotiation_oracle -- --nocapture
+CYCLES_ORACLE=$RECORDED RUST_BACKTRACE=0 "$CARGO" test --quiet --test commands -- --nocapture negotiation_oracle

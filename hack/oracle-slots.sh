@@ -22,4 +22,4 @@ RECORDED=$(mktemp); trap 'rm -f "$RECORDED"' EXIT
 echo "oracle: slots, seed $SEED, $COUNT machines"
 hack/oracle/slot_types.py --seed "$SEED" --count "$COUNT" >"$RECORDED"
 SLOT_TYPES_ORACLE=$RECORDED RUST_BACKTRACE=0 \
-  "$CARGO" test --quiet --test slot_types_oracle -- --nocapture --exact recorded_slots_of_condor_startd
+  "$CARGO" test --quiet --test commands -- --nocapture --exact slot_types_oracle::recorded_slots_of_condor_startd

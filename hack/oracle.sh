@@ -19,7 +19,7 @@ classads() {
   echo "oracle: ClassAds, seed $SEED, $COUNT cases"
   "$PYTHON" tests/oracle/classad.py --seed "$SEED" --count "$COUNT" >"$WORK/classad.jsonl"
   CLASSAD_ORACLE=$WORK/classad.jsonl RUST_BACKTRACE=0 \
-    "$CARGO" test --quiet --test classad_oracle -- --nocapture --exact recorded_answers_of_htcondor
+    "$CARGO" test --quiet --test commands -- --nocapture --exact classad_oracle::recorded_answers_of_htcondor
 }
 
 # Printing: what we print, read by the library.

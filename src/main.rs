@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use slotwright::cli::{classad, config, crds, demo, knobs, lint, negotiate, operator, quota, simulate};
+use cli::{classad, config, crds, demo, knobs, lint, negotiate, operator, quota, simulate};
 use tracing_subscriber::EnvFilter;
 
 /// HTCondor's policy model on Kubernetes pods.

@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use slotwright::classad::{Ad, Env, Expr, Prepared, Ranks, Roster, rank, symmetric_match};
-use slotwright::negotiator::{POST_JOB_RANK, PRE_JOB_RANK};
+use classad::{Ad, Env, Expr, Prepared, Ranks, Roster, rank, symmetric_match};
+use model::negotiator::{POST_JOB_RANK, PRE_JOB_RANK};
 
 use crate::workload::{Attributes, line};
 use crate::{Answer, JOBS, SLOTS, clock};

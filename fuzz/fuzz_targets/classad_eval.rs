@@ -2,8 +2,8 @@
 //! Evaluating anything against anything ends soon, without a panic, twice with the same value. The text is
 //! three parts, each ended by a line of `---`: two ads in either syntax, and an expression.
 
+use classad::{Ad, Expr};
 use libfuzzer_sys::fuzz_target;
-use slotwright_fuzz::classad::{Ad, Expr};
 
 fn ad(text: &str) -> Ad {
     if text.trim_start().starts_with('[') {

@@ -1,9 +1,9 @@
 #![no_main]
 //! As classad_eval, with ads and expressions made by grammar: deeper than mutated text gets.
 
+use classad::{Ad, Expr};
 use libfuzzer_sys::arbitrary::Unstructured;
 use libfuzzer_sys::{Corpus, fuzz_target};
-use slotwright_fuzz::classad::{Ad, Expr};
 use slotwright_fuzz::grammar;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {

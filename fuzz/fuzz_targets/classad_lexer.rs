@@ -1,8 +1,8 @@
 #![no_main]
 //! Tokens of both spellings: any text is an expression or an error with a place in it.
 
+use classad::Expr;
 use libfuzzer_sys::fuzz_target;
-use slotwright_fuzz::classad::Expr;
 
 fuzz_target!(|text: &str| {
     for parsed in [Expr::parse(text), Expr::parse_old(text)] {

@@ -1,8 +1,8 @@
 #![no_main]
 //! What parses prints as text that parses to the same tree, in every syntax.
 
+use classad::{Ad, Expr};
 use libfuzzer_sys::fuzz_target;
-use slotwright_fuzz::classad::{Ad, Expr};
 
 fuzz_target!(|text: &str| {
     if let Ok(expr) = Expr::parse(text) {

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use condor_config::{Config, Host, Reader, Source};
 use libfuzzer_sys::fuzz_target;
-use slotwright_fuzz::config::{Config, Host, Reader, Source};
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| {
     let text = "A = $(B)$(C:x)\nB = 1\nC = $(A)\nD = $(\nE = )\nF = $(D)B$(E)\nL = a,b,$(B)\nP = \"/a/b.c\"\nG = $(G2)$(G2)\n\

@@ -4,14 +4,15 @@
 
 use std::collections::BTreeMap;
 
+use condor_config::{FileError, Host, Reader, Source};
 use libfuzzer_sys::fuzz_target;
-use slotwright_fuzz::config::{FileError, Host, Reader, Source};
 
 fuzz_target!(|text: &str| {
     let host = Host { seed: Some(1), environment: Some(BTreeMap::new()), ..Host::none() };
     // One file there is: the text itself.
     let files = |path: &str| if path == "self" { Ok(text.to_owned()) } else { Err(FileError::Missing) };
-    let reader = Reader::new(host).subsystem("STARTD").local_name(Some("LN".to_owned())).files(&files).guarded();
+    let reader =
+        Reader::new(host).subsystem("STARTD").local_name(Some("LN".to_owned())).files(&files).guarded();
     let reading = reader.read(&[Source::new("fuzz", text)]);
     for finding in &reading.diagnostics {
         let _ = finding.to_string();

@@ -3,11 +3,11 @@
 
 #![no_main]
 
+use classad::Ad;
+use condor_config::{Host, Reader, Source};
 use libfuzzer_sys::fuzz_target;
-use slotwright_fuzz::classad::Ad;
-use slotwright_fuzz::config::{Host, Reader, Source};
-use slotwright_fuzz::pool::Resources;
-use slotwright_fuzz::slot_types::{
+use model::pool::Resources;
+use model::startd::slot_types::{
     ConsumptionPolicy, CustomTotal, Declared, Device, MachineTotals, RequestPolicy, SlotTypes,
 };
 

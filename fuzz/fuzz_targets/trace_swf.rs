@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use slotwright_fuzz::trace;
+use sim::trace;
 
 fuzz_target!(|text: &str| {
     // The form is settled by the first line.

@@ -1,8 +1,8 @@
 #![no_main]
 //! A map of users reads from any text, and maps any user, soon and without a panic. The first line is the user.
 
+use condor_config::user_map::{UserMap, preferred};
 use libfuzzer_sys::fuzz_target;
-use slotwright_fuzz::config::user_map::{UserMap, preferred};
 
 fuzz_target!(|text: &str| {
     let Some((user, map)) = text.split_once('\n') else { return };

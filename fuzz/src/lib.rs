@@ -1,25 +1,6 @@
-//! What the fuzz targets share.
-//!
-//! The pure rooms are compiled here from their own sources, without the rest of the crate: an instrumented
-//! build then takes half a minute, not the ten that Kubernetes clients and TLS need.
+//! Checks that the fuzz targets share.
 
-#![allow(dead_code, missing_docs, reason = "the rooms are used by more than the targets")]
-
-#[path = "../../src/classad/mod.rs"]
-pub mod classad;
-#[path = "../../src/config/mod.rs"]
-pub mod config;
 pub mod grammar;
-#[path = "../../src/pool/resources.rs"]
-mod resources;
-/// What slot types need of the pool.
-pub mod pool {
-    pub use super::resources::{DeviceId, ResourceName, Resources};
-}
-#[path = "../../src/pool/slot_types/mod.rs"]
-pub mod slot_types;
-#[path = "../../src/sim/trace/mod.rs"]
-pub mod trace;
 
 use classad::{Ad, Env, Expr, Limits, explain_match, symmetric_match};
 
@@ -47,7 +28,7 @@ pub fn evaluate(my: Option<&Ad>, target: Option<&Ad>, expr: &Expr) {
 }
 
 /// What holds of every trace: jobs by submission, the first at 0, none without a CPU; what was skipped by line.
-pub fn sorted(trace: &trace::Trace) {
+pub fn sorted(trace: &sim::trace::Trace) {
     assert!(trace.jobs.is_sorted_by_key(|job| job.submitted));
     assert!(trace.jobs.first().is_none_or(|job| job.submitted == 0));
     assert!(trace.jobs.iter().all(|job| job.cpus > 0));

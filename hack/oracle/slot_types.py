@@ -3,7 +3,7 @@
 
     CONDOR_CHROOT=/var/tmp/condor hack/oracle/slot_types.py --seed 1 --count 600 > tests/oracle/slot_types.jsonl
     CONDOR_CHROOT=/var/tmp/condor hack/oracle/slot_types.py --seed 7 --count 3000 > /tmp/s.jsonl
-    SLOT_TYPES_ORACLE=/tmp/s.jsonl cargo test --test slot_types_oracle
+    SLOT_TYPES_ORACLE=/tmp/s.jsonl cargo test --test commands slot_types_oracle
 
 Needs the chroot of the oracle (hack/condor.sh) and root. Each configuration is given to a startd of its own, without a
 pool, which is ended as soon as its log says what slots it made: 30 ms a case. CPUs, memory and disk are the

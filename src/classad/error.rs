@@ -29,7 +29,7 @@ impl ParseError {
     /// The same fault in a text of which the parsed one is a part that starts after `lines` lines and
     /// `columns` characters of its first line.
     #[must_use]
-    pub(crate) fn shifted(mut self, lines: usize, columns: usize) -> Self {
+    pub fn shifted(mut self, lines: usize, columns: usize) -> Self {
         if self.0.line == 1 {
             self.0.column += columns;
         }

@@ -195,7 +195,7 @@ impl Expr {
     }
 
     /// Where it is in memory: the same for its clones, and another's once all of them are gone.
-    pub(crate) fn address(&self) -> usize {
+    pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 

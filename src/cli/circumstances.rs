@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 
-use crate::classad::Env;
+use classad::Env;
 
 /// The time and chance.
 #[derive(Clone, Copy, Debug, Args)]

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::circumstances::Circumstances;
 use super::stop::{DONE, NO, Stop, UNUSABLE, status, unusable};
-use crate::classad::{Ad, Bound, Env, Expr, MatchReport, ParseError, SideReport, Value, explain_match};
+use classad::{Ad, Bound, Env, Expr, MatchReport, ParseError, SideReport, Value, explain_match};
 use words::with_late_options;
 
 /// Evaluate ClassAd expressions and explain matches.

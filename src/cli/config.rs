@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 
 use super::stop::{DONE, NO, Stop, UNUSABLE, status};
-use crate::config::{Config, FileError, Host, Origin, Reader, Severity, Source};
+use condor_config::{Config, FileError, Host, Origin, Reader, Severity, Source};
 
 /// Read HTCondor configuration.
 #[derive(Debug, Args)]
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     fn outcome(args: &[&str], input: &str) -> (u8, String, String) {
-        crate::cli::outcome::outcome("config", args, input, run)
+        crate::outcome::outcome("config", args, input, run)
     }
 
     #[track_caller]

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use crate::api;
+use api;
 
 /// Print the custom resource definitions, or write them to a directory.
 #[derive(Args, Debug)]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::config::knobs::{self, Class, Knob, Standing};
+use condor_config::knobs::{self, Class, Knob, Standing};
 
 /// Say what HTCondor's configuration variables are here. Without names: the whole table, as docs/knobs.md.
 #[derive(Args, Debug)]

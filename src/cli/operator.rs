@@ -9,7 +9,7 @@ use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::controller;
+use controller;
 
 /// Run the operator on a cluster: that of the kubeconfig, or the one that it runs in.
 #[derive(Args, Debug)]

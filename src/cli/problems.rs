@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use crate::cli::lint::{Finding, Source};
+use crate::lint::{Finding, Source};
 
 /// Everything that is wrong with them, each with its place.
 #[derive(Debug, Default)]

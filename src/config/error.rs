@@ -1,7 +1,7 @@
 //! What can go wrong when a text is read, a value expanded, a value understood.
 
 use super::source::{Diagnostic, Position};
-use crate::classad::ParseError;
+use classad::ParseError;
 
 /// The texts have errors. Reading goes on after an error, so that all can be told at once; HTCondor stops at
 /// the first.

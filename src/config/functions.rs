@@ -10,7 +10,7 @@ use super::paths;
 use super::scan::Macro;
 use super::text::Text;
 use super::value::{self, parse_integer, parse_real};
-use crate::classad::{Env, Value};
+use classad::{Env, Value};
 
 type Answer = Result<Text, ExpandError>;
 

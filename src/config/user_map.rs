@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use regex::bytes::{Captures, Regex};
 
-use crate::classad;
+use classad;
 
 /// A map of users.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use super::format::leading_integer_and_rest;
 use super::knobs;
 use super::table::{Config, Definition, Found};
 use super::text::{Place, Text};
-use crate::classad::{Ad, Env, Expr, Value};
+use classad::{Ad, Env, Expr, Value};
 
 /// What looking at a byte of a value costs, in bytes of expanding.
 const LOOKING: u64 = 10;
@@ -100,7 +100,7 @@ impl Config {
     }
 
     /// The value as `read` reads it; `wanted` is what messages call such a value.
-    pub(crate) fn typed<T>(
+    pub fn typed<T>(
         &self,
         name: &str,
         wanted: &'static str,

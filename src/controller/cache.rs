@@ -10,8 +10,7 @@ use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
-use crate::api;
-use crate::pool::JobUid;
+use model::pool::JobUid;
 
 /// The kinds that the operator watches and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -20,9 +20,9 @@ use super::translate::{self, PodView, SlimNode, SlimPod};
 use super::watch::Change;
 use super::writer::{Reply, Task, Writer};
 use super::{Clock, Cycles};
-use crate::decide::{self, Negotiation};
-use crate::negotiator::Outcome as Matches;
-use crate::pool::{Document, Effect, Event, Pool, SlotName, Time};
+use model::decide::{self, Negotiation};
+use model::negotiator::Outcome as Matches;
+use model::pool::{Document, Effect, Event, Pool, SlotName, Time};
 
 /// How many changes are taken in before the deciders look again: enough to be quick, few enough to answer soon.
 const AT_A_TIME: usize = 2000;
@@ -230,7 +230,7 @@ impl Engine {
     fn custom_there(&mut self, kind: Kind, object: DynamicObject) {
         match kind {
             Kind::HTCJob => {
-                let Some(job) = typed::<crate::api::HTCJob>(object) else { return };
+                let Some(job) = typed::<api::HTCJob>(object) else { return };
                 let Some(facts) = translate::job(&job) else { return };
                 if let Ok(template) = translate::template_of(&job) {
                     self.cache.templates.insert(facts.key.uid.clone(), Arc::new(template));

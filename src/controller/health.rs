@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
-use crate::pool::{Pool, Time};
+use model::pool::{Pool, Time};
 
 /// An operator that leads and whose loop has not turned for this long is stuck: it turns at least every half minute.
 const STUCK_AFTER_MILLIS: i64 = 120_000;

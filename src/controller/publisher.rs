@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::pool::{Document, Time};
+use model::pool::{Document, Time};
 
 /// The least time between two writes of one object's status.
 pub const PACE: Duration = Duration::from_secs(1);

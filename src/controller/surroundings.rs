@@ -11,9 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use tokio::time::Instant;
 
-use crate::decide::Negotiation;
-use crate::negotiator::{self, Outcome, Ready, Watch};
-use crate::pool::{NegotiatorId, Time};
+use model::decide::Negotiation;
+use model::negotiator::{self, Outcome, Ready, Watch};
+use model::pool::{NegotiatorId, Time};
 
 /// Everything outside the operator that what it does depends on.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use rand_distr::{Distribution, Exp1};
 
 use super::number::span;
 use super::spread::Spread;
-use crate::pool::{Request, Time};
+use model::pool::{Request, Time};
 
 /// Seconds of an hour, a day, a week.
 pub const HOUR: i64 = 3_600;
@@ -187,7 +187,7 @@ fn seconds(millis: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::chance::stream;
+    use crate::chance::stream;
 
     /// A Monday.
     const START: Time = Time::from_secs(1_767_571_200);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::number::amount;
 use super::report::{JobRecord, Refused};
 use super::scenario::Scenario;
-use crate::pool::{JobKey, JobSpec, MachineName, Problem, SubmitterName, Time};
+use model::pool::{JobKey, JobSpec, MachineName, Problem, SubmitterName, Time};
 
 /// Counts of one submitter.
 #[derive(Clone, Copy, Debug, Default)]

@@ -286,7 +286,7 @@ mod tests {
 
     use super::super::report::{Column, Summary};
     use super::*;
-    use crate::pool::Time;
+    use model::pool::Time;
 
     const COLUMNS: &[Column] = &[
         Column { name: "got", meaning: "" },
@@ -331,7 +331,7 @@ mod tests {
             calendar: false,
             tables: vec![table("submitters", "submitter", submitters), table("groups", "group", groups)],
             jobs: waits.iter().map(job).collect(),
-            transitions: crate::sim::transitions::Transitions::default(),
+            transitions: crate::transitions::Transitions::default(),
             refused: None,
             summary: Summary { submitters: submitters.iter().map(tally).collect(), ..Summary::default() },
         }

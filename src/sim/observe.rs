@@ -9,14 +9,14 @@ use super::owner::cores;
 use super::report::{Column, Report, Summary, Table, Tally, Waits};
 use super::scenario::Scenario;
 use super::transitions::Transitions;
-use crate::classad::Env;
-use crate::decide::{Negotiation, quotas};
-use crate::negotiator::{Outcome, Stats};
-use crate::pool::{
+use classad::Env;
+use model::decide::{Negotiation, quotas};
+use model::negotiator::{Outcome, Stats};
+use model::pool::{
     Claimed, Cluster, JobSpec, Machine, NegotiatorId, Pool, Request, Standing, State, SubmitterName, Time,
 };
-use crate::schedd::group_usage;
-use crate::startd::{has_room, unclaimed_slot_ad};
+use model::schedd::group_usage;
+use model::startd::{has_room, unclaimed_slot_ad};
 
 const HOUR: f64 = 3600.0;
 

@@ -8,7 +8,7 @@ use super::arrivals::{DAY, WEEK, of_week};
 use super::chance::{Chance, stream};
 use super::number::{amount, span};
 use super::spread::Spread;
-use crate::pool::{Capacity, LastInput, MachineName, Sensed, Time};
+use model::pool::{Capacity, LastInput, MachineName, Sensed, Time};
 
 /// When somebody sits at a machine, and what that means for it.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,8 +3,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::pool::backfill::Plan;
-use crate::pool::{Event, JobUid, MachineName, PodPlan, PodRef, PodUid, Time};
+use model::pool::backfill::Plan;
+use model::pool::{Event, JobUid, MachineName, PodPlan, PodRef, PodUid, Time};
 
 /// Something that will happen.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::transitions::Transitions;
-use crate::pool::Time;
+use model::pool::Time;
 
 /// The measurements of one simulation.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,9 +8,9 @@ use super::report::Report;
 use super::scenario::Scenario;
 use super::transitions::Transitions;
 use super::world::World;
-use crate::decide::{Decision, conclude, decide};
-use crate::negotiator::{Ready, Watch, negotiate_with};
-use crate::pool::{Document, NegotiatorId, Pool, Time};
+use model::decide::{Decision, conclude, decide};
+use model::negotiator::{Ready, Watch, negotiate_with};
+use model::pool::{Document, NegotiatorId, Pool, Time};
 
 /// Simulates a scenario to its end. `progress` is told the time now and then, and may end the simulation by answering
 /// false: then the report goes as far as it went.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::arrivals::Arrivals;
 use super::owner::{Absence, OwnerActivity};
 use super::spread::Spread;
-use crate::pool::{Event, MachineFacts, Time};
-use crate::schedd::Submission;
+use model::pool::{Event, MachineFacts, Time};
+use model::schedd::Submission;
 
 /// Everything that a simulation depends on.
 #[derive(Clone, Debug)]

@@ -184,7 +184,7 @@ fn positive(field: &'static str, value: f64) -> Result<f64, BadSpread> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sim::chance::stream;
+    use crate::chance::stream;
 
     fn sorted(spread: &Spread) -> Vec<f64> {
         let mut rng = stream(1, "test", "");

@@ -12,12 +12,12 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::classad::Expr;
-use crate::pool::{
+use classad::Expr;
+use model::pool::{
     Capacity, Event, Group, MachineFacts, Policy, PolicyFacts, Quota, Request, Selector, SlotConfig,
     StartdConfig, Time,
 };
-use crate::schedd::Submission;
+use model::schedd::Submission;
 
 const HOUR: u64 = 3600;
 
@@ -41,7 +41,7 @@ fn machines(name: &str, count: u32, cpus: i64) -> MachineGroup {
         ready: true,
         cordoned: false,
         taints: Vec::new(),
-        system: crate::pool::System::default(),
+        system: model::pool::System::default(),
     };
     MachineGroup { name: name.into(), count, facts, owner: None, absence: None }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::books::seconds;
 use super::report::{field, number};
-use crate::pool::{Noted, Time, pod_name};
+use model::pool::{Noted, Time, pod_name};
 
 /// Transitions in the order in which they were taken.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,8 +7,8 @@ use super::arrivals::{Course, Listed};
 use super::chance::{Chance, stream};
 use super::number::{span, whole};
 use super::scenario::{Scenario, Source};
-use crate::pool::{Request, Time};
-use crate::schedd::{MOST_PROCS, Submission};
+use model::pool::{Request, Time};
+use model::schedd::{MOST_PROCS, Submission};
 
 /// A job about to be submitted.
 #[derive(Debug)]

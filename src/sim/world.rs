@@ -17,12 +17,12 @@ use super::owner::Owner;
 use super::queue::{Happening, Queue};
 use super::scenario::{MachineGroup, Scenario};
 use super::workload::{Arrival, Stream};
-use crate::pool::backfill::Facts;
-use crate::pool::{
+use model::pool::backfill::Facts;
+use model::pool::{
     Benchmarks, Capacity, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName,
     Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, SlotName, Time,
 };
-use crate::schedd::submit;
+use model::schedd::submit;
 
 /// How long an agent's benchmarks take.
 const BENCHMARKS_TAKE: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
 //! Agents of nodes: what they sense, what they suspend and kill when they are asked, and how they fail.
 
+use api::labels;
 use serde_json::{Value, json};
-use slotwright::api::labels;
 
 use super::kubelets::{is_ours, is_over, node_key};
 use super::plan::Presence;

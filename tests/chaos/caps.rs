@@ -121,7 +121,7 @@ pub fn capped(world: &mut World, key: &Key) {
         }
     }
     let group = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
-    let outer = group.iter().flat_map(|group| slotwright::schedd::ancestry(group));
+    let outer = group.iter().flat_map(|group| model::schedd::ancestry(group));
     for outer in outer {
         let Some(cap) = world.checks.caps.at_most(&format!("group {outer}"), at) else { continue };
         let inside = |claim: &Value| {

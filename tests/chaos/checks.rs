@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use api::labels;
+use model::pool::Ranges;
 use serde_json::Value;
-use slotwright::api::labels;
-use slotwright::pool::Ranges;
 
 use super::caps::{Caps, capped, limited};
 use super::kubelets::{FENCED, Process, is_backfill, is_of_pool, is_ours, is_over, node_key};

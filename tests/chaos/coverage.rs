@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use model::pool::State;
+use model::startd::TRANSITIONS as TRANSITIONS_OF_THE_MANUAL;
 use serde_json::Value;
-use slotwright::pool::State;
-use slotwright::startd::TRANSITIONS as TRANSITIONS_OF_THE_MANUAL;
 
 use super::verbs::{Call, Verb};
 

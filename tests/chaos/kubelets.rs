@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::labels;
 use serde_json::{Value, json};
-use slotwright::api::labels;
 
 use super::agents::Agent;
 use super::store::{Key, is_deleting, meta};

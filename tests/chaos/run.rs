@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, Once};
 use std::task::Poll;
 use std::time::Duration;
 
+use controller::{self, Clock, Cycles, Options, Surroundings};
 use futures::FutureExt;
 use jiff::SignedDuration;
 use kube::Client;
-use slotwright::controller::{self, Clock, Cycles, Options, Surroundings};
-use slotwright::negotiator;
+use model::negotiator;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 

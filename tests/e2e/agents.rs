@@ -1,16 +1,16 @@
 //! Agents: what they report, what they are asked, and what a pod says that is evicted.
 
+use api::{LastInput, NodeReport, NodeReportStatus, labels};
+use controller::render;
+use controller::translate::{self, PodView, SlimPod};
+use hollow::nodes::{NodeShape, Owner, shapes};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use model::pool::{End, PodRef, Vacate, VacateReason};
 use serde_json::{Value, json};
-use slotwright::api::{LastInput, NodeReport, NodeReportStatus, labels};
-use slotwright::controller::render;
-use slotwright::controller::translate::{self, PodView, SlimPod};
-use slotwright::hollow::nodes::{NodeShape, Owner, shapes};
-use slotwright::pool::{End, PodRef, Vacate, VacateReason};
 
 use crate::harness::{Cluster, eventually, job};
 
@@ -177,7 +177,7 @@ async fn start_sees_the_owner_and_an_agent_that_dies_is_noticed() {
         }))
         .await;
     cluster.apply(job(namespace, "waits", 1, "100ms", |_| {})).await;
-    let matchable = |job: &slotwright::api::HTCJob| {
+    let matchable = |job: &api::HTCJob| {
         let condition = crate::harness::condition(job, "Matchable");
         condition.is_some_and(|(status, ..)| status == "False")
     };

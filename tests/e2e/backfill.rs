@@ -1,12 +1,12 @@
 //! Backfill pods on hollow nodes: they run while nobody wants a slot, survive the operator, and go before a job comes.
 
+use api::{NodePolicy, labels};
+use hollow::nodes::shapes;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{Api, ListParams, PostParams};
 use kube::{ResourceExt, api::DeleteParams};
 use serde_json::json;
-use slotwright::api::{NodePolicy, labels};
-use slotwright::hollow::nodes::shapes;
 
 use crate::harness::{Cluster, eventually, job};
 

@@ -1,7 +1,7 @@
 //! Bad input: each gets a message that names field, position and remedy, and harms nobody else.
 
+use hollow::nodes::shapes;
 use serde_json::json;
-use slotwright::hollow::nodes::shapes;
 
 use crate::harness::{Cluster, condition, eventually, job, story};
 
@@ -59,7 +59,7 @@ async fn every_mistake_is_explained_and_the_others_run() {
             "spec.requirements: TARGET.Arch == \"S390X\" is not true on 2 of 2 nodes",
         ),
     ] {
-        let told = |job: &slotwright::api::HTCJob| {
+        let told = |job: &api::HTCJob| {
             condition(job, type_).is_some_and(|(status, why, text)| {
                 status == "False" && why == reason && text.starts_with(message)
             })

@@ -1,8 +1,7 @@
 //! What a proc costs the API server, counted by the server itself.
 
+use hollow::nodes::shapes;
 use serde_json::json;
-use slotwright::controller;
-use slotwright::hollow::nodes::shapes;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Cluster, job};

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use api::{self, HTCJob, PartitionableSlot, Slot};
+use hollow::nodes::{HollowNodes, NodeShape, Options};
+use hollow::server::{HollowServer, RunningServer, ServerConfig};
+use hollow::watchdog::watch::Watch;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -11,10 +15,6 @@ use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use kube::{Client, Config, ResourceExt};
 use serde_json::{Value, json};
-use slotwright::api::{self, HTCJob, PartitionableSlot, Slot};
-use slotwright::hollow::nodes::{HollowNodes, NodeShape, Options};
-use slotwright::hollow::server::{HollowServer, RunningServer, ServerConfig};
-use slotwright::hollow::watchdog::watch::Watch;
 
 /// Longer than anything takes on a busy machine, and shorter than the runner waits: a test that reaches it has failed.
 pub const PATIENCE: Duration = Duration::from_mins(3);

@@ -2,9 +2,9 @@
 
 use std::process::{Child, Command, Stdio};
 
+use hollow::nodes::shapes;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
-use slotwright::hollow::nodes::shapes;
 
 use crate::harness::{Cluster, eventually, job};
 

@@ -1,11 +1,11 @@
 //! From kubectl apply to finished pods.
 
+use api::{ConcurrencyLimit, Submitter, labels};
+use hollow::nodes::shapes;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
-use slotwright::api::{ConcurrencyLimit, Submitter, labels};
-use slotwright::hollow::nodes::shapes;
 
 use crate::harness::{Cluster, condition, eventually, job, story};
 
@@ -183,7 +183,7 @@ async fn a_concurrency_limit_of_two_runs_two_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gpus_are_given_to_those_who_ask() {
-    use slotwright::hollow::nodes::{NodeShape, shape};
+    use hollow::nodes::{NodeShape, shape};
     let nodes = vec![
         NodeShape::new("gpu-1", 8000, 16 * GIB).gpu(shape::A100, 2),
         NodeShape::new("plain-1", 8000, 16 * GIB),

@@ -1,11 +1,11 @@
 //! The manual's policies, through the Kubernetes API alone. `decide/tests/manual.rs` has all of them, by the second.
 
+use api::{NodeReport, Slot};
+use controller::render;
+use hollow::nodes::{NodeShape, Owner, shapes};
 use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use slotwright::api::{NodeReport, Slot};
-use slotwright::controller::render;
-use slotwright::hollow::nodes::{NodeShape, Owner, shapes};
 
 use crate::harness::{Cluster, eventually, job};
 
@@ -64,7 +64,7 @@ async fn a_desktop_suspends_a_job_while_its_owner_is_there_and_vacates_it_when_t
     nodes.owner_comes(&node, 0.1).unwrap();
     is(&cluster, "Suspended").await;
     let impatient = DESKTOP.replace("MaxSuspendTime = 3600", "MaxSuspendTime = 1");
-    let policies: kube::Api<slotwright::api::NodePolicy> = kube::Api::all(cluster.client.clone());
+    let policies: kube::Api<api::NodePolicy> = kube::Api::all(cluster.client.clone());
     let patch = kube::api::Patch::Merge(json!({"spec": {"config": impatient}}));
     policies.patch("manual", &kube::api::PatchParams::default(), &patch).await.unwrap();
     eventually("the pod was evicted", || async {

@@ -1,8 +1,8 @@
 //! Many procs, and an operator that dies.
 
+use hollow::nodes::shapes;
+use hollow::watchdog::Watchdog;
 use serde_json::json;
-use slotwright::hollow::nodes::shapes;
-use slotwright::hollow::watchdog::Watchdog;
 
 use crate::harness::{Cluster, eventually, job};
 

@@ -1,9 +1,9 @@
 //! Several Negotiators over one pool: each matches its own slots, with accounts of its own, and an overlap is told.
 
+use api::{Negotiator, Submitter};
+use hollow::nodes::shapes;
 use kube::Api;
 use serde_json::{Value, json};
-use slotwright::api::{Negotiator, Submitter};
-use slotwright::hollow::nodes::shapes;
 
 use crate::harness::{Cluster, eventually, job};
 

@@ -1,9 +1,9 @@
 //! Nodes: cordoned, shared with others, lost.
 
+use hollow::nodes::shapes;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::json;
-use slotwright::hollow::nodes::shapes;
 
 use crate::harness::{Cluster, PATIENCE, eventually, job};
 

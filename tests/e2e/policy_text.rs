@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use api::NodePolicy;
+use hollow::nodes::shapes;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::{Value, json};
-use slotwright::api::NodePolicy;
-use slotwright::hollow::nodes::shapes;
 
 use crate::harness::{Cluster, eventually, job};
 

@@ -1,13 +1,13 @@
 //! A SubmitPolicy: a job that says nothing of what it needs gets the defaults of the time when it was submitted, in its pod
 //! and for good.
 
+use api::SubmitPolicy;
+use controller::translate::{ceil_units, millis};
+use hollow::nodes::shapes;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use slotwright::api::SubmitPolicy;
-use slotwright::controller::translate::{ceil_units, millis};
-use slotwright::hollow::nodes::shapes;
 
 use crate::harness::{Cluster, condition, eventually, job};
 
@@ -39,8 +39,7 @@ async fn submit(cluster: &Cluster, name: &str, count: u32, runtime: &str) {
 
 /// What the job's pods request: millis of CPUs, MiB of memory, MiB of disk.
 async fn requested(cluster: &Cluster, name: &str) -> Vec<(i64, i64, i64)> {
-    let labels =
-        kube::api::ListParams::default().labels(&format!("{}={name}", slotwright::api::labels::JOB_NAME));
+    let labels = kube::api::ListParams::default().labels(&format!("{}={name}", api::labels::JOB_NAME));
     let pods = cluster.pods("silent").list(&labels).await.unwrap();
     let of = |pod: k8s_openapi::api::core::v1::Pod| {
         let spec = pod.spec.unwrap();
@@ -130,7 +129,7 @@ async fn jobs_are_charged_to_the_group_of_their_owner() {
             })
         })
         .await;
-    let submitters: Api<slotwright::api::Submitter> = Api::all(cluster.client.clone());
+    let submitters: Api<api::Submitter> = Api::all(cluster.client.clone());
     eventually("physics is charged", || async {
         let charged = submitters.get_opt("physics.mapped").await.unwrap().and_then(|s| s.status);
         charged.is_some_and(|status| status.accumulated_usage > 0.0)

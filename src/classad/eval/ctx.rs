@@ -7,9 +7,9 @@ use smallvec::SmallVec;
 
 use super::scope::{Frame, Side};
 use super::val::{Text, Val};
-use crate::classad::ad::Ad;
-use crate::classad::env::{Bound, Env};
-use crate::classad::expr::{Expr, Program};
+use crate::ad::Ad;
+use crate::env::{Bound, Env};
+use crate::expr::{Expr, Program};
 
 /// What an evaluation makes that must live as long as the ads it reads.
 #[derive(Default)]

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::val::Val;
-use crate::classad::expr::{Binary, Unary};
-use crate::classad::functions::to_c_int;
-use crate::classad::value::{AbsTime, Value};
+use crate::expr::{Binary, Unary};
+use crate::functions::to_c_int;
+use crate::value::{AbsTime, Value};
 
 /// Truth with its two ways of not knowing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use super::ctx::Ctx;
 use super::val::Val;
-use crate::classad::ad::Ad;
-use crate::classad::expr::{Program, ScopeWord};
-use crate::classad::name::Name;
+use crate::ad::Ad;
+use crate::expr::{Program, ScopeWord};
+use crate::name::Name;
 
 /// An ad with the ads it is nested in.
 pub(crate) struct Frame<'a> {

@@ -4,9 +4,9 @@ use super::ctx::{At, Ctx};
 use super::ops::{self, Tri};
 use super::scope::{Found, Frame};
 use super::val::{List, Val};
-use crate::classad::expr::{Call, Id, Kids, Node, Program, Select};
-use crate::classad::functions::{Args, to_c_int, wrap_c_int};
-use crate::classad::name::Name;
+use crate::expr::{Call, Id, Kids, Node, Program, Select};
+use crate::functions::{Args, to_c_int, wrap_c_int};
+use crate::name::Name;
 
 impl<'a> Ctx<'a> {
     /// The value of a node.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::ctx::{At, Ctx};
 use super::scope::Frame;
-use crate::classad::expr::Id;
-use crate::classad::syntax::{time, unparse};
-use crate::classad::value::{AbsTime, Value};
+use crate::expr::Id;
+use crate::syntax::{time, unparse};
+use crate::value::{AbsTime, Value};
 
 /// A value during an evaluation.
 #[derive(Clone)]

@@ -4,10 +4,10 @@
 use super::ctx::Ctx;
 use super::scope::{Found, Frame, Side};
 use super::val::Val;
-use crate::classad::ad::Ad;
-use crate::classad::expr::Expr;
-use crate::classad::name::Name;
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::expr::Expr;
+use crate::name::Name;
+use crate::value::Value;
 
 /// Attributes of the outermost ad beside the two and their contexts.
 const OUTERMOST: [(&str, &str); 5] = [

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::convert::{list, wrap_c_int};
 use super::{ANY, Args, Entry, entry};
-use crate::classad::eval::{Ctx, Val};
+use crate::eval::{Ctx, Val};
 
 pub(super) static TABLE: [Entry; 6] = [
     entry("envv1tov2", 1, 1, env_v1_to_v2),

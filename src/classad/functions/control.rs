@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
-use crate::classad::eval::{At, Ctx, Found, Frame, Tri, Val};
-use crate::classad::expr::{Id, Node, Program, ScopeWord};
-use crate::classad::name::Name;
-use crate::classad::syntax::parser;
-use crate::classad::syntax::unparse::{self, Style};
+use crate::eval::{At, Ctx, Found, Frame, Tri, Val};
+use crate::expr::{Id, Node, Program, ScopeWord};
+use crate::name::Name;
+use crate::syntax::parser;
+use crate::syntax::unparse::{self, Style};
 
 pub(super) static TABLE: [Entry; 15] = [
     entry("isundefined", 1, 1, |ctx, args| is(ctx, args, |value| matches!(value, Val::Undefined))),

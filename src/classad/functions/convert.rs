@@ -1,7 +1,7 @@
 //! How functions read their arguments: what counts as a number, a string, a list.
 
-use crate::classad::eval::{Ctx, List, Val};
-use crate::classad::syntax::lexer::is_space;
+use crate::eval::{Ctx, List, Val};
+use crate::syntax::lexer::is_space;
 
 /// A double to an integer as the processor does it: what does not fit is the smallest integer.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]

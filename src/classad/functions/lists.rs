@@ -2,8 +2,8 @@
 
 use super::convert::{Delimiters, answer, length, list, to_c_int, to_real};
 use super::{ANY, Args, Entry, control, entry};
-use crate::classad::eval::{Ctx, List, Text, Tri, Val, binary, compare};
-use crate::classad::expr::Binary;
+use crate::eval::{Ctx, List, Text, Tri, Val, binary, compare};
+use crate::expr::Binary;
 
 pub(super) static TABLE: [Entry; 15] = [
     entry("size", 1, 1, size),

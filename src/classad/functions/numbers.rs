@@ -2,7 +2,7 @@
 
 use super::convert::{lenient_number, list, to_integer, to_real};
 use super::{Args, Entry, entry};
-use crate::classad::eval::{Ctx, List, Val};
+use crate::eval::{Ctx, List, Val};
 
 pub(super) static TABLE: [Entry; 7] = [
     entry("floor", 1, 1, |ctx, args| rounded(ctx, args, f64::floor)),

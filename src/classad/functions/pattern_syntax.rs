@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::str::Chars;
 
-use crate::classad::syntax::lexer::is_space;
+use crate::syntax::lexer::is_space;
 
 /// The pattern, rewritten. `None`: PCRE refuses it, or the engine cannot do it. `extended`: blanks and comments in it
 /// mean nothing.

@@ -11,7 +11,7 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 use super::convert::answer;
 use super::pattern_syntax::translate;
 use super::{Args, Entry, Memo, entry};
-use crate::classad::eval::{Ctx, Val};
+use crate::eval::{Ctx, Val};
 
 pub(super) static TABLE: [Entry; 5] = [
     entry("regexp", 2, 3, |ctx, args| answer(regexp(ctx, args))),
@@ -130,7 +130,7 @@ pub(super) fn compile<'a>(
 }
 
 /// A pattern in bytes, outside an expression; none where it is none, or more than we want to pay for.
-pub(crate) fn pattern(pattern: &str, caseless: bool) -> Option<Regex> {
+pub fn pattern(pattern: &str, caseless: bool) -> Option<Regex> {
     build(pattern, Options { caseless, ..Options::default() }).regex
 }
 
@@ -326,8 +326,8 @@ fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Growing<'_, '_>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classad::eval::Arena;
-    use crate::classad::{Bound, Env};
+    use crate::eval::Arena;
+    use crate::{Bound, Env};
 
     #[test]
     fn the_weight_is_that_of_the_compiled_pattern() {

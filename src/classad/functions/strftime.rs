@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::str::Chars;
 
-use crate::classad::syntax::time::{Civil, days};
+use crate::syntax::time::{Civil, days};
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const MONTHS: [&str; 12] = [
@@ -184,7 +184,7 @@ fn iso_week(civil: &Civil) -> (i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classad::AbsTime;
+    use crate::AbsTime;
 
     #[test]
     fn the_text_stops_a_directive_beyond_its_room() {

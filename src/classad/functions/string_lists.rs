@@ -3,7 +3,7 @@
 use super::convert::{Delimiters, items, items_as_they_are, leading_number, length, to_integer, to_real};
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
-use crate::classad::eval::{Ctx, Text, Val};
+use crate::eval::{Ctx, Text, Val};
 
 pub(super) static TABLE: [Entry; 11] = [
     entry("stringlistsize", 1, 2, size),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::convert::{answer, leading_number, length, lenient_number, to_c_int, to_integer, wrap_c_int};
 use super::{ANY, Args, Entry, entry};
-use crate::classad::eval::{Ctx, Text, Val, compare_caseless};
+use crate::eval::{Ctx, Text, Val, compare_caseless};
 
 pub(super) static TABLE: [Entry; 11] = [
     entry("strcat", 0, ANY, strcat),

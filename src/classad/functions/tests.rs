@@ -1,6 +1,6 @@
 //! What functions cost on hostile arguments, in steps: no test here looks at a clock.
 
-use crate::classad::{Ad, Bound, Env, Expr};
+use crate::{Ad, Bound, Env, Expr};
 
 /// An ad with texts that are too long to write in a table.
 fn texts() -> Ad {

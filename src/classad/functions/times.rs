@@ -2,10 +2,10 @@
 
 use super::convert::{to_c_int, to_real, wrap_c_int};
 use super::{Args, Entry, entry};
-use crate::classad::ad::Ad;
-use crate::classad::eval::{Ctx, Val};
-use crate::classad::syntax::time::Civil;
-use crate::classad::value::AbsTime;
+use crate::ad::Ad;
+use crate::eval::{Ctx, Val};
+use crate::syntax::time::Civil;
+use crate::value::AbsTime;
 
 pub(super) static TABLE: [Entry; 17] = [
     entry("time", 0, 0, |ctx, _| Val::Int(ctx.env.now)),

@@ -3,7 +3,7 @@
 use super::convert::length;
 use super::strings::text;
 use super::{Args, Entry, entry};
-use crate::classad::eval::{Ctx, Val};
+use crate::eval::{Ctx, Val};
 
 pub(super) static TABLE: [Entry; 7] = [
     entry("versioncmp", 2, 2, |ctx, args| compare(ctx, args, Val::Int)),

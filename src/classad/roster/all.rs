@@ -7,8 +7,8 @@ use super::ir::{Ir, Scene, Unknown};
 use super::members::Members;
 use super::memo::Verdict;
 use super::prepared::{Group, Prepared};
-use crate::classad::eval::Tri;
-use crate::classad::matching::accepts;
+use crate::eval::Tri;
+use crate::matching::accepts;
 
 /// What is known so far: the slots that are left, and those where the plain evaluator must be asked.
 struct Search {

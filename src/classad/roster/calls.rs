@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::ir::{Ir, Symbol, Unknown};
 use super::symbols::Symbols;
-use crate::classad::ad::Ad;
-use crate::classad::env::Env;
-use crate::classad::eval::{self, Val};
-use crate::classad::expr::{Call as CallNode, Expr, Id, Node, ScopeWord, Select};
-use crate::classad::functions::{self, Function};
-use crate::classad::name::Name;
-use crate::classad::syntax::build::Builder;
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::env::Env;
+use crate::eval::{self, Val};
+use crate::expr::{Call as CallNode, Expr, Id, Node, ScopeWord, Select};
+use crate::functions::{self, Function};
+use crate::name::Name;
+use crate::syntax::build::Builder;
+use crate::value::Value;
 
 /// A call, as an expression of its own in which attributes of its ad are replaced by their values.
 #[derive(Clone, Debug)]
@@ -251,7 +251,7 @@ fn write(ir: &Ir, builder: &mut Builder, symbols: &Symbols) -> Option<Id> {
         Ir::IsUndefined(operand) => {
             let nothing = builder.add(Node::Literal(Value::Undefined), &[])?;
             let operand = write(operand, builder, symbols)?;
-            builder.add(Node::Binary(crate::classad::expr::Binary::Is, operand, nothing), &[operand, nothing])
+            builder.add(Node::Binary(crate::expr::Binary::Is, operand, nothing), &[operand, nothing])
         }
         Ir::Call(call) => graft(&call.expr, builder),
     }
@@ -304,7 +304,7 @@ fn graft(expr: &Expr, builder: &mut Builder) -> Option<Id> {
 
 #[cfg(test)]
 mod tests {
-    use crate::classad::{Ad, Env, Expr, Roster, symmetric_match};
+    use crate::{Ad, Env, Expr, Roster, symmetric_match};
 
     #[test]
     fn large_patterns_match_as_the_plain_evaluator_says() {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::ir::{Ir, Symbol, View};
 use super::members::Members;
-use crate::classad::eval::Tri;
-use crate::classad::expr::Binary;
-use crate::classad::value::Value;
+use crate::eval::Tri;
+use crate::expr::Binary;
+use crate::value::Value;
 
 /// The number of a value in its column.
 type ValueId = u32;

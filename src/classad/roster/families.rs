@@ -9,9 +9,9 @@ use super::members::Members;
 use super::memo::Verdict;
 use super::prepared::Prepared;
 use super::{Roster, Slot};
-use crate::classad::eval::Tri;
-use crate::classad::expr::Binary;
-use crate::classad::value::Value;
+use crate::eval::Tri;
+use crate::expr::Binary;
+use crate::value::Value;
 
 /// The number of a family.
 type FamilyId = u32;

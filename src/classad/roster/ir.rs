@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::calls::Call;
-use crate::classad::ad::Ad;
-use crate::classad::env::Env;
-use crate::classad::eval::{Tri, Val, binary, unary};
-use crate::classad::expr::{Binary, Unary};
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::env::Env;
+use crate::eval::{Tri, Val, binary, unary};
+use crate::expr::{Binary, Unary};
+use crate::value::Value;
 
 /// The number of an attribute's name in [`Symbols`](super::symbols::Symbols).
 pub(super) type Symbol = u32;

@@ -9,12 +9,12 @@ use super::calls::{Call, Nature};
 use super::ir::{Ir, scalar};
 use super::recall::{Known, Outcome, Recall};
 use super::symbols::Symbols;
-use crate::classad::ad::Ad;
-use crate::classad::env::{Env, Limits};
-use crate::classad::eval::{Tri, Val, binary, is_around_a_match, unary};
-use crate::classad::expr::{Call as CallNode, Expr, Id, Kids, Node, Program, ScopeWord, Select};
-use crate::classad::name::Name;
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::env::{Env, Limits};
+use crate::eval::{Tri, Val, binary, is_around_a_match, unary};
+use crate::expr::{Call as CallNode, Expr, Id, Kids, Node, Program, ScopeWord, Select};
+use crate::name::Name;
+use crate::value::Value;
 
 /// How deep an expression may be, attributes that it stands on included. The plain evaluator counts up to
 /// two levels for each of these, on both sides of a match.

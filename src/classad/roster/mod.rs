@@ -73,7 +73,7 @@ const MAX_COLUMNS: usize = 512;
 /// Slots have places, small numbers that the caller gives them.
 ///
 /// ```
-/// use slotwright::classad::{Ad, Env, Roster};
+/// use classad::{Ad, Env, Roster};
 ///
 /// let mut roster = Roster::new(None, None);
 /// roster.set(0, Ad::parse_new("[Memory = 1024; Requirements = TARGET.RequestMemory <= MY.Memory]")?);
@@ -82,7 +82,7 @@ const MAX_COLUMNS: usize = 512;
 /// let job = roster.prepare(&job, &Env::at(1_769_860_800));
 /// assert!(roster.matching(&job).iter().eq([1]));
 /// assert_eq!(roster.ranks(&job, 1).map(|ranks| ranks.job), Some(4096.0));
-/// # Ok::<(), slotwright::classad::ParseError>(())
+/// # Ok::<(), classad::ParseError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Roster {

@@ -5,8 +5,8 @@ use super::ir::{Scene, Unknown};
 use super::memo::Verdict;
 use super::prepared::{Prepared, all_true};
 use super::{Roster, Slot};
-use crate::classad::eval::Tri;
-use crate::classad::matching::accepts;
+use crate::eval::Tri;
+use crate::matching::accepts;
 
 impl Roster {
     /// Whether a job and a slot accept each other.

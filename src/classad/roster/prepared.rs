@@ -4,10 +4,10 @@ use super::bits::Bits;
 use super::ir::{Ir, Scene, Symbol, View};
 use super::lower::Condition;
 use super::memo::{Memo, Verdict};
-use crate::classad::ad::Ad;
-use crate::classad::env::Env;
-use crate::classad::eval::Tri;
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::env::Env;
+use crate::eval::Tri;
+use crate::value::Value;
 
 /// A job, made ready by [`Roster::prepare`](super::Roster::prepare) to be matched with slots.
 #[derive(Clone, Debug)]

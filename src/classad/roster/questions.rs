@@ -9,8 +9,8 @@ use super::ir::{Ir, Scene, Symbol, Unknown, number, value_key};
 use super::prepared::{Prepared, Ranking};
 use super::symbols::Symbols;
 use super::{Slot, lower};
-use crate::classad::ad::Ad;
-use crate::classad::expr::Expr;
+use crate::ad::Ad;
+use crate::expr::Expr;
 
 /// The first of the questions are the ranks.
 pub(super) const RANKS: usize = 2;

@@ -4,7 +4,7 @@ use super::column::Column;
 use super::ir::{Ir, Unknown, number};
 use super::prepared::{Prepared, Ranking};
 use super::{Roster, Slot};
-use crate::classad::matching::rank;
+use crate::matching::rank;
 
 /// What the three ranks make of a match.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,10 +7,10 @@
 use std::collections::HashMap;
 
 use super::ir::{Ir, value_key};
-use crate::classad::ad::Ad;
-use crate::classad::expr::{Expr, Id, Node, Program};
-use crate::classad::name::Name;
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::expr::{Expr, Id, Node, Program};
+use crate::name::Name;
+use crate::value::Value;
 
 /// Where there are more outcomes than this, slots have hardly any in common: they are not worth remembering.
 const OUTCOMES: usize = 1024;

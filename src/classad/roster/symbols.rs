@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::calls::Call;
 use super::ir::Symbol;
-use crate::classad::name::Name;
+use crate::name::Name;
 
 /// How many calls are kept. Jobs bring new ones without end; those that are in use live on anyway.
 const CALLS: usize = 1024;

@@ -2,10 +2,10 @@
 
 use super::lexer::{Dialect, is_space};
 use super::parser;
-use crate::classad::ad::Ad;
-use crate::classad::error::ParseError;
-use crate::classad::expr::Expr;
-use crate::classad::name::Name;
+use crate::ad::Ad;
+use crate::error::ParseError;
+use crate::expr::Expr;
+use crate::name::Name;
 
 /// Whether the text is an ad in the new syntax.
 pub(crate) fn starts_new(text: &str) -> bool {

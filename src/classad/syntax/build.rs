@@ -1,8 +1,8 @@
 //! Puts the nodes of an expression together.
 
-use crate::classad::ad::Ad;
-use crate::classad::expr::{Expr, Id, Kids, Node, Program};
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::expr::{Expr, Id, Kids, Node, Program};
+use crate::value::Value;
 
 /// How deep a tree may be: HTCondor's own parser gives up at 500.
 pub(crate) const MAX_DEPTH: u16 = 500;

@@ -4,7 +4,7 @@
 //! reading a value, what follows is of no interest, broken or not.
 
 use super::literal::{Escapes, quoted};
-use crate::classad::functions::leading_number;
+use crate::functions::leading_number;
 
 /// Which of the two spellings of strings a text uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

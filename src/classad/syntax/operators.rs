@@ -1,7 +1,7 @@
 //! Prefix and infix operators, and how tightly they bind.
 
 use super::lexer::Tok;
-use crate::classad::expr::{Binary, Unary};
+use crate::expr::{Binary, Unary};
 
 /// An operator waiting for its right operand.
 #[derive(Clone, Copy)]

@@ -10,12 +10,12 @@ use super::lexer::{Dialect, Lexer, Spanned, Tok, is_space};
 use super::operators::{Operator, infix, precedence, prefix};
 use super::time;
 use super::wanted::{Wanted, excerpt};
-use crate::classad::ad::Ad;
-use crate::classad::error::ParseError;
-use crate::classad::expr::{Call, Expr, Id, Node, ScopeWord, Select};
-use crate::classad::functions;
-use crate::classad::name::Name;
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::error::ParseError;
+use crate::expr::{Call, Expr, Id, Node, ScopeWord, Select};
+use crate::functions;
+use crate::name::Name;
+use crate::value::Value;
 
 /// Parses a text that is one expression and nothing else.
 pub(crate) fn expression(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {

@@ -1,7 +1,7 @@
 //! Times to text and back.
 
-use crate::classad::functions::{to_c_int, to_integer, to_real};
-use crate::classad::value::AbsTime;
+use crate::functions::{to_c_int, to_integer, to_real};
+use crate::value::AbsTime;
 
 /// A moment in the proleptic Gregorian calendar, told in its own time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::fmt::{Result, Write};
 
 use super::time;
-use crate::classad::ad::Ad;
-use crate::classad::expr::{Binary, Expr, Id, Kids, Node, Program, Unary};
-use crate::classad::name::Name;
-use crate::classad::value::Value;
+use crate::ad::Ad;
+use crate::expr::{Binary, Expr, Id, Kids, Node, Program, Unary};
+use crate::name::Name;
+use crate::value::Value;
 
 /// What the text is for.
 #[derive(Clone, Copy, PartialEq, Eq)]

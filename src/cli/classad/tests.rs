@@ -3,7 +3,7 @@
 use super::*;
 
 fn outcome(args: &[&str], input: &str) -> (u8, String, String) {
-    crate::cli::outcome::outcome("classad", args, input, run)
+    crate::outcome::outcome("classad", args, input, run)
 }
 
 #[test]

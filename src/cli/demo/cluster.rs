@@ -18,10 +18,10 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::scene::Capacity;
-use crate::api;
-use crate::hollow::nodes::shape::{GIB, NVIDIA_GPU};
-use crate::hollow::nodes::{self, HollowNodes, NodeShape, shapes};
-use crate::hollow::server::{HollowServer, RunningServer, ServerConfig};
+use api;
+use hollow::nodes::shape::{GIB, NVIDIA_GPU};
+use hollow::nodes::{self, HollowNodes, NodeShape, shapes};
+use hollow::server::{HollowServer, RunningServer, ServerConfig};
 
 /// The operator's namespace, as the chart has it: its leader election's Lease lies here.
 pub const NAMESPACE: &str = "slotwright-system";

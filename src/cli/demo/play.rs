@@ -17,9 +17,9 @@ use super::sights::Sights;
 use super::summary::{self, Ending, Outcome};
 use super::verdict::judge;
 use super::{DemoArgs, Error};
-use crate::controller;
-use crate::hollow::server::RunningServer;
-use crate::hollow::watchdog::watch::Watch;
+use controller;
+use hollow::server::RunningServer;
+use hollow::watchdog::watch::Watch;
 
 /// The operator's name at the API server, under which its requests are counted.
 const OPERATOR: &str = "slotwright-operator";

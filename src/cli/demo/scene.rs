@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use crate::api::condition::{ACCEPTED, COMPLETE, MATCHABLE};
-use crate::api::{GroupQuota, HTCJob, Slot, SlotType, Submitter, SubmitterStatus};
+use api::condition::{ACCEPTED, COMPLETE, MATCHABLE};
+use api::{GroupQuota, HTCJob, Slot, SlotType, Submitter, SubmitterStatus};
 
 /// Names shorter than this leave room.
 const NARROW: usize = 16;

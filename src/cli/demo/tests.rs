@@ -10,9 +10,9 @@ use super::progress::{clock, line, table};
 use super::scene::{Capacity, Key, Scene, Sight};
 use super::summary::{Ending, Outcome};
 use super::verdict::{Verdict, judge};
-use crate::hollow::nodes::resources::Resources;
-use crate::hollow::nodes::view::Phase;
-use crate::hollow::watchdog::{Observation, ProcId, SeenPod, Watchdog};
+use hollow::nodes::resources::Resources;
+use hollow::nodes::view::Phase;
+use hollow::watchdog::{Observation, ProcId, SeenPod, Watchdog};
 
 /// Boxed, as the events carry it.
 #[allow(clippy::unnecessary_box_returns, reason = "every caller wants the box")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::scene::Scene;
-use crate::hollow::watchdog::{Counts, ProcId, Watchdog};
+use hollow::watchdog::{Counts, ProcId, Watchdog};
 
 /// Procs named one by one in a complaint; of more, only the number is said.
 const NAMED: usize = 5;

@@ -11,10 +11,10 @@ use super::report::{Report, Saying, Source};
 use super::rules;
 use super::schema::{Checked, Kinds};
 use super::yaml::{Kind, Node};
-use crate::api::{ConcurrencyLimit, GROUP, HTCJob, VERSION};
-use crate::classad::Expr;
-use crate::controller::translate;
-use crate::pool::Problem;
+use api::{ConcurrencyLimit, GROUP, HTCJob, VERSION};
+use classad::Expr;
+use controller::translate;
+use model::pool::Problem;
 
 /// An object of ours.
 pub struct Object<'a> {

@@ -4,11 +4,11 @@ use super::object::{Object, decode};
 use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
-use crate::api::{Negotiator, NodePolicy, SubmitPolicy};
-use crate::controller::translate;
-use crate::pool::Problem;
-use crate::schedd;
-use crate::startd::config::{Remark, of_file, understand};
+use api::{Negotiator, NodePolicy, SubmitPolicy};
+use controller::translate;
+use model::pool::Problem;
+use model::schedd;
+use model::startd::config::{Remark, of_file, understand};
 
 /// The field that carries text.
 const TEXT: &str = "spec.config";

@@ -8,10 +8,10 @@ use super::nearest::nearest;
 use super::object::Object;
 use super::report::{Report, Saying};
 use super::rules::{self, Rule};
-use crate::api::GroupQuota;
-use crate::controller::translate;
-use crate::negotiator::groups::{GroupError, GroupSpec, Quota as TreeQuota, Tree};
-use crate::pool::Quota;
+use api::GroupQuota;
+use controller::translate;
+use model::negotiator::groups::{GroupError, GroupSpec, Quota as TreeQuota, Tree};
+use model::pool::Quota;
 
 /// Checks all objects together.
 pub fn check(objects: &[Object<'_>], report: &mut Report) {

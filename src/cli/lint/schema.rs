@@ -9,8 +9,8 @@ use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
 use super::yaml::{Kind, Node, Style};
-use crate::api;
-use crate::hollow::schema::{FieldError, FieldErrorKind, StructuralSchema};
+use api;
+use kube_schema::{FieldError, FieldErrorKind, StructuralSchema};
 
 /// The kinds of our group.
 pub struct Kinds(BTreeMap<String, Definition>);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::cli::stop::{Stop, unusable};
-use crate::negotiator::accountant::MIN_REAL_PRIORITY;
+use crate::stop::{Stop, unusable};
+use model::negotiator::accountant::MIN_REAL_PRIORITY;
 
 /// What the accountant knows of a name.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]

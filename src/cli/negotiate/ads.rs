@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use crate::classad::{Ad, Expr, Name, ParseError};
-use crate::cli::stop::{Stop, unusable};
+use crate::stop::{Stop, unusable};
+use classad::{Ad, Expr, Name, ParseError};
 
 /// An ad, and where it begins.
 pub(super) struct Found {

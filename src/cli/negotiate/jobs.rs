@@ -11,11 +11,11 @@ use super::accounts::Accounts;
 use super::ads::{Ads, Found};
 use super::policy::Policy;
 use super::slots::considered;
-use crate::classad::{Ad, Env, Name, Value};
-use crate::cli::stop::Stop;
-use crate::negotiator::Request;
-use crate::negotiator::autoclusters::{Autoclusters, Significant};
-use crate::pool::JobSpec;
+use crate::stop::Stop;
+use classad::{Ad, Env, Name, Value};
+use model::negotiator::Request;
+use model::negotiator::autoclusters::{Autoclusters, Significant};
+use model::pool::JobSpec;
 
 /// `JobStatus` of jobs that wait.
 const IDLE: i64 = 1;

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Waiting;
-use crate::classad::{Env, Value};
-use crate::negotiator::{Cycle, Match, Outcome, PreemptState};
+use classad::{Env, Value};
+use model::negotiator::{Cycle, Match, Outcome, PreemptState};
 
 /// A match, as a line of `--matches` has it.
 #[derive(Serialize)]

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use super::NegotiateArgs;
 use super::accounts::{self, Priority};
-use crate::classad::{Env, Expr};
-use crate::cli::stop::{Stop, unusable};
-use crate::cli::{lint, quota};
-use crate::config::{Host, Reader, Source};
-use crate::negotiator::Config;
-use crate::negotiator::groups::Tree;
-use crate::negotiator::limits::{Capacity, LimitBook};
+use crate::stop::{Stop, unusable};
+use crate::{lint, quota};
+use classad::{Env, Expr};
+use condor_config::{Host, Reader, Source};
+use model::negotiator::Config;
+use model::negotiator::groups::Tree;
+use model::negotiator::limits::{Capacity, LimitBook};
 
 /// How to negotiate.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::accounts::Accounts;
 use super::ads::{Ads, Found};
 use super::policy::Policy;
-use crate::classad::{Ad, Env, Expr, Name};
-use crate::cli::stop::Stop;
-use crate::negotiator::Candidate;
-use crate::negotiator::limits::Wants;
+use crate::stop::Stop;
+use classad::{Ad, Env, Expr, Name};
+use model::negotiator::Candidate;
+use model::negotiator::limits::Wants;
 
 /// All slots that the negotiator is to consider.
 #[derive(Debug, Default)]

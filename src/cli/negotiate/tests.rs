@@ -1,7 +1,7 @@
 //! The command, whole.
 
 use super::*;
-use crate::cli::stop::UNUSABLE;
+use crate::stop::UNUSABLE;
 
 const SLOTS: &str = "Name = \"s1\"\nCpus = 1\nMemory = 1\nRank = 0\nRequirements = TARGET.RequestCpus <= Cpus\n\n\
                      Name = \"s2\"\nCpus = 1\nMemory = 2\nRank = 0\nRequirements = TARGET.RequestCpus <= Cpus\n\n\
@@ -29,7 +29,7 @@ impl Case {
 
     fn run(&self) -> (u8, String, String) {
         let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
-        let (status, out, err) = crate::cli::outcome::outcome("negotiate", &args, "", run);
+        let (status, out, err) = crate::outcome::outcome("negotiate", &args, "", run);
         (status, out, err.replace(&format!("{}/", self.directory.path().display()), ""))
     }
 

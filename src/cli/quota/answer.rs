@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::cli::plugin::table::{Align, Table};
-use crate::negotiator::allocation::Allocation;
+use model::negotiator::allocation::Allocation;
+use table::{Align, Table};
 
 /// What is said of the whole.
 #[derive(Debug, Serialize)]

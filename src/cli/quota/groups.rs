@@ -1,11 +1,11 @@
 //! The groups that files of GroupQuota manifests declare.
 
-use crate::cli::lint::{Kinds, Object, Report, Severity, Source, check_references, document, parse};
-use crate::cli::problems::Problems;
-use crate::controller::translate;
-use crate::negotiator::Config;
-use crate::negotiator::groups::{GroupSpec, Quota as TreeQuota};
-use crate::pool::Quota;
+use crate::lint::{Kinds, Object, Report, Severity, Source, check_references, document, parse};
+use crate::problems::Problems;
+use controller::translate;
+use model::negotiator::Config;
+use model::negotiator::groups::{GroupSpec, Quota as TreeQuota};
+use model::pool::Quota;
 
 /// A group that a file declares.
 pub struct Declared {

@@ -16,12 +16,12 @@ use super::lint::Source;
 use super::print::json;
 use super::problems::Problems;
 use super::stop::{DONE, UNUSABLE};
-use crate::negotiator::allocation::{Demand, plan};
-use crate::negotiator::groups::{GroupSpec, Quota, ROOT, Tree};
-use crate::negotiator::{Config, Cycle};
 use answer::{Answer, Row, rounded};
 use clap::{Args, ValueEnum};
 pub(super) use groups::declared;
+use model::negotiator::allocation::{Demand, plan};
+use model::negotiator::groups::{GroupSpec, Quota, ROOT, Tree};
+use model::negotiator::{Config, Cycle};
 
 /// Say what accounting groups would be given of a pool.
 #[derive(Args, Debug)]

@@ -1,7 +1,7 @@
 //! The command, run as from the command line.
 
 use super::*;
-use crate::cli::outcome::outcome;
+use crate::outcome::outcome;
 
 const GROUPS: &str = "
 {apiVersion: slotwright.dev/v1alpha1, kind: GroupQuota, metadata: {name: physics}, spec: {quota: 20}}

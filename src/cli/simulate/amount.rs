@@ -8,8 +8,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use crate::controller::translate;
-use crate::sim::{BadSpread, Spread};
+use controller::translate;
+use sim::{BadSpread, Spread};
 
 /// What amounts are of, and how they are written.
 pub trait Unit {

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::output::{named, span};
-use crate::cli::plugin::table::{Align, Table};
-use crate::sim::compare::{Both, Change, Comparison, Numbers};
-use crate::sim::plot::PlotError;
+use sim::compare::{Both, Change, Comparison, Numbers};
+use sim::plot::PlotError;
+use table::{Align, Table};
 
 /// Writes the plots of a comparison, and its numbers.
 ///

@@ -8,9 +8,9 @@ use kube::api::ObjectMeta;
 
 use super::file;
 use super::read::Reader;
-use crate::controller::translate::{self, SlimNode, SlimNodeStatus};
-use crate::pool::{Capacity, MachineFacts};
-use crate::sim::{Absence, MachineGroup, OwnerActivity, Visits, Window};
+use controller::translate::{self, SlimNode, SlimNodeStatus};
+use model::pool::{Capacity, MachineFacts};
+use sim::{Absence, MachineGroup, OwnerActivity, Visits, Window};
 
 impl Reader<'_> {
     pub(super) fn machines(&mut self, index: usize, group: &file::Machines) -> MachineGroup {

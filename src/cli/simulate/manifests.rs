@@ -5,14 +5,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::api::HTCJob;
-use crate::cli::lint::{
+use crate::lint::{
     Kind, Kinds, Node, Object, Report, Severity, Source, check_references, document, find, parse,
 };
-use crate::cli::problems::Problems;
-use crate::controller::translate;
-use crate::pool::{Event, Time};
-use crate::schedd::Submission;
+use crate::problems::Problems;
+use api::HTCJob;
+use controller::translate;
+use model::pool::{Event, Time};
+use model::schedd::Submission;
 
 /// Reads the manifests of a scenario, those in it and those in files beside it, into what the operator's shell would
 /// report of them, in the order in which it does.

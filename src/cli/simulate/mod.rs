@@ -28,8 +28,8 @@ use clap::{Args, ValueEnum};
 
 use super::print::json;
 use super::stop::{DONE, NO, UNUSABLE};
-use crate::sim::compare::Comparison;
-use crate::sim::{Refused, Report, Scenario, simulate};
+use sim::compare::Comparison;
+use sim::{Refused, Report, Scenario, simulate};
 
 /// Try a policy on a workload in virtual time.
 #[derive(Args, Debug)]
@@ -96,7 +96,7 @@ impl SimulateArgs {
             writeln!(err, "slotwright: {note}")?;
         }
         if let Some(seconds) = self.until {
-            scenario.length = crate::sim::span(seconds);
+            scenario.length = sim::span(seconds);
         }
         scenario.seed = self.seed.unwrap_or(scenario.seed);
         Ok(Some(scenario))

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::cli::plugin::table::{Align, Table};
-use crate::sim::charts::charts;
-use crate::sim::{Report, Tally};
+use sim::charts::charts;
+use sim::{Report, Tally};
+use table::{Align, Table};
 
 /// Writes a file for each table and each plot, one for the procs, and the summary.
 ///

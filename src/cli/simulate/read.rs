@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use super::amount::{Amount, Drawn};
 use super::file::{self, File};
 use super::manifests;
-use crate::cli::lint::{Entry, Kind, Node, Source, find, parse};
-use crate::cli::problems::Problems;
-use crate::pool::Time;
-use crate::sim::{MachineGroup, Scenario, Spread, Timing};
+use crate::lint::{Entry, Kind, Node, Source, find, parse};
+use crate::problems::Problems;
+use model::pool::Time;
+use sim::{MachineGroup, Scenario, Spread, Timing};
 
 /// The start where a scenario gives none: a Monday.
 const START: &str = "2026-01-05T00:00:00Z";
@@ -197,7 +197,7 @@ impl Reader<'_> {
         if !(least..=1e11).contains(&seconds) {
             self.wrong(path, &format!("{seconds} seconds cannot be; give at least {least}"));
         }
-        crate::sim::span(seconds)
+        sim::span(seconds)
     }
 
     fn timing(&mut self, timing: &file::Timing) -> Timing {

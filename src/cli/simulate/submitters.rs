@@ -7,10 +7,10 @@ use super::amount::{Bytes, Drawn};
 use super::file;
 use super::manifests;
 use super::read::{MOST, Reader, drawn};
-use crate::cli::lint::find;
-use crate::pool::{Event, Problem, Request, Retention};
-use crate::schedd::{MOST_PROCS, Submission, ancestry, submit};
-use crate::sim::{Arrivals, Listed, Profile, Source as Jobs, Spread};
+use crate::lint::find;
+use model::pool::{Event, Problem, Request, Retention};
+use model::schedd::{MOST_PROCS, Submission, ancestry, submit};
+use sim::{Arrivals, Listed, Profile, Source as Jobs, Spread};
 
 /// As many jobs a submitter is taken to have where nothing says how many: their numbers are part of their names.
 const MANY_JOBS: u64 = 9_999_999;
@@ -160,7 +160,7 @@ impl Reader<'_> {
     fn arrivals(&mut self, path: &str, given: &file::Arrivals) -> Arrivals {
         match given {
             file::Arrivals::At(times) => {
-                let mut at: Vec<Duration> = times.iter().map(|time| crate::sim::span(time.value)).collect();
+                let mut at: Vec<Duration> = times.iter().map(|time| sim::span(time.value)).collect();
                 at.sort();
                 let listed = |at| Listed { at, count: None, runtime: None, request: None, priority: None };
                 Arrivals::Listed(at.into_iter().map(listed).collect())

@@ -10,10 +10,10 @@ use std::time::Duration;
 use super::file;
 use super::read::Reader;
 use super::submitters::{last_name, said_of};
-use crate::pool::{Request, Unsaid};
-use crate::schedd::Submission;
-use crate::sim::trace::{Person, Reading, Selection, Trace, TraceJob};
-use crate::sim::{Arrivals, Listed, Source as Jobs, Spread};
+use model::pool::{Request, Unsaid};
+use model::schedd::Submission;
+use sim::trace::{Person, Reading, Selection, Trace, TraceJob};
+use sim::{Arrivals, Listed, Source as Jobs, Spread};
 
 /// Who submitted jobs of a trace.
 type Submitter = (Arc<str>, Option<Arc<str>>);
@@ -126,7 +126,7 @@ impl Reader<'_> {
         };
         let longest = last_name(&name, u64::try_from(jobs.len()).unwrap_or(u64::MAX));
         let sample = Submission { name: longest.clone(), count: 1, ..template.clone() };
-        if let Err(problems) = crate::schedd::submit(&sample) {
+        if let Err(problems) = model::schedd::submit(&sample) {
             for problem in problems {
                 let said = said_of(&longest, &problem);
                 let message = format!("{owner}: {said}; let another stand in for it under people");

@@ -2,7 +2,7 @@
 
 use super::knob::{Kind, Knob, Standing};
 use super::name::{Class, classify};
-use crate::classad::{Env, Expr, Value};
+use classad::{Env, Expr, Value};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,7 @@
 //! The knob table: every knob of the manual, its type and default, who reads it, and what it is here.
 //!
 //! ```
-//! use slotwright::config::knobs::{self, Class, Standing};
+//! use condor_config::knobs::{self, Class, Standing};
 //!
 //! let start = knobs::find("STARTD.Start").unwrap();
 //! assert_eq!((start.name, start.standing), ("START", Standing::Honored));

@@ -5,8 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::conditions::Says;
-use crate::api::{condition as types, labels};
-use crate::pool::{Machine, PodRef, Vacate};
+use api::{condition as types, labels};
+use model::pool::{Machine, PodRef, Vacate};
 
 /// The condition by which Kubernetes tells an end that others caused from one of the program's own: Job failure policies
 /// look at it.
@@ -55,7 +55,7 @@ pub(super) fn agent_ready(machine: &Machine) -> Says<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::VacateReason;
+    use model::pool::VacateReason;
 
     #[test]
     fn an_agent_is_asked_by_annotation() {

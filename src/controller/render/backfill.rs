@@ -8,8 +8,8 @@ use kube::api::ObjectMeta;
 
 use super::pod::{BadTemplate, add_environment, fits, give_resources, leave_a_second, toleration};
 use super::slot::label_value;
-use crate::api::labels;
-use crate::pool::backfill::Plan;
+use api::labels;
+use model::pool::backfill::Plan;
 
 /// Makes a slot's backfill pod. It belongs to the policy that asks for it: it goes with it, also where no operator runs.
 ///
@@ -55,7 +55,7 @@ fn metadata(template: PodTemplateSpec, plan: &Plan) -> ObjectMeta {
         labels: Some(pod_labels),
         annotations: Some(annotations),
         owner_references: Some(vec![OwnerReference {
-            api_version: format!("{}/{}", crate::api::GROUP, crate::api::VERSION),
+            api_version: format!("{}/{}", api::GROUP, api::VERSION),
             kind: "NodePolicy".to_owned(),
             name: policy.to_string(),
             uid: uid.to_string(),
@@ -73,7 +73,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::pool::{BackfillTemplate, Resources, SlotName};
+    use model::pool::{BackfillTemplate, Resources, SlotName};
 
     fn make(template: &Value) -> Result<Pod, BadTemplate> {
         let template = BackfillTemplate {
@@ -92,7 +92,7 @@ mod tests {
                 extended: [("Cogs".into(), 2), ("pods".into(), 1)].into(),
                 ..Resources::default()
             },
-            tolerations: vec![crate::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
+            tolerations: vec![model::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
         })
     }
 

@@ -2,9 +2,9 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use crate::api::condition as types;
-use crate::controller::translate::kube_time;
-use crate::pool::{Problem, Time};
+use crate::translate::kube_time;
+use api::condition as types;
+use model::pool::{Problem, Time};
 
 /// What a condition says.
 pub(super) struct Says<'a> {

@@ -3,9 +3,9 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::conditions::{Says, accepted, condition};
-use crate::api::{DrainRequestStatus, condition as types};
-use crate::controller::translate::kube_time;
-use crate::pool::{Drain, DrainPhase, Pool, Time};
+use crate::translate::kube_time;
+use api::{DrainRequestStatus, condition as types};
+use model::pool::{Drain, DrainPhase, Pool, Time};
 
 /// The status of a drain.
 pub(super) fn drain(pool: &Pool, drain: &Drain, old: &[Condition], now: Time) -> DrainRequestStatus {
@@ -44,7 +44,7 @@ pub(super) fn drain(pool: &Pool, drain: &Drain, old: &[Condition], now: Time) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::{
+    use model::pool::{
         Claim, DrainCost, DrainFacts, DrainSchedule, DrainSpec, Event, JobKey, MachineFacts, Resources,
         SlotFacts, SlotName,
     };
@@ -77,10 +77,10 @@ mod tests {
                 id: format!("{name}#1#{id}").into(),
                 submitter: "alice".into(),
                 group: None,
-                negotiator: crate::pool::NegotiatorId::Unnamed,
+                negotiator: model::pool::NegotiatorId::Unnamed,
                 regrouped: false,
                 weight: 1.0,
-                limits: crate::pool::limits::Wants::default(),
+                limits: model::pool::limits::Wants::default(),
                 since: now,
                 job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
                 cluster: 1,

@@ -8,10 +8,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::conditions::{Says, condition, of_policy};
 use super::status::size;
 use super::waiting;
-use crate::api::{CycleStatistics, NegotiatorStatus, SubmitPolicyStatus, condition as types};
-use crate::controller::translate::kube_time;
-use crate::decide::overlap_message;
-use crate::pool::{Governing, NegotiatorConfig, NegotiatorId, Pool, Problem, SubmitConfig, Time};
+use crate::translate::kube_time;
+use api::{CycleStatistics, NegotiatorStatus, SubmitPolicyStatus, condition as types};
+use model::decide::overlap_message;
+use model::pool::{Governing, NegotiatorConfig, NegotiatorId, Pool, Problem, SubmitConfig, Time};
 
 /// The status of a `SubmitPolicy`.
 pub(super) fn submit_policy(
@@ -105,9 +105,9 @@ fn conditions<C>(
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::controller::render::{Rendered, render};
-    use crate::controller::translate;
-    use crate::pool::{Claim, Document, Event, JobKey, NegotiatorId, Pool, SlotTally, SubmitterName, Time};
+    use crate::render::{Rendered, render};
+    use crate::translate;
+    use model::pool::{Claim, Document, Event, JobKey, NegotiatorId, Pool, SlotTally, SubmitterName, Time};
 
     const NOW: i64 = 1_700_000_000;
 
@@ -157,7 +157,7 @@ mod tests {
             ("new", json!({"slotConstraint": "Cpus >"})),
         ]);
         let [cpu, gpu] = ["cpu", "gpu"].map(|name| NegotiatorId::from(Some(name)));
-        let example = crate::pool::SlotName::parse("slot1@n1").ok();
+        let example = model::pool::SlotName::parse("slot1@n1").ok();
         pool.sharing.overlaps.insert((cpu, gpu), SlotTally { count: 2, example });
         pool.sharing.uncovered.count = 3;
         insta::assert_yaml_snapshot!(["cpu", "gpu", "new"].map(|name| conditions(&pool, name)));
@@ -174,7 +174,7 @@ mod tests {
             let accounts = &mut pool.submitter_mut(&"alice".into(), now).accounts;
             accounts.of_mut(&NegotiatorId::from(name), now).charge(weight, NOW * 1000, 3600.0);
         };
-        let written = |pool: &Pool| -> crate::api::Submitter {
+        let written = |pool: &Pool| -> api::Submitter {
             let status = status(pool, &Document::Submitter("alice".into()));
             let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "Submitter",
                                 "metadata": {"name": "alice"}, "spec": {}, "status": status});
@@ -215,14 +215,14 @@ mod tests {
                 negotiator: negotiator.into(),
                 regrouped: false,
                 weight: 2.0,
-                limits: crate::pool::limits::Wants::default(),
+                limits: model::pool::limits::Wants::default(),
                 since: Time::from_secs(0),
                 job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
                 cluster: 12,
                 proc: 3,
             };
-            let name = crate::pool::SlotName::parse("slot1_1@n1").unwrap();
-            let object = crate::controller::render::slot(&name, &crate::pool::Resources::default(), &claim);
+            let name = model::pool::SlotName::parse("slot1_1@n1").unwrap();
+            let object = crate::render::slot(&name, &model::pool::Resources::default(), &claim);
             assert_eq!(object.spec.claim.as_ref().unwrap().negotiator.as_deref(), negotiator);
             assert_eq!(translate::slot(&object).unwrap().claim, Some(claim));
         }

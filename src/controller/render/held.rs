@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::conditions::{Says, condition};
-use crate::api::{HeldProcs, condition as types};
-use crate::pool::{Cluster, OnHold, Ranges, Time, VacateReason};
+use api::{HeldProcs, condition as types};
+use model::pool::{Cluster, OnHold, Ranges, Time, VacateReason};
 
 /// The most reasons for which procs of one job are shown as held; what is beyond is shown as held for another.
 const REASONS: usize = 64;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::conditions::accepted;
-use crate::api::{ConcurrencyLimitStatus, LimitInUse};
-use crate::pool::{LimitObject, Pool, Problem, Time};
+use api::{ConcurrencyLimitStatus, LimitInUse};
+use model::pool::{LimitObject, Pool, Problem, Time};
 
 /// How many members of a set are shown, those of which most is in use.
 const SHOWN: usize = 20;

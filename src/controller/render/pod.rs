@@ -12,9 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use thiserror::Error;
 
-use crate::api::labels;
-use crate::controller::translate::{amounts, requests_of};
-use crate::pool::{Capacity, PODS, PodPlan, Resources};
+use crate::translate::{amounts, requests_of};
+use api::labels;
+use model::pool::{Capacity, PODS, PodPlan, Resources};
 
 /// Why no pod can be made of a template.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -123,7 +123,7 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
         annotations: Some(annotations),
         finalizers: Some(vec![labels::TRACKING_FINALIZER.to_owned()]),
         owner_references: Some(vec![OwnerReference {
-            api_version: format!("{}/{}", crate::api::GROUP, crate::api::VERSION),
+            api_version: format!("{}/{}", api::GROUP, api::VERSION),
             kind: "HTCJob".to_owned(),
             name: plan.job.name.to_string(),
             uid: plan.job.uid.to_string(),
@@ -221,7 +221,7 @@ pub(super) fn add_environment(container: &mut Container, given: &BTreeMap<Arc<st
     }
 }
 
-pub(super) fn toleration(toleration: &crate::pool::Toleration) -> Toleration {
+pub(super) fn toleration(toleration: &model::pool::Toleration) -> Toleration {
     Toleration {
         key: toleration.key.clone().filter(|key| !key.is_empty()),
         operator: Some(if toleration.value.is_some() { "Equal" } else { "Exists" }.to_owned()),
@@ -236,7 +236,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::pool::{Claim, JobKey, SlotName, Time};
+    use model::pool::{Claim, JobKey, SlotName, Time};
 
     fn plan() -> PodPlan {
         let job = JobKey { uid: "u1".into(), namespace: "alice".into(), name: "sweep".into() };
@@ -244,10 +244,10 @@ mod tests {
             id: "slot1_1@n1#0#1".into(),
             submitter: "alice".into(),
             group: None,
-            negotiator: crate::pool::NegotiatorId::Unnamed,
+            negotiator: model::pool::NegotiatorId::Unnamed,
             regrouped: false,
             weight: 2.0,
-            limits: crate::pool::limits::Wants::default(),
+            limits: model::pool::limits::Wants::default(),
             since: Time::from_secs(0),
             job: job.clone(),
             cluster: 12,
@@ -266,7 +266,7 @@ mod tests {
                 ..Resources::default()
             },
             claim,
-            tolerations: vec![crate::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
+            tolerations: vec![model::pool::Toleration { key: Some("gpu".into()), ..Default::default() }],
             environment: [("_CONDOR_SLOT".into(), "slot1_1@n1".to_owned())].into(),
         }
     }

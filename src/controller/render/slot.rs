@@ -2,9 +2,9 @@
 
 use kube::api::ObjectMeta;
 
-use crate::api::{self, SlotResources, SlotSpec, SlotType, labels};
-use crate::controller::translate::claim_of;
-use crate::pool::{Claim, Resources, SlotName};
+use crate::translate::claim_of;
+use api::{self, SlotResources, SlotSpec, SlotType, labels};
+use model::pool::{Claim, Resources, SlotName};
 
 /// Makes the Slot object of a slot with its claim.
 pub fn slot(name: &SlotName, held: &Resources, claim: &Claim) -> api::Slot {

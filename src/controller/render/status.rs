@@ -13,18 +13,18 @@ use super::held::{held, held_procs};
 use super::limit::limit as limit_status;
 use super::slot::{label_value, resources, static_slot};
 use super::waiting::matchable;
-use crate::api::{
+use crate::translate::{kube_time, submitter_object_name, timestamp};
+use api::{
     self, AccountStatus, GroupQuotaStatus, HTCJobStatus, NodePolicyStatus, PartitionableSlotSpec,
     PartitionableSlotStatus, SlotActivity, SlotRunning, SlotState, SlotStatus, SubmitterSpec,
     SubmitterStatus, Transition, condition as types, labels,
 };
-use crate::controller::translate::{kube_time, submitter_object_name, timestamp};
-use crate::decide::{PROC_WAITS, quotas};
-use crate::pool::{
+use model::decide::{PROC_WAITS, quotas};
+use model::pool::{
     Activation, Claimed, Cluster, Document, Machine, NegotiatorId, Offer, Pool, Problem, Quota, Slot,
     SlotKind, SlotName, Standing, State, Submitter, Taken, Time,
 };
-use crate::schedd::{group_usage, unknown_group};
+use model::schedd::{group_usage, unknown_group};
 
 /// An object as the pool wants it.
 #[derive(Debug, PartialEq)]
@@ -394,7 +394,7 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
     let given = pool.given().groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
     let inside = |submitter: &&Submitter| {
         submitter.group().is_some_and(|own| {
-            crate::schedd::ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name))
+            model::schedd::ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name))
         })
     };
     let (mut idle, mut running) = (0, 0);

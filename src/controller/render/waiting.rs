@@ -4,8 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::conditions::{Says, condition};
 use super::status::size;
-use crate::api::{FailedClauseStatus, RejectionStatus, RequirementsOf, condition as types};
-use crate::pool::{Cluster, FailedClause, Matchable, RejectReason, Rejected, Side, Time, Waits};
+use api::{FailedClauseStatus, RejectionStatus, RequirementsOf, condition as types};
+use model::pool::{Cluster, FailedClause, Matchable, RejectReason, Rejected, Side, Time, Waits};
 
 /// Whether some machine could run a job's procs, and what keeps those from it that wait.
 pub(super) fn matchable(cluster: &Cluster, old: &[Condition], now: Time) -> Condition {
@@ -125,7 +125,7 @@ mod tests {
             of: Some("TARGET.HasFPU".into()),
             jobs: 2,
             procs: 7,
-            example: crate::pool::JobKey { uid: "u".into(), namespace: "ns".into(), name: "pi".into() },
+            example: model::pool::JobKey { uid: "u".into(), namespace: "ns".into(), name: "pi".into() },
             clauses: [
                 FailedClause { side: Side::Job, text: "TARGET.HasFPU".into(), slots: 3 },
                 FailedClause { side: Side::Machine, text: "START".into(), slots: 1 },

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use kube::ResourceExt;
 
 use super::time;
-use crate::api::{self, DrainCompletion, DrainRequestStatus, condition as types};
-use crate::classad::Expr;
-use crate::pool::{DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Problem, Time};
-use crate::schedd::bad_expression;
+use api::{self, DrainCompletion, DrainRequestStatus, condition as types};
+use classad::Expr;
+use model::pool::{DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Problem, Time};
+use model::schedd::bad_expression;
 
 /// What the pool knows of a `DrainRequest`.
 pub fn drain(object: &api::DrainRequest) -> DrainFacts {

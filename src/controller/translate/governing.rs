@@ -6,7 +6,7 @@ use kube::ResourceExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::pool::{GoverningFacts, Problem};
+use model::pool::{GoverningFacts, Problem};
 
 /// What a spec says, or everything that is wrong with it; and what of its text does nothing, if it has one.
 pub(super) type Read<C> = (Result<Arc<C>, Vec<Problem>>, Option<Vec<Problem>>);

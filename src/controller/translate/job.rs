@@ -9,14 +9,14 @@ use kube::ResourceExt;
 
 use super::quantity::ceil_units;
 use super::time;
-use crate::api::labels::JOB_FINALIZER;
-use crate::api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
-use crate::controller::render;
-use crate::pool::{
+use crate::render;
+use api::labels::JOB_FINALIZER;
+use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
+use model::pool::{
     GPUS, JobDefaults, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time,
     Unsaid, classad_name,
 };
-use crate::schedd::{GpuDemands, Submission, submit};
+use model::schedd::{GpuDemands, Submission, submit};
 
 /// Who a job is charged to. Until admission knows the user, the namespace stands for the owner: it is what access to the
 /// cluster is granted by, and no manifest can claim another's.
@@ -66,7 +66,7 @@ fn everything(job: &HTCJob) -> Ranges {
     Ranges::up_to(u32::try_from(job.spec.count).unwrap_or(0))
 }
 
-fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<crate::pool::JobSpec>, Vec<Problem>> {
+fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<model::pool::JobSpec>, Vec<Problem>> {
     let (submission, mut problems) = submission(job, submitted);
     match submit(&submission) {
         Ok(spec) if problems.is_empty() => Ok(Arc::new(spec)),

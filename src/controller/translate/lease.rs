@@ -10,8 +10,8 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt;
 
-use crate::api::labels::{AGENT_LEASE_PREFIX, FENCES};
-use crate::pool::{Event, MachineName, Renewal};
+use api::labels::{AGENT_LEASE_PREFIX, FENCES};
+use model::pool::{Event, MachineName, Renewal};
 
 /// How long a Lease counts that does not say so: as long as a kubelet's.
 const USUAL: u64 = 40;

@@ -2,9 +2,9 @@
 
 use kube::ResourceExt;
 
-use crate::api::ConcurrencyLimit;
-use crate::pool::limits::{is_limit_name, is_plain_name};
-use crate::pool::{LimitObject, Problem};
+use api::ConcurrencyLimit;
+use model::pool::limits::{is_limit_name, is_plain_name};
+use model::pool::{LimitObject, Problem};
 
 /// What the pool knows of a `ConcurrencyLimit`.
 pub fn limit(object: &ConcurrencyLimit) -> LimitObject {

@@ -1,5 +1,5 @@
 //! From Kubernetes objects to what the pool knows: pure functions, one file a kind. Whatever is wrong with an object becomes
-//! a [`Problem`](crate::pool::Problem) that its author sees; nothing here fails for the others.
+//! a [`Problem`](model::pool::Problem) that its author sees; nothing here fails for the others.
 
 mod drain;
 mod governing;
@@ -35,7 +35,7 @@ pub use submitter::{submitter, submitter_object_name};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as KubeTime;
 
-use crate::pool::Time;
+use model::pool::Time;
 
 /// A Kubernetes time as the pool has it.
 pub fn time(time: &KubeTime) -> Time {

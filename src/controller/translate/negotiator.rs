@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::governing::{Read, facts};
 use super::policy::{expression, problems_of};
-use crate::api::{Negotiator, NegotiatorSpec};
-use crate::config::Config as Text;
-use crate::config::knobs::Reader;
-use crate::negotiator::Config;
-use crate::pool::{NegotiatorConfig, NegotiatorFacts, Problem};
-use crate::startd::config::{Remark, Severity, of_text, sort};
+use api::{Negotiator, NegotiatorSpec};
+use condor_config::Config as Text;
+use condor_config::knobs::Reader;
+use model::negotiator::Config;
+use model::pool::{NegotiatorConfig, NegotiatorFacts, Problem};
+use model::startd::config::{Remark, Severity, of_text, sort};
 
 /// What the pool knows of a Negotiator. Where its spec cannot be used: also of the one that its status records.
 pub fn negotiator(object: &Negotiator) -> NegotiatorFacts {
@@ -111,7 +111,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::pool::{Event, Pool, Time};
+    use model::pool::{Event, Pool, Time};
 
     fn facts_of(spec: &Value, status: &Value) -> NegotiatorFacts {
         let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator",
@@ -139,8 +139,7 @@ mod tests {
         let config = facts.config.unwrap();
         let seconds = [config.interval, config.cycle_delay, config.min_interval].map(|span| span.as_secs());
         assert_eq!((seconds, config.default_factor), ([30, 0, 5], 10.0));
-        let text =
-            |expr: &Option<crate::classad::Expr>| expr.as_ref().map(ToString::to_string).unwrap_or_default();
+        let text = |expr: &Option<classad::Expr>| expr.as_ref().map(ToString::to_string).unwrap_or_default();
         assert_eq!(
             [
                 &config.cycle.slot_constraint,

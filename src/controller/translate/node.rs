@@ -9,7 +9,7 @@ use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use super::quantity::millis;
-use crate::pool::{Capacity, MachineFacts, PODS, System, Taint};
+use model::pool::{Capacity, MachineFacts, PODS, System, Taint};
 
 /// Of a node, what is read: whole nodes are many times larger.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]

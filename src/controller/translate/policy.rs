@@ -10,14 +10,14 @@ use kube::ResourceExt;
 use super::job::{NO_CONTAINERS, NO_SPEC};
 use super::tolerations::tolerations;
 use super::zone::zone;
-use crate::api::{GroupQuota, NodePolicy, NodePolicySpec};
-use crate::classad::Expr;
-use crate::pool::{
+use api::{GroupQuota, NodePolicy, NodePolicySpec};
+use classad::Expr;
+use model::pool::{
     BackfillTemplate, ByMachine, ClaimWorklife, Group, Policy, PolicyFacts, Problem, Quota, Selector,
     SelectorTerm, SlotConfig, StartdConfig,
 };
-use crate::schedd::{bad_expression, is_attribute_name};
-use crate::startd::config::{self as startd, Remark, Severity, Understood};
+use model::schedd::{bad_expression, is_attribute_name};
+use model::startd::config::{self as startd, Remark, Severity, Understood};
 
 /// What the pool knows of a `GroupQuota`. A group with neither quota has none to use.
 pub fn group(object: &GroupQuota) -> Group {
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn the_last_accepted_text_stays_in_force_and_events_say_what_is_wrong() {
-        use crate::pool::{Event, Notice, Pool, Subject, Time};
+        use model::pool::{Event, Notice, Pool, Subject, Time};
         let mut pool = Pool::default();
         let mut apply = |text: &str| {
             pool.apply(Event::Policy(with_text("p", json!({"config": text}))), Time::from_secs(1));
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_new_leader_knows_the_accepted_spec_by_the_record() {
-        use crate::pool::{Event, Pool, Time};
+        use model::pool::{Event, Pool, Time};
         let good = NodePolicySpec {
             config: Some("START = TARGET.a".to_owned()),
             precedence: 7,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use kube::ResourceExt;
 
 use super::time;
-use crate::api::{self, NodeReportSpec, NodeReportStatus};
-use crate::classad::Expr;
-use crate::pool::{Benchmarks, Device, LastInput, ReportFacts, Sensed};
-use crate::schedd::is_attribute_name;
+use api::{self, NodeReportSpec, NodeReportStatus};
+use classad::Expr;
+use model::pool::{Benchmarks, Device, LastInput, ReportFacts, Sensed};
+use model::schedd::is_attribute_name;
 
 /// What the pool knows of a report; none while its agent has written nothing. What cannot be read of it is left out: a
 /// report is written by a program, and what is wrong in one part must not hide the rest.
@@ -82,7 +82,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::pool::Time;
+    use model::pool::Time;
 
     fn facts(status: Value) -> ReportFacts {
         let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodeReport",

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{kube_time, time};
-use crate::api;
-use crate::pool::limits::Wants;
-use crate::pool::{Claim, JobKey, Recorded, Resources, SlotFacts, SlotName, Time};
+use api;
+use model::pool::limits::Wants;
+use model::pool::{Claim, JobKey, Recorded, Resources, SlotFacts, SlotName, Time};
 
 /// What the pool knows of a Slot.
 pub fn slot(slot: &api::Slot) -> Option<SlotFacts> {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::governing::{Read, facts};
 use super::policy::problems_of;
-use crate::api::{SubmitPolicy, SubmitPolicySpec};
-use crate::pool::{JobDefaults, SubmitConfig, SubmitPolicyFacts};
-use crate::schedd;
+use api::{SubmitPolicy, SubmitPolicySpec};
+use model::pool::{JobDefaults, SubmitConfig, SubmitPolicyFacts};
+use model::schedd;
 
 /// What the pool knows of a `SubmitPolicy`. Where its spec cannot be used: also of the one that its status records.
 pub fn submit_policy(object: &SubmitPolicy) -> SubmitPolicyFacts {
@@ -28,7 +28,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::pool::{Event, Pool, Time};
+    use model::pool::{Event, Pool, Time};
 
     fn policy(spec: &Value, status: &Value) -> SubmitPolicyFacts {
         let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy",

@@ -3,9 +3,9 @@
 use std::hash::{Hash, Hasher};
 
 use super::time;
-use crate::api::{AccountCorrection, AccountStatus, Submitter, SubmitterStatus};
-use crate::pool::accountant::{Correction, Record as Account};
-use crate::pool::{Accounts, NegotiatorId, SubmitterFacts, SubmitterName};
+use api::{AccountCorrection, AccountStatus, Submitter, SubmitterStatus};
+use model::pool::accountant::{Correction, Record as Account};
+use model::pool::{Accounts, NegotiatorId, SubmitterFacts, SubmitterName};
 
 /// The longest object name.
 const LONGEST: usize = 253;

@@ -1,8 +1,8 @@
 //! Tolerations of a NodePolicy.
 
-use crate::api::PolicyToleration;
-use crate::api::names::{is_label_key, is_label_name};
-use crate::pool::{Problem, Toleration};
+use api::PolicyToleration;
+use api::names::{is_label_key, is_label_name};
+use model::pool::{Problem, Toleration};
 
 /// What the API server would refuse in a pod is refused here: it would be each pod on these nodes.
 pub(super) fn tolerations(said: &[PolicyToleration], problems: &mut Vec<Problem>) -> Vec<Toleration> {

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::pool::{Problem, Time, Zone};
+use model::pool::{Problem, Time, Zone};
 
 /// The changes of a zone are known until the end of this century.
 const UNTIL: i64 = 4_102_444_800;

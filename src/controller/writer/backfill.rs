@@ -8,10 +8,10 @@ use tokio::time::timeout;
 use super::calls::{CALL_LIMIT, Failure, attempt, post_params};
 use super::pods::{is_deleted, pods};
 use super::{Context, Reply};
-use crate::api::labels;
-use crate::controller::render;
-use crate::pool::backfill::{Plan, pod_name};
-use crate::pool::{Event, MachineName, Outcome, PodRef, Retry, SlotName};
+use crate::render;
+use api::labels;
+use model::pool::backfill::{Plan, pod_name};
+use model::pool::{Event, MachineName, Outcome, PodRef, Retry, SlotName};
 
 /// Makes a slot's backfill pod. One of that name made for the same slot of the same template is the one that was asked for,
 /// whose answer was lost.

@@ -9,10 +9,10 @@ use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
 use super::{Context, Reply, Task, backfill, leases, pods, reports, slots, stories};
-use crate::api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
-use crate::controller::cache::{Kind, Known, ObjectKey};
-use crate::controller::render;
-use crate::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
+use crate::cache::{Kind, Known, ObjectKey};
+use crate::render;
+use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
+use model::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
 
 /// A call that takes longer counts as failed. Calls of an operator that loses its lease are dropped with its writer, before
 /// the next leader may begin.

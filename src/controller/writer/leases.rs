@@ -5,9 +5,9 @@ use kube::Api;
 
 use super::calls::{Failure, attempt};
 use super::{Context, Reply};
-use crate::api::labels::AGENT_LEASE_PREFIX;
-use crate::controller::{HEARTBEATS, translate};
-use crate::pool::{Event, MachineName, Outcome, Retry};
+use crate::{HEARTBEATS, translate};
+use api::labels::AGENT_LEASE_PREFIX;
+use model::pool::{Event, MachineName, Outcome, Retry};
 
 /// Reads the Lease of a machine's agent. A read of one object without a version is answered by what is so, not by what a
 /// server remembers: nothing that took effect before is missed.

@@ -28,8 +28,8 @@ use tokio::task::{Id, JoinSet};
 use self::stories::Stories;
 use super::Clock;
 use super::cache::{Known, ObjectKey};
-use crate::pool::backfill::pod_name;
-use crate::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName};
+use model::pool::backfill::pod_name;
+use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName};
 
 /// How many writes are under way at once.
 const AT_ONCE: usize = 48;

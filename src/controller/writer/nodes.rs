@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 
 use super::Context;
-use crate::pool::{MachineName, OUT_OF_SERVICE};
+use model::pool::{MachineName, OUT_OF_SERVICE};
 
 /// Whether a node is gone, or an admin says that it is out of service. A read of one object without a version is answered by
 /// what is so, not by what a server remembers. Kubernetes' own pod garbage collector asks the same before it deletes the pods

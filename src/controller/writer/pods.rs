@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::calls::{Failure, attempt, attempt_to_create, of_uid, patch_params, post_params};
 use super::{Context, Reply, nodes};
-use crate::api::labels;
-use crate::controller::render;
-use crate::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
+use crate::render;
+use api::labels;
+use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
 
 pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced(client.clone(), namespace)

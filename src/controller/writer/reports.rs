@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::calls::{Failure, api, attempt, patch_params};
 use super::{Context, Reply};
-use crate::api::labels::FIELD_MANAGER;
-use crate::controller::cache::{Kind, Known, ObjectKey};
-use crate::controller::translate::kube_time;
-use crate::pool::{Benchmarks, MachineName, Time};
+use crate::cache::{Kind, Known, ObjectKey};
+use crate::translate::kube_time;
+use api::labels::FIELD_MANAGER;
+use model::pool::{Benchmarks, MachineName, Time};
 
 /// The key of a machine's report.
 pub(super) fn key(machine: &MachineName) -> ObjectKey {

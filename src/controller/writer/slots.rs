@@ -6,11 +6,10 @@ use serde_json::{Value, json};
 
 use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
-use crate::api;
-use crate::api::labels::{self, FIELD_MANAGER};
-use crate::controller::cache::{Kind, Known, ObjectKey};
-use crate::controller::render;
-use crate::pool::{Claim, ClaimId, Event, Outcome, Resources, Retry, SlotName};
+use crate::cache::{Kind, Known, ObjectKey};
+use crate::render;
+use api::labels::{self, FIELD_MANAGER};
+use model::pool::{Claim, ClaimId, Event, Outcome, Resources, Retry, SlotName};
 
 /// The key of a Slot's object.
 pub(super) fn key(slot: &SlotName) -> ObjectKey {
@@ -178,7 +177,7 @@ pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<Clai
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::{JobKey, NegotiatorId, Time, limits::Wants};
+    use model::pool::{JobKey, NegotiatorId, Time, limits::Wants};
 
     /// A claim of nobody's group may come after one of a group's on the same slot.
     #[test]

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::calls::CALL_LIMIT;
 use super::{Context, Reply};
-use crate::pool::{Notice, Subject, Time};
+use model::pool::{Notice, Subject, Time};
 
 /// How long a story is counted on after it was told last: as long as client-go does.
 const SERIES: Duration = Duration::from_mins(6);
@@ -139,7 +139,7 @@ fn reference(notice: &Notice) -> ObjectReference {
         Subject::SubmitPolicy { name, .. } => ("SubmitPolicy", None, name.to_string()),
     };
     ObjectReference {
-        api_version: Some(format!("{}/{}", crate::api::GROUP, crate::api::VERSION)),
+        api_version: Some(format!("{}/{}", api::GROUP, api::VERSION)),
         kind: Some(kind.to_owned()),
         namespace,
         name: Some(name),

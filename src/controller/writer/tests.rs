@@ -14,11 +14,11 @@ use kube::client::Body;
 use serde_json::{Value, json};
 
 use super::{Context, Reply, Task, calls};
-use crate::api::labels;
-use crate::controller::Clock;
-use crate::controller::cache::{Kind, ObjectKey};
-use crate::pool::limits::Wants;
-use crate::pool::{
+use crate::Clock;
+use crate::cache::{Kind, ObjectKey};
+use api::labels;
+use model::pool::limits::Wants;
+use model::pool::{
     Benchmarks, Claim, Document, Effect, JobKey, NegotiatorId, PodPlan, PodRef, Resources, SlotName, Time,
     Vacate, VacateReason,
 };

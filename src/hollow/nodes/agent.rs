@@ -14,7 +14,7 @@ use super::devices::fnv64;
 use super::life::after;
 use super::owner::{Owner, Sight};
 use super::shape::NodeShape;
-use crate::api::{LastInput, LastInputs, NodeReport, NodeReportStatus, condition};
+use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, condition};
 
 /// The least time between two writes of nothing but load.
 pub const LOAD_PACE: Duration = Duration::from_secs(5);

@@ -17,7 +17,7 @@ use super::agent::{Agent, Held, Write};
 use super::clock::Clock;
 use super::life::after;
 use super::registry::Registry;
-use crate::api::NodeReport;
+use api::NodeReport;
 
 /// How long after a write that failed the next is tried.
 const AGAIN: Duration = Duration::from_secs(2);

@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::shape::{NodeShape, ready_condition};
-use crate::api::labels::{AGENT_LEASE_PREFIX, FENCES};
-use crate::api::{NodeReport, NodeReportSpec};
+use api::labels::{AGENT_LEASE_PREFIX, FENCES};
+use api::{NodeReport, NodeReportSpec};
 
 /// Where kubelets keep their leases.
 pub const LEASE_NAMESPACE: &str = "kube-node-lease";

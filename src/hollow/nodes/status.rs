@@ -12,7 +12,7 @@ use super::admission::Rejection;
 use super::devices::Assigned;
 use super::script::{DEVICES, StartError};
 use super::view::{Image, Phase, PodView};
-use crate::api::labels;
+use api::labels;
 
 /// How and when the containers of a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

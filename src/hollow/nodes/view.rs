@@ -9,7 +9,7 @@ use super::devices::Assigned;
 use super::placement::Placement;
 use super::resources::{Resources, pod_requests};
 use super::script::{DEVICES, Script};
-use crate::api::labels;
+use api::labels;
 
 /// Which pod, for ever: names come back, uids do not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

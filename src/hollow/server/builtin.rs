@@ -4,7 +4,7 @@ use kube::core::GroupVersionKind;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::hollow::schema::{Columns, Shape};
+use kube_schema::{Columns, Shape};
 
 use k8s_openapi::api as k;
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::hollow::schema::{Columns, FieldError, FieldErrorKind, Shape, StructuralSchema};
+use kube_schema::{Columns, FieldError, FieldErrorKind, Shape, StructuralSchema};
 
 use super::json::{get, list, meta, set, set_default, some_text, text};
 use super::resource::{Custom, Resource, ScalePaths, StorageId};

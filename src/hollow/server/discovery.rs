@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::hollow::schema::{ResourceDoc, openapi_v2, openapi_v3, openapi_v3_index};
+use kube_schema::{ResourceDoc, openapi_v2, openapi_v3, openapi_v3_index};
 
 use super::api::Api;
 use super::resource::Resource;

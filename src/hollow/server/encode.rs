@@ -8,7 +8,7 @@ use http::header::ACCEPT;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::hollow::schema::{IncludeObject, table};
+use kube_schema::{IncludeObject, table};
 
 use super::error::ApiError;
 use super::events;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::hollow::schema::{ApplyError, FieldError, PatchError, causes, invalid_message};
+use kube_schema::{ApplyError, FieldError, PatchError, causes, invalid_message};
 
 use super::resource::Resource;
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::api::names::{is_dns_label, is_label_name, is_subdomain};
-use crate::hollow::schema::{FieldError, FieldErrorKind};
+use api::names::{is_dns_label, is_label_name, is_subdomain};
+use kube_schema::{FieldError, FieldErrorKind};
 
 use super::json::{get, list, meta, some_text};
 use super::resource::Resource;

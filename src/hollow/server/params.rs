@@ -3,7 +3,7 @@
 use axum::extract::Query;
 use http::Uri;
 
-use crate::hollow::schema::IncludeObject;
+use kube_schema::IncludeObject;
 
 use super::error::ApiError;
 

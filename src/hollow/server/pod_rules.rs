@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::hollow::schema::{FieldError, FieldErrorKind, Quantity};
+use kube_schema::{FieldError, FieldErrorKind, Quantity};
 
 use super::json::{get, list, remove, some_text, text};
 use super::names::label_fault;

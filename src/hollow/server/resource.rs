@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::hollow::schema::{Columns, Shape, StructuralSchema};
+use kube_schema::{Columns, Shape, StructuralSchema};
 use serde_json::Value;
 
 use super::selectors::SelectableField;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::hollow::schema::{FieldError, FieldErrorKind, merge_patch};
+use kube_schema::{FieldError, FieldErrorKind, merge_patch};
 
 use super::api::{Api, Call};
 use super::error::ApiError;
@@ -54,7 +54,7 @@ pub(super) fn write(api: &Api, call: &mut Call, key: &Key, source: Source) -> Re
             version = some_text(&body, &["metadata", "resourceVersion"]).map(str::to_owned);
             scale = body;
         }
-        Source::JsonPatch(patch) => scale = crate::hollow::schema::json_patch(&scale, &patch)?,
+        Source::JsonPatch(patch) => scale = kube_schema::json_patch(&scale, &patch)?,
         Source::MergePatch(patch) | Source::StrategicPatch(patch) | Source::Apply(patch) => {
             version = some_text(&patch, &["metadata", "resourceVersion"]).map(str::to_owned);
             merge_patch(&mut scale, &patch);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::hollow::schema::FieldError;
+use kube_schema::FieldError;
 
 use super::crd;
 use super::json::{finalizers, get, is_deleting, list, meta, set, set_default, text, texts};
@@ -137,7 +137,7 @@ fn validate_event(event: &Value) -> Vec<FieldError> {
     }
     let detail = "does not match event.namespace";
     vec![FieldError::with_value(
-        crate::hollow::schema::FieldErrorKind::Invalid,
+        kube_schema::FieldErrorKind::Invalid,
         "involvedObject.namespace",
         &about.into(),
         detail,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::hollow::schema::{IncludeObject, table};
+use kube_schema::{IncludeObject, table};
 
 use super::api::{Api, Call};
 use super::encode::{self, Form, view};

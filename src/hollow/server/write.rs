@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::hollow::schema::{
+use kube_schema::{
     self as shapes, FieldError, FieldErrorKind, Writer, apply, json_patch, merge_patch, strategic_merge_patch,
 };
 

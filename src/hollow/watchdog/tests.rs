@@ -1,7 +1,7 @@
 //! Scripts of observations and the violations they must give.
 
 use super::*;
-use crate::hollow::nodes::resources::CPU;
+use crate::nodes::resources::CPU;
 
 /// `uid[@node] phase [cpu] [proc]`, `-uid`, `node n cpu`, `-node n`: one observation a line, one second apart.
 fn watch(script: &str) -> Watchdog {

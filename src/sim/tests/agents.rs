@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{hours, machines, scenario, source};
-use crate::classad::Expr;
-use crate::decide::{Decision, conclude, decide};
-use crate::negotiator::negotiate;
-use crate::pool::{Activation, Event, PodRef, Policy, PolicyFacts, Pool, Selector, SlotConfig, Time};
-use crate::sim::world::World;
-use crate::sim::{Arrivals, OwnerActivity, Scenario, Spread};
+use crate::world::World;
+use crate::{Arrivals, OwnerActivity, Scenario, Spread};
+use classad::Expr;
+use model::decide::{Decision, conclude, decide};
+use model::negotiator::negotiate;
+use model::pool::{Activation, Event, PodRef, Policy, PolicyFacts, Pool, Selector, SlotConfig, Time};
 
 /// One machine and one proc of an hour.
 fn one(agent: bool) -> Scenario {
@@ -18,7 +18,7 @@ fn one(agent: bool) -> Scenario {
         vary: 0.0,
         visits: None,
         load: 0.0,
-        pods: crate::pool::Capacity::default(),
+        pods: model::pool::Capacity::default(),
     };
     let mut machine = machines("a", 1, 4);
     machine.owner = agent.then_some(owner);
@@ -43,7 +43,7 @@ fn run_until(world: &mut World<'_>, pool: &mut Pool, met: impl Fn(&Pool) -> bool
                 world.perform(effect, now);
             }
             for document in pool.take_stale() {
-                if let crate::pool::Document::Job(uid) = document {
+                if let model::pool::Document::Job(uid) = document {
                     world.mark_status(&uid, pool, now);
                 }
             }

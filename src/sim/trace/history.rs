@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Gathered, TraceJob, Why, second, whole};
-use crate::classad::{Ad, Env, Limits, ParseError, Value};
+use classad::{Ad, Env, Limits, ParseError, Value};
 
 /// Bytes of an ad.
 const LONGEST_AD: usize = 1 << 20;

@@ -80,7 +80,7 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
 /// Reads a trace line by line.
 ///
 /// ```
-/// use slotwright::sim::trace::Reading;
+/// use sim::trace::Reading;
 ///
 /// let mut reading = Reading::new();
 /// for line in ["; MaxProcs: 64", "1 0 5 60 4 -1 -1 4 -1 1024 1 7 2 -1 1 -1 -1 -1"] {
@@ -88,7 +88,7 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
 /// }
 /// let trace = reading.finish()?;
 /// assert_eq!((trace.jobs.len(), &*trace.jobs[0].owner), (1, "user7"));
-/// # Ok::<(), slotwright::sim::trace::TraceError>(())
+/// # Ok::<(), sim::trace::TraceError>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct Reading {

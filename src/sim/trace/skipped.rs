@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem::discriminant;
 
 use super::Trace;
-use crate::classad::ParseError;
+use classad::ParseError;
 
 /// A line, or the ad that begins there, that was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Backfill pods: they run until they are deleted.
 
 use super::World;
-use crate::pool::backfill::{Facts, Phase, Plan};
-use crate::pool::{Capacity, Event, Outcome, PodRef, PodUid, Pool, Time};
-use crate::sim::number::span;
-use crate::sim::queue::Happening;
+use crate::number::span;
+use crate::queue::Happening;
+use model::pool::backfill::{Facts, Phase, Plan};
+use model::pool::{Capacity, Event, Outcome, PodRef, PodUid, Pool, Time};
 
 impl World<'_> {
     /// The API server makes a backfill pod.

@@ -1,9 +1,9 @@
 //! Machines: their owners, what their agents report and do, and how they leave the pool and come back.
 
 use super::World;
-use crate::pool::{Benchmarks, Event, MachineName, PodUid, Pool, ReportFacts, Time};
-use crate::sim::owner::pause;
-use crate::sim::queue::Happening;
+use crate::owner::pause;
+use crate::queue::Happening;
+use model::pool::{Benchmarks, Event, MachineName, PodUid, Pool, ReportFacts, Time};
 
 impl World<'_> {
     /// The agent suspends a pod, or lets it go on, and says so in its report. On a machine without one nothing happens.

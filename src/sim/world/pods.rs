@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::pool::{PodFacts, Time};
+use model::pool::{PodFacts, Time};
 
 /// A pod as the API server has it.
 pub(super) struct Pod {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{SlimCondition, SlimContainerStatus, SlimPod, SlimTerminated};
-use crate::api::labels;
-use crate::controller::render::DISRUPTION_TARGET;
-use crate::pool::{End, VacateReason};
+use crate::render::DISRUPTION_TARGET;
+use api::labels;
+use model::pool::{End, VacateReason};
 
 pub(super) fn is_terminal(pod: &SlimPod) -> bool {
     matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")

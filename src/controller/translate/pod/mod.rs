@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use self::end::{disrupted, end, is_terminal, main_container};
 use self::requests::requests;
-use crate::api::labels;
-use crate::pool::{
+use api::labels;
+use model::pool::{
     Capacity, MachineName, Obstacle, OnHold, PodFacts, PodRef, PodUid, SlotName, VacateReason, backfill,
 };
 
@@ -227,7 +227,7 @@ fn hold(pod: &SlimPod) -> Option<OnHold> {
 }
 
 /// When the main container started to run, while it does.
-fn started(pod: &SlimPod) -> Option<crate::pool::Time> {
+fn started(pod: &SlimPod) -> Option<model::pool::Time> {
     let state = &main_container(pod)?.state;
     state.running.as_ref()?.started_at.as_ref().map(super::time)
 }

@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::super::quantity::millis;
 use super::{SlimPod, SlimRequirements};
-use crate::pool::{Capacity, PODS};
+use model::pool::{Capacity, PODS};
 
 /// What pods of this spec request.
 pub fn requests_of(spec: &PodSpec) -> Capacity {

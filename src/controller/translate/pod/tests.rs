@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::end::evicted;
 use super::*;
-use crate::pool::End;
+use model::pool::End;
 
 fn view(object: Value) -> PodView {
     pod(&serde_json::from_value(object).unwrap()).unwrap()

@@ -1,0 +1,170 @@
+//! What becomes of a match with a partitionable slot that has too little left: a claim for which several dynamic slots make room,
+//! and in the end a slot carved for it.
+//!
+//! Source: the manual, "Dynamic Provisioning: Partitionable and Dynamic Slots": "the dynamic slots are preempted, such that their
+//! resources are returned to the partitionable slot for use by the new job".
+
+use super::negotiation::slot_ad;
+use super::quotas::quotas_with;
+use crate::negotiator::limits::Wants;
+use crate::pool::{
+    Claim, ClaimId, JobSpec, Machine, MachineName, NegotiatorId, Offer, Pool, Resources, Slot, SlotName,
+    State, Time,
+};
+use crate::schedd::{self, Matched};
+use crate::startd::{Carving, carve, slot_weight, unclaimed_slot_ad};
+use classad::{Ad, Env};
+
+/// What a job is to have once some dynamic slots are gone.
+struct Room<'p> {
+    /// Those that have to go, each with its `RANK` for the job.
+    slots: Vec<(&'p Slot, f64)>,
+    /// The partitionable slot without them.
+    ad: Ad,
+    resources: Resources,
+    weight: f64,
+}
+
+/// Has a claim for a job wait until these dynamic slots have gone, or those of them that are needed by now. None where that
+/// is not so any more: some have gone or like their jobs better, the two do not match, or a quota, ceiling or limit is reached.
+pub(super) fn claim(
+    pool: &mut Pool,
+    parent: &SlotName,
+    slots: &[SlotName],
+    matched: Matched,
+    now: Time,
+) -> Option<()> {
+    let env = Env::at(now.secs());
+    let machine = pool.machines.get(&parent.machine).filter(|machine| may_gather(machine, parent))?;
+    let cluster = pool.jobs.get(matched.job).filter(|cluster| schedd::may_start(pool, cluster))?;
+    let (proc, spec) = (cluster.next_idle(now)?, cluster.spec.clone()?);
+    let preemptible = slots.iter().filter_map(|name| preemptible(pool, name, &spec, &env)).collect();
+    let Room { slots, ad, resources, weight } =
+        room(pool, machine, parent, preemptible, &spec, &matched.quotas.negotiator, &env)?;
+    let present: Vec<&Claim> = slots.iter().map(|(slot, _)| &slot.claim).collect();
+    let (submitter, group) = (&spec.submitter, spec.group.as_ref());
+    if !schedd::within_caps_in_place_of(&present, pool, submitter, group, weight, matched.quotas) {
+        return None;
+    }
+    let limits = Wants::on_slot(&spec.ad, &ad, &env);
+    if pool.holdings.book().blocked(&limits).is_some() {
+        return None;
+    }
+    let slots: Vec<_> = slots.into_iter().map(|(slot, rank)| (slot.name.clone(), rank)).collect();
+    let claim = matched.claim(pool, parent, proc, weight, limits, now)?;
+    pool.gather(claim, parent.clone(), resources, &slots);
+    Some(())
+}
+
+/// Whether a claim may wait for room on a machine.
+fn may_gather(machine: &Machine, parent: &SlotName) -> bool {
+    let stands = machine.standing.get(&parent.slot);
+    machine.offer == Offer::Offered
+        && machine.draining.is_none()
+        && stands.is_some_and(|slot| matches!(slot.state, State::Unclaimed(_) | State::Backfill(_)))
+}
+
+/// A dynamic slot that a job may still preempt, with its `RANK` for the job: no other claim waits for it, and it likes its own
+/// job no better.
+fn preemptible<'p>(pool: &'p Pool, name: &SlotName, spec: &JobSpec, env: &Env) -> Option<(&'p Slot, f64)> {
+    let slot = pool.slots.get(name)?;
+    let free = matches!(slot.state, State::Claimed(_)) && slot.removal.is_none() && slot.preempting.is_none();
+    let rank = slot_ad(pool, slot, env).eval_attr("Rank", Some(&spec.ad), env).as_number().unwrap_or(0.0);
+    (free && rank >= slot.rank).then_some((slot, rank))
+}
+
+/// What a job is to have once these dynamic slots are gone, and which of them have to go for it: those that are least to be
+/// preempted, the last of the match's, stay where less is enough.
+fn room<'p>(
+    pool: &Pool,
+    machine: &Machine,
+    parent: &SlotName,
+    mut slots: Vec<(&'p Slot, f64)>,
+    spec: &JobSpec,
+    negotiator: &NegotiatorId,
+    env: &Env,
+) -> Option<Room<'p>> {
+    let config = pool.startd(machine);
+    let weighted = pool.uses_slot_weights(negotiator);
+    let carved = |slots: &[(&Slot, f64)]| {
+        let without = without(machine, slots);
+        let standing = without.standing.get(&parent.slot)?;
+        let own = without.slot_config(&config, parent.slot);
+        let ad = unclaimed_slot_ad(&without, standing, &config);
+        match carve(&without, standing, own, &ad, &spec.request, &spec.ad, env) {
+            Carving::Slot(resources) => {
+                let weight = if weighted { slot_weight(&ad, &resources, own, env) } else { 1.0 };
+                Some((weight, resources, ad))
+            }
+            Carving::Refused | Carving::Unwilling => None,
+        }
+    };
+    let (mut weight, mut resources, mut ad) = carved(&slots)?;
+    for at in (0..slots.len()).rev() {
+        let mut fewer = slots.clone();
+        fewer.remove(at);
+        if let Some(found) = carved(&fewer).filter(|_| !fewer.is_empty()) {
+            (weight, resources, ad) = found;
+            slots = fewer;
+        }
+    }
+    (!slots.is_empty()).then_some(Room { slots, ad, resources, weight })
+}
+
+/// A machine as it is when some dynamic slots are gone.
+fn without(machine: &Machine, slots: &[(&Slot, f64)]) -> Machine {
+    let mut machine = machine.clone();
+    for (slot, _) in slots {
+        machine.carved.subtract(&slot.resources);
+        if let Some(standing) = machine.standing.get_mut(&slot.name.slot) {
+            standing.carved.subtract(&slot.resources);
+            standing.dynamic.retain(|id| Some(*id) != slot.name.dynamic);
+        }
+    }
+    machine
+}
+
+/// Whether a claim that waits for several slots may go on waiting. Before one of them goes for good, quotas, ceilings and limits
+/// are held against it again.
+pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) -> bool {
+    let Some(gathering) = pool.gatherings.get(id) else { return false };
+    let parent = &gathering.parent;
+    if !pool.machines.get(&parent.machine).is_some_and(|machine| may_gather(machine, parent))
+        || !pool.has_room(gathering)
+    {
+        return false;
+    }
+    let within = || {
+        let slots = gathering.slots.iter().filter_map(|name| pool.slots.get(name));
+        let present: Vec<&Claim> = slots.map(|slot| &slot.claim).collect();
+        let Claim { submitter, group, weight, limits, negotiator, .. } = &gathering.claim;
+        let quotas = quotas_with(pool, &pool.answering(negotiator), now);
+        pool.holdings.blocked_in(parent, limits).is_none()
+            && schedd::within_caps_in_place_of(&present, pool, submitter, group.as_ref(), *weight, &quotas)
+    };
+    !for_good || within()
+}
+
+/// Something of a machine has changed: who waits there is looked at again.
+pub(super) fn review(pool: &mut Pool, machine: &MachineName) {
+    let there = pool.gatherings.iter().filter(|(_, gathering)| gathering.parent.machine == *machine);
+    pool.attention.gathered.extend(there.map(|(id, _)| id.clone()));
+}
+
+/// Carves the slots of claims for which nothing has to go any more. One that cannot be made is negotiated again.
+pub(super) fn complete(pool: &mut Pool, now: Time) {
+    while let Some(id) = pool.attention.gathered.pop_first() {
+        if pool.gatherings.get(&id).is_none_or(|gathering| !gathering.slots.is_empty()) {
+            if !may_go_on(pool, &id, false, now) {
+                pool.disperse(&id);
+            }
+            continue;
+        }
+        if let Some(gathering) = pool.disperse(&id) {
+            let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
+            let Claim { job, regrouped, .. } = &gathering.claim;
+            let matched = Matched { job: &job.uid, regrouped: *regrouped, quotas: &quotas };
+            schedd::claim_match(pool, &gathering.parent, matched, now);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! Negotiation cycles: the snapshot that one works on, and what becomes of its matches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{gathering, preemption, quotas, reasons, sharing};
+
+use crate::negotiator::limits::Wants;
+use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
+use crate::pool::{
+    AtWork, Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig,
+    NegotiatorId, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
+};
+use crate::schedd::{self, Matched};
+use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
+use classad::{Ad, Env, Expr};
+
+/// A cycle to run: a snapshot of slots and requests, and what they stand for.
+#[derive(Clone, Debug)]
+pub struct Negotiation {
+    /// The cycle itself, for [`crate::negotiator::negotiate`].
+    pub cycle: Cycle,
+    /// When it was begun.
+    pub started: Time,
+    /// Whose it is.
+    pub negotiator: NegotiatorId,
+    /// The standing slot behind each candidate.
+    slots: Vec<SlotName>,
+    /// The job behind each request of each submitter.
+    jobs: Vec<Vec<JobUid>>,
+}
+
+impl Negotiation {
+    /// The job behind a request of a submitter.
+    pub(super) fn job(&self, submitter: usize, request: usize) -> Option<&JobUid> {
+        self.jobs.get(submitter)?.get(request)
+    }
+}
+
+/// While nothing waits, nothing waits for a limit.
+pub(super) fn nothing_waits(pool: &mut Pool) {
+    set_barred(pool, BTreeMap::new());
+}
+
+/// What a negotiator's cycle works on: its slots, the jobs that wait, and what their submitters used of its slots.
+pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time) -> Negotiation {
+    pool.review_charges(now);
+    sharing::survey(pool, now);
+    let config = &*one.config;
+    let env = Env::at(now.secs());
+    let mut negotiation = Negotiation {
+        cycle: Cycle::default(),
+        started: now,
+        negotiator: one.id.clone(),
+        slots: Vec::new(),
+        jobs: Vec::new(),
+    };
+    let cycle = &mut negotiation.cycle;
+    cycle.now = now.secs();
+    cycle.config = Config::clone(&config.cycle);
+    cycle.limits = pool.holdings.book().clone();
+    let several = cycle.config.allow_pslot_preemption && cycle.config.consider_preemption;
+    let mut parents = BTreeMap::new();
+    for (slot, left, startd) in unclaimed(pool, several) {
+        if !pool.sharing.has(&one.id, &slot) {
+            continue;
+        }
+        let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
+        let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
+        let own = host.slot_config(&startd, slot.slot);
+        let weight = slot_weight(&ad, &left, own, &env);
+        cycle
+            .slots
+            .push(Candidate { carving: Some(Arc::new(own.requests.clone())), ..Candidate::new(ad, weight) });
+        if several {
+            parents.insert(slot.clone(), negotiation.slots.len());
+        }
+        negotiation.slots.push(slot);
+    }
+    for (slot, mut candidate) in preemption::candidates(pool, &cycle.config, &env) {
+        if sharing::has_claimed(all, &one.id, &candidate.ad, &env) {
+            candidate.parent = parents.get(&SlotName { dynamic: None, ..slot.clone() }).copied();
+            cycle.slots.push(candidate);
+            negotiation.slots.push(slot);
+        }
+    }
+    let tree = quotas::tree(pool, one, all, now);
+    cycle.pool_weight = sharing::weight(pool, one, &env);
+    let mut own_usage = vec![0.0; tree.groups().len()];
+    for submitter in pool.submitters.values() {
+        let group = tree.group_of(submitter.name.as_str());
+        let used = submitter.accounts.used_with(&one.id);
+        match group.and_then(|group| own_usage.get_mut(group)) {
+            Some(sum) => *sum += used,
+            None => cycle.ungrouped_used += used,
+        }
+        let (requests, jobs) = requests(pool, submitter, config, now);
+        let running = submitter.accounts.resources_used();
+        if requests.is_empty() && used <= 0.0 && running == 0 {
+            continue;
+        }
+        let account = submitter.account_with(&one.id).at(now.millis(), config.halflife.as_secs_f64());
+        // Floor and ceiling are of all that somebody holds, whatever negotiator gave it.
+        let elsewhere = submitter.accounts.used_elsewhere(&one.id);
+        let of_these = |limit: Option<f64>| limit.map(|limit| (limit - elsewhere).max(0.0));
+        let input = SubmitterInput {
+            name: submitter.name.as_str().to_owned(),
+            effective_priority: account.effective_priority(pool.priority_factor(submitter, config)),
+            weighted_used: used,
+            running,
+            floor: of_these(submitter.floor),
+            ceiling: of_these(submitter.ceiling),
+            group,
+            requests,
+        };
+        let served = !input.requests.is_empty() || used > 0.0;
+        if served && is_true(config.cycle.submitter_constraint.as_ref(), &input.ad(), &env) {
+            cycle.submitters.push(input);
+            negotiation.jobs.push(jobs);
+        } else {
+            cycle.others.push(input);
+        }
+    }
+    cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
+    negotiation
+}
+
+/// Partitionable slots that have something left, and static ones that nobody has claimed, with what there is of each and
+/// their configuration. Backfill work leaves for any of them. Where several dynamic slots may make room, partitionable ones that
+/// have them are among them, too.
+fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
+    let slots =
+        pool.machines.values().flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)));
+    let left = slots
+        .filter(|(_, slot)| matches!(slot.state, State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
+        .filter_map(|(machine, slot)| {
+            let left = machine.available_in(slot);
+            let may_be_room = several && !slot.dynamic.is_empty();
+            let full = left.cpus == 0 && !may_be_room
+                || left.extended.get(PODS) == Some(&0)
+                || slot.kind == SlotKind::Static && !slot.total.fits_in(&left);
+            (!full).then(|| (slot.name(&machine.facts.name), left, pool.startd(machine)))
+        });
+    left.collect()
+}
+
+/// Whether an ad makes a constraint true, if there is one.
+pub(super) fn is_true(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
+    constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
+}
+
+/// A submitter's jobs that wait and make `NEGOTIATOR_JOB_CONSTRAINT` true, in their order.
+fn requests(
+    pool: &Pool,
+    submitter: &Submitter,
+    config: &NegotiatorConfig,
+    now: Time,
+) -> (Vec<Request>, Vec<JobUid>) {
+    let env = Env::at(now.secs());
+    let constraint = config.cycle.job_constraint.as_ref();
+    let waiting = submitter.queue.iter().filter_map(|key| {
+        let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
+        let count = cluster.unmatched(now);
+        let spec = cluster.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
+        Some((Request { ad: spec.ad.clone(), count }, cluster.key.uid.clone()))
+    });
+    waiting.unzip()
+}
+
+/// The ad of a claimed slot; an empty one where its machine is not known.
+pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot, env: &Env) -> Ad {
+    let Some(machine) = pool.machines.get(&slot.name.machine) else { return Ad::new() };
+    let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad), env)
+}
+
+/// Turns a cycle's matches into claims, and tells what came of it.
+pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
+    // Its object may have gone meanwhile.
+    let id = pool.answering(&negotiation.negotiator);
+    pool.schedule.under_way = false;
+    pool.schedule.cycles += 1;
+    keep_allocations(pool, &id, &negotiation.cycle, outcome);
+    let quotas = quotas::quotas_with(pool, &id, now);
+    let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
+    for found in &outcome.matches {
+        let Some(slot) = negotiation.slots.get(found.slot) else { continue };
+        let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
+            continue;
+        };
+        let matched = Matched { job, regrouped: found.regrouped, quotas: &quotas };
+        if found.preempt != PreemptState::None && found.dynamic.is_empty() {
+            if preemption::claim(pool, slot, matched, now) {
+                tell_waiting(pool, job, slot);
+            }
+        } else if schedd::claim_match(pool, slot, matched, now) {
+            let entry = claims.entry(job.clone()).or_default();
+            entry.0 += 1;
+            entry.1.insert(slot.machine.clone());
+        } else if !found.dynamic.is_empty() {
+            let slots = found.dynamic.iter().filter_map(|place| negotiation.slots.get(*place));
+            let slots: Vec<SlotName> = slots.cloned().collect();
+            if gathering::claim(pool, slot, &slots, matched, now).is_some() {
+                tell_gathering(pool, job, slot, &slots);
+            }
+        }
+    }
+    tell_matches(pool, &claims);
+    count_barred(pool, negotiation);
+    explain_rejections(pool, negotiation, outcome, now);
+    let rejections = reasons::note(pool, negotiation, outcome, now).into();
+    pool.stale.extend(id.name().cloned().map(Document::Negotiator));
+    let turn = pool.schedule.turns.entry(id).or_default();
+    turn.cycles += 1;
+    turn.ended = Some(now);
+    turn.last = Some(CycleFigures { rejections, ..figures(negotiation, outcome, now) });
+    // While matches are made there may be more to make.
+    turn.wanted |= !claims.is_empty();
+}
+
+fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
+    if let Some(key) = pool.jobs.get(job).map(|cluster| cluster.key.clone()) {
+        let note = format!("a proc was matched with {slot}, which it gets when the job that has it is gone");
+        pool.tell(&key, "Matched", "Negotiate", note);
+    }
+}
+
+fn tell_gathering(pool: &mut Pool, job: &JobUid, parent: &SlotName, slots: &[SlotName]) {
+    if let Some(key) = pool.jobs.get(job).map(|cluster| cluster.key.clone()) {
+        let slots: Vec<String> = slots.iter().map(ToString::to_string).collect();
+        let slots = slots.join(", ");
+        let note = format!(
+            "a proc was matched with {parent}, which has room for it when the jobs are gone that have {slots}"
+        );
+        pool.tell(&key, "Matched", "Negotiate", note);
+    }
+}
+
+/// Remembers what the cycle gave to groups: claims are held against it, and people see it.
+fn keep_allocations(pool: &mut Pool, id: &NegotiatorId, cycle: &Cycle, outcome: &Outcome) {
+    let given = outcome.allocations.as_ref().map(|all| {
+        let named = cycle.groups.iter().zip(&all.groups);
+        Given {
+            root: Some(all.root),
+            groups: named.map(|(group, given)| (group.name.to_ascii_lowercase(), *given)).collect(),
+        }
+    });
+    let given = given.unwrap_or_default();
+    let turn = pool.schedule.turns.entry(id.clone()).or_default();
+    let before = std::mem::replace(&mut turn.given, given.clone());
+    for group in pool.groups.values() {
+        let name = group.name.as_str().to_ascii_lowercase();
+        if before.groups.get(&name) != given.groups.get(&name) {
+            pool.stale.insert(Document::Group(group.object.clone()));
+        }
+    }
+}
+
+fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<MachineName>)>) {
+    for (uid, (procs, machines)) in claims {
+        let Some(cluster) = pool.jobs.get_mut(uid) else { continue };
+        if cluster.matchable != Matchable::Yes {
+            (cluster.matchable, cluster.clauses) = (Matchable::Yes, Arc::default());
+            pool.stale.insert(Document::Job(uid.clone()));
+        }
+        if cluster.idle.is_empty() {
+            cluster.waits = None;
+        }
+        let key = cluster.key.clone();
+        let first: Vec<&str> = machines.iter().take(3).map(MachineName::as_str).collect();
+        let more = if machines.len() > first.len() { ", ..." } else { "" };
+        let note = format!(
+            "{procs} procs were matched with slots on {} nodes ({}{more})",
+            machines.len(),
+            first.join(", ")
+        );
+        pool.tell(&key, "Matched", "Negotiate", note);
+    }
+}
+
+/// Procs that wait still, by the first limit that bars them: those whose limits do not depend on the machine.
+fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
+    let env = Env::at(negotiation.cycle.now);
+    let mut barred: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+    for cluster in negotiation.jobs.iter().flatten().filter_map(|job| pool.jobs.get(job)) {
+        let spec = cluster.spec.as_ref().filter(|_| !cluster.idle.is_empty());
+        let wants = spec.and_then(|spec| Wants::on_any_slot(&spec.ad, &env)).unwrap_or_default();
+        if let Some(limit) = pool.holdings.book().blocked(&wants) {
+            *barred.entry(limit.into()).or_default() += cluster.idle.len();
+        }
+    }
+    set_barred(pool, barred);
+}
+
+fn set_barred(pool: &mut Pool, barred: BTreeMap<Arc<str>, u64>) {
+    if pool.barred != barred {
+        pool.barred = barred;
+        pool.stale.extend(pool.limits.keys().cloned().map(Document::Limit));
+    }
+}
+
+/// How many jobs are explained after one cycle: it happens on the thread that everything else waits for.
+const EXPLAINED: usize = 50;
+
+/// How long an explanation holds while neither the job nor any machine has changed: expressions may look at the time.
+const EXPLAINED_FOR: Duration = Duration::from_mins(10);
+
+/// Whether a job has to be looked at again.
+fn unexplained(pool: &Pool, cluster: &Cluster, now: Time) -> bool {
+    cluster.matchable == Matchable::Unknown
+        || cluster.explained_by != pool.offers
+        || now.since(cluster.explained) >= EXPLAINED_FOR
+}
+
+/// Says of jobs that found nothing whether anything could run them. Those looked at longest ago come first, so that each has
+/// its turn.
+fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
+    let rejected = outcome.rejections.iter().filter_map(|rejection| {
+        let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
+        pool.jobs.get(uid).filter(|cluster| cluster.active.is_empty() && unexplained(pool, cluster, now))
+    });
+    let mut waiting: Vec<&Cluster> = rejected.collect();
+    waiting.sort_by_key(|cluster| cluster.explained);
+    waiting.truncate(EXPLAINED);
+    if waiting.is_empty() {
+        return;
+    }
+    let offers = schedd::Offers::of(pool);
+    let explained: Vec<_> =
+        waiting.into_iter().map(|cluster| (cluster.key.uid.clone(), offers.explain(cluster, now))).collect();
+    for (uid, (matchable, clauses)) in explained {
+        let Some(cluster) = pool.jobs.get_mut(&uid) else { continue };
+        cluster.clauses = clauses;
+        (cluster.explained, cluster.explained_by) = (now, pool.offers);
+        if cluster.matchable == matchable {
+            continue;
+        }
+        let key = cluster.key.clone();
+        cluster.matchable = matchable.clone();
+        pool.stale.insert(Document::Job(uid));
+        if let Matchable::No(problem) = matchable {
+            pool.warn(&key, problem.reason, "Negotiate", problem.to_string());
+        }
+    }
+}
+
+fn figures(negotiation: &Negotiation, outcome: &Outcome, now: Time) -> CycleFigures {
+    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    CycleFigures {
+        started: negotiation.started,
+        ended: now,
+        matches: count(outcome.matches.len()),
+        rejects: count(outcome.rejections.len()),
+        submitters: count(negotiation.cycle.submitters.iter().filter(|s| !s.requests.is_empty()).count()),
+        slots: count(negotiation.cycle.slots.len()),
+        idle: negotiation
+            .cycle
+            .submitters
+            .iter()
+            .flat_map(|s| &s.requests)
+            .map(|request| request.count)
+            .sum(),
+        pies: count(outcome.stats.pies.len()),
+        rejections: Arc::default(),
+    }
+}

@@ -1,0 +1,118 @@
+//! Group quotas in force: of the pool, as people see them, and of each negotiator's slots, as claims are held to them.
+//!
+//! A static quota is an amount of the whole pool, whoever's slots it is taken from; a dynamic one is a share of each
+//! negotiator's slots. HTCondor's negotiators know nothing of each other, so that a group may have its static quota once from
+//! each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::sharing;
+use crate::negotiator::Config;
+use crate::negotiator::groups::{Allotments, GroupSpec, Quota as GroupQuota, Tree};
+use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Time};
+use crate::schedd::{Quotas, ancestry};
+use classad::Env;
+
+/// The quotas in force now in the whole pool, with what the last cycles gave beyond them, and why groups that are not accepted
+/// are not.
+pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
+    if pool.groups.is_empty() {
+        return (Quotas::none(pool.first_negotiator()), BTreeMap::new());
+    }
+    let all = pool.at_work();
+    let config = &pool.negotiator().cycle;
+    let tree = whole(pool, config);
+    let objects: Vec<_> = pool.groups.keys().cloned().collect();
+    let refused = tree
+        .refused()
+        .iter()
+        .filter_map(|(index, error)| Some((objects.get(*index)?.clone(), error.to_string())))
+        .collect();
+    let given = pool.given();
+    let oversubscription = config.allow_quota_oversubscription;
+    let quotas =
+        Quotas::new(pool.first_negotiator(), &tree, weight_of(pool, &all, now), oversubscription, &given);
+    (quotas, refused)
+}
+
+/// The quotas that claims of a negotiator are held to.
+pub(super) fn quotas_with(pool: &Pool, id: &NegotiatorId, now: Time) -> Quotas {
+    let all = pool.at_work();
+    let one = all.iter().find(|one| one.id == *id).or_else(|| all.first());
+    let (Some(one), false) = (one, pool.groups.is_empty()) else {
+        return Quotas::none(id.clone());
+    };
+    let tree = tree(pool, one, &all, now);
+    let weight = sharing::weight(pool, one, &Env::at(now.secs()));
+    let oversubscription = one.config.cycle.allow_quota_oversubscription;
+    Quotas::new(id.clone(), &tree, weight, oversubscription, &pool.schedule.turn(&one.id).given)
+}
+
+/// The groups as a negotiator's cycle knows them. What a group uses of other negotiators' slots is off its static quota, and off
+/// the share that a dynamic one gives it of a static one.
+pub(super) fn tree(pool: &Pool, one: &AtWork, all: &[AtWork], now: Time) -> Tree {
+    let config = &one.config.cycle;
+    if all.len() < 2 || pool.groups.is_empty() {
+        return whole(pool, config);
+    }
+    let whole = whole(pool, config);
+    let allotments = whole.assign(weight_of(pool, all, now), config.allow_quota_oversubscription);
+    let specs: Vec<GroupSpec> = pool
+        .groups
+        .values()
+        .map(|group| {
+            let mut spec = spec_of(group, config);
+            if let Some(amount) = amount_of(pool, group, &whole, &allotments) {
+                let left = (amount - used_elsewhere(pool, group, &one.id)).max(0.0);
+                spec.quota = Some(GroupQuota::Static(left));
+            }
+            spec
+        })
+        .collect();
+    Tree::new(&specs)
+}
+
+/// The amount that a group's quota is, where it or one of the groups around it is static.
+fn amount_of(pool: &Pool, group: &Group, whole: &Tree, allotments: &Allotments) -> Option<f64> {
+    if let Quota::Static(amount) = group.quota {
+        return Some(amount);
+    }
+    let is_static = |name: &str| {
+        let around = pool.groups.values().find(|group| group.name.as_str().eq_ignore_ascii_case(name));
+        around.is_some_and(|group| matches!(group.quota, Quota::Static(_)))
+    };
+    let index = whole.find(group.name.as_str()).filter(|_| ancestry(group.name.as_str()).any(is_static))?;
+    allotments.groups.get(index).map(|allotment| allotment.subtree_quota)
+}
+
+fn used_elsewhere(pool: &Pool, group: &Group, id: &NegotiatorId) -> f64 {
+    let inside = |name: &str| ancestry(name).any(|outer| outer.eq_ignore_ascii_case(group.name.as_str()));
+    let submitters =
+        pool.submitters.values().filter(|one| one.group().is_some_and(|own| inside(own.as_str())));
+    submitters.fold(0.0, |sum, submitter| sum + submitter.accounts.used_elsewhere(id))
+}
+
+/// The weight of all slots that any negotiator has.
+fn weight_of(pool: &Pool, all: &[AtWork], now: Time) -> f64 {
+    let env = Env::at(now.secs());
+    all.iter().map(|one| sharing::weight(pool, one, &env)).fold(0.0, |sum, weight| sum + weight)
+}
+
+/// The groups as they are declared.
+fn whole(pool: &Pool, config: &Config) -> Tree {
+    let specs: Vec<GroupSpec> = pool.groups.values().map(|group| spec_of(group, config)).collect();
+    Tree::new(&specs)
+}
+
+fn spec_of(group: &Group, config: &Config) -> GroupSpec {
+    GroupSpec {
+        name: group.name.as_str().to_owned(),
+        quota: Some(match group.quota {
+            Quota::Static(quota) => GroupQuota::Static(quota),
+            Quota::Dynamic(share) => GroupQuota::Dynamic(share),
+        }),
+        accept_surplus: group.accept_surplus.unwrap_or(config.group_accept_surplus),
+        autoregroup: group.autoregroup.unwrap_or(config.group_autoregroup),
+    }
+}

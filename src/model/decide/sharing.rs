@@ -1,0 +1,155 @@
+//! Which negotiator has which slots, and what slots weigh for each.
+//!
+//! Source: the manual, "Running Multiple Negotiators in One Pool": "each negotiator is responsible for some non-overlapping
+//! partition of the slots in the pool", which `NEGOTIATOR_SLOT_CONSTRAINT` says. What overlaps all the same is told, and the
+//! first by name has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::negotiation::{is_true, slot_ad};
+use crate::pool::{
+    AtWork, Document, NegotiatorId, Notice, Offer, Pool, Sharing, SlotName, SlotTally, Subject, Time,
+};
+use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
+use classad::{Ad, Env};
+
+/// Looks again which negotiator has which slots if negotiators changed.
+pub(super) fn review(pool: &mut Pool, now: Time) {
+    if std::mem::take(&mut pool.attention.negotiators) {
+        survey(pool, now);
+    }
+}
+
+/// Looks which negotiator has which slots, and tells of overlaps that are new.
+pub(super) fn survey(pool: &mut Pool, now: Time) {
+    let all = pool.at_work();
+    let found = look(pool, &all, now);
+    if found == pool.sharing {
+        return;
+    }
+    let news: Vec<Notice> = all.iter().filter_map(|one| overlap_notice(pool, &one.id, &found)).collect();
+    pool.notices.extend(news);
+    if (&found.overlaps, &found.uncovered) != (&pool.sharing.overlaps, &pool.sharing.uncovered) {
+        pool.stale.extend(pool.negotiators.keys().cloned().map(Document::Negotiator));
+    }
+    pool.sharing = found;
+    // Dynamic quotas are shares of what each has.
+    pool.stale.extend(pool.groups.keys().cloned().map(Document::Group));
+}
+
+fn look(pool: &mut Pool, all: &[AtWork], now: Time) -> Sharing {
+    let only_and_whole = |one: &AtWork| all.len() == 1 && one.config.cycle.slot_constraint.is_none();
+    if all.iter().any(only_and_whole) {
+        return Sharing::default();
+    }
+    let env = Env::at(now.secs());
+    let (mut sharing, mut owners) = (Sharing::default(), BTreeMap::new());
+    for slot in standing(pool) {
+        let Some(host) = pool.machines.get(&slot.machine) else { continue };
+        let config = pool.startd(host);
+        let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
+        let Some(ad) = keep_slot_ad(host, slot.slot, &config) else { continue };
+        let takers: Vec<&NegotiatorId> = takers(all, &ad, &env).collect();
+        for (index, one) in takers.iter().enumerate() {
+            for other in takers.iter().skip(index + 1) {
+                sharing.overlaps.entry(((*one).clone(), (*other).clone())).or_default().add(&slot);
+            }
+        }
+        match takers.first() {
+            Some(first) => {
+                owners.insert(slot, (*first).clone());
+            }
+            None => sharing.uncovered.add(&slot),
+        }
+    }
+    sharing.owners = Some(owners);
+    sharing
+}
+
+/// The partitionable and static slots of machines that offer any.
+fn standing(pool: &Pool) -> Vec<SlotName> {
+    let offered = pool.machines.values().filter(|machine| machine.offer == Offer::Offered);
+    offered.flat_map(|machine| machine.standing.values().map(|slot| slot.name(&machine.facts.name))).collect()
+}
+
+/// The negotiators whose `NEGOTIATOR_SLOT_CONSTRAINT` a slot's ad makes true, in their order: it is the first one's.
+fn takers<'a>(all: &'a [AtWork], slot: &'a Ad, env: &'a Env) -> impl Iterator<Item = &'a NegotiatorId> {
+    let takes = move |one: &&AtWork| is_true(one.config.cycle.slot_constraint.as_ref(), slot, env);
+    all.iter().filter(takes).map(|one| &one.id)
+}
+
+/// Whether a claimed slot is a negotiator's by its own ad.
+pub(super) fn has_claimed(all: &[AtWork], id: &NegotiatorId, slot: &Ad, env: &Env) -> bool {
+    takers(all, slot, env).next() == Some(id)
+}
+
+/// What there is to tell of a negotiator's overlaps, if there are others than before.
+fn overlap_notice(pool: &Pool, id: &NegotiatorId, found: &Sharing) -> Option<Notice> {
+    let name = id.name()?;
+    let with = |sharing: &Sharing| -> BTreeSet<NegotiatorId> {
+        sharing.overlaps_of(id).map(|(other, _)| other.clone()).collect()
+    };
+    if with(found).is_subset(&with(&pool.sharing)) {
+        return None;
+    }
+    let about = Subject::Negotiator { name: name.clone(), uid: pool.negotiators.get(name)?.uid.clone() };
+    let note = overlap_message(id, found)?;
+    Some(Notice { about, warning: true, reason: "SlotsShared", action: "Sharing", note })
+}
+
+/// Which slots of a negotiator are within another's constraint too, and who has them; none where there are none.
+pub fn overlap_message(id: &NegotiatorId, sharing: &Sharing) -> Option<String> {
+    let parts: Vec<String> = sharing
+        .overlaps_of(id)
+        .map(|(other, SlotTally { count, example })| {
+            let example = example.as_ref().map(ToString::to_string).unwrap_or_default();
+            let such_as = if *count > 1 { "such as " } else { "" };
+            let other = other.name().map(ToString::to_string).unwrap_or_default();
+            format!(
+                "NEGOTIATOR_SLOT_CONSTRAINT of {other} takes {count} of these slots, too ({such_as}{example})"
+            )
+        })
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "{}; of several the first by name matches a slot: let the constraints exclude each other",
+            parts.join("; ")
+        )
+    })
+}
+
+/// The weight of a negotiator's slots, claimed or not, that make `NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT` true. Claimed ones are
+/// those that are charged with it.
+pub(super) fn weight(pool: &Pool, one: &AtWork, env: &Env) -> f64 {
+    let constraint = one.config.cycle.slot_poolsize_constraint.as_ref();
+    let counts = |slot: &crate::pool::Slot| {
+        pool.answering(&slot.claim.negotiator) == one.id
+            && (constraint.is_none() || is_true(constraint, &slot_ad(pool, slot, env), env))
+    };
+    let weighted = one.config.cycle.use_slot_weights;
+    let claimed = pool.slots.values().filter(|slot| counts(slot));
+    let claimed: f64 = claimed.map(|slot| if weighted { slot.claim.weight } else { 1.0 }).sum();
+    let free: f64 = pool
+        .machines
+        .values()
+        .filter(|machine| machine.offer == Offer::Offered)
+        .flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)))
+        .filter(|(machine, slot)| {
+            !slot.claimed
+                && (pool.sharing.owners.is_none()
+                    || pool.sharing.has(&one.id, &slot.name(&machine.facts.name)))
+        })
+        .map(|(machine, slot)| {
+            let config = pool.startd(machine);
+            let left = machine.unheld_in(slot);
+            let own = machine.slot_config(&config, slot.id);
+            let looked_at = own.slot_weight.is_some() || constraint.is_some();
+            let ad = if looked_at { unclaimed_slot_ad(machine, slot, &config) } else { Ad::new() };
+            match is_true(constraint, &ad, env) && left.cpus > 0 {
+                true if weighted => slot_weight(&ad, &left, own, env),
+                counted => f64::from(u8::from(counted)),
+            }
+        })
+        .sum();
+    claimed + free
+}

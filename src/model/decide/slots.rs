@@ -1,0 +1,347 @@
+//! Driving a slot from step to step, and doing what the steps ask for.
+
+use std::collections::BTreeMap;
+
+use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_pod, suspend};
+use crate::pool::{
+    Activation, BackfillStage, Cause, Claim, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted,
+    Offer, PodPlan, PodRef, Pool, Record, Release, Resources, Retention, Shown, Slot, SlotName, State, Time,
+};
+use crate::schedd;
+use crate::startd::policy::{Asker, is_polled};
+use crate::startd::{self, Change, Chore, Common, Pace, Step, Transition, View};
+use classad::{Ad, Env};
+
+/// More steps than any slot takes at one time: a loop in the table would end here instead of never.
+const MOST_STEPS: usize = 32;
+
+/// Takes a slot as far as it goes now.
+pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+    let mut changed = false;
+    keep_ad(pool, name, now);
+    startd::keep_deadline(pool, &name.machine, now);
+    for _ in 0..MOST_STEPS {
+        let Some(step) = with_view(pool, name, now, |slot, view, _| startd::next(slot, view)) else { break };
+        match step {
+            Step::Rest => break,
+            Step::Take(transition, why, change) => changed |= take(pool, name, transition, why, change, now),
+            Step::Do(chore) => perform(pool, name, &chore, now, effects),
+        }
+    }
+    set_alarm(pool, name, now);
+    // A slot whose pod is about to be made is Busy in a moment: telling that it is Idle would cost a write for each proc.
+    let passing = pool.slots.get(name).is_some_and(|slot| {
+        matches!(slot.state, State::Matched | State::Owner | State::Backfill(_))
+            || matches!(slot.activation, Activation::Assigned | Activation::Requested)
+    });
+    if changed && let Some(machine) = pool.machines.get(&name.machine) {
+        pool.attention.costs.insert(name.machine.clone());
+        // Its neighbours may look at its state.
+        let seen = machine.sensed.is_some() || !pool.startd(machine).slot_attrs.is_empty();
+        if seen {
+            pool.attention.machines.insert(name.machine.clone());
+        }
+    }
+    if changed && !passing {
+        pool.stale.insert(Document::Slot(name.clone()));
+    }
+}
+
+/// Where the policy is about to be asked: what the machine's slots share is made once for all of them.
+fn keep_ad(pool: &mut Pool, name: &SlotName, now: Time) {
+    let asks =
+        |slot: &Slot, view: &View, job: Option<&Ad>| is_polled(view.policy, slot.state, view.agent, job);
+    if with_view(pool, name, now, asks) == Some(true)
+        && let Some(machine) = pool.machines.get_mut(&name.machine)
+    {
+        startd::keep_machine_ad(machine);
+    }
+}
+
+/// Looks at a slot with all that surrounds it: its job's ad comes along.
+fn with_view<T>(
+    pool: &Pool,
+    name: &SlotName,
+    now: Time,
+    look: impl FnOnce(&Slot, &View, Option<&Ad>) -> T,
+) -> Option<T> {
+    let slot = pool.slots.get(name)?;
+    let machine = pool.machines.get(&name.machine)?;
+    let config = pool.startd(machine);
+    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let job = cluster.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
+    let next = slot.preempting.as_ref().and_then(|next| pool.jobs.get(&next.claim.job.uid));
+    let next_job = next.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
+    let proc = slot.claim.proc;
+    let stands_still = match &slot.activation {
+        Activation::Active { pod, .. } => machine.suspends(&pod.uid),
+        _ => false,
+    };
+    let policy = &machine.slot_config(&config, name.slot).policy;
+    let silent = pool.heartbeats.silent_since(&name.machine, now);
+    let lease =
+        || slot.running.lease.unwrap_or_else(|| startd::claim_lease(policy, job, &Env::at(now.secs())));
+    let view = View {
+        offered: machine.offer == Offer::Offered,
+        off: startd::is_off(pool, machine, now),
+        wanted: cluster.is_some_and(|cluster| {
+            cluster.active.get(&proc) == Some(&slot.name)
+                && schedd::may_start(pool, cluster)
+                && still_counted(cluster, proc)
+        }) && is_within_caps(pool, slot, now)
+            && (slot.activation != Activation::Assigned || !pool.has_stray_pod(&slot.claim.id)),
+        settled: cluster.is_none_or(|cluster| cluster.is_settled(proc)),
+        agent: machine.agent,
+        stands_still,
+        lease_ends: silent.map(|heard| heard + lease()),
+        fence: fence(pool, slot, now),
+        starts_by: starts_by(slot, cluster),
+        backfill: backfill_stage(pool, machine, slot),
+        draining: pace(machine, slot),
+        common: machine
+            .draining
+            .as_ref()
+            .and_then(|draining| Some(Common { since: draining.since, until: draining.deadline? })),
+        next_wanted: next.is_some_and(|cluster| schedd::may_start(pool, cluster) && !cluster.idle.is_empty())
+            && super::preemption::may_go_on(pool, slot, now),
+        policy,
+        answers: &Asker::new(machine, &config, slot, job, next_job, now),
+        now,
+    };
+    Some(look(slot, &view, job))
+}
+
+/// When a pod that cannot start is given up: at once where others of its job are held for the like, or the job is another by
+/// now.
+fn starts_by(slot: &Slot, cluster: Option<&Cluster>) -> Option<Time> {
+    let (stuck, cluster) = (slot.running.stuck.as_ref()?, cluster?);
+    let edited = slot.running.is_of_before(cluster.generation);
+    Some(stuck.until(edited || cluster.is_held_for(stuck.obstacle.hold.code)))
+}
+
+/// Whether the agent has ended the slot's pod, where it carries the lease that the agent goes by and is known to be deleted.
+fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
+    let known = slot.running.lease.zip(slot.running.doomed);
+    known.map_or(Fence::None, |(lease, doomed)| pool.fences.of(&slot.name.machine, lease, doomed, now))
+}
+
+/// How far the backfill work has come that holds what a claim without a pod is to have.
+fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage {
+    let waits = matches!(slot.state, State::Backfill(_)) || slot.activation == Activation::Assigned;
+    let standing = machine.standing.get(&slot.name.slot).filter(|_| waits);
+    if standing.is_none_or(|standing| !pool.backfill.holds(machine, standing, &Resources::default())) {
+        return BackfillStage::None;
+    }
+    match pool.backfill.stage(&SlotName { dynamic: None, ..slot.name.clone() }) {
+        // That of other slots, all of which is more than the machine has.
+        BackfillStage::None => BackfillStage::Coming,
+        own => own,
+    }
+}
+
+/// How a claimed slot is drained. A claim that was accepted while the machine drains fills in as long as others may, and
+/// has no retirement after that.
+fn pace(machine: &Machine, slot: &Slot) -> Option<Pace> {
+    let draining = machine.draining.as_ref()?;
+    let accepted_meanwhile = slot.claim.since > draining.since;
+    match draining.schedule {
+        _ if accepted_meanwhile && draining.start.is_some() => None,
+        DrainSchedule::Fast => Some(Pace::Fast),
+        DrainSchedule::Quick => Some(Pace::Quick),
+        DrainSchedule::Graceful if accepted_meanwhile => Some(Pace::Quick),
+        DrainSchedule::Graceful => Some(Pace::Graceful),
+    }
+}
+
+/// Whether quotas, ceilings and concurrency limits still leave room for a claim that is not written: some may have been
+/// lowered while it waited for backfill work to end, or for the server to take it.
+fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
+    let waits = match slot.state {
+        State::Backfill(_) => true,
+        State::Matched => matches!(slot.record, Record::Refused { .. }),
+        _ => false,
+    };
+    if !waits {
+        return true;
+    }
+    let Claim { submitter, group, weight, limits, negotiator, .. } = &slot.claim;
+    if pool.holdings.blocked_in(&slot.name, limits).is_some() {
+        return false;
+    }
+    let quotas = super::quotas::quotas_with(pool, &pool.answering(negotiator), now);
+    schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group.as_ref(), *weight, &quotas)
+}
+
+fn still_counted(cluster: &Cluster, proc: u32) -> bool {
+    cluster.spec.as_ref().is_some_and(|spec| proc < spec.count)
+}
+
+fn take(
+    pool: &mut Pool,
+    name: &SlotName,
+    transition: &Transition,
+    why: &'static str,
+    change: Change,
+    now: Time,
+) -> bool {
+    let Some(slot) = pool.slots.get_mut(name) else { return false };
+    let from = slot.state;
+    if !startd::take(&mut *slot, transition, why, now) {
+        return false;
+    }
+    if let Some(trace) = &mut pool.trace {
+        trace.extend(Noted::of_claimed(slot, from));
+    }
+    pool.review_charge(name, now);
+    let Some(slot) = pool.slots.get_mut(name) else { return false };
+    let before = slot.claim.clone();
+    change.make(slot, now);
+    if slot.claim.id != before.id {
+        pool.claim_changed(name, &before, now);
+        let after = pool.slots.get(name).map(|slot| (slot.claim.id.clone(), slot.claim.job.uid.clone()));
+        if let Some((taken, job)) = after
+            && let Some(cluster) = pool.jobs.get_mut(&job)
+        {
+            cluster.waits_for.remove(&taken);
+        }
+    }
+    true
+}
+
+/// Has the slot looked at again when that is due.
+fn set_alarm(pool: &mut Pool, name: &SlotName, now: Time) {
+    if let Some(at) = with_view(pool, name, now, startd::wake) {
+        pool.set_alarm(name, at);
+    }
+}
+
+fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: &mut Vec<Effect>) {
+    match chore {
+        Chore::WriteClaim => write_claim(pool, name, effects),
+        Chore::CreatePod => create_pod(pool, name, now, effects),
+        Chore::Withdraw => schedd::withdraw(pool, name),
+        Chore::DeletePod(grace) => delete_pod(pool, name, *grace, now, effects),
+        Chore::GiveUp => give_up(pool, name, effects),
+        Chore::KillPod => kill_pod(pool, name, now, effects),
+        Chore::AskAgentToKill => ask_agent_to_kill(pool, name, now, effects),
+        Chore::ReadAgentLease => {
+            pool.fences.ask(&name.machine, now);
+            effects.push(Effect::ReadAgentLease { machine: name.machine.clone() });
+        }
+        Chore::Suspend(still) => suspend(pool, name, *still, effects),
+        Chore::Condemn => {
+            if let Some(slot) = pool.slots.get_mut(name) {
+                slot.retirement = Some(Cause::Preempt);
+            }
+        }
+        Chore::Dismiss => pool.dismiss(name),
+        Chore::ReleasePod => release_pod(pool, name, effects),
+        Chore::FindWork => find_work(pool, name, now),
+        Chore::DeleteClaim => delete_claim(pool, name, effects),
+        Chore::GiveBack => {
+            schedd::withdraw(pool, name);
+            pool.give_back(name, now);
+        }
+    }
+}
+
+fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    slot.record = Record::Writing;
+    let (resources, claim) = (slot.resources.clone(), slot.claim.clone());
+    let again = slot.state != State::Matched;
+    effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim, again });
+}
+
+fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
+    let (Some(machine), Some(slot)) = (pool.machines.get(&name.machine), pool.slots.get(name)) else {
+        return;
+    };
+    let config = pool.startd(machine);
+    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let (spec, generation) =
+        (cluster.and_then(|cluster| cluster.spec.as_ref()), cluster.map(|cluster| cluster.generation));
+    let policy = &machine.slot_config(&config, name.slot).policy;
+    let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
+    let tolerations = config.tolerations.clone();
+    // Nobody knows it of a claim that an earlier leader made.
+    let rank = startd::rank(pool, name, now);
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    slot.rank = rank;
+    slot.activation = Activation::Requested;
+    slot.running.generation = generation;
+    let claim = slot.claim.clone();
+    let environment = BTreeMap::from([
+        ("_CONDOR_SLOT".into(), name.to_string()),
+        ("_CONDOR_JOB_ID".into(), claim.job_id()),
+        ("_CONDOR_PROC".into(), claim.proc.to_string()),
+    ]);
+    effects.push(Effect::CreatePod(PodPlan {
+        job: claim.job.clone(),
+        proc: claim.proc_id(),
+        slot: name.clone(),
+        resources: slot.resources.clone(),
+        claim,
+        lease,
+        tolerations,
+        environment,
+    }));
+}
+
+fn release_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    let Activation::Ended { pod, deleting } = slot.activation.clone() else { return };
+    slot.activation = Activation::Vacant;
+    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim.proc));
+    // What is gone already needs no letting go.
+    if !pool.vanished.remove(&pod.uid) {
+        let_go(pool, pod, delete, effects);
+    }
+}
+
+/// Lets a pod go, and keeps that in mind until it is seen.
+pub(super) fn let_go(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut Vec<Effect>) {
+    let release = Release { pod: pod.clone(), delete, again: false };
+    pool.released.insert(pod.uid.clone(), release);
+    effects.push(Effect::ReleasePod { pod, delete });
+}
+
+/// Whether a proc's pod goes once it is let go. One that was evicted must: the proc's next pod has the same name.
+pub(super) fn goes(cluster: &Cluster, proc: u32) -> bool {
+    if cluster.removing || !cluster.is_done(proc) {
+        return true;
+    }
+    match cluster.spec.as_ref().map(|spec| spec.retention).unwrap_or_default() {
+        Retention::Keep => false,
+        Retention::KeepFailed => cluster.succeeded.contains(proc),
+        Retention::Delete => true,
+    }
+}
+
+fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
+    if let Some((job, proc, limits)) = schedd::find_work(pool, name, now) {
+        if let Some(slot) = pool.slots.get_mut(name) {
+            slot.removal = None;
+        }
+        schedd::assign(pool, name, &job, proc, limits, now);
+    } else {
+        let why = "the schedd has nothing more for the claim";
+        take(pool, name, &startd::CLAIMED_IDLE_TO_PREEMPTING, why, Change::None, now);
+    }
+}
+
+/// The claim is over; what it holds returns once its object is gone.
+fn delete_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    schedd::withdraw(pool, name);
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    if slot.name.dynamic.is_none() && slot.record != Record::Written {
+        slot.shown = Shown::Unheard;
+    }
+    slot.record = Record::Deleting;
+    let claim = slot.claim.id.clone();
+    pool.expect_gone(name, &claim);
+    pool.stale.remove(&Document::Slot(name.clone()));
+    let before = pool.holdings.carried_by(name).map(|claim| claim.id.clone()).collect();
+    effects.push(Effect::DeleteSlot { slot: name.clone(), claim: Some(claim), before });
+}

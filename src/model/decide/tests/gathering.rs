@@ -1,0 +1,291 @@
+//! ALLOW_PSLOT_PREEMPTION on pods, each a short story: several dynamic slots make room for one wide job.
+
+use super::governed::negotiate_by;
+use super::world::World;
+use crate::negotiator::Config;
+use crate::pool::{Activation, Claim, ClaimId, Event, Resources, SlotName, StartdConfig, State};
+use classad::Expr;
+
+/// A node of eight cores that bob's narrow jobs fill, of one core each, and which alice's jobs may throw out.
+fn full(allow: bool) -> World {
+    let mut world = World::new();
+    world.node("n1", 8, 0);
+    preempting(&mut world, allow);
+    world.fate = |name| if name.starts_with("narrow") { (100_000, 0) } else { (60, 0) };
+    world.submit("narrow", "bob", 12, |_| ());
+    world.pass(5);
+    assert_eq!((running(&world, "narrow"), free(&world)), (8, 0));
+    world
+}
+
+fn preempting(world: &mut World, allow: bool) {
+    let config = Config {
+        preemption_requirements: Expr::parse("TARGET.Owner == \"alice\" && MY.RemoteUser == \"bob\"").ok(),
+        allow_pslot_preemption: allow,
+        ..Config::default()
+    };
+    negotiate_by(world, config);
+    world.pool.apply(Event::Synced, world.now);
+}
+
+fn wide(world: &mut World, procs: i64, cpus: i64) {
+    world.submit("wide", "alice", procs, |job| job.request.cpus = cpus);
+}
+
+fn governed(world: &mut World, text: &str) {
+    let policy = crate::startd::config::understand(text).config.unwrap();
+    let mut startd = StartdConfig::default();
+    policy.put_into(&mut startd);
+    world.govern(startd, text);
+}
+
+/// How many pods of a job run.
+fn running(world: &World, job: &str) -> usize {
+    let active =
+        world.pool.slots.values().filter(|slot| matches!(slot.activation, Activation::Active { .. }));
+    active.filter(|slot| &*slot.claim.job.name == job).count()
+}
+
+/// The cores that anybody may have.
+fn free(world: &World) -> i64 {
+    let machine = &world.pool.machines[&"n1".into()];
+    machine.slots().map(|slot| machine.available_in(slot).cpus).sum()
+}
+
+fn slot(world: &World, job: &str) -> Vec<(String, i64)> {
+    let of = world.pool.slots.values().filter(|slot| &*slot.claim.job.name == job);
+    of.map(|slot| (slot.name.to_string(), slot.resources.cpus)).collect()
+}
+
+/// "In this instance a job requiring 2GB of memory will be starved and unable to run": so it is without the knob.
+#[test]
+fn a_wide_job_gets_a_machine_full_of_narrow_ones_only_where_that_is_allowed() {
+    let mut world = full(false);
+    wide(&mut world, 1, 4);
+    world.pass(300);
+    assert_eq!((running(&world, "narrow"), running(&world, "wide")), (8, 0), "starved");
+    preempting(&mut world, true);
+    world.numbers.clear();
+    world.pass(30);
+    assert_eq!((running(&world, "narrow"), running(&world, "wide"), free(&world)), (4, 1, 0));
+    assert_eq!(slot(&world, "wide"), [("slot1_1@n1".to_owned(), 4)]);
+    // Each of four slots retires, vacates and goes; the new one is matched and claimed.
+    let mut numbers = world.numbers.clone();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [9, 11, 13, 13, 13, 13, 18, 18, 18, 18, 22, 22, 22, 22]);
+    assert!(world.log.iter().any(|told| told.contains("which has room for it when the jobs are gone")));
+    // When it is done the others go on.
+    world.pass(60);
+    assert_eq!((running(&world, "narrow"), running(&world, "wide"), free(&world)), (8, 0, 0));
+    assert_eq!(world.runs.get("wide-0"), Some(&1));
+}
+
+/// One that is narrow makes one leave, as without the knob; its slot is carved anew.
+#[test]
+fn a_narrow_job_throws_out_one() {
+    for (allow, numbers) in [(false, vec![11, 13, 18, 23]), (true, vec![9, 11, 13, 18, 22])] {
+        let mut world = full(allow);
+        world.numbers.clear();
+        wide(&mut world, 1, 1);
+        world.pass(30);
+        assert_eq!((running(&world, "narrow"), running(&world, "wide")), (7, 1));
+        world.numbers.sort_unstable();
+        assert_eq!(world.numbers, numbers, "{allow}");
+    }
+}
+
+/// What a slot held that has gone is nobody else's while others still vacate.
+#[test]
+fn what_has_come_free_is_kept_for_the_one_who_waits() {
+    let mut world = full(true);
+    governed(&mut world, "MachineMaxVacateTime = 600\n");
+    world.obeys = false;
+    wide(&mut world, 1, 4);
+    world.pass(30);
+    let leaving: Vec<_> =
+        world.pods.values().filter(|pod| pod.facts.deleting).map(|pod| pod.facts.pod.clone()).collect();
+    assert_eq!(leaving.len(), 4);
+    for (gone, pod) in leaving.iter().enumerate() {
+        assert_eq!((running(&world, "wide"), free(&world)), (0, 0), "{gone} have gone");
+        world.end_pod(pod, None);
+        world.pass(50);
+    }
+    assert_eq!((running(&world, "narrow"), running(&world, "wide")), (4, 1), "though bob has more that wait");
+}
+
+/// A proc waits once, and a second one of the job waits for others.
+#[test]
+fn each_proc_waits_for_its_own() {
+    let mut world = full(true);
+    governed(&mut world, "MachineMaxVacateTime = 600\n");
+    world.obeys = false;
+    wide(&mut world, 3, 3);
+    world.pass(90);
+    let slots: Vec<usize> = world.pool.gatherings.values().map(|gathering| gathering.slots.len()).collect();
+    assert_eq!(slots, [3, 3], "two cores are too few for the third");
+    let waits = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "wide").unwrap();
+    assert_eq!((waits.waits_for.len(), waits.unmatched(world.now)), (2, 1));
+}
+
+/// Has a claim of alice's wait for the first slots of bob's.
+fn gather(world: &mut World, slots: usize) {
+    let names: Vec<(SlotName, f64)> =
+        world.pool.slots.keys().take(slots).map(|name| (name.clone(), 0.0)).collect();
+    let wide = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "wide").unwrap();
+    let (key, cluster) = (wide.key.clone(), wide.cluster);
+    let parent = SlotName { dynamic: None, ..names[0].0.clone() };
+    let claim = Claim {
+        id: ClaimId::new(&parent, world.now, 4711),
+        submitter: "alice".into(),
+        weight: 4.0,
+        job: key,
+        cluster,
+        ..world.pool.slots[&names[0].0].claim.clone()
+    };
+    let resources = Resources { cpus: 4, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
+    world.pool.gather(claim, parent, resources, &names);
+}
+
+fn states(world: &World, state: State) -> usize {
+    world.pool.slots.values().filter(|slot| slot.state == state).count()
+}
+
+/// Where nobody wants the slots any more, the jobs that are still in retirement go on.
+#[test]
+fn who_waits_no_more_lets_the_others_go_on() {
+    use crate::pool::Claimed::{Busy, Retiring};
+    type Edit = fn(&mut World);
+    let edits: [(&str, Edit, bool, usize); 5] = [
+        ("the job is removed", |world| world.remove("wide"), true, 8),
+        (
+            "the job is gone",
+            |world| {
+                world.jobs.remove("uid-wide");
+                world.pool.apply(Event::JobGone("uid-wide".into()), world.now);
+            },
+            true,
+            8,
+        ),
+        (
+            "the node is drained, which all retire for",
+            |world| {
+                let mut facts = world.machines["n1"].clone();
+                facts.cordoned = true;
+                world.set_node(facts);
+            },
+            true,
+            0,
+        ),
+        (
+            "one of the slots ends by itself",
+            |world| {
+                let pod = world.pods.values().next().unwrap().facts.pod.clone();
+                world.end_pod(&pod, Some(0));
+            },
+            false,
+            4,
+        ),
+        ("nothing happens", |_| (), false, 4),
+    ];
+    for (case, edit, dismissed, goes_on) in edits {
+        let mut world = full(true);
+        governed(&mut world, "MAXJOBRETIREMENTTIME = 3600\n");
+        wide(&mut world, 1, 4);
+        world.settle();
+        gather(&mut world, 4);
+        world.pass(3);
+        assert_eq!(states(&world, State::Claimed(Retiring)), 4, "{case}");
+        edit(&mut world);
+        world.pass(3);
+        assert_eq!(world.pool.gatherings.is_empty(), dismissed, "{case}");
+        assert_eq!(states(&world, State::Claimed(Busy)), goes_on, "{case}");
+    }
+}
+
+/// A ceiling that is reached meanwhile bars the claim, before the first slot goes for good.
+#[test]
+fn ceilings_are_held_against_it_again() {
+    let mut world = full(true);
+    governed(&mut world, "MAXJOBRETIREMENTTIME = 100\n");
+    wide(&mut world, 1, 4);
+    world.settle();
+    gather(&mut world, 4);
+    world.pass(3);
+    world.pool.submitters.values_mut().find(|s| s.name.as_str() == "alice").unwrap().ceiling = Some(3.0);
+    world.pass(200);
+    assert!(world.pool.gatherings.is_empty());
+    assert_eq!(running(&world, "wide"), 0);
+    assert_eq!(free(&world), 0, "bob has it again");
+}
+
+/// What the job takes of concurrency limits is kept for it once, however many slots it waits for.
+#[test]
+fn limits_count_once() {
+    let mut world = full(true);
+    governed(&mut world, "MachineMaxVacateTime = 600\n");
+    world.obeys = false;
+    world.submit("wide", "alice", 2, |job| {
+        job.request.cpus = 4;
+        job.limits = vec!["lic:2".to_owned()];
+    });
+    world.pass(30);
+    let held = |world: &World| world.pool.holdings.book().tally("lic").amount;
+    assert_eq!((world.pool.gatherings.len(), held(&world)), (2, 4.0));
+    world.obeys = true;
+    for pod in world.pods.values().map(|pod| pod.facts.pod.clone()).collect::<Vec<_>>() {
+        if world.pods[&*pod.name].facts.deleting {
+            world.end_pod(&pod, None);
+        }
+    }
+    world.pass(5);
+    assert_eq!((running(&world, "wide"), held(&world)), (2, 4.0));
+    world.pass(70);
+    assert!(held(&world).abs() < 1e-9);
+}
+
+/// A new leader knows nothing of who waited: what is vacating goes on vacating, and the job is negotiated again.
+#[test]
+fn the_operator_may_die_at_any_second() {
+    for second in 0..40 {
+        let mut world = full(true);
+        governed(&mut world, "MachineMaxVacateTime = 20\n");
+        world.obeys = false;
+        wide(&mut world, 2, 3);
+        world.pass(second);
+        world.restart();
+        preempting(&mut world, true);
+        governed(&mut world, "MachineMaxVacateTime = 20\n");
+        world.obeys = true;
+        for pod in world.pods.values().map(|pod| pod.facts.pod.clone()).collect::<Vec<_>>() {
+            if world.pods[&*pod.name].facts.deleting {
+                world.end_pod(&pod, None);
+            }
+        }
+        world.pass(240);
+        assert_eq!(
+            (world.runs.get("wide-0"), world.runs.get("wide-1")),
+            (Some(&1), Some(&1)),
+            "after {second} s"
+        );
+        assert_eq!((running(&world, "narrow"), free(&world)), (8, 0), "after {second} s");
+    }
+}
+
+/// The node goes while slots make room.
+#[test]
+fn the_node_may_go() {
+    let mut world = full(true);
+    governed(&mut world, "MachineMaxVacateTime = 600\n");
+    world.obeys = false;
+    wide(&mut world, 1, 4);
+    world.pass(30);
+    assert_eq!(world.pool.gatherings.len(), 1);
+    world.machines.remove("n1");
+    world.pool.apply(Event::MachineGone("n1".into()), world.now);
+    world.pass(30);
+    assert!(world.pool.gatherings.is_empty() && world.pool.slots.is_empty());
+    world.node("n2", 8, 0);
+    world.obeys = true;
+    world.pass(30);
+    assert_eq!(running(&world, "wide"), 1);
+}

@@ -1,0 +1,342 @@
+//! Why a job waits: each reason there is, said of the job and counted for the Negotiator.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::governed::negotiate_by;
+use super::world::World;
+use crate::negotiator::Config;
+use crate::pool::{
+    Cluster, CycleFigures, Event, LimitObject, Matchable, Rejected, StartdConfig, SubmitterFacts,
+};
+use classad::Expr;
+
+/// Two nodes of four CPUs, on which jobs run for long.
+fn pool() -> World {
+    let mut world = World::new();
+    world.fate = |_| (36_000, 0);
+    for node in ["n1", "n2"] {
+        world.node(node, 4, 0);
+    }
+    world
+}
+
+/// The same, with a configuration of the negotiator.
+fn negotiating(config: Config) -> World {
+    let mut world = pool();
+    negotiate_by(&mut world, config);
+    world
+}
+
+/// A negotiator that throws jobs out where that is so, whatever retirement time they have left.
+fn preempting(requirements: &str) -> World {
+    negotiating(Config {
+        preemption_requirements: Some(Expr::parse(requirements).unwrap()),
+        consider_early_preemption: true,
+        ..Config::default()
+    })
+}
+
+/// The same pool, with a configuration of its machines.
+fn governed(mut world: World, text: &str) -> World {
+    let mut startd = StartdConfig::default();
+    crate::startd::config::understand(text).config.unwrap().put_into(&mut startd);
+    world.govern(startd, text);
+    world
+}
+
+fn limited(mut world: World) -> World {
+    world.pool.apply(
+        Event::Limit(LimitObject {
+            object: "xsw".into(),
+            generation: 1,
+            name: "xsw".into(),
+            limit: Some(2.0),
+            limit_of_each: None,
+            problems: Vec::new(),
+        }),
+        world.now,
+    );
+    world
+}
+
+fn with_ceiling(mut world: World) -> World {
+    let facts = SubmitterFacts {
+        name: "alice".into(),
+        generation: 1,
+        factor: None,
+        ceiling: Some(3.0),
+        floor: None,
+        correction: None,
+        corrected: None,
+        accounts: crate::pool::Accounts::default(),
+    };
+    world.pool.apply(Event::Submitter(facts), world.now);
+    world
+}
+
+fn job<'a>(world: &'a World, name: &str) -> &'a Cluster {
+    world.pool.jobs.values().find(|cluster| &*cluster.key.name == name).unwrap()
+}
+
+/// A pool in which a job named `job` waits.
+type Story = fn() -> World;
+
+/// What is said of a job: whether any machine could run it, the reason, and whose limit, group, ... it is.
+type Said<'a> = (Option<bool>, &'a str, Option<&'a str>);
+
+fn said(cluster: &Cluster) -> Said<'_> {
+    match (&cluster.matchable, &cluster.waits) {
+        (Matchable::No(problem), _) => (Some(false), problem.reason, None),
+        (Matchable::Yes, Some(waits)) => (Some(true), waits.reason.word(), waits.of.as_deref()),
+        (Matchable::Yes, None) => (Some(true), "MachineFound", None),
+        (Matchable::Unknown, _) => (None, "NotNegotiated", None),
+    }
+}
+
+/// The last cycle.
+fn last(world: &World) -> &CycleFigures {
+    world.pool.schedule.turns.values().find_map(|turn| turn.last.as_ref()).unwrap()
+}
+
+/// What the Negotiator's status has for a job that stands for others.
+fn counted<'a>(world: &'a World, example: &str) -> &'a Rejected {
+    let rejections = &last(world).rejections;
+    let of_job = |rejected: &&Rejected| &*rejected.example.name == example;
+    rejections.reasons.iter().find(of_job).unwrap_or_else(|| panic!("{rejections:#?}"))
+}
+
+/// One after the other what the issue lists: "no machine passes Requirements and which clause fails where; machines refuse;
+/// quota; limit; priority; preemption not allowed", and what else there is.
+const STORIES: [(&str, Story, Said<'static>); 13] = [
+    (
+        "no machine passes Requirements",
+        || {
+            let mut world = pool();
+            let requirements = "TARGET.Machine == \"n1\" && TARGET.Arch == \"PPC64\"".to_owned();
+            world.submit("job", "alice", 3, |job| job.requirements = Some(requirements));
+            world
+        },
+        (Some(false), "RequirementsNotMet", None),
+    ),
+    (
+        "no machine is large enough",
+        || {
+            let mut world = pool();
+            world.submit("job", "alice", 3, |job| job.request.cpus = 5);
+            world
+        },
+        (Some(false), "RequestTooLarge", None),
+    ),
+    (
+        "machines refuse",
+        || {
+            let mut world = governed(pool(), "START = TARGET.Owner == \"bob\"\n");
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(false), "RefusedByMachines", None),
+    ),
+    (
+        "no machine is offered",
+        || {
+            let mut world = World::new();
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(false), "NoMachines", None),
+    ),
+    (
+        "quota",
+        || {
+            let mut world = pool();
+            world.group("physics", 2.0);
+            world.submit("job", "alice", 5, |job| job.group = Some("physics".to_owned()));
+            world
+        },
+        (Some(true), "GroupQuotaReached", Some("physics")),
+    ),
+    (
+        "limit",
+        || {
+            let mut world = limited(pool());
+            world.submit("job", "alice", 5, |job| job.limits = vec!["XSW".to_owned()]);
+            world
+        },
+        (Some(true), "ConcurrencyLimitReached", Some("xsw")),
+    ),
+    (
+        "ceiling",
+        || {
+            let mut world = with_ceiling(pool());
+            world.submit("job", "alice", 6, |_| ());
+            world
+        },
+        (Some(true), "CeilingReached", Some("alice")),
+    ),
+    (
+        "priority: each of the two has half, and none takes more from the other",
+        || {
+            let mut world = preempting("True");
+            world.submit("theirs", "bob", 9, |_| ());
+            world.submit("job", "alice", 7, |_| ());
+            world
+        },
+        (Some(true), "SubmitterLimitReached", None),
+    ),
+    (
+        "preemption not allowed: the priority is not so much better",
+        || {
+            let mut world = preempting("RemoteUserPrio > TARGET.SubmitterUserPrio * 1.2");
+            world.submit("theirs", "bob", 8, |_| ());
+            world.pass(30);
+            world.submit("job", "alice", 3, |_| ());
+            world.pool.submitters.values_mut().for_each(|one| one.factor = Some(1000.0));
+            let alice = world.pool.submitters.get_mut(&"alice".into()).unwrap();
+            alice.factor = Some(1e6);
+            world
+        },
+        (Some(true), "PreemptionNotAllowed", None),
+    ),
+    (
+        "machines have jobs that they rank higher",
+        || {
+            let mut world = governed(preempting("True"), "RANK = TARGET.Owner == \"bob\"\n");
+            world.submit("theirs", "bob", 8, |_| ());
+            world.pass(30);
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(true), "PresentJobsRankHigher", None),
+    ),
+    (
+        "machines that match are in use",
+        || {
+            let mut world = pool();
+            world.submit("theirs", "bob", 6, |_| ());
+            world.pass(30);
+            world.submit("job", "alice", 1, |job| job.request.cpus = 4);
+            world
+        },
+        (Some(true), "MachinesBusy", None),
+    ),
+    (
+        "nothing is left at all",
+        || {
+            let mut world = pool();
+            world.submit("theirs", "bob", 8, |_| ());
+            world.pass(30);
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(true), "NoSlotsLeft", None),
+    ),
+    (
+        "the cycle has no time",
+        || {
+            let mut world = negotiating(Config { max_time_per_cycle: Duration::ZERO, ..Config::default() });
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        (Some(true), "TimeLimitReached", None),
+    ),
+];
+
+#[test]
+fn each_reason_is_said_of_the_job_and_counted() {
+    for (reason, story, expected) in STORIES {
+        let mut world = story();
+        world.pass(120);
+        let cluster = job(&world, "job");
+        assert_eq!(said(cluster), expected, "{reason}");
+        let counted = counted(&world, "job");
+        let (_, said_of_it, of) = expected;
+        assert_eq!(counted.reason, said_of_it, "{reason}");
+        assert!(of.is_none() || counted.of.as_deref() == of, "{reason}: {:?}", counted.of);
+        let alike: Vec<&Cluster> = world
+            .pool
+            .jobs
+            .values()
+            .filter(|other| said(other) == expected && !other.idle.is_empty())
+            .collect();
+        let procs = alike.iter().map(|cluster| cluster.idle.len()).sum();
+        assert_eq!((counted.jobs, counted.procs), (alike.len() as u64, procs), "{reason}");
+    }
+}
+
+/// Each clause counts where it fails, whichever stands first.
+#[test]
+fn clauses_are_counted_on_each_slot() {
+    let mut world = pool();
+    let requirements = "TARGET.Machine == \"n1\" && TARGET.Arch == \"PPC64\"".to_owned();
+    world.submit("job", "alice", 3, |job| job.requirements = Some(requirements));
+    world.pass(10);
+    let clauses = |clauses: &[crate::pool::FailedClause]| -> Vec<(String, usize)> {
+        clauses.iter().map(|clause| (clause.text.to_string(), clause.slots)).collect()
+    };
+    let expected = [("TARGET.Arch == \"PPC64\"".to_owned(), 2), ("TARGET.Machine == \"n1\"".to_owned(), 1)];
+    let counted = counted(&world, "job");
+    assert_eq!(clauses(&counted.clauses), expected);
+    assert_eq!(counted.of.as_deref(), Some("TARGET.Arch == \"PPC64\""));
+    let Matchable::No(problem) = &job(&world, "job").matchable else { panic!("it matches") };
+    assert_eq!(
+        problem.to_string(),
+        "spec.requirements: TARGET.Arch == \"PPC64\" is not true on 2 of 2 nodes, TARGET.Machine == \"n1\" not on 1, and no node \
+         matches; relax it, or add a node that meets it"
+    );
+}
+
+/// A machine that the job would take may refuse it, while the job refuses all others.
+#[test]
+fn what_machines_refuse_stands_beside_what_the_job_does() {
+    let mut world = governed(pool(), "START = TARGET.Owner == \"bob\"\n");
+    world.submit("job", "alice", 1, |job| job.requirements = Some("TARGET.Machine == \"n1\"".to_owned()));
+    world.pass(10);
+    let Matchable::No(problem) = &job(&world, "job").matchable else { panic!("it matches") };
+    let message = problem.to_string();
+    assert!(
+        message.contains("TARGET.Machine == \"n1\" is not true on 1 of 2 nodes, 1 refuse it by"),
+        "{message}"
+    );
+}
+
+/// Reasons that few procs wait for are counted together; those that many wait for come first.
+#[test]
+fn what_is_kept_of_a_cycle_is_bounded() {
+    let mut world = pool();
+    for number in 1..=13_i64 {
+        let requirements = format!("TARGET.Machine == \"none{number}\"");
+        world.submit(&format!("job{number}"), "alice", number, |job| job.requirements = Some(requirements));
+    }
+    world.pass(300);
+    let rejections = Arc::clone(&last(&world).rejections);
+    let procs: Vec<u64> = rejections.reasons.iter().map(|rejected| rejected.procs).collect();
+    assert_eq!(procs, [13, 12, 11, 10, 9, 8, 7, 6, 5, 4]);
+    assert_eq!(rejections.other_procs, 3 + 2 + 1);
+}
+
+/// Jobs that wait for the same are one entry.
+#[test]
+fn equal_reasons_are_counted_together() {
+    let mut world = limited(pool());
+    for (name, procs) in [("a", 3), ("b", 4)] {
+        world.submit(name, "alice", procs, |job| job.limits = vec!["xsw".to_owned()]);
+    }
+    world.pass(120);
+    let counted = counted(&world, "a");
+    assert_eq!((counted.jobs, counted.procs, counted.of.as_deref()), (2, 5, Some("xsw")));
+}
+
+/// What is said is no longer said once the procs have slots.
+#[test]
+fn a_job_that_got_its_slots_waits_for_nothing() {
+    let mut world = pool();
+    world.fate = |_| (60, 0);
+    world.submit("theirs", "bob", 8, |_| ());
+    world.pass(30);
+    world.submit("job", "alice", 3, |_| ());
+    world.pass(20);
+    assert_eq!(said(job(&world, "job")).1, "NoSlotsLeft");
+    world.pass(120);
+    assert_eq!(said(job(&world, "job")), (Some(true), "MachineFound", None));
+}

@@ -1,0 +1,305 @@
+//! Agents: who senses on a machine, suspends its pods and measures it, and what was last reported.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Pool;
+use super::fence::Renewal;
+use super::ids::{MachineName, PodUid, SlotName};
+use super::machine::Sensed;
+use super::resources::ResourceName;
+use super::time::Time;
+use classad::Expr;
+
+/// What the shell sees of a `NodeReport`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReportFacts {
+    /// The machine: the report's name.
+    pub machine: MachineName,
+    /// The agent does not say that it cannot work.
+    pub working: bool,
+    /// What is sensed of the machine's owner, where it is.
+    pub sensed: Option<Sensed>,
+    /// The load of the pool's pods, in processes: `TotalCondorLoadAvg`. What the owner's is, is in `sensed`.
+    pub pool_load: f64,
+    /// The pods whose processes are suspended.
+    pub suspended: BTreeSet<PodUid>,
+    /// What benchmark runs measured.
+    pub benchmarks: Option<Benchmarks>,
+    /// Scratch space that is free, in KiB.
+    pub disk_kib: Option<i64>,
+    /// Virtual memory that is free, in KiB.
+    pub virtual_memory_kib: Option<i64>,
+    /// Devices, by resource and id.
+    pub devices: Vec<Device>,
+    /// More attributes of the machine's ad.
+    pub attributes: Vec<(Arc<str>, Expr)>,
+}
+
+impl ReportFacts {
+    /// What an agent reports that works and has seen nothing yet.
+    pub fn of(machine: MachineName) -> Self {
+        Self {
+            machine,
+            working: true,
+            sensed: None,
+            pool_load: 0.0,
+            suspended: BTreeSet::new(),
+            benchmarks: None,
+            disk_kib: None,
+            virtual_memory_kib: None,
+            devices: Vec::new(),
+            attributes: Vec::new(),
+        }
+    }
+
+    /// Whether both say the same of what the machine is, whatever is done on it.
+    fn same_machine(&self, other: &Self) -> bool {
+        self.benchmarks == other.benchmarks
+            && self.disk_kib == other.disk_kib
+            && self.virtual_memory_kib == other.virtual_memory_kib
+            && self.devices == other.devices
+            && self.attributes == other.attributes
+    }
+}
+
+/// What benchmark runs measured, on average.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Benchmarks {
+    /// `Mips`: millions of integer instructions a second, by Dhrystone.
+    pub mips: i64,
+    /// `KFlops`: thousands of floating point operations a second, by Linpack.
+    pub kflops: i64,
+    /// `LastBenchmark`: when the run ended.
+    pub at: Time,
+}
+
+impl Benchmarks {
+    /// With another run: "the startd keeps a weighted average of these benchmarking results". Three quarters are of what was
+    /// known before, and a run that measured nothing counts for nothing.
+    #[must_use]
+    pub fn with(self, run: Self) -> Self {
+        let weigh = |before: i64, now: i64| match (before, now) {
+            (before, now) if now <= 0 => before,
+            (before, now) if before <= 0 => now,
+            (before, now) => before.saturating_mul(3).saturating_add(now) / 4,
+        };
+        Self { mips: weigh(self.mips, run.mips), kflops: weigh(self.kflops, run.kflops), at: run.at }
+    }
+
+    /// Whether this run was made since one was asked for. Times of reports are whole seconds.
+    pub fn answers(&self, asked: Time) -> bool {
+        self.at.secs() >= asked.secs()
+    }
+}
+
+/// One device of an extended resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// The resource, such as `nvidia.com/gpu`.
+    pub resource: ResourceName,
+    /// Its id, as the device plugin has it.
+    pub id: Arc<str>,
+    /// Its properties, attribute by attribute.
+    pub properties: Vec<(Arc<str>, Expr)>,
+}
+
+impl Pool {
+    pub(super) fn report(&mut self, facts: ReportFacts, now: Time) {
+        let name = facts.machine.clone();
+        if self.reports.get(&name).is_some_and(|known| **known == facts) {
+            return;
+        }
+        self.reports.insert(name.clone(), Arc::new(facts));
+        self.look_at_agent(&name, now);
+    }
+
+    pub(super) fn report_gone(&mut self, name: &MachineName, now: Time) {
+        self.reports.remove(name);
+        self.look_at_agent(name, now);
+    }
+
+    pub(super) fn agent_heard(&mut self, name: &MachineName, renewal: Renewal, until: Time, now: Time) {
+        let returns = self.agents.is_silent(name, now);
+        self.agents.beat(name, now, until);
+        self.fences.see(name, renewal, now);
+        if returns {
+            self.attention.machines.insert(name.clone());
+        }
+        self.look_at_agent(name, now);
+    }
+
+    pub(super) fn agent_unheard(&mut self, name: &MachineName, now: Time) {
+        self.agents.forget(name);
+        self.fences.forget(name);
+        self.attention.machines.insert(name.clone());
+        self.look_at_agent(name, now);
+    }
+
+    /// Takes note of machines and agents that have become silent.
+    pub fn note_silence(&mut self, now: Time) {
+        for name in self.heartbeats.lapsed(now) {
+            self.look_at_claims(&name);
+            self.attention.machines.insert(name);
+        }
+        for name in self.agents.lapsed(now) {
+            self.look_at_agent(&name, now);
+            self.attention.machines.insert(name);
+        }
+    }
+
+    /// Brings a machine in line with what is known of its agent. What one sensed that is silent counts no longer: idle times
+    /// grow by themselves, so that a machine whose agent died would seem idle while its owner works.
+    pub(super) fn look_at_agent(&mut self, name: &MachineName, now: Time) {
+        let Some(machine) = self.machines.get_mut(name) else { return };
+        let report = self.reports.get(name).cloned();
+        let agent = report.as_ref().is_some_and(|report| report.working) && !self.agents.is_silent(name, now);
+        let sensed = report.as_ref().filter(|_| agent).and_then(|report| report.sensed);
+        if machine.agent == agent && machine.sensed == sensed && machine.report == report {
+            return;
+        }
+        let same_machine = match (&machine.report, &report) {
+            (Some(before), Some(after)) => before.same_machine(after),
+            (before, after) => before.is_none() && after.is_none(),
+        };
+        let pool_load = |report: &Option<Arc<ReportFacts>>| report.as_ref().map(|report| report.pool_load);
+        let same_load = pool_load(&machine.report) == pool_load(&report);
+        let same_start = machine.agent == agent && machine.sensed == sensed && same_machine;
+        (machine.agent, machine.sensed, machine.report) = (agent, sensed, report);
+        if !same_machine {
+            machine.recount();
+        }
+        // Which pods are suspended is not in the machine's ad.
+        if !same_start || !same_load {
+            self.offers += 1;
+        }
+        // START may look at it. That the pool's own load moves is nothing to negotiate about before the next cycle.
+        if !same_start {
+            self.schedule.wanted = true;
+        }
+        self.touch_standing(name);
+        self.attention.machines.insert(name.clone());
+        // The policy of each slot looks at what is sensed, and a suspension that took place is one of its transitions.
+        let from = SlotName { machine: name.clone(), slot: 0, dynamic: None };
+        let slots = self.slots.range(from..).map(|(slot, _)| slot).take_while(|slot| slot.machine == *name);
+        self.attention.slots.extend(slots.cloned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::pool::{Capacity, Event, LastInput, MachineFacts};
+
+    fn at(seconds: i64) -> Time {
+        Time::from_secs(seconds)
+    }
+
+    fn node() -> Event {
+        Event::Machine(MachineFacts {
+            name: "n1".into(),
+            arch: "amd64".into(),
+            os: "linux".into(),
+            labels: Arc::default(),
+            allocatable: Capacity { milli_cpu: 4000, memory: 8 << 30, ..Capacity::default() },
+            ready: true,
+            cordoned: false,
+            taints: vec![],
+            system: crate::pool::System::default(),
+        })
+    }
+
+    fn busy() -> ReportFacts {
+        let sensed = Sensed { keyboard: LastInput::Ongoing, console: LastInput::Ongoing, owner_load: 0.5 };
+        ReportFacts { sensed: Some(sensed), ..ReportFacts::of("n1".into()) }
+    }
+
+    fn state(pool: &Pool) -> (bool, bool) {
+        let machine = &pool.machines[&"n1".into()];
+        (machine.agent, machine.sensed.is_some())
+    }
+
+    #[test]
+    fn a_report_may_be_seen_before_its_node() {
+        let mut pool = Pool::default();
+        pool.apply(Event::Report(busy()), at(0));
+        pool.apply(node(), at(1));
+        assert_eq!(state(&pool), (true, true));
+        pool.apply(Event::ReportGone("n1".into()), at(2));
+        assert_eq!(state(&pool), (false, false));
+    }
+
+    #[test]
+    fn what_a_silent_agent_sensed_counts_no_longer() {
+        let mut pool = Pool::default();
+        let renewal = || Renewal { version: "1".into(), fences: false };
+        let beat = || Event::AgentHeartbeat {
+            machine: "n1".into(),
+            ttl: Duration::from_mins(1),
+            renewal: renewal(),
+        };
+        pool.apply(node(), at(0));
+        pool.apply(beat(), at(0));
+        assert_eq!(state(&pool), (false, false), "a Lease alone is no agent");
+        pool.apply(Event::Report(busy()), at(10));
+        assert_eq!(state(&pool), (true, true));
+        pool.note_silence(at(59));
+        assert_eq!((state(&pool), pool.agents.next()), ((true, true), Some(at(60))));
+        let offers = pool.offers;
+        pool.note_silence(at(60));
+        assert_eq!(state(&pool), (false, false));
+        assert!(pool.offers > offers, "KeyboardIdle has become undefined");
+        pool.apply(beat(), at(70));
+        assert_eq!(state(&pool), (true, true));
+        pool.apply(Event::AgentHeartbeatsEnded("n1".into()), at(80));
+        pool.note_silence(at(1000));
+        assert_eq!(
+            state(&pool),
+            (true, true),
+            "nothing is concluded from the silence of one that has no Lease"
+        );
+    }
+
+    #[test]
+    fn an_agent_that_says_that_it_cannot_work_is_none() {
+        let mut pool = Pool::default();
+        pool.apply(node(), at(0));
+        pool.apply(Event::Report(ReportFacts { working: false, ..busy() }), at(0));
+        assert_eq!(state(&pool), (false, false));
+    }
+
+    #[test]
+    fn benchmarks_are_weighted_averages() {
+        let of = |mips, kflops, seconds| Benchmarks { mips, kflops, at: at(seconds) };
+        for (before, run, after) in [
+            (of(1000, 400, 1), of(2000, 800, 2), of(1250, 500, 2)),
+            (of(1250, 500, 2), of(1250, 500, 3), of(1250, 500, 3)),
+            (of(1000, 400, 1), of(1001, 401, 2), of(1000, 400, 2)),
+            // What goes wrong in a run leaves what was known.
+            (of(1000, 400, 1), of(0, -5, 2), of(1000, 400, 2)),
+            (of(0, 0, 1), of(7, 9, 2), of(7, 9, 2)),
+        ] {
+            assert_eq!(before.with(run), after, "{before:?} {run:?}");
+        }
+    }
+
+    #[test]
+    fn a_suspension_is_seen_and_changes_nothing_of_the_offer() {
+        let mut pool = Pool::default();
+        pool.apply(node(), at(0));
+        pool.apply(Event::Report(busy()), at(0));
+        let offers = pool.offers;
+        pool.schedule.wanted = false;
+        pool.apply(Event::Report(ReportFacts { suspended: ["p1".into()].into(), ..busy() }), at(1));
+        let machine = &pool.machines[&"n1".into()];
+        assert!(machine.suspends(&"p1".into()) && !machine.suspends(&"p2".into()));
+        assert_eq!((pool.offers, pool.schedule.wanted), (offers, false));
+        pool.apply(Event::Report(ReportFacts { pool_load: 2.0, ..busy() }), at(2));
+        assert_eq!((pool.offers, pool.schedule.wanted), (offers + 1, false), "TotalCondorLoadAvg has moved");
+        let benchmarks = Some(Benchmarks { mips: 1, kflops: 1, at: at(3) });
+        pool.apply(Event::Report(ReportFacts { pool_load: 2.0, benchmarks, ..busy() }), at(3));
+        assert_eq!((pool.offers, pool.schedule.wanted), (offers + 2, true));
+    }
+}

@@ -1,0 +1,257 @@
+//! What a job gets that does not say: `JOB_DEFAULT_REQUESTCPUS` and its kin.
+//!
+//! As `condor_submit` does, a job's ad is given them when the job is submitted: a job keeps the defaults of that time,
+//! whatever becomes of the configuration. They are expressions of the job's ad.
+//!
+//! Source: the manual, "Defaults for Partitionable Slot Sizes".
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use crate::pool::{Groups, JobSpec, Problem, Time};
+use classad::{Ad, Env, Expr, Value};
+use condor_config::{Config, Host, Reader, ValueError};
+
+/// The attributes that have a default, and the knob that it is.
+const KNOBS: [(&str, &str); 4] = [
+    ("RequestCpus", "JOB_DEFAULT_REQUESTCPUS"),
+    ("RequestMemory", "JOB_DEFAULT_REQUESTMEMORY"),
+    ("RequestDisk", "JOB_DEFAULT_REQUESTDISK"),
+    ("JobLeaseDuration", "JOB_DEFAULT_LEASE_DURATION"),
+];
+
+/// More than any machine has, and far from where sums of it overflow.
+const MOST: f64 = 1e15;
+
+/// What a job gets of what it does not say, or has no say in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobDefaults {
+    /// Attributes with their expressions.
+    attributes: Vec<(&'static str, Expr)>,
+    groups: Groups,
+}
+
+/// Of a job that is charged to a group of its owner's: the groups. In the record of its defaults alone.
+const GROUPS: &str = "AcctGroup";
+/// Of a job that may name others in vain: false.
+const CHECKED: &str = "CheckRequestedGroup";
+
+/// HTCondor's own: one for all jobs that have no other.
+static OWN: LazyLock<Arc<JobDefaults>> = LazyLock::new(|| {
+    let reading = Reader::new(Host::none()).subsystem("SCHEDD").read(&[]);
+    Arc::new(JobDefaults::read(&reading.config).unwrap_or_default())
+});
+
+impl JobDefaults {
+    /// HTCondor's own: 1 CPU, 128 MiB, 1 GiB of disk or a quarter more than the job's input files, a lease of 40 minutes.
+    pub fn own() -> Arc<Self> {
+        Arc::clone(&OWN)
+    }
+
+    /// Reads `JOB_DEFAULT_REQUESTCPUS`, `JOB_DEFAULT_REQUESTMEMORY` (MiB), `JOB_DEFAULT_REQUESTDISK` (KiB) and
+    /// `JOB_DEFAULT_LEASE_DURATION` (seconds). What the text does not say is HTCondor's own; what it defines as nothing is
+    /// none.
+    ///
+    /// # Errors
+    /// What is no expression.
+    pub fn read(config: &Config) -> Result<Self, Vec<ValueError>> {
+        let (mut all, mut faults) = (Vec::new(), Vec::new());
+        for (attribute, knob) in KNOBS {
+            match config.expr(knob) {
+                Ok(expr) => all.extend(expr.map(|expr| (attribute, expr))),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() { Ok(Self { attributes: all, groups: Groups::AsNamed }) } else { Err(faults) }
+    }
+
+    /// The same, for a job that is charged to these.
+    #[must_use]
+    pub fn with_groups(&self, groups: Groups) -> Self {
+        Self { groups, ..self.clone() }
+    }
+
+    /// The defaults as they are recorded: each attribute's expression as text.
+    pub fn record(&self) -> BTreeMap<String, String> {
+        let attributes =
+            self.attributes.iter().map(|(attribute, expr)| ((*attribute).to_owned(), expr.to_string()));
+        let mut record: BTreeMap<String, String> = attributes.collect();
+        if let Groups::OfOwner { groups, checked } = &self.groups {
+            let groups = groups.as_deref().map_or(Value::Undefined, Value::from);
+            record.insert(GROUPS.to_owned(), Expr::literal(groups).to_string());
+            if !checked {
+                record.insert(CHECKED.to_owned(), "false".to_owned());
+            }
+        }
+        record
+    }
+
+    /// Reads a record. None where it is not one that [`JobDefaults::record`] made.
+    pub fn recall(record: &BTreeMap<String, String>) -> Option<Self> {
+        let read = |(name, text): (&String, &String)| {
+            let (attribute, _) = KNOBS.iter().find(|(attribute, _)| attribute == name)?;
+            Some((*attribute, Expr::parse(text).ok()?))
+        };
+        let said = record.iter().filter(|(name, _)| ![GROUPS, CHECKED].contains(&name.as_str()));
+        let attributes: Vec<_> = said.map(read).collect::<Option<_>>()?;
+        let groups = match record.get(GROUPS) {
+            None => Groups::AsNamed,
+            Some(text) => {
+                let groups = Expr::parse(text).ok()?.eval(None, None, &Env::at(0));
+                let checked = record.get(CHECKED).is_none_or(|checked| checked != "false");
+                Groups::OfOwner { groups: groups.as_str().map(str::to_owned), checked }
+            }
+        };
+        (!record.is_empty()).then_some(Self { attributes, groups })
+    }
+
+    /// Gives a job what it does not say, works out what it then asks for, and charges it to a group of its owner's where it has
+    /// no free choice.
+    ///
+    /// # Errors
+    /// A request of which a default makes no amount; a group that is not the owner's.
+    pub fn complete(&self, spec: &mut JobSpec, submitted: Time) -> Result<(), Vec<Problem>> {
+        self.fill(&mut spec.ad);
+        let env = Env::at(submitted.secs());
+        let unsaid = std::mem::take(&mut spec.request.unsaid);
+        let mut problems: Vec<Problem> = self.groups.charge(spec).err().into_iter().collect();
+        let rows = [
+            (unsaid.cpus, "Cpus", 1.0, &mut spec.request.cpus),
+            (unsaid.memory, "Memory", 1.0, &mut spec.request.memory_mib),
+            (unsaid.disk, "Disk", 0.0, &mut spec.request.disk_kib),
+        ];
+        for (_, resource, least, amount) in rows.into_iter().filter(|(unsaid, ..)| *unsaid) {
+            let value = spec.ad.eval_attr(&format!("Request{resource}"), None, &env);
+            match value.as_number().map(f64::ceil).filter(|found| (least..=MOST).contains(found)) {
+                #[allow(clippy::cast_possible_truncation, reason = "it is whole and far below 2^53")]
+                Some(found) => *amount = found as i64,
+                None => problems.push(Problem {
+                    reason: "InvalidDefault",
+                    field: format!("spec.requests.{}", resource.to_ascii_lowercase()),
+                    message: format!(
+                        "is not said, and JOB_DEFAULT_REQUEST{} makes it {value}, which is no amount of at least \
+                         {least}; say it here, or have the SubmitPolicy corrected and submit the job again",
+                        resource.to_ascii_uppercase()
+                    ),
+                }),
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// Gives an ad the attributes that it does not have.
+    fn fill(&self, job: &mut Ad) {
+        // What condor_submit counts, and what the default for disk looks at: pods bring no files from where they are made.
+        if !job.contains("RequestDisk") && !job.contains("TransferInputSizeMB") {
+            job.set("TransferInputSizeMB", 0);
+        }
+        for (attribute, expr) in &self.attributes {
+            if !job.contains(attribute) {
+                job.insert(*attribute, expr.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::{Request, Retention, Unsaid};
+    use condor_config::Source;
+
+    fn defaults(text: &str) -> JobDefaults {
+        let source = Source::block("policy", text);
+        let config = Reader::new(Host::none()).subsystem("SCHEDD").read(&[source]).into_config().unwrap();
+        JobDefaults::read(&config).unwrap()
+    }
+
+    fn job(ad: &str) -> JobSpec {
+        let ad = Ad::parse_long(ad).unwrap();
+        let unsaid = |name: &str| !ad.contains(name);
+        let unsaid = Unsaid {
+            cpus: unsaid("RequestCpus"),
+            memory: unsaid("RequestMemory"),
+            disk: unsaid("RequestDisk"),
+        };
+        JobSpec {
+            count: 1,
+            request: Request { unsaid, ..Request::default() },
+            ad,
+            priorities: JobSpec::PLAIN,
+            submitter: "alice".into(),
+            group: None,
+            retention: Retention::Keep,
+        }
+    }
+
+    fn completed(text: &str, ad: &str) -> (Request, [Value; 4]) {
+        let mut spec = job(ad);
+        defaults(text).complete(&mut spec, Time::default()).unwrap();
+        let values = KNOBS.map(|(name, _)| spec.ad.eval_attr(name, None, &Env::at(0)));
+        (spec.request, values)
+    }
+
+    #[test]
+    fn jobs_that_ask_for_nothing_get_defaults() {
+        let (request, values) = completed("", "Owner = \"alice\"");
+        assert_eq!((request.cpus, request.memory_mib, request.disk_kib), (1, 128, 1 << 20));
+        assert_eq!(request.unsaid, Unsaid::default());
+        assert_eq!(
+            [&values[0], &values[1], &values[3]],
+            [&Value::Int(1), &Value::Int(128), &Value::Int(2400)]
+        );
+        let (request, _) = completed("", "TransferInputSizeMB = 1999");
+        assert_eq!(request.disk_kib, 2_560_000);
+    }
+
+    #[test]
+    fn what_a_job_says_itself_stays() {
+        let (request, values) = completed("", "RequestMemory = 7\nJobLeaseDuration = 60");
+        assert_eq!((&values[1], &values[3], request.cpus), (&Value::Int(7), &Value::Int(60), 1));
+    }
+
+    /// "Defaults for Partitionable Slot Sizes": the manual's default for memory looks at the job's ad.
+    #[test]
+    fn defaults_are_expressions_of_the_job() {
+        let text = "JOB_DEFAULT_REQUESTMEMORY = ifThenElse(MemoryUsage =!= UNDEFINED, MemoryUsage, 1)\n\
+                    JOB_DEFAULT_REQUESTCPUS = 2\nJOB_DEFAULT_REQUESTDISK = DiskUsage ?: 10.5\n";
+        let amounts = |ad| {
+            let (request, _) = completed(text, ad);
+            (request.cpus, request.memory_mib, request.disk_kib)
+        };
+        assert_eq!(amounts("MemoryUsage = 300\nDiskUsage = 70"), (2, 300, 70));
+        assert_eq!(amounts("Owner = \"alice\""), (2, 1, 11));
+    }
+
+    #[test]
+    fn a_default_that_is_no_amount_is_told_to_the_job() {
+        let mut spec = job("RequestDisk = 5");
+        let text = "JOB_DEFAULT_REQUESTCPUS = 0\nJOB_DEFAULT_REQUESTMEMORY =\n";
+        let problems = defaults(text).complete(&mut spec, Time::default()).unwrap_err();
+        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "spec.requests.cpus: is not said, and JOB_DEFAULT_REQUESTCPUS makes it 0, which is no amount of at least 1; \
+                 say it here, or have the SubmitPolicy corrected and submit the job again",
+                "spec.requests.memory: is not said, and JOB_DEFAULT_REQUESTMEMORY makes it undefined, which is no amount of \
+                 at least 1; say it here, or have the SubmitPolicy corrected and submit the job again",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_record_recalls_what_it_is_of() {
+        for text in ["", "JOB_DEFAULT_REQUESTMEMORY = MemoryUsage ?: 64\nJOB_DEFAULT_REQUESTDISK =\n"] {
+            let mut before = defaults(text);
+            let mut after = JobDefaults::recall(&before.record()).unwrap();
+            before.attributes.sort_by_key(|(name, _)| *name);
+            after.attributes.sort_by_key(|(name, _)| *name);
+            assert_eq!(before, after);
+        }
+        let strange = |name: &str, text: &str| BTreeMap::from([(name.to_owned(), text.to_owned())]);
+        for record in [BTreeMap::new(), strange("Owner", "\"root\""), strange("RequestCpus", "1 +")] {
+            assert_eq!(JobDefaults::recall(&record), None, "{record:?}");
+        }
+    }
+}

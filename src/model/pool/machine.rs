@@ -1,0 +1,546 @@
+//! Machines: nodes, and the slots that each is laid out into.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Document;
+use super::agent::ReportFacts;
+use super::devices::Inventory;
+use super::drain::{Draining, History};
+use super::ids::{MachineName, PodUid, PolicyName, SlotName};
+use super::made::MadeMachineAd;
+use super::policy::{SlotConfig, StartdConfig};
+use super::resources::{Capacity, ResourceName, Resources};
+use super::slot_types::{Kind as SlotKind, Quantity};
+use super::standing::{Share, Standing};
+use super::time::Time;
+use classad::Expr;
+
+/// What the shell sees of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineFacts {
+    /// The node's name.
+    pub name: MachineName,
+    /// `kubernetes.io/arch`, such as `amd64`.
+    pub arch: Arc<str>,
+    /// `kubernetes.io/os`, such as `linux`.
+    pub os: Arc<str>,
+    /// The node's labels.
+    pub labels: Arc<BTreeMap<String, String>>,
+    /// What the kubelet lets pods use.
+    pub allocatable: Capacity,
+    /// Whether the node reports `Ready`.
+    pub ready: bool,
+    /// Whether the node is cordoned.
+    pub cordoned: bool,
+    /// Taints that keep pods away: effect `NoSchedule` or `NoExecute`, without those that say what `ready` and `cordoned`
+    /// say.
+    pub taints: Vec<Taint>,
+    /// What it runs.
+    pub system: System,
+}
+
+/// A node's operating system, as its kubelet reports it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct System {
+    /// `osImage`, such as `Ubuntu 24.04.1 LTS`.
+    pub image: Arc<str>,
+    /// `kernelVersion`, such as `6.8.0-45-generic`.
+    pub kernel: Arc<str>,
+}
+
+impl MachineFacts {
+    /// Those of a node of which only the name is known.
+    pub fn of_nothing(name: MachineName) -> Self {
+        Self {
+            name,
+            arch: "".into(),
+            os: "".into(),
+            labels: Arc::default(),
+            allocatable: Capacity::default(),
+            ready: false,
+            cordoned: false,
+            taints: Vec::new(),
+            system: System::default(),
+        }
+    }
+}
+
+/// The taint by which an admin says that a node is off and stays off.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
+/// A taint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taint {
+    /// The key.
+    pub key: String,
+    /// The value, empty where there is none.
+    pub value: String,
+    /// The effect.
+    pub effect: String,
+}
+
+/// What is sensed on a machine of its owner. Nothing is known of a machine on which nobody senses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sensed {
+    /// The last input on any terminal.
+    pub keyboard: LastInput,
+    /// The last input on the console: keyboard and mouse of the machine itself.
+    pub console: LastInput,
+    /// The load that is not the pool's, in processes.
+    pub owner_load: f64,
+}
+
+/// A slot's part of the machine's load, in processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Load {
+    /// Of the owner's load.
+    pub owner: f64,
+    /// What its job causes: `CondorLoadAvg`.
+    pub condor: f64,
+}
+
+/// When somebody last touched something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastInput {
+    /// Somebody is at it.
+    Ongoing,
+    /// Then.
+    At(Time),
+}
+
+/// Whether a machine offers what it has, and if not, why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It does.
+    Offered,
+    /// Its kubelet is not ready.
+    NotReady,
+    /// Its kubelet has not renewed its Lease in time.
+    Silent,
+    /// Its agent, which ends the pods of claims when it is cut off for their lease, has not renewed its Lease in time.
+    AgentSilent,
+    /// An admin cordoned it.
+    Cordoned,
+    /// It has a taint that no policy tolerates.
+    Tainted(String),
+    /// The policy that selects it was never valid: what its owner wants is not known.
+    PolicyNotAccepted(PolicyName),
+    /// The text of the policy that selects it cannot be used on this machine, and why.
+    PolicyUnfit(PolicyName, String),
+    /// Its slots are to be laid out in another way, and claims on the present ones live.
+    LayoutWaits,
+    /// Its node was deleted.
+    Gone,
+}
+
+impl Offer {
+    /// The reason in one word, for conditions.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Offered => "Offered",
+            Self::NotReady => "NotReady",
+            Self::Silent => "Silent",
+            Self::AgentSilent => "AgentSilent",
+            Self::Cordoned => "Cordoned",
+            Self::Tainted(_) => "Tainted",
+            Self::PolicyNotAccepted(_) => "PolicyNotAccepted",
+            Self::PolicyUnfit(..) => "PolicyUnfit",
+            Self::LayoutWaits => "LayoutWaits",
+            Self::Gone => "NodeGone",
+        }
+    }
+
+    /// The reason for people.
+    pub fn message(&self) -> String {
+        match self {
+            Self::Offered => "the node offers its resources to jobs".to_owned(),
+            Self::NotReady => "the node does not report Ready: nothing new starts on it".to_owned(),
+            Self::Silent => {
+                "the node's kubelet has not renewed its Lease in time: nothing new starts on it until it does"
+                    .to_owned()
+            }
+            Self::AgentSilent => {
+                "the node's agent has not renewed its Lease in time: cut off, it ends what runs there once the leases of the claims are over, so that nothing new starts until it is back"
+                    .to_owned()
+            }
+            Self::Cordoned => {
+                "the node is cordoned: nothing new starts on it until it is uncordoned".to_owned()
+            }
+            Self::Tainted(key) => {
+                format!(
+                    "the node has the taint {key}; a NodePolicy for it may tolerate it in spec.tolerations"
+                )
+            }
+            Self::PolicyNotAccepted(name) => {
+                format!(
+                    "NodePolicy {name} selects the node and was not accepted; see the policy's conditions"
+                )
+            }
+            Self::PolicyUnfit(name, why) => {
+                format!("spec.config of NodePolicy {name} cannot be used on this node: {why}")
+            }
+            Self::LayoutWaits => {
+                "the policy lays the node out into other slots; nothing new starts until the claims on the present ones have ended"
+                    .to_owned()
+            }
+            Self::Gone => "the node was deleted".to_owned(),
+        }
+    }
+}
+
+/// What a policy's text comes to on one machine, where it says something else on others.
+#[derive(Clone, Debug)]
+pub struct OwnConfig {
+    /// The policy's configuration that it was made of.
+    pub of: Arc<StartdConfig>,
+    /// The macros that stood for the machine.
+    pub macros: Vec<(String, String)>,
+    /// The configuration, or why the text cannot be used here.
+    pub config: Result<Arc<StartdConfig>, String>,
+}
+
+/// A machine with its slots.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// What the shell saw last.
+    pub facts: MachineFacts,
+    /// What pods outside the pool request on it.
+    pub foreign: Capacity,
+    /// What the pool's own pods request beyond their slots, since admission added to them. It is no part of the layout, and
+    /// nobody's slots are the smaller for it: there is less to carve.
+    beyond: Capacity,
+    /// What of the total cannot be carved for it.
+    lost: Resources,
+    /// An agent is at work on it: it senses, suspends pods and runs benchmarks.
+    pub agent: bool,
+    /// What is sensed of its owner, while an agent is at work.
+    pub sensed: Option<Sensed>,
+    /// What its agent reported last, at work or not.
+    pub report: Option<Arc<ReportFacts>>,
+    /// The policy that governs it.
+    pub policy: Option<PolicyName>,
+    /// What the policy's text comes to here, where it depends on the machine.
+    pub own_config: Option<OwnConfig>,
+    /// The configuration that it is laid out and governed by: the last one that could be used here.
+    pub in_force: Option<Arc<StartdConfig>>,
+    /// Why the present one cannot be used here.
+    pub unfit: Option<String>,
+    /// Custom resources that the configuration says it has, beside those of the node: `MACHINE_RESOURCE_<name>`.
+    pub declared: BTreeMap<ResourceName, Quantity>,
+    /// Its devices, with what is known of each.
+    pub devices: Inventory,
+    /// Whether it offers anything.
+    pub offer: Offer,
+    /// Since when it is known, as long as a startd would have run.
+    pub since: Time,
+    /// Local time there, in seconds east of Greenwich.
+    pub utc_offset: i32,
+    /// `STARTD_SLOT_ATTRS`: attributes of each slot, as the ads of all show them, such as `slot2_State`.
+    pub crossed: Arc<[(String, Expr)]>,
+    /// The slot that runs benchmarks, and since when.
+    pub benchmarking: Option<(u32, Time)>,
+    /// It is being drained, or is drained.
+    pub draining: Option<Draining>,
+    /// What drains have cost.
+    pub drains: History,
+    /// What a drain would cost now, and how long it would take: `ExpectedMachineGracefulDrainingBadput` and the like.
+    pub expected: Expected,
+    /// When the deadline of its drain was last worked out.
+    pub looked_at: Option<Time>,
+    /// What the pool may carve: allocatable less foreign.
+    pub total: Resources,
+    /// What claims hold, over all its slots.
+    pub carved: Resources,
+    /// Its slots, by `SlotID`.
+    pub standing: BTreeMap<u32, Standing>,
+    /// The ad of what all its slots share.
+    pub(super) ad: Option<MadeMachineAd>,
+}
+
+/// Attributes that tell what a drain would cost, with their expressions.
+pub type Expected = Arc<[(&'static str, Expr)]>;
+
+/// What became of a layout.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Relaid {
+    /// Slots that are new, gone, or of another size.
+    pub changed: Vec<SlotName>,
+    /// Claims keep the machine from being laid out: it stays as it was.
+    pub waits: bool,
+}
+
+impl Machine {
+    /// A machine just seen: one partitionable slot with all that it has, until a policy lays it out in another way.
+    pub fn new(facts: MachineFacts, foreign: Capacity, now: Time) -> Self {
+        let mut machine = Self {
+            facts,
+            foreign,
+            beyond: Capacity::default(),
+            lost: Resources::default(),
+            agent: false,
+            sensed: None,
+            report: None,
+            policy: None,
+            own_config: None,
+            in_force: None,
+            unfit: None,
+            declared: BTreeMap::new(),
+            devices: Inventory::new(),
+            offer: Offer::NotReady,
+            since: now,
+            utc_offset: 0,
+            crossed: Arc::default(),
+            benchmarking: None,
+            draining: None,
+            drains: History::default(),
+            expected: Arc::default(),
+            looked_at: None,
+            total: Resources::default(),
+            carved: Resources::default(),
+            standing: BTreeMap::new(),
+            ad: None,
+        };
+        machine.recount();
+        machine.lay_out(machine.undivided(), now);
+        machine
+    }
+
+    /// A machine whose node was deleted while claims on it live.
+    pub fn gone(name: MachineName, now: Time) -> Self {
+        Self { offer: Offer::Gone, ..Self::new(MachineFacts::of_nothing(name), Capacity::default(), now) }
+    }
+
+    /// The layout without slot types: one partitionable slot.
+    pub fn undivided(&self) -> Vec<Share> {
+        vec![Share { slot_type: 0, kind: SlotKind::Partitionable, resources: self.total.clone() }]
+    }
+
+    /// Works out the total anew after the node, its agent's report, or the pods of others changed.
+    pub fn recount(&mut self) {
+        let mut left = self.facts.allocatable.clone();
+        left.subtract(&self.foreign);
+        for (name, quantity) in &self.declared {
+            left.extended.entry(name.clone()).or_insert(quantity.count());
+        }
+        self.devices = self.find_devices();
+        self.total = left.whole().with_devices(&self.devices);
+        self.count_lost();
+    }
+
+    /// What the pool's pods request beyond their slots is so much more or less. Whether there is another amount to carve now.
+    pub(super) fn change_beyond(&mut self, change: impl FnOnce(&mut Capacity)) -> bool {
+        change(&mut self.beyond);
+        let before = std::mem::take(&mut self.lost);
+        self.count_lost();
+        before != self.lost
+    }
+
+    /// Rounded once, with all that is requested: a tenth of a CPU may be one that nobody has whole anyway.
+    fn count_lost(&mut self) {
+        let mut left = self.facts.allocatable.clone();
+        left.subtract(&self.foreign);
+        let mut lost = left.whole();
+        left.subtract(&self.beyond);
+        lost.subtract(&left.whole());
+        self.lost = lost;
+    }
+
+    /// Takes note of how many CPUs nobody has, while it is drained.
+    pub fn count_unclaimed(&mut self, now: Time) {
+        let cpus = self.available().cpus;
+        if let Some(draining) = &mut self.draining {
+            draining.unclaimed.advance(cpus, now);
+        }
+    }
+
+    /// Whether the agent says that the processes of a pod are suspended.
+    pub fn suspends(&self, pod: &PodUid) -> bool {
+        self.report.as_ref().is_some_and(|report| report.suspended.contains(pod))
+    }
+
+    /// Lays the machine out into slots. Where only sizes are different, slots keep their states and claims keep what they
+    /// hold; where the slots are others, the machine stays as it is while there are claims.
+    pub fn lay_out(&mut self, shares: Vec<Share>, now: Time) -> Relaid {
+        // While only claims are known of the slots, the others are missing.
+        let adopted = self.standing.values().any(|slot| slot.slot_type.is_none());
+        let of = |(slot, share): (&Standing, &Share)| slot.is_of(share);
+        let same = if adopted {
+            let share = |id: u32| usize::try_from(id).ok().and_then(|id| shares.get(id.checked_sub(1)?));
+            self.standing
+                .values()
+                .filter(|slot| slot.is_held())
+                .all(|slot| share(slot.id).is_some_and(|s| of((slot, s))))
+        } else {
+            self.standing.len() == shares.len() && self.standing.values().zip(&shares).all(of)
+        };
+        let mut relaid = Relaid::default();
+        if !same && self.is_held() {
+            relaid.waits = true;
+            return relaid;
+        }
+        if adopted {
+            let free = self.standing.values().filter(|slot| !slot.is_held());
+            relaid.changed.extend(free.map(|slot| slot.name(&self.facts.name)));
+            self.standing.retain(|_, slot| slot.is_held());
+        }
+        if !same {
+            relaid.changed.extend(self.standing.values().map(|slot| slot.name(&self.facts.name)));
+            self.standing.clear();
+        }
+        for (id, share) in (1..).zip(shares) {
+            let name = SlotName { machine: self.facts.name.clone(), slot: id, dynamic: None };
+            if let Some(slot) = self.standing.get_mut(&id) {
+                relaid.changed.extend(slot.resize(&share).then_some(name));
+            } else {
+                self.standing.insert(id, Standing::new(id, share, now));
+                relaid.changed.push(name);
+            }
+        }
+        relaid
+    }
+
+    /// Has a slot stand of which a claim is known, as long as the layout is not.
+    pub fn stand(&mut self, claimed: &SlotName, now: Time) {
+        let kind = if claimed.dynamic.is_some() { SlotKind::Partitionable } else { SlotKind::Static };
+        match self.standing.get_mut(&claimed.slot) {
+            // Made before any policy was looked at: of which type it is nobody knows.
+            Some(slot) if slot.kind == kind => slot.slot_type = None,
+            Some(slot) if slot.is_held() => {}
+            _ => {
+                self.standing.insert(claimed.slot, Standing::adopted(claimed.slot, kind, now));
+            }
+        }
+    }
+
+    /// The objects of its standing slots.
+    pub fn documents(&self) -> impl Iterator<Item = Document> {
+        self.standing.values().map(|slot| slot.document(&self.facts.name))
+    }
+
+    /// Its standing slots, in the order of their ids.
+    pub fn slots(&self) -> impl Iterator<Item = &Standing> {
+        self.standing.values()
+    }
+
+    /// Whether there are claims on it.
+    pub fn is_held(&self) -> bool {
+        self.standing.values().any(Standing::is_held)
+    }
+
+    /// The claimed slots on it.
+    pub fn claimed_slots(&self) -> impl Iterator<Item = SlotName> {
+        self.standing.values().flat_map(|slot| slot.claimed_slots(&self.facts.name))
+    }
+
+    /// What a configuration says of one of its slots.
+    pub fn slot_config<'a>(&self, config: &'a StartdConfig, id: u32) -> &'a Arc<SlotConfig> {
+        config.slot(id, self.standing.get(&id).and_then(|slot| slot.slot_type))
+    }
+
+    /// How many slots it has, the dynamic ones among them: `TotalSlots`.
+    pub fn slot_count(&self) -> usize {
+        self.standing.values().map(|slot| 1 + slot.dynamic.len()).sum()
+    }
+
+    /// What is left to carve, over all slots.
+    pub fn available(&self) -> Resources {
+        let mut left = self.total.clone();
+        left.subtract(&self.carved);
+        left.subtract(&self.lost);
+        self.standing.values().filter_map(|slot| slot.kept.as_ref()).for_each(|kept| left.subtract(kept));
+        left.floor_at_zero()
+    }
+
+    /// What is left to carve from one of its slots. Pods of others may have taken of its share: no more than the machine
+    /// has left.
+    pub fn available_in(&self, slot: &Standing) -> Resources {
+        slot.uncarved().at_most(&self.available())
+    }
+
+    /// What no claim holds of one of its slots, be it that one waits for it.
+    pub fn unheld_in(&self, slot: &Standing) -> Resources {
+        let mut left = self.available_in(slot);
+        if let Some(kept) = &slot.kept {
+            left.add(kept);
+        }
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        let facts = MachineFacts {
+            name: "node1".into(),
+            arch: "amd64".into(),
+            os: "linux".into(),
+            labels: Arc::default(),
+            allocatable: Capacity {
+                milli_cpu: 8_000,
+                memory: 16 << 30,
+                disk: 1 << 40,
+                extended: BTreeMap::new(),
+            },
+            ready: true,
+            cordoned: false,
+            taints: vec![],
+            system: System::default(),
+        };
+        Machine::new(facts, Capacity { milli_cpu: 250, ..Capacity::default() }, Time::from_secs(0))
+    }
+
+    #[test]
+    fn pods_of_others_reduce_what_is_offered() {
+        assert_eq!(machine().total.cpus, 7);
+    }
+
+    fn share(slot_type: u32, kind: SlotKind, cpus: i64) -> Share {
+        Share { slot_type, kind, resources: Resources { cpus, ..Resources::default() } }
+    }
+
+    /// A new leader knows claims before it knows the layout: they are where the layout has them, whatever it calls them.
+    #[test]
+    fn a_layout_is_found_again_under_the_claims_that_live() {
+        let (mut machine, name) =
+            (machine(), |slot| SlotName { machine: "node1".into(), slot, dynamic: Some(1) });
+        for id in [1, 2, 4] {
+            machine.stand(&name(id), Time::from_secs(1));
+            machine.standing.get_mut(&id).unwrap().dynamic.insert(1);
+        }
+        machine.standing.get_mut(&4).unwrap().dynamic.clear();
+        let halves = vec![share(1, SlotKind::Partitionable, 3), share(2, SlotKind::Partitionable, 4)];
+        let relaid = machine.lay_out(halves, Time::from_secs(2));
+        assert!(!relaid.waits);
+        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!(
+            machine.standing.values().map(|slot| slot.slot_type).collect::<Vec<_>>(),
+            [Some(1), Some(2)]
+        );
+        let changed: Vec<String> = relaid.changed.iter().map(ToString::to_string).collect();
+        assert!(changed.contains(&"slot4@node1".to_owned()), "its object goes: {changed:?}");
+    }
+
+    #[test]
+    fn another_layout_waits_for_claims_and_another_size_does_not() {
+        let mut machine = machine();
+        assert_eq!(machine.standing.len(), 1);
+        let halves = || vec![share(1, SlotKind::Static, 3), share(1, SlotKind::Static, 4)];
+        assert!(!machine.lay_out(halves(), Time::from_secs(1)).waits);
+        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [3, 4]);
+        machine.standing.get_mut(&2).unwrap().claimed = true;
+        let smaller = vec![share(1, SlotKind::Static, 2), share(1, SlotKind::Static, 3)];
+        let relaid = machine.lay_out(smaller.clone(), Time::from_secs(2));
+        assert_eq!(relaid.changed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["slot1@node1"]);
+        assert_eq!(machine.standing.values().map(|slot| slot.total.cpus).collect::<Vec<_>>(), [2, 4]);
+        let whole = vec![share(0, SlotKind::Partitionable, 7)];
+        assert!(machine.lay_out(whole.clone(), Time::from_secs(3)).waits);
+        assert_eq!(machine.standing.len(), 2);
+        machine.standing.get_mut(&2).unwrap().claimed = false;
+        assert_eq!(machine.lay_out(smaller, Time::from_secs(4)).changed.len(), 1, "what the claim held");
+        assert!(!machine.lay_out(whole, Time::from_secs(5)).waits);
+        assert_eq!(machine.standing.len(), 1);
+    }
+}

@@ -1,0 +1,426 @@
+//! The model: the whole world in memory.
+//!
+//! The pool changes by [`Event`]s, through [`Pool::apply`], and by the deciders, who note in it what they ask the shell to
+//! do, so that nothing is asked for twice. Time is an argument. Everything is ordered: the same events at the same times
+//! give the same pool and the same effects, byte for byte.
+//!
+//! What must survive a crash is in the API server before the effect that depends on it; a pool built anew from a list
+//! continues where the old one stood.
+
+pub mod accountant;
+mod agent;
+mod apply;
+mod apply_accounts;
+mod apply_backfill;
+mod apply_jobs;
+mod apply_machines;
+mod apply_outcomes;
+mod apply_pods;
+mod apply_policies;
+mod apply_slots;
+pub mod backfill;
+mod carve;
+mod charges;
+mod devices;
+mod drain;
+mod effect;
+mod event;
+mod fence;
+mod gathering;
+mod given;
+mod governing;
+mod group_map;
+mod heartbeat;
+mod holdings;
+mod ids;
+mod job;
+mod job_defaults;
+mod leaving;
+pub mod limits;
+mod machine;
+mod made;
+pub mod negotiation;
+mod negotiators;
+mod policy;
+mod ranges;
+mod resources;
+mod slot;
+mod slot_policy;
+pub mod slot_types;
+mod standing;
+mod stuck;
+mod submitter;
+mod time;
+mod trace;
+mod unseen;
+mod waits;
+mod zone;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
+
+pub use agent::{Benchmarks, Device, ReportFacts};
+pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
+pub use devices::Inventory;
+pub use drain::{
+    Cost as DrainCost, Drain, DrainFacts, DrainSpec, DrainedFor, Draining, History as DrainHistory,
+    Phase as DrainPhase, Schedule as DrainSchedule, Unclaimed as UnclaimedTime,
+};
+pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
+pub use event::{
+    Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitPolicyFacts,
+    SubmitterFacts,
+};
+pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
+pub use gathering::Gathering;
+pub use given::{Allocation, Given};
+pub use governing::{Governing, GoverningFacts};
+pub use group_map::{GroupMap, Groups};
+pub use heartbeat::Heartbeats;
+pub use holdings::{Holdings, LimitObject};
+pub use ids::{
+    BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
+    SlotName, SubmitterName,
+};
+pub use job::{
+    Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
+};
+pub use job_defaults::JobDefaults;
+pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
+pub use machine::{
+    Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
+    System, Taint,
+};
+pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
+pub use policy::{
+    ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
+    SlotConfig, StartdConfig, SubmitConfig, Toleration,
+};
+pub use ranges::{BadRanges, Ranges};
+pub use resources::{Capacity, DeviceId, GPUS, PODS, ResourceName, Resources, classad_name};
+pub use slot::{
+    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Latched, Preempting, Record, Release,
+    Removal, Shown, Slot, State, Taken, Unclaimed, pod_name,
+};
+pub use slot_policy::{ByUniverse, Policy};
+pub use slot_types::Kind as SlotKind;
+pub use standing::{Share, Standing};
+pub use stuck::{
+    FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, Obstacle, START_PATIENCE, STARTD_HELD_JOB, Stuck,
+};
+pub use submitter::{Accounts, Submitter};
+pub use time::Time;
+pub use trace::Noted;
+pub use unseen::Unseen;
+pub use waits::{FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
+pub use zone::Zone;
+
+/// When cycles ran, and what calls for the next.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// A cycle is under way: there is one at a time, whose ever it is, so that no proc is matched by two.
+    pub under_way: bool,
+    /// Something changed that a cycle of any negotiator could act on: `condor_reschedule`.
+    pub wanted: bool,
+    /// Cycles of all negotiators since the start.
+    pub cycles: u64,
+    /// Each negotiator's own.
+    pub turns: BTreeMap<NegotiatorId, Turn>,
+    /// When the next cycle is due, where there are several negotiators.
+    pub next: Option<Time>,
+}
+
+impl Schedule {
+    /// A negotiator's turn, as it stands.
+    pub fn turn(&self, id: &NegotiatorId) -> Turn {
+        self.turns.get(id).cloned().unwrap_or_default()
+    }
+}
+
+/// One cycle in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CycleFigures {
+    /// When it started.
+    pub started: Time,
+    /// When it ended.
+    pub ended: Time,
+    /// Matches made.
+    pub matches: u64,
+    /// Requests that found no match.
+    pub rejects: u64,
+    /// Submitters with idle procs.
+    pub submitters: u64,
+    /// Slots considered.
+    pub slots: u64,
+    /// Procs that waited.
+    pub idle: u64,
+    /// Pie spins.
+    pub pies: u64,
+    /// Why procs were left.
+    pub rejections: Arc<Rejections>,
+}
+
+/// The configuration of machines that no policy selects: one for all, so that ads made by it are known by it.
+static DEFAULT_STARTD: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default);
+
+/// The whole world.
+#[derive(Clone, Debug, Default)]
+pub struct Pool {
+    /// Machines by name.
+    pub machines: BTreeMap<MachineName, Machine>,
+    /// Claimed slots by name: dynamic ones, and static ones that have a claim.
+    pub slots: BTreeMap<SlotName, Slot>,
+    /// Jobs by uid.
+    pub jobs: BTreeMap<JobUid, Cluster>,
+    /// Submitters by name.
+    pub submitters: BTreeMap<SubmitterName, Submitter>,
+    /// Accounting groups by the name of their object.
+    pub groups: BTreeMap<Arc<str>, Group>,
+    /// Node policies by name.
+    pub policies: BTreeMap<PolicyName, NodePolicy>,
+    /// Submit policies by name; the first counts.
+    pub submit_policies: BTreeMap<Arc<str>, Governing<SubmitConfig>>,
+    /// Negotiators by name.
+    pub negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
+    /// Concurrency limits by the name of their object.
+    pub limits: BTreeMap<Arc<str>, LimitObject>,
+    /// What claims hold of limited things.
+    pub holdings: Holdings,
+    /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
+    pub barred: BTreeMap<Arc<str>, u64>,
+    /// Claims that wait until several dynamic slots have gone.
+    pub gatherings: BTreeMap<ClaimId, Gathering>,
+    /// Drain requests by the name of their object.
+    pub drains: BTreeMap<Arc<str>, Drain>,
+    /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
+    pub offers: u64,
+    /// When cycles run.
+    pub schedule: Schedule,
+    /// Which negotiator has which slots.
+    pub sharing: Sharing,
+    /// Whether everything that existed at the start is known.
+    pub synced: bool,
+    /// Pods of the pool whose claim is not known.
+    pub orphans: BTreeMap<PodUid, PodFacts>,
+    /// Pods that were let go, until that is seen.
+    pub released: BTreeMap<PodUid, Release>,
+    /// Pods that went before they were let go, until their slots take note.
+    pub vanished: BTreeSet<PodUid>,
+    /// Pods that were made and that no watch has shown.
+    pub unseen: Unseen,
+    /// Slot objects that perhaps should not be, or not be so.
+    pub strays: BTreeSet<SlotName>,
+    /// Objects of static slots that carry no claim, as they were seen last, with the size that they show.
+    pub unclaimed_objects: BTreeMap<SlotName, Resources>,
+    /// Backfill work.
+    pub backfill: BackfillWork,
+    /// Which machines were heard of.
+    pub heartbeats: Heartbeats,
+    /// Which machines' agents were heard of.
+    pub agents: Heartbeats,
+    /// What they promised with that.
+    pub fences: Fences,
+    /// What agents reported last; a report may be seen before its node.
+    pub reports: BTreeMap<MachineName, Arc<ReportFacts>>,
+    /// What the deciders have to look at.
+    pub attention: Attention,
+    /// Statuses to be written.
+    pub stale: BTreeSet<Document>,
+    /// What to tell people.
+    pub notices: Vec<Notice>,
+    /// The transitions since somebody began to note them down; none where nobody does.
+    pub trace: Option<Vec<Noted>>,
+    claims: BTreeMap<ClaimId, SlotName>,
+    /// The last claim of each slot that was deleted by us and is not seen gone yet.
+    deleted_claims: BTreeMap<SlotName, ClaimId>,
+    outside: BTreeMap<PodUid, apply_machines::Outside>,
+    wakes: BTreeSet<Time>,
+    alarms: BTreeSet<(Time, SlotName)>,
+    /// When machines are looked at again, and by machine: one time for each.
+    machine_alarms: (BTreeSet<(Time, MachineName)>, BTreeMap<MachineName, Time>),
+    retries: BTreeSet<(Time, Retry)>,
+    last_cluster: i64,
+    last_claim: u64,
+}
+
+/// What changed since the deciders last looked: work follows from what an event touches, not from the pool's size.
+#[derive(Clone, Debug, Default)]
+pub struct Attention {
+    /// Machines.
+    pub machines: BTreeSet<MachineName>,
+    /// Slots.
+    pub slots: BTreeSet<SlotName>,
+    /// Jobs.
+    pub jobs: BTreeSet<JobUid>,
+    /// Claims for which a slot has gone that they waited for.
+    pub gathered: BTreeSet<ClaimId>,
+    /// Machines on which jobs began or ended: what draining one would cost is another now.
+    pub costs: BTreeSet<MachineName>,
+    /// Every machine: a policy changed.
+    pub policies: bool,
+    /// Every job of unknown standing: groups changed.
+    pub groups: bool,
+    /// Which negotiator has which slots: negotiators changed.
+    pub negotiators: bool,
+}
+
+impl Pool {
+    /// The configuration in force of the first negotiator by name, with `HTCondor`'s defaults.
+    pub fn negotiator(&self) -> &NegotiatorConfig {
+        let first = self.negotiators.values().find_map(|object| object.config.as_deref());
+        first.unwrap_or_else(|| negotiators::defaults())
+    }
+
+    /// What a job that this owner submits now is given of what it does not say, or has no say in.
+    pub fn job_defaults(&self, owner: &str) -> Arc<JobDefaults> {
+        let first = self.submit_policies.values().next().and_then(|policy| policy.config.as_ref());
+        let Some(config) = first else { return JobDefaults::own() };
+        match &config.groups {
+            None => Arc::clone(&config.job_defaults),
+            Some(map) => Arc::new(config.job_defaults.with_groups(map.at_submission(owner))),
+        }
+    }
+
+    /// The startd's configuration of a machine, with `HTCondor`'s defaults.
+    pub fn startd(&self, machine: &Machine) -> Arc<StartdConfig> {
+        machine.in_force.clone().unwrap_or_else(|| Arc::clone(&DEFAULT_STARTD))
+    }
+
+    /// The group of this name, whatever its letters' case: `HTCondor` does not distinguish it.
+    pub fn group(&self, name: &GroupName) -> Option<&Group> {
+        self.groups.values().find(|group| group.name.as_str().eq_ignore_ascii_case(name.as_str()))
+    }
+
+    /// Whether a Slot object is right: a claim is on it, or it shows a static slot as it stands.
+    pub fn is_right(&self, name: &SlotName) -> bool {
+        let standing = || {
+            let machine = self.machines.get(&name.machine)?;
+            machine
+                .standing
+                .get(&name.slot)
+                .filter(|slot| slot.kind == SlotKind::Static && name.dynamic.is_none())
+        };
+        let shown = self.unclaimed_objects.get(name);
+        let as_it_stands = |slot: &Standing| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
+        self.slots.contains_key(name) || standing().is_some_and(as_it_stands)
+    }
+
+    /// The slot that carries a claim.
+    pub fn slot_of(&self, claim: &ClaimId) -> Option<&Slot> {
+        self.claims.get(claim).and_then(|name| self.slots.get(name))
+    }
+
+    /// Statuses to be written; asking takes them.
+    pub fn take_stale(&mut self) -> BTreeSet<Document> {
+        std::mem::take(&mut self.stale)
+    }
+
+    /// Asks for a look at this time, whatever happens until then.
+    pub fn wake_at(&mut self, at: Time) {
+        self.wakes.insert(at);
+    }
+
+    /// Asks for a look at a slot at this time.
+    pub fn wake_slot_at(&mut self, name: &SlotName, at: Time) {
+        self.alarms.insert((at, name.clone()));
+    }
+
+    /// Asks for a look at a slot at this time, and at no other: one alarm for each, so that however often a slot is looked
+    /// at it does not have more and more of them.
+    pub fn set_alarm(&mut self, name: &SlotName, at: Option<Time>) {
+        let Some(slot) = self.slots.get_mut(name).filter(|slot| slot.alarm != at) else { return };
+        if let Some(before) = std::mem::replace(&mut slot.alarm, at) {
+            self.alarms.remove(&(before, name.clone()));
+        }
+        self.alarms.extend(at.map(|at| (at, name.clone())));
+    }
+
+    /// Asks for a look at a machine at this time, and at no other.
+    pub fn wake_machine_at(&mut self, name: &MachineName, at: Option<Time>) {
+        let (order, by_name) = &mut self.machine_alarms;
+        if let Some(before) = by_name.remove(name) {
+            order.remove(&(before, name.clone()));
+        }
+        if let Some(at) = at {
+            by_name.insert(name.clone(), at);
+            order.insert((at, name.clone()));
+        }
+    }
+
+    /// When to look next, if nothing happens.
+    pub fn next_wake(&self) -> Option<Time> {
+        let alarm = self.alarms.first().map(|(at, _)| *at);
+        let machine = self.machine_alarms.0.first().map(|(at, _)| *at);
+        [self.wakes.first().copied(), alarm, machine].into_iter().flatten().min()
+    }
+
+    /// Whether a time asked for has come at which a cycle may find something new; it is forgotten then. A slot's own time
+    /// is its own affair.
+    pub fn woken(&mut self, now: Time) -> bool {
+        while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
+            self.alarms.pop_first();
+            if let Some(slot) = self.slots.get_mut(&name) {
+                slot.alarm = slot.alarm.filter(|at| *at > now);
+            }
+            self.attention.slots.insert(name);
+        }
+        while let Some((_, name)) = self.machine_alarms.0.first().filter(|(at, _)| *at <= now).cloned() {
+            self.wake_machine_at(&name, None);
+            self.attention.machines.insert(name);
+        }
+        while let Some((_, retry)) = self.retries.first().filter(|(at, _)| *at <= now).cloned() {
+            self.retries.pop_first();
+            self.retry(retry);
+        }
+        let later = self.wakes.split_off(&(now + std::time::Duration::from_millis(1)));
+        !std::mem::replace(&mut self.wakes, later).is_empty()
+    }
+
+    /// A number for a new claim.
+    pub fn next_claim_number(&mut self) -> u64 {
+        self.last_claim += 1;
+        self.last_claim
+    }
+
+    /// What is kept though nothing needs it any more, for a pool in which nothing goes on.
+    #[cfg(test)]
+    pub fn leftovers(&self) -> Option<String> {
+        let kept = self.machines.values().flat_map(Machine::slots).any(|slot| slot.kept.is_some());
+        let idle = self.claims.is_empty()
+            && self.gatherings.is_empty()
+            && !kept
+            && self.vanished.is_empty()
+            && self.outside.is_empty()
+            && self.strays.is_empty()
+            && self.jobs.values().all(|cluster| cluster.unrecorded.is_empty());
+        (!idle).then(|| {
+            format!(
+                "claims {:?}, gatherings {:?}, kept: {kept}, vanished {:?}, outside slots {:?}, strays {:?}",
+                self.claims, self.gatherings, self.vanished, self.outside, self.strays
+            )
+        })
+    }
+
+    /// The submitter of this name, made where there was none.
+    pub fn submitter_mut(&mut self, name: &SubmitterName, now: Time) -> &mut Submitter {
+        self.submitters.entry(name.clone()).or_insert_with(|| {
+            self.stale.insert(Document::Submitter(name.clone()));
+            Submitter::new(name.clone(), now)
+        })
+    }
+
+    /// Tells the people who look at a job.
+    pub fn tell(&mut self, about: &JobKey, reason: &'static str, action: &'static str, note: String) {
+        let about = Subject::Job(about.clone());
+        self.notices.push(Notice { about, warning: false, reason, action, note });
+    }
+
+    /// Warns the people who look at a job.
+    pub fn warn(&mut self, about: &JobKey, reason: &'static str, action: &'static str, note: String) {
+        let about = Subject::Job(about.clone());
+        self.notices.push(Notice { about, warning: true, reason, action, note });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Why a job does not match: the answer to the question that every user has.
+
+use std::cell::OnceCell;
+
+use std::sync::Arc;
+
+use super::clauses::{Tally, verdict};
+use crate::pool::{
+    Cluster, FailedClause, Machine, Matchable, Offer, Pool, Problem, Resources, Standing, Time, classad_name,
+};
+use crate::startd::whole_slot_ad;
+use classad::{Ad, Env, symmetric_match};
+
+/// How many machines are looked at to explain one job.
+const LOOKED_AT: usize = 1000;
+
+/// The slots of machines that offer something, with the ads that they would have if they were idle: each made once at the most for
+/// all the jobs that are explained in a row.
+pub struct Offers<'a> {
+    pool: &'a Pool,
+    machines: Vec<&'a Machine>,
+    slots: Vec<(&'a Machine, &'a Standing, OnceCell<Ad>)>,
+}
+
+impl<'a> Offers<'a> {
+    /// Those of the pool, up to a bound.
+    pub fn of(pool: &'a Pool) -> Self {
+        let offered = |machine: &&Machine| machine.offer == Offer::Offered;
+        let machines: Vec<&Machine> = pool.machines.values().filter(offered).take(LOOKED_AT).collect();
+        let slots = machines
+            .iter()
+            .flat_map(|machine| machine.standing.values().map(|slot| (*machine, slot, OnceCell::new())));
+        Self { pool, slots: slots.take(LOOKED_AT).collect(), machines }
+    }
+
+    fn ads(&self) -> impl Iterator<Item = &Ad> {
+        self.slots.iter().map(|(machine, slot, ad)| {
+            ad.get_or_init(|| whole_slot_ad(machine, slot, &self.pool.startd(machine)))
+        })
+    }
+
+    /// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it; with the clauses
+    /// that do so, if it is clauses.
+    pub fn explain(&self, cluster: &Cluster, now: Time) -> (Matchable, Arc<[FailedClause]>) {
+        let Some(spec) = &cluster.spec else { return (Matchable::Unknown, Arc::default()) };
+        if self.machines.is_empty() {
+            let message = "no node offers its resources; see kubectl get pslots for the reasons".to_owned();
+            return (no("NoMachines", "status", message), Arc::default());
+        }
+        if let Some(problem) = too_large(&spec.request, &self.slots) {
+            return (Matchable::No(problem), Arc::default());
+        }
+        let env = Env::at(now.secs());
+        let mut tally = Tally::default();
+        for ad in self.ads() {
+            if symmetric_match(&spec.ad, ad, &env) {
+                return (Matchable::Yes, Arc::default());
+            }
+            tally.count(&spec.ad, ad, &env);
+        }
+        let clauses = tally.into_clauses();
+        (verdict(&clauses, self.slots.len()), clauses)
+    }
+}
+
+pub(super) fn no(reason: &'static str, field: &str, message: String) -> Matchable {
+    Matchable::No(Problem { reason, field: field.to_owned(), message })
+}
+
+/// A request that no slot could ever hold.
+fn too_large(
+    request: &crate::pool::Request,
+    slots: &[(&Machine, &Standing, OnceCell<Ad>)],
+) -> Option<Problem> {
+    let largest = |amount: &dyn Fn(&Resources) -> i64| {
+        let amounts = slots.iter().map(|(m, slot, _)| (amount(&slot.total), m.facts.name.as_str()));
+        amounts.max_by_key(|(amount, _)| *amount)
+    };
+    let check = |field: String, unit: &str, asked: i64, amount: &dyn Fn(&Resources) -> i64| {
+        let (most, node) = largest(amount)?;
+        (asked > most).then(|| Problem {
+            reason: "RequestTooLarge",
+            field,
+            message: format!(
+                "{asked}{unit} is more than any node offers (the most is {most}{unit}, on {node}); ask for less, or add a larger node"
+            ),
+        })
+    };
+    check("spec.requests.cpus".into(), " CPUs", request.cpus, &|r| r.cpus)
+        .or_else(|| check("spec.requests.memory".into(), " MiB", request.memory_mib, &|r| r.memory_mib))
+        .or_else(|| {
+            let managed = slots.iter().all(|(_, slot, _)| slot.total.disk_kib > 0);
+            managed
+                .then(|| check("spec.requests.disk".into(), " KiB", request.disk_kib, &|r| r.disk_kib))
+                .flatten()
+        })
+        .or_else(|| {
+            let gpus = |r: &Resources| r.by_classad_name().get(crate::pool::GPUS).copied().unwrap_or(0);
+            let asked = request.gpus > 0;
+            asked.then(|| check("spec.requests.gpus".into(), " GPUs", request.gpus, &gpus)).flatten()
+        })
+        .or_else(|| {
+            request.extended.iter().find_map(|(name, asked)| {
+                let unit = format!(" {}", classad_name(name));
+                check(format!("spec.requests.resources[{name}]"), &unit, *asked, &|r| {
+                    r.named(name).map_or(0, |name| r.amount(name))
+                })
+            })
+        })
+}

@@ -1,0 +1,422 @@
+//! Claims: what a match becomes, and what is done with a claim whose job has ended.
+
+use std::collections::BTreeMap;
+
+use crate::negotiator::groups::{Allotment, Group, Tree};
+use crate::pool::limits::Wants;
+use crate::pool::{
+    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobKey,
+    JobUid, NegotiatorId, Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName,
+    Taken, Time,
+};
+use crate::startd::{
+    self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
+    unclaimed_slot_ad,
+};
+use classad::{Ad, Env, symmetric_match};
+
+/// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
+const LOOKED_AT: usize = 256;
+
+/// A job that the negotiator matched with a slot, and on what terms.
+#[derive(Clone, Copy)]
+pub struct Matched<'a> {
+    /// The job.
+    pub job: &'a JobUid,
+    /// Whether it was in the root's turn though the submitter is in a group: by `GROUP_AUTOREGROUP`.
+    pub regrouped: bool,
+    /// What its negotiator lets groups and submitters have.
+    pub quotas: &'a Quotas,
+}
+
+impl Matched<'_> {
+    /// The claim on a slot that comes of it, at this weight and with what it takes of limited things. Of one that waits for its slot
+    /// it is the schedd's to say, when that is free, which proc it will be. None where the job has gone.
+    pub fn claim(
+        self,
+        pool: &mut Pool,
+        slot: &SlotName,
+        proc: u32,
+        weight: f64,
+        limits: Wants,
+        now: Time,
+    ) -> Option<Claim> {
+        let id = ClaimId::new(slot, now, pool.next_claim_number());
+        let cluster = pool.jobs.get(self.job)?;
+        let spec = cluster.spec.as_ref()?;
+        Some(Claim {
+            id,
+            submitter: spec.submitter.clone(),
+            group: spec.group.clone(),
+            negotiator: self.quotas.negotiator.clone(),
+            regrouped: self.regrouped,
+            weight,
+            limits,
+            since: now,
+            job: cluster.key.clone(),
+            cluster: cluster.cluster,
+            proc,
+        })
+    }
+}
+
+/// Turns a match into a claim: the static slot, or a dynamic slot, for the next proc of the job that was matched. It is checked
+/// against what is so now, and against quotas and ceilings. Whether one was made.
+pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time) -> bool {
+    let made = claim_one(pool, slot, matched, now).is_some();
+    // What is left is another slot: its ad is made once for all that are tried on it.
+    if made && let Some(host) = pool.machines.get(&slot.machine) {
+        let config = pool.startd(host);
+        pool.machines.get_mut(&slot.machine).and_then(|host| keep_slot_ad(host, slot.slot, &config));
+    }
+    made
+}
+
+/// Claims a static slot, or carves one dynamic slot, for the next proc of a job.
+fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Option<u32> {
+    let env = Env::at(now.secs());
+    let host = pool.machines.get(&on.machine)?;
+    let standing = host.standing.get(&on.slot).filter(|slot| !slot.claimed)?;
+    let cluster = pool.jobs.get(matched.job).filter(|cluster| may_start(pool, cluster))?;
+    let spec = cluster.spec.clone()?;
+    let proc = cluster.next_idle(now)?;
+    if !matches!(standing.state, State::Unclaimed(_) | State::Backfill(_)) {
+        return None;
+    }
+    let config = pool.startd(host);
+    let own = host.slot_config(&config, on.slot);
+    let ad = unclaimed_slot_ad(host, standing, &config);
+    let resources = match carve(host, standing, own, &ad, &spec.request, &spec.ad, &env) {
+        Carving::Slot(resources) => resources,
+        Carving::Unwilling => {
+            let key = cluster.key.clone();
+            set_aside(pool, &key, on, now);
+            return None;
+        }
+        Carving::Refused => return None,
+    };
+    let weight = if pool.uses_slot_weights(&matched.quotas.negotiator) {
+        slot_weight(&ad, &resources, own, &env)
+    } else {
+        1.0
+    };
+    if !within_caps(pool, &spec.submitter, spec.group.as_ref(), weight, matched.quotas) {
+        return None;
+    }
+    let limits = Wants::on_slot(&spec.ad, &ad, &env);
+    if pool.holdings.book().blocked(&limits).is_some() {
+        return None;
+    }
+    let dynamic = (standing.kind == SlotKind::Partitionable).then(|| standing.free_dynamic_id());
+    let name = SlotName { dynamic, ..on.clone() };
+    let before = match standing.state {
+        // Work that holds what the claim is to have ends first: until then the slot stays what it was matched as.
+        state @ State::Backfill(_) if pool.backfill.holds(host, standing, &resources) => state,
+        State::Backfill(_) => State::Backfill(Backfill::Idle),
+        other => other,
+    };
+    let before = (before, standing.last.clone());
+    let claim = matched.claim(pool, &name, proc, weight, limits.clone(), now)?;
+    end_benchmarks(pool, on, now);
+    let slot = match before {
+        (State::Backfill(_), last) => {
+            Slot { last, ..Slot::new(name.clone(), resources, claim, before.0, now) }
+        }
+        _ => Slot {
+            // A dynamic slot is made for the match: it never was Unclaimed on its own, but its partitionable slot was.
+            last: Some(Taken {
+                number: UNCLAIMED_TO_MATCHED.number,
+                why: "matched by the negotiator".into(),
+                at: now,
+            }),
+            ..Slot::new(name.clone(), resources, claim, State::Matched, now)
+        },
+    };
+    let matched_now = pool.trace.is_some() && slot.state == State::Matched;
+    let noted = matched_now.then(|| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from)).flatten();
+    pool.attention.machines.extend((slot.state != State::Matched).then(|| name.machine.clone()));
+    pool.carve(slot, now).then_some(())?;
+    if let Some(trace) = &mut pool.trace {
+        trace.extend(noted);
+    }
+    assign(pool, &name, matched.job, proc, limits, now);
+    Some(proc)
+}
+
+/// A job that was matched with a slot of which none may be carved for it rests for a while: the negotiator does not know why, and
+/// would match it so again.
+fn set_aside(pool: &mut Pool, job: &JobKey, slot: &SlotName, now: Time) {
+    if let Some(cluster) = pool.jobs.get_mut(&job.uid) {
+        let until = cluster.rest(now);
+        pool.wake_at(until);
+    }
+    let why = format!(
+        "{slot} matches the job, and what would be carved of it does not: START of the node's policy is not true for a \
+         dynamic slot of that size"
+    );
+    pool.warn(job, "SlotUnwilling", "Claim", why);
+}
+
+/// Whether a job may start procs at all.
+pub fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
+    !cluster.removing
+        && cluster.hold == Hold::Held
+        && cluster.problems.is_empty()
+        && super::unknown_group(pool, cluster).is_none()
+        && cluster.spec.is_some()
+}
+
+/// Gives a proc to a claim, with what it takes of limited things. From now on the slot ranks others against this job.
+pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits: Wants, now: Time) {
+    let (Some(slot), Some(cluster)) = (pool.slots.get_mut(name), pool.jobs.get_mut(job)) else { return };
+    cluster.idle.remove(proc);
+    cluster.active.insert(proc, name.clone());
+    pool.attention.slots.extend(cluster.awaited().cloned());
+    slot.claim.job = cluster.key.clone();
+    slot.claim.cluster = cluster.cluster;
+    slot.claim.proc = proc;
+    slot.activation = Activation::Assigned;
+    slot.record = Record::Due;
+    pool.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
+    pool.take_limits(name, limits);
+    pool.attention.slots.insert(name.clone());
+    pool.stale.insert(Document::Job(job.clone()));
+    let rank = startd::rank(pool, name, now);
+    if let Some(slot) = pool.slots.get_mut(name) {
+        slot.rank = rank;
+    }
+}
+
+/// Takes a proc that has not started from its claim: it is idle again at once.
+pub fn withdraw(pool: &mut Pool, name: &SlotName) {
+    let Some(slot) = pool.slots.get_mut(name) else { return };
+    if slot.activation != Activation::Assigned {
+        return;
+    }
+    slot.activation = Activation::Vacant;
+    let (job, proc) = (slot.claim.job.uid.clone(), slot.claim.proc);
+    let Some(cluster) = pool.jobs.get_mut(&job) else { return };
+    cluster.active.remove(&proc);
+    let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
+    if wanted && !cluster.removing && !cluster.is_done(proc) {
+        cluster.idle.insert(proc);
+    }
+    pool.schedule.wanted = true;
+    pool.stale.insert(Document::Job(job.clone()));
+    pool.attention.jobs.insert(job);
+}
+
+/// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used again
+/// without the negotiator. The slot's own expressions are asked again, as at any activation, and concurrency limits too:
+/// what the claim took for the last job goes back if the next one does not want it.
+pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32, Wants)> {
+    let slot = pool.slots.get(name).filter(|slot| !slot.spent && !pool.has_stray_pod(&slot.claim.id))?;
+    let machine = pool.machines.get(&name.machine)?;
+    let config = pool.startd(machine);
+    if let ClaimWorklife::Limited(worklife) = machine.slot_config(&config, name.slot).policy.worklife()
+        && now.since(slot.claim.since) > worklife
+    {
+        return None;
+    }
+    let env = Env::at(now.secs());
+    let queue = &pool.submitters.get(&slot.claim.submitter)?.queue;
+    let ad = claimed_slot_ad(machine, &config, slot, None, &env);
+    let waiting = queue.iter().filter_map(|key| {
+        let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
+        Some((cluster, cluster.next_idle(now)?))
+    });
+    waiting.take(LOOKED_AT).find_map(|(cluster, proc)| {
+        let spec = cluster.spec.as_ref()?;
+        fits(&spec.ad, &ad, &env).then_some(())?;
+        let limits = Wants::on_slot(&spec.ad, &ad, &env);
+        pool.holdings.blocked_in(name, &limits).is_none().then(|| (cluster.key.uid.clone(), proc, limits))
+    })
+}
+
+fn fits(job: &Ad, slot: &Ad, env: &Env) -> bool {
+    symmetric_match(job, slot, env)
+}
+
+/// What a group may hold.
+#[derive(Clone, Copy, Debug)]
+struct Cap {
+    /// The quota in force of the group and the groups inside it.
+    quota: f64,
+    /// That of the group alone.
+    own_quota: f64,
+    /// The most that its own submitters may hold, surplus included.
+    own: f64,
+    /// The most that they and those of the groups inside it may hold, surplus included.
+    subtree: f64,
+    /// Whether its jobs also compete with those of no group, where no quota binds them.
+    autoregroup: bool,
+}
+
+/// Quotas in force for claims that a negotiator makes: the most slot weight that each group may hold of its slots, with its
+/// parents, and those of no group.
+#[derive(Debug, Default)]
+pub struct Quotas {
+    /// Whose claims.
+    pub negotiator: NegotiatorId,
+    /// Group names in lower case.
+    by_name: BTreeMap<String, Cap>,
+    /// What those of no group may hold; none where there are no groups.
+    ungrouped: Option<f64>,
+}
+
+impl Quotas {
+    /// No quotas, where there are no groups.
+    pub fn none(negotiator: NegotiatorId) -> Self {
+        Self { negotiator, ..Self::default() }
+    }
+
+    /// Works the quotas out from the groups declared and the weight of the negotiator's slots. What its last cycle gave beyond
+    /// them counts where groups accept surplus.
+    pub fn new(
+        negotiator: NegotiatorId,
+        tree: &Tree,
+        pool_weight: f64,
+        oversubscription: bool,
+        given: &Given,
+    ) -> Self {
+        let allotments = tree.assign(pool_weight, oversubscription);
+        let cap = |group: &Group, allotment: &Allotment| {
+            let name = group.name.to_ascii_lowercase();
+            let given = given.groups.get(&name).copied().unwrap_or_default();
+            let surplus = if group.accept_surplus { given.subtree_limit } else { 0.0 };
+            let cap = Cap {
+                quota: allotment.subtree_quota,
+                own_quota: allotment.quota,
+                // What the groups inside it leave a group's own submitters have whether or not it accepts surplus.
+                own: given.limit.max(allotment.quota),
+                subtree: surplus.max(allotment.subtree_quota),
+                autoregroup: group.autoregroup,
+            };
+            (name, cap)
+        };
+        let regroups = tree.groups().iter().any(|group| group.autoregroup);
+        let of_root = given.root.map_or(0.0, |root| root.limit).max(allotments.root.quota);
+        Self {
+            negotiator,
+            by_name: tree.groups().iter().zip(&allotments.groups).map(|(g, a)| cap(g, a)).collect(),
+            ungrouped: (!tree.groups().is_empty() && !regroups).then_some(of_root),
+        }
+    }
+
+    /// The quota in force of a group and the groups inside it, without surplus; none when it is not declared.
+    pub fn of(&self, group: &str) -> Option<f64> {
+        self.cap(group).map(|cap| cap.quota)
+    }
+
+    /// The quota in force of a group's own submitters, without surplus; none when it is not declared.
+    pub fn own(&self, group: &str) -> Option<f64> {
+        self.cap(group).map(|cap| cap.own_quota)
+    }
+
+    fn cap(&self, group: &str) -> Option<&Cap> {
+        self.by_name.get(&group.to_ascii_lowercase())
+    }
+}
+
+/// Whether a claim of this weight leaves the submitter within its ceiling, and its group and the groups around it within
+/// their quotas, surplus included. Stricter than `HTCondor`, where a submitter may overshoot by one match: a quota here is a
+/// promise. A ceiling is of all that the submitter holds, whatever negotiator gave it; quotas are of the negotiator's own slots.
+pub fn within_caps(
+    pool: &Pool,
+    submitter: &SubmitterName,
+    group: Option<&GroupName>,
+    weight: f64,
+    quotas: &Quotas,
+) -> bool {
+    within_caps_in_place_of(&[], pool, submitter, group, weight, quotas)
+}
+
+/// The same for a claim that takes the place of others, whose weight is then given back. Claims that are over and that the
+/// objects of their slots may still name have not given theirs back yet.
+pub fn within_caps_in_place_of(
+    present: &[&Claim],
+    pool: &Pool,
+    submitter: &SubmitterName,
+    group: Option<&GroupName>,
+    weight: f64,
+    quotas: &Quotas,
+) -> bool {
+    // What is to be added to the usage of those whose claims these are.
+    let more = |shares: &dyn Fn(&Claim) -> bool| {
+        let sum = |claims: &mut dyn Iterator<Item = &Claim>| {
+            claims.filter(|claim| shares(claim)).map(|claim| claim.weight).sum::<f64>()
+        };
+        sum(&mut pool.holdings.carried()) - sum(&mut present.iter().copied())
+    };
+    let with = &quotas.negotiator;
+    let shared = |claim: &Claim| pool.answering(&claim.negotiator) == *with;
+    let of_group = |name: &str| {
+        more(&|claim| {
+            let own = claim.group.as_ref().filter(|_| shared(claim));
+            own.is_some_and(|own| ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name)))
+        })
+    };
+    let own_of = |name: Option<&str>| {
+        more(&|claim| match (&claim.group, name) {
+            (Some(own), Some(name)) => own.as_str().eq_ignore_ascii_case(name) && shared(claim),
+            (own, name) => own.is_none() && name.is_none() && shared(claim),
+        })
+    };
+    let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
+    let ceiling =
+        pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.accounts.weighted_resources_used())));
+    let own = more(&|claim| claim.submitter == *submitter);
+    if ceiling.is_some_and(|(ceiling, used)| !fits(used + own, ceiling)) {
+        return false;
+    }
+    let Some(group) = group else {
+        return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None, with) + own_of(None), cap));
+    };
+    let own = quotas.cap(group.as_str());
+    if own.is_some_and(|own| own.autoregroup) {
+        return true;
+    }
+    let name = Some(group.as_str());
+    own.is_none_or(|own| fits(own_usage(pool, name, with) + own_of(name), own.own))
+        && ancestry(group.as_str()).all(|name| {
+            let used = || group_usage_with(pool, name, with) + of_group(name);
+            quotas.cap(name).is_none_or(|cap| fits(used(), cap.subtree))
+        })
+}
+
+/// What sums of weights may lose.
+const SLACK: f64 = 1e-9;
+
+/// Slot weight that the own submitters of a group, without the groups inside it, or those of no group hold of a negotiator's
+/// slots.
+fn own_usage(pool: &Pool, group: Option<&str>, with: &NegotiatorId) -> f64 {
+    let own = |submitter: &&Submitter| match (submitter.group(), group) {
+        (Some(own), Some(group)) => own.as_str().eq_ignore_ascii_case(group),
+        (own, group) => own.is_none() && group.is_none(),
+    };
+    pool.submitters.values().filter(own).map(|submitter| submitter.accounts.used_with(with)).sum()
+}
+
+/// A group's name and those of the groups around it: `a.b.c`, `a.b`, `a`.
+pub fn ancestry(group: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(group), |name| name.rsplit_once('.').map(|(outer, _)| outer))
+}
+
+/// Slot weight that a group and the groups inside it hold.
+pub fn group_usage(pool: &Pool, group: &str) -> f64 {
+    inside(pool, group).map(|submitter| submitter.accounts.weighted_resources_used()).sum()
+}
+
+/// Slot weight that a group and the groups inside it hold of a negotiator's slots.
+fn group_usage_with(pool: &Pool, group: &str, with: &NegotiatorId) -> f64 {
+    inside(pool, group).map(|submitter| submitter.accounts.used_with(with)).sum()
+}
+
+/// The submitters of a group and of the groups inside it.
+fn inside<'p>(pool: &'p Pool, group: &str) -> impl Iterator<Item = &'p Submitter> {
+    pool.submitters.values().filter(move |submitter| {
+        submitter
+            .group()
+            .is_some_and(|own| ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group)))
+    })
+}

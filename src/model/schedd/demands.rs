@@ -1,0 +1,169 @@
+//! What a job demands of its devices: `RequireGPUs`, and how its Requirements hold a slot's devices against it.
+//!
+//! Source: `condor_submit` 25.14.1, whose answers `tests/oracle/devices.json` keeps; the manual, condor_submit,
+//! `require_gpus` and `gpus_minimum_capability`.
+
+use crate::pool::{GPUS, Problem, Request, classad_name};
+use classad::{Ad, Expr};
+
+/// What each GPU of a job must be, as the submit commands of these names say it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GpuDemands {
+    /// `require_gpus`: an expression of a GPU's properties.
+    pub require: Option<String>,
+    /// `gpus_minimum_capability`.
+    pub minimum_capability: Option<f64>,
+    /// `gpus_maximum_capability`.
+    pub maximum_capability: Option<f64>,
+    /// `gpus_minimum_memory`, MiB.
+    pub minimum_memory_mib: Option<i64>,
+    /// `gpus_minimum_runtime`: `12.1`, or 12010 as `condor_gpu_discovery` has it.
+    pub minimum_runtime: Option<String>,
+}
+
+const REQUIRE: &str = "RequireGPUs";
+
+impl GpuDemands {
+    /// Puts `RequireGPUs` and what it refers to into a job's ad that has its requests and attributes.
+    pub(super) fn put_into(&self, ad: &mut Ad, problems: &mut Vec<Problem>) {
+        if *self == Self::default() {
+            return;
+        }
+        if !ad.contains("RequestGPUs") {
+            let message =
+                "the job asks for no GPUs; set spec.requests.gpus, or say nothing of what they must be";
+            problems.push(problem("InvalidRequest", "spec.requests", message));
+        }
+        if ad.contains(REQUIRE) {
+            let message = "spec.attributes says RequireGPUs too; say it in one place";
+            problems.push(problem("SaidTwice", "spec.requests.requireGpus", message));
+            return;
+        }
+        let said = super::submit::expression("spec.requests.requireGpus", self.require.as_deref(), problems);
+        let asks = |property: &str| {
+            said.as_ref().is_some_and(|said| {
+                let names = said.references();
+                let all = names.bare.iter().chain(&names.my).chain(&names.target);
+                all.into_iter().any(|name| name.as_str().eq_ignore_ascii_case(property))
+            })
+        };
+        let mut clauses: Vec<String> = said.iter().map(|said| format!("({said})")).collect();
+        for (attribute, bound, property, relation) in self.bounds(problems) {
+            ad.insert(attribute, bound);
+            // What the user says of a property themselves is all that is said of it.
+            if !asks(property) {
+                clauses.push(format!("{property} {relation} {attribute}"));
+            }
+        }
+        // Made of an expression that was parsed and of names: it parses.
+        ad.insert(REQUIRE, Expr::parse(&clauses.join(" && ")).unwrap_or_else(|_| Expr::literal(false)));
+    }
+
+    /// The job's attribute with its value, the property that it bounds, and how.
+    fn bounds(&self, problems: &mut Vec<Problem>) -> Vec<(&'static str, Expr, &'static str, &'static str)> {
+        let runtime = self.minimum_runtime.as_deref().and_then(|text| {
+            let version = runtime(text);
+            if version.is_none() {
+                let message = format!("{text} is no version of CUDA; write 12.1 or 12010");
+                problems.push(problem("InvalidRequest", "spec.requests.gpusMinimumRuntime", &message));
+            }
+            version
+        });
+        let rows = [
+            ("GPUsMinCapability", self.minimum_capability.map(Expr::literal), "Capability", ">="),
+            ("GPUsMaxCapability", self.maximum_capability.map(Expr::literal), "Capability", "<="),
+            ("GPUsMinMemory", self.minimum_memory_mib.map(Expr::literal), "GlobalMemoryMb", ">="),
+            ("GPUsMinRuntime", runtime.map(Expr::literal), "MaxSupportedVersion", ">="),
+        ];
+        let set = rows.into_iter().filter_map(|(name, bound, property, relation)| {
+            bound.map(|bound| (name, bound, property, relation))
+        });
+        set.collect()
+    }
+}
+
+/// The clauses by which a job's Requirements see to it that a slot has enough free devices that are what the job requires.
+pub(super) fn clauses(ad: &Ad, request: &Request) -> Vec<String> {
+    let gpus = (request.gpus > 0).then(|| GPUS.to_owned());
+    let others =
+        request.extended.iter().filter(|(_, amount)| **amount > 0).map(|(name, _)| classad_name(name));
+    let mut names: Vec<String> = gpus.into_iter().chain(others).collect();
+    names.sort();
+    names.dedup();
+    names.retain(|name| ad.contains(&format!("Require{name}")));
+    let clause =
+        |name: &String| format!("(countMatches(MY.Require{name}, TARGET.Available{name}) >= Request{name})");
+    names.iter().map(clause).collect()
+}
+
+/// A version of CUDA in thousands and tens: `12.1` is 12010. A number greater than 1000 is such a one already.
+fn runtime(text: &str) -> Option<i64> {
+    let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
+    let number = |text: &str| text.parse::<u16>().ok().map(i64::from);
+    let (major, minor) = (number(major)?, number(minor)?);
+    if major > 1000 {
+        return (!text.contains('.')).then_some(major);
+    }
+    Some(major * 1000 + minor * 10)
+}
+
+fn problem(reason: &'static str, field: &str, message: &str) -> Problem {
+    Problem { reason, field: field.to_owned(), message: message.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedd::{Submission, submit};
+
+    fn submission(gpus: i64) -> Submission {
+        let request = Request { cpus: 1, memory_mib: 1, disk_kib: 1, gpus, ..Request::default() };
+        Submission {
+            name: "job".to_owned(),
+            owner: "alice".to_owned(),
+            count: 1,
+            request,
+            ..Submission::default()
+        }
+    }
+
+    fn require(text: &str) -> GpuDemands {
+        GpuDemands { require: Some(text.to_owned()), ..GpuDemands::default() }
+    }
+
+    fn runtime_of(text: &str) -> GpuDemands {
+        GpuDemands { minimum_runtime: Some(text.to_owned()), ..GpuDemands::default() }
+    }
+
+    #[test]
+    fn what_is_wrong_names_the_field() {
+        for (gpus, demands, reason, field) in [
+            (0, require("Capability > 7"), "InvalidRequest", "spec.requests"),
+            (1, require("Capability >"), "InvalidExpression", "spec.requests.requireGpus"),
+            (1, runtime_of("11.4.2"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
+            (1, runtime_of("12010.1"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
+            (1, runtime_of("new"), "InvalidRequest", "spec.requests.gpusMinimumRuntime"),
+        ] {
+            let problems = submit(&Submission { gpus: demands, ..submission(gpus) }).unwrap_err();
+            let said: Vec<_> =
+                problems.iter().map(|problem| (problem.reason, problem.field.as_str())).collect();
+            assert_eq!(said, [(reason, field)]);
+        }
+        let mut twice = Submission { gpus: require("Capability > 7"), ..submission(1) };
+        twice.attributes.insert("requiregpus".to_owned(), "true".to_owned());
+        assert_eq!(submit(&twice).unwrap_err().first().map(|problem| problem.reason), Some("SaidTwice"));
+    }
+
+    #[test]
+    fn what_is_required_of_any_resource_is_asked_of_its_free_devices() {
+        let mut job = submission(0);
+        job.request.extended.insert("example.com/fpga".into(), 2);
+        job.attributes.insert("RequireFpga".to_owned(), "Cells > 1000".to_owned());
+        job.requirements = Some("TARGET.Arch == \"X86_64\"".to_owned());
+        let spec = submit(&job).unwrap();
+        assert_eq!(
+            spec.ad.get("Requirements").unwrap().to_string(),
+            "(TARGET.Arch == \"X86_64\") && (countMatches(MY.RequireFpga,TARGET.AvailableFpga) >= RequestFpga)"
+        );
+    }
+}

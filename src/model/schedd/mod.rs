@@ -1,0 +1,21 @@
+//! The schedd's part: what a submission becomes, the order of procs, claims and their activation.
+
+mod analysis;
+mod claims;
+mod clauses;
+mod demands;
+mod group_map;
+mod jobs;
+mod limits;
+pub mod policy;
+mod submit;
+
+pub use analysis::Offers;
+pub use claims::{
+    Matched, Quotas, ancestry, assign, claim_match, find_work, group_usage, may_start, withdraw, within_caps,
+    within_caps_in_place_of,
+};
+pub use demands::GpuDemands;
+pub use jobs::{review_job, unknown_group};
+pub use submit::{MOST_PROCS, Submission, submit};
+pub use submit::{bad_expression, is_attribute_name};

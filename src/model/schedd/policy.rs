@@ -1,0 +1,76 @@
+//! The schedd's configuration out of a `SubmitPolicy`'s text: what the operator acts on today, and all that is to be said of
+//! the rest.
+
+use std::sync::Arc;
+
+use super::group_map;
+use crate::pool::{JobDefaults, SubmitConfig};
+use crate::startd::config::{Remark, Severity, of_text, sort};
+use condor_config::knobs::Reader;
+
+/// Reads a text for the subsystem `SCHEDD`: what it says, if it can be used, and what is to be said of it, in its order. It
+/// cannot be used if one of the remarks is an error.
+pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
+    let (reading, mut remarks) = of_text("SCHEDD", &[Reader::Schedd, Reader::Submit], text);
+    let defaults = JobDefaults::read(&reading.config);
+    if let Err(faults) = &defaults {
+        remarks.extend(faults.iter().map(Remark::of_value));
+    }
+    let groups = group_map::read(&reading.config, &mut remarks);
+    sort(&mut remarks);
+    let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);
+    let said = |defaults| SubmitConfig { job_defaults: Arc::new(defaults), groups };
+    (defaults.ok().filter(|_| usable).map(said), remarks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> (bool, Vec<String>) {
+        let (config, remarks) = understand(text);
+        (config.is_some(), remarks.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn what_is_acted_on_leaves_nothing_to_say() {
+        let text = "MB = 512\nJOB_DEFAULT_REQUESTMEMORY = $(MB)\nSCHEDD.JOB_DEFAULT_REQUESTCPUS = 2\n";
+        let (config, remarks) = understand(text);
+        assert_eq!(remarks, []);
+        let record = config.unwrap().job_defaults.record();
+        assert_eq!((record["RequestMemory"].as_str(), record["RequestCpus"].as_str()), ("512", "2"));
+    }
+
+    #[test]
+    fn what_is_not_acted_on_is_said_so() {
+        let text = "START = TARGET.x\nSUBMIT_REQUIREMENT_NAMES = A\nJOB_DEFAULT_REQUESTMEMRY = 1\n";
+        assert_eq!(
+            told(text),
+            (
+                true,
+                vec![
+                    "line 1, column 1: START has no effect here; say it in spec.config of a NodePolicy".to_owned(),
+                    "line 2, column 1: SUBMIT_REQUIREMENT_NAMES is understood, but nothing acts on it yet".to_owned(),
+                    "line 3, column 1: nothing reads JOB_DEFAULT_REQUESTMEMRY: did you mean JOB_DEFAULT_REQUESTMEMORY?"
+                        .to_owned(),
+                ]
+            )
+        );
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_used_names_knob_and_place() {
+        let text =
+            "JOB_DEFAULT_REQUESTCPUS = 1\nJOB_DEFAULT_REQUESTDISK = 3 *\nJOB_DEFAULT_LEASE_DURATION = -1\n";
+        let (usable, told) = told(text);
+        assert!(!usable);
+        assert_eq!(
+            told,
+            [
+                "line 2, column 29: JOB_DEFAULT_REQUESTDISK is no expression: expected an operand after '*', found end of \
+                 input",
+                "line 3, column 1: JOB_DEFAULT_LEASE_DURATION must be at least 0 seconds, and is -1",
+            ]
+        );
+    }
+}

@@ -1,0 +1,290 @@
+//! What a submission becomes: the job's ad, and a list of everything that is wrong with it.
+
+use std::collections::BTreeMap;
+
+use super::demands::{GpuDemands, clauses};
+use super::limits;
+use crate::pool::{JobSpec, Problem, Request, ResourceName, Retention, Time, classad_name};
+use classad::{Ad, Env, Expr, ParseError};
+
+/// The most procs of a job.
+pub const MOST_PROCS: u32 = 100_000;
+
+/// The longest job name of which a pod name and its host name can be made: 63 less a dash and five digits.
+const LONGEST_NAME: usize = 57;
+
+/// A job as submitted, free of the form in which it came.
+#[derive(Clone, Debug, Default)]
+pub struct Submission {
+    /// The job's name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Who submitted it.
+    pub owner: String,
+    /// When.
+    pub submitted: Time,
+    /// How many procs.
+    pub count: i64,
+    /// What each asks for.
+    pub request: Request,
+    /// What its GPUs must be.
+    pub gpus: GpuDemands,
+    /// `Requirements`.
+    pub requirements: Option<String>,
+    /// `Rank`.
+    pub rank: Option<String>,
+    /// `JobPrio`.
+    pub priority: i32,
+    /// The accounting group.
+    pub group: Option<String>,
+    /// `concurrency_limits`: what it takes of limited things.
+    pub limits: Vec<String>,
+    /// `concurrency_limits_expr`: the same, for the machine that is its TARGET.
+    pub limits_expr: Option<String>,
+    /// More attributes, by name.
+    pub attributes: BTreeMap<String, String>,
+    /// Labels that the node must have.
+    pub node_selector: BTreeMap<String, String>,
+    /// What becomes of ended pods.
+    pub retention: Retention,
+}
+
+/// Attributes that say who and what the job is; a job cannot claim them for itself.
+const PROTECTED: &[&str] = &[
+    "AccountingGroup",
+    "AcctGroup",
+    "AcctGroupUser",
+    "ClusterId",
+    "ConcurrencyLimits",
+    "JobPrio",
+    "JobStatus",
+    "MyType",
+    "Owner",
+    "ProcId",
+    "QDate",
+    "Rank",
+    "RequestCpus",
+    "RequestDisk",
+    "RequestGPUs",
+    "RequestMemory",
+    "Requirements",
+    "Submitter",
+    "User",
+];
+
+/// Understands a submission. What it does not say of its requests, the pool's defaults say:
+/// [`JobDefaults::complete`](crate::pool::JobDefaults::complete).
+///
+/// # Errors
+/// Everything that is wrong with it, each with the field, the place and the remedy.
+pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
+    let mut problems = Vec::new();
+    check_name(submission, &mut problems);
+    let count = check_counts(submission, &mut problems);
+    let mut ad = identity(submission);
+    set_requests(&mut ad, &submission.request);
+    let requirements = expression("spec.requirements", submission.requirements.as_deref(), &mut problems);
+    let rank = expression("spec.rank", submission.rank.as_deref(), &mut problems);
+    ad.insert("Rank", rank.unwrap_or_else(|| Expr::literal(0.0)));
+    add_attributes(&mut ad, &submission.attributes, &mut problems);
+    submission.gpus.put_into(&mut ad, &mut problems);
+    limits::put_into(&mut ad, submission, &mut problems);
+    let clauses = [node_clauses(&submission.node_selector), clauses(&ad, &submission.request)].concat();
+    ad.insert("Requirements", requirements_expr(requirements, clauses));
+    if let Some(group) = &submission.group {
+        check_group(group, &mut problems);
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let env = Env::at(submission.submitted.secs());
+    let priorities = JobSpec::PRIORITIES.map(|name| ad.eval_attr(name, None, &env).as_int());
+    let mut spec = JobSpec {
+        count,
+        request: submission.request.clone(),
+        ad,
+        priorities: JobSpec::priorities(priorities),
+        submitter: submission.owner.as_str().into(),
+        group: None,
+        retention: submission.retention,
+    };
+    if let Some(group) = &submission.group {
+        spec.charge_to(group);
+    }
+    Ok(spec)
+}
+
+fn identity(submission: &Submission) -> Ad {
+    let mut ad = Ad::new();
+    ad.set("MyType", "Job");
+    ad.set("JobUniverse", 5_i64);
+    ad.set("JobStatus", 1_i64);
+    ad.set("Owner", submission.owner.as_str());
+    ad.set("User", submission.owner.as_str());
+    ad.set("JobName", submission.name.as_str());
+    ad.set("JobNamespace", submission.namespace.as_str());
+    ad.set("QDate", submission.submitted.secs());
+    ad.set("JobPrio", i64::from(submission.priority));
+    ad
+}
+
+fn set_requests(ad: &mut Ad, request: &Request) {
+    for (unsaid, name, amount) in [
+        (request.unsaid.cpus, "RequestCpus", request.cpus),
+        (request.unsaid.memory, "RequestMemory", request.memory_mib),
+        (request.unsaid.disk, "RequestDisk", request.disk_kib),
+    ] {
+        if !unsaid {
+            ad.set(name, amount);
+        }
+    }
+    if request.gpus > 0 {
+        ad.set("RequestGPUs", request.gpus);
+    }
+    for (name, amount) in request.extended.iter().filter(|(_, amount)| **amount > 0) {
+        ad.set(&*format!("Request{}", classad_name(name)), *amount);
+    }
+}
+
+/// What the template's `nodeSelector` demands.
+fn node_clauses(node_selector: &BTreeMap<String, String>) -> Vec<String> {
+    let clause = |(key, value): (&String, &String)| {
+        format!("TARGET.NodeLabels.'{}' =?= \"{}\"", quoted(key, '\''), quoted(value, '"'))
+    };
+    node_selector.iter().map(clause).collect()
+}
+
+/// The user's `Requirements`, and what the job demands besides.
+fn requirements_expr(user: Option<Expr>, mut clauses: Vec<String>) -> Expr {
+    match user {
+        Some(user) if clauses.is_empty() => return user,
+        Some(user) => clauses.insert(0, format!("({user})")),
+        None => {}
+    }
+    if clauses.is_empty() {
+        return Expr::literal(true);
+    }
+    // Made of an expression that was parsed and of quoted text: it parses.
+    Expr::parse(&clauses.join(" && ")).unwrap_or_else(|_| Expr::literal(false))
+}
+
+fn quoted(text: &str, quote: char) -> String {
+    text.chars().flat_map(|c| (c == quote || c == '\\').then_some('\\').into_iter().chain([c])).collect()
+}
+
+fn check_name(submission: &Submission, problems: &mut Vec<Problem>) {
+    if submission.name.len() > LONGEST_NAME {
+        problems.push(Problem {
+            reason: "NameTooLong",
+            field: "metadata.name".to_owned(),
+            message: format!(
+                "{} characters are too many, since pods are named after the job; use at most {LONGEST_NAME}",
+                submission.name.len()
+            ),
+        });
+    }
+}
+
+fn check_counts(submission: &Submission, problems: &mut Vec<Problem>) -> u32 {
+    let request = &submission.request;
+    let mut demand = |field: &str, amount: i64, least: i64| {
+        if amount < least {
+            problems.push(Problem {
+                reason: "InvalidRequest",
+                field: field.to_owned(),
+                message: format!("{amount} is too little; ask for at least {least}"),
+            });
+        }
+    };
+    demand("spec.count", submission.count, 1);
+    for (unsaid, field, amount, least) in [
+        (request.unsaid.cpus, "spec.requests.cpus", request.cpus, 1),
+        (request.unsaid.memory, "spec.requests.memory", request.memory_mib, 1),
+        (request.unsaid.disk, "spec.requests.disk", request.disk_kib, 0),
+    ] {
+        if !unsaid {
+            demand(field, amount, least);
+        }
+    }
+    demand("spec.requests.gpus", request.gpus, 0);
+    for (name, amount) in &request.extended {
+        demand(&resource_field(name), *amount, 0);
+    }
+    if submission.count > i64::from(MOST_PROCS) {
+        problems.push(Problem {
+            reason: "InvalidRequest",
+            field: "spec.count".to_owned(),
+            message: format!(
+                "{} procs are too many for one job; submit several jobs of at most {MOST_PROCS}",
+                submission.count
+            ),
+        });
+    }
+    u32::try_from(submission.count).unwrap_or(0)
+}
+
+fn resource_field(name: &ResourceName) -> String {
+    format!("spec.requests.resources[{name}]")
+}
+
+pub(super) fn expression(field: &str, text: Option<&str>, problems: &mut Vec<Problem>) -> Option<Expr> {
+    match Expr::parse(text?) {
+        Ok(expr) => Some(expr),
+        Err(error) => {
+            problems.push(bad_expression(field, &error));
+            None
+        }
+    }
+}
+
+/// An expression that is none, said with its place.
+pub fn bad_expression(field: &str, error: &ParseError) -> Problem {
+    Problem {
+        reason: "InvalidExpression",
+        field: field.to_owned(),
+        message: format!("not a ClassAd expression: {error}; correct it and apply the object again"),
+    }
+}
+
+fn add_attributes(ad: &mut Ad, attributes: &BTreeMap<String, String>, problems: &mut Vec<Problem>) {
+    for (name, text) in attributes {
+        let field = format!("spec.attributes[{name}]");
+        if !is_attribute_name(name) {
+            problems.push(Problem {
+                reason: "InvalidAttribute",
+                field,
+                message: "not an attribute name; use letters, digits and _, and no digit first".to_owned(),
+            });
+        } else if PROTECTED.iter().any(|protected| protected.eq_ignore_ascii_case(name)) {
+            problems.push(Problem {
+                reason: "ProtectedAttribute",
+                field,
+                message:
+                    "the operator sets this attribute itself; use the field of the spec that stands for it"
+                        .to_owned(),
+            });
+        } else if let Some(expr) = expression(&field, Some(text), problems) {
+            ad.insert(name.as_str(), expr);
+        }
+    }
+}
+
+/// Whether a text can be an attribute's name.
+pub fn is_attribute_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn check_group(group: &str, problems: &mut Vec<Problem>) {
+    let parts_ok = group.split('.').all(|part| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+    });
+    if !parts_ok {
+        problems.push(Problem {
+            reason: "InvalidGroup",
+            field: "spec.accountingGroup".to_owned(),
+            message: format!("{group:?} is not a group's name; names read physics.higgs"),
+        });
+    }
+}

@@ -1,0 +1,69 @@
+//! Devices in the slot's ad: which ones the slot has, what each of them is, and which of them are free.
+//!
+//! Source: the manual, "Configuring GPUs"; for the form, the ads of HTCondor 25.14.1's startd in
+//! `tests/oracle/devices.json`.
+
+use std::collections::BTreeMap;
+
+use super::constant;
+use crate::pool::{Machine, ResourceName, Resources, classad_name};
+use classad::{Ad, Expr, Value};
+
+/// Puts `Assigned<R>`, a nested ad for each device, and what all of them have in common into the ad of a slot that has
+/// these resources: `AssignedGPUs = "GPU-1,GPU-2"`, `GPUs_GPU_1 = [ Id = "GPU-1"; Capability = 8.0 ]`, `GPUs_Capability = 8.0`.
+/// A device of which only the id is known has no ad.
+pub(super) fn set_assigned(ad: &mut Ad, machine: &Machine, assigned: &Resources) {
+    for (resource, name) in counted(machine) {
+        let ids = assigned.devices_of(resource);
+        if ids.is_empty() {
+            continue;
+        }
+        let all: Vec<&str> = ids.iter().map(|id| &**id).collect();
+        ad.set(format!("Assigned{name}"), all.join(","));
+        let devices: Vec<Ad> = ids.iter().map(|id| properties(machine, resource, id)).collect();
+        for (attribute, expr) in in_common(&devices) {
+            ad.insert(format!("{name}_{attribute}"), expr);
+        }
+        for (id, mut device) in ids.iter().zip(devices).filter(|(_, device)| !device.is_empty()) {
+            device.set("Id", &**id);
+            ad.insert(attribute_of(&name, id), Expr::literal(Value::from(device)));
+        }
+    }
+}
+
+/// Puts `Available<R>` into the ad of a slot: the nested ads of its devices that are free, by reference.
+pub(super) fn set_available(ad: &mut Ad, machine: &Machine, available: &Resources) {
+    for (resource, name) in counted(machine) {
+        let free: Vec<String> =
+            available.devices_of(resource).iter().map(|id| attribute_of(&name, id)).collect();
+        ad.insert(format!("Available{name}"), constant(&format!("{{ {} }}", free.join(", "))));
+    }
+}
+
+/// The machine's resources whose devices have ids, with their names in ads. Of two of one name the one that counts stands
+/// under it.
+fn counted(machine: &Machine) -> impl Iterator<Item = (&ResourceName, String)> {
+    machine.devices.keys().filter_map(|resource| {
+        let name = classad_name(resource);
+        (machine.total.called(&name) == Some(resource)).then_some((resource, name))
+    })
+}
+
+/// What is known of a device. One that a claim holds and that the machine has no more is an id and nothing else.
+fn properties(machine: &Machine, resource: &str, id: &str) -> Ad {
+    machine.device(resource, id).map(|device| device.properties.clone()).unwrap_or_default()
+}
+
+/// The properties that all devices have alike.
+fn in_common(devices: &[Ad]) -> BTreeMap<String, Expr> {
+    let Some((first, others)) = devices.split_first() else { return BTreeMap::new() };
+    let alike = |name: &str, expr: &Expr| others.iter().all(|other| other.get(name) == Some(expr));
+    let all = first.iter().filter(|(name, expr)| alike(name.as_str(), expr));
+    all.map(|(name, expr)| (name.as_str().to_owned(), expr.clone())).collect()
+}
+
+/// The attribute of a device's nested ad: `GPUs_GPU_6a96bd13`.
+fn attribute_of(resource: &str, id: &str) -> String {
+    let id: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    format!("{resource}_{id}")
+}

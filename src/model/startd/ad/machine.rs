@@ -1,0 +1,180 @@
+//! What all slots of a machine share: the node's facts, what its agent reports, the clock, a drain.
+
+use std::sync::LazyLock;
+
+use crate::pool::{DrainedFor, Draining, Machine, ReportFacts, Resources, UnclaimedTime};
+use classad::{Ad, Expr, Value};
+
+use super::{FALSE, REQUIREMENTS, constant, host, set_resources};
+
+static NOW: LazyLock<Expr> = LazyLock::new(|| constant("time()"));
+/// The default, as HTCondor shows it.
+static TEN_MINUTES: LazyLock<Expr> = LazyLock::new(|| constant("10 * 60"));
+
+/// Makes the ad.
+pub(super) fn make(machine: &Machine) -> Ad {
+    let facts = &machine.facts;
+    let whole = facts.allocatable.whole();
+    let mut ad = Ad::new();
+    ad.set("MyType", "Machine");
+    ad.set("TargetType", "Job");
+    ad.set("Machine", facts.name.as_str());
+    ad.set("Arch", htcondor_arch(&facts.arch));
+    ad.set("OpSys", &*facts.os.to_ascii_uppercase());
+    host::set(&mut ad, facts.name.as_str(), &facts.os, &facts.arch, &facts.system);
+    ad.set("UidDomain", facts.name.as_str());
+    ad.set("FileSystemDomain", facts.name.as_str());
+    ad.insert("MyCurrentTime", NOW.clone());
+    // Until a job runs, a claim waits or a policy says otherwise.
+    ad.set("CurrentRank", 0.0);
+    ad.set("RetirementTimeRemaining", 0_i64);
+    ad.insert("MachineMaxVacateTime", TEN_MINUTES.clone());
+    set_resources(&mut ad, "Detected", &detected(machine, &whole));
+    set_resources(&mut ad, "Total", &machine.total);
+    set_foreign(&mut ad, &whole, &machine.total);
+    ad.set("MachineResources", &*machine_resources(&machine.total));
+    ad.insert("NodeLabels", Expr::literal(Value::from(labels(machine))));
+    ad.insert("WithinResourceLimits", within_resource_limits(&machine.total));
+    ad.insert("Requirements", REQUIREMENTS.clone());
+    set_clock(&mut ad, machine.utc_offset);
+    // What a silent agent measured still holds; what it sensed does not.
+    if let Some(report) = &machine.report {
+        set_report(&mut ad, report);
+    }
+    if let (Some(sensed), Some(report)) = (&machine.sensed, &machine.report) {
+        ad.set("TotalLoadAvg", sensed.owner_load + report.pool_load);
+        ad.set("TotalCondorLoadAvg", report.pool_load);
+    }
+    if let Some(draining) = &machine.draining {
+        set_draining(&mut ad, draining);
+    }
+    set_drains(&mut ad, machine);
+    for (name, expr) in machine.crossed.iter() {
+        ad.insert(&**name, expr.clone());
+    }
+    ad
+}
+
+/// What the node has, and what its policy declares: "this attribute is currently equivalent to `Total<name>`".
+fn detected(machine: &Machine, whole: &Resources) -> Resources {
+    let mut detected = whole.clone();
+    for (name, quantity) in &machine.declared {
+        detected.extended.entry(name.clone()).or_insert(quantity.count());
+    }
+    detected
+}
+
+/// What pods outside the pool take of the node, in whole units, rounded up: `TotalForeignCpus` and the like. No default
+/// looks at them; a `PREEMPT` may.
+fn set_foreign(ad: &mut Ad, whole: &Resources, total: &Resources) {
+    let mut foreign = whole.clone();
+    foreign.subtract(total);
+    set_resources(ad, "TotalForeign", &foreign.floor_at_zero());
+}
+
+/// `ClockMin` and `ClockDay`. They grow by themselves, so that they stand in the ad as expressions.
+fn set_clock(ad: &mut Ad, utc_offset: i32) {
+    let local = format!("(time() + {utc_offset})");
+    ad.insert("ClockMin", constant(&format!("{local} % 86400 / 60")));
+    // The first day of the epoch was a Thursday.
+    ad.insert("ClockDay", constant(&format!("({local} / 86400 + 4) % 7")));
+}
+
+fn set_report(ad: &mut Ad, report: &ReportFacts) {
+    if let Some(benchmarks) = &report.benchmarks {
+        ad.set("Mips", benchmarks.mips);
+        ad.set("KFlops", benchmarks.kflops);
+    }
+    // RUNBENCHMARKS asks whether there ever was a run: 0 says no.
+    ad.set("LastBenchmark", report.benchmarks.map_or(0, |benchmarks| benchmarks.at.secs()));
+    if let Some(swap) = report.virtual_memory_kib {
+        ad.set("VirtualMemory", swap);
+        ad.set("TotalVirtualMemory", swap);
+    }
+    for (name, expr) in &report.attributes {
+        ad.insert(&**name, expr.clone());
+    }
+}
+
+/// What drains have cost.
+fn set_drains(ad: &mut Ad, machine: &Machine) {
+    let mut cost = machine.drains.cost;
+    if let Some(draining) = &machine.draining {
+        cost.add(draining.cost());
+    }
+    let grows = machine.draining.as_ref().map(|draining| draining.unclaimed).filter(|idle| idle.cpus > 0);
+    if cost.badput > 0 {
+        ad.set("TotalMachineDrainingBadput", cost.badput);
+    }
+    match grows {
+        // It grows by itself.
+        Some(UnclaimedTime { cpus, since, .. }) => {
+            let text = format!("{} + {cpus} * (time() - {})", cost.unclaimed, since.secs());
+            ad.insert("TotalMachineDrainingUnclaimedTime", constant(&text));
+        }
+        None if cost.unclaimed > 0 => ad.set("TotalMachineDrainingUnclaimedTime", cost.unclaimed),
+        None => {}
+    }
+    if let Some(started) = machine.drains.started {
+        ad.set("LastDrainStartTime", started.secs());
+    }
+    if let Some(stopped) = machine.drains.stopped {
+        ad.set("LastDrainStopTime", stopped.secs());
+    }
+}
+
+fn set_draining(ad: &mut Ad, draining: &Draining) {
+    ad.set("Draining", true);
+    ad.set("DrainReason", &*draining.reason);
+    if let Some(deadline) = draining.deadline {
+        ad.set("DrainingDeadline", deadline.secs());
+    }
+    match &draining.why {
+        DrainedFor::Request(request) => ad.set("DrainingRequestId", &**request),
+        DrainedFor::Cordon => ad.set("DrainingRequestId", "cordon"),
+    }
+    if draining.start.is_none() {
+        ad.insert("Requirements", FALSE.clone());
+    }
+}
+
+fn machine_resources(total: &Resources) -> String {
+    let mut names = vec!["Cpus".to_owned(), "Memory".to_owned(), "Disk".to_owned()];
+    names.extend(total.by_classad_name().into_keys());
+    names.join(" ")
+}
+
+/// The node's labels as a nested ad: `TARGET.NodeLabels.'topology.kubernetes.io/zone'`.
+fn labels(machine: &Machine) -> Ad {
+    let mut ad = Ad::new();
+    for (key, value) in machine.facts.labels.iter() {
+        ad.set(key.as_str(), value.as_str());
+    }
+    ad
+}
+
+/// `HTCondor`'s name of an architecture.
+pub(in crate::startd) fn htcondor_arch(arch: &str) -> &str {
+    match arch {
+        "amd64" => "X86_64",
+        "386" => "INTEL",
+        "arm64" => "aarch64",
+        other => other,
+    }
+}
+
+/// `WithinResourceLimits`, the clause by which a slot refuses what it cannot hold. Disk is left out where the node
+/// reports no ephemeral storage: there it is not managed.
+fn within_resource_limits(total: &Resources) -> Expr {
+    let mut clauses = vec![
+        "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus".to_owned(),
+        "MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory".to_owned(),
+    ];
+    if total.disk_kib > 0 {
+        clauses.push("MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk".to_owned());
+    }
+    for name in total.by_classad_name().into_keys() {
+        clauses.push(format!("(TARGET.Request{name} is UNDEFINED || MY.{name} >= TARGET.Request{name})"));
+    }
+    constant(&clauses.join(" && "))
+}

@@ -1,0 +1,330 @@
+//! The slot's ad: what matchmaking and policy see of a slot.
+//!
+//! Source: the manual's machine ClassAd attributes. Memory is in MiB and disk in KiB, as there.
+
+mod consumption;
+mod devices;
+mod host;
+mod idle;
+mod latch;
+mod machine;
+mod rollup;
+
+use std::sync::{Arc, LazyLock};
+
+use crate::pool::{
+    Claim, Latched, Load, Machine, Pool, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State,
+    Time, Unclaimed,
+};
+use classad::{Ad, Env, Expr, Value};
+use condor_config::knobs::default_of;
+
+use super::policy::running_job_ad;
+
+pub(super) use latch::look as look_at_latches;
+pub(super) use machine::htcondor_arch;
+
+/// An expression of ours, which a test parses.
+pub(super) fn constant(text: &str) -> Expr {
+    Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
+}
+
+static REQUIREMENTS: LazyLock<Expr> = LazyLock::new(|| constant("START && WithinResourceLimits"));
+static FALSE: LazyLock<Expr> = LazyLock::new(|| constant("false"));
+static TRUE: LazyLock<Expr> = LazyLock::new(|| constant("true"));
+/// `SYSTEM_STARTD_JOB_ATTRS`.
+static SYSTEM_JOB_ATTRS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let names = default_of(Some("STARTD"), "SYSTEM_STARTD_JOB_ATTRS").unwrap_or_default();
+    names.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+});
+static CPUS: LazyLock<Expr> = LazyLock::new(|| constant("Cpus"));
+
+/// What all slots of a machine share, before any policy.
+pub fn machine_ad(machine: &Machine) -> Ad {
+    machine.made_ad().unwrap_or_else(|| machine::make(machine))
+}
+
+/// The ad of a standing slot; it and the machine's own are kept, so that neither is made again while nothing of the
+/// machine has changed.
+pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) -> Option<Ad> {
+    let shared = keep_machine_ad(machine);
+    let (slot, slots) = (machine.standing.get(&id)?, machine.slot_count());
+    let available = machine.available_in(slot);
+    if let Some(ad) = slot.made_ad(config, &shared, slots, &available, &machine.expected) {
+        return Some(ad);
+    }
+    let mut ad = standing_slot_ad(shared.clone(), machine, slot, config);
+    set_available(&mut ad, machine, &available);
+    let expected = Arc::clone(&machine.expected);
+    machine.standing.get_mut(&id)?.keep_ad(config, shared, slots, available, expected, ad.clone());
+    Some(ad)
+}
+
+/// What all slots of a machine share, kept for those whose ads are made next.
+pub fn keep_machine_ad(machine: &mut Machine) -> Ad {
+    machine.made_ad().unwrap_or_else(|| {
+        let made = machine::make(machine);
+        machine.keep_ad(made.clone());
+        made
+    })
+}
+
+/// A slot's own ad over what its machine's slots share: what the policy says of it, and how large it is.
+fn slot_ad(
+    shared: Ad,
+    machine: &Machine,
+    startd: &StartdConfig,
+    id: u32,
+    total: &Resources,
+    load: Load,
+    latched: &[Latched],
+) -> Ad {
+    let mut ad = shared;
+    idle::set(&mut ad, machine, startd, id, load);
+    set_domains(&mut ad, startd);
+    let config = machine.slot_config(startd, id);
+    latch::publish(&mut ad, &config.latches, latched);
+    set_resources_of(&mut ad, "TotalSlot", machine, total);
+    ad.set("TotalSlots", count(machine.slot_count()));
+    if let Some(vacate) = &config.policy.machine_max_vacate_time {
+        ad.insert("MachineMaxVacateTime", vacate.clone());
+    }
+    if let Some(retirement) = &config.policy.max_job_retirement_time {
+        ad.insert("MaxJobRetirementTime", retirement.clone());
+    }
+    // Of the machine as they are, these change with each job: what its slots share is to be made less often.
+    for (name, expr) in machine.expected.iter() {
+        ad.insert(*name, expr.clone());
+    }
+    let meanwhile = machine.draining.as_ref().and_then(|draining| draining.start.clone());
+    ad.insert("Start", meanwhile.or_else(|| config.policy.start.clone()).unwrap_or_else(|| TRUE.clone()));
+    ad.insert("Rank", config.policy.rank.clone().unwrap_or_else(|| Expr::literal(0.0)));
+    ad.insert("SlotWeight", config.slot_weight.clone().unwrap_or_else(|| CPUS.clone()));
+    for (name, expr) in &config.attributes {
+        ad.insert(name.as_str(), expr.clone());
+    }
+    if let Some(policy) = &config.consumption {
+        consumption::set(&mut ad, machine, policy);
+    }
+    devices::set_assigned(&mut ad, machine, total);
+    set_available(&mut ad, machine, total);
+    ad
+}
+
+/// What there is to be had of a slot.
+fn set_available(ad: &mut Ad, machine: &Machine, available: &Resources) {
+    set_resources_of(ad, "", machine, available);
+    devices::set_available(ad, machine, available);
+}
+
+/// A standing slot's ad: what is left to carve of a partitionable slot, or a static slot that nobody has claimed.
+pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    let shared = machine_ad(machine);
+    let available = machine.available_in(slot);
+    slot.made_ad(config, &shared, machine.slot_count(), &available, &machine.expected).unwrap_or_else(|| {
+        let mut ad = standing_slot_ad(shared, machine, slot, config);
+        set_available(&mut ad, machine, &available);
+        ad
+    })
+}
+
+/// A standing slot's ad as if nothing were claimed of the machine: what an idle machine would offer.
+pub fn whole_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    standing_slot_ad(machine_ad(machine), machine, slot, config)
+}
+
+fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+    let mut ad = slot_ad(shared, machine, config, slot.id, &slot.total, slot.load, &slot.latched);
+    set_name(&mut ad, &slot.name(&machine.facts.name));
+    set_type(&mut ad, slot);
+    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
+    match slot.kind {
+        SlotKind::Partitionable => {
+            ad.set("PartitionableSlot", true);
+            ad.set("SlotType", "Partitionable");
+            ad.set("NumDynamicSlots", count(slot.dynamic.len()));
+            if let Some(policy) = &machine.slot_config(config, slot.id).consumption {
+                consumption::set_limits(&mut ad, machine, policy, slot.total.cpus);
+            }
+        }
+        SlotKind::Static => ad.set("SlotType", "Static"),
+    }
+    ad
+}
+
+fn set_type(ad: &mut Ad, slot: &Standing) {
+    if let Some(slot_type) = slot.slot_type {
+        ad.set("SlotTypeID", i64::from(slot_type));
+    }
+}
+
+/// What a dynamic slot's ad is, carved of one with this ad, before it is claimed: free, and with its own size and kind.
+pub(super) fn carved_slot_ad(ad: &Ad, machine: &Machine, slot: &Standing, resources: &Resources) -> Ad {
+    let mut ad = ad.clone();
+    for gone in ["PartitionableSlot", "NumDynamicSlots"] {
+        ad.remove(gone);
+    }
+    let name = slot.name(&machine.facts.name);
+    set_name(&mut ad, &SlotName { dynamic: Some(slot.free_dynamic_id()), ..name });
+    set_dynamic(&mut ad, slot.id);
+    set_resources_of(&mut ad, "TotalSlot", machine, resources);
+    devices::set_assigned(&mut ad, machine, resources);
+    set_available(&mut ad, machine, resources);
+    set_state(&mut ad, State::Unclaimed(Unclaimed::Idle), slot.entered_state, slot.entered_activity);
+    ad
+}
+
+fn set_dynamic(ad: &mut Ad, parent: u32) {
+    ad.set("DynamicSlot", true);
+    ad.set("SlotType", "Dynamic");
+    ad.set("ParentSlotId", i64::from(parent));
+}
+
+/// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim. The attributes of the job that
+/// `STARTD_JOB_ATTRS` names stand in it while the job is there.
+/// Its policy is asked, in `env`, what it grants that job.
+pub fn claimed_slot_ad(
+    machine: &Machine,
+    config: &StartdConfig,
+    slot: &Slot,
+    job: Option<&Ad>,
+    env: &Env,
+) -> Ad {
+    let policy = &machine.slot_config(config, slot.name.slot).policy;
+    let granted = policy.max_job_retirement_time.as_ref();
+    let looks_at_it = !config.job_attrs.is_empty() || granted.is_some_and(|expr| expr.as_literal().is_none());
+    let running = job.filter(|_| looks_at_it).map(|job| running_job_ad(job, &slot.running));
+    let job = running.as_ref().or(job);
+    let (shared, latched) = (machine_ad(machine), &slot.latched);
+    let mut ad = slot_ad(shared, machine, config, slot.name.slot, &slot.resources, slot.load, latched);
+    for name in config.job_attrs.iter().chain(SYSTEM_JOB_ATTRS.iter()) {
+        if let Some(expr) = job.and_then(|job| job.get(name)) {
+            ad.insert(name.as_str(), expr.clone());
+        }
+    }
+    set_excess(&mut ad, machine);
+    set_name(&mut ad, &slot.name);
+    if let Some(standing) = machine.standing.get(&slot.name.slot) {
+        set_type(&mut ad, standing);
+    }
+    set_state(&mut ad, slot.state, slot.entered_state, slot.entered_activity);
+    if slot.name.dynamic.is_some() {
+        set_dynamic(&mut ad, slot.name.slot);
+    } else {
+        ad.set("SlotType", "Static");
+    }
+    if matches!(slot.state, State::Matched | State::Backfill(_) | State::Preempting(_)) {
+        // "the machine lies about its START expression while in this state": it takes no other match.
+        ad.insert("Requirements", FALSE.clone());
+    }
+    set_claim(&mut ad, &slot.claim);
+    if let Some(draining) = &machine.draining {
+        ad.set("AcceptedWhileDraining", slot.claim.since > draining.since);
+    }
+    super::policy::publish(&mut ad, policy, slot, job, env);
+    ad
+}
+
+/// The whole ad of a slot, as `condor_status -l` shows it, with what a partitionable slot shows of its dynamic slots. None
+/// where there is no such slot.
+pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
+    let machine = pool.machines.get(&name.machine)?;
+    let config = pool.startd(machine);
+    if let Some(slot) = pool.slots.get(name) {
+        return Some(claimed_slot_ad(
+            machine,
+            &config,
+            slot,
+            rollup::job_of(pool, name),
+            &Env::at(now.secs()),
+        ));
+    }
+    let slot = machine.standing.get(&name.slot).filter(|_| name.dynamic.is_none())?;
+    let mut ad = unclaimed_slot_ad(machine, slot, &config);
+    if slot.kind == SlotKind::Partitionable {
+        rollup::set(&mut ad, pool, machine, slot, now);
+    }
+    Some(ad)
+}
+
+/// Who claimed the slot, and for which job.
+fn set_claim(ad: &mut Ad, claim: &Claim) {
+    let (submitter, namespace) = (claim.submitter.as_str(), &*claim.job.namespace);
+    let owner = match &claim.group {
+        Some(group) => submitter.strip_prefix(group.as_str()).and_then(|rest| rest.strip_prefix('.')),
+        None => None,
+    };
+    ad.set("RemoteUser", submitter);
+    ad.set("RemoteOwner", owner.unwrap_or(submitter));
+    if let Some(group) = &claim.group {
+        ad.set("AccountingGroup", submitter);
+        ad.set("RemoteGroup", group.as_str());
+    }
+    let negotiated = claim.group.as_ref().filter(|_| !claim.regrouped);
+    ad.set("RemoteNegotiatingGroup", negotiated.map_or("<none>", |group| group.as_str()));
+    ad.set("RemoteAutoregroup", claim.regrouped);
+    if !claim.limits.is_empty() {
+        ad.set("MatchedConcurrencyLimits", &*claim.limits.to_string());
+    }
+    // A namespace is what a schedd is elsewhere: a queue of its own.
+    ad.set("RemoteScheddName", namespace);
+    ad.set("JobId", &*claim.job_id());
+    ad.set("GlobalJobId", &*format!("{namespace}#{}#{}", claim.job_id(), claim.job.uid.as_str()));
+}
+
+/// What claims hold that the node no longer has, since pods of others came or it shrank: `TotalExcessCpus` and the like. No
+/// default looks at them; a `PREEMPT` may.
+fn set_excess(ad: &mut Ad, machine: &Machine) {
+    let mut excess = machine.carved.clone();
+    excess.subtract(&machine.total);
+    set_resources(ad, "TotalExcess", &excess.floor_at_zero());
+}
+
+/// Where the policy says them; the machine's name stands for them otherwise.
+fn set_domains(ad: &mut Ad, config: &StartdConfig) {
+    for (name, domain) in [("UidDomain", &config.uid_domain), ("FileSystemDomain", &config.filesystem_domain)]
+    {
+        if let Some(domain) = domain {
+            ad.set(name, &**domain);
+        }
+    }
+}
+
+fn count(things: usize) -> i64 {
+    i64::try_from(things).unwrap_or(i64::MAX)
+}
+
+fn set_name(ad: &mut Ad, name: &SlotName) {
+    ad.set("Name", &*name.to_string());
+    ad.set("SlotID", i64::from(name.slot));
+    if let Some(dynamic) = name.dynamic {
+        ad.set("DSlotID", i64::from(dynamic));
+    }
+}
+
+fn set_state(ad: &mut Ad, state: State, entered_state: Time, entered_activity: Time) {
+    ad.set("State", state.state());
+    ad.set("Activity", state.activity());
+    ad.set("EnteredCurrentState", entered_state.secs());
+    ad.set("EnteredCurrentActivity", entered_activity.secs());
+}
+
+/// Of what its machine has and the slot has not, the slot has 0.
+fn set_resources_of(ad: &mut Ad, prefix: &str, machine: &Machine, resources: &Resources) {
+    for name in machine.total.by_classad_name().into_keys() {
+        ad.set(format!("{prefix}{name}"), 0_i64);
+    }
+    set_resources(ad, prefix, resources);
+}
+
+fn set_resources(ad: &mut Ad, prefix: &str, resources: &Resources) {
+    ad.set(&*format!("{prefix}Cpus"), resources.cpus);
+    ad.set(&*format!("{prefix}Memory"), resources.memory_mib);
+    ad.set(&*format!("{prefix}Disk"), resources.disk_kib);
+    for (name, amount) in resources.by_classad_name() {
+        ad.set(&*format!("{prefix}{name}"), amount);
+    }
+}
+
+#[cfg(test)]
+mod tests;

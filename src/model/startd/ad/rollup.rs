@@ -1,0 +1,55 @@
+//! What a partitionable slot shows of the dynamic slots that were carved from it: lists, in the order of their ids.
+//!
+//! Source: HTCondor 25.14's ads: `Child<Attr>` for the attributes below, for each custom resource, and for those that
+//! `STARTD_PARTITIONABLE_SLOT_ATTRS` names.
+
+use crate::pool::{Machine, Pool, SlotName, Standing, Time};
+use classad::{Ad, Env, Value};
+
+use super::claimed_slot_ad;
+
+/// What is shown of each dynamic slot, with the name that it has in the list.
+const SHOWN: &[(&str, &str)] = &[
+    ("ChildAccountingGroup", "AccountingGroup"),
+    ("ChildActivity", "Activity"),
+    ("ChildCpus", "Cpus"),
+    ("ChildCurrentRank", "CurrentRank"),
+    ("ChildDSlotId", "DSlotId"),
+    ("ChildDisk", "Disk"),
+    ("ChildEnteredCurrentState", "EnteredCurrentState"),
+    ("ChildMemory", "Memory"),
+    ("ChildName", "Name"),
+    ("ChildRemoteOwner", "RemoteOwner"),
+    ("ChildRemoteUser", "RemoteUser"),
+    ("ChildRetirementTimeRemaining", "RetirementTimeRemaining"),
+    ("ChildState", "State"),
+];
+
+/// Puts the lists into a partitionable slot's ad. Their values are those of now.
+pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &Standing, now: Time) {
+    let config = pool.startd(machine);
+    let env = Env::at(now.secs());
+    let children: Vec<Ad> = slot
+        .claimed_slots(&machine.facts.name)
+        .filter_map(|name| pool.slots.get(&name))
+        .map(|child| claimed_slot_ad(machine, &config, child, job_of(pool, &child.name), &env))
+        .collect();
+    let list = |attribute: &str| {
+        let values = children.iter().map(|child| child.eval_attr(attribute, None, &env));
+        Value::from(values.collect::<Vec<Value>>())
+    };
+    ad.set("PslotRollupInformation", true);
+    for (name, attribute) in SHOWN {
+        ad.set(*name, list(attribute));
+    }
+    let custom = machine.total.by_classad_name().into_keys();
+    for attribute in custom.chain(config.child_attrs.iter().cloned()) {
+        ad.set(&*format!("Child{attribute}"), list(&attribute));
+    }
+}
+
+/// The ad of the job that a slot is claimed for.
+pub(super) fn job_of<'a>(pool: &'a Pool, slot: &SlotName) -> Option<&'a Ad> {
+    let cluster = pool.jobs.get(&pool.slots.get(slot)?.claim.job.uid)?;
+    cluster.spec.as_ref().map(|spec| &spec.ad)
+}

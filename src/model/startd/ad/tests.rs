@@ -1,0 +1,210 @@
+//! What stands in a slot's ad.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::*;
+use crate::pool::{
+    Benchmarks, Capacity, JobKey, LastInput, MachineFacts, ReportFacts, Sensed, SlotConfig, System,
+};
+use classad::{Env, symmetric_match};
+
+fn machine() -> Machine {
+    let facts = MachineFacts {
+        name: "node1".into(),
+        arch: "amd64".into(),
+        os: "linux".into(),
+        labels: Arc::new(BTreeMap::from([("topology.kubernetes.io/zone".to_owned(), "a".to_owned())])),
+        allocatable: Capacity {
+            milli_cpu: 8_000,
+            memory: 16 << 30,
+            disk: 100 << 30,
+            extended: BTreeMap::from([("nvidia.com/gpu".into(), 2)]),
+        },
+        ready: true,
+        cordoned: false,
+        taints: vec![],
+        system: System::default(),
+    };
+    Machine::new(facts, Capacity::default(), Time::from_secs(1_000))
+}
+
+fn ad_of(machine: &Machine, config: &StartdConfig) -> Ad {
+    unclaimed_slot_ad(machine, &machine.standing[&1], config)
+}
+
+#[test]
+fn a_partitionable_slot_says_what_it_has() {
+    let ad = ad_of(&machine(), &StartdConfig::default());
+    let text = ad.to_long();
+    for line in [
+        "Name = \"slot1@node1\"",
+        "Cpus = 8",
+        "Memory = 16384",
+        "TotalSlotCpus = 8",
+        "GPUs = 2",
+        "Arch = \"X86_64\"",
+        "OpSys = \"LINUX\"",
+        "PartitionableSlot = true",
+        "MachineResources = \"Cpus Memory Disk GPUs\"",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
+fn what_is_sensed_of_the_owner_is_published_and_idle_times_grow() {
+    let mut machine = machine();
+    let value = |machine: &Machine, name: &str, now: i64| {
+        ad_of(machine, &StartdConfig::default()).eval_attr(name, None, &Env::at(now))
+    };
+    assert!(value(&machine, "KeyboardIdle", 5_000).is_undefined());
+    let (keyboard, console) = (LastInput::At(Time::from_secs(2_000)), LastInput::At(Time::from_secs(1_500)));
+    machine.sensed = Some(Sensed { keyboard, console, owner_load: 0.25 });
+    machine.standing.get_mut(&1).unwrap().load.owner = 0.25;
+    assert_eq!(value(&machine, "KeyboardIdle", 5_000), Value::from(3_000_i64));
+    assert_eq!(value(&machine, "ConsoleIdle", 5_000), Value::from(3_500_i64));
+    assert_eq!(value(&machine, "LoadAvg", 5_000), Value::from(0.25));
+    let (keyboard, console) = (LastInput::Ongoing, LastInput::Ongoing);
+    machine.sensed = Some(Sensed { keyboard, console, owner_load: 1.0 });
+    assert_eq!(value(&machine, "KeyboardIdle", 5_000), Value::from(0_i64));
+}
+
+#[test]
+fn an_ad_that_was_kept_is_the_one_that_would_be_made() {
+    let config = Arc::new(StartdConfig::default());
+    let policy = crate::pool::Policy { start: Some(FALSE.clone()), ..Default::default() };
+    let other = Arc::new(SlotConfig { policy, ..SlotConfig::default() }.into());
+    let mut machine = machine();
+    let ongoing = LastInput::Ongoing;
+    let changes: &[fn(&mut Machine)] = &[
+        |_| {},
+        |machine| machine.carved.cpus = 3,
+        |machine| machine.standing.get_mut(&1).unwrap().carved.cpus = 3,
+        |machine| {
+            machine.standing.get_mut(&1).unwrap().dynamic.insert(1);
+        },
+        |machine| machine.standing.get_mut(&1).unwrap().state = State::Owner,
+        |machine| machine.standing.get_mut(&1).unwrap().entered_state = Time::from_secs(3_000),
+        |machine| machine.standing.get_mut(&1).unwrap().total.cpus = 5,
+        |machine| machine.facts.allocatable.milli_cpu = 9_000,
+        Machine::recount,
+        |machine| machine.facts.labels = Arc::new(BTreeMap::from([("zone".into(), "a".into())])),
+    ];
+    for change in changes {
+        keep_slot_ad(&mut machine, 1, &config);
+        change(&mut machine);
+        for config in [&config, &other] {
+            let slot = &machine.standing[&1];
+            let mut fresh = standing_slot_ad(machine::make(&machine), &machine, slot, config);
+            set_available(&mut fresh, &machine, &machine.available_in(slot));
+            assert_eq!(ad_of(&machine, config), fresh);
+            assert_eq!(keep_slot_ad(&mut machine, 1, config), Some(fresh));
+        }
+    }
+    machine.sensed = Some(Sensed { keyboard: ongoing, console: ongoing, owner_load: 1.0 });
+    let ad = ad_of(&machine, &other);
+    assert_eq!(ad.eval_attr("KeyboardIdle", None, &Env::at(0)), Value::from(0_i64));
+}
+
+#[test]
+fn what_does_not_fit_does_not_match() {
+    let ad = ad_of(&machine(), &StartdConfig::default());
+    for (job, fits) in [
+        ("[RequestCpus = 8; RequestMemory = 16384; RequestDisk = 1; Requirements = true]", true),
+        ("[RequestCpus = 9; RequestMemory = 1; RequestDisk = 1; Requirements = true]", false),
+        ("[RequestCpus = 1; RequestMemory = 16385; RequestDisk = 1; Requirements = true]", false),
+        ("[RequestCpus = 1; RequestMemory = 1; RequestDisk = 104857601; Requirements = true]", false),
+        ("[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; RequestGPUs = 2; Requirements = true]", true),
+        (
+            "[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; RequestGPUs = 3; Requirements = true]",
+            false,
+        ),
+        ("[RequestMemory = 1; RequestDisk = 1; Requirements = true]", false),
+        (
+            "[RequestCpus = 1; RequestMemory = 1; RequestDisk = 1; \
+             Requirements = TARGET.NodeLabels.'topology.kubernetes.io/zone' =?= \"a\"]",
+            true,
+        ),
+    ] {
+        let job = Ad::parse_new(job).unwrap();
+        assert_eq!(symmetric_match(&job, &ad, &Env::at(2_000)), fits, "{job}");
+    }
+}
+
+/// "The attributes that are included in the machine's ClassAd": those of the manual's list that a machine here can know, and
+/// what newer startds publish beside them.
+#[test]
+fn every_machine_attribute_of_the_manual_that_can_be_known() {
+    let mut machine = machine();
+    machine.facts.system = System { image: "Ubuntu 24.04.1 LTS".into(), kernel: "6.8.0".into() };
+    machine.report = Some(Arc::new(ReportFacts {
+        benchmarks: Some(Benchmarks { mips: 1, kflops: 2, at: Time::from_secs(3) }),
+        virtual_memory_kib: Some(4),
+        ..ReportFacts::of(machine.facts.name.clone())
+    }));
+    let at = LastInput::At(Time::from_secs(2_000));
+    machine.sensed = Some(Sensed { keyboard: at, console: at, owner_load: 0.25 });
+    let ad = ad_of(&machine, &StartdConfig::default());
+    for name in "Activity Arch ClockDay ClockMin CondorLoadAvg ConsoleIdle Cpus CurrentRank Disk EnteredCurrentActivity \
+                 FileSystemDomain KeyboardIdle KFlops LoadAvg Machine Memory Mips MyType Name OpSys Requirements State \
+                 TargetType UidDomain VirtualMemory"
+        .split_whitespace()
+    {
+        assert!(ad.contains(name), "3.6.1: {name}");
+    }
+    for name in "DetectedCpus DetectedMemory EnteredCurrentState LastBenchmark MachineMaxVacateTime MachineResources \
+                 MyCurrentTime NumDynamicSlots OpSysAndVer OpSysLegacy OpSysLongName OpSysMajorVer OpSysName \
+                 OpSysShortName OpSysVer PartitionableSlot Rank RetirementTimeRemaining SlotID SlotType SlotTypeID \
+                 SlotWeight Start TotalCondorLoadAvg TotalCpus TotalDisk TotalLoadAvg TotalMemory TotalSlotCpus \
+                 TotalSlotDisk TotalSlotMemory TotalSlots TotalVirtualMemory UtsnameMachine UtsnameNodename \
+                 UtsnameRelease UtsnameSysname WithinResourceLimits"
+        .split_whitespace()
+    {
+        assert!(ad.contains(name), "{name}");
+    }
+}
+
+/// "There are a few attributes that are automatically inserted into the machine ClassAd whenever a resource is in the Claimed
+/// state."
+#[test]
+fn a_claimed_slot_says_whose_it_is() {
+    let machine = machine();
+    let claim = Claim {
+        negotiator: crate::pool::NegotiatorId::Unnamed,
+        regrouped: false,
+        id: "c".into(),
+        submitter: "physics.higgs.alice".into(),
+        group: Some("physics.higgs".into()),
+        weight: 1.0,
+        limits: crate::pool::limits::Wants::default(),
+        since: Time::from_secs(1),
+        job: JobKey { uid: "u".into(), namespace: "lab".into(), name: "pi".into() },
+        cluster: 152,
+        proc: 3,
+    };
+    let name = SlotName { machine: "node1".into(), slot: 1, dynamic: Some(2) };
+    let busy = State::Claimed(crate::pool::Claimed::Busy);
+    let mut slot =
+        Slot::new(name, Resources { cpus: 1, ..Resources::default() }, claim, busy, Time::from_secs(1));
+    slot.running.started = Some(Time::from_secs(5));
+    let config = StartdConfig { uid_domain: Some("lab.org".into()), ..StartdConfig::default() };
+    let text = claimed_slot_ad(&machine, &config, &slot, None, &Env::at(0)).to_long();
+    for line in [
+        "AccountingGroup = \"physics.higgs.alice\"",
+        "DSlotID = 2",
+        "GlobalJobId = \"lab#152.3#u\"",
+        "JobId = \"152.3\"",
+        "JobStart = 5",
+        "ParentSlotId = 1",
+        "RemoteGroup = \"physics.higgs\"",
+        "RemoteAutoregroup = false",
+        "RemoteNegotiatingGroup = \"physics.higgs\"",
+        "RemoteOwner = \"alice\"",
+        "RemoteScheddName = \"lab\"",
+        "RemoteUser = \"physics.higgs.alice\"",
+        "UidDomain = \"lab.org\"",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+    }
+}

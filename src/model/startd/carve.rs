@@ -1,0 +1,200 @@
+//! How much to carve for a job.
+
+use std::collections::BTreeMap;
+
+use super::ad::carved_slot_ad;
+use crate::pool::slot_types::{
+    Amounts, Device, Left, NotConsumed, Taken, as_consumed, consumed, consumption, take_as_asked,
+};
+use crate::pool::{
+    DeviceId, GPUS, Machine, PODS, Request, ResourceName, Resources, SlotConfig, SlotKind, Standing,
+    classad_name,
+};
+use classad::{Ad, Env, symmetric_match};
+
+/// What a match becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carving {
+    /// A slot of this size.
+    Slot(Resources),
+    /// The job does not fit, or one of the two does not want the other (any more).
+    Refused,
+    /// The dynamic slot itself would not let the job in: its `START` looks at how small it is, or that it is a dynamic slot.
+    Unwilling,
+}
+
+/// Carves for a job from what is left of a machine: both sides' `Requirements` are asked once more, since the match may
+/// be older than what is left. How much the slot gets, the slot's `MODIFY_REQUEST_EXPR_*` make of the request; where that
+/// does not fit, it gets what the job asked for, unless `MUST_MODIFY_REQUEST_EXPRS` is true. Of devices it gets the first
+/// free ones that the job's `Require<R>` admits. Under a consumption policy it gets what that says.
+///
+/// What is carved must itself let the job in. A static slot is taken as it is.
+pub fn carve(
+    machine: &Machine,
+    slot: &Standing,
+    config: &SlotConfig,
+    ad: &Ad,
+    request: &Request,
+    job: &Ad,
+    env: &Env,
+) -> Carving {
+    if !has_all_kinds(machine, request) {
+        return Carving::Refused;
+    }
+    let left = machine.available_in(slot);
+    let wanted = match slot.kind {
+        SlotKind::Static => symmetric_match(job, ad, env).then(|| slot.total.clone()),
+        SlotKind::Partitionable => {
+            let taken = taken(config, ad, job, &room(machine, &left), env);
+            taken.and_then(|taken| resources(machine, request, taken))
+        }
+    };
+    match wanted.filter(|wanted| wanted.fits_in(&left)) {
+        None => Carving::Refused,
+        Some(carved) if lets_in(machine, slot, ad, &carved, job, env) => Carving::Slot(carved),
+        Some(_) => Carving::Unwilling,
+    }
+}
+
+/// Whether the slot that is carved of one with this ad lets the job in. What the job asks for it has been given.
+fn lets_in(machine: &Machine, slot: &Standing, ad: &Ad, carved: &Resources, job: &Ad, env: &Env) -> bool {
+    let same_for_all = ad.get("Start").is_none_or(|start| start.as_literal().is_some());
+    if same_for_all || slot.kind == SlotKind::Static {
+        return true;
+    }
+    let start = carved_slot_ad(ad, machine, slot, carved).eval_attr("Start", Some(job), env);
+    start.as_bool_equiv() == Some(true)
+}
+
+/// What a dynamic slot takes of a partitionable one: as much as the slot's consumption policy says, or else what its
+/// expressions make of the request. None where one of the two does not want the other.
+fn taken(config: &SlotConfig, ad: &Ad, job: &Ad, room: &Left, env: &Env) -> Option<Taken> {
+    match seen_by(ad, job, env) {
+        Some(seen) => {
+            let seen = seen.ok().filter(|seen| symmetric_match(seen, ad, env))?;
+            take_as_asked(&seen, ad, room, env).ok()
+        }
+        None => symmetric_match(job, ad, env).then(|| config.requests.take(job, ad, room, env).ok())?,
+    }
+}
+
+/// The job as a slot with a consumption policy sees it; none where the slot has no such policy.
+fn seen_by(ad: &Ad, job: &Ad, env: &Env) -> Option<Result<Ad, NotConsumed>> {
+    let resources = consumed(ad, env)?;
+    let seen = consumption(ad, &resources, job, env).map(|mut taken| {
+        // A part of a KiB takes all of it.
+        taken.entry("Disk".to_owned()).and_modify(|disk| *disk = disk.ceil());
+        as_consumed(job, &taken)
+    });
+    Some(seen)
+}
+
+/// Whether a slot has enough left for a job, whatever either of the two requires of the other.
+pub fn has_room(
+    machine: &Machine,
+    slot: &Standing,
+    config: &SlotConfig,
+    ad: &Ad,
+    request: &Request,
+    job: &Ad,
+    env: &Env,
+) -> bool {
+    let room = room(machine, &machine.available_in(slot));
+    let fits = match seen_by(ad, job, env) {
+        Some(seen) => seen.is_ok_and(|seen| take_as_asked(&seen, ad, &room, env).is_ok()),
+        None => config.requests.fits(job, ad, &room, env),
+    };
+    fits && has_all_kinds(machine, request)
+}
+
+/// A slot's Requirements say nothing of resources that its machine has none of.
+fn has_all_kinds(machine: &Machine, request: &Request) -> bool {
+    let asked = request.extended.iter().filter(|(_, amount)| **amount > 0);
+    (request.gpus <= 0 || machine.total.called(GPUS).is_some())
+        && asked.map(|(name, _)| machine.total.named(name)).all(|named| named.is_some())
+}
+
+/// What is left of a machine, as requests are held against it.
+fn room(machine: &Machine, left: &Resources) -> Left {
+    let counted = |resource: &ResourceName| machine.total.called(&classad_name(resource)) == Some(resource);
+    let free = left.devices.iter().filter(|(resource, _)| counted(resource)).map(|(resource, ids)| {
+        let device = |id: &DeviceId| {
+            let known = machine.device(resource, id).cloned();
+            known.unwrap_or_else(|| Device { id: id.clone(), properties: Ad::new() })
+        };
+        (classad_name(resource), ids.iter().map(device).collect())
+    });
+    Left {
+        amounts: Amounts {
+            cpus: left.cpus,
+            memory_mib: left.memory_mib,
+            disk_kib: if is_disk_managed(machine) { left.disk_kib } else { i64::MAX },
+            custom: left.by_classad_name(),
+        },
+        devices: free.collect(),
+    }
+}
+
+/// Disk is not managed where the node reports none.
+fn is_disk_managed(machine: &Machine) -> bool {
+    machine.total.disk_kib > 0
+}
+
+/// What a dynamic slot takes, under the names of the machine's resources.
+fn resources(machine: &Machine, request: &Request, taken: Taken) -> Option<Resources> {
+    let (mut extended, mut devices) = (BTreeMap::new(), BTreeMap::new());
+    for (name, amount) in taken.amounts.custom {
+        let resource = resource_called(machine, request, &name)?;
+        if let Some(ids) = taken.devices.get(&name) {
+            devices.insert(resource.clone(), ids.clone());
+        }
+        extended.insert(resource, amount);
+    }
+    if let Some((pods, _)) = machine.total.extended.get_key_value(PODS) {
+        extended.insert(pods.clone(), 1);
+    }
+    let Amounts { cpus, memory_mib, disk_kib, .. } = taken.amounts;
+    let disk_kib = if is_disk_managed(machine) { disk_kib } else { 0 };
+    Some(Resources { cpus, memory_mib, disk_kib, extended, devices })
+}
+
+/// The node's resource of a name in ads. GPUs are asked of the one that there is most of; of others of one name, of the one
+/// that the job names.
+fn resource_called(machine: &Machine, request: &Request, name: &str) -> Option<ResourceName> {
+    if name == GPUS {
+        return machine.total.called(GPUS).cloned();
+    }
+    let called = |resource: &&ResourceName| classad_name(resource) == name;
+    let has = |resource: &&ResourceName| machine.total.extended.contains_key(*resource);
+    let asked = request.extended.keys().filter(called).find(has);
+    asked.or_else(|| machine.total.extended.keys().find(called)).cloned()
+}
+
+/// `SLOT_WEIGHT` of a slot of this size: what its claim costs. Not a number, or less than nothing, counts as 1, as in the
+/// negotiator.
+pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &SlotConfig, env: &Env) -> f64 {
+    let Some(expr) = &config.slot_weight else {
+        #[allow(clippy::cast_precision_loss, reason = "no machine has 2^52 CPUs")]
+        return resources.cpus as f64;
+    };
+    let mut ad = machine_ad.clone();
+    ad.set("Cpus", resources.cpus);
+    ad.set("Memory", resources.memory_mib);
+    ad.set("Disk", resources.disk_kib);
+    for (name, amount) in machine_resource_names(&ad) {
+        ad.set(&*name, amount);
+    }
+    for (name, amount) in resources.by_classad_name() {
+        ad.set(&*name, amount);
+    }
+    expr.eval(Some(&ad), None, env)
+        .as_number()
+        .filter(|weight| *weight >= 0.0 && weight.is_finite())
+        .unwrap_or(1.0)
+}
+
+/// A dynamic slot without GPUs has none, although its machine has some.
+fn machine_resource_names(ad: &Ad) -> Vec<(String, i64)> {
+    let names = ad.eval_attr("MachineResources", None, &Env::at(0));
+    names.as_str().unwrap_or_default().split(' ').skip(3).map(|name| (name.to_owned(), 0)).collect()
+}

@@ -1,0 +1,399 @@
+//! The startd's configuration out of a policy's text: what the operator acts on today, and all that is to be said of the
+//! rest.
+//!
+//! A policy is for many machines, and a text may depend on the machine: `$(DETECTED_CPUS)` stands for the CPUs of the one
+//! it is read for. So a text is read once to check it, for a machine that stands for all, and then, if it depends on the
+//! machine, once more for each ([`for_machine`]). What a text cannot know here is refused by name.
+//!
+//! What is said of a slot depends on its type and its number: `SLOT_TYPE_1_START` goes before `START`, and `SLOT1_Attr`
+//! before `Attr`.
+
+mod macros;
+mod remarks;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::pool::slot_types::{ConsumptionPolicy, RequestPolicy, SlotTypes};
+use crate::pool::{Latch, Machine, Policy, SlotConfig, StartdConfig};
+use classad::Expr;
+use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
+
+pub use macros::{Macros, of_machine};
+pub use remarks::{Remark, Severity, of_file, of_text, sort};
+
+/// What a text says of the knobs that the operator acts on. What it does not name is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextConfig {
+    /// What it says of all slots.
+    pub slots: SlotConfig,
+    /// What it says of the slots of a type.
+    pub types: BTreeMap<u32, SlotConfig>,
+    /// What it says of single slots.
+    pub single: BTreeMap<u32, SlotConfig>,
+    /// `DEFAULT_DRAINING_START_EXPR`.
+    pub draining_start: Option<Expr>,
+    /// Slot types.
+    pub division: SlotTypes,
+    /// `STARTD_SLOT_ATTRS` with `SYSTEM_STARTD_SLOT_ATTRS`.
+    pub slot_attrs: Vec<String>,
+    /// `STARTD_JOB_ATTRS`.
+    pub job_attrs: Vec<String>,
+    /// `STARTD_PARTITIONABLE_SLOT_ATTRS`.
+    pub child_attrs: Vec<String>,
+    /// `UID_DOMAIN`.
+    pub uid_domain: Option<Box<str>>,
+    /// `FILESYSTEM_DOMAIN`.
+    pub filesystem_domain: Option<Box<str>>,
+    /// `SLOTS_CONNECTED_TO_KEYBOARD`.
+    pub keyboard_slots: Option<u32>,
+    /// `SLOTS_CONNECTED_TO_CONSOLE`.
+    pub console_slots: Option<u32>,
+    /// `DISCONNECTED_KEYBOARD_IDLE_BOOST`.
+    pub idle_boost: Option<Duration>,
+}
+
+/// The latch that the manual's policies look at.
+const CPU_BUSY: &str = "CpuBusy";
+
+/// The greatest number of a slot type, as in HTCondor.
+const MAX_TYPES: u32 = 10;
+
+/// The greatest number of a slot that something can be said of.
+const MAX_SLOTS: u32 = 4096;
+
+/// Which slots something is said of.
+#[derive(Clone, Copy, Debug, Default)]
+struct Of {
+    /// Those of a type.
+    slot_type: Option<u32>,
+    /// One.
+    slot: Option<u32>,
+}
+
+/// A text, understood.
+#[derive(Clone, Debug)]
+pub struct Understood {
+    /// What it says, if it can be used.
+    pub config: Option<TextConfig>,
+    /// What is to be said of it, in the order of the text. It cannot be used if one of these is an error.
+    pub remarks: Vec<Remark>,
+    /// Whether it may say something else for another machine.
+    pub by_machine: bool,
+    /// Which knobs and attributes it says that a policy's fields can say too, each with line and column.
+    pub said: Vec<(String, u32, u32)>,
+}
+
+/// Reads a policy's text, for no machine in particular.
+pub fn understand(text: &str) -> Understood {
+    let samples = Macros::samples();
+    let Some((first, others)) = samples.split_first() else {
+        return Understood { config: None, remarks: Vec::new(), by_machine: false, said: Vec::new() };
+    };
+    let reading = read(text, first);
+    let mut remarks = remarks::of_reading(text, &reading, Some(&[knobs::Reader::Startd]));
+    let mut faults = Vec::new();
+    let config = act_on(&reading.config, &mut faults);
+    remarks.extend(faults);
+    remarks.extend(macros::unknown(text, &reading.config));
+    remarks.extend(unsensed(&reading.config, &config));
+    remarks::sort(&mut remarks);
+    let usable = remarks.iter().all(|remark| remark.severity != Severity::Error);
+    let other = |macros: &Macros| act_on(&read(text, macros).config, &mut Vec::new());
+    let by_machine = macros::mentioned(text) || others.iter().any(|macros| other(macros) != config);
+    let said = said_at(&reading.config, &config);
+    Understood { config: usable.then_some(config), remarks, by_machine, said }
+}
+
+/// The configuration of one machine, where the policy's text depends on the machine; what the policy's fields say
+/// is in `common`, and so is the text.
+///
+/// # Errors
+/// What the text does not say in a way that can be used on this machine, with its place.
+pub fn for_machine(common: &StartdConfig, machine: &Macros) -> Result<Arc<StartdConfig>, String> {
+    let Some(by_machine) = &common.by_machine else { return Ok(Arc::new(common.clone())) };
+    let reading = read(&by_machine.text, machine);
+    let mut faults: Vec<Remark> = remarks::of_diagnostics(&reading);
+    let said = act_on(&reading.config, &mut faults);
+    if let Some(fault) = faults.iter().find(|fault| fault.severity == Severity::Error) {
+        return Err(fault.to_string());
+    }
+    let mut own = by_machine.fields.clone();
+    said.put_into(&mut own);
+    Ok(Arc::new(own))
+}
+
+impl TextConfig {
+    /// Puts what the text says in the place of what was there.
+    pub fn put_into(self, config: &mut StartdConfig) {
+        let fields = Arc::clone(&config.slots);
+        let all = |said: BTreeMap<u32, SlotConfig>| {
+            said.into_iter().map(|(key, said)| (key, Arc::new(over(said, &fields)))).collect()
+        };
+        config.types = all(self.types);
+        config.single = all(self.single);
+        config.slots = Arc::new(over(self.slots, &fields));
+        config.draining_start = self.draining_start;
+        config.division = self.division;
+        (config.slot_attrs, config.job_attrs) = (self.slot_attrs, self.job_attrs);
+        config.child_attrs = self.child_attrs;
+        (config.uid_domain, config.filesystem_domain) = (self.uid_domain, self.filesystem_domain);
+        (config.keyboard_slots, config.console_slots) = (self.keyboard_slots, self.console_slots);
+        config.idle_boost = self.idle_boost.unwrap_or(config.idle_boost);
+    }
+
+    /// Everything that it says of slots: of all, of those of a type, of single ones.
+    fn all(&self) -> impl Iterator<Item = &SlotConfig> {
+        [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values())
+    }
+}
+
+/// Puts what a text says of a slot in the place of what fields say.
+fn over(said: SlotConfig, fields: &SlotConfig) -> SlotConfig {
+    let kept = fields.attributes.iter().filter(|(name, _)| !publishes(&said, name));
+    SlotConfig {
+        attributes: kept.cloned().chain(said.attributes.iter().cloned()).collect(),
+        policy: said.policy.over(&fields.policy),
+        slot_weight: said.slot_weight.or_else(|| fields.slot_weight.clone()),
+        requests: said.requests,
+        consumption: said.consumption,
+        latches: said.latches,
+    }
+}
+
+/// Whether a slot is given this attribute.
+fn publishes(slot: &SlotConfig, name: &str) -> bool {
+    slot.attributes.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+}
+
+fn read(text: &str, macros: &Macros) -> Reading {
+    let host = Host { predefined: macros.pairs(), ..Host::none() };
+    Reader::new(host).subsystem("STARTD").guarded().read(&[Source::block("spec.config", text)])
+}
+
+/// The knobs that the operator acts on.
+fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
+    let mut said = TextConfig { slots: slot(config, Of::default(), faults), ..TextConfig::default() };
+    for slot_type in types(config) {
+        let of = Of { slot_type: Some(slot_type), slot: None };
+        said.types.insert(slot_type, slot(config, of, faults));
+    }
+    for id in single(config) {
+        let of = Of { slot_type: ok(config.type_of_slot(id), faults).flatten(), slot: Some(id) };
+        said.single.insert(id, slot(config, of, faults));
+    }
+    if said_by(config, None, "DEFAULT_DRAINING_START_EXPR").is_some() {
+        said.draining_start = ok(config.expr("DEFAULT_DRAINING_START_EXPR"), faults).flatten();
+    }
+    let division = SlotTypes::read(config);
+    faults.extend(division.faults.iter().map(Remark::of_fault));
+    said.division = division.types.unwrap_or_default();
+    for knob in ["STARTD_SLOT_ATTRS", "SYSTEM_STARTD_SLOT_ATTRS"] {
+        said.slot_attrs.extend(ok(config.list(knob), faults).unwrap_or_default());
+    }
+    said.job_attrs = ok(config.list("STARTD_JOB_ATTRS"), faults).unwrap_or_default();
+    said.child_attrs = ok(config.list("STARTD_PARTITIONABLE_SLOT_ATTRS"), faults).unwrap_or_default();
+    let mut domain = |knob: &str| {
+        let name = said_by(config, None, knob)?;
+        ok(config.value(&name), faults).flatten().map(|value| value.trim().into())
+    };
+    said.uid_domain = domain("UID_DOMAIN");
+    said.filesystem_domain = domain("FILESYSTEM_DOMAIN");
+    let mut count = |knob: &str| {
+        let found = said_by(config, None, knob).and_then(|name| ok(config.integer(&name), faults).flatten());
+        found.map(|count| u32::try_from(count.max(0)).unwrap_or(u32::MAX))
+    };
+    said.keyboard_slots = count("SLOTS_CONNECTED_TO_KEYBOARD");
+    said.console_slots = count("SLOTS_CONNECTED_TO_CONSOLE");
+    said.idle_boost =
+        count("DISCONNECTED_KEYBOARD_IDLE_BOOST").map(|seconds| Duration::from_secs(seconds.into()));
+    // What is wrong with something that is said of all is wrong once.
+    let mut seen: Vec<Remark> = Vec::new();
+    faults.retain(|fault| {
+        !seen.contains(fault) && {
+            seen.push(fault.clone());
+            true
+        }
+    });
+    said
+}
+
+/// The types of which there are slots.
+fn types(config: &Config) -> impl Iterator<Item = u32> {
+    (1..=MAX_TYPES).filter(|kind| {
+        config.integer(&format!("NUM_SLOTS_TYPE_{kind}")).ok().flatten().is_some_and(|count| count > 0)
+    })
+}
+
+/// The slots that the text says something of by their numbers.
+fn single(config: &Config) -> BTreeSet<u32> {
+    let number = |name: &str| {
+        let rest = name.get(..4).filter(|head| head.eq_ignore_ascii_case("SLOT")).and(name.get(4..))?;
+        let (digits, _) = rest.split_once('_')?;
+        digits.parse().ok().filter(|number| (1..=MAX_SLOTS).contains(number) && !digits.starts_with('0'))
+    };
+    config.definitions().filter_map(|definition| number(&definition.name)).collect()
+}
+
+/// The custom resources whose requests the text modifies.
+fn modified(config: &Config) -> BTreeSet<String> {
+    const KNOB: &str = "MODIFY_REQUEST_EXPR_REQUEST";
+    let of = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        let resource = name.get(name.find(KNOB)? + KNOB.len()..)?.to_owned();
+        (!["CPUS", "MEMORY", "DISK", ""].contains(&resource.as_str())).then_some(resource)
+    };
+    config.definitions().filter_map(|definition| of(&definition.name)).collect()
+}
+
+/// What is said of slots.
+fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
+    let slot_type = of.slot_type;
+    let (policy, unusable) = Policy::read(config, slot_type);
+    faults.extend(unusable.iter().map(Remark::of_value));
+    let mut said = SlotConfig { policy, ..SlotConfig::default() };
+    if let Some(name) = weight_said_by(config, slot_type) {
+        said.slot_weight = ok(config.expr(&name), faults).flatten();
+    }
+    let custom = modified(config);
+    let custom: Vec<&str> = custom.iter().map(String::as_str).collect();
+    match RequestPolicy::read(config, slot_type.unwrap_or(0), &custom) {
+        Ok(requests) => said.requests = requests,
+        Err(wrong) => faults.extend(wrong.iter().map(Remark::of_fault)),
+    }
+    match ConsumptionPolicy::read(config, slot_type.unwrap_or(0)) {
+        Ok(consumption) => said.consumption = consumption,
+        Err(wrong) => faults.extend(wrong.iter().map(Remark::of_fault)),
+    }
+    said.latches = latches(config, slot_type, faults);
+    for name in published(config, of, faults) {
+        let text = config.attribute_text(of.slot.unwrap_or(0), slot_type, &name);
+        let Some(text) = ok(text, faults).flatten() else {
+            faults.extend(remarks::undefined_attribute(config, slot_type, &name));
+            continue;
+        };
+        if let Some(expr) = ok(config.parse_expr(&name, &text), faults) {
+            said.attributes.push((name, expr));
+        }
+    }
+    said
+}
+
+/// Under which name the text says a policy knob for the slot: that of its type, or the knob's own. None where it does not.
+pub(in crate::startd) fn said_by(config: &Config, slot_type: Option<u32>, knob: &str) -> Option<String> {
+    let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_{knob}"));
+    let own = [format!("STARTD.{knob}"), knob.to_owned()];
+    of_type
+        .filter(|name| config.definition(name).is_some())
+        .or_else(|| own.iter().any(|name| config.definition(name).is_some()).then(|| knob.to_owned()))
+}
+
+/// As [`said_by`] for `SLOT_WEIGHT`, which a type of slots calls `SlotWeight`.
+fn weight_said_by(config: &Config, slot_type: Option<u32>) -> Option<String> {
+    let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_SlotWeight"));
+    of_type
+        .filter(|name| config.definition(name).is_some())
+        .or_else(|| said_by(config, slot_type, "SLOT_WEIGHT"))
+}
+
+/// The attributes that the slot publishes: `STARTD_ATTRS`, or that of the slot's type instead, and those of the slot.
+fn published(config: &Config, of: Of, faults: &mut Vec<Remark>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let main = said_by(config, of.slot_type, "STARTD_ATTRS").unwrap_or_else(|| "STARTD_ATTRS".to_owned());
+    // HTCondor's default of SYSTEM_STARTD_ATTRS speaks of the collector, which is none here.
+    let system = said_by(config, None, "SYSTEM_STARTD_ATTRS");
+    let own = of.slot.map(|slot| format!("SLOT{slot}_STARTD_ATTRS"));
+    for list in [main].into_iter().chain(own).chain(system) {
+        for name in ok(config.list(&list), faults).unwrap_or_default() {
+            if !names.iter().any(|known| known.eq_ignore_ascii_case(&name)) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// What the slot remembers the last change of. `CpuBusy` is such a name without being listed: "the time in seconds since
+/// CPUBusy became True". A name that is only an attribute of the slot is not.
+fn latches(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) -> Vec<Latch> {
+    let listed = ok(config.list("STARTD_LATCH_EXPRS"), faults).unwrap_or_default();
+    let busy = (!listed.iter().any(|name| name.eq_ignore_ascii_case(CPU_BUSY))).then(|| CPU_BUSY.to_owned());
+    let mut latches: Vec<Latch> = Vec::new();
+    for (name, listed) in listed.into_iter().map(|name| (name, true)).chain(busy.map(|name| (name, false))) {
+        let expr = said_by(config, slot_type, &name).and_then(|said| config.expr(&said).ok().flatten());
+        if let Some(expr) = expr
+            && !latches.iter().any(|known| known.name.eq_ignore_ascii_case(&name))
+        {
+            latches.push(Latch { name, expr, listed });
+        }
+    }
+    latches
+}
+
+/// The value, or a remark in its place.
+fn ok<T, E: Into<ValueError>>(found: Result<T, E>, faults: &mut Vec<Remark>) -> Option<T> {
+    found.map_err(|error| faults.push(Remark::of_value(&error.into()))).ok()
+}
+
+/// What START looks at though nobody reports it.
+fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
+    let of_all = [(None, &said.slots)];
+    let all = of_all.into_iter().chain(said.types.iter().map(|(slot_type, slot)| (Some(*slot_type), slot)));
+    let of = |(slot_type, slot): (Option<u32>, &SlotConfig)| {
+        let name = said_by(config, slot_type, "START")?;
+        let name = if config.definition(&name).is_some() { name } else { format!("STARTD.{name}") };
+        let start = slot.policy.start.as_ref()?;
+        remarks::of_unsensed(config, &name, start, |attribute| publishes(slot, attribute))
+    };
+    let mut remarks: Vec<Remark> = all.filter_map(of).collect();
+    remarks.dedup();
+    remarks
+}
+
+/// Where the knobs stand that a policy's fields can say too.
+fn said_at(config: &Config, said: &TextConfig) -> Vec<(String, u32, u32)> {
+    let named = |slot_type| {
+        [
+            ("START", said_by(config, slot_type, "START")),
+            ("SLOT_WEIGHT", weight_said_by(config, slot_type)),
+            ("CLAIM_WORKLIFE", said_by(config, slot_type, "CLAIM_WORKLIFE")),
+        ]
+    };
+    let named = [None].into_iter().chain(said.types.keys().copied().map(Some)).flat_map(named);
+    let named = named.filter_map(|(called, name)| Some((called.to_owned(), name?)));
+    let attributes =
+        said.all().flat_map(|slot| &slot.attributes).map(|(name, _)| (name.clone(), name.clone()));
+    named
+        .chain(attributes)
+        .map(|(called, name)| {
+            let definition =
+                config.definition(&name).or_else(|| config.definition(&format!("STARTD.{name}")));
+            let place = definition.map(|definition| config.position(definition));
+            (called, place.as_ref().map_or(0, |place| place.line), place.map_or(0, |place| place.column))
+        })
+        .collect()
+}
+
+/// The configuration of a machine whose policy depends on the machine: what was made of it, and of what.
+pub fn review(common: &Arc<StartdConfig>, machine: &mut Machine) {
+    if common.by_machine.is_none() {
+        machine.own_config = None;
+        return;
+    }
+    let macros = of_machine(machine);
+    let same = machine
+        .own_config
+        .as_ref()
+        .is_some_and(|own| Arc::ptr_eq(&own.of, common) && own.macros == macros.pairs());
+    if !same {
+        machine.own_config = Some(crate::pool::OwnConfig {
+            of: common.clone(),
+            macros: macros.pairs(),
+            config: for_machine(common, &macros),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,334 @@
+//! What is to be said of a configuration text: the language's own findings, what the knob table says of each name, and
+//! names that nothing reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+pub use condor_config::Severity;
+use condor_config::knobs::{self, Class, Standing};
+use condor_config::{Config, Definition, Host, Origin, Position, Reader, Reading, Source, ValueError};
+
+use super::macros::Macros;
+use crate::pool::slot_types::Fault;
+use classad::{Expr, Name};
+
+/// Something to say of a text. It prints like `line 3, column 1: nothing reads STRAT: did you mean START?`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// Errors make the text unusable.
+    pub severity: Severity,
+    /// The reason in one word, for conditions.
+    pub reason: &'static str,
+    /// The line in the text, from 1; 0 where it is about none.
+    pub line: u32,
+    /// The column in characters, from 1; 0 where it is about none.
+    pub column: u32,
+    /// What is wrong, and what to do.
+    pub message: String,
+    /// The knob that it is about, if it is about one.
+    pub knob: Option<String>,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 {
+            return f.write_str(&self.message);
+        }
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl Remark {
+    fn new(severity: Severity, reason: &'static str, position: &Position, message: String) -> Self {
+        Self { severity, reason, line: position.line, column: position.column, message, knob: None }
+    }
+
+    fn about(self, knob: &str) -> Self {
+        Self { knob: Some(knob.to_owned()), ..self }
+    }
+
+    /// What is to be said at a place in the text.
+    pub fn at(position: &Position, severity: Severity, message: String) -> Self {
+        Self::new(severity, "ConfigurationWarning", position, message)
+    }
+
+    /// What is to be said of a knob that the text defines.
+    pub fn of_knob(config: &Config, knob: &Definition, severity: Severity, message: String) -> Self {
+        Self::new(severity, "InvalidConfiguration", &config.position(knob), message).about(&knob.name)
+    }
+
+    /// What is wrong with slot types.
+    pub(super) fn of_fault(fault: &Fault) -> Self {
+        let reason = if fault.severity == Severity::Error { "InvalidSlotType" } else { "SlotType" };
+        Self::new(fault.severity, reason, &fault.position, fault.message.clone()).about(&fault.knob)
+    }
+
+    /// A value that cannot be used.
+    pub fn of_value(error: &ValueError) -> Self {
+        let (reason, message) = match error {
+            ValueError::Expand(error) => ("InvalidConfiguration", error.fault.to_string()),
+            ValueError::Expression { name, error, .. } => {
+                let (expected, found) = (error.expected(), error.found());
+                ("InvalidExpression", format!("{name} is no expression: expected {expected}, found {found}"))
+            }
+            ValueError::Type { name, text, wanted, .. } => {
+                ("InvalidValue", format!("{name} is {text}, which is no {wanted}"))
+            }
+            ValueError::Range { message, .. } => ("InvalidValue", message.clone()),
+        };
+        Self::new(Severity::Error, reason, error.position(), message)
+    }
+
+    /// An error at a byte offset of the text.
+    pub(super) fn at_offset(text: &str, offset: usize, reason: &'static str, message: String) -> Self {
+        let before = text.get(..offset).unwrap_or_default();
+        let line = u32::try_from(before.matches('\n').count() + 1).unwrap_or(u32::MAX);
+        let last = before.rsplit('\n').next().unwrap_or_default();
+        let column = u32::try_from(last.chars().count() + 1).unwrap_or(u32::MAX);
+        Self { severity: Severity::Error, reason, line, column, message, knob: None }
+    }
+}
+
+impl From<&Fault> for Remark {
+    /// Its message names the knob, as that of a value that cannot be used does: [`sort`] knows such remarks by having none.
+    fn from(fault: &Fault) -> Self {
+        Self::new(fault.severity, "InvalidValue", &fault.position, fault.message.clone())
+    }
+}
+
+/// In the order of the text, each once.
+pub fn sort(remarks: &mut Vec<Remark>) {
+    remarks.sort_by_key(|remark| (remark.line, remark.column, std::cmp::Reverse(remark.severity)));
+    let mut seen = BTreeSet::new();
+    // A value that cannot be used is told of by the knob table, and again where the value is used, which is more exact.
+    let invalid = |remark: &Remark| matches!(remark.reason, "InvalidExpression" | "InvalidValue");
+    let used = remarks.iter().filter(|remark| remark.knob.is_none() && invalid(remark));
+    let lines: BTreeSet<u32> = used.map(|remark| remark.line).collect();
+    remarks.retain(|remark| {
+        let again = remark.knob.is_some() && invalid(remark) && lines.contains(&remark.line);
+        !again && seen.insert((remark.line, remark.column, remark.message.clone()))
+    });
+}
+
+/// Reads a text for a subsystem, for no machine in particular: what it defines, and what is to be said of it by the language
+/// and by the knob table. `readers` are those who act on it.
+pub fn of_text(subsystem: &str, readers: &[knobs::Reader], text: &str) -> (Reading, Vec<Remark>) {
+    let reader = Reader::new(Host::none()).subsystem(subsystem).guarded();
+    let reading = reader.read(&[Source::block("spec.config", text)]);
+    let remarks = of_reading(text, &reading, Some(readers));
+    (reading, remarks)
+}
+
+/// What is to be said of a file of configuration text that is for no policy in particular: any daemon may read it.
+pub fn of_file(text: &str) -> Vec<Remark> {
+    let predefined = Macros::samples().first().map(Macros::pairs).unwrap_or_default();
+    let host = Host { predefined, ..Host::none() };
+    let reading = Reader::new(host).subsystem("STARTD").guarded().read(&[Source::new("", text)]);
+    let mut remarks = of_reading(text, &reading, None);
+    sort(&mut remarks);
+    remarks
+}
+
+/// What the language says.
+pub(super) fn of_diagnostics(reading: &Reading) -> Vec<Remark> {
+    let remark = |severity: Severity, position: &Position, message: &str| {
+        let reason =
+            if severity == Severity::Error { "InvalidConfiguration" } else { "ConfigurationWarning" };
+        Remark::new(severity, reason, position, message.to_owned())
+    };
+    reading.diagnostics.iter().map(|found| remark(found.severity, &found.position, &found.message)).collect()
+}
+
+/// What the language says, and the knob table of each name. `readers` are those who act on the text, if it is not for all.
+pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs::Reader]>) -> Vec<Remark> {
+    let mut remarks = of_diagnostics(reading);
+    let read = Readers::of(text, &reading.config);
+    let mut by_template: BTreeMap<(u32, u32, String), Vec<String>> = BTreeMap::new();
+    for definition in reading.config.definitions() {
+        let position = reading.config.position(definition);
+        if reading.config.is_spent() {
+            // Each further value would say the same.
+            let message =
+                "takes too many steps to expand in all: what comes after this name is not looked at; \
+                           refer less to values that refer to others"
+                    .to_owned();
+            let name = &definition.name;
+            remarks
+                .push(Remark::new(Severity::Error, "InvalidConfiguration", &position, message).about(name));
+            break;
+        }
+        match definition.origin {
+            Origin::Predefined => {}
+            Origin::Source => {
+                remarks.extend(of_definition(&reading.config, definition, &position, &read));
+                remarks.extend(readers.and_then(|readers| of_others(&definition.name, &position, readers)));
+            }
+            Origin::Template(category, name) => {
+                if is_planned(&definition.name) {
+                    let key = (position.line, position.column, format!("use {category} : {name}"));
+                    by_template.entry(key).or_default().push(definition.name.clone());
+                }
+            }
+        }
+    }
+    for ((line, column, template), names) in by_template {
+        let names = names.join(", ");
+        let message = format!("{template} sets {names}, on which nothing acts yet");
+        let (severity, reason) = (Severity::Warning, "KnobNotActedOn");
+        remarks.push(Remark { severity, reason, line, column, message, knob: Some(names) });
+    }
+    remarks
+}
+
+fn is_planned(name: &str) -> bool {
+    matches!(knobs::classify(name), Class::Knob(knob) if knob.standing == Standing::Planned)
+}
+
+fn of_definition(
+    config: &Config,
+    definition: &Definition,
+    position: &Position,
+    read: &Readers,
+) -> Vec<Remark> {
+    let name = &definition.name;
+    let value = match config.value_of(definition) {
+        Ok(value) => value,
+        Err(error) => return vec![Remark::of_value(&error.into())],
+    };
+    let is_read = read.reads(name);
+    let mut remarks: Vec<Remark> = knobs::check(name, &value)
+        .into_iter()
+        // A parameter of HTCondor's that the text refers to is a macro like any other.
+        .filter(|finding| !(is_read && finding.reason == "MeaninglessKnob"))
+        .map(|finding| of_finding(config, name, position, finding))
+        .collect();
+    if !is_read {
+        remarks.extend(knobs::unknown(name).map(|finding| {
+            Remark::new(Severity::Warning, "UnknownKnob", position, finding.message).about(name)
+        }));
+    }
+    remarks
+}
+
+/// A knob that is acted on, and not where the text stands.
+fn of_others(name: &str, position: &Position, readers: &[knobs::Reader]) -> Option<Remark> {
+    let knob = knobs::find(name).filter(|knob| knob.standing == Standing::Honored)?;
+    let ours = |reader: &knobs::Reader| *reader == knobs::Reader::Macros || readers.contains(reader);
+    if knob.readers.iter().any(ours) {
+        return None;
+    }
+    let place = knob.readers.iter().find_map(|reader| reader.place())?;
+    let message = format!("{name} has no effect here; say it in spec.config of {place}");
+    Some(Remark::new(Severity::Warning, "KnobNotActedOn", position, message).about(name))
+}
+
+/// Attributes that only an agent on the node reports.
+const SENSED: &[&str] =
+    &["KeyboardIdle", "ConsoleIdle", "LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg"];
+
+/// START looks at what only agents report: where there is none it is undefined, and most such expressions are then never
+/// true.
+pub(super) fn of_unsensed(
+    config: &Config,
+    knob: &str,
+    start: &Expr,
+    is_published: impl Fn(&str) -> bool,
+) -> Option<Remark> {
+    let looked_at = start.references();
+    let names = looked_at.my.iter().chain(&looked_at.bare).map(Name::as_str);
+    let unknown: BTreeSet<&str> = names
+        .filter(|name| SENSED.iter().any(|sensed| sensed.eq_ignore_ascii_case(name)) && !is_published(name))
+        .collect();
+    let position = config.position(config.definition(knob)?);
+    let unknown: Vec<&str> = unknown.into_iter().collect();
+    (!unknown.is_empty()).then(|| {
+        let message = format!(
+            "START looks at {}, which only an agent reports of a node: without one it is undefined, and a slot \
+             whose START is not true takes no job; leave it out, or publish it by STARTD_ATTRS",
+            unknown.join(", ")
+        );
+        Remark::new(Severity::Warning, "AttributeNotReported", &position, message).about("START")
+    })
+}
+
+fn of_finding(config: &Config, name: &str, position: &Position, finding: knobs::Finding) -> Remark {
+    let severity = match finding.severity {
+        knobs::Severity::Error => Severity::Error,
+        knobs::Severity::Warning | knobs::Severity::Note => Severity::Warning,
+    };
+    let reason = match finding.reason {
+        "WrongType" | "OutOfRange" => "InvalidValue",
+        "UnknownKnob" => "UnknownKnob",
+        _ => "KnobNotActedOn",
+    };
+    let is_expression = knobs::find(name).is_some_and(|knob| knob.kind == knobs::Kind::Expression);
+    match config.expr(name) {
+        // The language knows where in the text the expression ends being one.
+        Err(error) if is_expression && reason == "InvalidValue" => Remark::of_value(&error).about(name),
+        _ => Remark::new(severity, reason, position, finding.message).about(name),
+    }
+}
+
+/// A name in a list of attributes that nothing defines.
+pub(super) fn undefined_attribute(config: &Config, slot_type: Option<u32>, name: &str) -> Option<Remark> {
+    let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_STARTD_ATTRS"));
+    let lists = ["STARTD_ATTRS", "STARTD.STARTD_ATTRS", "SLOT1_STARTD_ATTRS", "SYSTEM_STARTD_ATTRS"];
+    let lists = of_type.into_iter().chain(lists.map(str::to_owned));
+    // Defined as nothing is how a slot drops one.
+    let dropped =
+        [name.to_owned(), format!("SLOT1_{name}")].iter().any(|name| config.definition(name).is_some());
+    let mut defined = lists.filter_map(|list| config.definition(&list));
+    let list = defined.next().filter(|_| !dropped)?;
+    let message = format!("{} names {name}, which nothing defines; define it, or take it out", list.name);
+    let position = config.position(list);
+    Some(Remark::new(Severity::Warning, "ConfigurationWarning", &position, message).about(name))
+}
+
+/// Names that something in a text reads: references, arguments of templates, lists of attributes.
+struct Readers(BTreeSet<String>);
+
+impl Readers {
+    fn of(text: &str, config: &Config) -> Self {
+        let mut names = BTreeSet::new();
+        for part in text.split('$').skip(1) {
+            let Some((_, inside)) = part.split_once('(') else { continue };
+            names.extend(words(inside.split(')').next().unwrap_or_default()));
+        }
+        for line in text.lines().map(str::trim_start) {
+            let line = line.trim_start_matches(['@', ':']);
+            let first = line.split_whitespace().next().unwrap_or_default();
+            if ["use", "if", "elif"].iter().any(|keyword| keyword.eq_ignore_ascii_case(first)) {
+                names.extend(words(line));
+            }
+        }
+        for definition in config.definitions() {
+            let name = definition.name.to_ascii_uppercase();
+            if ["_ATTRS", "_EXPRS", "_NAMES"].iter().any(|end| name.ends_with(end)) {
+                let value = config.value_of(definition).unwrap_or_default();
+                names.extend(words(&value));
+            }
+        }
+        Self(names)
+    }
+
+    /// Whether a name is read, as it is or behind the prefix of a daemon, a slot or a type of slots.
+    fn reads(&self, name: &str) -> bool {
+        let folded = name.to_ascii_lowercase();
+        let bare = folded.rsplit_once('.').map_or(folded.as_str(), |(_, bare)| bare);
+        let number = |rest: &str| {
+            let (digits, name) = rest.split_once('_')?;
+            digits.bytes().all(|digit| digit.is_ascii_digit()).then(|| name.to_owned())
+        };
+        let of_slot = bare.strip_prefix("slot_type_").or_else(|| bare.strip_prefix("slot")).and_then(number);
+        self.0.contains(&folded)
+            || self.0.contains(bare)
+            || of_slot.is_some_and(|name| self.0.contains(&name))
+    }
+}
+
+/// The words of a text that may be names, in small letters.
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+}

@@ -1,0 +1,301 @@
+//! Draining machines: which drain is in force, when it begins, when all slots are drained, and what follows.
+//!
+//! Source: the manual's "Drained State", and `condor_drain`. A cordoned node is drained gracefully; uncordoning cancels.
+
+use std::sync::Arc;
+
+use super::ad::{claimed_slot_ad, unclaimed_slot_ad};
+use super::policy::{Answers, Asker};
+use super::retirement::Terms;
+use super::view::{seconds, span};
+use crate::pool::{
+    Activation, Document, Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining,
+    Machine, MachineName, Pool, Problem, Standing, State, Time, UnclaimedTime,
+};
+use classad::{Env, Value};
+
+/// Looks at a machine's drain, after its policy and its layout were.
+pub(super) fn review(pool: &mut Pool, name: &MachineName, now: Time) {
+    cancel_what_is_over(pool, name, now);
+    begin(pool, name, now);
+    go_on(pool, name, now);
+    keep_deadline(pool, name, now);
+}
+
+/// Ends a drain that nobody asks for any more.
+fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(draining) = &machine.draining else { return };
+    let wanted = match &draining.why {
+        DrainedFor::Cordon => machine.facts.cordoned && next_request(pool, name).is_none(),
+        DrainedFor::Request(request) => pool.drains.get(request).is_some_and(|drain| {
+            !drain.phase.is_over() && drain.spec.as_ref().is_some_and(|spec| is_of(draining, machine, spec))
+        }),
+    };
+    if !wanted {
+        end(pool, name, now);
+    }
+}
+
+/// Whether a drain is still the one that was asked for.
+fn is_of(draining: &Draining, machine: &Machine, spec: &DrainSpec) -> bool {
+    spec.machine == machine.facts.name && spec.schedule == draining.schedule && spec.resume == draining.resume
+}
+
+/// Has the machine take jobs again.
+fn end(pool: &mut Pool, name: &MachineName, now: Time) {
+    if let Some(machine) = pool.machines.get_mut(name) {
+        machine.count_unclaimed(now);
+        if let Some(draining) = machine.draining.take() {
+            machine.drains.cost.add(draining.cost());
+            machine.drains.stopped = Some(now);
+        }
+        pool.attention.slots.extend(machine.claimed_slots());
+        pool.stale.extend(machine.documents());
+        pool.offers += 1;
+    }
+}
+
+/// The request for a machine that is the first in line.
+fn next_request(pool: &Pool, name: &MachineName) -> Option<(Arc<str>, Arc<DrainSpec>)> {
+    requests(pool, name)
+        .min_by(|(a, one, _), (b, other, _)| (one.created, a).cmp(&(other.created, b)))
+        .map(|(request, _, spec)| (Arc::clone(request), Arc::clone(spec)))
+}
+
+fn requests<'a>(
+    pool: &'a Pool,
+    name: &MachineName,
+) -> impl Iterator<Item = (&'a Arc<str>, &'a Drain, &'a Arc<DrainSpec>)> {
+    let name = name.clone();
+    pool.drains.iter().filter_map(move |(request, drain)| {
+        let spec = drain.spec.as_ref().filter(|spec| spec.machine == name && !drain.phase.is_over())?;
+        Some((request, drain, spec))
+    })
+}
+
+/// Begins the drain that is next, or goes on with the one that a former leader had begun.
+fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
+    while pool.machines.get(name).is_some_and(|machine| machine.draining.is_none()) {
+        let Some((request, spec)) = next_request(pool, name) else { break };
+        let began = pool.drains.get(&request).and_then(|drain| drain.phase.began());
+        if began.is_none()
+            && let Err(why) = check(pool, name, &spec, now)
+        {
+            set_phase(pool, &request, DrainPhase::Refused(why));
+            continue;
+        }
+        let since = began.unwrap_or(now);
+        let reason = spec.reason.clone().unwrap_or_else(|| format!("DrainRequest {request}").into());
+        let start = spec.start.clone();
+        let (schedule, resume) = (spec.schedule, spec.resume);
+        let why = DrainedFor::Request(Arc::clone(&request));
+        let done = pool.drains.get(&request).and_then(|drain| drain.phase.completed());
+        let cost = pool.drains.get(&request).map(|drain| drain.cost).unwrap_or_default();
+        let draining = Draining {
+            why,
+            schedule,
+            resume,
+            start,
+            reason,
+            since,
+            done,
+            deadline: None,
+            badput: cost.badput,
+            unclaimed: UnclaimedTime::new(cost.unclaimed, 0, now),
+        };
+        drain(pool, name, draining, now);
+        if began.is_none() {
+            set_phase(pool, &request, DrainPhase::Draining { since });
+        }
+    }
+    let waiting: Vec<Arc<str>> = requests(pool, name)
+        .filter(|(_, drain, _)| matches!(drain.phase, DrainPhase::Waiting(_)))
+        .map(|(request, ..)| Arc::clone(request))
+        .collect();
+    for request in waiting {
+        set_phase(pool, &request, DrainPhase::Waiting(why_waiting(pool.machines.get(name))));
+    }
+    let cordoned = |machine: &Machine| machine.facts.cordoned && machine.draining.is_none();
+    if pool.machines.get(name).is_some_and(cordoned) {
+        drain(
+            pool,
+            name,
+            Draining {
+                why: DrainedFor::Cordon,
+                schedule: DrainSchedule::Graceful,
+                resume: false,
+                start: None,
+                reason: "the node is cordoned".into(),
+                since: now,
+                done: None,
+                deadline: None,
+                badput: 0,
+                unclaimed: UnclaimedTime::new(0, 0, now),
+            },
+            now,
+        );
+    }
+}
+
+fn drain(pool: &mut Pool, name: &MachineName, draining: Draining, now: Time) {
+    let default = pool.machines.get(name).and_then(|machine| pool.startd(machine).draining_start.clone());
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    machine.drains.started = Some(draining.since);
+    machine.draining = Some(Draining { start: draining.start.clone().or(default), ..draining });
+    machine.count_unclaimed(now);
+    pool.attention.slots.extend(machine.claimed_slots());
+    pool.stale.extend(machine.documents());
+    pool.offers += 1;
+}
+
+fn why_waiting(machine: Option<&Machine>) -> Problem {
+    let (reason, message) = match machine
+        .and_then(|machine| machine.draining.as_ref())
+        .map(|draining| &draining.why)
+    {
+        Some(DrainedFor::Request(other)) => (
+            "AlreadyDraining",
+            format!(
+                "the node is drained for DrainRequest {other}; this one is next once that is deleted or over"
+            ),
+        ),
+        Some(DrainedFor::Cordon) | None => ("Waiting", "the drain has not begun".to_owned()),
+    };
+    Problem { reason, field: "spec.node".to_owned(), message }
+}
+
+/// `condor_drain -check`: true of every slot, with no job to look at.
+fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result<(), Problem> {
+    let (Some(check), Some(machine)) = (&spec.check, pool.machines.get(name)) else { return Ok(()) };
+    let config = pool.startd(machine);
+    let env = Env::at(now.secs());
+    let standing = machine.slots().filter(|slot| !slot.claimed);
+    let standing = standing.map(|slot| (slot.name(name), unclaimed_slot_ad(machine, slot, &config)));
+    let claimed = machine.claimed_slots().filter_map(|name| {
+        let slot = pool.slots.get(&name)?;
+        let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+        Some((name, claimed_slot_ad(machine, &config, slot, job.map(|spec| &spec.ad), &env)))
+    });
+    for (slot, ad) in standing.chain(claimed) {
+        let value = check.eval(Some(&ad), None, &env);
+        if value != Value::from(true) {
+            let message =
+                format!("{check} is {value}, not true, of {slot}; make another DrainRequest when it is");
+            return Err(Problem { reason: "Refused", field: "spec.check".to_owned(), message });
+        }
+    }
+    Ok(())
+}
+
+fn set_phase(pool: &mut Pool, request: &Arc<str>, phase: DrainPhase) {
+    if let Some(drain) = pool.drains.get_mut(request)
+        && drain.phase != phase
+    {
+        drain.phase = phase;
+        pool.stale.insert(Document::Drain(Arc::clone(request)));
+    }
+}
+
+/// Jobs may start while others leave: until nothing is left for which they might fill in.
+fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
+    if let Some(machine) = pool.machines.get_mut(name) {
+        machine.count_unclaimed(now);
+    }
+    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(draining) = &machine.draining else { return };
+    if let DrainedFor::Request(request) = &draining.why {
+        pool.stale.insert(Document::Drain(Arc::clone(request)));
+        // What it costs grows all the time: it is said where something is written anyway.
+        let claims = machine.claimed_slots().count();
+        if let Some(drain) = pool.drains.get_mut(request).filter(|drain| drain.claims != claims) {
+            (drain.claims, drain.cost) = (claims, draining.cost());
+        }
+    }
+    let since = draining.since;
+    let there_before = |slot| pool.slots.get(&slot).is_some_and(|slot| slot.claim.since <= since);
+    if draining.start.is_some() {
+        if machine.claimed_slots().any(there_before) {
+            return;
+        }
+        if let Some(draining) = pool.machines.get_mut(name).and_then(|machine| machine.draining.as_mut()) {
+            draining.start = None;
+        }
+        if let Some(machine) = pool.machines.get(name) {
+            pool.attention.slots.extend(machine.claimed_slots());
+            pool.offers += 1;
+        }
+    }
+}
+
+/// Works out when the retirement of the last job ends that a drain found: once at each time, however many slots ask. Where
+/// that is another than before, each claim has to look at it.
+pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(draining) = &machine.draining else { return };
+    if draining.schedule != DrainSchedule::Graceful || machine.looked_at == Some(now) {
+        return;
+    }
+    let config = pool.startd(machine);
+    let original = machine.claimed_slots().filter_map(|slot| pool.slots.get(&slot));
+    let deadlines = original
+        .filter(|slot| {
+            slot.claim.since <= draining.since && matches!(slot.activation, Activation::Active { .. })
+        })
+        .filter_map(|slot| {
+            let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+            let asker = Asker::new(machine, &config, slot, job.map(|spec| &spec.ad), None, now);
+            let terms = Terms { machine: asker.retirement(), job: asker.job_retirement() };
+            let left = terms.remaining(seconds(slot.running.run_time(now)));
+            // In whole seconds from when the job started, so that the time that passes does not move it.
+            (left > 0).then(|| now + span(left))
+        });
+    let deadline = deadlines.max();
+    let before = draining.deadline;
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    machine.looked_at = Some(now);
+    let same = match (before, deadline) {
+        (Some(before), Some(deadline)) => before.since(deadline).max(deadline.since(before)) < SAME,
+        (None, None) => true,
+        _ => false,
+    };
+    if let Some(draining) = machine.draining.as_mut().filter(|_| !same) {
+        draining.deadline = deadline;
+        pool.attention.slots.extend(machine.claimed_slots());
+        pool.offers += 1;
+    }
+}
+
+/// Deadlines that differ by less are one: run times are whole seconds.
+const SAME: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// When all slots are drained the machine stays so, or takes jobs again. True if it does.
+pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
+    let Some(machine) = pool.machines.get(name) else { return false };
+    let Some(draining) = machine.draining.clone() else { return false };
+    let drained = |slot: &Standing| slot.state == State::Drained(Drained::Idle);
+    if machine.is_held() || !machine.slots().all(drained) {
+        return false;
+    }
+    let at = draining.done.unwrap_or(now);
+    if let Some(draining) = pool.machines.get_mut(name).and_then(|machine| machine.draining.as_mut()) {
+        draining.done = Some(at);
+    }
+    let DrainedFor::Request(request) = &draining.why else { return false };
+    let since = draining.since;
+    // What it costs to stay drained is what its admin asked for.
+    if draining.done.is_none()
+        && let Some(drain) = pool.drains.get_mut(request)
+    {
+        drain.cost = draining.cost();
+    }
+    if draining.resume {
+        set_phase(pool, request, DrainPhase::Resumed { since, at });
+        end(pool, name, now);
+        // Another drain may be next.
+        pool.attention.machines.insert(name.clone());
+    } else {
+        set_phase(pool, request, DrainPhase::Drained { since, at });
+    }
+    draining.resume
+}

@@ -1,0 +1,150 @@
+//! What slots of one machine see of each other: how the machine's load is divided among them, and the attributes of
+//! `STARTD_SLOT_ATTRS`.
+
+use std::sync::Arc;
+
+use super::ad::{claimed_slot_ad, look_at_latches, unclaimed_slot_ad};
+use super::load::{Bearer, Turn, divide};
+use crate::pool::{
+    Claimed, Latched, Machine, MachineName, Pool, Resources, Slot, SlotName, Standing, StartdConfig, State,
+    Time,
+};
+use classad::{Ad, Env, Expr};
+
+/// Works out anew what the slots of a machine see of each other.
+pub(super) fn look_around(pool: &mut Pool, name: &MachineName, now: Time) {
+    divide_load(pool, name);
+    latch(pool, name, now);
+    cross(pool, name, now);
+}
+
+/// A slot: one that stands, or a claimed one.
+enum Either<'a> {
+    Standing(&'a Standing),
+    Claimed(&'a Slot),
+}
+
+/// The slots of a machine in the order of their names. A static slot that is claimed is its claim's.
+fn slots<'a>(pool: &'a Pool, machine: &'a Machine) -> impl Iterator<Item = (SlotName, Either<'a>)> {
+    machine.slots().flat_map(move |standing| {
+        let own =
+            (!standing.claimed).then(|| (standing.name(&machine.facts.name), Either::Standing(standing)));
+        let claimed = standing.claimed_slots(&machine.facts.name);
+        own.into_iter().chain(claimed.filter_map(|name| {
+            let slot = pool.slots.get(&name)?;
+            Some((name, Either::Claimed(slot)))
+        }))
+    })
+}
+
+fn divide_load(pool: &mut Pool, name: &MachineName) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let (Some(sensed), Some(report)) = (&machine.sensed, &machine.report) else { return };
+    let (names, bearers): (Vec<SlotName>, Vec<Bearer>) =
+        slots(pool, machine).map(|(name, slot)| (name, bearer(machine, &slot))).unzip();
+    let loads = divide(&bearers, sensed.owner_load, report.pool_load);
+    for (slot, load) in names.into_iter().zip(loads) {
+        if let Some(claimed) = pool.slots.get_mut(&slot) {
+            claimed.load = load;
+        } else if let Some(standing) =
+            pool.machines.get_mut(name).and_then(|machine| machine.standing.get_mut(&slot.slot))
+        {
+            standing.load = load;
+        }
+    }
+}
+
+fn bearer(machine: &Machine, slot: &Either) -> Bearer {
+    let (state, cpus) = match slot {
+        Either::Standing(slot) => (slot.state, cpus(&machine.available_in(slot))),
+        Either::Claimed(slot) => (slot.state, cpus(&slot.resources)),
+    };
+    let turn = match state {
+        State::Owner => Turn::Owner,
+        State::Unclaimed(_) => Turn::Unclaimed,
+        _ => Turn::Other,
+    };
+    let busy = matches!(state, State::Claimed(Claimed::Busy | Claimed::Retiring) | State::Preempting(_));
+    Bearer { turn, cpus, busy }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "no machine has 2^52 CPUs")]
+fn cpus(resources: &Resources) -> f64 {
+    resources.cpus as f64
+}
+
+/// What slots remember the last change of.
+fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let config = pool.startd(machine);
+    let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+    let changed: Vec<(SlotName, Vec<Latched>)> = slots(pool, machine)
+        .filter_map(|(name, slot)| {
+            let latches = &machine.slot_config(&config, name.slot).latches;
+            let before = match &slot {
+                Either::Standing(slot) => &slot.latched,
+                Either::Claimed(slot) => &slot.latched,
+            };
+            if latches.is_empty() && before.is_empty() {
+                return None;
+            }
+            let gives = look_at_latches(latches, before, &ad(machine, &config, &slot, &env), &env, now);
+            (gives != *before).then_some((name, gives))
+        })
+        .collect();
+    for (slot, gives) in changed {
+        pool.offers += 1;
+        if let Some(claimed) = pool.slots.get_mut(&slot) {
+            claimed.latched = gives;
+        } else if let Some(standing) =
+            pool.machines.get_mut(name).and_then(|machine| machine.standing.get_mut(&slot.slot))
+        {
+            standing.latched = gives;
+        }
+    }
+}
+
+fn ad(machine: &Machine, config: &StartdConfig, slot: &Either, env: &Env) -> Ad {
+    match slot {
+        Either::Standing(slot) => unclaimed_slot_ad(machine, slot, config),
+        Either::Claimed(slot) => claimed_slot_ad(machine, config, slot, None, env),
+    }
+}
+
+/// `STARTD_SLOT_ATTRS`: `slot2_State` is the second slot's `State`, `slot1_3_State` that of a dynamic slot.
+fn cross(pool: &mut Pool, name: &MachineName, now: Time) {
+    let Some(machine) = pool.machines.get(name) else { return };
+    let config = pool.startd(machine);
+    if config.slot_attrs.is_empty() && machine.crossed.is_empty() {
+        return;
+    }
+    let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+    let crossed: Vec<(String, Expr)> =
+        slots(pool, machine).flat_map(|(name, slot)| shown(machine, &config, &name, &slot, &env)).collect();
+    if let Some(machine) = pool.machines.get_mut(name)
+        && *machine.crossed != *crossed
+    {
+        machine.crossed = Arc::from(crossed);
+        pool.offers += 1;
+        pool.schedule.wanted = true;
+    }
+}
+
+fn shown(
+    machine: &Machine,
+    config: &StartdConfig,
+    name: &SlotName,
+    slot: &Either,
+    env: &Env,
+) -> Vec<(String, Expr)> {
+    let ad = ad(machine, config, slot, env);
+    let prefix = match name.dynamic {
+        Some(dynamic) => format!("slot{}_{dynamic}", name.slot),
+        None => format!("slot{}", name.slot),
+    };
+    let value = |attribute: &String| {
+        let value = ad.get(attribute).map(|_| ad.eval_attr(attribute, None, env))?;
+        Some((format!("{prefix}_{attribute}"), Expr::literal(value)))
+    };
+    config.slot_attrs.iter().filter_map(value).collect()
+}

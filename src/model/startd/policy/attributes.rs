@@ -1,0 +1,80 @@
+//! What a slot publishes of the job that runs in it. What grows with time stands in the ad as an expression, so that nothing
+//! is written because time passed.
+
+use super::ask::integer;
+use crate::pool::{Policy, Running, Slot};
+use crate::startd::ad::constant;
+use classad::{Ad, Env, Expr};
+
+/// Puts the attributes of the running job into the slot's ad: `JobStart`, `TotalJobRunTime`, `TotalJobSuspendTime`,
+/// `CurrentRank`, `RetirementTimeRemaining`, and those of the claim that waits. `target` is the job's ad as it runs.
+pub fn publish(ad: &mut Ad, policy: &Policy, slot: &Slot, target: Option<&Ad>, env: &Env) {
+    let job = &slot.running;
+    if let Some(started) = job.started {
+        ad.set("JobStart", started.secs());
+    }
+    ad.insert("TotalJobRunTime", run_time(job));
+    ad.insert("TotalJobSuspendTime", suspend_time(job));
+    ad.set("CurrentRank", slot.rank);
+    let left = remaining(ad, policy, job, target, env);
+    ad.insert("RetirementTimeRemaining", left);
+    if let Some(next) = &slot.preempting {
+        ad.set("PreemptingUser", next.claim.submitter.as_str());
+        let user = next.claim.submitter.as_str();
+        ad.set("PreemptingOwner", user.rsplit_once('.').map_or(user, |(_, owner)| owner));
+        ad.set("PreemptingRank", next.rank);
+        if next.claim.group.is_some() {
+            ad.set("PreemptingAccountingGroup", user);
+        }
+    }
+}
+
+fn seconds(span: std::time::Duration) -> i64 {
+    i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Run time as it is whenever somebody looks.
+fn run_time(job: &Running) -> Expr {
+    match (job.started, job.suspended_since) {
+        (None, _) => Expr::literal(0_i64),
+        (Some(_), Some(since)) => Expr::literal(seconds(job.run_time(since))),
+        (Some(started), None) => {
+            constant(&format!("time() - {}", started.secs().saturating_add(seconds(job.suspended))))
+        }
+    }
+}
+
+fn suspend_time(job: &Running) -> Expr {
+    match job.suspended_since {
+        None => Expr::literal(seconds(job.suspended)),
+        Some(since) => constant(&format!("time() - {}", since.secs().saturating_sub(seconds(job.suspended)))),
+    }
+}
+
+/// A job's ad with what changes while it runs: `JobStatus` and `JobCurrentStartDate`, which are the schedd's, and `JobState`,
+/// which is the starter's.
+pub fn running_job_ad(job: &Ad, running: &Running) -> Ad {
+    let Some(started) = running.started else { return job.clone() };
+    let (status, state) = match running.suspended_since {
+        None => (2_i64, "Running"),
+        Some(_) => (7_i64, "Suspended"),
+    };
+    let mut ad = Ad::new().with("JobStatus", status).with("JobState", state);
+    for name in ["JobCurrentStartDate", "JobCurrentStartExecutingDate"] {
+        ad.set(name, started.secs());
+    }
+    ad.chain(Some(job.clone()));
+    ad
+}
+
+/// What is left of retirement, by the machine's terms for its job as they are now, and the job's own.
+fn remaining(ad: &mut Ad, policy: &Policy, job: &Running, target: Option<&Ad>, env: &Env) -> Expr {
+    let Some(granted) = &policy.max_job_retirement_time else { return Expr::literal(0_i64) };
+    ad.insert("MaxJobRetirementTime", granted.clone());
+    if job.started.is_none() {
+        return Expr::literal(0_i64);
+    }
+    let granted = integer(&granted.eval(Some(ad), target, env)).unwrap_or(0);
+    let granted = job.own_retirement.map_or(granted, |own| granted.min(own));
+    constant(&format!("max({{0, {granted} - TotalJobRunTime}})"))
+}

@@ -1,0 +1,185 @@
+//! Driving slots that nobody has claimed: what each is asked, and the transitions that follow.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ad::unclaimed_slot_ad;
+use super::backfill;
+use super::policy::{Answer, Question};
+use super::standing::{Surroundings, Wanted, standing};
+use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition, take};
+use super::view::Pace;
+use crate::pool::{
+    Effect, Machine, MachineName, Noted, Offer, Pool, SlotKind, SlotName, Standing, StartdConfig, State,
+    Time, Unclaimed,
+};
+use classad::{Env, Expr};
+
+/// How long benchmarks may take: an agent that has not answered by then has not heard.
+const BENCHMARKS: Duration = Duration::from_mins(10);
+
+/// More transitions than such a slot takes at one time.
+const MOST: usize = 8;
+
+/// Takes the slots of a machine that nobody has claimed as far as they go now.
+pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time, effects: &mut Vec<Effect>) {
+    if let Some(machine) = pool.machines.get_mut(name) {
+        // A slot that was claimed meanwhile measures no more.
+        let measures = |id: u32| {
+            let slot = machine.standing.get(&id).filter(|slot| !slot.claimed);
+            slot.is_some_and(|slot| slot.state == State::Unclaimed(Unclaimed::Benchmarking))
+        };
+        machine.benchmarking = machine.benchmarking.filter(|(id, _)| measures(*id));
+    }
+    for _ in 0..MOST {
+        let Some(machine) = pool.machines.get(name) else { return };
+        let config = pool.startd(machine);
+        let taken: Vec<(u32, &Transition, &str)> = machine
+            .slots()
+            .filter(|slot| !slot.claimed)
+            .filter_map(|slot| {
+                let (transition, why) =
+                    standing(slot.state, &surroundings(pool, machine, slot, &config, offer, now))?;
+                Some((slot.id, transition, why))
+            })
+            .collect();
+        if taken.is_empty() {
+            return;
+        }
+        for (id, transition, why) in taken {
+            let offered = *offer == Offer::Offered || transition.to != State::Owner;
+            let why = if offered { Arc::from(why) } else { Arc::from(offer.message()) };
+            advance(pool, name, id, (transition, why), now, effects);
+        }
+    }
+}
+
+fn advance(
+    pool: &mut Pool,
+    name: &MachineName,
+    id: u32,
+    (transition, why): (&Transition, Arc<str>),
+    now: Time,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(machine) = pool.machines.get_mut(name) else { return };
+    // One slot measures for the machine.
+    let busy = machine.benchmarking.is_some_and(|(other, _)| other != id);
+    let Some(slot) = machine.standing.get_mut(&id).filter(|slot| !slot.claimed) else { return };
+    if (transition.number == IDLE_TO_BENCHMARKING.number && busy) || !take(&mut *slot, transition, why, now) {
+        return;
+    }
+    if let Some(trace) = &mut pool.trace {
+        trace.extend(Noted::of_standing(slot, name, transition.from));
+    }
+    pool.stale.insert(slot.document(name));
+    pool.schedule.wanted |= matches!(slot.state, State::Unclaimed(Unclaimed::Idle));
+    if transition.number == IDLE_TO_BENCHMARKING.number {
+        machine.benchmarking = Some((id, now));
+        let so_far = machine.report.as_ref().and_then(|report| report.benchmarks);
+        effects.push(Effect::Benchmark { machine: name.clone(), asked: now, so_far });
+    } else if transition.number == BENCHMARKING_TO_IDLE.number {
+        machine.benchmarking = None;
+    }
+}
+
+/// Benchmarks on a static slot that is about to be claimed end first (4): the manual has arrows to Matched and Claimed out
+/// of Unclaimed/Idle only. What is carved of a partitionable slot leaves that one as it is.
+pub fn end_benchmarks(pool: &mut Pool, name: &SlotName, now: Time) {
+    let Some(machine) = pool.machines.get_mut(&name.machine) else { return };
+    let Some(slot) = machine.standing.get_mut(&name.slot).filter(|slot| slot.kind == SlotKind::Static) else {
+        return;
+    };
+    if take(&mut *slot, &BENCHMARKING_TO_IDLE, "the slot is wanted for something else", now) {
+        if let Some(trace) = &mut pool.trace {
+            trace.extend(Noted::of_standing(slot, &name.machine, BENCHMARKING_TO_IDLE.from));
+        }
+        machine.benchmarking = machine.benchmarking.filter(|(id, _)| *id != name.slot);
+    }
+}
+
+pub(super) fn surroundings(
+    pool: &Pool,
+    machine: &Machine,
+    slot: &Standing,
+    config: &StartdConfig,
+    offer: &Offer,
+    now: Time,
+) -> Surroundings {
+    let policy = &machine.slot_config(config, slot.id).policy;
+    let asks = |expr: Option<&Expr>, question: Question| {
+        expr.is_some_and(|expr| {
+            let value = expr.as_literal().cloned().unwrap_or_else(|| {
+                let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
+                expr.eval(Some(&unclaimed_slot_ad(machine, slot, config)), None, &env)
+            });
+            question.is_met_by(Answer::of(&value))
+        })
+    };
+    let offered = *offer == Offer::Offered;
+    let idle = slot.state == State::Unclaimed(Unclaimed::Idle);
+    let undecided = matches!(slot.state, State::Owner | State::Unclaimed(_) | State::Backfill(_));
+    // Jobs may still start while others leave: then the slot is not drained yet.
+    let draining = machine.draining.as_ref().filter(|draining| draining.start.is_none());
+    let answered = |asked| {
+        machine.report.as_ref().and_then(|report| report.benchmarks).is_some_and(|run| run.answers(asked))
+    };
+    let fills = backfill::fills(pool, machine, slot, config);
+    let evicted = || asks(policy.evict_backfill.as_ref(), Question::EvictBackfill);
+    Surroundings {
+        owner: undecided && (!offered || asks(policy.is_owner.as_ref(), Question::IsOwner)),
+        draining: draining.map(|_| Pace::Graceful),
+        all_drained: !machine.is_held()
+            && pool.backfill.is_off(&machine.facts.name)
+            && machine.slots().all(|slot| matches!(slot.state, State::Drained(_))),
+        benchmark: idle
+            && offered
+            && machine.agent
+            && machine.benchmarking.is_none()
+            && !just_benchmarked(slot)
+            && match &policy.run_benchmarks {
+                said @ Some(_) => asks(said.as_ref(), Question::RunBenchmarks),
+                // LastBenchmark == 0: until there was a run.
+                None => machine.report.as_ref().is_some_and(|report| report.benchmarks.is_none()),
+            },
+        benchmarking: machine.agent
+            && machine.benchmarking.is_some_and(|(id, asked)| {
+                id == slot.id && !answered(asked) && now.since(asked) < BENCHMARKS
+            }),
+        start_backfill: idle
+            && offered
+            && fills
+            && asks(policy.start_backfill.as_ref(), Question::StartBackfill)
+            && !evicted(),
+        evict_backfill: matches!(slot.state, State::Backfill(_)) && (!fills || evicted()),
+        backfill: pool.backfill.stage(&slot.name(&machine.facts.name)),
+        clear: matches!(slot.state, State::Backfill(_))
+            && backfill::is_in_the_way(pool, machine, slot, config),
+        // Matches are taken by the claimed slots that they make.
+        wanted: Wanted::No,
+    }
+}
+
+/// Benchmarks do not follow on benchmarks: a `RUNBENCHMARKS` that is always true would leave no time for jobs.
+fn just_benchmarked(slot: &Standing) -> bool {
+    slot.last.as_ref().is_some_and(|last| last.number == BENCHMARKING_TO_IDLE.number)
+}
+
+/// When the policy of the slots of a machine that nobody has claimed has to be looked at again though nothing happens.
+pub(super) fn again(machine: &Machine, config: &StartdConfig, now: Time) -> Option<Time> {
+    let changes = |expr: &Option<Expr>| expr.as_ref().is_some_and(|expr| expr.as_literal().is_none());
+    let of = |slot: &Standing| {
+        let policy = &machine.slot_config(config, slot.id).policy;
+        let fills = policy.enable_backfill && config.backfill.is_some();
+        if matches!(slot.state, State::Backfill(_)) {
+            let polled = changes(&policy.is_owner) || changes(&policy.evict_backfill);
+            return polled.then(|| now + policy.polling_interval);
+        }
+        let polled = changes(&policy.is_owner)
+            || (machine.agent && changes(&policy.run_benchmarks))
+            || (fills && (changes(&policy.start_backfill) || changes(&policy.evict_backfill)));
+        polled.then(|| now + policy.update_interval)
+    };
+    let given_up = machine.benchmarking.map(|(_, asked)| asked + BENCHMARKS);
+    machine.slots().filter(|slot| !slot.claimed).filter_map(of).chain(given_up).min()
+}

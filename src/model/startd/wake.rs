@@ -1,0 +1,41 @@
+//! When a slot has to be looked at again, if nothing happens before.
+
+use super::policy::is_polled;
+use super::view::{View, span};
+use crate::pool::{Claimed, Fence, Preempting, Slot, State, Time};
+use classad::Ad;
+
+/// The next time at which a slot at rest may have something to do: the end of a span that runs, or the next look at its
+/// policy, if that can change by itself.
+pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
+    let deadline = match slot.state {
+        State::Backfill(_) => Some(slot.claim.since + view.policy.match_timeout),
+        State::Matched => Some(slot.entered_state + view.policy.match_timeout),
+        State::Claimed(Claimed::Retiring) => {
+            let (remaining, vacate) = view.terms(slot);
+            (remaining > vacate).then(|| view.now + span(remaining - vacate))
+        }
+        State::Preempting(Preempting::Vacating) => slot.eviction.as_ref().map(|eviction| eviction.until),
+        State::Preempting(Preempting::Killing) => slot
+            .eviction
+            .as_ref()
+            .filter(|eviction| !eviction.agent_asked)
+            .and_then(|eviction| Some(eviction.killed? + view.policy.killing_timeout)),
+        _ => None,
+    };
+    let fence = match view.fence {
+        Fence::At(at) if slot.state == State::Preempting(Preempting::Killing) => Some(at),
+        _ => None,
+    };
+    let polls = is_polled(view.policy, slot.state, view.agent, job);
+    let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
+    // What is due now was done now, or waits for something else.
+    let deadlines = [deadline, fence, view.lease_ends, view.starts_by];
+    deadlines.into_iter().flatten().filter(|at| *at > view.now).chain(poll).min()
+}
+
+/// All that is looked at within a second is looked at together.
+fn whole_second(at: Time) -> Time {
+    let floor = Time::from_secs(at.secs());
+    if floor == at { at } else { Time::from_secs(at.secs().saturating_add(1)) }
+}

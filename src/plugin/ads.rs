@@ -1,0 +1,152 @@
+//! `kubectl slotwright status --long`: whole ads of slots, as policy and matchmaking see them, like `condor_status -l`.
+//!
+//! An ad is in no object: it is made here of the same objects, by the same code, as the operator makes it. What only the
+//! operator remembers is not in it: how a slot's part of the load was reckoned, and since when an expression is true.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+
+use super::cluster::{self, Cluster};
+use super::if_allowed;
+use api::{DrainRequest, HTCJob, NodePolicy, NodeReport, PartitionableSlot, Slot, SlotActivity, SlotState};
+use classad::Ad;
+use controller::translate::{self, PodView, SlimNode, SlimPod};
+use model::pool::{Event, MachineName, Pool, SlotName, Time};
+use model::startd;
+
+/// What slots are made of, in the order in which the pool wants it.
+#[derive(Default)]
+pub struct Objects {
+    policies: Vec<NodePolicy>,
+    drains: Vec<DrainRequest>,
+    nodes: Vec<SlimNode>,
+    reports: Vec<NodeReport>,
+    jobs: Vec<HTCJob>,
+    partitionable: Vec<PartitionableSlot>,
+    slots: Vec<Slot>,
+    pods: Vec<SlimPod>,
+}
+
+impl Objects {
+    /// Reads them. What the user may not see is noted: the ads are poorer without it, or wrong in what the note says.
+    ///
+    /// # Errors
+    /// When the API server does not answer, or refuses what no ad can be made without.
+    pub async fn read(cluster: &Cluster, notes: &mut Vec<String>) -> Result<Self, cluster::Error> {
+        let jobs = if_allowed(cluster.list_all().await, notes)?;
+        let pods = if_allowed(cluster.list_all().await, notes)?;
+        if jobs.is_none() {
+            notes.push("note: without jobs, ads say nothing of the job that runs in a slot".to_owned());
+        }
+        if pods.is_none() {
+            notes.push(
+                "note: without pods, what those of others take of a node is not known, nor what runs in a slot"
+                    .to_owned(),
+            );
+        }
+        Ok(Self {
+            policies: cluster.list_all().await?,
+            drains: cluster.list_all().await?,
+            nodes: cluster.list_all().await?,
+            reports: cluster.list_all().await?,
+            jobs: jobs.unwrap_or_default(),
+            partitionable: cluster.list_all().await?,
+            slots: cluster.list_all().await?,
+            pods: pods.unwrap_or_default(),
+        })
+    }
+
+    /// The pool that a new leader would know of them.
+    fn pool(&self, now: Time) -> Pool {
+        let mut pool = Pool::default();
+        let policies = self.policies.iter().map(|object| Event::Policy(translate::node_policy(object)));
+        let drains = self.drains.iter().map(|object| Event::Drain(translate::drain(object)));
+        let nodes = self.nodes.iter().filter_map(translate::node).map(Event::Machine);
+        let reports = self.reports.iter().filter_map(translate::report).map(Event::Report);
+        let jobs = self.jobs.iter().filter_map(translate::job).map(Event::Job);
+        let slots = self.slots.iter().filter_map(translate::slot).map(Event::Slot);
+        let pods = self.pods.iter().filter_map(translate::pod).map(|pod| match pod {
+            PodView::Ours(facts) => Event::Pod(facts),
+            PodView::Backfill(facts) => Event::Backfill(facts),
+            PodView::Foreign(pod, machine, requests) => Event::ForeignPod { pod, machine, requests },
+            PodView::Neither(uid) => Event::ForeignPodGone(uid),
+        });
+        for event in policies.chain(drains).chain(nodes).chain(reports).chain(jobs).chain(slots).chain(pods) {
+            pool.apply(event, now);
+        }
+        for object in &self.slots {
+            recall_since_when(&mut pool, object);
+        }
+        let machines: Vec<MachineName> = pool.machines.keys().cloned().collect();
+        for machine in machines {
+            // Of what follows from a policy only the ads are wanted here: nothing is done about it.
+            startd::review_machine(&mut pool, &machine, now, &mut Vec::new());
+        }
+        pool
+    }
+
+    /// The slots that a name means: one, or all of a node; all there are where nothing is named. In order.
+    fn meant(&self, names: &[String], node: Option<&str>) -> BTreeSet<SlotName> {
+        let standing = self.partitionable.iter().map(|slot| &slot.spec.name);
+        let all = standing.chain(self.slots.iter().map(|slot| &slot.spec.name));
+        all.filter_map(|name| SlotName::parse(name).ok())
+            .filter(|slot| super::status::is_meant(&slot.to_string(), slot.machine.as_str(), names, node))
+            .collect()
+    }
+
+    /// The ads of the slots that are meant, in long form with a blank line between them.
+    pub fn render(&self, names: &[String], node: Option<&str>, now: Time) -> String {
+        let pool = self.pool(now);
+        let ads = self.meant(names, node).into_iter().filter_map(|name| {
+            let mut ad = startd::published_ad(&pool, &name, now)?;
+            self.set_state(&mut ad, &name);
+            Some(ad.to_long())
+        });
+        ads.collect::<Vec<String>>().join("\n")
+    }
+
+    /// State and activity as the operator says them, and since when: they follow from more than from what there is now.
+    /// What the operator does not say since when, no ad made here can.
+    fn set_state(&self, ad: &mut Ad, name: &SlotName) {
+        let object = name.object_name();
+        let named = |metadata: &kube::api::ObjectMeta| metadata.name.as_deref() == Some(&object);
+        ad.remove("EnteredCurrentState");
+        ad.remove("EnteredCurrentActivity");
+        let claimed =
+            self.slots.iter().find(|slot| named(&slot.metadata)).and_then(|slot| slot.status.as_ref());
+        if let Some(status) = claimed {
+            set(ad, status.state, status.activity);
+            for (attribute, time) in [
+                ("EnteredCurrentState", &status.entered_current_state),
+                ("EnteredCurrentActivity", &status.entered_current_activity),
+            ] {
+                if let Some(time) = time {
+                    ad.set(attribute, time.0.as_second());
+                }
+            }
+        }
+        let standing = self.partitionable.iter().find(|slot| named(&slot.metadata));
+        if let Some(status) = standing.and_then(|slot| slot.status.as_ref()) {
+            set(ad, status.state, status.activity);
+        }
+    }
+}
+
+/// Since when a claimed slot is in its state and activity, which a partitionable slot's ad lists of its children too.
+fn recall_since_when(pool: &mut Pool, object: &Slot) {
+    let slot = SlotName::parse(&object.spec.name).ok().and_then(|name| pool.slots.get_mut(&name));
+    let (Some(slot), Some(status)) = (slot, &object.status) else { return };
+    let since = |time: &MicroTime| Time::from_millis(time.0.as_millisecond());
+    slot.entered_state = status.entered_current_state.as_ref().map_or(slot.entered_state, since);
+    slot.entered_activity = status.entered_current_activity.as_ref().map_or(slot.entered_activity, since);
+}
+
+fn set(ad: &mut Ad, state: Option<SlotState>, activity: Option<SlotActivity>) {
+    if let Some(state) = state {
+        ad.set("State", &*format!("{state:?}"));
+    }
+    if let Some(activity) = activity {
+        ad.set("Activity", &*format!("{activity:?}"));
+    }
+}

@@ -1,0 +1,265 @@
+//! `kubectl slotwright`: the pool as HTCondor people know it, read from the API server. It writes nothing.
+//!
+//! Each command lists objects ([`cluster`]), makes lines of them and prints the lines as a table or as JSON; what makes
+//! and prints lines is pure.
+
+pub mod ads;
+pub mod cluster;
+pub mod q;
+pub mod status;
+
+mod text;
+pub mod userprio;
+
+use std::io::{self, Write};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use k8s_openapi::api::core::v1::Node;
+use serde::Serialize;
+use thiserror::Error;
+
+use api::{HTCJob, Negotiator, PartitionableSlot, Slot, Submitter};
+use cluster::{Cluster, Connection};
+use model::pool::Time;
+
+/// Look at jobs, slots and priorities as HTCondor's tools show them. Nothing is changed.
+#[derive(Parser, Debug)]
+#[command(name = "kubectl-slotwright", bin_name = "kubectl slotwright", version)]
+pub struct Cli {
+    #[command(flatten)]
+    connection: Connection,
+    /// How to print
+    #[arg(short, long, global = true, value_enum, default_value_t = Output::Table)]
+    output: Output,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A table
+    Table,
+    /// A table in which nothing is shortened
+    Wide,
+    /// A JSON array, an object a line of the table
+    Json,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Show jobs, like condor_q
+    Q(QArgs),
+    /// Show slots, like condor_status
+    Status(StatusArgs),
+    /// Show submitters and their priorities, like condor_userprio
+    Userprio(UserprioArgs),
+}
+
+#[derive(Args, Debug)]
+struct QArgs {
+    /// The namespace [default: the context's]
+    #[arg(short, long, conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Jobs of all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// One job with its running procs: its name, its ClusterId, or ClusterId.ProcId
+    job: Option<String>,
+}
+
+#[derive(Args, Debug)]
+struct StatusArgs {
+    /// Only this node's slots
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+    /// Whole ads instead of a table: all that policy and matchmaking see of the slots
+    #[arg(short, long)]
+    long: bool,
+    /// Only these: a slot, such as slot1@node7, or a node with all its slots
+    #[arg(value_name = "SLOT|NODE")]
+    names: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+struct UserprioArgs {
+    /// Accounts with this Negotiator [default: the first by name]
+    #[arg(long, value_name = "NEGOTIATOR")]
+    name: Option<String>,
+    /// Priorities at this time, in seconds since 1970, if usage stays as it is [default: now]
+    #[arg(long, value_name = "SECONDS")]
+    now: Option<i64>,
+}
+
+/// Why a command failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The cluster gave no answer.
+    #[error(transparent)]
+    Cluster(#[from] cluster::Error),
+    /// There is no such job.
+    #[error(
+        "no job {wanted} in {place}: neither a name nor a ClusterId; see all with: kubectl slotwright q -A"
+    )]
+    NoSuchJob {
+        /// What was asked for.
+        wanted: String,
+        /// Where it was looked for.
+        place: String,
+    },
+    /// There is no such Negotiator.
+    #[error("no Negotiator {wanted}; see all with: kubectl get negotiators")]
+    NoSuchNegotiator {
+        /// What was asked for.
+        wanted: String,
+    },
+    /// The answer cannot be written.
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// What a command found: the answer, and what else its reader should know.
+struct Answer {
+    text: String,
+    notes: Vec<String>,
+}
+
+/// Runs the command: the answer goes to `out`, notes about it to `err`.
+///
+/// # Errors
+/// When there is no cluster, it does not answer or refuses, or there is no such job.
+pub async fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Error> {
+    let cluster = Cluster::connect(&cli.connection).await?;
+    let answer = match &cli.command {
+        Command::Q(args) => q(&cluster, args, cli.output).await?,
+        Command::Status(args) => status(&cluster, args, cli.output).await?,
+        Command::Userprio(args) => userprio(&cluster, args, cli.output).await?,
+    };
+    for note in &answer.notes {
+        writeln!(err, "{note}")?;
+    }
+    match out.write_all(answer.text.as_bytes()).and_then(|()| out.flush()) {
+        // The reader has seen enough: `kubectl slotwright status | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+async fn q(cluster: &Cluster, args: &QArgs, output: Output) -> Result<Answer, Error> {
+    let namespace = (!args.all_namespaces).then(|| args.namespace.as_deref().unwrap_or(&cluster.namespace));
+    let place = namespace.map_or_else(|| "any namespace".to_owned(), |name| format!("namespace {name}"));
+    let jobs: Vec<HTCJob> = cluster.list(namespace).await?;
+    let mut notes = Vec::new();
+    let lines = match &args.job {
+        None => q::lines(&jobs),
+        Some(wanted) => {
+            let (meant, proc) = q::select(&jobs, wanted);
+            if meant.is_empty() {
+                return Err(Error::NoSuchJob { wanted: wanted.clone(), place });
+            }
+            let slots: Option<Vec<Slot>> = if_allowed(cluster.list_all().await, &mut notes)?;
+            meant.into_iter().map(|job| q::detailed(job, slots.as_deref(), proc)).collect()
+        }
+    };
+    if lines.is_empty() {
+        notes.push(format!("No jobs in {place}."));
+    }
+    // One job has the width of the terminal for itself.
+    let wide = output == Output::Wide || args.job.is_some();
+    let text = print(output, &lines, || q::render(&lines, args.all_namespaces, wide))?;
+    Ok(Answer { text, notes })
+}
+
+async fn status(cluster: &Cluster, args: &StatusArgs, output: Output) -> Result<Answer, Error> {
+    let mut notes = Vec::new();
+    if args.long {
+        let text =
+            ads::Objects::read(cluster, &mut notes).await?.render(&args.names, args.node.as_deref(), now());
+        if text.is_empty() {
+            notes.push(no_slots(args));
+        }
+        return Ok(Answer { text, notes });
+    }
+    let partitionable: Vec<PartitionableSlot> = cluster.list_all().await?;
+    let slots: Vec<Slot> = cluster.list_all().await?;
+    let machines = if_allowed(cluster.list_metadata::<Node>().await, &mut notes)?.unwrap_or_default();
+    let platforms = status::platforms(machines.into_iter().map(|node| node.metadata));
+    let lines = status::lines(&partitionable, &slots, &platforms, &args.names, args.node.as_deref());
+    if lines.is_empty() {
+        notes.push(no_slots(args));
+    }
+    let text = print(output, &lines, || status::render(&lines))?;
+    Ok(Answer { text, notes })
+}
+
+fn no_slots(args: &StatusArgs) -> String {
+    let named =
+        if args.names.is_empty() { String::new() } else { format!(" named {}", args.names.join(" or ")) };
+    let node = args.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
+    format!("No slots{named}{node}.")
+}
+
+fn now() -> Time {
+    Time::from_millis(jiff::Timestamp::now().as_millisecond())
+}
+
+async fn userprio(cluster: &Cluster, args: &UserprioArgs, output: Output) -> Result<Answer, Error> {
+    let mut notes = Vec::new();
+    let submitters: Vec<Submitter> = cluster.list_all().await?;
+    let negotiators: Vec<Negotiator> = cluster.list_all().await?;
+    let unknown = || Error::NoSuchNegotiator { wanted: args.name.clone().unwrap_or_default() };
+    let (asked, guess) = userprio::in_force(&negotiators, args.name.as_deref()).ok_or_else(unknown)?;
+    notes.extend(guess);
+    let now = args.now.map_or_else(now, Time::from_secs);
+    let lines = userprio::lines(&submitters, &asked, now);
+    let text = print(output, &lines, || userprio::render(&lines, &asked.config, now))?;
+    Ok(Answer { text, notes })
+}
+
+/// What the answer is poorer without, but not worthless: where the user may not see it, that is a note.
+fn if_allowed<T>(
+    found: Result<T, cluster::Error>,
+    notes: &mut Vec<String>,
+) -> Result<Option<T>, cluster::Error> {
+    match found {
+        Err(error @ cluster::Error::Forbidden { .. }) => {
+            notes.push(format!("note: {error}"));
+            Ok(None)
+        }
+        other => other.map(Some),
+    }
+}
+
+/// The lines as JSON, else the table; nothing where there are no lines to make a table of.
+fn print<T: Serialize>(output: Output, lines: &[T], table: impl FnOnce() -> String) -> io::Result<String> {
+    match output {
+        Output::Json => Ok(serde_json::to_string_pretty(lines).map_err(io::Error::other)? + "\n"),
+        _ if lines.is_empty() => Ok(String::new()),
+        _ => Ok(table()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_forbidden_is_noted_and_what_fails_is_an_error() {
+        let resource = || "nodes".to_owned();
+        let forbidden =
+            cluster::Error::Forbidden { resource: resource(), message: "no".to_owned(), role: "a role" };
+        let mut notes = Vec::new();
+        assert!(matches!(if_allowed::<()>(Err(forbidden), &mut notes), Ok(None)));
+        assert_eq!(notes, ["note: not allowed to list nodes: no; ask an admin for a role"]);
+        let absent = cluster::Error::NotInstalled { resource: resource() };
+        assert!(if_allowed::<()>(Err(absent), &mut notes).is_err());
+        assert!(matches!(if_allowed(Ok(1), &mut notes), Ok(Some(1))));
+        assert_eq!(notes.len(), 1);
+    }
+}

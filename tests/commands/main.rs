@@ -1,0 +1,13 @@
+//! The commands as they are typed, and HTCondor's answers to what they are asked.
+
+mod bench_workload;
+mod classad_oracle;
+mod config_safety;
+mod config_seeds;
+mod demo;
+mod lint;
+mod negotiation_oracle;
+mod quota_oracle;
+mod simulate;
+mod simulate_compare;
+mod slot_types_oracle;

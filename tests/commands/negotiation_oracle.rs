@@ -1,0 +1,222 @@
+//! Whole cycles as the real negotiator decided them (`hack/oracle/cycles.py`): `slotwright negotiate` matches as many jobs of
+//! each submitter for the same reasons, and the same slots where no two are the same to a job. And which dynamic slots made room
+//! for a wide job in a real pool (`hack/oracle/pslots.py`).
+
+// A test states what it expects by panicking.
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use clap::Parser;
+use cli::negotiate::{NegotiateArgs, run};
+use serde::Deserialize;
+
+const CASES: &str = include_str!("../oracle/cycles.json");
+const PSLOTS: &str = include_str!("../oracle/pslots.json");
+
+/// Cases that we decide otherwise, and why (`docs/differences.md`).
+const DIFFERENT: &[(&str, &str)] = &[
+    ("67 floors", "HTCondor does not count towards a floor what is in use already"),
+    (
+        "65 both",
+        "with its match list cached, HTCondor lets a submitter preempt beyond its limit; with \
+         NEGOTIATOR_MATCHLIST_CACHING = False it decides this case as we do",
+    ),
+];
+
+/// An ad, as attribute and expression.
+type Attributes = BTreeMap<String, String>;
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    config: String,
+    slots: Ads,
+    jobs: Ads,
+    priorities: serde_json::Value,
+    unique: bool,
+    matches: Vec<Match>,
+}
+
+#[derive(Deserialize)]
+struct Ads {
+    all: Attributes,
+    each: Vec<Each>,
+}
+
+#[derive(Clone, Deserialize)]
+struct Each {
+    /// How many jobs of a cluster there are, `ProcId` from 0.
+    #[serde(default)]
+    procs: Option<u32>,
+    #[serde(flatten)]
+    attributes: Attributes,
+}
+
+#[derive(Deserialize)]
+struct Match {
+    slot: String,
+    #[serde(default)]
+    submitter: String,
+    reason: String,
+    #[serde(default)]
+    preempts: Vec<String>,
+}
+
+/// A wide job before a machine full of narrow ones.
+#[derive(Deserialize)]
+struct PslotCase {
+    name: String,
+    config: String,
+    slots: Vec<Each>,
+    jobs: Vec<Each>,
+    matches: Vec<Match>,
+}
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: NegotiateArgs,
+}
+
+fn long_form(ads: &Ads) -> String {
+    let mut text = String::new();
+    for each in &ads.each {
+        for proc in 0..each.procs.unwrap_or(1) {
+            for (name, value) in ads.all.iter().chain(&each.attributes) {
+                writeln!(text, "{name} = {value}").unwrap();
+            }
+            if ads.all.contains_key("JobStatus") {
+                writeln!(text, "ProcId = {proc}").unwrap();
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// What `slotwright negotiate` makes of a case.
+fn negotiate(case: &Case) -> Vec<Match> {
+    let files = [
+        ("--slots", long_form(&case.slots)),
+        ("--jobs", long_form(&case.jobs)),
+        ("-f", case.config.clone()),
+        ("--priorities", case.priorities.to_string()),
+    ];
+    matches_of(&case.name, &files)
+}
+
+/// What it makes of files, by the options that name them.
+fn matches_of(case: &str, files: &[(&str, String)]) -> Vec<Match> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut line = vec!["negotiate".to_owned(), "--now=1795000000".to_owned()];
+    for (option, text) in files.iter().chain(&[("--matches", String::new())]) {
+        let path = directory.path().join(option.trim_start_matches('-'));
+        fs::write(&path, text).unwrap();
+        line.extend([(*option).to_owned(), path.display().to_string()]);
+    }
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let status = run(&Cli::parse_from(line).args, &mut "".as_bytes(), &mut out, &mut err).unwrap();
+    assert_eq!(status, 0, "{case}: {}", String::from_utf8_lossy(&err));
+    let lines = fs::read_to_string(directory.path().join("matches")).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What must be the same of a case: how often each submitter was matched for each reason, with which slots.
+fn essence(matches: &[Match], with_slots: bool) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    for found in matches {
+        let submitter = found.submitter.split('@').next().unwrap();
+        let mut key = format!("{submitter} {}", found.reason);
+        if with_slots {
+            write!(key, " {}", found.slot).unwrap();
+        }
+        *counts.entry(key).or_default() += 1;
+    }
+    counts
+}
+
+/// What one has and the other lacks.
+fn difference(theirs: &BTreeMap<String, u32>, ours: &BTreeMap<String, u32>) -> String {
+    let mut text = String::new();
+    for key in theirs.keys().chain(ours.keys().filter(|key| !theirs.contains_key(*key))) {
+        let count = |side: &BTreeMap<String, u32>| side.get(key).copied().unwrap_or(0);
+        if count(theirs) != count(ours) {
+            write!(text, "\n    {key}: HTCondor {}, we {}", count(theirs), count(ours)).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn cycles_are_decided_as_the_real_negotiator_decides_them() {
+    let path = std::env::var("CYCLES_ORACLE").ok();
+    let text = path.map_or_else(|| CASES.to_owned(), |path| fs::read_to_string(Path::new(&path)).unwrap());
+    let cases: Vec<Case> = serde_json::from_str(&text).unwrap();
+    let (mut wrong, mut kinds) = (Vec::new(), BTreeMap::<String, usize>::new());
+    for case in &cases {
+        let ours = negotiate(case);
+        let [theirs, ours] = [&case.matches, &ours].map(|matches| essence(matches, case.unique));
+        let known = DIFFERENT.iter().find(|(name, _)| *name == case.name);
+        match (theirs == ours, known) {
+            (true, Some((_, why))) => {
+                wrong.push(format!("{}: the same now, but said to differ: {why}", case.name));
+            }
+            (false, None) => wrong.push(format!("{}:{}", case.name, difference(&theirs, &ours))),
+            _ => {}
+        }
+        for found in &case.matches {
+            *kinds.entry(found.reason.clone()).or_default() += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    // Cases without preemption would prove little.
+    for reason in ["NoPreemption", "Rank", "Priority"] {
+        assert!(kinds.get(reason).is_some_and(|count| *count >= 20), "{kinds:?}");
+    }
+}
+
+/// What a match under `ALLOW_PSLOT_PREEMPTION` is: why, and which dynamic slots go; how many, where the machine ranks some alike.
+fn essence_of_room(case: &PslotCase, matches: &[Match]) -> Vec<String> {
+    let dynamic = case.slots.iter().filter(|slot| slot.attributes.contains_key("DynamicSlot"));
+    let mut ranks: Vec<&String> = dynamic.filter_map(|slot| slot.attributes.get("CurrentRank")).collect();
+    let dynamic = ranks.len();
+    ranks.sort();
+    ranks.dedup();
+    let unique = ranks.len() == dynamic;
+    let each = matches.iter().map(|found| {
+        let mut preempts = found.preempts.clone();
+        preempts.sort();
+        let who = if unique { preempts.join(" ") } else { preempts.len().to_string() };
+        format!("{} {} {who}", found.slot, found.reason)
+    });
+    each.collect()
+}
+
+#[test]
+fn as_many_dynamic_slots_make_room_as_in_a_real_pool() {
+    let cases: Vec<PslotCase> = serde_json::from_str(PSLOTS).unwrap();
+    let mut preempted = 0;
+    for case in &cases {
+        let long = |each: &[Each]| long_form(&Ads { all: Attributes::new(), each: each.to_vec() });
+        let files =
+            [("--slots", long(&case.slots)), ("--jobs", long(&case.jobs)), ("-f", case.config.clone())];
+        let ours = matches_of(&case.name, &files);
+        preempted += case.matches.iter().map(|found| found.preempts.len()).sum::<usize>();
+        let [theirs, ours] = [&case.matches, &ours].map(|matches| essence_of_room(case, matches));
+        if case.name == "in vain" {
+            // HTCondor preempts what it added before it found that the next alone is enough (docs/differences.md).
+            assert_eq!(
+                theirs,
+                ["slot1@127-0-0-1.oracle Rank slot1_1@127-0-0-1.oracle slot1_2@127-0-0-1.oracle"]
+            );
+            assert_eq!(ours, ["slot1@127-0-0-1.oracle Rank slot1_2@127-0-0-1.oracle"]);
+            continue;
+        }
+        assert_eq!(theirs, ours, "{}: HTCondor, and we", case.name);
+    }
+    assert!(preempted >= 20, "{preempted}: cases in which nobody goes would prove little");
+}

@@ -1,0 +1,289 @@
+//! `kubectl-slotwright` as a person runs it: the binary, a kubeconfig, and an API server with objects in it.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::needless_pass_by_value)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use api::{self, HTCJob, Negotiator, NodePolicy, PartitionableSlot, PartitionableSlotSpec, Slot, Submitter};
+use hollow::server::{Clock, HollowServer, RunningServer, ServerConfig};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
+use kube::runtime::wait::{await_condition, conditions::is_crd_established};
+use kube::{Client, Resource, ResourceExt};
+use serde_json::{Value, json};
+
+const NOW: &str = "2030-01-02T03:04:05Z";
+
+/// A server, a client for it, and a directory with a kubeconfig that names it.
+struct Cluster {
+    /// Ends with the test.
+    server: RunningServer,
+    client: Client,
+    directory: tempfile::TempDir,
+}
+
+impl Cluster {
+    async fn bare() -> Self {
+        let now: Timestamp = NOW.parse().unwrap();
+        let config =
+            ServerConfig { clock: Clock::new(move || now), seed: Some(7), ..ServerConfig::default() };
+        let server = HollowServer::start(([127, 0, 0, 1], 0).into(), config).await.unwrap();
+        let client = Client::try_from(server.kube_config().unwrap()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("config"), server.kubeconfig()).unwrap();
+        Self { server, client, directory }
+    }
+
+    async fn with_definitions() -> Self {
+        let cluster = Self::bare().await;
+        let crds: Api<CustomResourceDefinition> = Api::all(cluster.client.clone());
+        for crd in api::definitions() {
+            crds.create(&PostParams::default(), &crd).await.unwrap();
+            await_condition(crds.clone(), &crd.name_any(), is_crd_established()).await.unwrap();
+        }
+        cluster
+    }
+
+    /// Creates an object, then writes its status as the operator does.
+    async fn put<K: Resource<DynamicType = ()>>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+        spec: Value,
+        status: Value,
+    ) -> DynamicObject {
+        let resource = ApiResource::erase::<K>(&());
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let object = DynamicObject::new(name, &resource).data(json!({"spec": spec}));
+        let created = api.create(&PostParams::default(), &object).await.unwrap();
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status(name, &PatchParams::default(), &patch).await.unwrap();
+        created
+    }
+
+    /// A node with a slot that runs proc 1 of a job of two, a job that asks too much, and two submitters.
+    async fn with_pool() -> Self {
+        let cluster = Self::with_definitions().await;
+        cluster.add_jobs_and_slots().await;
+        let negotiator = json!({"priorityHalflifeSeconds": 3600});
+        cluster.put::<Negotiator>(None, "default", negotiator, json!({})).await;
+        for (name, status) in [
+            (
+                "alice",
+                json!({"name": "alice", "realPriority": 4.0, "resourcesUsed": 1,
+                "weightedResourcesUsed": 4.0, "weightedAccumulatedUsage": 0.0, "updateTime": NOW}),
+            ),
+            (
+                "bob",
+                json!({"name": "bob", "realPriority": 2.0, "weightedAccumulatedUsage": 7200.0,
+                "lastUsageTime": NOW, "updateTime": NOW}),
+            ),
+        ] {
+            cluster.put::<Submitter>(None, name, json!({}), status).await;
+        }
+        cluster
+    }
+
+    async fn add_jobs_and_slots(&self) {
+        let spec = json!({"count": 2, "template": {"spec": {}}});
+        let status = json!({"observedGeneration": 1, "clusterId": 1, "submitter": "alice", "summary": "Running",
+            "running": 1, "completed": 1, "completedProcs": "0"});
+        let job = self.put::<HTCJob>(Some("default"), "pi", spec.clone(), status).await;
+        let status = json!({"observedGeneration": 1, "clusterId": 2, "submitter": "bob", "summary": "Idle",
+            "idle": 2, "conditions": [{"type": "Matchable", "status": "False", "reason": "RequestTooLarge",
+            "message": "no node offers 64 CPUs", "lastTransitionTime": NOW}]});
+        self.put::<HTCJob>(Some("kube-public"), "big", spec, status).await;
+
+        let node: Node = serde_json::from_value(json!({"metadata": {"name": "node1",
+            "labels": {"kubernetes.io/arch": "arm64", "kubernetes.io/os": "linux"}}}))
+        .unwrap();
+        Api::all(self.client.clone()).create(&PostParams::default(), &node).await.unwrap();
+        let spec = json!({"name": "slot1@node1", "node": "node1"});
+        let status = json!({"state": "Unclaimed", "activity": "Idle",
+            "total": {"cpus": 8, "memoryMiB": 16384, "diskKiB": 1_048_576},
+            "available": {"cpus": 4, "memoryMiB": 8192, "diskKiB": 1_048_576}});
+        self.put::<PartitionableSlot>(None, "slot1.node1", spec, status).await;
+        let claim = json!({"id": "slot1_1@node1#1#1", "submitter": "alice", "weight": 4.0, "claimedAt": NOW, "jobId": "1.1",
+            "job": {"namespace": "default", "name": "pi", "uid": job.uid().unwrap()}, "proc": 1, "pod": "pi-1"});
+        let spec = json!({"name": "slot1_1@node1", "node": "node1", "slotType": "Dynamic", "claim": claim,
+            "resources": {"cpus": 4, "memoryMiB": 8192, "diskKiB": 0, "extended": {"nvidia.com/gpu": 1}}});
+        let status = json!({"state": "Claimed", "activity": "Busy", "enteredCurrentState": NOW,
+            "enteredCurrentActivity": NOW});
+        self.put::<Slot>(None, "slot1-1.node1", spec, status).await;
+    }
+
+    /// Runs the plugin on this cluster.
+    async fn run(&self, args: &[&str]) -> Output {
+        plugin(&self.directory.path().join("config"), args).await
+    }
+
+    /// Standard output of a run that must succeed with nothing to note.
+    async fn shows(&self, args: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.run(args).await;
+        assert_eq!((status.code(), String::from_utf8(stderr).unwrap().as_str()), (Some(0), ""), "{args:?}");
+        String::from_utf8(stdout).unwrap()
+    }
+
+    async fn json(&self, args: &[&str]) -> Value {
+        serde_json::from_str(&self.shows(&[args, &["-o", "json"]].concat()).await).unwrap()
+    }
+
+    /// Standard error of a run that must fail.
+    async fn fails(&self, args: &[&str]) -> String {
+        let Output { status, stdout, stderr } = self.run(args).await;
+        assert_eq!((status.code(), stdout.len()), (Some(1), 0), "{args:?}");
+        String::from_utf8(stderr).unwrap()
+    }
+}
+
+async fn plugin(kubeconfig: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-slotwright"));
+    command.args(args).env_clear().env("KUBECONFIG", kubeconfig);
+    tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
+}
+
+#[tokio::test]
+async fn jobs() {
+    let cluster = Cluster::with_pool().await;
+    insta::assert_snapshot!("jobs", cluster.shows(&["q"]).await);
+    insta::assert_snapshot!("jobs_of_all", cluster.shows(&["q", "-A"]).await);
+    insta::assert_snapshot!("job", cluster.shows(&["q", "pi"]).await);
+    assert_eq!(cluster.shows(&["q", "1"]).await, cluster.shows(&["q", "pi"]).await);
+
+    let of_bob = cluster.json(&["q", "-n", "kube-public"]).await;
+    assert_eq!(of_bob.pointer("/0/why"), Some(&json!("no node offers 64 CPUs")), "{of_bob}");
+    let procs = cluster.json(&["q", "1.1"]).await;
+    assert_eq!(procs.pointer("/0/runningProcs/0/slot"), Some(&json!("slot1_1@node1")), "{procs}");
+    let none = cluster.json(&["q", "1.0"]).await;
+    assert_eq!(none.pointer("/0/runningProcs"), Some(&json!([])), "{none}");
+    let error = cluster.fails(&["q", "tau"]).await;
+    assert!(error.contains("no job tau in namespace default"), "{error}");
+}
+
+#[tokio::test]
+async fn slots() {
+    let cluster = Cluster::with_pool().await;
+    insta::assert_snapshot!("slots", cluster.shows(&["status"]).await);
+    let slots = cluster.json(&["status", "--node", "node1"]).await;
+    assert_eq!(slots.pointer("/1/job/name"), Some(&json!("pi")), "{slots}");
+    let one = cluster.json(&["status", "slot1_1@node1"]).await;
+    assert_eq!(one.as_array().map(Vec::len), Some(1), "{one}");
+    let elsewhere = cluster.run(&["status", "--node", "node2"]).await;
+    assert!(elsewhere.status.success() && elsewhere.stdout.is_empty());
+    assert_eq!(String::from_utf8(elsewhere.stderr).unwrap(), "No slots on node node2.\n");
+}
+
+#[tokio::test]
+async fn whole_ads() {
+    let cluster = Cluster::with_pool().await;
+    let policy = json!({"nodeSelector": {}, "config": "RANK = 7\nSTARTD_ATTRS = Rack\nRack = \"b\"\nUID_DOMAIN = lab\n"});
+    cluster.put::<NodePolicy>(None, "all", policy, json!({})).await;
+    let ads = cluster.shows(&["status", "--long"]).await;
+    let [whole, dynamic]: [&str; 2] = ads.split("\n\n").collect::<Vec<_>>().try_into().unwrap();
+    let has = |ad: &str, line: &str| assert!(ad.lines().any(|found| found == line), "{line}: {ad}");
+    for line in [
+        "Name = \"slot1@node1\"",
+        "State = \"Unclaimed\"",
+        "NumDynamicSlots = 1",
+        "Rank = 7",
+        "Rack = \"b\"",
+        "UidDomain = \"lab\"",
+        "Arch = \"aarch64\"",
+        "TotalSlots = 2",
+        "PslotRollupInformation = true",
+    ] {
+        has(whole, line);
+    }
+    has(whole, "ChildName = { \"slot1_1@node1\" }");
+    has(whole, "ChildCpus = { 4 }");
+    for line in [
+        "Name = \"slot1_1@node1\"",
+        "State = \"Claimed\"",
+        "Activity = \"Busy\"",
+        "RemoteUser = \"alice\"",
+        "RemoteScheddName = \"default\"",
+        "JobId = \"1.1\"",
+        "ParentSlotId = 1",
+    ] {
+        has(dynamic, line);
+    }
+    let since = NOW.parse::<Timestamp>().unwrap().as_second();
+    has(dynamic, &format!("EnteredCurrentState = {since}"));
+    has(whole, &format!("ChildEnteredCurrentState = {{ {since} }}"));
+    // A partitionable slot's object does not say since when.
+    assert!(!whole.contains("\nEnteredCurrent"), "{whole}");
+    assert_eq!(cluster.shows(&["status", "-l", "slot1_1@node1"]).await, format!("{dynamic}"));
+    let none = cluster.run(&["status", "-l", "slot9@node1"]).await;
+    assert_eq!(String::from_utf8(none.stderr).unwrap(), "No slots named slot9@node1.\n");
+}
+
+#[tokio::test]
+async fn priorities() {
+    let cluster = Cluster::with_pool().await;
+    let an_hour_later = (NOW.parse::<Timestamp>().unwrap().as_second() + 3600).to_string();
+    insta::assert_snapshot!("priorities", cluster.shows(&["userprio", "--now", &an_hour_later]).await);
+    let users = cluster.json(&["userprio", "--now", &an_hour_later]).await;
+    assert_eq!(users.pointer("/0/realPriority"), Some(&json!(1.0)), "{users}");
+}
+
+#[tokio::test]
+async fn all_pages_are_read() {
+    let cluster = Cluster::with_definitions().await;
+    let pslots: Api<PartitionableSlot> = Api::all(cluster.client.clone());
+    let create = async |i: i32| {
+        let spec = PartitionableSlotSpec { name: format!("slot1@n{i}"), node: format!("n{i}") };
+        let pslot = PartitionableSlot::new(&format!("slot1.n{i}"), spec);
+        pslots.create(&PostParams::default(), &pslot).await.unwrap();
+    };
+    // One more than fits on two pages.
+    futures::future::join_all((0..1001).map(create)).await;
+    let slots = cluster.json(&["status"]).await;
+    assert_eq!(slots.as_array().map(Vec::len), Some(1001));
+}
+
+#[tokio::test]
+async fn without_definitions_it_says_so() {
+    let cluster = Cluster::bare().await;
+    for command in ["q", "status", "userprio"] {
+        let error = cluster.fails(&[command]).await;
+        assert!(error.contains("custom resource definitions are not installed"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn without_jobs_it_says_so() {
+    let cluster = Cluster::with_definitions().await;
+    let run = cluster.run(&["q"]).await;
+    assert!(run.status.success() && run.stdout.is_empty());
+    assert_eq!(String::from_utf8(run.stderr).unwrap(), "No jobs in namespace default.\n");
+    assert_eq!(cluster.run(&["q", "-o", "json"]).await.stdout, b"[]\n");
+}
+
+#[tokio::test]
+async fn without_a_cluster_it_says_so() {
+    let cluster = Cluster::bare().await;
+    let config = cluster.directory.path().join("config");
+    let path = config.to_str().unwrap();
+    let missing = cluster.directory.path().join("missing");
+    for (kubeconfig, args, text) in [
+        (&config, vec!["q", "--context", "other"], "no cluster: failed to load current context: other"),
+        (&missing, vec!["q"], "name a kubeconfig with --kubeconfig or KUBECONFIG"),
+        (&missing, vec!["q", "--kubeconfig", path], "definitions are not installed"),
+        (&missing, vec!["q", "--kubeconfig", path, "--context", "hollow"], "definitions are not installed"),
+    ] {
+        let run = plugin(kubeconfig, &args).await;
+        let error = String::from_utf8(run.stderr).unwrap();
+        assert!(run.status.code() == Some(1) && error.contains(text), "{args:?}: {error}");
+    }
+    let url = cluster.server.url.clone();
+    cluster.server.shutdown().await;
+    let run = plugin(&config, &["q"]).await;
+    let error = String::from_utf8(run.stderr).unwrap();
+    assert!(run.status.code() == Some(1) && error.contains(&format!("at {url}")), "{error}");
+}

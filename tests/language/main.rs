@@ -1,0 +1,7 @@
+//! The ClassAd language: what HTCondor answers, and what no expression can do.
+
+mod language;
+mod patterns;
+mod roster;
+mod safety;
+mod seeds;

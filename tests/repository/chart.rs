@@ -1,0 +1,400 @@
+//! The Helm chart, rendered by Helm's own SDK (`hack/helm.sh`): every object is what Kubernetes takes, the operator may
+//! do what is listed here and nothing else, and the output changes only on purpose.
+//!
+//! Where the SDK cannot be had (no Python, no package index) these tests say so and pass; with `CI=true` they fail.
+
+// A test states what it expects by panicking.
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use k8s_openapi::Resource;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Namespace, PodSpec, Service, ServiceAccount};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Exit code of `hack/helm.sh` when there is no Helm here.
+const UNAVAILABLE: i32 = 3;
+
+/// Runs `hack/helm.sh`. None, with a notice, where there is no Helm and this is not CI.
+fn helm(arguments: &[&str]) -> Option<Output> {
+    let output =
+        Command::new(root().join("hack/helm.sh")).args(arguments).current_dir(root()).output().unwrap();
+    if output.status.code() != Some(UNAVAILABLE) {
+        return Some(output);
+    }
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "CI must render the chart: {why}");
+    println!("SKIPPED: no Helm here: {why}");
+    None
+}
+
+/// The rendered text of the chart; panics with Helm's message when it does not render.
+fn render(arguments: &[&str]) -> Option<String> {
+    let output = helm(&[&["render", "charts/slotwright"], arguments].concat())?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// The documents of a YAML stream that are objects.
+fn objects(yaml: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple::<Value>(yaml)
+        .unwrap()
+        .into_iter()
+        .filter(|object| !object.is_null())
+        .collect()
+}
+
+/// Reads an object as its Kubernetes type. What the type does not know (a misspelled field) is lost on the way, so the
+/// result, written again, must hold all that was there.
+fn typed<T: Resource + DeserializeOwned + Serialize>(object: &Value) -> T {
+    assert_eq!(object["apiVersion"], T::API_VERSION, "{}", object["kind"]);
+    let value: T = serde_json::from_value(object.clone())
+        .unwrap_or_else(|error| panic!("{} {}: {error}", object["kind"], object["metadata"]["name"]));
+    lost(object, &serde_json::to_value(&value).unwrap(), T::KIND);
+    value
+}
+
+fn lost(written: &Value, understood: &Value, path: &str) {
+    match (written, understood) {
+        (Value::Object(fields), Value::Object(known)) => {
+            for (name, field) in fields {
+                let path = format!("{path}.{name}");
+                assert!(known.contains_key(name), "{path} is no field that Kubernetes knows");
+                lost(field, &known[name], &path);
+            }
+        }
+        (Value::Array(items), Value::Array(known)) => {
+            assert_eq!(items.len(), known.len(), "{path}");
+            items.iter().zip(known).for_each(|(item, known)| lost(item, known, path));
+        }
+        _ => {}
+    }
+}
+
+fn find<T: Resource + DeserializeOwned + Serialize>(objects: &[Value], name: &str) -> T {
+    let found = objects.iter().find(|object| object["kind"] == T::KIND && object["metadata"]["name"] == name);
+    typed(found.unwrap_or_else(|| panic!("no {} {name}", T::KIND)))
+}
+
+/// Parses every object as the type that its kind says, and returns how many there are.
+fn check_types(objects: &[Value]) -> usize {
+    for object in objects {
+        match object["kind"].as_str().unwrap() {
+            "ClusterRole" => drop(typed::<ClusterRole>(object)),
+            "ClusterRoleBinding" => drop(typed::<ClusterRoleBinding>(object)),
+            "CustomResourceDefinition" => drop(typed::<CustomResourceDefinition>(object)),
+            "Deployment" => drop(typed::<Deployment>(object)),
+            "Namespace" => drop(typed::<Namespace>(object)),
+            "PodDisruptionBudget" => drop(typed::<PodDisruptionBudget>(object)),
+            "PriorityClass" => drop(typed::<PriorityClass>(object)),
+            "Role" => drop(typed::<Role>(object)),
+            "RoleBinding" => drop(typed::<RoleBinding>(object)),
+            "Service" => drop(typed::<Service>(object)),
+            "ServiceAccount" => drop(typed::<ServiceAccount>(object)),
+            other => panic!("the chart has a {other}: add the kind to this test"),
+        }
+    }
+    objects.len()
+}
+
+#[test]
+fn default_values() {
+    let Some(text) = render(&[]) else { return };
+    insta::assert_snapshot!("default_values", text);
+    assert_eq!(check_types(&objects(&text)), 13);
+}
+
+#[test]
+fn every_value() {
+    let Some(text) =
+        render(&["--values", "charts/slotwright/ci/all-values.yaml", "--name", "x", "--namespace", "hpc"])
+    else {
+        return;
+    };
+    insta::assert_snapshot!("every_value", text);
+    assert_eq!(check_types(&objects(&text)), 15);
+}
+
+#[test]
+fn notes() {
+    let Some(text) = render(&["--notes"]) else { return };
+    insta::assert_snapshot!("notes", text);
+}
+
+#[test]
+fn helm_finds_nothing_to_say() {
+    let Some(output) = helm(&["lint", "charts/slotwright"]) else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn wrong_values_are_refused_by_name() {
+    for (set, named) in [
+        ("replicas=0", "/replicas"),
+        ("replica=2", "replica"),
+        ("image.digest=latest", "/image/digest"),
+        ("healthPort=80", "/healthPort"),
+        ("rbac.poolViewers={all}", "/rbac/poolViewers"),
+        ("log=", "/log"),
+    ] {
+        let Some(output) = helm(&["render", "charts/slotwright", "--set", set]) else { return };
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && message.contains(named), "{set}: {message}");
+    }
+}
+
+#[test]
+fn one_replica_has_no_disruption_budget_and_nothing_is_made_that_is_off() {
+    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false";
+    let Some(text) = render(&["--set", off]) else { return };
+    let objects = objects(&text);
+    let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["Deployment"]);
+    assert_eq!(objects[0]["spec"]["template"]["spec"]["serviceAccountName"], "mine");
+}
+
+#[test]
+fn backfill_pods_have_the_priority_class_that_the_operator_gives_them() {
+    let Some(text) = render(&[]) else { return };
+    let class: PriorityClass = find(&objects(&text), api::labels::BACKFILL_PRIORITY);
+    assert!(class.value < 0, "every pod that says nothing goes before it");
+    assert_eq!(class.preemption_policy.as_deref(), Some("Never"));
+}
+
+// --- permissions ---------------------------------------------------------------------------------------------------
+
+/// What the operator may do in the whole cluster, and why. The chart grants this and nothing else.
+const PERMISSIONS: &[(&str, &[&str], &str)] = &[
+    // (group/resource, verbs, reason)
+    (
+        "/nodes",
+        &["get", "list", "watch"],
+        "machines; get: whether one is gone before its pods are deleted by force",
+    ),
+    (
+        "/pods",
+        &["get", "list", "watch", "create", "patch", "delete"],
+        "jobs run as pods; patch: the tracking finalizer, what the agent is to do",
+    ),
+    ("/pods/status", WRITE_STATUS, "a pod that is evicted says why: DisruptionTarget"),
+    ("events.k8s.io/events", &["create", "patch"], "an object's story; patch counts what is said again"),
+    (
+        "slotwright.dev/htcjobs",
+        &["get", "list", "watch", "patch"],
+        "what to run; patch: the finalizer that holds a job until its claims are released",
+    ),
+    ("slotwright.dev/concurrencylimits", READ, "the admins' own"),
+    ("slotwright.dev/drainrequests", READ, "the admins' own"),
+    ("slotwright.dev/groupquotas", READ, "the admins' own"),
+    ("slotwright.dev/nodepolicies", READ, "the admins' own"),
+    ("slotwright.dev/negotiators", READ, "the admins' own"),
+    ("slotwright.dev/submitpolicies", READ, "the admins' own"),
+    (
+        "slotwright.dev/nodereports",
+        &["get", "list", "watch", "patch"],
+        "the agents' own; patch: asking for a benchmark run",
+    ),
+    (
+        "slotwright.dev/submitters",
+        &["get", "list", "watch", "create"],
+        "made when first seen; the factors are the admins'",
+    ),
+    ("slotwright.dev/slots", OWN, "the operator's own"),
+    ("slotwright.dev/partitionableslots", OWN, "the operator's own"),
+    ("slotwright.dev/concurrencylimits/status", WRITE_STATUS, ""),
+    ("slotwright.dev/drainrequests/status", WRITE_STATUS, ""),
+    ("slotwright.dev/groupquotas/status", WRITE_STATUS, ""),
+    ("slotwright.dev/htcjobs/status", WRITE_STATUS, ""),
+    ("slotwright.dev/negotiators/status", WRITE_STATUS, ""),
+    ("slotwright.dev/nodepolicies/status", WRITE_STATUS, ""),
+    ("slotwright.dev/partitionableslots/status", WRITE_STATUS, ""),
+    ("slotwright.dev/slots/status", WRITE_STATUS, ""),
+    ("slotwright.dev/submitpolicies/status", WRITE_STATUS, ""),
+    ("slotwright.dev/submitters/status", WRITE_STATUS, ""),
+];
+
+/// Beside the above, in one namespace each: the leader's lease and the nodes' heartbeats.
+const LEADER: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "create", "update"]);
+const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", READ);
+
+const READ: &[&str] = &["get", "list", "watch"];
+const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
+const WRITE_STATUS: &[&str] = &["patch"];
+
+/// `group/resource verb`, one of each that the rules grant.
+fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for rule in rules.unwrap_or_default() {
+        assert!(
+            rule.non_resource_urls.is_none() && rule.resource_names.is_none(),
+            "{rule:?}: not in the list's form"
+        );
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                all.extend(rule.verbs.iter().map(|verb| format!("{group}/{resource} {verb}")));
+            }
+        }
+    }
+    all
+}
+
+fn listed<'a>(permissions: impl IntoIterator<Item = (&'a str, &'a [&'a str])>) -> BTreeSet<String> {
+    permissions
+        .into_iter()
+        .flat_map(|(resource, verbs)| verbs.iter().map(move |verb| format!("{resource} {verb}")))
+        .collect()
+}
+
+#[test]
+fn the_operator_may_do_what_is_listed_and_nothing_else() {
+    let Some(text) = render(&[]) else { return };
+    let objects = objects(&text);
+    let cluster: ClusterRole = find(&objects, "slotwright");
+    assert_eq!(granted(cluster.rules), listed(PERMISSIONS.iter().map(|&(what, verbs, _)| (what, verbs))));
+    let leader: Role = find(&objects, "slotwright-leader");
+    assert_eq!(leader.metadata.namespace.as_deref(), Some("slotwright-system"));
+    assert_eq!(granted(leader.rules), listed([LEADER]));
+    let heartbeats: Role = find(&objects, "slotwright-heartbeats");
+    assert_eq!(heartbeats.metadata.namespace.as_deref(), Some("kube-node-lease"));
+    assert_eq!(granted(heartbeats.rules), listed([HEARTBEATS]));
+}
+
+#[test]
+fn bindings_name_the_account_that_runs() {
+    let Some(text) = render(&["--values", "charts/slotwright/ci/all-values.yaml", "--namespace", "hpc"])
+    else {
+        return;
+    };
+    let objects = objects(&text);
+    let subjects = objects
+        .iter()
+        .filter(|object| object["kind"].as_str().is_some_and(|kind| kind.ends_with("Binding")))
+        .filter(|object| object["metadata"]["name"] != "physics-pool-pool-view")
+        .map(|object| &object["subjects"][0]);
+    let mut count = 0;
+    for subject in subjects {
+        assert_eq!((&subject["name"], &subject["namespace"]), (&"pool-operator".into(), &"hpc".into()));
+        count += 1;
+    }
+    assert_eq!(count, 3);
+}
+
+// --- the pod -------------------------------------------------------------------------------------------------------
+
+/// The points of Pod Security "restricted" that concern this pod.
+fn assert_restricted(pod: &PodSpec) {
+    let security = pod.security_context.as_ref().unwrap();
+    assert_eq!(security.run_as_non_root, Some(true));
+    assert!(security.run_as_user.is_some_and(|user| user > 0));
+    assert_eq!(security.seccomp_profile.as_ref().unwrap().type_, "RuntimeDefault");
+    assert!(pod.host_network.is_none() && pod.host_pid.is_none() && pod.volumes.is_none());
+    let container = pod.containers[0].security_context.as_ref().unwrap();
+    assert_eq!(container.allow_privilege_escalation, Some(false));
+    assert_eq!(container.read_only_root_filesystem, Some(true));
+    assert_eq!(container.capabilities.as_ref().unwrap().drop.as_deref(), Some(&["ALL".to_owned()][..]));
+}
+
+#[test]
+fn the_pod_is_restricted_and_probed() {
+    for arguments in
+        [&[][..], &["--values", "charts/slotwright/ci/all-values.yaml", "--name", "physics-pool"]]
+    {
+        let Some(text) = render(arguments) else { return };
+        let name = if arguments.is_empty() { "slotwright" } else { "physics-pool" };
+        let deployment: Deployment = find(&objects(&text), name);
+        let spec = deployment.spec.unwrap();
+        let labels = spec.template.metadata.unwrap().labels.unwrap();
+        assert!(
+            spec.selector.match_labels.unwrap().iter().all(|(key, value)| labels.get(key) == Some(value))
+        );
+        let pod = spec.template.spec.unwrap();
+        assert_restricted(&pod);
+        let container = &pod.containers[0];
+        for (probe, path) in [(&container.liveness_probe, "/livez"), (&container.readiness_probe, "/readyz")]
+        {
+            let get = probe.as_ref().unwrap().http_get.as_ref().unwrap();
+            assert_eq!(get.path.as_deref(), Some(path));
+        }
+        assert!(
+            container
+                .args
+                .iter()
+                .flatten()
+                .any(|argument| argument == "--leader-elect-namespace=$(POD_NAMESPACE)")
+        );
+    }
+}
+
+// --- what is derived -----------------------------------------------------------------------------------------------
+
+#[test]
+fn kustomize_base_is_the_chart() {
+    let base = objects(&read("deploy/base/slotwright.yaml"));
+    check_types(&base);
+    let Some(text) = render(&[]) else { return };
+    let mut chart = objects(&text);
+    for object in &mut chart {
+        strip_helm_labels(object);
+    }
+    assert_eq!(base, chart, "run make crds");
+}
+
+fn strip_helm_labels(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| name != "helm.sh/chart" && name != "app.kubernetes.io/managed-by");
+            fields.values_mut().for_each(strip_helm_labels);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_helm_labels),
+        _ => {}
+    }
+}
+
+#[test]
+fn definitions_are_copies_of_what_is_generated() {
+    let mut all = Vec::new();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(root().join("crds")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    for file in &files {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let text = std::fs::read_to_string(file).unwrap();
+        assert_eq!(text, read(&format!("charts/slotwright/crds/{name}")), "{name}: run make crds");
+        all.extend(objects(&text));
+    }
+    check_types(&all);
+    assert_eq!(objects(&read("deploy/base/crds.yaml")), all, "run make crds");
+    assert_eq!(std::fs::read_dir(root().join("charts/slotwright/crds")).unwrap().count(), files.len());
+    check_types(&objects(&read("deploy/base/namespace.yaml")));
+}
+
+#[test]
+fn versions_agree() {
+    let version = env!("CARGO_PKG_VERSION");
+    let chart = read("charts/slotwright/Chart.yaml");
+    assert!(chart.contains(&format!("appVersion: \"{version}\"")), "Chart.yaml: appVersion is not {version}");
+    let toolchain = read("rust-toolchain.toml");
+    let channel =
+        toolchain.lines().find_map(|line| line.strip_prefix("channel = ")).unwrap().trim_matches('"');
+    assert!(
+        read("Dockerfile").contains(&format!("ARG RUST_VERSION={channel}\n")),
+        "Dockerfile: not Rust {channel}"
+    );
+}
