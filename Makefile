@@ -31,14 +31,14 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	@hack/lint.sh
 	$(CARGO) run -q --locked --bin slotwright -- crds --dir crds --check
-	$(CARGO) run -q --locked --bin slotwright -- knobs --file docs/knobs.md --check
+	$(CARGO) run -q --locked --bin slotwright -- knobs --file docs/reference/knobs.md --check
 	hack/manifests.sh --check
 
 e2e: ## Run the integration tests and the chart against a real kube-apiserver (built once where missing)
 	hack/e2e.sh
 
-bench: ## Measure matching beside HTCondor's library (docs/benchmarks.md), a cycle beside its negotiator (docs/performance.md), a polling pass
-	$(CARGO) bench --bench matchmaking -- --write docs/benchmarks.md
+bench: ## Measure matching beside HTCondor's library (docs/reference/benchmarks.md), a cycle beside its negotiator (docs/reference/performance.md), a polling pass
+	$(CARGO) bench --bench matchmaking -- --write docs/reference/benchmarks.md
 	$(CARGO) bench --bench cycle
 	$(CARGO) bench --bench polling
 	CARGO="$(CARGO)" hack/bench-negotiator.sh
@@ -56,8 +56,8 @@ crds: ## Write crds/ from the types, and the chart's and deploy's copies
 figures: ## Simulate the manual's figures (docs/figures) and a desktop's day again
 	CARGO="$(CARGO)" hack/figures.sh
 
-knobs: ## Write docs/knobs.md from the knob table
-	$(CARGO) run -q --bin slotwright -- knobs --file docs/knobs.md
+knobs: ## Write docs/reference/knobs.md from the knob table
+	$(CARGO) run -q --bin slotwright -- knobs --file docs/reference/knobs.md
 
 fmt: ## Format the code
 	$(CARGO) fmt

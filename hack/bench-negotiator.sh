@@ -1,6 +1,6 @@
 #!/bin/bash
 # bench-negotiator.sh [SIZE...]: a cycle of the real condor_negotiator beside one of ours, as a table that goes into
-# docs/performance.md too. A SIZE is SLOTS,JOBS,AUTOCLUSTERS,SUBMITTERS[,interleaved][,alone]; without any, all that the
+# docs/reference/performance.md too. A SIZE is SLOTS,JOBS,AUTOCLUSTERS,SUBMITTERS[,interleaved][,alone]; without any, all that the
 # document has (some 20 minutes, most of them the other side's).
 #
 # HTCondor is in the chroot that hack/condor.sh makes; root is needed to run it. Without it our side is measured alone and the
@@ -18,6 +18,6 @@ CARGO=${CARGO:-cargo}
 "$CARGO" build --quiet --release --bin slotwright
 SLOTWRIGHT=${CARGO_TARGET_DIR:-target}/release/slotwright
 CONDOR=()
-if [ "$(id -u)" = 0 ] && CHROOT=$(hack/condor.sh) && [ -n "$CHROOT" ]; then CONDOR=(--condor "$CHROOT" --write docs/performance.md); fi
+if [ "$(id -u)" = 0 ] && CHROOT=$(hack/condor.sh) && [ -n "$CHROOT" ]; then CONDOR=(--condor "$CHROOT" --write docs/reference/performance.md); fi
 [ $# = 0 ] || CONDOR=("${CONDOR[@]:0:2}")
 exec flock /tmp/condor.lock python3 benches/negotiator/compare.py --slotwright "$SLOTWRIGHT" "${CONDOR[@]}" "${SIZES[@]}"

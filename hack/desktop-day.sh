@@ -1,5 +1,5 @@
 #!/bin/bash
-# Puts the transitions of examples/simulate/desktop-day.yaml into the tables of docs/desktop-day.md: below a line
+# Puts the transitions of examples/simulate/desktop-day.yaml into the tables of docs/concepts/desktop-day.md: below a line
 # `<!-- 08:30 to 09:00 -->` stand those from the one time until the other. The words between the tables stay as they are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,6 +24,6 @@ awk -F, '
         print "| --- | --- | --- | --- | --- | --- |"
         for (i = 1; i <= count; i++) if (times[i] >= word[2] ":00" && times[i] < word[4] ":00") print rows[i]
     }
-' "$out/transitions.csv" docs/desktop-day.md >"$out/page.md"
-cp "$out/page.md" docs/desktop-day.md
-echo docs/desktop-day.md
+' "$out/transitions.csv" docs/concepts/desktop-day.md >"$out/page.md"
+cp "$out/page.md" docs/concepts/desktop-day.md
+echo docs/concepts/desktop-day.md

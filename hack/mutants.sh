@@ -3,7 +3,7 @@
 #
 # Each patch is applied to a scratch copy of what is committed, built as tests are, and shown to the stories; where they notice
 # nothing, to up to SEEDS seeds (150), which end with the first finding. First of all both have to find nothing in what is
-# committed. Prints the table of docs/chaos.md; status 1 if a mutation is not noticed. About a minute for each.
+# committed. Prints the table of docs/reference/chaos.md; status 1 if a mutation is not noticed. About a minute for each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # oracle.sh [SEED] [COUNT]: asks HTCondor's own library about that many fresh cases, and compares our answers. Exit 1 when
-# one differs that docs/differences.md does not explain; each is printed with the ads it stood in.
+# one differs that docs/reference/differences.md does not explain; each is printed with the ads it stood in.
 #
 # HTCondor's library comes from PyPI (hack/pypi.sh), its tools from Debian (hack/condor.sh). The same seed makes the same
 # cases. PYTHON names another interpreter that has the library.

@@ -1,7 +1,7 @@
 //! How fast ads match, beside HTCondor's own library: one core, one run, the sides taking turns.
 //!
 //! `cargo bench --bench matchmaking -- [--write FILE] [--rounds N] [--only PART]`. With `--write` the table of
-//! `docs/benchmarks.md` is written anew, if both sides took part. All times are processor time, so that other work on the machine disturbs
+//! `docs/reference/benchmarks.md` is written anew, if both sides took part. All times are processor time, so that other work on the machine disturbs
 //! little; what it does disturb it disturbs on both sides, because they take turns. `--only` leaves the lines whose names have that part, for profiling.
 
 #![allow(

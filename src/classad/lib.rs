@@ -22,7 +22,7 @@
 //!
 //! Everything is pure: time, time zone and randomness come in by [`Env`], with bounds on what an
 //! evaluation may cost. Answers are those of HTCondor's library, oddities included; the few differences are
-//! in `docs/differences.md`, and `tests/classad_oracle.rs` holds us to the rest.
+//! in `docs/reference/differences.md`, and `tests/classad_oracle.rs` holds us to the rest.
 
 mod ad;
 mod env;

@@ -9,7 +9,7 @@ use clap::Args;
 
 use condor_config::knobs::{self, Class, Knob, Standing};
 
-/// Say what HTCondor's configuration variables are here. Without names: the whole table, as docs/knobs.md.
+/// Say what HTCondor's configuration variables are here. Without names: the whole table, as docs/reference/knobs.md.
 #[derive(Args, Debug)]
 pub struct KnobsArgs {
     /// Names to look up, as configuration has them: `START`, `STARTD.START`, `SLOT_TYPE_2_START`.

@@ -1,7 +1,7 @@
 //! The operator's shell and deciders against a model of the API server, in virtual time, with faults drawn from a seed.
 //!
 //! A run follows from its seed alone. After each call that took effect the invariants are checked on what the server has;
-//! when faults stop, everything has to settle. See docs/chaos.md.
+//! when faults stop, everything has to settle. See docs/reference/chaos.md.
 
 // A test states what it expects by panicking.
 #![allow(

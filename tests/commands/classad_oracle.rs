@@ -154,13 +154,16 @@ fn recorded_answers_of_htcondor() {
     }
     let Comparison { count, excused, wrong, .. } = comparison;
     let shown = wrong.iter().take(show_at_most()).cloned().collect::<Vec<_>>().join("\n");
-    println!("{count} answers, {} differ, {excused} differ as docs/differences.md says", wrong.len());
+    println!(
+        "{count} answers, {} differ, {excused} differ as docs/reference/differences.md says",
+        wrong.len()
+    );
     assert!(!committed || count >= 20_000, "only {count} cases in {file}");
     assert!(excused * 500 <= count.max(500), "{excused} of {count} excused");
     assert!(wrong.is_empty(), "{} of {count} differ ({excused} excused)\n{shown}", wrong.len());
 }
 
-/// Differences that no list of expressions can hold (docs/differences.md), in the text or in an attribute that it leads
+/// Differences that no list of expressions can hold (docs/reference/differences.md), in the text or in an attribute that it leads
 /// to.
 fn excusable(text: &str, ads: [Option<&Ad>; 2]) -> bool {
     reached(text, ads).iter().any(|text| {

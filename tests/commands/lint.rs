@@ -346,7 +346,7 @@ fn standard_input_is_a_file() {
 
 #[test]
 fn every_rule_has_its_place_in_the_page() {
-    let page = fs::read_to_string(root().join("docs/lint.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/reference/lint.md")).unwrap();
     let directory = files(&[("a.yaml", GROUP)]);
     let output = lint_in(directory.path(), &["-o", "sarif", "a.yaml"], "");
     let log: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -356,14 +356,14 @@ fn every_rule_has_its_place_in_the_page() {
             (rule["id"].as_str().unwrap(), rule["defaultConfiguration"]["level"].as_str().unwrap());
         let summary = rule["shortDescription"]["text"].as_str().unwrap();
         let row = format!("| <a id=\"{id}\"></a>`{id}` | {level} | {summary} |");
-        assert!(page.contains(&row), "docs/lint.md lacks\n{row}");
+        assert!(page.contains(&row), "docs/reference/lint.md lacks\n{row}");
     }
-    assert_eq!(page.matches("<a id=").count(), rules.len(), "docs/lint.md has a rule that is none");
+    assert_eq!(page.matches("<a id=").count(), rules.len(), "docs/reference/lint.md has a rule that is none");
 }
 
 #[test]
 fn the_pipelines_in_the_page_are_yaml() {
-    let page = fs::read_to_string(root().join("docs/lint.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/reference/lint.md")).unwrap();
     let blocks: Vec<&str> =
         page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(blocks.len() >= 2);

@@ -17,7 +17,7 @@ use serde::Deserialize;
 const CASES: &str = include_str!("../oracle/cycles.json");
 const PSLOTS: &str = include_str!("../oracle/pslots.json");
 
-/// Cases that we decide otherwise, and why (`docs/differences.md`).
+/// Cases that we decide otherwise, and why (`docs/reference/differences.md`).
 const DIFFERENT: &[(&str, &str)] = &[
     ("67 floors", "HTCondor does not count towards a floor what is in use already"),
     (
@@ -208,7 +208,7 @@ fn as_many_dynamic_slots_make_room_as_in_a_real_pool() {
         preempted += case.matches.iter().map(|found| found.preempts.len()).sum::<usize>();
         let [theirs, ours] = [&case.matches, &ours].map(|matches| essence_of_room(case, matches));
         if case.name == "in vain" {
-            // HTCondor preempts what it added before it found that the next alone is enough (docs/differences.md).
+            // HTCondor preempts what it added before it found that the next alone is enough (docs/reference/differences.md).
             assert_eq!(
                 theirs,
                 ["slot1@127-0-0-1.oracle Rank slot1_1@127-0-0-1.oracle slot1_2@127-0-0-1.oracle"]

@@ -227,7 +227,7 @@ fn transitions(csv: &str) -> Vec<(String, String)> {
 fn the_desktops_day_is_what_the_command_prints() {
     let (directory, _) = files("examples/simulate/desktop-day.yaml", &[]);
     let rows = transitions(&fs::read_to_string(directory.path().join("transitions.csv")).unwrap());
-    let page = fs::read_to_string(root().join("docs/desktop-day.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/concepts/desktop-day.md")).unwrap();
     let mut told = 0;
     for table in page.split("\n<!-- ").skip(1) {
         let (span, rest) = table.split_once(" -->\n").unwrap();
@@ -240,11 +240,11 @@ fn the_desktops_day_is_what_the_command_prints() {
         let found: Vec<&str> = rest.lines().take_while(|line| line.starts_with('|')).skip(2).collect();
         assert_eq!(
             found, expected,
-            "docs/desktop-day.md is not current; run `make figures` and commit the result"
+            "docs/concepts/desktop-day.md is not current; run `make figures` and commit the result"
         );
         told += found.len();
     }
-    assert_eq!(told, rows.len(), "docs/desktop-day.md leaves transitions out");
+    assert_eq!(told, rows.len(), "docs/concepts/desktop-day.md leaves transitions out");
     let numbers: BTreeSet<&str> = rows.iter().map(|(_, row)| row.split("**").nth(1).unwrap()).collect();
     for number in [1, 2, 6, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 25] {
         assert!(numbers.contains(number.to_string().as_str()), "{number} is not taken");

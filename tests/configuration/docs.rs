@@ -1,10 +1,10 @@
-//! The examples of docs/configuration.md mean what their comments say.
+//! The examples of docs/reference/configuration.md mean what their comments say.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
 use condor_config::{Host, Reader, Source};
 
-const PAGE: &str = include_str!("../../docs/configuration.md");
+const PAGE: &str = include_str!("../../docs/reference/configuration.md");
 
 /// A comment such as `# NAME is VALUE`, `# NAME is not defined`, `# slot 1 NAME is VALUE`, `# error: PLACE: MESSAGE`.
 fn check(text: &str, comment: &str) -> bool {

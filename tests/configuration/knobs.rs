@@ -46,6 +46,6 @@ fn what_the_language_looks_up_by_slot_type_is_marked_so() {
 
 #[test]
 fn the_page_of_knobs_is_current() {
-    let page = include_str!("../../docs/knobs.md");
+    let page = include_str!("../../docs/reference/knobs.md");
     assert!(page == knobs::markdown(), "run `make knobs` and commit the result");
 }

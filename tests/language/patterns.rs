@@ -113,7 +113,7 @@ fn patterns_are_read_as_pcre_reads_them() {
     );
 }
 
-/// docs/differences.md: nothing that takes more than linear time, nor what the engine has no words for.
+/// docs/reference/differences.md: nothing that takes more than linear time, nor what the engine has no words for.
 #[test]
 fn what_the_engine_lacks_is_an_error() {
     for pattern in

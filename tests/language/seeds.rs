@@ -100,7 +100,7 @@ fn job_transforms() {
         value("join(\".\",AcctGroup,Owner)", "AcctGroup = \"physics\", Owner = \"alice\"", ""),
         Value::from("physics.alice")
     );
-    // There is no map of users here: docs/differences.md.
+    // There is no map of users here: docs/reference/differences.md.
     assert_eq!(value("userMap(\"Groups\",Owner,AcctGroup)", "Owner = \"alice\"", ""), Value::Undefined);
     let requirements = "JobUniverse==5 && WantSL6 && DockerImage =?= undefined";
     let job = "JobUniverse = 5, WantSL6 = true";

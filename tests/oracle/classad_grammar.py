@@ -25,7 +25,7 @@ PATTERNS = ["a", "^a", "b$", "[a-c]+", "(a)(b)?", "a|b", ".", "", "x*", "[", "("
             "(?<n>a)b", "(?:ab|a)(c|bcd)", "a+?", "(a*)*", "[^b]", "\\\\w+", "\\\\.", "a\\\\", ")", "*a", "a**", "x{2,1}"]
 ATOMS = ["a", "b", "A", "1", ".", "[ab]", "[^a]", "[a-z]", "(a)", "(?:b)", "(a|b)", "\\\\d", "\\\\w", "\\\\s", "\\\\S", "@", ",",
          "\\\\.", "[[:digit:]]", " ", "(?i:a)", "[-a]", "\\\\W", "(b|)"]
-# What patterns are made of, one after another, whether it makes sense or not. What docs/differences.md lists is left out.
+# What patterns are made of, one after another, whether it makes sense or not. What docs/reference/differences.md lists is left out.
 SCRAPS = list("abcxyzAB01 _-.,:#@&~=<>!/%'^$|()[]{}*?") + [
     "\\\\d", "\\\\w", "\\\\s", "\\\\D", "\\\\b", "\\\\[", "\\\\]", "\\\\-", "\\\\\\\\", "\\\\n", "\\\\x41", "[a-c]", "[^a]", "(?:", "(?i)", "{1,2}", "{2}", "{,3}",
     "[[:alpha:]]", "[[:^digit:]]", "[[:space:]x]", "[]x]", "[^]x]", "[a-]", "[--a]", "[a b]", "[#x]", "--", "&&", "~~", "||", "*?", "+?", "??",

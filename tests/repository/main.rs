@@ -3,4 +3,5 @@
 mod chart;
 mod deps;
 mod examples;
+mod links;
 mod purity;

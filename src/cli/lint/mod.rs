@@ -1,5 +1,5 @@
 //! `slotwright lint`: checks manifests and configuration text as the API server and the operator would, without either.
-//! What a GitOps pipeline runs; the rules and their ids are in `docs/lint.md`.
+//! What a GitOps pipeline runs; the rules and their ids are in `docs/reference/lint.md`.
 //!
 //! | part | does |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! What lint looks for: stable ids that pipelines may name, with how bad each is. `docs/lint.md` lists the same.
+//! What lint looks for: stable ids that pipelines may name, with how bad each is. `docs/reference/lint.md` lists the same.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! A scenario as it is written. `docs/simulate.md` describes every field.
+//! A scenario as it is written. `docs/reference/simulate.md` describes every field.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `docs/knobs.md`, from the table.
+//! `docs/reference/knobs.md`, from the table.
 
 use std::fmt::Write;
 

@@ -15,7 +15,7 @@
 //! | `startd`, `slots`, `negotiator`, `groups`, `schedd`, `defrag`, `collector`, `daemons`, `macros` | the table |
 //! | `defaults`, `unset` | every parameter HTCondor has, with its compiled-in default |
 //! | `check` | whether a value suits its knob |
-//! | `markdown` | `docs/knobs.md` |
+//! | `markdown` | `docs/reference/knobs.md` |
 
 mod check;
 mod collector;

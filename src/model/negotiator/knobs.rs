@@ -216,7 +216,7 @@ mod tests {
             let parsed = |text: &str| Expr::parse(text).unwrap();
             assert_eq!(parsed(knobs::default_of(None, knob).unwrap()), parsed(expr), "{knob}");
         }
-        // Said in so many words, HTCondor's defaults are ours: all of them but those on purpose (docs/differences.md).
+        // Said in so many words, HTCondor's defaults are ours: all of them but those on purpose (docs/reference/differences.md).
         let all = [
             "NEGOTIATOR_INTERVAL",
             "NEGOTIATOR_MIN_INTERVAL",

@@ -1,7 +1,7 @@
 //! Which devices a machine has, as far as they are known one by one.
 //!
 //! A device is handed out by its id: what a claim holds nobody else gets. Which device a pod then finds in its containers is
-//! the kubelet's device plugin's to say: see `docs/differences.md`.
+//! the kubelet's device plugin's to say: see `docs/reference/differences.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Fences: agents that promise to end the pods of claims whose lease passes while they cannot renew their Lease, and when
 //! the operator may count on that.
 //!
-//! `docs/agents.md` has the argument. The agent counts from when it *sent* its last renewal that succeeded; here it counts
+//! `docs/reference/agents.md` has the argument. The agent counts from when it *sent* its last renewal that succeeded; here it counts
 //! from when that renewal was *seen*, which is later, by the clock of the one that waits. A watch may be behind: that there
 //! was no renewal since is asked of the API server before it is believed.
 

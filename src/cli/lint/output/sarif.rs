@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::report::{Finding, Report};
 use super::super::rules;
 
-const PAGE: &str = "https://github.com/slotwright/slotwright/blob/main/docs/lint.md";
+const PAGE: &str = "https://github.com/slotwright/slotwright/blob/main/docs/reference/lint.md";
 
 /// The report as a log with one run.
 pub(super) fn log(report: &Report, unusable: &[String]) -> Value {
