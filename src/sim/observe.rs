@@ -152,7 +152,7 @@ impl Measures {
         for group in pool.groups.values() {
             let name = group.name.as_str();
             let deserved = quotas.of(name).unwrap_or(f64::NAN);
-            self.groups.push(at, Some(name.into()), &[deserved, group_usage(pool, name)]);
+            self.groups.push(at, Some(name.into()), &[deserved, group_usage(pool, &group.name)]);
         }
     }
 

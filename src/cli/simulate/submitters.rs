@@ -8,8 +8,8 @@ use super::file;
 use super::manifests;
 use super::read::{MOST, Reader, drawn};
 use crate::lint::find;
-use model::pool::{Event, Problem, Request, Retention};
-use model::schedd::{MOST_PROCS, Submission, ancestry, submit};
+use model::pool::{Event, GroupName, Problem, Request, Retention};
+use model::schedd::{MOST_PROCS, Submission, submit};
 use sim::{Arrivals, Listed, Profile, Source as Jobs, Spread};
 
 /// As many jobs a submitter is taken to have where nothing says how many: their numbers are part of their names.
@@ -215,13 +215,11 @@ impl Reader<'_> {
         sources: &[Jobs],
         objects: &[Event],
     ) {
-        let declared = |name: &str| {
-            objects.iter().any(
-                |event| matches!(event, Event::Group(group) if group.name.as_str().eq_ignore_ascii_case(name)),
-            )
+        let declared = |name: &GroupName| {
+            objects.iter().any(|event| matches!(event, Event::Group(group) if group.name.is_same(name)))
         };
-        let groups: BTreeSet<&str> =
-            sources.iter().filter_map(|jobs| jobs.template.group.as_deref()).flat_map(ancestry).collect();
+        let named = sources.iter().filter_map(|jobs| jobs.template.group.as_deref());
+        let groups: BTreeSet<GroupName> = named.flat_map(|name| GroupName::from(name).ancestry()).collect();
         let (field, or) = match (&given.arrivals, &given.group) {
             (file::Arrivals::Trace(_), _) => {
                 ("arrivals.trace", ", or let another group stand in for it under people")

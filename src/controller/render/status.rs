@@ -392,11 +392,7 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
         .collect();
     let name = group.name.as_str();
     let given = pool.given().groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
-    let inside = |submitter: &&Submitter| {
-        submitter.group().is_some_and(|own| {
-            model::schedd::ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name))
-        })
-    };
+    let inside = |submitter: &&Submitter| submitter.group().is_some_and(|own| group.name.contains(&own));
     let (mut idle, mut running) = (0, 0);
     for key in pool.submitters.values().filter(inside).flat_map(|submitter| &submitter.queue) {
         if let Some(cluster) = pool.jobs.get(&key.job().uid) {
@@ -414,7 +410,7 @@ fn group(pool: &Pool, object: &std::sync::Arc<str>, old: &[Condition], now: Time
         subtree_quota: rounded(quotas.of(name).unwrap_or(0.0)),
         requested: rounded(given.requested),
         allocated: rounded(given.allocated),
-        weighted_resources_used: rounded(group_usage(pool, name)),
+        weighted_resources_used: rounded(group_usage(pool, &group.name)),
         idle,
         running,
         conditions: vec![accepted(old, &problems, group.generation, now)],

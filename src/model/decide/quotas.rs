@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::sharing;
 use crate::negotiator::Config;
 use crate::negotiator::groups::{Allotments, GroupSpec, Quota as GroupQuota, Tree};
-use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Time};
-use crate::schedd::{Quotas, ancestry};
+use crate::pool::{AtWork, Group, NegotiatorId, Pool, Quota, Submitter, Time};
+use crate::schedd::Quotas;
 use classad::Env;
 
 /// The quotas in force now in the whole pool, with what the last cycles gave beyond them, and why groups that are not accepted
@@ -78,18 +78,15 @@ fn amount_of(pool: &Pool, group: &Group, whole: &Tree, allotments: &Allotments) 
     if let Quota::Static(amount) = group.quota {
         return Some(amount);
     }
-    let is_static = |name: &str| {
-        let around = pool.groups.values().find(|group| group.name.as_str().eq_ignore_ascii_case(name));
-        around.is_some_and(|group| matches!(group.quota, Quota::Static(_)))
-    };
-    let index = whole.find(group.name.as_str()).filter(|_| ancestry(group.name.as_str()).any(is_static))?;
-    allotments.groups.get(index).map(|allotment| allotment.subtree_quota)
+    let is_static = |around: &Group| matches!(around.quota, Quota::Static(_));
+    group.name.ancestry().any(|name| pool.group(&name).is_some_and(is_static)).then_some(())?;
+    let allotment = allotments.groups.get(whole.find(group.name.as_str())?)?;
+    Some(allotment.subtree_quota)
 }
 
 fn used_elsewhere(pool: &Pool, group: &Group, id: &NegotiatorId) -> f64 {
-    let inside = |name: &str| ancestry(name).any(|outer| outer.eq_ignore_ascii_case(group.name.as_str()));
-    let submitters =
-        pool.submitters.values().filter(|one| one.group().is_some_and(|own| inside(own.as_str())));
+    let inside = |submitter: &&Submitter| submitter.group().is_some_and(|own| group.name.contains(&own));
+    let submitters = pool.submitters.values().filter(inside);
     submitters.fold(0.0, |sum, submitter| sum + submitter.accounts.used_elsewhere(id))
 }
 

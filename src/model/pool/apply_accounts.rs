@@ -68,12 +68,8 @@ impl Pool {
     /// Marks the statuses of a group and the groups around it.
     pub(super) fn touch_groups(&mut self, group: Option<&GroupName>) {
         let Some(group) = group else { return };
-        let inside = |outer: &str| {
-            group.as_str().get(..outer.len()).is_some_and(|head| head.eq_ignore_ascii_case(outer))
-                && matches!(group.as_str().as_bytes().get(outer.len()), None | Some(b'.'))
-        };
-        let touched: Vec<Arc<str>> =
-            self.groups.values().filter(|g| inside(g.name.as_str())).map(|g| g.object.clone()).collect();
+        let around = self.groups.values().filter(|declared| declared.name.contains(group));
+        let touched: Vec<Arc<str>> = around.map(|declared| declared.object.clone()).collect();
         self.stale.extend(touched.into_iter().map(Document::Group));
     }
 }

@@ -75,6 +75,31 @@ impl ClaimId {
     }
 }
 
+impl GroupName {
+    /// Whether `other` is this group or a group inside this group: `physics` contains `physics` and `Physics.higgs`, but not
+    /// `physicsX`. HTCondor does not distinguish the case of a group's letters, nor does this.
+    pub fn contains(&self, other: &Self) -> bool {
+        let (outer, inner) = (self.as_str(), other.as_str());
+        inner.get(..outer.len()).is_some_and(|head| head.eq_ignore_ascii_case(outer))
+            && matches!(inner.as_bytes().get(outer.len()), None | Some(b'.'))
+    }
+
+    /// Whether both are names of one group, whatever the case of their letters.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.as_str().eq_ignore_ascii_case(other.as_str())
+    }
+
+    /// The name of the group around this group: `a.b` for `a.b.c`, none for `a`.
+    pub fn parent(&self) -> Option<Self> {
+        self.as_str().rsplit_once('.').map(|(parent, _)| parent.into())
+    }
+
+    /// This name and those of the groups around the group, from the inside out: `a.b.c`, `a.b`, `a`.
+    pub fn ancestry(&self) -> impl Iterator<Item = Self> + use<> {
+        std::iter::successors(Some(self.clone()), Self::parent)
+    }
+}
+
 /// An HTCJob: its uid says which, namespace and name say where.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobKey {
@@ -193,6 +218,23 @@ mod tests {
             "slot99999999999@a",
         ] {
             assert_eq!(SlotName::parse(text), Err(BadSlotName(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn a_group_contains_itself_and_the_groups_inside_it() {
+        for (outer, inner, contains) in [
+            ("physics", "physics", true),
+            ("physics", "Physics.higgs", true),
+            ("Physics.Higgs", "physics.higgs.top", true),
+            ("physics.higgs", "physics", false),
+            ("physics", "physicsx", false),
+            ("physics", "chem.physics", false),
+            ("a", "é", false),
+        ] {
+            let names = (GroupName::from(outer), GroupName::from(inner));
+            assert_eq!(names.0.contains(&names.1), contains, "{outer} {inner}");
+            assert_eq!(names.1.ancestry().any(|name| name.is_same(&names.0)), contains, "{outer} {inner}");
         }
     }
 

@@ -288,7 +288,7 @@ impl Pool {
 
     /// The group of this name, whatever its letters' case: `HTCondor` does not distinguish it.
     pub fn group(&self, name: &GroupName) -> Option<&Group> {
-        self.groups.values().find(|group| group.name.as_str().eq_ignore_ascii_case(name.as_str()))
+        self.groups.values().find(|group| group.name.is_same(name))
     }
 
     /// Whether a Slot object is right: a claim is on it, or it shows a static slot as it stands.

@@ -169,8 +169,7 @@ impl Pool {
 
     /// The group that a submitter is counted in.
     fn group_of(&self, submitter: &Submitter) -> Option<&super::Group> {
-        let outer = |name: &GroupName| name.as_str().rsplit_once('.').map(|(outer, _)| outer.into());
-        std::iter::successors(submitter.group(), outer).find_map(|name| self.group(&name))
+        submitter.group()?.ancestry().find_map(|name| self.group(&name))
     }
 }
 

@@ -350,16 +350,13 @@ pub fn within_caps_in_place_of(
     };
     let with = &quotas.negotiator;
     let shared = |claim: &Claim| pool.answering(&claim.negotiator) == *with;
-    let of_group = |name: &str| {
-        more(&|claim| {
-            let own = claim.group.as_ref().filter(|_| shared(claim));
-            own.is_some_and(|own| ancestry(own.as_str()).any(|outer| outer.eq_ignore_ascii_case(name)))
-        })
+    let of_group = |group: &GroupName| {
+        more(&|claim| claim.group.as_ref().is_some_and(|own| group.contains(own)) && shared(claim))
     };
-    let own_of = |name: Option<&str>| {
-        more(&|claim| match (&claim.group, name) {
-            (Some(own), Some(name)) => own.as_str().eq_ignore_ascii_case(name) && shared(claim),
-            (own, name) => own.is_none() && name.is_none() && shared(claim),
+    let own_of = |group: Option<&GroupName>| {
+        more(&|claim| match (&claim.group, group) {
+            (Some(own), Some(group)) => own.is_same(group) && shared(claim),
+            (own, group) => own.is_none() && group.is_none() && shared(claim),
         })
     };
     let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
@@ -376,11 +373,11 @@ pub fn within_caps_in_place_of(
     if own.is_some_and(|own| own.autoregroup) {
         return true;
     }
-    let name = Some(group.as_str());
-    own.is_none_or(|own| fits(own_usage(pool, name, with) + own_of(name), own.own))
-        && ancestry(group.as_str()).all(|name| {
-            let used = || group_usage_with(pool, name, with) + of_group(name);
-            quotas.cap(name).is_none_or(|cap| fits(used(), cap.subtree))
+    let whole = Some(group);
+    own.is_none_or(|own| fits(own_usage(pool, whole, with) + own_of(whole), own.own))
+        && group.ancestry().all(|group| {
+            let used = || group_usage_with(pool, &group, with) + of_group(&group);
+            quotas.cap(group.as_str()).is_none_or(|cap| fits(used(), cap.subtree))
         })
 }
 
@@ -389,34 +386,25 @@ const SLACK: f64 = 1e-9;
 
 /// Slot weight that the own submitters of a group, without the groups inside it, or those of no group hold of a negotiator's
 /// slots.
-fn own_usage(pool: &Pool, group: Option<&str>, with: &NegotiatorId) -> f64 {
+fn own_usage(pool: &Pool, group: Option<&GroupName>, with: &NegotiatorId) -> f64 {
     let own = |submitter: &&Submitter| match (submitter.group(), group) {
-        (Some(own), Some(group)) => own.as_str().eq_ignore_ascii_case(group),
+        (Some(own), Some(group)) => own.is_same(group),
         (own, group) => own.is_none() && group.is_none(),
     };
     pool.submitters.values().filter(own).map(|submitter| submitter.accounts.used_with(with)).sum()
 }
 
-/// A group's name and those of the groups around it: `a.b.c`, `a.b`, `a`.
-pub fn ancestry(group: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(group), |name| name.rsplit_once('.').map(|(outer, _)| outer))
-}
-
 /// Slot weight that a group and the groups inside it hold.
-pub fn group_usage(pool: &Pool, group: &str) -> f64 {
+pub fn group_usage(pool: &Pool, group: &GroupName) -> f64 {
     inside(pool, group).map(|submitter| submitter.accounts.weighted_resources_used()).sum()
 }
 
 /// Slot weight that a group and the groups inside it hold of a negotiator's slots.
-fn group_usage_with(pool: &Pool, group: &str, with: &NegotiatorId) -> f64 {
+fn group_usage_with(pool: &Pool, group: &GroupName, with: &NegotiatorId) -> f64 {
     inside(pool, group).map(|submitter| submitter.accounts.used_with(with)).sum()
 }
 
 /// The submitters of a group and of the groups inside it.
-fn inside<'p>(pool: &'p Pool, group: &str) -> impl Iterator<Item = &'p Submitter> {
-    pool.submitters.values().filter(move |submitter| {
-        submitter
-            .group()
-            .is_some_and(|own| ancestry(own.as_str()).any(|name| name.eq_ignore_ascii_case(group)))
-    })
+fn inside<'p>(pool: &'p Pool, group: &GroupName) -> impl Iterator<Item = &'p Submitter> {
+    pool.submitters.values().filter(|submitter| submitter.group().is_some_and(|own| group.contains(&own)))
 }

@@ -51,7 +51,7 @@ fn tell_group(pool: &mut Pool, uid: &JobUid) {
 pub fn unknown_group(pool: &Pool, cluster: &Cluster) -> Option<Problem> {
     let group = cluster.spec.as_ref()?.group.as_ref()?;
     // A group whose parent is missing is not accepted either: without the parent its cap is not known.
-    let group = super::ancestry(group.as_str()).find(|name| pool.group(&(*name).into()).is_none())?;
+    let group = group.ancestry().find(|name| pool.group(name).is_none())?;
     let known: Vec<&str> = pool.groups.values().map(|group| group.name.as_str()).collect();
     let known = if known.is_empty() {
         "none is declared".to_owned()

@@ -93,10 +93,10 @@ fn a_group_never_exceeds_its_quota_nor_its_parents() {
     for _ in 0..100 {
         world.pass(1);
         for (group, quota) in [("physics", 6.0), ("physics.higgs", 4.0), ("physics.top", 4.0)] {
-            assert!(group_usage(&world.pool, group) <= quota, "{group}");
+            assert!(group_usage(&world.pool, &group.into()) <= quota, "{group}");
         }
     }
-    assert!(group_usage(&world.pool, "physics") > 4.0, "both groups get something");
+    assert!(group_usage(&world.pool, &"physics".into()) > 4.0, "both groups get something");
 }
 
 /// What a group leaves goes to one that accepts surplus, as far as claims go too, and comes back to it as jobs end.
@@ -109,7 +109,7 @@ fn surplus_is_claimed_and_comes_back() {
         world.node(&format!("n{n}"), 4, 0);
     }
     world.submit("sweep", "alice", 60, |s| s.group = Some("physics".to_owned()));
-    let used = |world: &World, group: &str| group_usage(&world.pool, group);
+    let used = |world: &World, group: &str| group_usage(&world.pool, &group.into());
     let most = |world: &mut World, group: &str| {
         let each = (0..20).map(|_| {
             world.pass(1);
@@ -191,10 +191,10 @@ fn a_group_with_autoregroup_has_what_nobody_else_wants() {
     let (mut most, mut regrouped) = (0.0_f64, 0);
     for _ in 0..30 {
         world.pass(1);
-        most = most.max(group_usage(&world.pool, "physics"));
+        most = most.max(group_usage(&world.pool, &"physics".into()));
         let of_physics = |slot: &&crate::pool::Slot| slot.claim.regrouped;
         regrouped = regrouped.max(world.pool.slots.values().filter(of_physics).count());
-        assert!(group_usage(&world.pool, "biology") <= 2.0);
+        assert!(group_usage(&world.pool, &"biology".into()) <= 2.0);
     }
     assert!((most - 6.0).abs() < 1e-9, "{most}");
     assert!(regrouped >= 4, "what is beyond the quota was negotiated with those of no group: {regrouped}");
