@@ -121,8 +121,9 @@ pub fn capped(world: &mut World, key: &Key) {
         }
     }
     let group = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
-    let outer = group.iter().flat_map(|group| model::schedd::ancestry(group));
-    for outer in outer {
+    let group = group.map(model::pool::GroupName::from);
+    for outer in group.iter().flat_map(model::pool::GroupName::ancestry) {
+        let outer = outer.as_str();
         let Some(cap) = world.checks.caps.at_most(&format!("group {outer}"), at) else { continue };
         let inside = |claim: &Value| {
             let name = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);

@@ -297,7 +297,7 @@ fn quotas_are_what_the_comment_says() {
     }
     world.negotiate();
     for (group, quota) in expected {
-        let used = schedd::group_usage(&world.pool, group);
+        let used = schedd::group_usage(&world.pool, &group.into());
         assert!(used > 0.0 && used <= quota, "{group} uses {used} of {quota}");
     }
 }
