@@ -41,7 +41,7 @@ pub use env::{Bound, Env, Limits};
 pub use error::ParseError;
 pub use eval::Evaluation;
 pub use expr::{Expr, References};
-pub use functions::pattern;
+pub use functions::Pattern;
 pub use matching::{Clause, MatchReport, SideReport, explain_match, rank, symmetric_match};
 pub use name::Name;
 pub use roster::{Matching, Prepared, Ranks, Roster};

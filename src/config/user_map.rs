@@ -8,9 +8,7 @@
 
 use std::collections::HashMap;
 
-use regex::bytes::{Captures, Regex};
-
-use classad;
+use classad::Pattern;
 
 /// A map of users.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +17,7 @@ pub struct UserMap {
     text: String,
     /// Users as they are, each with its line.
     literal: HashMap<String, (usize, String)>,
-    patterns: Vec<(usize, Regex, String)>,
+    patterns: Vec<(usize, Pattern, String)>,
     by_prefix: bool,
 }
 
@@ -69,9 +67,9 @@ impl UserMap {
             if self.by_prefix {
                 return Err("there are no regular expressions in a map of prefixes".to_owned());
             }
-            let regex = classad::pattern(&pattern, caseless)
+            let compiled = Pattern::new(&pattern, caseless)
                 .ok_or_else(|| format!("/{pattern}/ is no regular expression that can be used here"))?;
-            self.patterns.push((line, regex, result));
+            self.patterns.push((line, compiled, result));
         } else {
             let (user, rest) = field(rest);
             let result = result_of(rest)?;
@@ -88,8 +86,8 @@ impl UserMap {
         }
         let first = literal.map_or(usize::MAX, |(line, _)| *line);
         let mut before = self.patterns.iter().take_while(|(line, ..)| *line < first);
-        match before.find_map(|(_, regex, result)| Some((regex.captures(user.as_bytes())?, result))) {
-            Some((captures, result)) => Some(fill(result, |group| of_group(&captures, group))),
+        match before.find_map(|(_, pattern, result)| Some((pattern.groups(user)?, result))) {
+            Some((groups, result)) => Some(fill(result, |group| groups.get(group).copied())),
             None => literal.map(|(_, result)| fill(result, |group| (group == 0).then_some(user))),
         }
     }
@@ -108,16 +106,6 @@ pub fn preferred<'a>(result: &'a str, wanted: Option<&str>) -> &'a str {
     let items = || result.split(',').map(str::trim).filter(|item| !item.is_empty());
     let chosen = wanted.and_then(|wanted| items().find(|item| item.eq_ignore_ascii_case(wanted)));
     chosen.or_else(|| items().next()).unwrap_or_default()
-}
-
-fn of_group<'a>(captures: &Captures<'a>, group: usize) -> Option<&'a str> {
-    // As PCRE counts them: up to the last that matched something.
-    let matched = captures.iter().enumerate().filter(|(_, found)| found.is_some());
-    if matched.last().is_none_or(|(last, _)| group > last) {
-        return None;
-    }
-    let text = captures.get(group).map(|found| std::str::from_utf8(found.as_bytes()).unwrap_or_default());
-    Some(text.unwrap_or_default())
 }
 
 /// A result with `\N` replaced by what a group matched. A group that there is not stays as it is written.

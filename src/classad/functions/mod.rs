@@ -20,8 +20,8 @@ use std::fmt;
 use std::sync::OnceLock;
 
 pub(crate) use convert::{leading_number, to_c_int, to_integer, to_real, wrap_c_int};
+pub use patterns::Pattern;
 pub(crate) use patterns::has_ordinary_price;
-pub use patterns::pattern;
 
 use super::eval::{At, Ctx, Val};
 use super::expr::Id;

@@ -129,9 +129,44 @@ pub(super) fn compile<'a>(
     Some(Matcher { regex, weight })
 }
 
-/// A pattern in bytes, outside an expression; none where it is none, or more than we want to pay for.
-pub fn pattern(pattern: &str, caseless: bool) -> Option<Regex> {
-    build(pattern, Options { caseless, ..Options::default() }).regex
+/// A regular expression for use outside an expression: the same syntax, and the same bounds, as in `regexp()`.
+///
+/// Matching takes time linear in the text, and a compiled pattern takes at most about 1 MiB. Cloning is cheap.
+///
+/// ```
+/// use classad::Pattern;
+///
+/// let pattern = Pattern::new("^(.*)@(cms|atlas)\\.org$", false).unwrap();
+/// assert_eq!(pattern.groups("anna@cms.org"), Some(vec!["anna@cms.org", "anna", "cms"]));
+/// assert_eq!(pattern.groups("anna@example.org"), None);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Compiles a pattern. With `caseless`, ASCII case does not count.
+    ///
+    /// `None`: the text is no pattern, or one that is not supported (look-around, back references), or the compiled
+    /// pattern would be too large.
+    pub fn new(pattern: &str, caseless: bool) -> Option<Self> {
+        build(pattern, Options { caseless, ..Options::default() }).regex.map(Self)
+    }
+
+    /// The parts of the text that the groups of the first match captured; `None` if nothing matches.
+    ///
+    /// The first element is the whole match. As PCRE counts, the last element is the last group that took part in the
+    /// match; a group before it that took no part is empty. A part that begins or ends within a character is empty too.
+    pub fn groups<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
+        let captures = self.0.captures(text.as_bytes())?;
+        let group = |group| captures.get(group).and_then(|found| std::str::from_utf8(found.as_bytes()).ok());
+        Some((0..groups_in(&captures)).map(|number| group(number).unwrap_or_default()).collect())
+    }
+}
+
+/// The number of groups as PCRE counts: up to the last that took part in the match.
+fn groups_in(captures: &Captures<'_>) -> usize {
+    let last = (0..captures.len()).rev().find(|group| captures.get(*group).is_some());
+    last.map_or(0, |last| last + 1)
 }
 
 /// Whether matching the pattern costs no more than reading the text. It may be no pattern at all.
@@ -303,9 +338,7 @@ fn replace(
 
 /// Writes the replacement with `\0` to `\9` as the groups. `None`: there is no such group, or it is too long.
 fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Growing<'_, '_>) -> Option<()> {
-    // PCRE counts the groups up to the last that took part.
-    let count =
-        (0..captures.len()).rev().find(|group| captures.get(*group).is_some()).map_or(0, |last| last + 1);
+    let count = groups_in(captures);
     let mut bytes = replacement.bytes().peekable();
     while let Some(byte) = bytes.next() {
         match bytes.peek().copied() {
