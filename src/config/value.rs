@@ -99,8 +99,19 @@ impl Config {
         self.position_of(text.place_at(line, column).unwrap_or_default())
     }
 
-    /// The value as `read` reads it; `wanted` is what messages call such a value.
-    pub fn typed<T>(
+    /// The one of `words` that the value is, whatever its case. `wanted` is what the error says the value should be.
+    pub fn one_of<'w>(
+        &self,
+        name: &str,
+        wanted: &'static str,
+        words: &[&'w str],
+    ) -> Result<Option<&'w str>, ValueError> {
+        let find = |text: &str| words.iter().copied().find(|word| word.eq_ignore_ascii_case(text));
+        self.typed(name, wanted, |text, _| find(text))
+    }
+
+    /// The value as `read` reads it. `wanted` is what the error says the value should be.
+    fn typed<T>(
         &self,
         name: &str,
         wanted: &'static str,

@@ -119,9 +119,8 @@ impl Text<'_> {
     /// `BACKFILL_SYSTEM`: as in `HTCondor` there is no other than BOINC. What it runs here is the policy's template.
     fn backfill_system(&mut self) {
         let Some(name) = said_by(self.config, None, "BACKFILL_SYSTEM") else { return };
-        let known = |text: &str| text.eq_ignore_ascii_case("BOINC").then_some(());
         let wanted = "backfill system: say BOINC, or leave it out";
-        let found = self.config.typed(&name, wanted, |text, _| known(text));
+        let found = self.config.one_of(&name, wanted, &["BOINC"]);
         self.keep(found);
     }
 
