@@ -71,7 +71,8 @@ impl Ad {
         if ads::starts_new(text) { Self::parse_new(text) } else { Self::parse_long(text) }
     }
 
-    /// Whether the two are one: clones of which neither has been changed. Ads that are not may say the same.
+    /// Whether the two are clones of one ad and neither has been changed since. The answer takes constant time; two ads
+    /// for which it is `false` may still be equal.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -189,16 +190,11 @@ impl Ad {
     pub fn to_long(&self) -> String {
         unparse::long(self)
     }
-
-    /// Whether two ads are one and the same in memory: cheap, and never wrong when it says yes.
-    pub fn same(&self, other: &Ad) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 impl PartialEq for Ad {
     fn eq(&self, other: &Self) -> bool {
-        self.same(other)
+        self.is_same(other)
             || (self.len() == other.len()
                 && self.0.chained == other.0.chained
                 && self.0.table.iter().all(|(name, expr)| {

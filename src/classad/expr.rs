@@ -232,14 +232,6 @@ impl Expr {
         }
     }
 
-    /// The name, if the expression is nothing but a bare reference.
-    pub fn as_reference(&self) -> Option<&Name> {
-        match self.0.node(self.0.root()) {
-            Some(Node::Attr(name)) => Some(name),
-            _ => None,
-        }
-    }
-
     /// Evaluates with bare names looked up in `my`, then in `target`.
     pub fn eval(&self, my: Option<&Ad>, target: Option<&Ad>, env: &Env) -> Value {
         self.evaluate(my, target, env).value

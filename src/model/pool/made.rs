@@ -95,7 +95,7 @@ impl Standing {
     ) -> Option<Ad> {
         let of = |made: &&MadeSlotAd| {
             std::ptr::eq(Arc::as_ptr(&made.config), config)
-                && made.machine.same(machine)
+                && made.machine.is_same(machine)
                 && made.dynamic == self.dynamic.len()
                 && made.slots == slots
                 && made.state == self.state
