@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use condor_config::knobs::{self, Class, Knob, Standing};
+use condor_config::knobs::{self, Class, Knob, Support};
 
 /// Say what HTCondor's configuration variables are here. Without names: the whole table, as docs/reference/knobs.md.
 #[derive(Args, Debug)]
@@ -71,11 +71,11 @@ fn describe(name: &str, knob: &Knob, out: &mut dyn Write) -> io::Result<()> {
     let unit = if knob.unit.is_empty() { String::new() } else { format!(", {}", knob.unit) };
     writeln!(out, "  type:    {}{unit}", knob.kind.described())?;
     writeln!(out, "  default: {}", knob.default().unwrap_or("none"))?;
-    match knob.standing {
-        Standing::Honored => writeln!(out, "  here:    in force"),
-        Standing::Planned => writeln!(out, "  here:    understood, but nothing acts on it yet"),
-        Standing::MappedTo(what) => writeln!(out, "  here:    no effect; use {what}"),
-        Standing::Meaningless(why) => writeln!(out, "  here:    no effect: {why}"),
+    match knob.support {
+        Support::Honored => writeln!(out, "  here:    in force"),
+        Support::Planned => writeln!(out, "  here:    understood, but nothing acts on it yet"),
+        Support::MappedTo(what) => writeln!(out, "  here:    no effect; use {what}"),
+        Support::Meaningless(why) => writeln!(out, "  here:    no effect: {why}"),
     }?;
     if knob.section.is_empty() { Ok(()) } else { writeln!(out, "  manual:  {}", knob.section) }
 }

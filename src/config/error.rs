@@ -89,7 +89,7 @@ pub enum ValueError {
     Range {
         /// Where the value starts.
         position: Position,
-        /// What [`Knob::out_of_range`](super::knobs::Knob::out_of_range) says: it names the knob.
+        /// The knob, what it allows, and the number.
         message: String,
     },
 }

@@ -1,6 +1,6 @@
 //! Whether a value suits its knob.
 
-use super::knob::{Kind, Knob, Standing};
+use super::knob::{Kind, Knob, Support};
 use super::name::{Class, classify};
 use classad::{Env, Expr, Value};
 
@@ -42,7 +42,7 @@ pub fn check(name: &str, value: &str) -> Vec<Finding> {
         Class::Knob(knob) => {
             let mut findings = Vec::new();
             findings.extend(wrong_value(name, knob, value.trim()));
-            findings.extend(standing(name, knob));
+            findings.extend(support(name, knob));
             findings
         }
         Class::Parameter => vec![Finding::new(
@@ -65,16 +65,16 @@ pub fn unknown(name: &str) -> Option<Finding> {
     Some(Finding::new(Severity::Warning, "UnknownKnob", format!("nothing reads {name}: {advice}")))
 }
 
-fn standing(name: &str, knob: &Knob) -> Option<Finding> {
-    let (severity, reason, message) = match knob.standing {
-        Standing::Honored => return None,
-        Standing::Planned => {
+fn support(name: &str, knob: &Knob) -> Option<Finding> {
+    let (severity, reason, message) = match knob.support {
+        Support::Honored => return None,
+        Support::Planned => {
             (Severity::Warning, "NotInForce", format!("{name} is understood, but nothing acts on it yet"))
         }
-        Standing::MappedTo(what) => {
+        Support::MappedTo(what) => {
             (Severity::Warning, "MappedKnob", format!("{name} has no effect here; use {what}"))
         }
-        Standing::Meaningless(why) => {
+        Support::Meaningless(why) => {
             (Severity::Note, "MeaninglessKnob", format!("{name} has no effect here: {why}"))
         }
     };
@@ -105,8 +105,8 @@ fn wrong_type(name: &str, knob: &Knob, why: &str) -> Finding {
 }
 
 impl Knob {
-    /// What is to be said of a number that the knob, written as `name`, does not allow.
-    pub fn out_of_range(&self, name: &str, found: f64) -> Option<String> {
+    /// The message for a number that the knob, written as `name`, does not allow; `None` if the knob allows it.
+    pub(crate) fn out_of_range(&self, name: &str, found: f64) -> Option<String> {
         let (least, greatest) = self.range?;
         if found >= least && found <= greatest {
             return None;

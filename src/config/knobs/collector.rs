@@ -1,10 +1,10 @@
 //! The collector and what looks back on it.
 
-use super::knob::Standing::{MappedTo, Meaningless, Planned};
-use super::knob::{Kind, Knob, Reader, Standing};
+use super::knob::Support::{MappedTo, Meaningless, Planned};
+use super::knob::{Kind, Knob, Reader, Support};
 
 const COLLECTOR: &[Reader] = &[Reader::Collector];
-const METRICS: Standing = Standing::MappedTo("the operator's Prometheus metrics");
+const METRICS: Support = Support::MappedTo("the operator's Prometheus metrics");
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::new(

@@ -1,12 +1,12 @@
 //! Which daemons run where, and high availability of the central manager.
 
-use super::knob::Standing::{MappedTo, Meaningless};
-use super::knob::{Kind, Knob, Reader, Standing};
+use super::knob::Support::{MappedTo, Meaningless};
+use super::knob::{Kind, Knob, Reader, Support};
 
 const MASTER: &[Reader] = &[Reader::Master];
-const NO_DAEMONS: Standing = Standing::Meaningless("the operator is every daemon");
-const LEADER: Standing = Standing::MappedTo("the operator's leader election");
-const RECORDS: Standing = Standing::Meaningless("the accountant's records are objects in the API server");
+const NO_DAEMONS: Support = Support::Meaningless("the operator is every daemon");
+const LEADER: Support = Support::MappedTo("the operator's leader election");
+const RECORDS: Support = Support::Meaningless("the accountant's records are objects in the API server");
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::new("DAEMON_LIST", Kind::List, MASTER, NO_DAEMONS, "Which daemons a host runs.")

@@ -1,6 +1,6 @@
 //! The defrag daemon: which machines to drain, so that large jobs find room.
 
-use super::knob::Standing::{MappedTo, Meaningless, Planned};
+use super::knob::Support::{MappedTo, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader};
 
 const DEFRAG: &[Reader] = &[Reader::Defrag];

@@ -1,10 +1,10 @@
 //! The accountant: priorities, accounting groups, limits.
 
-use super::knob::Standing::{Honored, MappedTo, Meaningless};
-use super::knob::{Kind, Knob, Reader, Standing};
+use super::knob::Support::{Honored, MappedTo, Meaningless};
+use super::knob::{Kind, Knob, Reader, Support};
 
 const ACCOUNTANT: &[Reader] = &[Reader::Accountant];
-const NO_DOMAIN: Standing = Standing::Meaningless("submitters have no domain, so that nobody is remote");
+const NO_DOMAIN: Support = Support::Meaningless("submitters have no domain, so that nobody is remote");
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::new(

@@ -17,8 +17,8 @@ pub struct Knob {
     pub readers: &'static [Reader],
     /// Whether `SLOT_TYPE_<N>_NAME` overrides it for the slots of a type.
     pub per_slot_type: bool,
-    /// What it is here.
-    pub standing: Standing,
+    /// What Slotwright does with it.
+    pub support: Support,
     /// The section of the seeds that names it first; empty where none does.
     pub section: &'static str,
     /// What it does, in a line.
@@ -31,7 +31,7 @@ impl Knob {
         name: &'static str,
         kind: Kind,
         readers: &'static [Reader],
-        standing: Standing,
+        support: Support,
         doc: &'static str,
     ) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl Knob {
             fallback: None,
             readers,
             per_slot_type: false,
-            standing,
+            support,
             section: "",
             doc,
         }
@@ -176,15 +176,15 @@ impl Reader {
     }
 }
 
-/// What a knob is here.
+/// What Slotwright does with a knob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It does what it does in HTCondor.
+pub enum Support {
+    /// The knob does what it does in HTCondor.
     Honored,
-    /// It is read, checked, and shown by `slotwright config`, and nothing acts on it yet.
+    /// The knob is read, checked, and shown by `slotwright config`; nothing acts on it yet.
     Planned,
-    /// Something else does it here: this.
+    /// The knob has no effect: the text names what to use instead.
     MappedTo(&'static str),
-    /// It means nothing here, because of this.
+    /// The knob has no effect: the text says why.
     Meaningless(&'static str),
 }

@@ -1,6 +1,6 @@
 //! Names that only other values read, to write policies with.
 
-use super::knob::Standing::{Honored, Meaningless};
+use super::knob::Support::{Honored, Meaningless};
 use super::knob::{Kind, Knob, Reader};
 
 const MACROS: &[Reader] = &[Reader::Macros];

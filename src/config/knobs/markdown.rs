@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::all;
-use super::knob::{Knob, Reader, Standing};
+use super::knob::{Knob, Reader, Support};
 
 const HEAD: &str = "\
 # Knobs
@@ -74,7 +74,7 @@ fn row(knob: &Knob) -> String {
         code(knob.name),
         knob.default().map_or(String::new(), code),
         extent(knob),
-        standing(knob.standing),
+        support(knob.support),
         escaped(knob.doc),
     )
 }
@@ -88,12 +88,12 @@ fn extent(knob: &Knob) -> String {
     [knob.unit, &range].iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join(", ")
 }
 
-fn standing(standing: Standing) -> String {
-    match standing {
-        Standing::Honored => "in force".to_owned(),
-        Standing::Planned => "not yet".to_owned(),
-        Standing::MappedTo(what) => format!("use {}", escaped(what)),
-        Standing::Meaningless(why) => format!("no effect: {}", escaped(why)),
+fn support(support: Support) -> String {
+    match support {
+        Support::Honored => "in force".to_owned(),
+        Support::Planned => "not yet".to_owned(),
+        Support::MappedTo(what) => format!("use {}", escaped(what)),
+        Support::Meaningless(why) => format!("no effect: {}", escaped(why)),
     }
 }
 

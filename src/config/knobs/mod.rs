@@ -1,10 +1,10 @@
 //! The knob table: every knob of the manual, its type and default, who reads it, and what it is here.
 //!
 //! ```
-//! use condor_config::knobs::{self, Class, Standing};
+//! use condor_config::knobs::{self, Class, Support};
 //!
 //! let start = knobs::find("STARTD.Start").unwrap();
-//! assert_eq!((start.name, start.standing), ("START", Standing::Honored));
+//! assert_eq!((start.name, start.support), ("START", Support::Honored));
 //! assert_eq!(knobs::default_of(Some("STARTD"), "slot_weight"), Some("Cpus"));
 //! assert!(matches!(knobs::classify("STRAT"), Class::Unknown { nearest: Some("START") }));
 //! ```
@@ -34,9 +34,9 @@ mod startd;
 mod unset;
 
 pub use check::{Finding, Severity, check, unknown};
-pub use knob::{Kind, Knob, Reader, Standing};
+pub use knob::{Kind, Knob, Reader, Support};
 pub use markdown::markdown;
-pub use name::{Class, classify, find, is_parameter};
+pub use name::{Class, classify, find};
 
 /// Every table. A knob is in one of them.
 const TABLES: &[&[Knob]] = &[

@@ -52,7 +52,7 @@ fn of_bare(name: &str) -> Option<&'static Knob> {
 }
 
 /// Whether HTCondor has a parameter of that name (of that name behind its prefix), with a default or without.
-pub fn is_parameter(name: &str) -> bool {
+pub(super) fn is_parameter(name: &str) -> bool {
     let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare);
     lookup(&[bare]).is_some() || UNSET.binary_search_by(|known| compare(known, &[bare])).is_ok()
 }

@@ -1,13 +1,13 @@
 //! The negotiator: its cycle, preemption, ranks.
 
-use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
-use super::knob::{Kind, Knob, Reader, Standing};
+use super::knob::Support::{Honored, MappedTo, Meaningless, Planned};
+use super::knob::{Kind, Knob, Reader, Support};
 
 const NEGOTIATOR: &[Reader] = &[Reader::Negotiator];
-const WHOLE_QUEUE: Standing = Standing::Meaningless("the negotiator sees the whole queue");
+const WHOLE_QUEUE: Support = Support::Meaningless("the negotiator sees the whole queue");
 
-const FOUND_OUT: Standing =
-    Standing::Meaningless("what tells jobs apart is found out in each cycle from all expressions there are");
+const FOUND_OUT: Support =
+    Support::Meaningless("what tells jobs apart is found out in each cycle from all expressions there are");
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::new(

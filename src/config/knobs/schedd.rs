@@ -1,12 +1,12 @@
 //! The access point: what jobs become, which are refused, and what is done about those that wait or run.
 
-use super::knob::Standing::{Honored, MappedTo, Planned};
-use super::knob::{Kind, Knob, Reader, Standing};
+use super::knob::Support::{Honored, MappedTo, Planned};
+use super::knob::{Kind, Knob, Reader, Support};
 
 const SCHEDD: &[Reader] = &[Reader::Schedd];
 const SUBMIT: &[Reader] = &[Reader::Submit];
-const COUNT_QUOTA: Standing =
-    Standing::MappedTo("a ResourceQuota of the namespace on count/htcjobs.slotwright.dev");
+const COUNT_QUOTA: Support =
+    Support::MappedTo("a ResourceQuota of the namespace on count/htcjobs.slotwright.dev");
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::new(

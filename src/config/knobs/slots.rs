@@ -1,16 +1,15 @@
 //! The startd's slots: how a machine is divided, and what a dynamic slot gets.
 
-use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
-use super::knob::{Kind, Knob, Reader, Standing};
+use super::knob::Support::{Honored, MappedTo, Meaningless, Planned};
+use super::knob::{Kind, Knob, Reader, Support};
 
 const STARTD: &[Reader] = &[Reader::Startd];
-const RESERVED: Standing = Standing::MappedTo(
-    "the kubelet's kube-reserved and system-reserved: what is reserved is not allocatable",
-);
-const EXTENDED: Standing = Standing::MappedTo("extended resources, which device plugins announce");
-const SCRATCH: Standing = Standing::MappedTo("ephemeral storage, or a volume in the job's pod template");
-const DISK_LIMITS: Standing =
-    Standing::MappedTo("the kubelet, which evicts pods that use more ephemeral storage than they asked for");
+const RESERVED: Support =
+    Support::MappedTo("the kubelet's kube-reserved and system-reserved: what is reserved is not allocatable");
+const EXTENDED: Support = Support::MappedTo("extended resources, which device plugins announce");
+const SCRATCH: Support = Support::MappedTo("ephemeral storage, or a volume in the job's pod template");
+const DISK_LIMITS: Support =
+    Support::MappedTo("the kubelet, which evicts pods that use more ephemeral storage than they asked for");
 
 const SCRATCH_DISK: &str = "Policy Configuration: Enforcing scratch disk usage with on-the-fly, HTCondor managed, \
      per-job scratch filesystems.";

@@ -1,6 +1,6 @@
 //! The startd's policy: when a slot takes a job, suspends it, lets it go.
 
-use super::knob::Standing::{Honored, MappedTo, Meaningless, Planned};
+use super::knob::Support::{Honored, MappedTo, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader};
 
 const STARTD: &[Reader] = &[Reader::Startd];

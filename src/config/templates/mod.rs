@@ -61,7 +61,7 @@ pub fn find(category: &str, name: &str) -> Option<&'static Template> {
 }
 
 /// Whether there is such a category.
-pub fn is_category(category: &str) -> bool {
+pub(crate) fn is_category(category: &str) -> bool {
     all().any(|template| template.category.eq_ignore_ascii_case(category))
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub use condor_config::Severity;
-use condor_config::knobs::{self, Class, Standing};
+use condor_config::knobs::{self, Class, Support};
 use condor_config::{Config, Definition, Host, Origin, Position, Reader, Reading, Source, ValueError};
 
 use super::macros::Macros;
@@ -181,7 +181,7 @@ pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs:
 }
 
 fn is_planned(name: &str) -> bool {
-    matches!(knobs::classify(name), Class::Knob(knob) if knob.standing == Standing::Planned)
+    matches!(knobs::classify(name), Class::Knob(knob) if knob.support == Support::Planned)
 }
 
 fn of_definition(
@@ -212,7 +212,7 @@ fn of_definition(
 
 /// A knob that is acted on, and not where the text stands.
 fn of_others(name: &str, position: &Position, readers: &[knobs::Reader]) -> Option<Remark> {
-    let knob = knobs::find(name).filter(|knob| knob.standing == Standing::Honored)?;
+    let knob = knobs::find(name).filter(|knob| knob.support == Support::Honored)?;
     let ours = |reader: &knobs::Reader| *reader == knobs::Reader::Macros || readers.contains(reader);
     if knob.readers.iter().any(ours) {
         return None;
