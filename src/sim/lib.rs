@@ -1,31 +1,35 @@
-//! The simulator: the operator's own deciders over a pool in virtual time.
+//! The simulator: it runs the operator's own deciders over a pool in virtual time, to try a policy on a workload before
+//! a cluster runs it. `slotwright simulate` is its command.
 //!
-//! It is a shell like the one of the cluster, with a queue of events in place of an API server and kubelets: what the
-//! deciders ask for is answered after the scenario's latencies, and nothing is decided here. The same scenario and seed
-//! give the same report, byte for byte.
+//! [`simulate`] takes a [`Scenario`] and returns a [`Report`]. A queue of events stands in for the API server, the
+//! kubelets and the agents: every effect that the deciders ask for is carried out after the scenario's latencies, and
+//! told to the pool as an event.
+//!
+//! Invariant: the simulator decides nothing; all policy is in the crate `model`. It reads no clock, file or network, and
+//! starts no thread: the same scenario and seed give the same report, byte for byte.
 //!
 //! | file | is |
 //! | --- | --- |
-//! | [`scenario`] | what is simulated, understood and checked |
-//! | [`spread`] | distributions |
-//! | [`arrivals`] | when jobs are submitted |
-//! | `chance` | streams of chance, one for each subject |
-//! | `workload` | the jobs of each source, the same whatever the policy |
-//! | `owner` | what the owners of machines do, and when machines leave |
-//! | `queue` | what happens next |
-//! | `world` | the API server, the kubelets, the agents: effects into events; `world/machines`: what machines do; `world/pods`: how long pods run |
-//! | `books` | procs as they go |
-//! | `observe` | what is measured of the pool |
-//! | [`report`] | the measurements: tables and a summary |
-//! | [`transitions`] | what slots did, with the manual's numbers |
+//! | `scenario` | the input: machines, sources of jobs, latencies |
+//! | `spread` | distributions of amounts and spans |
+//! | `arrivals` | when jobs are submitted |
+//! | `chance` | random streams, one for each subject and purpose |
+//! | `workload` | the jobs of each source, the same under every policy |
+//! | `owner` | the owners of machines |
+//! | `queue` | what will happen, by time |
+//! | `world` | the API server, the kubelets and the agents: carries out effects and tells the pool events |
 //! | `run` | the loop |
-//! | [`trace`] | workloads that were |
-//! | [`plot`] | values over time as SVG |
-//! | [`charts`] | which plots there are of a report |
-//! | `shares` | what each had, and deserved while it waited |
-//! | [`compare`] | two policies over the same workload |
+//! | `books` | a record of each proc, and counts for each submitter |
+//! | `observe` | measures the pool at every sample, and makes the report |
+//! | `report` | the measurements: tables, records of procs, a summary |
+//! | `transitions` | the transitions of slots, with the manual's numbers |
+//! | [`trace`] | reads workloads of the past |
+//! | [`plot`] | draws plots as SVG |
+//! | [`charts`] | the plots of a report |
+//! | `shares` | the slot weights that submitters and groups used and deserved |
+//! | [`compare`] | compares two policies over the same workload |
 
-pub mod arrivals;
+mod arrivals;
 mod books;
 mod chance;
 pub mod charts;
@@ -35,13 +39,13 @@ mod observe;
 mod owner;
 pub mod plot;
 mod queue;
-pub mod report;
+mod report;
 mod run;
-pub mod scenario;
+mod scenario;
 mod shares;
-pub mod spread;
+mod spread;
 pub mod trace;
-pub mod transitions;
+mod transitions;
 mod workload;
 mod world;
 
@@ -52,6 +56,7 @@ pub use report::{Column, JobRecord, Refused, Report, Row, Series, Summary, Table
 pub use run::simulate;
 pub use scenario::{MachineGroup, Scenario, Source, Timing};
 pub use spread::{BadSpread, Spread};
+pub use transitions::Transitions;
 
 #[cfg(test)]
 mod tests;
