@@ -9,14 +9,14 @@ use super::number::span;
 use super::spread::Spread;
 use model::pool::{Request, Time};
 
-/// Seconds of an hour, a day, a week.
+/// Seconds of an hour.
 pub const HOUR: i64 = 3_600;
 /// Seconds of a day.
 pub const DAY: i64 = 24 * HOUR;
 /// Seconds of a week.
 pub const WEEK: i64 = 7 * DAY;
 
-/// 1970 began on a Thursday: seconds from the Monday before.
+/// Seconds from a Monday to the start of 1970, which was a Thursday.
 const THURSDAY: i64 = 3 * DAY;
 
 /// Seconds since Monday 00:00 UTC.
@@ -27,57 +27,58 @@ pub fn of_week(time: Time) -> i64 {
 /// When the jobs of one source are submitted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
-    /// Exactly these, as a trace has them; in order of time.
+    /// Exactly these jobs, in order of time, as a trace lists them.
     Listed(Vec<Listed>),
-    /// At random, with this mean span between two, in seconds.
+    /// At random, at a constant rate.
     Poisson {
-        /// The mean span.
+        /// The mean number of seconds from one job to the next.
         every: f64,
     },
     /// At random, at a rate that changes with the hour of the week.
     Diurnal {
-        /// How many on the mean day of the week.
+        /// The mean number of jobs in a day.
         per_day: f64,
-        /// How they are divided.
+        /// How the rate changes through the week.
         profile: Profile,
     },
-    /// Many at once, now and then; the first burst comes at once.
+    /// In bursts of many jobs. The first burst comes at once.
     Bursts {
-        /// Seconds from the start of a burst to that of the next.
+        /// Seconds from the start of a burst to the start of the next.
         every: Spread,
-        /// How many jobs a burst has.
+        /// The number of jobs of a burst.
         jobs: Spread,
-        /// Seconds from job to job.
+        /// Seconds from a job of the burst to the next.
         spacing: Spread,
     },
 }
 
-/// A job whose submission is known.
+/// A job of a trace. Unset values are drawn from the source's distributions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// When, from the start of the simulation.
+    /// When the job is submitted, from the start of the simulation.
     pub at: Duration,
-    /// How many procs; drawn where unset.
+    /// How many procs the job has.
     pub count: Option<u32>,
-    /// How long each runs; drawn where unset.
+    /// How long each proc runs.
     pub runtime: Option<Duration>,
-    /// What each asks for; drawn where unset.
+    /// What each proc requests.
     pub request: Option<Request>,
-    /// `JobPrio`; the template's where unset.
+    /// `JobPrio`; if unset, the template's.
     pub priority: Option<i32>,
 }
 
-/// How the rate changes through the week. Only proportions count.
+/// How the rate of submissions changes through the week. Only the proportions of the weights matter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// For each hour of the day.
+    /// A weight for each hour of the day.
     pub hours: [f64; 24],
-    /// For each day, Monday first.
+    /// A weight for each day of the week, Monday first.
     pub days: [f64; 7],
 }
 
 impl Default for Profile {
-    /// People at work: few at night, most in the early afternoon, a fifth of a working day on weekends.
+    /// The habits of people at work: few jobs at night, most in the early afternoon, and on each day of the weekend a
+    /// fifth of a working day's.
     fn default() -> Self {
         Self {
             hours: [
@@ -98,37 +99,37 @@ impl Profile {
         of_day * day
     }
 
-    /// The sum over the week.
+    /// The sum of the weights of all hours of the week.
     fn total(&self) -> f64 {
         self.hours.iter().sum::<f64>() * self.days.iter().sum::<f64>()
     }
 
-    /// Whether anything comes at all: weights are numbers, none negative, not all of them 0.
+    /// Whether jobs can be drawn by this profile: all weights are finite and not negative, and not all are 0.
     pub fn is_sound(&self) -> bool {
         let sound = |weight: &f64| weight.is_finite() && *weight >= 0.0;
         self.hours.iter().chain(&self.days).all(sound) && self.total() > 0.0
     }
 }
 
-/// The arrivals of one source, one after another.
+/// The submissions of one source, in the order of time.
 #[derive(Debug)]
 pub struct Course {
     arrivals: Arrivals,
-    /// Of [`Arrivals::Listed`], the next; of [`Arrivals::Bursts`], how many the present burst has left.
+    /// For [`Arrivals::Bursts`]: how many jobs of the present burst are still to come.
     left: u64,
     next_listed: usize,
-    /// When the last came, or the last burst began.
+    /// When the last job came; at first, the start of the source's submissions.
     last: Time,
     burst: Option<Time>,
 }
 
 impl Course {
-    /// Those from `from` on.
+    /// The submissions from the time `from` on.
     pub fn new(arrivals: Arrivals, from: Time) -> Self {
         Self { arrivals, left: 0, next_listed: 0, last: from, burst: None }
     }
 
-    /// The next, with what is known of it; none when no more come.
+    /// The time of the next submission, and the listed job if a trace lists it; `None` when no more come.
     pub fn next(&mut self, start: Time, rng: &mut impl Rng) -> Option<(Time, Option<Listed>)> {
         match &self.arrivals {
             Arrivals::Listed(list) => {
@@ -161,12 +162,11 @@ impl Course {
     }
 }
 
-/// The time at which the rate, summed up from `from`, reaches `unit`: hour by hour, in each of which the rate is the
-/// same.
+/// The time at which the integral of the rate from `from` on reaches `unit`. The rate is constant within an hour.
 fn after(from: Time, unit: f64, per_day: f64, profile: &Profile) -> Time {
     let scale = per_day * 7.0 / profile.total();
     let (mut at, mut left) = (from, unit);
-    // A year without a single arrival: there are none.
+    // If a whole year has no arrival, no more will come.
     for _ in 0..366 * 24 {
         let into = (of_week(at) % HOUR) * 1000 + at.millis().rem_euclid(1000);
         let rate = scale * profile.weight(of_week(at) / HOUR) / 3_600.0;
@@ -192,7 +192,7 @@ mod tests {
     /// A Monday.
     const START: Time = Time::from_secs(1_767_571_200);
 
-    /// Arrivals within so many days, in seconds since the start.
+    /// The arrivals of the first `days` days, in seconds since the start.
     fn times(arrivals: Arrivals, days: i64) -> Vec<i64> {
         let mut course = Course::new(arrivals, START);
         let mut rng = stream(1, "arrivals", "somebody");

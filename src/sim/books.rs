@@ -1,4 +1,4 @@
-//! Procs as they go: a record of each, and counts for each submitter.
+//! What became of procs: a record of each proc, and counts for each submitter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,50 +17,50 @@ pub struct Counts {
     pub waited: f64,
     pub done: u64,
     pub evictions: u64,
-    pub good: f64,
-    pub bad: f64,
+    pub goodput: f64,
+    pub badput: f64,
 }
 
 impl Counts {
-    /// Adds those of somebody else, or of later.
+    /// Adds the counts of another submitter, or of a later time.
     pub fn add(&mut self, other: &Self) {
         self.started += other.started;
         self.first_starts += other.first_starts;
         self.waited += other.waited;
         self.done += other.done;
         self.evictions += other.evictions;
-        self.good += other.good;
-        self.bad += other.bad;
+        self.goodput += other.goodput;
+        self.badput += other.badput;
     }
 }
 
-/// Procs as they go.
+/// The records of all procs, and the counts of all submitters.
 pub struct Books {
     start: Time,
-    /// One for each proc.
+    /// A record for each proc, in the order of submission.
     pub records: Vec<JobRecord>,
-    /// Whose each record is.
+    /// For each record the index of its submitter in `names`.
     pub owners: Vec<usize>,
-    /// Submitters in the order of names, each with its place among the names.
-    pub people: BTreeMap<SubmitterName, usize>,
-    /// Names in the order in which they were first seen.
+    /// Submitters in the order of names, each with its index in `names`.
+    pub submitters: BTreeMap<SubmitterName, usize>,
+    /// The submitters' names, in the order in which they were first seen.
     pub names: Vec<Arc<str>>,
-    /// Jobs of which there are no records.
+    /// The jobs that were refused; they have no records.
     pub refused: Option<Refused>,
     since_sample: Vec<Counts>,
-    /// What was counted up to the last sample.
+    /// The counts up to the last sample, by the submitter's index.
     pub total: Vec<Counts>,
     machines: BTreeMap<MachineName, Arc<str>>,
 }
 
 impl Books {
-    /// Empty ones.
+    /// Books without a record.
     pub fn new(scenario: &Scenario) -> Self {
         Self {
             start: scenario.start,
             records: Vec::new(),
             owners: Vec::new(),
-            people: BTreeMap::new(),
+            submitters: BTreeMap::new(),
             names: Vec::new(),
             refused: None,
             since_sample: Vec::new(),
@@ -69,26 +69,26 @@ impl Books {
         }
     }
 
-    fn person(&mut self, name: &SubmitterName) -> usize {
-        if let Some(person) = self.people.get(name) {
-            return *person;
+    fn index_of(&mut self, name: &SubmitterName) -> usize {
+        if let Some(index) = self.submitters.get(name) {
+            return *index;
         }
-        let person = self.names.len();
-        self.people.insert(name.clone(), person);
+        let index = self.names.len();
+        self.submitters.insert(name.clone(), index);
         self.names.push(name.as_str().into());
         self.since_sample.push(Counts::default());
         self.total.push(Counts::default());
-        person
+        index
     }
 
-    /// A job was submitted; gives where the records of its procs begin.
+    /// Adds the records of a job's procs, and returns the index of the first.
     pub fn submitted(&mut self, key: &JobKey, spec: &JobSpec, runtimes: &[Duration], now: Time) -> usize {
-        let person = self.person(&spec.submitter);
+        let index = self.index_of(&spec.submitter);
         let first = self.records.len();
-        let submitter = self.names.get(person).cloned().unwrap_or_else(|| "".into());
+        let submitter = self.names.get(index).cloned().unwrap_or_else(|| "".into());
         let request = &spec.request;
         for (proc, runtime) in (0..spec.count).zip(runtimes) {
-            self.owners.push(person);
+            self.owners.push(index);
             self.records.push(JobRecord {
                 submitter: submitter.clone(),
                 job: key.name.clone(),
@@ -109,7 +109,7 @@ impl Books {
         first
     }
 
-    /// A job was submitted that nobody took.
+    /// Notes a job that was refused, and why.
     pub fn refused(&mut self, job: &str, problems: &[Problem]) {
         if let Some(refused) = &mut self.refused {
             refused.jobs += 1;
@@ -119,7 +119,7 @@ impl Books {
         self.refused = Some(Refused { jobs: 1, first: format!("{job}: {}", problems.join("; ")) });
     }
 
-    /// A proc's container started.
+    /// Notes that a proc's container started.
     pub fn started(&mut self, record: usize, machine: Option<&MachineName>, now: Time) {
         let at = seconds(self.start, now);
         let machine = machine.map(|name| {
@@ -138,31 +138,31 @@ impl Books {
         record.machine = machine;
     }
 
-    /// A proc's container ended by itself.
+    /// Notes that a proc's container ended by itself, and how long it ran.
     pub fn done(&mut self, record: usize, cpus: i64, ran: Duration, now: Time) {
         let at = seconds(self.start, now);
         let Some((record, counts)) = self.at(record) else { return };
         record.ended = Some(at);
         counts.done += 1;
-        counts.good += amount(cpus) * ran.as_secs_f64();
+        counts.goodput += amount(cpus) * ran.as_secs_f64();
     }
 
-    /// A proc's pod ended before its time; where it had not started nothing is lost.
+    /// Notes that a proc's pod was evicted. The work of `ran` is lost; `None` if its container had not started.
     pub fn evicted(&mut self, record: usize, cpus: i64, ran: Option<Duration>) {
         let Some((record, counts)) = self.at(record) else { return };
         let lost = ran.unwrap_or_default().as_secs_f64();
         record.lost += lost;
         record.started = None;
         counts.evictions += 1;
-        counts.bad += amount(cpus) * lost;
+        counts.badput += amount(cpus) * lost;
     }
 
     fn at(&mut self, record: usize) -> Option<(&mut JobRecord, &mut Counts)> {
-        let person = *self.owners.get(record)?;
-        Some((self.records.get_mut(record)?, self.since_sample.get_mut(person)?))
+        let index = *self.owners.get(record)?;
+        Some((self.records.get_mut(record)?, self.since_sample.get_mut(index)?))
     }
 
-    /// What was counted since the last sample, which begins anew.
+    /// Returns the counts since the last sample, adds them to `total`, and starts counting from 0.
     pub fn take(&mut self) -> Vec<Counts> {
         let taken: Vec<Counts> = self.since_sample.iter_mut().map(std::mem::take).collect();
         for (total, counts) in self.total.iter_mut().zip(&taken) {
@@ -172,7 +172,7 @@ impl Books {
     }
 }
 
-/// Seconds since the start.
+/// Seconds from `start` to `now`.
 pub fn seconds(start: Time, now: Time) -> f64 {
     now.since(start).as_secs_f64()
 }

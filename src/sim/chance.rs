@@ -1,13 +1,13 @@
-//! Streams of chance: one for each subject and purpose, so that what one draws never changes what another does, and a
-//! change of policy never changes the workload.
+//! Random streams: one for each subject and purpose. Draws from one stream never change another, so that a change of
+//! policy never changes the workload.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// A stream of its own. `ChaCha` gives the same numbers on every machine and in every version.
+/// A random stream. `ChaCha` gives the same numbers on every machine and in every version.
 pub type Chance = ChaCha8Rng;
 
-/// The stream of this subject for this purpose.
+/// The stream of a subject for a purpose: a function of its three arguments.
 pub fn stream(seed: u64, purpose: &str, subject: &str) -> Chance {
     let mut key = [0_u8; 32];
     let words = [seed, fnv1a(purpose), fnv1a(subject), 0];

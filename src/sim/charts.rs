@@ -1,4 +1,4 @@
-//! The plots of a report: what each shows, and the sentence above it, which is of the numbers in it.
+//! The plots of a report. The title of each is a sentence about the numbers that the plot shows.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ enum Plot {
 }
 
 impl Drawing {
-    /// The plot as an SVG document. Fails where there is nothing to draw, as where nobody submitted anything.
+    /// The plot as an SVG document. Fails if there is nothing to draw, for example because nobody submitted a job.
     pub fn svg(&self) -> Result<String, PlotError> {
         match &self.plot {
             Plot::Chart(chart) => chart.svg(),
@@ -30,7 +30,8 @@ impl Drawing {
     }
 }
 
-/// Columns of the table of slots from below, and how they are called: what runs, what is about to, what is lost to jobs.
+/// The columns of the table `slots` that are stacked, from below, with their names in the plot: first what runs, then
+/// what is about to run, then what jobs cannot use.
 const STATES: [(&str, &str, Role); 11] = [
     ("claimed_busy", "Claimed/Busy", Role::Measured),
     ("claimed_retiring", "Claimed/Retiring", Role::Measured),
@@ -45,10 +46,10 @@ const STATES: [(&str, &str, Role); 11] = [
     ("unclaimed", "Unclaimed", Role::Quiet),
 ];
 
-/// Of more submitters than this, lines of what each had would cover each other.
+/// The most submitters or groups that have a line each; more lines would cover each other, and are stacked instead.
 const MOST_LINES: usize = 5;
 
-/// Every plot there is of a report.
+/// Every plot that the report has values for.
 pub fn charts(report: &Report) -> Vec<Drawing> {
     let draw = Draw { report };
     let charts = [
@@ -75,7 +76,7 @@ struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// A chart over the time of the report, if there is anything in it.
+    /// A chart over the time of the report; `None` if it would be empty.
     fn chart(&self, title: String, what: &str, y: Axis, kind: Kind, series: Vec<Series>) -> Option<Chart> {
         let any = series.iter().any(|series| series.points.iter().any(|(_, y)| y.is_finite()));
         any.then(|| Chart {
@@ -88,7 +89,7 @@ impl Draw<'_> {
         })
     }
 
-    /// Dates, where they mean something.
+    /// The time axis: dates if the scenario depends on the calendar, else the time since the start.
     fn time(&self) -> Axis {
         let length = self.report.length.as_secs_f64();
         if !self.report.calendar {
@@ -117,7 +118,8 @@ impl Draw<'_> {
         self.chart(title, "Cores by the state of their slot", cores(), Kind::Stacked, series)
     }
 
-    /// What each had; with what it deserved, where that are few.
+    /// The slot weight that each submitter or group used; with the slot weight that each deserved, if there are at
+    /// most `MOST_LINES`.
     fn shares(&self, whose: Whose, kind: &str) -> Option<Chart> {
         let shares = shares(self.report, whose);
         let all: f64 = shares.iter().map(|share| mean(&share.got)).sum();
@@ -141,7 +143,7 @@ impl Draw<'_> {
         self.chart(title, &what, weight, Kind::Steps, got.into_iter().chain(deserved).collect())
     }
 
-    /// What each deserved and had on the mean, while it waited for more.
+    /// The mean slot weight that each deserved and used while its procs waited.
     fn deserved(&self, whose: Whose) -> Option<Pairs> {
         let mut rows: Vec<Pair> = shares(self.report, whose)
             .into_iter()
@@ -255,7 +257,7 @@ impl Draw<'_> {
     }
 }
 
-/// A series for each key, or one with the column's name.
+/// The series of a column: one for each key, or one named after the column if the table has no key.
 fn named(table: &Table, column: &str) -> Vec<Series> {
     let name = |key: Option<Arc<str>>| key.map_or_else(|| column.to_owned(), |key| key.to_string());
     table.series(column).into_iter().map(|(key, points)| Series::new(name(key), points)).collect()
@@ -269,13 +271,13 @@ fn value(value: Option<f64>) -> f64 {
     value.unwrap_or(0.0)
 }
 
-/// The mean over samples, which are as far from each other; 0 of none.
+/// The mean of the values, which are samples at equal distances; 0 if there are none.
 pub(super) fn mean(points: &[(f64, f64)]) -> f64 {
     let sum: f64 = points.iter().map(|(_, y)| *y).sum();
     sum / super::number::real(points.len().max(1) as u64)
 }
 
-/// A share in percent, to the tenth where it is small.
+/// A share in percent, with one decimal if it is below 10 %.
 fn percent(share: f64) -> String {
     let percent = if share.is_finite() { 100.0 * share } else { 0.0 };
     if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }

@@ -1,4 +1,4 @@
-//! Two policies over the same workload: what changes for whom.
+//! Compares the reports of two policies over the same workload: what changes for whom.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,70 +13,71 @@ use super::shares::{Share, Whose, shares};
 /// Two reports side by side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The scenarios' names: the one that is looked at, and the one it is held against.
+    /// The names of both scenarios.
     pub scenarios: Both<String>,
-    /// Why the two cannot be held against each other, where they cannot: what differs in their workloads.
+    /// What differs between the two workloads, if they differ: then the reports cannot be compared.
     pub differs: Option<String>,
     /// All submitters together.
     pub all: Change,
-    /// Each submitter of either, in the order of names.
+    /// Each submitter of either report, in the order of names.
     pub submitters: Vec<Change>,
-    /// Each accounting group of either, in the order of names, with all submitters in it and in the groups inside it.
+    /// Each accounting group of either report, in the order of names. A group's numbers include all submitters in it
+    /// and in the groups inside it.
     pub groups: Vec<Change>,
 }
 
-/// The same of both.
+/// The same value of both reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Both<T> {
-    /// Of the scenario that it is held against.
+    /// The value of the scenario that is compared with.
     pub against: T,
-    /// Of the scenario that is looked at.
+    /// The value of the scenario that is looked at.
     pub this: T,
 }
 
 impl<T> Both<T> {
-    /// Something of each.
+    /// Applies a function to both values.
     pub fn map<U>(&self, mut of: impl FnMut(&T) -> U) -> Both<U> {
         Both { against: of(&self.against), this: of(&self.this) }
     }
 }
 
-/// What changes for one.
+/// What changes for one submitter or group, or for all.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Whose; empty for all.
+    /// The submitter or group; empty for all together.
     pub name: String,
-    /// Its numbers.
+    /// The numbers in both reports.
     #[serde(flatten)]
     pub numbers: Both<Numbers>,
 }
 
-/// What one came to.
+/// The numbers of one submitter or group, or of all, in one report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Numbers {
     /// Procs submitted.
     pub submitted: u64,
-    /// Procs done.
+    /// Procs completed.
     pub done: u64,
-    /// Procs done in a day.
+    /// Procs completed per simulated day.
     pub throughput_per_day: f64,
-    /// How often a proc was thrown out.
+    /// How often a proc was evicted.
     pub evictions: u64,
     /// Core hours of runs that ended by themselves.
     pub goodput_core_hours: f64,
-    /// Core hours of runs that did not.
+    /// Core hours of runs that were evicted.
     pub badput_core_hours: f64,
-    /// Waits until the first run, in seconds, of procs that ran.
+    /// Waits until the first start, of procs that started.
     pub wait_seconds: Waits,
-    /// Slot weight in use, on the mean.
+    /// The mean slot weight in use.
     pub got: f64,
-    /// What part of the slot weight that it deserved it had, while procs of it waited; unset where none did.
-    /// For all: Jain's index of these parts, which is 1 where all have the same part.
+    /// The mean slot weight in use, divided by the mean slot weight deserved, over the times at which procs waited;
+    /// unset if none ever waited. For all together: Jain's index of these quotients, which is 1 if all are the same.
     pub fairness: Option<f64>,
 }
 
 impl Comparison {
-    /// Of the report that is looked at, and the one it is held against.
+    /// Compares the report `this` with the report `against`.
     pub fn new(this: &Report, against: &Report) -> Self {
         let reports = Both { against, this };
         let submitters = changes(&reports.map(|report| of_submitters(report)));
@@ -106,7 +107,7 @@ impl Comparison {
         }
     }
 
-    /// The plots of it, by the names of their files without `.svg`.
+    /// The plots of the comparison, by the names of their files without `.svg`.
     pub fn plots(&self) -> Vec<(&'static str, Pairs)> {
         let hours = Axis::new("core hours", Unit::Number);
         let waits =
@@ -135,7 +136,7 @@ impl Comparison {
         ]
     }
 
-    /// A line for each submitter that has any such number, those first for whom it is largest.
+    /// A row for each submitter for whom `of` has a number in either report, the largest numbers first.
     fn pairs(&self, axis: Axis, what: &str, of: fn(&Numbers) -> Option<f64>) -> Pairs {
         let mut rows: Vec<Pair> = self
             .submitters
@@ -215,7 +216,7 @@ fn of_submitters(report: &Report) -> BTreeMap<String, Numbers> {
     report.summary.submitters.iter().map(of).collect()
 }
 
-/// The groups that the report knows, each with the sums of its submitters.
+/// The numbers of the report's accounting groups: the sums over the submitters in each.
 fn of_groups(report: &Report) -> BTreeMap<String, Numbers> {
     let of = |(name, share): (String, Share)| {
         let inside = |submitter: &str| Whose::Groups.covers(&name, submitter);
@@ -239,7 +240,7 @@ fn named(shares: Vec<Share>) -> BTreeMap<String, Share> {
     shares.into_iter().map(|share| (share.name.clone(), share)).collect()
 }
 
-/// Those of either, each with the numbers of both.
+/// A change for every name in either map; a name that is missing in one has default numbers there.
 fn changes(of: &Both<BTreeMap<String, Numbers>>) -> Vec<Change> {
     let names: BTreeSet<&String> = of.against.keys().chain(of.this.keys()).collect();
     let change = |name: &String| Change {
@@ -249,14 +250,15 @@ fn changes(of: &Both<BTreeMap<String, Numbers>>) -> Vec<Change> {
     names.into_iter().map(change).collect()
 }
 
-/// Jain's index of fairness: 1 where all are the same, 1/n where one has all.
+/// Jain's index of fairness of n parts: 1 if all are the same, 1/n if one has everything; `None` if there is nothing.
 fn jain(parts: &[f64]) -> Option<f64> {
     let (sum, squares) =
         parts.iter().fold((0.0, 0.0), |(sum, squares), part| (sum + part, squares + part * part));
     (squares > 0.0).then(|| sum * sum / (real(parts.len() as u64) * squares))
 }
 
-/// The first proc that was not submitted to both alike, or the lengths if they differ.
+/// What differs first between two workloads: their lengths, or a proc that was not submitted alike to both; `None` if
+/// the workloads are the same.
 fn difference(this: &Report, against: &Report) -> Option<String> {
     if this.length != against.length {
         let told =
@@ -294,7 +296,7 @@ mod tests {
         Column { name: "idle", meaning: "" },
     ];
 
-    /// A submitter's got, deserved and idle at each hour.
+    /// The name of a submitter, and its `got`, `deserved` and `idle` at each hour.
     type Course<'a> = (&'a str, &'a [[f64; 3]]);
 
     fn report(name: &str, submitters: &[Course], groups: &[Course], waits: &[(&str, f64)]) -> Report {
@@ -343,7 +345,7 @@ mod tests {
 
     #[test]
     fn what_one_had_of_what_it_deserved_counts_while_it_waited() {
-        // In the second hour nothing waits, in the third nothing is deserved.
+        // In the second hour no proc waits; in the third, Ann deserves nothing.
         let course = [[5.0, 10.0, 1.0], [0.0, 10.0, 0.0], [9.0, 0.0, 1.0], [10.0, 10.0, 2.0]];
         let this = report("this", &[("ann", &course)], &[], &[]);
         let against = report("against", &[("ann", &[[4.0, 10.0, 0.0]])], &[], &[]);

@@ -1,4 +1,4 @@
-//! What is measured of the pool at every sample, and what came of it all in the end.
+//! Measures the pool at every sample, and makes the report at the end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const fn column(name: &'static str, meaning: &'static str) -> Column {
     Column { name, meaning }
 }
 
-/// The pool as a whole. Counts and core hours are of the time since the last sample.
+/// The columns of the table `pool`. Counts and core hours are of the time since the last sample.
 const POOL: &[Column] = &[
     column("cores", "cores that machines in the pool have for jobs"),
     column("claimed_cores", "cores of claimed slots"),
@@ -43,7 +43,7 @@ const POOL: &[Column] = &[
     column("matches", "matches made"),
 ];
 
-/// Cores by the state and activity of their slot.
+/// The columns of the table `slots`: cores by the state and activity of their slot.
 const SLOTS: &[Column] = &[
     column("slots", "dynamic slots"),
     column("foreign", "cores that pods outside the pool hold"),
@@ -59,7 +59,7 @@ const SLOTS: &[Column] = &[
     column("drained", "cores that are drained"),
 ];
 
-/// Each submitter. Counts and core hours are of the time since the last sample.
+/// The columns of the table `submitters`. Counts and core hours are of the time since the last sample.
 const SUBMITTERS: &[Column] = &[
     column("real_priority", "RUP"),
     column("effective_priority", "EUP"),
@@ -75,29 +75,29 @@ const SUBMITTERS: &[Column] = &[
     column("badput_core_hours", "core hours of runs that did not"),
 ];
 
-/// Each accounting group, with the groups inside it.
+/// The columns of the table `groups`. The values of a group include those of the groups inside it.
 const GROUPS: &[Column] =
     &[column("deserved", "the quota in force, in slot weight"), column("got", "slot weight in use")];
 
-/// The tables as they grow.
+/// The tables so far, and what later samples need of earlier ones.
 pub struct Measures {
     start: Time,
     pool: Table,
     slots: Table,
     submitters: Table,
     groups: Table,
-    /// The last cycle of each negotiator: who took part, and how pies were divided.
+    /// The input and the statistics of each negotiator's last cycle.
     last: BTreeMap<NegotiatorId, (Box<Negotiation>, Stats)>,
     cycles: u64,
     matches: u64,
-    /// Of the last sample.
+    /// `cycles` and `matches` at the last sample.
     counted: (u64, u64),
-    /// Cores claimed and cores there, summed over the samples.
+    /// The claimed cores and the cores of all machines, summed over the samples.
     claimed: f64,
-    there: f64,
+    present: f64,
 }
 
-/// What waits and what runs.
+/// How many procs wait, and how many have a claim.
 #[derive(Clone, Copy, Debug, Default)]
 struct Procs {
     idle: u64,
@@ -105,7 +105,7 @@ struct Procs {
 }
 
 impl Measures {
-    /// Empty ones.
+    /// Tables without a row.
     pub fn new(scenario: &Scenario) -> Self {
         Self {
             start: scenario.start,
@@ -118,29 +118,27 @@ impl Measures {
             matches: 0,
             counted: (0, 0),
             claimed: 0.0,
-            there: 0.0,
+            present: 0.0,
         }
     }
 
-    /// A cycle has ended.
+    /// Notes a negotiation cycle that has ended.
     pub fn cycle(&mut self, negotiation: Box<Negotiation>, outcome: Outcome) {
         self.cycles += 1;
         self.matches += outcome.matches.len() as u64;
         self.last.insert(negotiation.negotiator.clone(), (negotiation, outcome.stats));
     }
 
-    /// Adds a row to each table.
+    /// Adds the rows of one sample to each table.
     pub fn sample(&mut self, pool: &Pool, books: &mut Books, now: Time) {
         let at = seconds(self.start, now);
         let mut procs = vec![Procs::default(); books.names.len()];
         let mut waiting: BTreeMap<Shape, &JobSpec> = BTreeMap::new();
-        for (person, cluster) in
-            pool.jobs.values().filter_map(|cluster| Some((person(books, cluster)?, cluster)))
-        {
-            let Some(sum) = procs.get_mut(person) else { continue };
-            sum.idle += cluster.idle.len();
-            sum.running += cluster.active.len() as u64;
-            if let Some(spec) = cluster.spec.as_ref().filter(|_| !cluster.idle.is_empty()) {
+        for (index, job) in pool.jobs.values().filter_map(|job| Some((submitter_of(books, job)?, job))) {
+            let Some(sum) = procs.get_mut(index) else { continue };
+            sum.idle += job.idle.len();
+            sum.running += job.active.len() as u64;
+            if let Some(spec) = job.spec.as_ref().filter(|_| !job.idle.is_empty()) {
                 waiting.entry(shape(&spec.request)).or_insert(&**spec);
             }
         }
@@ -189,7 +187,7 @@ impl Measures {
         for counts in counts {
             all.add(counts);
         }
-        let there: f64 = pool.machines.values().map(|machine| amount(machine.total.cpus)).sum();
+        let present: f64 = pool.machines.values().map(|machine| amount(machine.total.cpus)).sum();
         let claimed: f64 = pool.slots.values().map(|slot| amount(slot.resources.cpus)).sum();
         let slots = || {
             let of = |machine| Machine::slots(machine).map(move |slot| (machine, slot));
@@ -201,12 +199,12 @@ impl Measures {
         let unusable =
             offered().filter(|(machine, slot)| !usable(pool, machine, slot, waiting, &env)).map(free).sum();
         self.claimed += claimed;
-        self.there += there;
+        self.present += present;
         self.pool.push(
             seconds(self.start, now),
             None,
             &[
-                there,
+                present,
                 claimed,
                 offered().map(free).sum(),
                 offered().map(free).fold(0.0, f64::max),
@@ -217,8 +215,8 @@ impl Measures {
                 real(all.started),
                 real(all.done),
                 real(all.evictions),
-                all.good / HOUR,
-                all.bad / HOUR,
+                all.goodput / HOUR,
+                all.badput / HOUR,
                 real(self.cycles - self.counted.0),
                 real(self.matches - self.counted.1),
             ],
@@ -236,20 +234,20 @@ impl Measures {
     ) {
         let (first, config) = (pool.first_negotiator(), pool.negotiator());
         let deserved = self.deserved(books);
-        for (name, person) in &books.people {
-            let (Some(submitter), Some(label)) = (pool.submitters.get(name), books.names.get(*person)) else {
+        for (name, index) in &books.submitters {
+            let (Some(submitter), Some(label)) = (pool.submitters.get(name), books.names.get(*index)) else {
                 continue;
             };
             let account = submitter.account_with(&first).at(now.millis(), config.halflife.as_secs_f64());
             let factor = pool.priority_factor(submitter, config);
-            let procs = procs.get(*person).copied().unwrap_or_default();
-            let counts = counts.get(*person).copied().unwrap_or_default();
+            let procs = procs.get(*index).copied().unwrap_or_default();
+            let counts = counts.get(*index).copied().unwrap_or_default();
             let waited =
                 if counts.first_starts > 0 { counts.waited / real(counts.first_starts) } else { f64::NAN };
             let row = [
                 account.real_priority,
                 account.effective_priority(factor),
-                deserved.get(*person).copied().unwrap_or_default(),
+                deserved.get(*index).copied().unwrap_or_default(),
                 submitter.accounts.weighted_resources_used(),
                 real(procs.idle),
                 real(procs.running),
@@ -257,15 +255,15 @@ impl Measures {
                 waited,
                 real(counts.done),
                 real(counts.evictions),
-                counts.good / HOUR,
-                counts.bad / HOUR,
+                counts.goodput / HOUR,
+                counts.badput / HOUR,
             ];
             self.submitters.push(seconds(self.start, now), Some(label.clone()), &row);
         }
     }
 
-    /// The slice of the pie that each had in the first spin of the last cycle, of each negotiator's; those who had no part in it
-    /// have none.
+    /// The slot weight of each submitter's slice in the first spin of the last cycle, summed over the negotiators; 0
+    /// for submitters who took no part in it.
     fn deserved(&self, books: &Books) -> Vec<f64> {
         let mut deserved = vec![0.0; books.names.len()];
         for (negotiation, stats) in self.last.values() {
@@ -273,8 +271,8 @@ impl Measures {
                 for slice in &pie.slices {
                     let input = negotiation.cycle.submitters.get(slice.submitter);
                     let name = input.map(|input| SubmitterName::from(input.name.as_str()));
-                    let person = name.and_then(|name| books.people.get(&name));
-                    if let Some(sum) = person.and_then(|person| deserved.get_mut(*person)) {
+                    let index = name.and_then(|name| books.submitters.get(&name));
+                    if let Some(sum) = index.and_then(|index| deserved.get_mut(*index)) {
                         *sum += slice.share * pie.weight;
                     }
                 }
@@ -283,7 +281,7 @@ impl Measures {
         deserved
     }
 
-    /// What came of it all.
+    /// Makes the report at the end of the simulation.
     pub fn report(
         self,
         scenario: &Scenario,
@@ -305,29 +303,29 @@ impl Measures {
             }
         }
         let mut left = vec![Procs::default(); books.names.len()];
-        for cluster in pool.jobs.values() {
-            if let Some(sum) = person(&books, cluster).and_then(|person| left.get_mut(person)) {
-                sum.idle += cluster.idle.len();
-                sum.running += cluster.active.len() as u64;
+        for job in pool.jobs.values() {
+            if let Some(sum) = submitter_of(&books, job).and_then(|index| left.get_mut(index)) {
+                sum.idle += job.idle.len();
+                sum.running += job.active.len() as u64;
             }
         }
         let mut all = Tally::default();
-        for (name, person) in &books.people {
-            let total = books.total.get(*person).copied().unwrap_or_default();
-            let left = left.get(*person).copied().unwrap_or_default();
+        for (name, index) in &books.submitters {
+            let total = books.total.get(*index).copied().unwrap_or_default();
+            let left = left.get(*index).copied().unwrap_or_default();
             let charged =
                 pool.submitters.get(name).map_or(0.0, |submitter| submitter.accounts.weighted_usage_at(now));
             let tally = Tally {
                 name: name.to_string(),
-                submitted: submitted.get(*person).copied().unwrap_or_default(),
+                submitted: submitted.get(*index).copied().unwrap_or_default(),
                 done: total.done,
                 running: left.running,
                 idle: left.idle,
                 evictions: total.evictions,
-                goodput_core_hours: total.good / HOUR,
-                badput_core_hours: total.bad / HOUR,
+                goodput_core_hours: total.goodput / HOUR,
+                badput_core_hours: total.badput / HOUR,
                 charged_weight_hours: charged / HOUR,
-                wait_seconds: Waits::of(waits.get(*person).cloned().unwrap_or_default()),
+                wait_seconds: Waits::of(waits.get(*index).cloned().unwrap_or_default()),
             };
             all.submitted += tally.submitted;
             all.done += tally.done;
@@ -351,7 +349,7 @@ impl Measures {
                 seed: scenario.seed,
                 simulated_seconds: length.as_secs_f64(),
                 all,
-                utilization: if self.there > 0.0 { self.claimed / self.there } else { 0.0 },
+                utilization: if self.present > 0.0 { self.claimed / self.present } else { 0.0 },
                 cycles: self.cycles,
                 matches: self.matches,
                 events,
@@ -365,7 +363,7 @@ impl Measures {
     }
 }
 
-/// A request as something that can be compared.
+/// The amounts of a request, as a key: procs of one shape fit into the same slots.
 type Shape = (i64, i64, i64, i64, Vec<(Arc<str>, i64)>);
 
 fn shape(request: &Request) -> Shape {
@@ -373,7 +371,7 @@ fn shape(request: &Request) -> Shape {
     (request.cpus, request.memory_mib, request.disk_kib, request.gpus, extended)
 }
 
-/// The column of a state among `SLOTS`.
+/// The index in `SLOTS` of the column of a state.
 fn column_of(state: State) -> usize {
     match state {
         State::Owner => 2,
@@ -389,7 +387,7 @@ fn column_of(state: State) -> usize {
     }
 }
 
-/// Whether anything that waits fits into what a slot has left. Of jobs that ask for the same, one stands for all.
+/// Whether a proc of any waiting shape fits into what a slot has left. One job stands for all jobs of its shape.
 fn usable(
     pool: &Pool,
     machine: &Machine,
@@ -406,6 +404,6 @@ fn usable(
     waiting.values().any(|spec| has_room(machine, slot, own, &ad, &spec.request, &spec.ad, env))
 }
 
-fn person(books: &Books, cluster: &Cluster) -> Option<usize> {
-    books.people.get(&cluster.spec.as_ref()?.submitter).copied()
+fn submitter_of(books: &Books, job: &Cluster) -> Option<usize> {
+    books.submitters.get(&job.spec.as_ref()?.submitter).copied()
 }

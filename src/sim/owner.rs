@@ -1,4 +1,4 @@
-//! What the owners of machines do, and when machines leave the pool.
+//! The owners of machines: when they are present, and what an agent would sense of them.
 
 use std::time::Duration;
 
@@ -10,54 +10,54 @@ use super::number::{amount, span};
 use super::spread::Spread;
 use model::pool::{Capacity, LastInput, MachineName, Sensed, Time};
 
-/// When somebody sits at a machine, and what that means for it.
+/// When the owner of a machine is present, and the load and pods that the owner then puts on the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnerActivity {
-    /// Times of the week.
+    /// The parts of the week in which the owner is present.
     pub windows: Vec<Window>,
-    /// By how many seconds each machine's week is shifted at the most, to either side: people keep different hours.
+    /// The most seconds by which the windows of a machine are shifted, to either side: owners keep different hours.
     pub vary: f64,
-    /// Visits at random, at any time.
+    /// Random visits, besides the windows.
     pub visits: Option<Visits>,
-    /// The load meanwhile.
+    /// The load of the owner's own work while the owner is present.
     pub load: f64,
-    /// What the owner's own pods request meanwhile.
+    /// The requests of the owner's own pods while the owner is present.
     pub pods: Capacity,
 }
 
-/// A part of the week in which somebody is there.
+/// A part of the week in which an owner is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Seconds from Monday 00:00 UTC.
+    /// The start, in seconds from Monday 00:00 UTC.
     pub start: i64,
-    /// Seconds; less than a week.
+    /// The length in seconds; less than a week.
     pub length: i64,
 }
 
 impl Window {
-    /// A part of a day: of a whole day where both ends are the same, past midnight where the end is the earlier one. Days
-    /// count from Monday, 0; times are seconds since midnight, UTC.
+    /// A window that starts on `day` (Monday is 0) at `from` and ends at `to`, both in seconds since midnight UTC. If
+    /// `to` is earlier than `from`, the window ends on the next day; if both are the same, it lasts 24 hours.
     pub fn of_day(day: i64, from: i64, to: i64) -> Self {
         let length = (to - from).rem_euclid(DAY);
         Self { start: day * DAY + from, length: if length == 0 { DAY } else { length } }
     }
 }
 
-/// Visits at random.
+/// Random visits of an owner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visits {
-    /// Seconds from the end of one to the start of the next.
+    /// Seconds from the end of a visit to the start of the next.
     pub away: Spread,
-    /// Seconds that one lasts.
+    /// How many seconds a visit lasts.
     pub present: Spread,
 }
 
-/// When machines leave and come back.
+/// When machines leave the pool and come back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Absence {
-    /// Seconds until one leaves.
+    /// Seconds from a machine's arrival until it leaves.
     pub after: Spread,
-    /// Seconds that it stays away.
+    /// Seconds for which the machine stays away.
     pub away: Spread,
 }
 
@@ -67,7 +67,7 @@ pub struct Owner<'s> {
     activity: &'s OwnerActivity,
     shift: i64,
     rng: Chance,
-    /// Whether a visit goes on, and when that changes.
+    /// Whether the owner is on a visit; `visit_changes` is when the visit ends or the next one begins.
     visiting: bool,
     visit_changes: Option<Time>,
     was_present: bool,
@@ -75,7 +75,7 @@ pub struct Owner<'s> {
 }
 
 impl<'s> Owner<'s> {
-    /// That of this machine. Nobody visits at the start, and nobody has been there for as long as the windows say.
+    /// The owner of a machine at the start of the simulation: not on a visit, and absent since the last window ended.
     pub fn new(activity: &'s OwnerActivity, machine: &MachineName, seed: u64, start: Time) -> Self {
         let mut rng = stream(seed, "owner", machine.as_str());
         let shift = span(2.0 * activity.vary * rng.random::<f64>());
@@ -96,7 +96,7 @@ impl<'s> Owner<'s> {
         owner
     }
 
-    /// Lets the time come; gives when something changes next.
+    /// Moves the owner to the time `now`, and returns when the owner next comes or goes.
     pub fn advance(&mut self, now: Time) -> Option<Time> {
         while let (Some(at), Some(visits)) =
             (self.visit_changes.filter(|at| *at <= now), &self.activity.visits)
@@ -105,7 +105,7 @@ impl<'s> Owner<'s> {
             let length = if self.visiting { &visits.present } else { &visits.away };
             self.visit_changes = Some(at + pause(length, &mut self.rng));
         }
-        // Somebody who was there until now touched the keyboard until now.
+        // An owner who was present until now used the keyboard until now.
         let present = self.present(now);
         if std::mem::replace(&mut self.was_present, present) {
             self.last_present = now;
@@ -120,12 +120,12 @@ impl<'s> Owner<'s> {
         edge.into_iter().chain(self.visit_changes).min()
     }
 
-    /// Whether somebody is there.
+    /// Whether the owner is present.
     pub fn present(&self, now: Time) -> bool {
         self.visiting || self.activity.windows.iter().any(|window| self.elapsed(window, now) < window.length)
     }
 
-    /// What an agent would sense.
+    /// What the machine's agent senses of the owner: keyboard, console and load.
     pub fn sensed(&self, now: Time) -> Sensed {
         if self.present(now) {
             let input = LastInput::Ongoing;
@@ -135,12 +135,12 @@ impl<'s> Owner<'s> {
         Sensed { keyboard: input, console: input, owner_load: 0.0 }
     }
 
-    /// What the owner's pods request now.
+    /// What the owner's pods request now; `None` if no such pods run.
     pub fn pods(&self, now: Time) -> Option<&Capacity> {
         Some(&self.activity.pods).filter(|pods| **pods != Capacity::default() && self.present(now))
     }
 
-    /// Seconds since the window last began.
+    /// Seconds since the window last began, shifted by this owner's shift.
     fn elapsed(&self, window: &Window, now: Time) -> i64 {
         (of_week(now) - window.start - self.shift).rem_euclid(WEEK)
     }
@@ -151,12 +151,12 @@ impl<'s> Owner<'s> {
     }
 }
 
-/// A pause of at least a second, so that time goes on.
+/// Draws a span of at least a second, so that simulated time moves on.
 pub fn pause(spread: &Spread, rng: &mut Chance) -> Duration {
     span(spread.draw(rng)).max(Duration::from_secs(1))
 }
 
-/// Cores of a capacity, whole or not.
+/// The CPUs of a capacity, in cores; may be a fraction.
 pub fn cores(capacity: &Capacity) -> f64 {
     amount(capacity.milli_cpu) / 1000.0
 }

@@ -1,4 +1,5 @@
-//! What happens next, in the order of times; at one time in the order in which it was said.
+//! The queue of what will happen, in the order of time. Entries of one time come in the order in which they were
+//! scheduled.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -11,13 +12,13 @@ use model::pool::{Event, JobUid, MachineName, PodPlan, PodRef, PodUid, Time};
 pub enum Happening {
     /// A source submits its next job.
     Arrival(usize),
-    /// The owner of a machine comes, goes, or neither.
+    /// The owner of a machine may come or go.
     Owner(usize),
     /// A machine leaves the pool.
     Leaves(usize),
     /// A machine comes back.
     Returns(usize),
-    /// The pool hears of something.
+    /// The pool receives an event.
     Heard(Box<Event>),
     /// The API server makes a pod.
     MakePod(Box<PodPlan>),
@@ -25,8 +26,8 @@ pub enum Happening {
     PodStarts(PodUid),
     /// A pod's container ends by itself.
     PodEnds(PodUid),
-    /// The API server deletes a pod, with this grace in seconds or its own; with none by force, where nobody is left to
-    /// confirm it.
+    /// The API server deletes a pod with this grace in seconds, or with the pod's own grace. A grace of 0 deletes the
+    /// pod at once, because its node is gone and no kubelet can confirm its end.
     DeletePod(PodRef, Option<u32>),
     /// A deleted pod's container has ended.
     PodKilled(PodUid),
@@ -38,15 +39,15 @@ pub enum Happening {
     DeleteBackfill(PodUid, Option<u32>),
     /// A deleted backfill pod's container has ended.
     BackfillEnds(PodUid),
-    /// The agent of a pod's machine suspends it, or lets it go on.
+    /// The agent of a pod's machine suspends the pod (true) or resumes it (false).
     Suspend(PodRef, bool),
     /// The agent of a machine has run its benchmarks.
     Benchmarked(MachineName),
-    /// The API server takes the finalizer off a pod, and deletes it if so asked.
-    ReleasePod(PodRef, bool),
-    /// A job's status is written.
+    /// The API server takes the finalizer off a pod, and deletes the pod if the flag is set.
+    UntrackPod(PodRef, bool),
+    /// The API server takes a write of a job's status.
     Status(JobUid),
-    /// The tables get a row.
+    /// The measurements are sampled.
     Sample,
 }
 
@@ -77,26 +78,26 @@ impl Ord for Entry {
     }
 }
 
-/// The events to come.
+/// What will happen, by time.
 #[derive(Debug, Default)]
 pub struct Queue {
     heap: BinaryHeap<Reverse<Entry>>,
-    said: u64,
+    scheduled: u64,
 }
 
 impl Queue {
-    /// Says what will happen.
-    pub fn say(&mut self, at: Time, what: Happening) {
-        self.said += 1;
-        self.heap.push(Reverse(Entry { at, number: self.said, what }));
+    /// Adds an entry.
+    pub fn schedule(&mut self, at: Time, what: Happening) {
+        self.scheduled += 1;
+        self.heap.push(Reverse(Entry { at, number: self.scheduled, what }));
     }
 
-    /// When the next thing happens.
+    /// The time of the next entry.
     pub fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse(entry)| entry.at)
     }
 
-    /// What happens next, if it happens until then.
+    /// Removes and returns the next entry, if its time is not after `until`.
     pub fn take(&mut self, until: Time) -> Option<Happening> {
         if self.next()? > until {
             return None;

@@ -1,5 +1,5 @@
-//! What a simulation measured: tables over time, a record of each proc, and a summary. CSV, plots and comparisons are all
-//! made of these.
+//! The measurements of a simulation: tables over time, a record of each proc, and a summary. CSV files, plots and
+//! comparisons are made from them.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,56 +17,56 @@ pub struct Report {
     pub name: String,
     /// When the simulation began.
     pub start: Time,
-    /// How long it went on.
+    /// How long it lasted, in simulated time.
     pub length: Duration,
-    /// Whether anything in it went by the day of the week or the time of day: then dates mean something.
+    /// Whether the scenario depends on the day of the week or the time of day; then plots show dates.
     pub calendar: bool,
-    /// One for each subject: `pool`, `slots`, `submitters`, `groups`.
+    /// The tables `pool`, `slots`, `submitters` and `groups`.
     pub tables: Vec<Table>,
-    /// Every proc that was submitted, in the order of submission.
+    /// A record of every proc, in the order of submission; procs of refused jobs have none.
     pub jobs: Vec<JobRecord>,
-    /// What slots did.
+    /// Every transition of a slot.
     pub transitions: Transitions,
-    /// The jobs that nobody took, where there are any: they are in no table.
+    /// The jobs that were refused, if any; they are in no table.
     pub refused: Option<Refused>,
-    /// The whole in numbers.
+    /// The simulation in numbers.
     pub summary: Summary,
 }
 
 impl Report {
-    /// A table by its name.
+    /// The table of this name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
     }
 }
 
-/// Jobs that were refused when they were submitted.
+/// Jobs that the schedd refused when they were submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// How many.
+    /// How many jobs were refused.
     pub jobs: u64,
-    /// Which was the first, and all that is wrong with it.
+    /// The name of the first refused job, and everything that is wrong with it.
     pub first: String,
 }
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, with the unit where it is not plain: `goodput_core_hours`.
+    /// The column's name, with the unit where that is not obvious: `goodput_core_hours`.
     pub name: &'static str,
-    /// What it is, for people.
+    /// What the column measures, for people.
     pub meaning: &'static str,
 }
 
-/// One subject over time. A row is a time, whose it is where the subject is divided, and a value for each column; a value
-/// that there is none of is NaN.
+/// Measurements of one subject over time. A row has a time, a key if the table has one, and a value for each column;
+/// a missing value is NaN.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// The subject: the CSV file's name without `.csv`.
+    /// The table's name: the CSV file's name without `.csv`.
     pub name: &'static str,
-    /// What rows are divided by: `submitter`, `group`; nothing where there is one row for a time.
+    /// The name of the key: `submitter` or `group`; `None` if the table has one row for each time.
     pub key: Option<&'static str>,
-    /// The columns behind time and key.
+    /// The columns after time and key.
     pub columns: &'static [Column],
     rows: Vec<(f64, Option<Arc<str>>)>,
     values: Vec<f64>,
@@ -77,13 +77,13 @@ pub struct Table {
 pub struct Row<'a> {
     /// Seconds since the start.
     pub at: f64,
-    /// Whose it is.
+    /// The submitter or group, if the table has a key.
     pub key: Option<&'a Arc<str>>,
     /// A value for each column.
     pub values: &'a [f64],
 }
 
-/// A line to draw: whose it is, and points of seconds since the start and value.
+/// A line to draw: its key, and its points of seconds since the start and value.
 pub type Series = (Option<Arc<str>>, Vec<(f64, f64)>);
 
 impl Table {
@@ -92,7 +92,7 @@ impl Table {
         Self { name, key, columns, rows: Vec::new(), values: Vec::new() }
     }
 
-    /// Adds a row: a value for each column, in their order. Values that are missing are none.
+    /// Adds a row with a value for each column, in the columns' order. Values missing at the end become NaN.
     pub fn push(&mut self, at: f64, key: Option<Arc<str>>, values: &[f64]) {
         self.rows.push((at, key));
         let given = values.iter().copied().chain(std::iter::repeat(f64::NAN));
@@ -105,8 +105,8 @@ impl Table {
         self.rows.iter().zip(values).map(|((at, key), values)| Row { at: *at, key: key.as_ref(), values })
     }
 
-    /// The lines of one column, one for each key, in the order in which keys appear. Values that there are none of are left
-    /// out.
+    /// The lines of one column, one for each key, in the order in which keys first appear, without missing values. An
+    /// unknown column has no lines.
     pub fn series(&self, column: &str) -> Vec<Series> {
         let Some(index) = self.columns.iter().position(|known| known.name == column) else {
             return Vec::new();
@@ -151,14 +151,14 @@ impl Table {
     }
 }
 
-/// What became of one proc. Times are seconds since the start.
+/// What became of one proc. Times are in seconds since the start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobRecord {
-    /// Who is charged.
+    /// The submitter who is charged for the proc.
     pub submitter: Arc<str>,
-    /// The job.
+    /// The job's name.
     pub job: Arc<str>,
-    /// The proc's number in it.
+    /// The proc's number in its job.
     pub proc: u32,
     /// `RequestCpus`.
     pub cpus: i64,
@@ -166,21 +166,21 @@ pub struct JobRecord {
     pub memory_mib: i64,
     /// `RequestGPUs`.
     pub gpus: i64,
-    /// How long it runs where nothing interrupts it, in seconds.
+    /// How long the proc runs if nothing interrupts it, in seconds.
     pub runtime: f64,
-    /// When it was submitted.
+    /// When the proc was submitted.
     pub submitted: f64,
-    /// When it first ran.
+    /// When the proc first started.
     pub first_started: Option<f64>,
-    /// When it began the run that ended it, or the present one.
+    /// When the proc's present or completed run started; `None` while it waits.
     pub started: Option<f64>,
-    /// When it was done.
+    /// When the proc completed.
     pub ended: Option<f64>,
-    /// How often it ran.
+    /// How often the proc started.
     pub runs: u32,
-    /// Seconds that it ran in vain.
+    /// Seconds of runs that ended in an eviction.
     pub lost: f64,
-    /// Where it ran last.
+    /// The machine of the proc's last run.
     pub machine: Option<Arc<str>>,
 }
 
@@ -219,23 +219,23 @@ impl Report {
 }
 
 impl JobRecord {
-    /// How long it waited until it first ran, in seconds.
+    /// Seconds from the proc's submission until it first started; `None` if it never started.
     pub fn wait(&self) -> Option<f64> {
         self.first_started.map(|started| started - self.submitted)
     }
 }
 
-/// A number to the thousandth, as short as it can be written; nothing where there is none.
+/// Writes a number rounded to three decimals, in its shortest form; writes nothing for NaN.
 pub(super) fn number(text: &mut String, value: f64) {
     if value.is_nan() {
         return;
     }
     let rounded = (value * 1000.0).round() / 1000.0;
-    // One zero: -0 would be another text for the same.
+    // -0 is written as 0.
     let _ = write!(text, "{}", if rounded == 0.0 { 0.0 } else { rounded });
 }
 
-/// A field of CSV, in quotes where it needs them.
+/// Writes a field of CSV, in quotes if CSV needs them.
 pub(super) fn field(text: &mut String, value: &str) {
     if value.contains([',', '"', '\n', '\r']) {
         let _ = write!(text, "\"{}\"", value.replace('"', "\"\""));
@@ -244,69 +244,70 @@ pub(super) fn field(text: &mut String, value: &str) {
     }
 }
 
-/// A simulation in numbers. Amounts over time are in core hours.
+/// A simulation in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// The scenario's name.
     pub scenario: String,
-    /// Where chance started.
+    /// The seed of the random streams.
     pub seed: u64,
-    /// How long the simulation went on, in seconds.
+    /// How many seconds were simulated.
     pub simulated_seconds: f64,
     /// All submitters together.
     pub all: Tally,
-    /// What part of the cores that machines had was claimed, 0 to 1.
+    /// The fraction of the machines' cores that was claimed, from 0 to 1, over all samples.
     pub utilization: f64,
     /// Negotiation cycles.
     pub cycles: u64,
-    /// Matches made in them.
+    /// Matches that the cycles made.
     pub matches: u64,
-    /// What happened: pods made, owners who came, machines that left, and all else that took time.
+    /// How many entries of the queue were carried out: pods made, owners who came, machines that left and so on.
     pub events: u64,
     /// Each submitter, in the order of names.
     pub submitters: Vec<Tally>,
 }
 
-/// What one submitter, or all, came to.
+/// The numbers of one submitter, or of all together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Tally {
-    /// The submitter; empty for all.
+    /// The submitter; empty for all together.
     pub name: String,
     /// Procs submitted.
     pub submitted: u64,
-    /// Procs done.
+    /// Procs completed.
     pub done: u64,
-    /// Procs that run, or are about to, at the end.
+    /// Procs that have a claim at the end.
     pub running: u64,
     /// Procs that wait at the end.
     pub idle: u64,
-    /// How often a proc was thrown out.
+    /// How often a proc was evicted.
     pub evictions: u64,
     /// Core hours of runs that ended by themselves.
     pub goodput_core_hours: f64,
-    /// Core hours of runs that did not.
+    /// Core hours of runs that were evicted.
     pub badput_core_hours: f64,
-    /// Core hours of claims: what the accountant charged, where nothing else sets the slot weight.
+    /// Hours of claims times their slot weight, as the accountant charged them; core hours unless a policy sets
+    /// SLOT_WEIGHT.
     pub charged_weight_hours: f64,
-    /// Waits until the first run, in seconds, of procs that ran.
+    /// Waits until the first start, of procs that started.
     pub wait_seconds: Waits,
 }
 
-/// A distribution of waits, in seconds; nothing ran where there are none.
+/// A distribution of waits, in seconds; all are `None` if no proc started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Waits {
-    /// The mean.
+    /// The mean wait.
     pub mean: Option<f64>,
-    /// Half waited less.
+    /// The median wait.
     pub median: Option<f64>,
-    /// One in twenty waited longer.
+    /// The 95th percentile: one proc in twenty waited longer.
     pub p95: Option<f64>,
-    /// The longest.
+    /// The longest wait.
     pub max: Option<f64>,
 }
 
 impl Waits {
-    /// Of these, in any order.
+    /// The distribution of these waits, given in any order.
     pub fn of(mut waits: Vec<f64>) -> Self {
         waits.sort_by(f64::total_cmp);
         let count = waits.len();

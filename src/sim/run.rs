@@ -1,4 +1,5 @@
-//! The loop: what happens goes into the pool, what the deciders ask for comes true later.
+//! The loop: it applies each event of the queue to the pool, lets the deciders look, and puts the effects that they
+//! ask for into the queue.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ use model::decide::{Decision, conclude, decide};
 use model::negotiator::{Ready, Watch, negotiate_with};
 use model::pool::{Document, NegotiatorId, Pool, Time};
 
-/// Simulates a scenario to its end. `progress` is told the time now and then, and may end the simulation by answering
-/// false: then the report goes as far as it went.
+/// Simulates a scenario to its end. The loop calls `progress` with the simulated time at every sample. If `progress`
+/// returns false, the simulation stops, and the report covers the time up to then.
 pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(Time) -> bool) -> Report {
     let mut pool = Pool::default();
     pool.trace = Some(Vec::new());
@@ -44,7 +45,7 @@ struct Simulation<'s> {
     measures: Measures,
     transitions: Transitions,
     now: Time,
-    /// When the deciders want to look again.
+    /// When the deciders asked to be called again.
     next: Option<Time>,
     /// Slots made ready in earlier cycles, by negotiator.
     ready: BTreeMap<NegotiatorId, Ready>,
@@ -55,7 +56,7 @@ impl Simulation<'_> {
     fn run(&mut self, scenario: &Scenario, progress: &mut dyn FnMut(Time) -> bool) {
         let end = scenario.start + scenario.length;
         self.world.begin(&mut self.pool);
-        self.world.queue.say(self.now, Happening::Sample);
+        self.world.queue.schedule(self.now, Happening::Sample);
         self.decide();
         while let Some(at) = self.due().filter(|at| *at <= end) {
             self.now = self.now.max(at);
@@ -70,7 +71,7 @@ impl Simulation<'_> {
                 self.sample();
                 let next = self.now + scenario.sample;
                 if self.now < end {
-                    self.world.queue.say(next.min(end), Happening::Sample);
+                    self.world.queue.schedule(next.min(end), Happening::Sample);
                 }
                 if !progress(self.now) {
                     return;
@@ -80,12 +81,14 @@ impl Simulation<'_> {
         self.now = end;
     }
 
-    /// When something happens next, or the deciders want to look.
+    /// The time of the next entry of the queue, or the time at which the deciders asked to be called, if that is
+    /// earlier.
     fn due(&self) -> Option<Time> {
         [self.world.queue.next(), self.next].into_iter().flatten().min()
     }
 
-    /// Lets the deciders look. A cycle takes no time: what it found is there at once, and is looked at.
+    /// Calls the deciders, and gives their effects to the world. A negotiation cycle takes no simulated time: its
+    /// matches go into the pool at once, and the deciders look again.
     fn decide(&mut self) {
         loop {
             let Decision { effects, negotiation, next } = decide(&mut self.pool, self.now);

@@ -1,4 +1,4 @@
-//! What is simulated.
+//! The input of a simulation.
 
 use std::time::Duration;
 
@@ -11,28 +11,30 @@ use model::schedd::Submission;
 /// Everything that a simulation depends on.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// How it is called in reports.
+    /// The scenario's name in reports.
     pub name: String,
-    /// When it begins.
+    /// When the simulation begins.
     pub start: Time,
-    /// For how long it goes on.
+    /// How long the simulation lasts, in simulated time.
     pub length: Duration,
-    /// How often the tables get a row.
+    /// The time between two samples. At each sample every table gets its rows.
     pub sample: Duration,
-    /// Where chance starts.
+    /// The seed of every random stream.
     pub seed: u64,
-    /// How long things take.
+    /// How long API calls, pod starts and pod ends take.
     pub timing: Timing,
-    /// Policies, quotas, submitters and the negotiator's configuration, as the shell reports their objects.
+    /// Policies, quotas, submitters and the negotiator's configuration, as the events that the operator's shell makes
+    /// of their objects.
     pub objects: Vec<Event>,
     /// The machines.
     pub machines: Vec<MachineGroup>,
-    /// Who submits what, and when.
+    /// Who submits which jobs, and when.
     pub sources: Vec<Source>,
 }
 
 impl Scenario {
-    /// Whether anything in it goes by the day of the week or the time of day: then dates mean something.
+    /// Whether the hours of an owner or the rate of submissions depend on the day of the week or the time of day. If
+    /// so, reports show dates instead of the time since the start.
     pub fn follows_calendar(&self) -> bool {
         let by_day =
             |group: &MachineGroup| group.owner.as_ref().is_some_and(|owner| !owner.windows.is_empty());
@@ -41,48 +43,49 @@ impl Scenario {
     }
 }
 
-/// How long things take that the operator asks for.
+/// How long it takes until something happens that the operator asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// A call to the API server, until its answer is here.
+    /// From a call to the API server until its answer.
     pub call: Duration,
     /// The shortest span between two writes of one status.
     pub status: Duration,
     /// Seconds from a pod's creation until its container runs: image, volumes, sandbox.
     pub pod_start: Spread,
-    /// Seconds that a pod takes to end once it is deleted.
+    /// Seconds from a pod's deletion until its container ends.
     pub pod_end: Spread,
 }
 
 /// Machines of one kind.
 #[derive(Clone, Debug)]
 pub struct MachineGroup {
-    /// What their names start with; a number from 1 follows.
+    /// The start of the machines' names; a number from 1 follows.
     pub name: String,
-    /// How many.
+    /// How many machines there are.
     pub count: u32,
-    /// What each is; the name is put in.
+    /// The facts of each machine, except for its name.
     pub facts: MachineFacts,
-    /// What their owners do; where unset nobody sits at them and nothing is sensed.
+    /// When the machines' owners use them. If unset, the machines have no owner and no agent.
     pub owner: Option<OwnerActivity>,
-    /// When they leave the pool and come back.
+    /// When the machines leave the pool and come back. If unset, they stay.
     pub absence: Option<Absence>,
 }
 
 /// Somebody who submits jobs of one kind.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its name: job names start with it, and its chance comes from it.
+    /// The source's name. The names of its jobs start with it, and its random streams depend on it.
     pub name: String,
-    /// What is submitted. Name, time and count are put in, and the amounts below where they are given.
+    /// The template of each job. The simulator fills in the name, the time and the count, and those of the amounts
+    /// below that are set.
     pub template: Submission,
-    /// When.
+    /// When jobs are submitted.
     pub arrivals: Arrivals,
-    /// From when on.
+    /// The earliest submission, from the start of the simulation.
     pub from: Duration,
-    /// Until when.
+    /// The end of submissions, from the start of the simulation; if unset, the end of the simulation.
     pub to: Option<Duration>,
-    /// How many jobs at the most.
+    /// The most jobs that the source submits.
     pub most: Option<u64>,
     /// How many procs a job has.
     pub count: Spread,

@@ -1,20 +1,21 @@
-//! What each submitter or group had, and what it deserved while it waited for more.
+//! The slot weight that each submitter or group used, and the slot weight that it deserved while its procs waited.
 
 use std::collections::HashSet;
 
 use super::report::{Report, Table};
 
-/// One submitter or group over time. Both lines have the same times.
+/// The slot weights of one submitter or group over time. `got` and `deserved` have the same times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Share {
     pub name: String,
     /// Slot weight in use.
     pub got: Vec<(f64, f64)>,
-    /// What it deserved, where a proc of it waited; NaN elsewhere: who asks for no more, is short of nothing.
+    /// The slot weight that it deserved at times when one of its procs waited; NaN at all other times, when it asked
+    /// for no more than it had.
     pub deserved: Vec<(f64, f64)>,
 }
 
-/// What is told of a table.
+/// Whose shares: those of submitters or those of accounting groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
     Submitters,
@@ -29,7 +30,8 @@ impl Whose {
         }
     }
 
-    /// Whether a submitter is one, or belongs to one: `physics.higgs.ann` to `physics` and to `physics.higgs`.
+    /// Whether `submitter` is the submitter `name`, or belongs to the group `name`: `physics.higgs.ann` belongs to
+    /// `physics` and to `physics.higgs`.
     pub fn covers(self, name: &str, submitter: &str) -> bool {
         match self {
             Self::Submitters => name == submitter,
@@ -60,7 +62,7 @@ pub(super) fn shares(report: &Report, whose: Whose) -> Vec<Share> {
         .collect()
 }
 
-/// The times at which procs of each submitter wait.
+/// For each submitter the times, as bits, at which procs wait.
 fn waiting(submitters: &Table) -> Vec<(String, Vec<u64>)> {
     let times = |points: Vec<(f64, f64)>| {
         let waits = points.into_iter().filter(|(_, idle)| *idle > 0.0);
@@ -70,7 +72,7 @@ fn waiting(submitters: &Table) -> Vec<(String, Vec<u64>)> {
     lines.map(|(key, points)| (key.map(|key| key.to_string()).unwrap_or_default(), times(points))).collect()
 }
 
-/// What one had and deserved on the mean while it waited for more.
+/// The mean slot weights that a submitter or group used and deserved while its procs waited.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Asked {
     pub got: f64,
@@ -78,7 +80,7 @@ pub(super) struct Asked {
 }
 
 impl Share {
-    /// None where it never waited, or deserved nothing.
+    /// The means over the times at which procs waited; `None` if none ever waited, or nothing was deserved.
     pub fn asked(&self) -> Option<Asked> {
         let both = || self.got.iter().zip(&self.deserved).filter(|(_, (_, deserved))| *deserved > 0.0);
         let count = super::number::real(both().count() as u64);

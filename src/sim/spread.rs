@@ -1,16 +1,16 @@
-//! Distributions: how long, how many, how much.
+//! Distributions of amounts and spans.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1, LogNormal, Weibull};
 use thiserror::Error;
 
-/// A distribution of an amount that is never negative: seconds, procs, MiB. It is made checked.
+/// A distribution of an amount that is never negative: seconds, procs, MiB. The constructors check their parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     law: Law,
-    /// Larger draws count as this.
+    /// Draws above this become this, before scaling.
     most: f64,
-    /// What draws are multiplied by.
+    /// Draws are multiplied by this.
     scale: f64,
 }
 
@@ -24,7 +24,7 @@ enum Law {
     Empirical(Vec<f64>),
 }
 
-/// Why a distribution cannot be.
+/// Why a distribution cannot be made of its parameters.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BadSpread {
     /// An amount is negative or no number.
@@ -51,24 +51,24 @@ pub enum BadSpread {
         /// The upper end.
         max: f64,
     },
-    /// A list of values without a value.
+    /// A list of values is empty.
     #[error("there are no values to draw from; list at least one")]
     Empty,
 }
 
 impl Spread {
-    /// Always this.
+    /// Always `value`.
     ///
     /// # Errors
-    /// When it is negative or no number.
+    /// When `value` is negative or not finite.
     pub fn constant(value: f64) -> Result<Self, BadSpread> {
         Ok(Self::of(Law::Constant(amount("the value", value)?)))
     }
 
-    /// Anything between the two, each as likely.
+    /// The uniform distribution between `min` and `max`.
     ///
     /// # Errors
-    /// When one is negative or no number, or `min` is more than `max`.
+    /// When a parameter is negative or not finite, or `min` is more than `max`.
     pub fn uniform(min: f64, max: f64) -> Result<Self, BadSpread> {
         let (min, max) = (amount("min", min)?, amount("max", max)?);
         if min > max {
@@ -77,7 +77,7 @@ impl Spread {
         Ok(Self::of(Law::Uniform { min, max }))
     }
 
-    /// Without memory, of this mean.
+    /// The exponential distribution of this mean.
     ///
     /// # Errors
     /// When the mean is not positive.
@@ -85,7 +85,7 @@ impl Spread {
         Ok(Self::of(Law::Exponential { mean: positive("mean", mean)? }))
     }
 
-    /// One whose logarithm is normal with the standard deviation `sigma`: half of the draws are below the median.
+    /// The log-normal distribution of this median; the logarithm of a draw has the standard deviation `sigma`.
     ///
     /// # Errors
     /// When the median is not positive, or `sigma` negative.
@@ -95,7 +95,7 @@ impl Spread {
         Ok(Self::of(Law::LogNormal(LogNormal::new(mu, amount("sigma", sigma)?).map_err(bad)?)))
     }
 
-    /// Weibull's: with a shape below 1 what has lasted long will last longer.
+    /// The Weibull distribution. With a shape below 1, the longer a span has lasted, the longer it will still last.
     ///
     /// # Errors
     /// When a parameter is not positive.
@@ -105,10 +105,10 @@ impl Spread {
         Ok(Self::of(Law::Weibull(Weibull::new(scale, shape).map_err(bad)?)))
     }
 
-    /// One of these, each as likely: what is listed twice is drawn twice as often.
+    /// One of `values`, each with the same probability: a value that is listed twice is drawn twice as often.
     ///
     /// # Errors
-    /// When there is none, or one is negative or no number.
+    /// When `values` is empty, or a value is negative or not finite.
     pub fn empirical(values: Vec<f64>) -> Result<Self, BadSpread> {
         if values.is_empty() {
             return Err(BadSpread::Empty);
@@ -119,26 +119,26 @@ impl Spread {
         Ok(Self::of(Law::Empirical(values)))
     }
 
-    /// The same, but never more than this: larger draws count as it.
+    /// The same distribution with an upper bound: a larger draw becomes `most`.
     ///
     /// # Errors
-    /// When the bound is negative or no number.
+    /// When the bound is negative or not finite.
     pub fn at_most(self, most: f64) -> Result<Self, BadSpread> {
         Ok(Self { most: amount("max", most)?, ..self })
     }
 
-    /// Always this; nothing where it is negative or no number.
+    /// Always `value`; always 0 if `value` is negative or not finite.
     pub fn always(value: f64) -> Self {
         Self::of(Law::Constant(if value.is_finite() { value.max(0.0) } else { 0.0 }))
     }
 
-    /// The same in another unit, which is this many of the old one.
+    /// The same distribution, with every draw multiplied by `by`.
     #[must_use]
     pub fn scaled(self, by: f64) -> Self {
         Self { scale: self.scale * by, ..self }
     }
 
-    /// The largest amount that may be drawn; none where nothing bounds it.
+    /// The largest possible draw; `None` if draws are unbounded.
     pub fn largest(&self) -> Option<f64> {
         let of_law = match &self.law {
             Law::Constant(value) => Some(*value),
@@ -154,7 +154,7 @@ impl Spread {
         Self { law, most: f64::MAX, scale: 1.0 }
     }
 
-    /// Draws one.
+    /// Draws an amount.
     pub fn draw(&self, rng: &mut impl Rng) -> f64 {
         let drawn = match &self.law {
             Law::Constant(value) => *value,
@@ -200,7 +200,7 @@ mod tests {
             (Spread::uniform(2.0, 4.0), 3.0, 3.0),
             (Spread::exponential(10.0), 6.93, 10.0),
             (Spread::lognormal(100.0, 0.5), 100.0, 113.3),
-            // A shape of 1 is the exponential.
+            // A Weibull distribution of shape 1 is exponential.
             (Spread::weibull(10.0, 1.0), 6.93, 10.0),
             (Spread::empirical(vec![1.0, 1.0, 10.0]), 1.0, 4.0),
         ] {

@@ -1,4 +1,4 @@
-//! What holds of every simulation: the same seed gives the same bytes, the workload is the same whatever the policy, procs
+//! Laws of every simulation: the same seed gives the same bytes, the workload is the same under every policy, procs
 //! are neither lost nor doubled, and no core is given twice.
 
 #![allow(clippy::float_cmp, reason = "what is counted is whole")]
@@ -105,7 +105,7 @@ fn bytes(report: &Report) -> String {
     format!("{}{}{:?}", tables.concat(), report.jobs_csv(), report.summary)
 }
 
-/// What was submitted, without what became of it.
+/// What a submitter submitted, without what became of it.
 fn workload(report: &Report, submitter: &str) -> Vec<(Arc<str>, u32, i64, String)> {
     let of = report.jobs.iter().filter(|record| &*record.submitter == submitter);
     of.map(|r| (r.job.clone(), r.proc, r.cpus, format!("{} {}", r.submitted, r.runtime))).collect()
@@ -202,7 +202,7 @@ fn start_keeps_jobs_off_a_machine_until_its_owner_has_been_away_for_long_enough(
     let within = |from: f64, to: f64| started.iter().filter(|at| (from..to).contains(*at)).count();
     let hour = 3600.0;
     assert!(within(0.0, 9.0 * hour) > 50, "nobody is there at night");
-    // A claim that was made before nine may still start what is promised in it.
+    // A claim that was made before nine may still start its proc.
     assert_eq!(
         within(9.0 * hour + 60.0, 17.25 * hour),
         0,
@@ -346,14 +346,14 @@ proptest! {
             prop_assert!(value("claimed_cores") <= cores);
         }
         for record in &report.jobs {
-            // A proc that is done ran once to its end, for as long as it was to run.
+            // A proc that completed ran once to its end, for its whole run time.
             if let (Some(started), Some(ended)) = (record.started, record.ended) {
                 prop_assert!((ended - started - record.runtime).abs() < 1e-6, "{:?}", record);
             }
         }
         let all = &report.summary.all;
         prop_assert_eq!(all.submitted, all.done + all.running + all.idle);
-        // One that was thrown out before it started was not run.
+        // A proc that was evicted before it started has no run.
         let runs: u64 = report.jobs.iter().map(|record| u64::from(record.runs)).sum();
         let ends = report.jobs.iter().filter(|record| record.ended.is_some()).count() as u64;
         prop_assert!(runs >= ends && runs <= ends + all.evictions + all.running);

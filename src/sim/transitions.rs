@@ -1,4 +1,4 @@
-//! What slots did: every transition between states and activities, with its number in the manual.
+//! The transitions of slots between states and activities, each with its number in HTCondor's manual.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,12 +8,12 @@ use super::books::seconds;
 use super::report::{field, number};
 use model::pool::{Noted, Time, pod_name};
 
-/// Transitions in the order in which they were taken.
+/// The transitions of all slots, in the order in which the slots took them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transitions {
-    /// Each of them.
+    /// Every transition.
     pub all: Vec<Noted>,
-    /// Reasons are few and transitions many: equal ones are kept once.
+    /// The texts of reasons: many transitions share one text.
     reasons: BTreeSet<Arc<str>>,
 }
 
@@ -21,7 +21,7 @@ pub struct Transitions {
 const COLUMNS: &str = "time,slot,number,from,to,why,job\n";
 
 impl Transitions {
-    /// Adds some that were taken after all that are there.
+    /// Appends transitions; all of them are later than those already here.
     pub(super) fn extend(&mut self, noted: Vec<Noted>) {
         self.all.extend(noted.into_iter().map(|mut noted| {
             match self.reasons.get(&noted.taken.why) {
@@ -34,8 +34,8 @@ impl Transitions {
         }));
     }
 
-    /// As CSV: the time in seconds since the start, the slot, the number, where it was and where it is then, each as
-    /// `State/Activity`, why, and the proc of the slot's claim as its pod is called.
+    /// The transitions as CSV, a line each: seconds since `start`; the slot; the transition's number; the
+    /// `State/Activity` before and after; the reason; and the proc of the slot's claim, by the name of its pod.
     pub fn csv(&self, start: Time) -> String {
         let mut text = String::from(COLUMNS);
         for noted in &self.all {

@@ -1,5 +1,5 @@
-//! The jobs of each source. All that is drawn of a job is drawn when it is submitted, from streams of the source's own: the
-//! workload is the same whatever the policy.
+//! The jobs of each source. Everything random about a job is drawn when it is submitted, from the source's own
+//! streams, so that the workload is the same under every policy.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use model::schedd::{MOST_PROCS, Submission};
 /// A job about to be submitted.
 #[derive(Debug)]
 pub struct Arrival {
-    /// When.
+    /// When the job is submitted.
     pub at: Time,
-    /// What.
+    /// The job.
     pub submission: Submission,
-    /// How long each proc runs, once it does.
+    /// How long each proc runs, if nothing interrupts it.
     pub runtimes: Vec<Duration>,
 }
 
-/// The jobs of one source, one after another.
+/// The jobs of one source, in the order of submission.
 #[derive(Debug)]
 pub struct Stream<'s> {
     source: &'s Source,
@@ -34,7 +34,7 @@ pub struct Stream<'s> {
 }
 
 impl<'s> Stream<'s> {
-    /// That of a source of a scenario.
+    /// The jobs of a source of a scenario.
     pub fn new(scenario: &Scenario, source: &'s Source) -> Self {
         let end = scenario.start + source.to.unwrap_or(scenario.length).min(scenario.length);
         Self {
@@ -48,7 +48,7 @@ impl<'s> Stream<'s> {
         }
     }
 
-    /// The next job; none when no more come.
+    /// The next job; `None` when no more come.
     pub fn next(&mut self) -> Option<Arrival> {
         if self.source.most.is_some_and(|most| self.made >= most) {
             return None;
@@ -64,7 +64,7 @@ impl<'s> Stream<'s> {
     fn job(&mut self, at: Time, listed: Option<Listed>) -> Arrival {
         let source = self.source;
         let rng = &mut self.sizes;
-        // All is drawn even where some of it is listed: what follows stays the same.
+        // The draws are made even if a trace lists the values, so that later draws of the stream stay the same.
         let drawn = whole(source.count.draw(rng), 1);
         let mut request = source.template.request.clone();
         draw_request(source, &mut request, rng);
@@ -76,7 +76,7 @@ impl<'s> Stream<'s> {
             priority: None,
         });
         let count = listed.count.map_or(drawn, i64::from);
-        // A job of more is refused: its runtimes need not be made.
+        // A job of more than MOST_PROCS procs is refused, and needs no runtimes.
         let runtimes = (0..count.min(i64::from(MOST_PROCS)))
             .map(|_| {
                 let drawn = span(source.runtime.draw(rng));

@@ -1,4 +1,5 @@
-//! The API server and the kubelets: what the deciders ask for comes true after a while, and is heard of.
+//! The API server, the kubelets and the agents of a simulation. They carry out each effect after the scenario's
+//! latencies, and tell the pool by events.
 
 mod backfill;
 mod machines;
@@ -24,55 +25,55 @@ use model::pool::{
 };
 use model::schedd::submit;
 
-/// How long an agent's benchmarks take.
+/// How long an agent needs for its benchmarks.
 const BENCHMARKS_TAKE: Duration = Duration::from_secs(30);
 
-/// Everything around the pool.
+/// Everything outside the pool.
 pub struct World<'s> {
     scenario: &'s Scenario,
     pub queue: Queue,
     pub books: Books,
     streams: Vec<Stream<'s>>,
-    /// The next job of each source.
+    /// The next job of each source, by the source's index.
     coming: Vec<Option<Arrival>>,
     machines: Vec<Host<'s>>,
     hosts: BTreeMap<MachineName, usize>,
     jobs: BTreeMap<JobUid, Job>,
     pods: BTreeMap<PodUid, Pod>,
     backfill: BTreeMap<PodUid, Facts>,
-    /// Slot objects, with the claims that they carry.
+    /// The Slot objects in the API server, each with the claim that it carries.
     slots: BTreeMap<SlotName, ClaimId>,
     kubelets: Chance,
     submitted: u64,
     pods_made: u64,
 }
 
-/// A machine.
+/// A machine and its agent.
 struct Host<'s> {
     facts: MachineFacts,
     group: &'s MachineGroup,
     owner: Option<Owner<'s>>,
     rng: Chance,
     here: bool,
-    /// Pods that its agent has suspended.
+    /// The pods that the machine's agent has suspended.
     suspended: BTreeSet<PodUid>,
     benchmarks: Option<Benchmarks>,
-    /// How often it has left: pods of an earlier stay never go on.
+    /// How often the machine has left the pool. A pod that was started before the machine last left never runs on.
     stay: u32,
 }
 
-/// A job as the API server has it.
+/// A job as it is in the API server.
 struct Job {
     facts: JobFacts,
     runtimes: Vec<Duration>,
-    /// Where the records of its procs begin.
+    /// The index of the record of the job's first proc in [`Books::records`].
     record: usize,
     status_due: bool,
     status_written: Option<Time>,
 }
 
 impl<'s> World<'s> {
-    /// The world at the start, before anything has happened.
+    /// The world before anything has happened.
     pub fn new(scenario: &'s Scenario) -> Self {
         let mut world = Self {
             scenario,
@@ -118,7 +119,7 @@ impl<'s> World<'s> {
         });
     }
 
-    /// Tells the pool what there is at the start, and says what comes first.
+    /// Applies the objects and machines of the start to the pool, and schedules the first arrivals.
     pub fn begin(&mut self, pool: &mut Pool) {
         let start = self.scenario.start;
         for event in &self.scenario.objects {
@@ -127,18 +128,18 @@ impl<'s> World<'s> {
         for index in 0..self.machines.len() {
             self.arrives(index, pool, start);
             if self.machines.get(index).is_some_and(|host| host.owner.is_some()) {
-                self.queue.say(start, Happening::Owner(index));
+                self.queue.schedule(start, Happening::Owner(index));
             }
         }
         pool.apply(Event::Synced, start);
         for (source, arrival) in self.coming.iter().enumerate() {
             if let Some(arrival) = arrival {
-                self.queue.say(arrival.at, Happening::Arrival(source));
+                self.queue.schedule(arrival.at, Happening::Arrival(source));
             }
         }
     }
 
-    /// Lets something happen.
+    /// Carries out one entry of the queue.
     pub fn happen(&mut self, what: Happening, pool: &mut Pool, now: Time) {
         match what {
             Happening::Arrival(source) => self.arrival(source, pool, now),
@@ -149,7 +150,7 @@ impl<'s> World<'s> {
             Happening::MakePod(plan) => self.make_pod(*plan, pool, now),
             Happening::PodStarts(uid) => self.pod_starts(&uid, pool, now),
             Happening::PodEnds(uid) => {
-                // One that was suspended meanwhile ends later.
+                // A pod that was suspended after this entry was scheduled ends later, by an entry of its own.
                 if self.pods.get(&uid).is_some_and(|pod| pod.ends().is_some_and(|ends| ends <= now)) {
                     self.pod_ends(&uid, End::Exited { code: 0 }, pool, now);
                 }
@@ -164,13 +165,13 @@ impl<'s> World<'s> {
             Happening::BackfillEnds(uid) => self.backfill_ends(&uid, pool, now),
             Happening::Suspend(pod, suspended) => self.suspend(&pod.uid, suspended, pool, now),
             Happening::Benchmarked(machine) => self.benchmarked(&machine, pool, now),
-            Happening::ReleasePod(pod, delete) => self.release_pod(&pod, delete, pool, now),
+            Happening::UntrackPod(pod, delete) => self.untrack_pod(&pod, delete, pool, now),
             Happening::Status(uid) => self.write_status(&uid, pool, now),
             Happening::Sample => {}
         }
     }
 
-    /// Does what the deciders ask for.
+    /// Schedules an effect to be carried out after one API call's time.
     pub fn perform(&mut self, effect: Effect, now: Time) {
         let done = now + self.scenario.timing.call;
         let what = match effect {
@@ -187,7 +188,7 @@ impl<'s> World<'s> {
             Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace),
             Effect::Suspend { pod, suspended, .. } => Happening::Suspend(pod, suspended),
             Effect::KillByAgent { pod, .. } => Happening::PodKilled(pod.uid),
-            Effect::ReleasePod { pod, delete } => Happening::ReleasePod(pod, delete),
+            Effect::ReleasePod { pod, delete } => Happening::UntrackPod(pod, delete),
             Effect::HoldJob(key) => {
                 if let Some(job) = self.jobs.get_mut(&key.uid) {
                     job.facts.held = true;
@@ -201,46 +202,48 @@ impl<'s> World<'s> {
             Effect::CreateBackfill(plan) => Happening::MakeBackfill(plan),
             Effect::DeleteBackfill { pod, grace, .. } => Happening::DeleteBackfill(pod.uid, grace),
             Effect::Benchmark { machine, .. } => {
-                self.queue.say(done + BENCHMARKS_TAKE, Happening::Benchmarked(machine));
+                self.queue.schedule(done + BENCHMARKS_TAKE, Happening::Benchmarked(machine));
                 return;
             }
-            // Whatever is made here is seen, and no node is ever silent.
+            // Every object that the simulator makes is seen, and no node ever stops reporting: there is nothing to
+            // look for.
             Effect::LookAtPod { .. }
             | Effect::LookForBackfill { .. }
             | Effect::ReadAgentLease { .. }
             | Effect::Tell(_) => return,
         };
-        self.queue.say(done, what);
+        self.queue.schedule(done, what);
     }
 
-    /// Lets a job's status be written, at most as often as the shell would.
+    /// Schedules a write of a job's status, if its finished procs have changed; writes are at least `timing.status`
+    /// apart.
     pub fn mark_status(&mut self, uid: &JobUid, pool: &Pool, now: Time) {
-        let (Some(job), Some(cluster)) = (self.jobs.get_mut(uid), pool.jobs.get(uid)) else { return };
-        let same = (&cluster.succeeded, &cluster.failed) == (&job.facts.succeeded, &job.facts.failed);
+        let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs.get(uid)) else { return };
+        let same = (&queued.succeeded, &queued.failed) == (&job.facts.succeeded, &job.facts.failed);
         if job.status_due || same {
             return;
         }
         job.status_due = true;
         let timing = &self.scenario.timing;
         let earliest = job.status_written.map_or(now, |written| now.max(written + timing.status));
-        self.queue.say(earliest + timing.call, Happening::Status(uid.clone()));
+        self.queue.schedule(earliest + timing.call, Happening::Status(uid.clone()));
     }
 
     fn write_status(&mut self, uid: &JobUid, pool: &mut Pool, now: Time) {
-        let (Some(job), Some(cluster)) = (self.jobs.get_mut(uid), pool.jobs.get(uid)) else { return };
+        let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs.get(uid)) else { return };
         (job.status_due, job.status_written) = (false, Some(now));
-        job.facts.succeeded.clone_from(&cluster.succeeded);
-        job.facts.failed.clone_from(&cluster.failed);
-        job.facts.cluster = Some(cluster.cluster);
-        // Whoever waited for the job takes it away: done jobs leave the queue, as they do in HTCondor.
-        job.facts.removing |= cluster.is_complete();
+        job.facts.succeeded.clone_from(&queued.succeeded);
+        job.facts.failed.clone_from(&queued.failed);
+        job.facts.cluster = Some(queued.cluster);
+        // The simulated user deletes a job that is complete, so that it leaves the queue, as it does in HTCondor.
+        job.facts.removing |= queued.is_complete();
         pool.apply(Event::Job(job.facts.clone()), now);
     }
 
     fn arrival(&mut self, source: usize, pool: &mut Pool, now: Time) {
         let next = self.streams.get_mut(source).and_then(Stream::next);
         if let Some(next) = &next {
-            self.queue.say(next.at, Happening::Arrival(source));
+            self.queue.schedule(next.at, Happening::Arrival(source));
         }
         let Some(arrival) = self.coming.get_mut(source).and_then(|slot| std::mem::replace(slot, next)) else {
             return;
@@ -320,17 +323,17 @@ impl<'s> World<'s> {
             started: None,
             runtime: job.runtimes.get(proc).copied().unwrap_or_default(),
             suspended: None,
-            stood_still: Duration::ZERO,
+            suspended_before: Duration::ZERO,
             record: job.record + proc,
         };
         self.pods.insert(uid.clone(), made);
         let created = Outcome::PodCreated { slot: plan.slot, claim: plan.claim.id, pod };
         pool.apply(Event::Outcome(created), now);
         let start = span(self.scenario.timing.pod_start.draw(&mut self.kubelets));
-        self.queue.say(now + start, Happening::PodStarts(uid));
+        self.queue.schedule(now + start, Happening::PodStarts(uid));
     }
 
-    /// The pod, if its kubelet lives and it has not ended.
+    /// The pod, if it has not ended and its machine has not left since the pod was made.
     fn living(&mut self, uid: &PodUid) -> Option<&mut Pod> {
         let machines = &self.machines;
         self.pods.get_mut(uid).filter(|pod| {
@@ -343,13 +346,13 @@ impl<'s> World<'s> {
         let Some(pod) = self.living(uid).filter(|pod| !pod.facts.deleting) else { return };
         pod.facts.running = true;
         pod.started = Some(now);
-        // One that is suspended already stands still from its first moment.
+        // A pod that the agent suspended before it ran counts as suspended from its start.
         pod.suspended = pod.suspended.map(|_| now);
         let (facts, ends, record) = (pod.facts.clone(), pod.ends(), pod.record);
         self.books.started(record, facts.machine.as_ref(), now);
         pool.apply(Event::Pod(facts), now);
         if let Some(ends) = ends {
-            self.queue.say(ends, Happening::PodEnds(uid.clone()));
+            self.queue.schedule(ends, Happening::PodEnds(uid.clone()));
         }
     }
 
@@ -359,7 +362,7 @@ impl<'s> World<'s> {
         self.ended(uid, pool, now);
     }
 
-    /// Books a pod's end, and lets it be heard of.
+    /// Records a pod's end in the books, and tells the pool.
     fn ended(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
         let Some(pod) = self.pods.get(uid) else { return };
         let (ran, host) = (pod.ran(now), pod.host);
@@ -384,14 +387,15 @@ impl<'s> World<'s> {
         }
         let facts = found.facts.clone();
         pool.apply(Event::Pod(facts), now);
-        // The kubelet kills what has not ended by then.
+        // The kubelet kills a container that has not ended after its grace.
         let takes = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
         let most = grace.map_or(takes, |grace| Duration::from_secs(u64::from(grace)));
-        self.queue.say(now + takes.min(most), Happening::PodKilled(uid.clone()));
+        self.queue.schedule(now + takes.min(most), Happening::PodKilled(uid.clone()));
     }
 
-    /// Pods of done procs stay in the API server, but nobody looks at them again.
-    fn release_pod(&mut self, pod: &PodRef, delete: bool, pool: &mut Pool, now: Time) {
+    /// Takes the finalizer off a pod, whose end the operator has recorded. The pod may stay in the API server; nobody
+    /// looks at it again.
+    fn untrack_pod(&mut self, pod: &PodRef, delete: bool, pool: &mut Pool, now: Time) {
         let Some(mut found) = self.pods.remove(&pod.uid) else { return };
         found.facts.tracked = false;
         let gone = delete || found.facts.deleting;

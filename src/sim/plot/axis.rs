@@ -1,4 +1,4 @@
-//! Where an axis has its numbers, and how they are told.
+//! Axes: where the numbers stand, and how they are written.
 
 use std::ops::Range;
 
@@ -19,13 +19,13 @@ const DAY: f64 = 86_400.0;
 pub(super) struct Scale {
     /// The quantity with the unit.
     pub label: String,
-    /// What the axis shows at least.
+    /// The range of values that the axis shows.
     pub range: (f64, f64),
-    /// Where the grid lines are, and what stands there.
+    /// The values of the grid lines, and the text at each.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// How `plotters` asks for it.
+/// The coordinates that `plotters` asks for.
 impl Ranged for Scale {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
@@ -34,7 +34,7 @@ impl Ranged for Scale {
         RangedCoordf64::from(self.range()).map(value, limit)
     }
 
-    /// The crate asks for lines with a number, and for those between them, of which there are none.
+    /// `plotters` asks for grid lines with a number, and for lines between those; there are none between.
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
         match hint.weight() {
             KeyPointWeight::Bold => self.ticks.iter().map(|(value, _)| *value).collect(),
@@ -54,8 +54,7 @@ impl ValueFormatter<f64> for Scale {
     }
 }
 
-/// The axis for values of this range, with about `most` numbers. The range of a quantity starts at zero, and both of its
-/// ends have a number.
+/// The axis for values of a range, with about `most` numbers. It includes zero, and both of its ends have a number.
 pub(super) fn quantity(axis: &Axis, (low, high): (f64, f64), most: usize) -> Scale {
     let (low, high) = (low.min(0.0), if high <= 0.0 && low >= 0.0 { 1.0 } else { high.max(0.0) });
     let unit = Counted::of(axis.unit, high - low);
@@ -64,7 +63,7 @@ pub(super) fn quantity(axis: &Axis, (low, high): (f64, f64), most: usize) -> Sca
     Scale { label: labeled(&axis.label, unit.name()), range, ticks: multiples(unit, range, step) }
 }
 
-/// The axis for times of this range, with about `most` numbers. It ends where the times end.
+/// The axis for times of a range, with about `most` numbers. It ends where the range ends.
 pub(super) fn time(axis: &Axis, (from, to): (f64, f64), most: usize) -> Scale {
     let to = if to > from { to } else { from + 1.0 };
     if let Unit::Date { start } = axis.unit
@@ -93,7 +92,7 @@ enum Counted {
 }
 
 impl Counted {
-    /// What reads well for values as far apart as this.
+    /// The unit that reads well for values that are `size` apart.
     fn of(unit: Unit, size: f64) -> Self {
         match unit {
             Unit::Number => Self::Ones,
@@ -105,7 +104,7 @@ impl Counted {
         }
     }
 
-    /// One of it in the values' unit.
+    /// One of this unit, in the unit of the values.
     fn one(self) -> f64 {
         match self {
             Self::Ones | Self::Seconds => 1.0,
@@ -126,7 +125,7 @@ impl Counted {
         }
     }
 
-    /// Steps that are no decimal ones: what divides a minute, an hour, a day, or makes weeks.
+    /// The preferred steps of a unit that is not decimal: they divide a minute, an hour or a day, or make weeks.
     fn steps(self) -> &'static [f64] {
         match self {
             Self::Ones | Self::Percent => &[],
@@ -145,7 +144,7 @@ fn labeled(label: &str, unit: Option<&str>) -> String {
     }
 }
 
-/// The least step that reads well and makes no more than `most` of a range of this size.
+/// The least step that reads well and divides a range of this size into no more than `most` parts.
 #[allow(clippy::cast_precision_loss, reason = "a few")]
 fn step(unit: Counted, size: f64, most: usize) -> f64 {
     let least = size / most.max(1) as f64;
@@ -171,17 +170,17 @@ fn multiples(unit: Counted, (from, to): (f64, f64), step: f64) -> Vec<(f64, Stri
     ticks
 }
 
-/// A number with the digits that the step needs.
+/// A number with as many decimals as the step needs.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few digits")]
 fn number(unit: Counted, value: f64, step: f64) -> String {
     let digits = (-step.log10() - 1e-9).ceil().clamp(0.0, 12.0) as usize;
-    // Not -0.
+    // -0 is written as 0.
     let value = if value == 0.0 { 0.0 } else { value };
     let text = grouped(&format!("{value:.digits$}"));
     if unit == Counted::Percent { format!("{text} %") } else { text }
 }
 
-/// Thousands apart from each other by a thin space: `12 000`.
+/// Separates thousands by a thin space: `12 000`.
 fn grouped(number: &str) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |digits| ("−", digits));
     let (whole, rest) = digits.split_once('.').map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
@@ -199,7 +198,7 @@ fn grouped(number: &str) -> String {
     text
 }
 
-/// Steps between times of a calendar.
+/// A step between two times of a calendar.
 #[derive(Clone, Copy, Debug)]
 enum Stride {
     Seconds(i64),
@@ -243,7 +242,7 @@ impl Stride {
     }
 }
 
-/// Days, months or times of day. `None` where the calendar does not reach.
+/// The grid lines of a time axis with dates; `None` if the times are beyond the calendar.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "seconds of a few years")]
 fn dates(start: i64, (from, to): (f64, f64), most: usize) -> Option<Vec<(f64, String)>> {
     let stride = Stride::ALL.into_iter().find(|stride| (to - from) / stride.seconds() <= most as f64)?;
@@ -255,7 +254,7 @@ fn dates(start: i64, (from, to): (f64, f64), most: usize) -> Option<Vec<(f64, St
             (0..1000).map_while(|step| Timestamp::from_second(begin + step * seconds).ok()).collect()
         }
         Stride::Days(days) => {
-            // Weeks begin on Monday, as the day -3 of the epoch was one.
+            // Weeks begin on Monday: day -3 of the epoch was a Monday.
             let phase = if days % 7 == 0 { -3 } else { 0 };
             let day = first.as_second().div_euclid(86_400) - phase;
             let begin = day.div_euclid(days) * days + phase;
@@ -288,7 +287,7 @@ fn month_starts(first: Timestamp, months: i64) -> Vec<Timestamp> {
         .collect()
 }
 
-/// A moment as it stands at its grid line: the day at midnight, the year in January and at the beginning.
+/// The text at a grid line: with the day at midnight, and with the year in January and at the first line.
 fn told(moment: Timestamp, stride: Stride, first: bool) -> String {
     let moment = Offset::UTC.to_datetime(moment);
     let format = match stride {

@@ -1,4 +1,4 @@
-//! What all plots are drawn with: sizes in pixels, text, headings, the grid, and the document around it.
+//! Drawing primitives that all plots share: sizes in pixels, text, headings, the grid, and the document around them.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,9 +8,9 @@ use super::axis::Scale;
 use super::plan::{MARGIN, SIZE, SMALL, SUBTITLE, TITLE};
 use super::{PlotError, color, text};
 
-/// The crate knows whole units only: so many to a pixel.
+/// The units of `plotters` in a pixel: the crate has only whole units.
 pub(super) const FINE: f64 = 10.0;
-/// From line to line of text, in its size.
+/// The distance between two lines of text, as a multiple of the text's size.
 const LEADING: f64 = 1.3;
 
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -20,13 +20,13 @@ pub(super) fn failed<E: std::fmt::Display>(error: E) -> PlotError {
     PlotError::Drawing(error.to_string())
 }
 
-/// Pixels in the crate's units.
+/// Converts pixels to the crate's units.
 #[allow(clippy::cast_possible_truncation, reason = "a plot is small")]
 pub(super) fn units(pixels: f64) -> i32 {
     (pixels * FINE).round() as i32
 }
 
-/// The same for sizes.
+/// Converts a size in pixels to the crate's units; a negative size becomes 0.
 pub(super) fn size(pixels: f64) -> u32 {
     u32::try_from(units(pixels)).unwrap_or(0)
 }
@@ -35,9 +35,9 @@ pub(super) fn stroke(color: RGBColor, pixels: f64) -> ShapeStyle {
     color.stroke_width(size(pixels))
 }
 
-/// Text of a size in pixels, hung up at a corner or a middle.
+/// A style of text of a size in pixels, anchored at a corner or a middle.
 pub(super) fn font<'a>(pixels: f64, weight: FontStyle, ink: RGBColor, (h, v): (HPos, VPos)) -> TextStyle<'a> {
-    // The crate divides sizes of text by 1.24.
+    // `plotters` divides sizes of text by 1.24.
     let font = (FontFamily::Name("Helvetica, Arial, sans-serif"), pixels * FINE * 1.24, weight);
     TextStyle { color: ink.to_backend_color(), pos: Pos::new(h, v), ..TextStyle::from(font.into_font()) }
 }
@@ -47,7 +47,7 @@ pub(super) fn write(root: &Area, text: &str, style: TextStyle, (x, y): (f64, f64
     root.draw(&Text::new(text.to_owned(), (units(x), units(y)), style)).map_err(failed)
 }
 
-/// The grid with its numbers.
+/// Draws the grid with its numbers.
 pub(super) fn mesh(canvas: &mut Canvas) -> Result<(), PlotError> {
     let numbers = font(SMALL, FontStyle::Normal, color::FAINT_INK, (HPos::Left, VPos::Top));
     canvas
@@ -61,7 +61,7 @@ pub(super) fn mesh(canvas: &mut Canvas) -> Result<(), PlotError> {
         .map_err(failed)
 }
 
-/// Title and subtitle in lines.
+/// The lines of the title and the subtitle.
 pub(super) struct Heads {
     title: Vec<String>,
     subtitle: Vec<String>,
@@ -73,13 +73,13 @@ impl Heads {
         Self { title: text::wrap(title, TITLE, wide, 2), subtitle: text::wrap(subtitle, SUBTITLE, wide, 2) }
     }
 
-    /// Each line with its style and its upper end.
+    /// Each line with its size, style and color.
     fn lines(&self) -> impl Iterator<Item = (&String, f64, FontStyle, RGBColor)> {
         let title = self.title.iter().map(|line| (line, TITLE, FontStyle::Bold, color::INK));
         title.chain(self.subtitle.iter().map(|line| (line, SUBTITLE, FontStyle::Normal, color::FAINT_INK)))
     }
 
-    /// Where they end.
+    /// The lower end of the last line.
     pub fn bottom(&self) -> f64 {
         MARGIN + self.lines().map(|(_, size, ..)| size * LEADING).sum::<f64>()
     }
@@ -94,7 +94,7 @@ impl Heads {
     }
 }
 
-/// The crate's document with a size in pixels, and a title for who cannot see it.
+/// Wraps what `plotters` drew into a document with a size in pixels, and a title for screen readers.
 pub(super) fn document(drawn: &str, (width, height): (f64, f64), title: &str) -> String {
     let body = drawn.split_once(">\n").map_or(drawn, |(_, body)| body);
     let title = text::escaped(&text::clean(title));

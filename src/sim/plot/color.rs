@@ -1,9 +1,9 @@
-//! Colors that people who do not see all of them tell apart: those of Okabe and Ito for lines, Paul Tol's light scheme
-//! for areas. Each has an ink, dark enough for text on white.
+//! Colors that colorblind people can tell apart: those of Okabe and Ito for lines, Paul Tol's light scheme for areas.
+//! Each color has an ink that is dark enough for text on white.
 
 use plotters::style::RGBColor;
 
-/// A color to draw with and one to write with.
+/// A color to fill with, and one to write with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
     pub fill: RGBColor,
@@ -14,7 +14,7 @@ const fn color(fill: (u8, u8, u8), ink: (u8, u8, u8)) -> Color {
     Color { fill: RGBColor(fill.0, fill.1, fill.2), ink: RGBColor(ink.0, ink.1, ink.2) }
 }
 
-/// For lines, the most different first.
+/// The colors of lines; the most different come first.
 pub(super) const LINES: [Color; 7] = [
     color((0x00, 0x72, 0xb2), (0x00, 0x67, 0xa1)),
     color((0xd5, 0x5e, 0x00), (0xb8, 0x50, 0x00)),
@@ -25,7 +25,7 @@ pub(super) const LINES: [Color; 7] = [
     color((0x33, 0x33, 0x33), (0x33, 0x33, 0x33)),
 ];
 
-/// For areas, in an order in which neighbors differ.
+/// The colors of areas, in an order in which neighbors differ.
 pub(super) const AREAS: [Color; 8] = [
     color((0x77, 0xaa, 0xdd), (0x2a, 0x68, 0xa6)),
     color((0xee, 0x88, 0x66), (0xb4, 0x4a, 0x26)),
@@ -37,18 +37,18 @@ pub(super) const AREAS: [Color; 8] = [
     color((0xaa, 0xaa, 0x00), (0x6b, 0x6b, 0x00)),
 ];
 
-/// For what is not in the foreground.
+/// The color of quiet series.
 pub(super) const QUIET: Color = color((0xe2, 0xe2, 0xe2), (0x6b, 0x6b, 0x6b));
-/// For all that have no name.
+/// The color of all series without a name.
 pub(super) const OTHERS: Color = color((0xbb, 0xbb, 0xbb), (0x6b, 0x6b, 0x6b));
-/// For lines of what would be right.
+/// The color of reference lines without a measured series.
 pub(super) const REFERENCE: Color = color((0x77, 0x77, 0x77), (0x5c, 0x5c, 0x5c));
 
-/// The title.
+/// The color of the title.
 pub(super) const INK: RGBColor = RGBColor(0x1a, 0x1a, 0x1a);
-/// Subtitle, units and numbers.
+/// The color of the subtitle, units and numbers.
 pub(super) const FAINT_INK: RGBColor = RGBColor(0x5c, 0x5c, 0x5c);
-/// The grid.
+/// The color of the grid.
 pub(super) const GRID: RGBColor = RGBColor(0xe9, 0xe9, 0xe9);
-/// The line at zero.
+/// The color of the line at zero.
 pub(super) const BASE: RGBColor = RGBColor(0x8a, 0x8a, 0x8a);

@@ -1,4 +1,4 @@
-//! Drawing a chart by its plan.
+//! Draws a chart by its plan.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -9,10 +9,10 @@ use super::parts::Density;
 use super::plan::{BOTTOM, LEADER, Label, MARGIN, Place, Plan, SIZE, SMALL};
 use super::{Chart, PlotError, color, text};
 
-/// Between names that stand upon each other.
+/// The least distance between the middles of two names, in pixels.
 const GAP: f64 = 16.0;
 
-/// The plan as a document; the chart names it for who cannot see it.
+/// Draws the chart as a document. The title and subtitle are also its title for screen readers.
 pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
     let plan = Plan::new(chart);
     let mut drawn = String::new();
@@ -31,7 +31,7 @@ pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
 
 fn headings(plan: &Plan, root: &Area) -> Result<(), PlotError> {
     plan.heads.draw(root)?;
-    // The axes' names: above the one, under the end of the other.
+    // The vertical axis has its name above it, the horizontal one under its end.
     let quantity = font(SMALL, FontStyle::Normal, color::FAINT_INK, (HPos::Left, VPos::Top));
     write(root, &text::clean(&plan.y.label), quantity, (MARGIN, plan.heads.bottom() + 8.0))?;
     let time = font(SMALL, FontStyle::Normal, color::FAINT_INK, (HPos::Right, VPos::Bottom));
@@ -50,7 +50,7 @@ fn canvas<'a, 'b>(plan: &Plan, root: &'a Area<'b>) -> Result<Canvas<'a, 'b>, Plo
         .map_err(failed)
 }
 
-/// The grid, and the line at zero.
+/// Draws the grid and the line at zero.
 fn grid(plan: &Plan, canvas: &mut Canvas) -> Result<(), PlotError> {
     mesh(canvas)?;
     let (from, to) = plan.x.range;
@@ -84,7 +84,7 @@ fn series(plan: &Plan, canvas: &mut Canvas) -> Result<(), PlotError> {
     Ok(())
 }
 
-/// The bounds without those that are as both their neighbors.
+/// The bounds without those that equal both of their neighbors.
 fn corners(bounds: &[(f64, f64, f64)]) -> Vec<(f64, f64, f64)> {
     let same = |one: &(f64, f64, f64), other: &(f64, f64, f64)| {
         (one.1, one.2).partial_cmp(&(other.1, other.2)).is_some_and(std::cmp::Ordering::is_eq)
@@ -101,7 +101,8 @@ fn corners(bounds: &[(f64, f64, f64)]) -> Vec<(f64, f64, f64)> {
     corners
 }
 
-/// Names at the ends of lines, moved apart, with a leader where one is away from its line; and names in areas.
+/// Writes the names: inside or near areas, or beside the ends of lines, moved apart there. A thin line leads to a
+/// name that is away from its end.
 fn names(plan: &Plan, root: &Area, canvas: &Canvas) -> Result<(), PlotError> {
     let pixels = |at: (f64, f64)| {
         let (x, y) = canvas.backend_coord(&at);

@@ -1,4 +1,4 @@
-//! What cannot be drawn.
+//! The errors of plots.
 
 /// Why there is no plot.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -22,17 +22,17 @@ pub enum PlotError {
         /// The value.
         y: f64,
     },
-    /// Times go back.
+    /// A point is earlier than the one before it.
     #[error("series {series}: time goes back, from {from} to {to}")]
     Backwards {
         /// The series.
         series: String,
         /// A time.
         from: f64,
-        /// The one after it.
+        /// The next point's time.
         to: f64,
     },
-    /// A part of a whole is less than nothing.
+    /// A value of a stacked area is negative.
     #[error("series {series}: {y} cannot be stacked: it is negative")]
     Negative {
         /// The series.
@@ -40,7 +40,7 @@ pub enum PlotError {
         /// The value.
         y: f64,
     },
-    /// The plotting crate refuses.
+    /// The `plotters` crate failed.
     #[error("the plot cannot be drawn: {0}")]
     Drawing(String),
 }

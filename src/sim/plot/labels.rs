@@ -1,13 +1,14 @@
-//! Where names stand that would cover each other.
+//! Finds places for names, so that they do not cover each other.
 
-/// Moves names apart: each has a height where it would best stand, and none is nearer to the next one than `gap` nor
-/// outside `from..=to`. They keep the order of where they want to be, and are moved as little as possible in all.
+/// Moves names apart. `wanted` has the best height of each name; in the result, neighbors are at least `gap` apart,
+/// and all are within `from..=to`. The names keep the order of their wanted heights, and the sum of squared moves is
+/// as small as possible.
 pub(super) fn apart(wanted: &[f64], gap: f64, (from, to): (f64, f64)) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     let height = |at: usize| wanted.get(at).copied().unwrap_or(from);
     order.sort_by(|one, other| height(*one).total_cmp(&height(*other)));
-    // With the gaps taken out, what must not overlap must only not change its order: least squares under that are the
-    // means of blocks.
+    // After the gaps are subtracted, the names must only keep their order. The solution of least squares under that
+    // condition puts blocks of neighboring names at the mean of their wanted heights.
     let mut blocks: Vec<(f64, f64)> = Vec::new();
     for (place, at) in order.iter().enumerate() {
         let (mut sum, mut count) = (height(*at) - gap * float(place), 1.0);
@@ -33,8 +34,8 @@ pub(super) fn apart(wanted: &[f64], gap: f64, (from, to): (f64, f64)) -> Vec<f64
     placed
 }
 
-/// Where in an area there is room for a name `wide` columns wide and `high` in values: the middle of the first place that is
-/// roomy enough, or of the roomiest.
+/// The place in an area for a name that is `wide` columns wide and `high` in values: the middle of the first of the
+/// roomiest places; `None` if none is large enough.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a name's width")]
 pub(super) fn inside(bounds: &[(f64, f64, f64)], wide: f64, high: f64) -> Option<(f64, f64)> {
     let rooms: Vec<(f64, (f64, f64))> = bounds
@@ -43,7 +44,7 @@ pub(super) fn inside(bounds: &[(f64, f64, f64)], wide: f64, high: f64) -> Option
             let lower = window.iter().map(|(_, low, _)| *low).fold(f64::NEG_INFINITY, f64::max);
             let upper = window.iter().map(|(_, _, high)| *high).fold(f64::INFINITY, f64::min);
             let x = window.get(window.len() / 2).map_or(0.0, |(x, _, _)| *x);
-            // More than this is no better.
+            // A place of more than three times the name's height is no better.
             ((upper - lower).min(3.0 * high), (x, f64::midpoint(lower, upper)))
         })
         .collect();
@@ -54,7 +55,7 @@ pub(super) fn inside(bounds: &[(f64, f64, f64)], wide: f64, high: f64) -> Option
     rooms.get(first + many / 2).map(|(_, place)| *place)
 }
 
-/// The last place where an area is highest, by the middle.
+/// The middle of the last place where an area is highest.
 pub(super) fn highest(bounds: &[(f64, f64, f64)]) -> Option<(f64, f64)> {
     let high = |bound: &(f64, f64, f64)| bound.2 - bound.1;
     let highest = bounds.iter().reduce(|best, other| if high(other) < high(best) { best } else { other })?;

@@ -1,8 +1,9 @@
-//! Plots as SVG, to be read without looking anything up: every line and area has its name beside it, in its color.
+//! Plots as SVG. Every line and area has its name beside it, in its color, so that no legend is needed.
 //!
-//! [`Chart::svg`] draws values over time with the `plotters` crate. The same chart gives the same bytes, and how many
-//! they are does not depend on how many points there are: what is finer than a pixel is drawn as its lowest and highest
-//! (lines) or its mean (areas). Of many series the largest are named; the others are one gray band or area.
+//! [`Chart::svg`] draws values over time, [`Pairs::svg`] two values of each of many subjects, both with the
+//! `plotters` crate. The same chart always gives the same bytes. The number of points does not change a plot's size:
+//! the points of one pixel column are drawn as their lowest and highest (lines) or as their mean (areas). If a chart
+//! has many series, only the largest are named; the others become one gray band or area.
 
 mod axis;
 mod canvas;
@@ -22,12 +23,12 @@ mod thin;
 pub use error::PlotError;
 pub use pairs::{Pair, Pairs};
 
-/// Values over time, with what is needed to read them.
+/// A chart of values over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What is seen, in a sentence: `The pool is half empty at night`.
+    /// What the chart shows, in a sentence: `The pool is half empty at night`.
     pub title: String,
-    /// Of what it is: quantity, scenario, policy, what dashes mean.
+    /// What the values are: quantity, scenario, policy, and what dashes mean.
     pub subtitle: String,
     /// The horizontal axis: time.
     pub x: Axis,
@@ -35,31 +36,31 @@ pub struct Chart {
     pub y: Axis,
     /// How the series are drawn.
     pub kind: Kind,
-    /// What is drawn, in this order; stacked from below.
+    /// The series, in the order in which they are drawn; areas are stacked from below.
     pub series: Vec<Series>,
 }
 
-/// What an axis measures.
+/// What an axis measures, and what it must show.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The quantity, as `cores`; for spans without the unit, which is chosen to read well: `wait`.
+    /// The quantity, such as `cores` or `wait`. For spans the unit is added when the axis is drawn.
     pub label: String,
     /// What the numbers are.
     pub unit: Unit,
-    /// What it shows in any case.
+    /// A range that the axis always includes.
     pub least: Option<(f64, f64)>,
 }
 
 /// What the numbers on an axis are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Just numbers: cores, jobs, a priority.
+    /// Plain numbers: cores, jobs, a priority.
     Number,
-    /// Shares from 0 to 1, told in percent.
+    /// Shares from 0 to 1, shown in percent.
     Share,
-    /// Seconds, told in minutes, hours or days.
+    /// Seconds, shown in minutes, hours or days.
     Span,
-    /// Seconds from a moment, told as days and times of day in UTC.
+    /// Seconds from a moment, shown as dates and times of day in UTC.
     Date {
         /// The moment, in seconds since 1970.
         start: i64,
@@ -69,46 +70,47 @@ pub enum Unit {
 /// How series are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Straight from point to point: what changes steadily.
+    /// Straight lines from point to point, for values that change steadily.
     Lines,
-    /// A value holds until the next one: what changes at once, such as counts.
+    /// Each value holds until the next point, for values that jump, such as counts.
     Steps,
-    /// Areas upon each other, each value held until the next one: parts of a whole. None may be negative.
+    /// Areas stacked on each other, for parts of a whole. Each value holds until the next point. No value may be
+    /// negative.
     Stacked,
 }
 
-/// What a series is to the chart.
+/// The role of a series in the chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
-    /// What was measured.
+    /// A measurement.
     #[default]
     Measured,
-    /// What would be right: dashed, in the color of the measured series of the same name; gray and with its name where
-    /// there is none.
+    /// A target to compare with. Drawn dashed, in the color of the measured series of the same name; in gray and with
+    /// its own name if there is no such series.
     Reference,
-    /// What is not in the foreground, such as idle slots: pale.
+    /// A measurement in the background, such as idle slots. Drawn pale.
     Quiet,
 }
 
-/// Values over time.
+/// A series of values over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// Its name, printed beside it.
+    /// The series' name, printed beside it.
     pub name: String,
-    /// What it is to the chart.
+    /// The series' role in the chart.
     pub role: Role,
-    /// `(x, y)`, by x, which must not go back. Where y is not finite there is no value: a line is broken there, an area
-    /// is empty.
+    /// The points `(x, y)`, in the order of x. A y that is not finite is a missing value: a line breaks there, an
+    /// area is empty.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Axis {
-    /// An axis.
+    /// An axis of a quantity.
     pub fn new(label: impl Into<String>, unit: Unit) -> Self {
         Self { label: label.into(), unit, least: None }
     }
 
-    /// The same, showing these values in any case.
+    /// The same axis, always showing the range from `from` to `to`.
     #[must_use]
     pub fn over(self, from: f64, to: f64) -> Self {
         Self { least: Some((from, to)), ..self }
@@ -116,12 +118,12 @@ impl Axis {
 }
 
 impl Series {
-    /// What was measured.
+    /// A measured series.
     pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self { name: name.into(), role: Role::Measured, points }
     }
 
-    /// The same in another role.
+    /// The same series in another role.
     #[must_use]
     pub fn as_role(self, role: Role) -> Self {
         Self { role, ..self }
@@ -129,7 +131,8 @@ impl Series {
 }
 
 impl Chart {
-    /// The chart as an SVG document, 960 by 540 pixels. Fails where there is nothing to draw, or no way to.
+    /// The chart as an SVG document of 960 by 540 pixels. Fails if there is nothing to draw, or a value cannot be
+    /// drawn.
     pub fn svg(&self) -> Result<String, PlotError> {
         self.check()?;
         draw::svg(self)
@@ -162,7 +165,7 @@ impl Chart {
     }
 }
 
-/// Whether a number is one that axes tell exactly: far more than seconds of history or bytes of memory.
+/// Whether axes can show a number exactly. The limit is far above the seconds of history and the bytes of a machine.
 fn drawable(number: f64) -> bool {
     number.abs() <= 1e15
 }

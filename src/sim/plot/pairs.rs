@@ -1,4 +1,4 @@
-//! Two values of each of many: what was and what is, what is deserved and what was got.
+//! Plots of two values of each of many subjects: before and after, deserved and got.
 
 use plotters::prelude::*;
 
@@ -8,16 +8,16 @@ use super::plan::{LEADER, MARGIN, SIZE, SMALL};
 use super::{Axis, PlotError, color, text};
 use plotters::style::text_anchor::{HPos, VPos};
 
-/// Two values of each of many, a line each, as points on one axis.
+/// Two values of each of many subjects, drawn as two points on a line for each subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pairs {
-    /// What is seen, in a sentence.
+    /// What the plot shows, in a sentence.
     pub title: String,
-    /// Of what it is.
+    /// What the values are.
     pub subtitle: String,
     /// The axis of both values.
     pub axis: Axis,
-    /// What the first values are, and what the second: written beside the points of the first line.
+    /// The names of the first and of the second values, written beside the points of the first line that has both.
     pub names: (String, String),
     /// The lines, from above.
     pub rows: Vec<Pair>,
@@ -26,29 +26,30 @@ pub struct Pairs {
 /// A line of [`Pairs`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// Whose values they are.
+    /// The subject whose values these are.
     pub name: String,
-    /// The first value, where there is one.
+    /// The first value, if there is one.
     pub first: Option<f64>,
-    /// The second.
+    /// The second value, if there is one.
     pub second: Option<f64>,
 }
 
-/// Lines that are drawn.
+/// The most lines that are drawn.
 const MOST: usize = 30;
-/// From line to line.
+/// The distance between two lines, in pixels.
 const ROW: f64 = 22.0;
-/// Names are no wider.
+/// The most width of a name, in pixels.
 const NAME_ROOM: f64 = 220.0;
-/// Above the lines, for what the points are, and below, for the axis.
+/// The room above the lines, for the names of the points.
 const ABOVE: f64 = 44.0;
+/// The room below the lines, for the axis.
 const BELOW: f64 = 44.0;
-/// The radius of a point.
+/// The radius of a point, in pixels.
 const POINT: f64 = 5.0;
 
 impl Pairs {
-    /// The plot as an SVG document, 960 pixels wide and as high as its lines; of more than 30 the first are drawn, and the
-    /// title says so. Fails where there is nothing to draw.
+    /// The plot as an SVG document, 960 pixels wide and as high as its lines need. Only the first 30 lines are drawn;
+    /// the subtitle says how many are left out. Fails if there is nothing to draw, or a value cannot be drawn.
     pub fn svg(&self) -> Result<String, PlotError> {
         for row in &self.rows {
             for y in [row.first, row.second].into_iter().flatten() {
@@ -64,7 +65,7 @@ impl Pairs {
     }
 }
 
-/// How it is laid out.
+/// The layout of a plot of pairs.
 struct Sheet<'a> {
     pairs: &'a Pairs,
     rows: &'a [Pair],
@@ -146,7 +147,7 @@ impl<'a> Sheet<'a> {
         Ok(())
     }
 
-    /// What the points are, above the first line that has both.
+    /// Writes the names of the points above the first line that has both.
     fn names(&self, root: &canvas::Area, chart: &canvas::Canvas) -> Result<(), PlotError> {
         let mut lines = self.rows.iter().zip(&self.lines.ticks);
         let both = lines.find_map(|(row, (y, _))| Some((row.first?, row.second?, *y)));
@@ -159,7 +160,7 @@ impl<'a> Sheet<'a> {
             (colors(), (text::clean(&self.pairs.names.0), text::clean(&self.pairs.names.1)));
         let (one, other) = ((first, names.0, colors.0), (second, names.1, colors.1));
         let (low, high) = if first <= second { (one, other) } else { (other, one) };
-        // Away from each other where there is room; else upon each other.
+        // The names stand on either side of the points if there is room, else one above the other.
         let from_left = pixels(low.0).0 - text::width(&low.1, SMALL) > MARGIN + self.left;
         let to_right = pixels(high.0).0 + text::width(&high.1, SMALL) < SIZE.0 - MARGIN;
         let lift = if from_left && to_right { (10.0, 10.0) } else { (26.0, 10.0) };
@@ -175,7 +176,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Of the first values and of the second.
+/// The colors of the first and of the second values.
 fn colors() -> (color::Color, color::Color) {
     let [second, ..] = color::LINES;
     (color::REFERENCE, second)

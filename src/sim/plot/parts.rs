@@ -1,13 +1,13 @@
-//! What the series of a chart become: areas and lines in values, each with its color and its name.
+//! Turns the series of a chart into areas and lines, each with its color and its name.
 
 use super::color::{self, Color};
 use super::many::{Choice, band};
 use super::thin::{Columns, pieces, steps};
 use super::{Chart, Kind, Role, Series};
 
-/// A line, or pieces of it.
+/// A line in one or more pieces.
 pub(super) struct Line {
-    /// What stands beside its end.
+    /// The name beside the line's end.
     pub name: Option<String>,
     pub color: Color,
     pub pieces: Vec<Vec<(f64, f64)>>,
@@ -18,27 +18,27 @@ pub(super) struct Layer {
     pub name: Option<String>,
     pub color: Color,
     pub density: Density,
-    /// `(x, lower, upper)`.
+    /// The lower and upper height at each time: `(x, lower, upper)`.
     pub bounds: Vec<(f64, f64, f64)>,
 }
 
 /// How an area is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Density {
-    /// A part of a whole.
+    /// In full color: a part of a whole.
     Full,
-    /// What a line reaches that goes up and down faster than pixels show.
+    /// In a pale color: the range of a line that goes up and down faster than pixels can show.
     Faint,
 }
 
-/// All that comes from the series.
+/// All areas and lines of a chart.
 #[derive(Default)]
 pub(super) struct Parts {
-    /// From back to front.
+    /// The areas, from back to front.
     pub layers: Vec<Layer>,
     pub lines: Vec<Line>,
     pub dashed: Vec<Line>,
-    /// The colors of names, for what refers to them.
+    /// The color of each named series, for the reference line of the same name.
     colors: Vec<(String, Color)>,
 }
 
@@ -53,7 +53,7 @@ impl Parts {
         parts
     }
 
-    /// Every height that the axis must show.
+    /// Every value that the vertical axis must show.
     pub fn heights(&self) -> impl Iterator<Item = f64> {
         let layers =
             self.layers.iter().flat_map(|layer| &layer.bounds).flat_map(|(_, low, high)| [*low, *high]);
@@ -77,7 +77,7 @@ impl Parts {
             self.colors.push((series.name.clone(), color));
             self.line(series, color, chart.kind, columns);
         }
-        // The first is the most important: in front of the others.
+        // The first series is the most important, so it is drawn last, in front of the others.
         self.lines.reverse();
     }
 
@@ -92,7 +92,7 @@ impl Parts {
         }
     }
 
-    /// Areas upon each other: the measured ones, all others in one, and on top what is quiet.
+    /// Stacks areas: the named measured series, then all others as one, and the quiet series on top.
     fn stack(&mut self, chart: &Chart, columns: &Columns) {
         let choice = Choice::new(chart, columns, color::AREAS.len());
         let mut palette = color::AREAS.into_iter();
@@ -115,7 +115,7 @@ impl Parts {
         }
     }
 
-    /// A layer upon those before it, whose upper end is `lower`. One that is nowhere is left out.
+    /// Adds an area on top of the areas so far, whose upper end is `lower`. An area without height is left out.
     fn layer(&mut self, name: &str, color: Color, heights: Vec<f64>, lower: &mut [f64], columns: &Columns) {
         if heights.iter().all(|height| *height <= 0.0) {
             return;
@@ -125,7 +125,7 @@ impl Parts {
             bounds.push((x, *low, *low + height));
             *low += height;
         }
-        // From edge to edge.
+        // The area reaches from edge to edge of the plot.
         if let Some(first) = bounds.first_mut() {
             first.0 = columns.from();
         }
@@ -138,7 +138,7 @@ impl Parts {
             let measured =
                 chart.series.iter().any(|other| other.role == Role::Measured && other.name == series.name);
             let known = self.colors.iter().find(|(name, _)| *name == series.name).map(|(_, color)| *color);
-            // What those are measured by that have no name here, has none either.
+            // The reference of a series without a name is not drawn.
             if measured && known.is_none() {
                 continue;
             }
@@ -160,7 +160,7 @@ fn color_of(series: &Series, palette: &mut impl Iterator<Item = Color>, quiet: C
     }
 }
 
-/// A series as pieces of a line with no more points than pixels show.
+/// A series as pieces of a line, with no more points than pixels can show.
 fn thinned(series: &Series, kind: Kind, columns: &Columns) -> Vec<Vec<(f64, f64)>> {
     let shaped = |piece: Vec<(f64, f64)>| if kind == Kind::Lines { piece } else { steps(&piece) };
     pieces(&series.points).into_iter().map(|piece| columns.line(&shaped(piece))).collect()

@@ -1,5 +1,4 @@
-//! How a chart is laid out before it is drawn: what the axes show, how much room there is, where names stand. Sizes are in
-//! pixels.
+//! The layout of a chart: what the axes show, how much room there is, where names stand. Sizes are in pixels.
 
 use super::axis::{self, Scale};
 use super::canvas::Heads;
@@ -10,54 +9,58 @@ use super::{Axis, Chart, Unit, color::Color, text};
 
 /// The size of the plot.
 pub(super) const SIZE: (f64, f64) = (960.0, 540.0);
-/// Around everything.
+/// The margin around the plot.
 pub(super) const MARGIN: f64 = 24.0;
-/// Sizes of text.
+/// The size of the title's text.
 pub(super) const TITLE: f64 = 19.0;
+/// The size of the subtitle's text.
 pub(super) const SUBTITLE: f64 = 13.5;
+/// The size of all other text.
 pub(super) const SMALL: f64 = 12.5;
-/// Under the axis, for its numbers and its name.
+/// The room under the horizontal axis for its numbers and its name.
 pub(super) const BOTTOM: f64 = 62.0;
-/// From the end of a line to its name.
+/// The distance from the end of a line to its name.
 pub(super) const LEADER: f64 = 16.0;
-/// Names are no wider.
+/// The most width of a name.
 const LABEL_ROOM: f64 = 190.0;
-/// Columns that values are told apart in: about the pixels of the plot's inside.
+/// The number of columns into which points are grouped: about the pixels of the plot's inside.
 const COLUMNS: usize = 720;
-/// An area this high at its end has its name beside it.
+/// An area that is at least this high at its end has its name beside it.
 const ENOUGH: f64 = 5.0;
 
-/// A name, and what it stands beside.
+/// A name, and where it stands.
 pub(super) struct Label {
     pub name: String,
     pub color: Color,
     pub place: Place,
 }
 
-/// Where a name stands, in values.
+/// Where a name stands, in coordinates of the chart's values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Place {
-    /// On the right of an end: of a line, or of the middle of an area.
+    /// To the right of the end of a line, or of the middle of an area's end.
     Beside((f64, f64)),
-    /// In its area, around this point.
+    /// Inside its area, around this point.
     Inside((f64, f64)),
-    /// On the right of its area, which is too small for it.
+    /// To the right of this point of its area, which is too small for the name.
     Near((f64, f64)),
 }
 
-/// All that is drawn, and where.
+/// Everything that is drawn, and where.
 pub(super) struct Plan {
     pub heads: Heads,
     pub x: Scale,
     pub y: Scale,
-    /// From back to front.
+    /// The areas, from back to front.
     pub layers: Vec<Layer>,
     pub lines: Vec<Line>,
     pub dashed: Vec<Line>,
     pub labels: Vec<Label>,
-    /// Room on the left for numbers, on the right for names, and above.
+    /// The room on the left, for the numbers of the axis.
     pub left: f64,
+    /// The room on the right, for names.
     pub right: f64,
+    /// The room above, for the headings.
     pub top: f64,
 }
 
@@ -92,7 +95,7 @@ impl Plan {
     }
 }
 
-/// The names of areas and lines, where `high` is how many pixels high a value of 1 is.
+/// The names of areas and lines. A value of 1 is `high` pixels high.
 fn names(parts: &Parts, high: f64) -> Vec<Label> {
     let label = |name: &str, color, place| Label { name: text::fit(name, SMALL, LABEL_ROOM), color, place };
     let areas = parts.layers.iter().filter_map(|layer| {
@@ -102,7 +105,7 @@ fn names(parts: &Parts, high: f64) -> Vec<Label> {
         if (upper - low) * high >= ENOUGH {
             return Some(label(name, layer.color, beside));
         }
-        // It ended, or nearly: its name stands where it was.
+        // An area that has ended, or nearly so, has its name where it was.
         let inside = labels::inside(&layer.bounds, text::width(name, SMALL) + 8.0, (SMALL + 4.0) / high);
         let near = || labels::highest(&layer.bounds).map(Place::Near);
         Some(label(name, layer.color, inside.map(Place::Inside).or_else(near).unwrap_or(beside)))
@@ -114,7 +117,7 @@ fn names(parts: &Parts, high: f64) -> Vec<Label> {
     areas.chain(lines).collect()
 }
 
-/// What an axis shows in any case.
+/// The ends of the range that an axis always includes.
 fn ends(axis: &Axis) -> impl Iterator<Item = f64> {
     axis.least.into_iter().flat_map(|(from, to)| [from, to]).filter(|end| super::drawable(*end))
 }

@@ -1,7 +1,7 @@
-//! Text of a plot: what may stand in it, how wide it is, where it breaks.
+//! The text of a plot: removes what XML forbids, estimates widths, shortens and wraps.
 
-/// How wide a text is at most at this size, in the same unit. SVG is set by who shows it, in a font of theirs: this is a
-/// guess on the wide side, by the bold letters of a wide font (DejaVu Sans).
+/// An upper estimate of a text's width, in the unit of `size`. The viewer of the SVG chooses the font; the estimate
+/// takes the bold letters of a wide one (DejaVu Sans).
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let ems: f64 = text
         .chars()
@@ -18,7 +18,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     ems * size
 }
 
-/// The text on one line, without what XML forbids.
+/// The text on one line, without characters that XML forbids.
 pub(super) fn clean(text: &str) -> String {
     let mut clean: String = text
         .chars()
@@ -33,14 +33,15 @@ pub(super) fn clean(text: &str) -> String {
     clean
 }
 
-/// The text, its middle left out where it is wider than `room`: both ends of a name tell it from others.
+/// The text, with its middle replaced by `…` if it is wider than `room`. Both ends stay, because names often differ
+/// at either end.
 pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
     let text = clean(text);
     if width(&text, size) <= room {
         return text;
     }
     let chars: Vec<char> = text.chars().collect();
-    // Bounded before it is shortened one by one.
+    // Long texts are cut at once; the loop then drops one character at a time.
     let mut kept = chars.len().min(200);
     loop {
         let (head, tail) = (kept.div_ceil(2), kept / 2);
@@ -57,7 +58,7 @@ pub(super) fn fit(text: &str, size: f64, room: f64) -> String {
     }
 }
 
-/// The text in lines that are no wider than `room`, at most `most` of them; the last ends in `…` where that is not all.
+/// Breaks the text into at most `most` lines no wider than `room`. The last line ends in `…` if text is left out.
 pub(super) fn wrap(text: &str, size: f64, room: f64, most: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), String::new());
     for word in clean(text).split(' ').filter(|word| !word.is_empty()) {
@@ -81,7 +82,7 @@ pub(super) fn wrap(text: &str, size: f64, room: f64, most: usize) -> Vec<String>
     lines
 }
 
-/// The text as it stands between tags.
+/// The text, escaped for the place between two tags.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

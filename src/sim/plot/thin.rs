@@ -1,6 +1,6 @@
-//! No more points than pixels show.
+//! Reduces points to as many as pixels can show.
 
-/// Splits a line where it has no value. A piece has at least one point.
+/// Splits a line at its missing values. A piece has at least one point.
 pub(super) fn pieces(points: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
     points
         .split(|(_, y)| !y.is_finite())
@@ -9,7 +9,7 @@ pub(super) fn pieces(points: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
         .collect()
 }
 
-/// The corners of a line whose values hold until the next one.
+/// The corners of a line whose values each hold until the next point.
 pub(super) fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut corners: Vec<(f64, f64)> = Vec::with_capacity(points.len() * 2);
     for &(x, y) in points {
@@ -52,17 +52,17 @@ impl Columns {
         Self { from, to, count: count.max(1) }
     }
 
-    /// Where they begin.
+    /// The time at which the first column begins.
     pub fn from(&self) -> f64 {
         self.from
     }
 
-    /// Where they end.
+    /// The time at which the last column ends.
     pub fn to(&self) -> f64 {
         self.to
     }
 
-    /// The column a time is in.
+    /// The column that a time is in.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -74,13 +74,14 @@ impl Columns {
         if share.is_finite() { ((share * self.count as f64) as usize).min(self.count - 1) } else { 0 }
     }
 
-    /// Where a column begins.
+    /// The time at which a column begins.
     #[allow(clippy::cast_precision_loss, reason = "a pixel")]
     fn start(&self, column: usize) -> f64 {
         self.from + (self.to - self.from) * column as f64 / self.count as f64
     }
 
-    /// Of each column the first, lowest, highest and last point: what is seen of a line, peaks and all.
+    /// The first, lowest, highest and last point of each column. A line through these looks the same as one through
+    /// all points.
     pub fn line(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let mut thin = Vec::new();
         for column in points.chunk_by(|one, other| self.of(one.0) == self.of(other.0)) {
@@ -106,28 +107,28 @@ impl Columns {
         thin
     }
 
-    /// The mean of values that hold until the next one over each column, counting nothing as 0. The last value holds to
-    /// the end.
+    /// The mean over each column of values that each hold until the next point. Missing values count as 0. The last
+    /// value holds to the end.
     pub fn means(&self, points: &[(f64, f64)]) -> Vec<f64> {
         let wide = (self.to - self.from) / self.columns();
         self.integrals(points).into_iter().map(|(sum, _)| sum / wide).collect()
     }
 
-    /// As [`Columns::means`], but of that part of a column in which there are values; `None` where there are none.
+    /// As [`Columns::means`], but missing values do not count; `None` for a column without a value.
     pub fn values(&self, points: &[(f64, f64)]) -> Vec<Option<f64>> {
         let value = |(sum, covered)| (covered > 0.0).then_some(sum / covered);
         self.integrals(points).into_iter().map(value).collect()
     }
 
-    /// The pieces of a line that are drawn where it is dashed: six columns of ten. Dashes are as long in time, however steep
-    /// the line is, so that they are no more than columns.
+    /// The dashes of a line: six of every ten columns. A dash has the same length in time however steep the line is,
+    /// so that the number of dashes is bounded by the number of columns.
     pub fn dashes(&self, line: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
         let starts = (0..self.count).step_by(10);
         let dashes = starts.map(|start| clip(line, (self.start(start), self.start(start + 6))));
         dashes.filter(|dash| dash.len() > 1).collect()
     }
 
-    /// Whether a line through the points would be a ribbon: more than one to a column.
+    /// Whether the points are so dense that a line through them would look like a ribbon: at least two to a column.
     pub fn are_crowded(&self, points: &[(f64, f64)]) -> bool {
         let ends = points.first().zip(points.last());
         ends.is_some_and(|(first, last)| {
@@ -136,7 +137,7 @@ impl Columns {
         })
     }
 
-    /// The lowest and highest point in each column that has any: `(x, lowest, highest)`.
+    /// The lowest and highest value in each column that has one: `(x, lowest, highest)`.
     pub fn extremes(&self, points: &[(f64, f64)]) -> Vec<(f64, f64, f64)> {
         let mut extremes = Vec::new();
         for column in points.chunk_by(|one, other| self.of(one.0) == self.of(other.0)) {
@@ -150,18 +151,18 @@ impl Columns {
         extremes
     }
 
-    /// As a line through the middles of columns, NaN where there is no value.
+    /// The values of [`Columns::values`] as points at the middles of the columns; NaN if a column has none.
     pub fn averages(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let values = self.values(points).into_iter().map(|value| value.unwrap_or(f64::NAN));
         self.middles().into_iter().zip(values).collect()
     }
 
-    /// Nothing in every column.
+    /// A 0 for every column.
     pub fn zeros(&self) -> Vec<f64> {
         vec![0.0; self.count]
     }
 
-    /// The integral over each column, and how much of it has values.
+    /// The integral over each column, and for how long the column has values.
     fn integrals(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let mut sums = vec![(0.0, 0.0); self.count];
         let ends = points.iter().skip(1).map(|(x, _)| *x).chain([self.to]);
@@ -178,7 +179,7 @@ impl Columns {
         self.count as f64
     }
 
-    /// Adds a value that holds from one time to another.
+    /// Adds to each column the integral of a value that holds from one time to another.
     fn add(&self, sums: &mut [(f64, f64)], (from, to): (f64, f64), y: f64) {
         for column in self.of(from)..=self.of(to) {
             let overlap = (to.min(self.start(column + 1)) - from.max(self.start(column))).max(0.0);

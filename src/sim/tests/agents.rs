@@ -1,4 +1,4 @@
-//! Agents of simulated machines: a suspended pod stands still.
+//! Agents of simulated machines: a suspended pod makes no progress.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use model::decide::{Decision, conclude, decide};
 use model::negotiator::negotiate;
 use model::pool::{Activation, Event, PodRef, Policy, PolicyFacts, Pool, Selector, SlotConfig, Time};
 
-/// One machine and one proc of an hour.
+/// A scenario of one machine and one proc of an hour.
 fn one(agent: bool) -> Scenario {
     let owner = OwnerActivity {
         windows: Vec::new(),
@@ -27,7 +27,7 @@ fn one(agent: bool) -> Scenario {
     scenario(vec![machine], vec![alice])
 }
 
-/// Lets a scenario run until something is so of the pool, and gives when.
+/// Runs a scenario until a condition of the pool is met, and returns when that was.
 fn run_until(world: &mut World<'_>, pool: &mut Pool, met: impl Fn(&Pool) -> bool) -> Time {
     let mut now = Time::default();
     let mut wanted = pool.next_wake();
@@ -88,7 +88,7 @@ fn suspends() -> Event {
     })
 }
 
-/// When the proc ends, and whether its machine's agent ever said that it is suspended.
+/// When the proc ends, and whether its machine's agent ever reported it as suspended.
 fn end(agent: bool, policy: Option<Event>) -> (Time, bool) {
     let scenario = Scenario { objects: policy.into_iter().collect(), ..one(agent) };
     let (mut world, mut pool) = (World::new(&scenario), Pool::default());
@@ -112,7 +112,7 @@ fn a_suspended_pod_ends_later_by_as_long_as_it_stood_still() {
     let (late, said) = end(true, Some(suspends()));
     assert!(said, "the report says so");
     let later = late.since(undisturbed.0);
-    // The policy is looked at each five seconds.
+    // The policy is evaluated every five seconds.
     assert!(hours(10) <= later && later <= hours(10) + Duration::from_secs(6), "{later:?}");
     assert_eq!(end(false, Some(suspends())), undisturbed, "where there is no agent nobody suspends");
 }

@@ -1,9 +1,9 @@
-//! What keeps a text from being a trace.
+//! The errors of texts that are no trace.
 
-/// Why there is no trace at all. What is wrong with single jobs is in [`Trace::skipped`](super::Trace::skipped).
+/// Why a text is no trace. What is wrong with single jobs is in [`Trace::skipped`](super::Trace::skipped).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// The first line is of no form that is read.
+    /// The first line is neither of the Standard Workload Format nor of a job history.
     #[error(
         "line {line}, column {column}: expected a line of the Standard Workload Format (18 numbers, or `;` and a \
          comment) or of a job history (`Attribute = value`), found `{found}`{advice}"
@@ -15,27 +15,27 @@ pub enum TraceError {
         column: usize,
         /// How the line begins.
         found: String,
-        /// What to do about it, where what it is can be guessed.
+        /// What to do, if the text's real form can be guessed.
         advice: &'static str,
     },
-    /// There is nothing but blank lines.
+    /// The text has nothing but blank lines.
     #[error("line {}, column 1: expected a job, found the end of the trace", .lines + 1)]
     Empty {
         /// How many lines there are.
         lines: usize,
     },
-    /// There are too many jobs.
+    /// The trace has too many jobs.
     #[error("line {line}: more than {most} jobs: split the trace")]
     TooManyJobs {
         /// The line with one job too many, from 1.
         line: usize,
-        /// How many there may be.
+        /// The most jobs that a trace may have.
         most: usize,
     },
 }
 
 impl TraceError {
-    /// About a line that begins, blanks apart, with `text`.
+    /// The error for a line that begins, after its blanks, with `text`.
     pub(super) fn neither(line: usize, column: usize, text: &str) -> Self {
         let advice = match text.chars().next() {
             Some('[' | '{' | '<') => ": print the history with `condor_history -l`",

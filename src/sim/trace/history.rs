@@ -4,15 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Gathered, TraceJob, Why, second, whole};
+use super::{Collected, TraceJob, Why, second, whole};
 use classad::{Ad, Env, Limits, ParseError, Value};
 
-/// Bytes of an ad.
+/// The most bytes of an ad.
 const LONGEST_AD: usize = 1 << 20;
-/// What evaluating an attribute may cost: requests are short expressions.
+/// The most steps that the evaluation of an attribute may take; requests are short expressions.
 const STEPS: u32 = 2_000;
 
-/// The attributes that are used: an ad in which one of them cannot be read is skipped. HTCondor leaves out any.
+/// The attributes that are used. An ad may lack any of them; an ad in which one of them cannot be parsed is skipped.
 const USED: [&str; 29] = [
     "AccountingGroup",
     "AcctGroup",
@@ -45,19 +45,19 @@ const USED: [&str; 29] = [
     "User",
 ];
 
-/// Reads lines.
+/// Reads the lines of a history.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     /// The ad so far.
     text: String,
-    /// Where it began, from 1.
+    /// The line where the ad began, from 1.
     line: usize,
     too_long: bool,
-    /// Where a job was met first. Histories that were put together have the same job more than once.
+    /// The line where each job was read first. Histories that were put together have the same job more than once.
     met: HashMap<Identity, usize>,
 }
 
-/// What tells jobs apart, those of several schedds too.
+/// What tells jobs apart, even jobs of several schedds.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Identity {
     owner: Arc<str>,
@@ -67,11 +67,11 @@ struct Identity {
 }
 
 impl Reader {
-    pub fn line(&mut self, text: &str, line: usize, gathered: &mut Gathered) {
+    pub fn line(&mut self, text: &str, line: usize, collected: &mut Collected) {
         if let Some(banner) = text.strip_prefix("***") {
-            self.end(Some(banner), gathered);
+            self.end(Some(banner), collected);
         } else if text.trim().is_empty() {
-            self.end(None, gathered);
+            self.end(None, collected);
         } else {
             if self.text.is_empty() && !self.too_long {
                 self.line = line;
@@ -86,12 +86,12 @@ impl Reader {
         }
     }
 
-    pub fn finish(mut self, gathered: &mut Gathered) {
-        self.end(None, gathered);
+    pub fn finish(mut self, collected: &mut Collected) {
+        self.end(None, collected);
     }
 
-    /// The ad has ended, with a banner in a file.
-    fn end(&mut self, banner: Option<&str>, gathered: &mut Gathered) {
+    /// Handles the end of an ad: at a banner, a blank line or the end of the text.
+    fn end(&mut self, banner: Option<&str>, collected: &mut Collected) {
         let text = std::mem::take(&mut self.text);
         let too_long = std::mem::take(&mut self.too_long);
         if text.is_empty() && !too_long {
@@ -100,25 +100,25 @@ impl Reader {
         let taken = match banner.and_then(kind) {
             _ if too_long => Err(Why::TooLong),
             Some(kind) => Err(Why::NotAJob { banner: kind }),
-            None => self.ad(&text, gathered),
+            None => self.ad(&text, collected),
         };
         match taken {
-            Ok(job) => gathered.jobs.push(job),
-            Err(why) => gathered.skip(self.line, why),
+            Ok(job) => collected.jobs.push(job),
+            Err(why) => collected.skip(self.line, why),
         }
     }
 
-    fn ad(&mut self, text: &str, gathered: &mut Gathered) -> Result<(i64, TraceJob), Why> {
+    fn ad(&mut self, text: &str, collected: &mut Collected) -> Result<(i64, TraceJob), Why> {
         let (ad, errors) = Ad::parse_long_lenient(text);
         if let Some(error) = errors.into_iter().find(|error| is_used(text, error)) {
             return Err(Why::Unreadable(error.shifted(self.line.saturating_sub(1), 0)));
         }
-        let job = Job::new(&ad).take(gathered)?;
-        gathered.epoch = Some(0);
+        let job = Job::new(&ad).take(collected)?;
+        collected.epoch = Some(0);
         self.once(&ad, job)
     }
 
-    /// The job, unless it was met before.
+    /// The job, unless it was read before.
     fn once(&mut self, ad: &Ad, job: (i64, TraceJob)) -> Result<(i64, TraceJob), Why> {
         let read = Job::new(ad);
         let (Some(cluster), Some(proc)) = (read.integer("ClusterId"), read.integer("ProcId")) else {
@@ -133,21 +133,21 @@ impl Reader {
     }
 }
 
-/// Whether the attribute that does not parse is one that is used.
+/// Whether the attribute that cannot be parsed is one of [`USED`].
 fn is_used(text: &str, error: &ParseError) -> bool {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let name = line.split_once('=').map_or(line, |(name, _)| name).trim();
     USED.iter().any(|used| used.eq_ignore_ascii_case(name))
 }
 
-/// What a banner says that it ends, if it is no job: `*** EPOCH ClusterId=1 ...`.
+/// The kind of ad that a banner names, if the ad is not a job: `*** EPOCH ClusterId=1 ...`.
 fn kind(banner: &str) -> Option<String> {
     let word = banner.split_ascii_whitespace().next()?;
     let kind = word.len() < 32 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     kind.then(|| word.to_owned())
 }
 
-/// An ad of the history, to be asked.
+/// An ad of the history.
 struct Job<'a> {
     ad: &'a Ad,
     env: Env,
@@ -157,7 +157,7 @@ impl<'a> Job<'a> {
     fn new(ad: &'a Ad) -> Self {
         let limits = Limits { steps: STEPS, ..Limits::default() };
         let bare = Self { ad, env: Env { limits, ..Env::at(0) } };
-        // As of when it was submitted: a history has no time of its own.
+        // Expressions are evaluated as of the job's submission, because a history has no time of its own.
         let now = bare.integer("QDate").unwrap_or(0);
         Self { env: Env { now, ..bare.env }, ..bare }
     }
@@ -181,7 +181,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn take(&self, gathered: &mut Gathered) -> Result<(i64, TraceJob), Why> {
+    fn take(&self, collected: &mut Collected) -> Result<(i64, TraceJob), Why> {
         self.universe()?;
         let submitted = self.positive("QDate").ok_or(Why::NoSubmission)?;
         let submitted = second(submitted).ok_or(Why::OutOfRange { what: "QDate" })?;
@@ -194,16 +194,16 @@ impl<'a> Job<'a> {
             memory_mib: self.amount("RequestMemory", "MemoryProvisioned"),
             disk_kib: self.amount("RequestDisk", "DiskProvisioned"),
             gpus: self.amount("RequestGPUs", "GPUsProvisioned").unwrap_or(0),
-            owner: gathered.names.intern(owner.as_deref().unwrap_or("unknown")),
-            group: group.map(|group| gathered.names.intern(&group)),
+            owner: collected.names.intern(owner.as_deref().unwrap_or("unknown")),
+            group: group.map(|group| collected.names.intern(&group)),
             priority: self.integer("JobPrio").unwrap_or(0),
             completed: self.completed(),
         };
         Ok((submitted, job))
     }
 
-    /// Jobs of the scheduler (7), grid (9) and local (12) universes run outside slots, those of the parallel one (8 and
-    /// 11) in several at once.
+    /// Refuses universes whose jobs do not run in one slot: jobs of the scheduler (7), grid (9) and local (12)
+    /// universes run outside slots, and jobs of the parallel universe (8 and 11) in several slots at once.
     fn universe(&self) -> Result<(), Why> {
         match self.integer("JobUniverse") {
             Some(number @ (7 | 8 | 9 | 11 | 12)) => Err(Why::Universe { number }),
@@ -211,7 +211,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// What the work took, without the runs that were lost: those would be lost again only by the old policy.
+    /// The seconds that the work took, without runs that were lost: under another policy those runs might not be
+    /// lost.
     fn runtime(&self) -> Result<f64, Why> {
         let suspended = |name: &str| self.positive(name).unwrap_or(0.0);
         if let Some(committed) = self.positive("CommittedTime") {
@@ -234,18 +235,18 @@ impl<'a> Job<'a> {
     fn cpus(&self) -> Result<u64, Why> {
         match self.positive("RequestCpus").or_else(|| self.positive("CpusProvisioned")) {
             Some(cpus) => whole(cpus).filter(|cpus| *cpus > 0).ok_or(Why::OutOfRange { what: "RequestCpus" }),
-            // condor_submit asks for one where nothing is said.
+            // condor_submit asks for one CPU if the submit file does not say how many.
             None if !self.ad.contains("RequestCpus") => Ok(1),
             None => Err(Why::NoCpus),
         }
     }
 
-    /// What it asked for, or was given where that has no value now.
+    /// The amount that the job asked for, or else was given.
     fn amount(&self, asked: &str, given: &str) -> Option<u64> {
         self.positive(asked).or_else(|| self.positive(given)).and_then(whole)
     }
 
-    /// The group and the name that fair share is reckoned by: the accounting group's, if there is one.
+    /// The accounting group, and the name that fair share counts by.
     fn submitter(&self) -> (Option<Arc<str>>, Option<Arc<str>>) {
         let owner = || self.text("Owner").or_else(|| self.text("User").map(|user| local(&user).into()));
         let (group, user) = (self.text("AcctGroup"), self.text("AcctGroupUser"));

@@ -1,11 +1,11 @@
-//! Workloads that were: the jobs of a trace, for the simulator to submit again.
+//! Workloads of the past: reads the jobs of a trace, which the simulator submits again.
 //!
-//! Two forms are read: the Standard Workload Format of the Parallel Workloads Archive (version 2.2, in `swf`), and
-//! HTCondor's job history, as the schedd keeps it and as `condor_history -l` prints it (in `history`). Which one a
-//! text is, its first line tells.
+//! Two formats are understood: the Standard Workload Format of the Parallel Workloads Archive (version 2.2, in
+//! `swf`), and HTCondor's job history, as the schedd keeps it and as `condor_history -l` prints it (in `history`).
+//! The first line decides which format a text has.
 //!
-//! What cannot be used is skipped, and [`Trace::skipped`] says which line and why. Lines come one at a time, so that
-//! a trace need not fit into memory; what they cost is linear in their length.
+//! Lines and ads that cannot be used are skipped; [`Trace::skipped`] says which and why. The caller gives one line at
+//! a time, so that the text of a trace need not fit into memory. Reading takes time linear in the text's length.
 
 mod error;
 mod history;
@@ -23,22 +23,22 @@ use names::Names;
 pub use select::{OTHERS, Person, Selection, SelectionError};
 pub use skipped::{Reason, Skipped, Why};
 
-/// More jobs than this no trace may have: about a gigabyte of them.
+/// The most jobs of a trace; so many take about a gigabyte of memory.
 pub const MOST_JOBS: usize = 10_000_000;
 
-/// No time in a trace is further from its beginning than this, in seconds: a thousand years.
+/// The largest number of seconds or amount that a trace may have: a thousand years.
 const LONGEST: f64 = 3.2e10;
 
 /// A workload, ordered by submission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// When the first job was submitted, in seconds since 1970, where the trace says so.
+    /// When the first job was submitted, in seconds since 1970, if the trace says so.
     pub began: Option<i64>,
-    /// How many processors the machine had that the trace is from, where the trace says so.
+    /// How many processors the traced machine had, if the trace says so.
     pub processors: Option<u64>,
-    /// The jobs, by submission; jobs of the same second in the order of the trace.
+    /// The jobs in the order of submission; jobs of the same second are in the order of the trace.
     pub jobs: Vec<TraceJob>,
-    /// What was not used, by line.
+    /// The lines and ads that were not used, in the order of lines.
     pub skipped: Vec<Skipped>,
 }
 
@@ -47,28 +47,28 @@ pub struct Trace {
 pub struct TraceJob {
     /// Seconds from the first submission of the trace.
     pub submitted: u64,
-    /// For how many seconds it ran, suspensions and runs that were lost apart.
+    /// How many seconds the job ran, without suspensions and lost runs.
     pub runtime: u64,
-    /// CPUs that it asked for: at least 1.
+    /// The CPUs that the job asked for; at least 1.
     pub cpus: u64,
-    /// Memory that it asked for in all, in MiB, where the trace says so.
+    /// The memory that the job asked for, over all its CPUs, in MiB, if the trace says so.
     pub memory_mib: Option<u64>,
-    /// Disk that it asked for, in KiB, where the trace says so.
+    /// The disk that the job asked for, in KiB, if the trace says so.
     pub disk_kib: Option<u64>,
-    /// GPUs that it asked for.
+    /// The GPUs that the job asked for.
     pub gpus: u64,
-    /// Who submitted it: what fair share is reckoned by.
+    /// Who submitted the job: the name that fair share counts by.
     pub owner: Arc<str>,
-    /// The accounting group, where there is one.
+    /// The accounting group, if the job has one.
     pub group: Option<Arc<str>>,
-    /// Its priority among the owner's jobs: higher goes first.
+    /// The job's priority among its owner's jobs; higher goes first.
     pub priority: i64,
-    /// Whether it ended by itself and well, as far as is known. What failed, was killed or was removed did not; its
-    /// runtime is how far it came.
+    /// Whether the job ended by itself and succeeded, as far as is known. A job that failed, was killed or was
+    /// removed did not; its runtime is how long it ran until then.
     pub completed: bool,
 }
 
-/// Reads a trace that is in memory: see [`Reading`].
+/// Reads a trace that is in memory. [`Reading`] reads one line by line.
 pub fn read(text: &str) -> Result<Trace, TraceError> {
     let mut reading = Reading::new();
     for line in text.lines() {
@@ -94,10 +94,10 @@ pub fn read(text: &str) -> Result<Trace, TraceError> {
 pub struct Reading {
     lines: usize,
     form: Form,
-    gathered: Gathered,
+    collected: Collected,
 }
 
-/// Which form the text has, as far as it was read.
+/// The format of the text; unknown until the first line that is not blank.
 #[derive(Debug, Default)]
 enum Form {
     #[default]
@@ -107,42 +107,43 @@ enum Form {
 }
 
 impl Reading {
-    /// Nothing read yet.
+    /// A reader that has not read a line yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the next line, without its end. Fails where the text is no trace, or too large a one.
+    /// Reads the next line, given without its line break. Fails if the text is no trace, or has more than
+    /// [`MOST_JOBS`] jobs.
     pub fn line(&mut self, line: &str) -> Result<(), TraceError> {
         self.lines += 1;
-        // A byte order mark is not of the text.
+        // A byte order mark is not part of the text.
         let line = if self.lines == 1 { line.trim_start_matches('\u{feff}') } else { line };
         if let Form::Unknown = self.form {
             self.form = form_of(line, self.lines)?;
         }
         match &mut self.form {
             Form::Unknown => {}
-            Form::Swf(reader) => reader.line(line, self.lines, &mut self.gathered),
-            Form::History(reader) => reader.line(line, self.lines, &mut self.gathered),
+            Form::Swf(reader) => reader.line(line, self.lines, &mut self.collected),
+            Form::History(reader) => reader.line(line, self.lines, &mut self.collected),
         }
-        if self.gathered.jobs.len() > MOST_JOBS {
+        if self.collected.jobs.len() > MOST_JOBS {
             return Err(TraceError::TooManyJobs { line: self.lines, most: MOST_JOBS });
         }
         Ok(())
     }
 
-    /// The trace, when there are no more lines. Fails where there was no line of a trace at all.
+    /// Ends the reading, and returns the trace. Fails if all lines were blank.
     pub fn finish(mut self) -> Result<Trace, TraceError> {
         match self.form {
             Form::Unknown => return Err(TraceError::Empty { lines: self.lines }),
-            Form::Swf(reader) => reader.finish(&mut self.gathered),
-            Form::History(reader) => reader.finish(&mut self.gathered),
+            Form::Swf(reader) => reader.finish(&mut self.collected),
+            Form::History(reader) => reader.finish(&mut self.collected),
         }
-        Ok(self.gathered.into_trace())
+        Ok(self.collected.into_trace())
     }
 }
 
-/// Which form a text has that has this line, the first that is not blank.
+/// The format that a line, which may be blank, reveals.
 fn form_of(line: &str, number: usize) -> Result<Form, TraceError> {
     let trimmed = line.trim_start();
     let named = |line: &str| {
@@ -164,10 +165,10 @@ fn form_of(line: &str, number: usize) -> Result<Form, TraceError> {
     }
 }
 
-/// What the readers of both forms fill.
+/// What the readers of both formats have read so far.
 #[derive(Debug, Default)]
-struct Gathered {
-    /// Submission in the trace's own seconds, and the job with `submitted` still open.
+struct Collected {
+    /// The time of submission in the trace's own seconds, and the job, whose `submitted` is not yet set.
     jobs: Vec<(i64, TraceJob)>,
     skipped: Vec<Skipped>,
     names: Names,
@@ -176,14 +177,14 @@ struct Gathered {
     processors: Option<u64>,
 }
 
-impl Gathered {
+impl Collected {
     fn skip(&mut self, line: usize, why: Why) {
         self.skipped.push(Skipped { line, why });
     }
 
     fn into_trace(mut self) -> Trace {
         self.jobs.sort_by_key(|(submitted, _)| *submitted);
-        // A summary's parts and an ad that goes on are known later than what stands after them.
+        // Some lines are skipped only when a later line or the end of the trace is read.
         self.skipped.sort_by_key(|skipped| skipped.line);
         let first = self.jobs.first().map(|(submitted, _)| *submitted);
         let since = |submitted: i64| submitted.saturating_sub(first.unwrap_or(submitted));
@@ -203,13 +204,13 @@ impl Gathered {
     }
 }
 
-/// A span or an amount as a whole number, rounded; `None` where it is negative or beyond reason.
+/// Rounds a span or an amount to a whole number; `None` if it is negative or above [`LONGEST`].
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range: checked")]
 fn whole(number: f64) -> Option<u64> {
     (0.0..=LONGEST).contains(&number).then(|| number.round() as u64)
 }
 
-/// A moment in whole seconds; `None` beyond reason.
+/// Rounds a moment to whole seconds; `None` if it is beyond [`LONGEST`] on either side.
 #[allow(clippy::cast_possible_truncation, reason = "in range: checked")]
 fn second(number: f64) -> Option<i64> {
     (number.abs() <= LONGEST).then(|| number.round() as i64)

@@ -1,14 +1,14 @@
-//! Names that many jobs share, kept once.
+//! Names that many jobs share, each kept once in memory.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The names met so far.
+/// The names so far.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashSet<Arc<str>>);
 
 impl Names {
-    /// The name, shared with all who have it.
+    /// The shared text that equals `name`.
     pub fn intern(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {
             return known.clone();

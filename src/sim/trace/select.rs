@@ -1,4 +1,4 @@
-//! A part of a trace, at another pace, of other people.
+//! Selects a part of a trace, changes its pace, and replaces its owners.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,46 +6,46 @@ use std::sync::Arc;
 
 use super::{Trace, TraceJob, whole};
 
-/// The name in [`Selection::people`] that stands for all who are not named.
+/// The name in [`Selection::people`] that stands for all owners who are not named there.
 pub const OTHERS: &str = "*";
 
-/// What of a trace to use, and how.
+/// Which part of a trace to use, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
-    /// Only jobs that were submitted in this span, in seconds from the trace's first submission. What is taken counts
-    /// from the span's start.
+    /// The span whose jobs are used, in seconds from the trace's first submission. In the result, submissions count
+    /// from the start of the span.
     pub window: Range<u64>,
-    /// By what times between submissions are multiplied: with 0.5, jobs come twice as fast.
+    /// The factor for the times between submissions: with 0.5, jobs come twice as fast.
     pub pace: f64,
-    /// Who stands for whom, by the owner's name in the trace; `*` is for all who are not named.
+    /// Who replaces each owner of the trace, by the owner's name; `*` is for all who are not named.
     pub people: BTreeMap<String, Person>,
-    /// At most so many jobs, the first.
+    /// The most jobs that are used: the first of the window.
     pub jobs: usize,
 }
 
-/// Who submits what an owner of the trace did. What is not said stays as it is in the trace.
+/// Who submits the jobs of an owner of the trace. What is unset stays as it is in the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Person {
-    /// The owner.
+    /// The new owner.
     pub owner: Option<String>,
-    /// The accounting group; none where it is empty.
+    /// The new accounting group; an empty text removes the group.
     pub group: Option<String>,
 }
 
 impl Default for Selection {
-    /// All, as it was.
+    /// The whole trace, unchanged.
     fn default() -> Self {
         Self { window: 0..u64::MAX, pace: 1.0, people: BTreeMap::new(), jobs: usize::MAX }
     }
 }
 
-/// A selection that selects nothing that makes sense.
+/// Why a selection makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SelectionError {
     /// The window has no second in it.
     #[error("the window ends, at {} s, where it starts, at {} s, or before", .0.end, .0.start)]
     Window(Range<u64>),
-    /// The pace is no positive number.
+    /// The pace is not a positive number, or is too large.
     #[error("the pace is {0}: it must be more than 0 and at most 1000000")]
     Pace(f64),
 }
@@ -63,7 +63,7 @@ impl Selection {
 }
 
 impl Trace {
-    /// The part of the trace that the selection is of. What was skipped stays listed.
+    /// The selected part of the trace. The list of skipped lines stays whole.
     pub fn select(mut self, selection: &Selection) -> Result<Self, SelectionError> {
         selection.check()?;
         let mut people = People::new(&selection.people);
@@ -81,11 +81,11 @@ impl Trace {
 
 #[allow(clippy::cast_precision_loss, reason = "a trace's seconds are below 2^53")]
 fn scaled(seconds: u64, pace: f64) -> u64 {
-    // What is beyond a thousand years comes no later.
+    // No job comes later than after a thousand years.
     whole((seconds as f64 * pace).min(super::LONGEST)).unwrap_or(seconds)
 }
 
-/// Who stands for whom, with names that jobs share.
+/// Who replaces each owner. All jobs of one owner share the texts of the new names.
 struct People<'a> {
     named: BTreeMap<&'a str, StandIn>,
     others: StandIn,
@@ -97,7 +97,7 @@ struct StandIn {
     group: Grouping,
 }
 
-/// What becomes of a job's group.
+/// What becomes of a job's accounting group.
 #[derive(Clone, Default)]
 enum Grouping {
     #[default]

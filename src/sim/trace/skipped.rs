@@ -1,4 +1,4 @@
-//! What of a trace was not used, and why.
+//! Lines and ads of a trace that were not used, and why.
 
 use std::fmt;
 use std::mem::discriminant;
@@ -6,66 +6,66 @@ use std::mem::discriminant;
 use super::Trace;
 use classad::ParseError;
 
-/// A line, or the ad that begins there, that was not used.
+/// A line that was not used, or the first line of an ad that was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
     /// The line, from 1.
     pub line: usize,
-    /// Why.
+    /// Why it was not used.
     pub why: Why,
 }
 
-/// Why something of a trace was not used.
+/// Why a line or an ad of a trace was not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The Standard Workload Format has 18 fields to a line.
+    /// The line does not have the 18 fields of the Standard Workload Format.
     Fields {
-        /// How many the line has.
+        /// How many fields the line has.
         found: usize,
     },
-    /// A field is no number.
+    /// A field is not a number.
     NotANumber {
-        /// Which, from 1.
+        /// The field, from 1.
         field: usize,
     },
-    /// A run of a job that another line is about as a whole.
+    /// The line is about one run of a job, and another line sums up the job.
     PartOf {
         /// The job's number.
         job: i64,
-        /// The line that is about all of it.
+        /// The line that sums up the job, from 1.
         line: usize,
     },
-    /// The same job was met before.
+    /// The job was read before.
     Again {
-        /// Where, from 1.
+        /// The line where it was read, from 1.
         line: usize,
     },
-    /// There is no time of submission: a job of a model that follows another job, say.
+    /// The job has no time of submission, as a job of a workload model that follows another job.
     NoSubmission,
-    /// How long it ran is unknown: it had not ended yet, say.
+    /// The job's run time is unknown, for example because it had not ended yet.
     NoRunTime,
-    /// It was cancelled or removed before it ran.
+    /// The job was canceled or removed before it ran.
     NeverRan,
-    /// How many CPUs it asked for is unknown.
+    /// The number of CPUs that the job asked for is unknown.
     NoCpus,
-    /// A number that no job can have.
+    /// A number is too large for any job.
     OutOfRange {
-        /// What it is of.
+        /// What the number measures.
         what: &'static str,
     },
-    /// A job of a universe that no slot is matched for.
+    /// The job is of a universe whose jobs are not matched with one slot each.
     Universe {
         /// HTCondor's number of the universe.
         number: i64,
     },
-    /// An ad about something else than a whole job: a run of the epoch history, a transfer.
+    /// The ad is not about a whole job, but about a run (the epoch history) or a transfer.
     NotAJob {
-        /// What the banner calls it.
+        /// What the ad's banner calls it.
         banner: String,
     },
-    /// An ad in which an attribute that is needed cannot be read.
+    /// The ad has a needed attribute that cannot be parsed.
     Unreadable(ParseError),
-    /// An ad of more than a mebibyte.
+    /// The ad is longer than a mebibyte.
     TooLong,
 }
 
@@ -91,17 +91,17 @@ impl fmt::Display for Why {
     }
 }
 
-/// What was skipped for one reason: how much, and the first of it.
+/// The lines and ads that were skipped for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reason<'a> {
-    /// How many lines or ads.
+    /// How many lines or ads were skipped.
     pub count: usize,
-    /// The first.
+    /// The first of them.
     pub first: &'a Skipped,
 }
 
 impl Trace {
-    /// What was skipped by reasons, the most frequent first.
+    /// The skipped lines and ads by reason, the most frequent reason first.
     pub fn reasons(&self) -> Vec<Reason<'_>> {
         let mut reasons: Vec<Reason<'_>> = Vec::new();
         for skipped in &self.skipped {

@@ -1,41 +1,42 @@
 //! The Standard Workload Format, version 2.2, of the Parallel Workloads Archive
-//! (<https://www.cs.huji.ac.il/labs/parallel/workload/swf.html>): a job a line, 18 numbers each, -1 where one is
-//! unknown; lines that start with `;` are comments, those at the top with keys and values.
+//! (<https://www.cs.huji.ac.il/labs/parallel/workload/swf.html>): a line for each job, of 18 numbers; -1 stands for
+//! an unknown number. Lines that start with `;` are comments; those at the top have keys and values.
 //!
-//! A job that was checkpointed or swapped out may have a line for each run beside or instead of the one for all of it:
-//! a line of all of it has status 0, 1 or 5, one of a run status 2, and 3 or 4 for the last.
+//! A job that was checkpointed or swapped out may have a line for each run, besides or instead of the line that sums
+//! up the job. A line that sums up a job has status 0, 1 or 5; the line of a run has status 2, or 3 or 4 if it is the
+//! last run.
 
 use std::collections::HashMap;
 
-use super::{Gathered, TraceJob, Why, second, whole};
+use super::{Collected, TraceJob, Why, second, whole};
 
-/// Numbers to a line.
+/// The numbers of a line.
 const FIELDS: usize = 18;
-/// What stands for a number that is not known.
+/// Stands for an unknown number.
 const UNKNOWN: f64 = -1.0;
 
-/// Reads lines.
+/// Reads the lines of a trace.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     /// The line that sums up a job, by its number.
     summaries: HashMap<i64, usize>,
-    /// Jobs of which only runs were met so far, by their number.
+    /// Jobs of which only lines of runs were read so far, by their number.
     parts: HashMap<i64, Parts>,
-    /// No job was met yet: comments are of the header.
+    /// Whether a line of a job was read; until then, comments are part of the header.
     jobs: bool,
 }
 
-/// A job that stands in the trace by its runs.
+/// A job of which only lines of runs were read.
 #[derive(Debug)]
 struct Parts {
     line: usize,
     first: Record,
-    /// Of all runs, in seconds.
+    /// How long all runs took together, in seconds.
     ran: f64,
     ended: Option<bool>,
 }
 
-/// The fields of a line that are used; -1 where unknown.
+/// The used fields of a line; -1 if unknown.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     number: i64,
@@ -50,17 +51,17 @@ struct Record {
     group: f64,
 }
 
-/// Field 11.
+/// A job's status, field 11.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Failed,
     Completed,
-    /// A run, after which there are others.
+    /// The line of a run that is not the last.
     Part,
-    /// The last run of a job: whether it completed.
+    /// The line of the last run, and whether the job completed.
     LastPart(bool),
     Cancelled,
-    /// As models have it.
+    /// No status, as in traces of workload models.
     Unknown,
 }
 
@@ -83,11 +84,11 @@ impl Status {
 }
 
 impl Reader {
-    pub fn line(&mut self, text: &str, line: usize, gathered: &mut Gathered) {
+    pub fn line(&mut self, text: &str, line: usize, collected: &mut Collected) {
         let text = text.trim();
         if let Some(comment) = text.strip_prefix(';') {
             if !self.jobs {
-                header(comment, gathered);
+                header(comment, collected);
             }
             return;
         }
@@ -96,29 +97,29 @@ impl Reader {
         }
         self.jobs = true;
         match Record::read(text) {
-            Ok(record) => self.record(record, line, gathered),
-            Err(why) => gathered.skip(line, why),
+            Ok(record) => self.record(record, line, collected),
+            Err(why) => collected.skip(line, why),
         }
     }
 
-    fn record(&mut self, record: Record, line: usize, gathered: &mut Gathered) {
+    fn record(&mut self, record: Record, line: usize, collected: &mut Collected) {
         match record.status {
-            Status::Part => self.part(record, None, line, gathered),
-            Status::LastPart(completed) => self.part(record, Some(completed), line, gathered),
+            Status::Part => self.part(record, None, line, collected),
+            Status::LastPart(completed) => self.part(record, Some(completed), line, collected),
             Status::Failed | Status::Completed | Status::Cancelled | Status::Unknown => {
-                // Numbers count jobs; a model may leave them out.
+                // Jobs are numbered from 1; workload models may leave the number out.
                 if record.number > 0 {
                     self.summaries.entry(record.number).or_insert(line);
                 }
-                take(record, line, gathered);
+                take(record, line, collected);
             }
         }
     }
 
-    /// A run of a job. All runs make a job, unless a line sums them up.
-    fn part(&mut self, record: Record, ended: Option<bool>, line: usize, gathered: &mut Gathered) {
+    /// Reads the line of a run. The runs of a job are added up, unless a line sums up the job.
+    fn part(&mut self, record: Record, ended: Option<bool>, line: usize, collected: &mut Collected) {
         if let Some(&summary) = self.summaries.get(&record.number) {
-            return gathered.skip(line, Why::PartOf { job: record.number, line: summary });
+            return collected.skip(line, Why::PartOf { job: record.number, line: summary });
         }
         let parts =
             self.parts.entry(record.number).or_insert(Parts { line, first: record, ran: 0.0, ended: None });
@@ -126,39 +127,39 @@ impl Reader {
         parts.ended = ended;
     }
 
-    pub fn finish(self, gathered: &mut Gathered) {
+    pub fn finish(self, collected: &mut Collected) {
         let mut parts: Vec<Parts> = self.parts.into_values().collect();
         parts.sort_unstable_by_key(|parts| parts.line);
         for Parts { line, first, ran, ended } in parts {
             if let Some(&summary) = self.summaries.get(&first.number) {
-                gathered.skip(line, Why::PartOf { job: first.number, line: summary });
+                collected.skip(line, Why::PartOf { job: first.number, line: summary });
                 continue;
             }
             let status = if ended == Some(true) { Status::Completed } else { Status::Failed };
-            take(Record { ran, status, ..first }, line, gathered);
+            take(Record { ran, status, ..first }, line, collected);
         }
     }
 }
 
 /// Reads a comment of the header: `; UnixStartTime: 865202064`.
-fn header(comment: &str, gathered: &mut Gathered) {
+fn header(comment: &str, collected: &mut Collected) {
     let Some((key, value)) = comment.split_once(':') else { return };
     let number = || value.split_ascii_whitespace().next()?.parse::<i64>().ok();
     match key.trim() {
-        "UnixStartTime" => gathered.epoch = number().filter(|epoch| *epoch > 0),
-        "MaxProcs" => gathered.processors = number().and_then(|count| u64::try_from(count).ok()),
-        // Before 2.1, and where a node has one processor.
-        "MaxNodes" if gathered.processors.is_none() => {
-            gathered.processors = number().and_then(|count| u64::try_from(count).ok());
+        "UnixStartTime" => collected.epoch = number().filter(|epoch| *epoch > 0),
+        "MaxProcs" => collected.processors = number().and_then(|count| u64::try_from(count).ok()),
+        // Traces before version 2.1, or of machines whose nodes have one processor each, give only this.
+        "MaxNodes" if collected.processors.is_none() => {
+            collected.processors = number().and_then(|count| u64::try_from(count).ok());
         }
         _ => {}
     }
 }
 
-fn take(record: Record, line: usize, gathered: &mut Gathered) {
-    match record.job(gathered) {
-        Ok(job) => gathered.jobs.push(job),
-        Err(why) => gathered.skip(line, why),
+fn take(record: Record, line: usize, collected: &mut Collected) {
+    match record.job(collected) {
+        Ok(job) => collected.jobs.push(job),
+        Err(why) => collected.skip(line, why),
     }
 }
 
@@ -198,7 +199,7 @@ impl Record {
         })
     }
 
-    fn job(&self, gathered: &mut Gathered) -> Result<(i64, TraceJob), Why> {
+    fn job(&self, collected: &mut Collected) -> Result<(i64, TraceJob), Why> {
         if self.submitted < 0.0 {
             return Err(Why::NoSubmission);
         }
@@ -211,8 +212,8 @@ impl Record {
             memory_mib: self.memory_mib(cpus),
             disk_kib: None,
             gpus: 0,
-            owner: gathered.names.intern(&number("user", self.user).unwrap_or_else(|| "unknown".to_owned())),
-            group: number("group", self.group).map(|group| gathered.names.intern(&group)),
+            owner: collected.names.intern(&number("user", self.user).unwrap_or_else(|| "unknown".to_owned())),
+            group: number("group", self.group).map(|group| collected.names.intern(&group)),
             priority: 0,
             completed: matches!(self.status, Status::Completed | Status::Unknown),
         };
@@ -221,14 +222,14 @@ impl Record {
 
     fn runtime(&self) -> Result<u64, Why> {
         match self.status {
-            // What was cancelled in the queue ran for no time, or for an unknown one.
+            // A job that was canceled in the queue has the run time 0, or none.
             Status::Cancelled if self.ran <= 0.0 => Err(Why::NeverRan),
             _ if self.ran < 0.0 => Err(Why::NoRunTime),
             _ => whole(self.ran).ok_or(Why::OutOfRange { what: "the run time" }),
         }
     }
 
-    /// What it asked for; where that is unknown, what it was given.
+    /// The processors that the job asked for, or else was given.
     fn cpus(&self) -> Result<u64, Why> {
         let known =
             [self.asked_cpus, self.allocated].into_iter().find(|cpus| *cpus > 0.0).ok_or(Why::NoCpus)?;
@@ -243,7 +244,7 @@ impl Record {
     }
 }
 
-/// The name of user or group `number`, if it is known.
+/// The name of the user or group `number`; `None` if the number is unknown.
 fn number(kind: &str, number: f64) -> Option<String> {
     whole(number).map(|number| format!("{kind}{number}"))
 }

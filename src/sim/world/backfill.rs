@@ -1,4 +1,4 @@
-//! Backfill pods: they run until they are deleted.
+//! Backfill pods: each runs until it is deleted.
 
 use super::World;
 use crate::number::span;
@@ -26,17 +26,18 @@ impl World<'_> {
         pool.apply(Event::Outcome(Outcome::BackfillMade(plan.slot.clone())), now);
         pool.apply(Event::Backfill(facts), now);
         let start = span(self.scenario.timing.pod_start.draw(&mut self.kubelets));
-        self.queue.say(now + start, Happening::BackfillStarts(uid));
+        self.queue.schedule(now + start, Happening::BackfillStarts(uid));
     }
 
-    /// Its container starts.
+    /// The container of a backfill pod starts, unless the pod is being deleted.
     pub(super) fn backfill_starts(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
         let Some(facts) = self.backfill.get_mut(uid).filter(|facts| !facts.deleting) else { return };
         (facts.phase, facts.started) = (Phase::Runs, Some(now));
         pool.apply(Event::Backfill(facts.clone()), now);
     }
 
-    /// The API server deletes it: with a grace, its kubelet ends it first.
+    /// The API server deletes a backfill pod. With a grace of 0 the pod is gone at once; else its kubelet ends the
+    /// container first.
     pub(super) fn delete_backfill(&mut self, uid: &PodUid, grace: Option<u32>, pool: &mut Pool, now: Time) {
         let Some(facts) = self.backfill.get_mut(uid) else { return };
         if grace == Some(0) {
@@ -47,10 +48,10 @@ impl World<'_> {
         pool.apply(Event::Backfill(facts.clone()), now);
         let takes = span(self.scenario.timing.pod_end.draw(&mut self.kubelets));
         let most = grace.map_or(takes, |grace| std::time::Duration::from_secs(u64::from(grace)));
-        self.queue.say(now + takes.min(most), Happening::BackfillEnds(uid.clone()));
+        self.queue.schedule(now + takes.min(most), Happening::BackfillEnds(uid.clone()));
     }
 
-    /// It is gone.
+    /// A backfill pod has ended and is gone from the API server.
     pub(super) fn backfill_ends(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
         if let Some(facts) = self.backfill.remove(uid) {
             pool.apply(Event::BackfillGone(facts.machine, facts.pod.uid), now);

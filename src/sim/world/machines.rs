@@ -1,4 +1,4 @@
-//! Machines: their owners, what their agents report and do, and how they leave the pool and come back.
+//! Machines: what their owners and agents do, and how they leave the pool and come back.
 
 use super::World;
 use crate::owner::pause;
@@ -6,7 +6,8 @@ use crate::queue::Happening;
 use model::pool::{Benchmarks, Event, MachineName, PodUid, Pool, ReportFacts, Time};
 
 impl World<'_> {
-    /// The agent suspends a pod, or lets it go on, and says so in its report. On a machine without one nothing happens.
+    /// The machine's agent suspends or resumes a pod, and reports that. On a machine without an agent nothing
+    /// happens.
     pub(super) fn suspend(&mut self, uid: &PodUid, suspended: bool, pool: &mut Pool, now: Time) {
         let Some(index) = self.living(uid).map(|pod| pod.host) else { return };
         if self.machines.get(index).is_none_or(|host| host.owner.is_none()) {
@@ -17,7 +18,7 @@ impl World<'_> {
             None if suspended => pod.suspended = Some(now),
             Some(since) if !suspended => {
                 pod.suspended = None;
-                pod.stood_still += now.since(since);
+                pod.suspended_before += now.since(since);
             }
             _ => return,
         }
@@ -29,21 +30,21 @@ impl World<'_> {
             host.suspended.remove(uid);
         }
         if let Some(ends) = ends {
-            self.queue.say(ends, Happening::PodEnds(uid.clone()));
+            self.queue.schedule(ends, Happening::PodEnds(uid.clone()));
         }
         self.report(index, pool, now);
     }
 
-    /// The owner of a machine comes, goes, or neither.
+    /// Updates whether a machine's owner is present, and schedules the next update.
     pub(super) fn owner(&mut self, index: usize, pool: &mut Pool, now: Time) {
         let Some(owner) = self.machines.get_mut(index).and_then(|host| host.owner.as_mut()) else { return };
         if let Some(next) = owner.advance(now) {
-            self.queue.say(next, Happening::Owner(index));
+            self.queue.schedule(next, Happening::Owner(index));
         }
         self.sense(index, pool, now);
     }
 
-    /// Tells the pool what the agent of a machine reports; only one that has an owner has an agent.
+    /// Tells the pool what the agent of a machine reports. Only machines with an owner have an agent.
     pub(super) fn report(&self, index: usize, pool: &mut Pool, now: Time) {
         let Some(host) = self.machines.get(index).filter(|host| host.here) else { return };
         let Some(owner) = &host.owner else { return };
@@ -56,7 +57,7 @@ impl World<'_> {
         pool.apply(Event::Report(report), now);
     }
 
-    /// The agent has run its benchmarks. A scenario says nothing of how fast its machines are: they measure nothing.
+    /// A machine's agent has run its benchmarks. Scenarios do not say how fast machines are, so the results are 0.
     pub(super) fn benchmarked(&mut self, machine: &MachineName, pool: &mut Pool, now: Time) {
         let Some(index) = self.hosts.get(machine).copied() else { return };
         if let Some(host) = self.machines.get_mut(index) {
@@ -65,7 +66,7 @@ impl World<'_> {
         self.report(index, pool, now);
     }
 
-    /// Tells the pool what the owner of a machine does.
+    /// Tells the pool what the agent of a machine reports, and whether the owner's pods run there.
     fn sense(&self, index: usize, pool: &mut Pool, now: Time) {
         let Some(host) = self.machines.get(index).filter(|host| host.here) else { return };
         let Some(owner) = &host.owner else { return };
@@ -89,23 +90,23 @@ impl World<'_> {
         pool.apply(Event::ForeignPodGone(owners_pod(&host.facts.name)), now);
         pool.apply(Event::MachineGone(host.facts.name.clone()), now);
         if let Some(absence) = &host.group.absence {
-            self.queue.say(now + pause(&absence.away, &mut host.rng), Happening::Returns(index));
+            self.queue.schedule(now + pause(&absence.away, &mut host.rng), Happening::Returns(index));
         }
     }
 
-    /// A machine comes, or comes back.
+    /// A machine joins the pool, for the first time or again.
     pub(super) fn arrives(&mut self, index: usize, pool: &mut Pool, now: Time) {
         let Some(host) = self.machines.get_mut(index) else { return };
         host.here = true;
         pool.apply(Event::Machine(host.facts.clone()), now);
         if let Some(absence) = &host.group.absence {
-            self.queue.say(now + pause(&absence.after, &mut host.rng), Happening::Leaves(index));
+            self.queue.schedule(now + pause(&absence.after, &mut host.rng), Happening::Leaves(index));
         }
         self.sense(index, pool, now);
     }
 }
 
-/// The pods of a machine's owner, as one.
+/// The UID of the one pod that stands for all pods of a machine's owner.
 fn owners_pod(machine: &MachineName) -> PodUid {
     format!("owner-{machine}").into()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::pool::{PodFacts, Time};
 
-/// A pod as the API server has it.
+/// A pod as it is in the API server.
 pub(super) struct Pod {
     pub(super) facts: PodFacts,
     pub(super) host: usize,
@@ -12,23 +12,24 @@ pub(super) struct Pod {
     pub(super) cpus: i64,
     pub(super) started: Option<Time>,
     pub(super) runtime: Duration,
-    /// Since when it is suspended.
+    /// Since when the pod is suspended, if it is.
     pub(super) suspended: Option<Time>,
-    /// For how long it was, before that.
-    pub(super) stood_still: Duration,
+    /// The length of all earlier suspensions.
+    pub(super) suspended_before: Duration,
     pub(super) record: usize,
 }
 
 impl Pod {
-    /// For how long it has run, without the time in which it was suspended.
+    /// How long the pod has run, without its suspensions; `None` before it has started.
     pub(super) fn ran(&self, now: Time) -> Option<Duration> {
         let until = self.suspended.unwrap_or(now);
-        self.started.map(|started| until.since(started).saturating_sub(self.stood_still))
+        self.started.map(|started| until.since(started).saturating_sub(self.suspended_before))
     }
 
-    /// When it ends by itself, as things stand.
+    /// When the pod will end by itself, unless it is suspended again; `None` before its start and while it is
+    /// suspended.
     pub(super) fn ends(&self) -> Option<Time> {
         let started = self.started.filter(|_| self.suspended.is_none())?;
-        Some(started + self.runtime + self.stood_still)
+        Some(started + self.runtime + self.suspended_before)
     }
 }

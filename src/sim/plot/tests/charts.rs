@@ -75,7 +75,7 @@ fn what_is_deserved_by_who_has_no_name_is_not_drawn() {
     let measured: Vec<Series> = (0..20).map(user).collect();
     let deserved = (0..20).map(|number| user(number).as_role(Role::Reference));
     let chart = chart(Kind::Lines, measured.into_iter().chain(deserved).collect());
-    // The six with a name, a piece for each dash; no gray.
+    // Only the references of the six named series are drawn, in their colors; none is gray.
     let svg = chart.svg().unwrap();
     assert!(svg.contains("#0072B2") && !svg.contains("#777777"), "{svg}");
 }

@@ -7,7 +7,7 @@ mod layout;
 
 use super::*;
 
-/// A chart of lines over hours.
+/// A chart of these series over hours.
 fn chart(kind: Kind, series: Vec<Series>) -> Chart {
     Chart {
         title: "What is seen".to_owned(),
@@ -19,12 +19,12 @@ fn chart(kind: Kind, series: Vec<Series>) -> Chart {
     }
 }
 
-/// Values at every hour.
+/// One value for every hour.
 fn hourly(values: impl IntoIterator<Item = f64>) -> Vec<(f64, f64)> {
     values.into_iter().enumerate().map(|(hour, value)| (hour as f64 * 3600.0, value)).collect()
 }
 
-/// All text of a document, and that it is well-formed.
+/// All texts of a document. Fails if the document is not well-formed.
 fn texts(svg: &str) -> Vec<String> {
     let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error}\n{svg}"));
     let texts = document.descendants().filter(|node| node.has_tag_name("text") || node.has_tag_name("title"));

@@ -1,6 +1,7 @@
 use super::*;
 
-/// An ad of the history as HTCondor 25 writes it, shortened, with some attributes otherwise; an empty text leaves one out.
+/// An ad of the history as HTCondor 25 writes it, shortened, with some attributes changed; an empty text leaves the
+/// attribute out.
 fn ad(changes: &[(&str, &str)]) -> String {
     let usual = [
         ("AccountingGroup", "\"group_physics.ann\""),

@@ -32,7 +32,7 @@ proptest! {
             let status = line.split_ascii_whitespace().nth(10).and_then(|word| word.parse::<f64>().ok());
             status.is_some_and(|status| (2.0..=4.0).contains(&status.round()))
         });
-        // Runs may be one job together.
+        // Several lines of runs may make one job.
         prop_assert!(trace.jobs.len() + trace.skipped.len() <= used);
         prop_assert!(trace.jobs.len() + trace.skipped.len() + parts.count() >= used);
         prop_assert!(trace.jobs.is_sorted_by_key(|job| job.submitted));

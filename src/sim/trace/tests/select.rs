@@ -1,6 +1,6 @@
 use super::*;
 
-/// Jobs submitted at these times, each by the user of its place.
+/// A trace of jobs submitted at these times; the first is user0's, the second user1's, and so on.
 fn at(times: &[u64]) -> Trace {
     let lines: Vec<String> = times
         .iter()

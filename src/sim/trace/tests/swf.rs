@@ -1,12 +1,12 @@
 use super::*;
 
-/// A line of 18 fields: what is named, and -1 for the others.
+/// A line of 18 fields: the given ones, and -1 for the others.
 fn line(fields: &[(usize, &str)]) -> String {
     let known = |field| fields.iter().find(|(at, _)| *at == field).map_or("-1", |(_, text)| text);
     (1..=18).map(known).collect::<Vec<_>>().join(" ")
 }
 
-/// A job that ran a minute on two processors, with some fields otherwise.
+/// The line of a job that ran a minute on two processors, with some fields changed.
 fn job(changes: &[(usize, &str)]) -> String {
     let usual = [(1, "1"), (2, "0"), (4, "60"), (5, "2"), (11, "1"), (12, "3")];
     let unchanged = usual.iter().filter(|(at, _)| changes.iter().all(|(changed, _)| changed != at));
