@@ -113,7 +113,7 @@ impl Config {
         Ok(own.map(|(_, found)| found).or_else(|| self.knob(name)).map(Found::raw))
     }
 
-    /// The type of a slot: slots are numbered type by type, NUM_SLOTS_TYPE_<N> of each. `None` where the types
+    /// The type of a slot: slots are numbered type by type, `NUM_SLOTS_TYPE_<N>` of each. `None` where the types
     /// have fewer slots.
     pub fn type_of_slot(&self, slot: u32) -> Result<Option<u32>, ExpandError> {
         let mut last = 0;
