@@ -1,12 +1,13 @@
-//! A watcher that is not the operator: sees the same pods and nodes and notes every broken promise.
+//! An observer that is independent of the operator: it watches pods and nodes through the API, and records violations.
 //!
-//! It checks, from what the API server shows and nothing else:
-//! - at no time do the pods bound to a node that have not ended request more than its allocatable, in any resource;
-//! - no two pods of one proc (labels [`JOB_UID`] and [`PROC`]) are alive at the same time;
-//! - no proc succeeds twice; no pod comes back after its end.
+//! The watchdog checks that:
+//! - at no time do the pods of a node that have not ended request more than the node's allocatable, of any resource;
+//! - no two pods of one proc (labels [`JOB_UID`] and [`PROC`]) are live at the same time;
+//! - no proc succeeds twice, and no pod is live again after its end.
 //!
-//! [`Watchdog::observe`] is pure; [`watch::Watch`] feeds it from a cluster. What happened while a watch was broken is
-//! not seen, so counts may be too low after a relist ([`Totals::relists`]), but a violation is never made up.
+//! [`Watchdog::observe`] is pure; [`watch::Watch`] feeds it from a cluster. The watchdog does not see what happens
+//! while a watch is broken, so after a relist ([`Totals::relists`]) its counts may be too low. It never reports a
+//! violation that did not happen.
 
 pub mod watch;
 
@@ -19,12 +20,9 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use super::nodes::resources::{PODS, Resources, pod_requests};
 use super::nodes::view::{Phase, key_of};
 
-/// Label of the operator's pods: the uid of the job.
-pub const JOB_UID: &str = "slotwright.dev/job-uid";
-/// Label of the operator's pods: the number of the proc in its job.
-pub const PROC: &str = "slotwright.dev/proc";
+pub use api::labels::{JOB_UID, PROC};
 
-/// One unit of work: a proc of a job.
+/// The identity of a proc.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcId {
     /// The value of [`JOB_UID`].
@@ -46,20 +44,21 @@ pub struct SeenPod {
     pub uid: String,
     /// `namespace/name`.
     pub name: String,
-    /// The node it is bound to.
+    /// The node that the pod is bound to.
     pub node: Option<String>,
-    /// What it requests.
+    /// What the pod requests.
     pub requests: Resources,
-    /// Its phase.
+    /// `status.phase`.
     pub phase: Phase,
-    /// `status.reason`, which names why a kubelet refused it.
+    /// `status.reason`: why a kubelet rejected the pod, if one did.
     pub reason: String,
-    /// Which proc it runs, if it carries both labels.
+    /// The proc that the pod runs, if it has both labels.
     pub proc: Option<ProcId>,
 }
 
 impl SeenPod {
-    /// `None` for a pod without uid or spec, or with quantities that are none; no API server sends such.
+    /// Reads a pod. Returns `None` for a pod without a uid or spec, or with a malformed quantity; no API server sends
+    /// such a pod.
     pub fn from_pod(pod: &Pod) -> Option<Self> {
         let (key, spec) = (key_of(pod)?, pod.spec.as_ref()?);
         let label = |name: &str| pod.metadata.labels.as_ref()?.get(name).cloned();
@@ -78,62 +77,62 @@ impl SeenPod {
     }
 }
 
-/// A node's name and allocatable; `None` without a name or with quantities that are none.
+/// A node's name and allocatable; `None` for a node without a name or with a malformed quantity.
 pub fn seen_node(node: &Node) -> Option<(String, Resources)> {
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.clone()).unwrap_or_default();
     Some((node.metadata.name.clone()?, Resources::parse(&allocatable).ok()?))
 }
 
-/// Something the API server showed.
+/// Something that the API server shows.
 #[derive(Debug, Clone)]
 pub enum Observation {
-    /// A pod, new or changed.
+    /// A new or changed pod.
     Pod(SeenPod),
-    /// The pod of this uid is gone.
+    /// The pod with this uid no longer exists.
     PodGone(String),
-    /// All pods there are.
+    /// The complete list of pods.
     Pods(Vec<SeenPod>),
-    /// A node's name and allocatable, new or changed.
+    /// The name and allocatable of a new or changed node.
     Node(String, Resources),
-    /// The node of this name is gone.
+    /// The node of this name no longer exists.
     NodeGone(String),
-    /// All nodes there are.
+    /// The complete list of nodes, with name and allocatable.
     Nodes(Vec<(String, Resources)>),
 }
 
-/// A broken promise.
+/// A violation of one of the rules that the module docs list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Violation {
-    /// The pods on a node request more than it has.
+    /// The pods of a node request more than the node's allocatable.
     Overcommit {
         /// The node.
         node: String,
         /// The resource.
         resource: String,
-        /// What the pods request together.
+        /// The amount that the pods request together.
         requested: i64,
-        /// What there is.
+        /// The node's allocatable amount.
         allocatable: i64,
-        /// The pods.
+        /// The names of the pods.
         pods: Vec<String>,
     },
     /// A proc has more than one pod that has not ended.
     TwoLive {
         /// The proc.
         proc: ProcId,
-        /// Its live pods.
+        /// The names of its live pods.
         pods: Vec<String>,
     },
-    /// A proc succeeded once more.
+    /// A proc succeeded a second time.
     SucceededAgain {
         /// The proc.
         proc: ProcId,
-        /// The pod that succeeded although another had.
+        /// The name of the pod that succeeded later.
         pod: String,
     },
-    /// A pod had ended and is alive again.
+    /// A pod had ended and is live again.
     Resurrected {
-        /// The pod.
+        /// The name of the pod.
         pod: String,
     },
 }
@@ -152,21 +151,21 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What became of the pods of one proc. Counts pods, not observations.
+/// How many pods of one proc have started and ended. Each pod counts once, however often it is observed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Pods that reached Running.
     pub started: u64,
     /// Pods that reached Succeeded.
     pub succeeded: u64,
-    /// Pods that reached Failed, refused ones included.
+    /// Pods that reached Failed, including those that a kubelet rejected.
     pub failed: u64,
 }
 
-/// Sums over everything seen.
+/// Sums over everything observed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Pods seen, with or without labels of a proc.
+    /// All pods, with and without the labels of a proc.
     pub pods: u64,
     /// Pods that reached Running.
     pub started: u64,
@@ -174,11 +173,11 @@ pub struct Totals {
     pub succeeded: u64,
     /// Pods that reached Failed.
     pub failed: u64,
-    /// Those of them that a kubelet refused for want of resources (`OutOf...`).
+    /// Pods that a kubelet rejected because its node had too few resources (`OutOf...`). `failed` counts them too.
     pub out_of_resources: u64,
-    /// The most pods seen Running at a time.
+    /// The most pods that were Running at the same time.
     pub peak_running: u64,
-    /// Complete lists of pods after the first: times when events may have been missed.
+    /// Complete lists of pods after the first. Before each of them the watchdog may have missed events.
     pub relists: u64,
 }
 
@@ -194,16 +193,16 @@ struct Proc {
     live: BTreeSet<String>,
 }
 
-/// All that was seen and found.
+/// The state of the pods and nodes that were observed, and the violations that were found.
 #[derive(Debug, Clone, Default)]
 pub struct Watchdog {
     pods: BTreeMap<String, Tracked>,
     nodes: BTreeMap<String, Resources>,
-    /// Uids of the pods that take resources, by node.
-    load: BTreeMap<String, BTreeSet<String>>,
+    /// Uids of the live pods, by node.
+    live_on: BTreeMap<String, BTreeSet<String>>,
     procs: BTreeMap<ProcId, Proc>,
-    /// Shortages that were noted and last on.
-    over: BTreeSet<(String, String)>,
+    /// Node and resource of each overcommitment that has been recorded and has not ended.
+    overcommitted: BTreeSet<(String, String)>,
     violations: Vec<(Timestamp, Violation)>,
     totals: Totals,
     running: u64,
@@ -211,7 +210,7 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Takes in what was seen at `now`.
+    /// Records what the API server showed at `now`, and checks the rules that it touches.
     pub fn observe(&mut self, seen: Observation, now: Timestamp) {
         match seen {
             Observation::Pod(pod) => self.pod(pod, now),
@@ -236,35 +235,30 @@ impl Watchdog {
         }
     }
 
-    /// Every broken promise and when it was seen, in order.
+    /// Every violation with the time at which it was observed, in order.
     pub fn violations(&self) -> &[(Timestamp, Violation)] {
         &self.violations
     }
 
-    /// Sums over everything seen.
+    /// Sums over everything observed.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// What became of each proc.
+    /// The counts of each proc.
     pub fn procs(&self) -> impl Iterator<Item = (&ProcId, Counts)> {
         self.procs.iter().map(|(id, proc)| (id, proc.counts))
     }
 
-    /// How many pods there are that have not ended.
+    /// How many pods are live: they exist and have not ended.
     pub fn live(&self) -> usize {
         self.pods.values().filter(|tracked| !tracked.pod.phase.is_terminal()).count()
     }
 
-    /// How many pods there are, ended ones included.
-    pub fn present(&self) -> usize {
-        self.pods.len()
-    }
-
-    /// What the pods on a node that have not ended request together.
-    pub fn requested_on(&self, node: &str) -> Resources {
+    /// What the live pods of a node request together.
+    fn requested_on(&self, node: &str) -> Resources {
         let mut sum = Resources::default();
-        for tracked in self.load.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid)) {
+        for tracked in self.live_on.get(node).into_iter().flatten().filter_map(|uid| self.pods.get(uid)) {
             sum.add(&tracked.pod.requests);
         }
         sum
@@ -278,7 +272,7 @@ impl Watchdog {
         for uid in gone {
             self.pod_gone(&uid, now);
         }
-        // Those that ended first: a list has no order in time, and they may have made room for others.
+        // Ended pods come first. A list has no order in time, and the end of a pod may have made room for another.
         let (ended, live): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.phase.is_terminal());
         for pod in ended.into_iter().chain(live) {
             self.pod(pod, now);
@@ -329,7 +323,7 @@ impl Watchdog {
         }
     }
 
-    /// Remembers a pod in all indexes.
+    /// Stores a pod and updates the indexes.
     fn track(&mut self, tracked: Tracked) {
         let (pod, uid) = (&tracked.pod, tracked.pod.uid.clone());
         let live = !pod.phase.is_terminal();
@@ -341,11 +335,11 @@ impl Watchdog {
             };
         }
         if let Some(node) = &pod.node {
-            let load = self.load.entry(node.clone()).or_default();
+            let of_node = self.live_on.entry(node.clone()).or_default();
             if live {
-                load.insert(uid.clone())
+                of_node.insert(uid.clone())
             } else {
-                load.remove(&uid)
+                of_node.remove(&uid)
             };
         }
         self.pods.insert(uid, tracked);
@@ -358,31 +352,31 @@ impl Watchdog {
             proc.live.remove(uid);
         }
         if let Some(node) = pod.node {
-            self.load.entry(node.clone()).or_default().remove(uid);
+            self.live_on.entry(node.clone()).or_default().remove(uid);
             self.check_node(&node, now);
         }
     }
 
     fn node_gone(&mut self, name: &str) {
         self.nodes.remove(name);
-        self.over.retain(|(node, _)| node != name);
+        self.overcommitted.retain(|(node, _)| node != name);
     }
 
-    /// Notes a second live pod of a proc, once, when it comes.
-    fn check_proc(&mut self, uid: &str, comes: bool, now: Timestamp) {
+    /// Records a violation if the pod `uid` has become live (`appeared`) while another pod of its proc is live.
+    fn check_proc(&mut self, uid: &str, appeared: bool, now: Timestamp) {
         let id = self.pods.get(uid).and_then(|tracked| tracked.pod.proc.clone());
         let Some((id, proc)) = id.and_then(|id| self.procs.get(&id).map(|proc| (id, proc))) else { return };
-        if comes && proc.live.len() > 1 && proc.live.contains(uid) {
+        if appeared && proc.live.len() > 1 && proc.live.contains(uid) {
             let pods = self.names(&proc.live);
             self.violations.push((now, Violation::TwoLive { proc: id, pods }));
         }
     }
 
-    /// Notes each resource of which a node has too little, once until it has enough again.
+    /// Records each resource of which the live pods of a node request too much: once, until they request less again.
     fn check_node(&mut self, node: &str, now: Timestamp) {
-        // A pod may be seen before its node: the check comes with the node.
+        // A pod may be observed before its node. The check is then made when the node is observed.
         let Some(allocatable) = self.nodes.get(node) else { return };
-        let pods = self.load.get(node).cloned().unwrap_or_default();
+        let pods = self.live_on.get(node).cloned().unwrap_or_default();
         let mut requested = self.requested_on(node);
         requested.set(PODS, i64::try_from(pods.len()).unwrap_or(i64::MAX));
         let over = |(resource, amount): (&str, i64)| {
@@ -390,10 +384,10 @@ impl Watchdog {
             (amount > most).then(|| (resource.to_owned(), amount, most))
         };
         let shortages: Vec<_> = requested.iter().filter_map(over).collect();
-        self.over
+        self.overcommitted
             .retain(|(name, resource)| name != node || shortages.iter().any(|(short, ..)| short == resource));
         for (resource, requested, allocatable) in shortages {
-            if self.over.insert((node.to_owned(), resource.clone())) {
+            if self.overcommitted.insert((node.to_owned(), resource.clone())) {
                 let (node, pods) = (node.to_owned(), self.names(&pods));
                 self.violations
                     .push((now, Violation::Overcommit { node, resource, requested, allocatable, pods }));

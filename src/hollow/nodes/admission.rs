@@ -1,8 +1,9 @@
-//! Does the kubelet take this pod? The checks, reasons and messages are those of kubelet's predicate admission.
+//! Decides whether the kubelet admits a pod, with the checks, reasons and messages of kubelet's predicate admission.
 //!
-//! Source: `pkg/kubelet/lifecycle/predicate.go` of Kubernetes; messages in their current wording (1.20 wrote `Pod `
-//! where newer ones write `Pod was rejected: `). One difference: a kubelet whose device plugin runs short says
-//! `UnexpectedAdmissionError`; ours says `OutOfnvidia.com/gpu`, as a kubelet does for extended resources in general.
+//! Source: `pkg/kubelet/lifecycle/predicate.go` of Kubernetes. The messages have their current wording (Kubernetes
+//! 1.20 wrote `Pod ` where newer versions write `Pod was rejected: `). There is one difference: a kubelet whose
+//! device plugin has too few devices says `UnexpectedAdmissionError`; this one says `OutOfnvidia.com/gpu`, as a
+//! kubelet says for extended resources in general.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +12,32 @@ use k8s_openapi::api::core::v1::Taint;
 use super::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources};
 use super::view::PodView;
 
-/// Why a pod was refused: `status.reason` and `status.message`.
+/// Why the kubelet rejected a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
-    /// One word for programs.
+    /// `status.reason`: one word for programs.
     pub reason: String,
-    /// A sentence for people.
+    /// `status.message`: a sentence for people.
     pub message: String,
 }
 
-/// What admission needs to know of the node.
+/// What admission needs to know about the node.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeFacts<'n> {
     /// The node's name.
     pub name: &'n str,
-    /// Its labels.
+    /// The node's labels.
     pub labels: &'n BTreeMap<String, String>,
-    /// Its taints.
+    /// The node's taints.
     pub taints: &'n [Taint],
-    /// What it offers to pods.
+    /// The node's `status.allocatable`.
     pub allocatable: &'n Resources,
 }
 
-/// Admits `pod` beside `count` pods that use `used` together, or says why not: the first failing check in kubelet's
-/// order (resources, then selector and affinity, then taints).
+/// Admits `pod` to a node on which `count` pods already use `used` together.
+///
+/// The error names the first check that fails, in kubelet's order: resources, then selector and affinity, then
+/// taints. A pod whose annotations or quantities cannot be read fails before all of these.
 pub fn admit(pod: &PodView, node: NodeFacts<'_>, used: &Resources, count: i64) -> Result<(), Rejection> {
     if let Some(problem) = &pod.problem {
         return Err(Rejection { reason: "HollowScript".to_owned(), message: problem.clone() });
@@ -67,7 +70,8 @@ fn shortage(
         requests.iter().map(|(name, _)| name).filter(|name| ![CPU, MEMORY, EPHEMERAL_STORAGE].contains(name));
     [CPU, MEMORY, EPHEMERAL_STORAGE].into_iter().chain(others).find_map(|name| {
         let (asked, taken, most) = (requests.get(name), used.get(name), allocatable.get(name));
-        // Extended resources that the node does not list are somebody else's business (cluster-level resources).
+        // The kubelet ignores extended resources that its node does not list: they are cluster-level resources,
+        // which a scheduler extender counts.
         let counted = !name.contains('/') || allocatable.contains(name);
         (counted && asked > 0 && asked > most - taken).then(|| out_of(name, asked, taken, most))
     })

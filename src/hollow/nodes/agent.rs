@@ -1,7 +1,9 @@
-//! The agent of a hollow node: what it reports, given what it sees and is asked. No clock, no I/O: the shell brings both.
+//! The agent of a hollow node: it computes the NodeReport from what it senses and from what the operator asks.
+//! This file has no clock and does no I/O; `agents` brings both.
 //!
-//! It writes only what is different. Of the load only a move by a tenth counts, and that at most once in
-//! [`LOAD_PACE`]: a real load is an average over a minute.
+//! The agent writes its report only when something in it has changed. A load that has changed by less than
+//! [`LOAD_STEP`] counts as unchanged, and load alone is written at most once per [`LOAD_PACE`]: a real load is an
+//! average over a minute, and does not jump either.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,34 +14,34 @@ use serde_json::{Value, json};
 
 use super::devices::fnv64;
 use super::life::after;
-use super::owner::{Owner, Sight};
+use super::owner::{Owner, Presence};
 use super::shape::NodeShape;
 use api::{LastInput, LastInputs, NodeReport, NodeReportStatus, condition};
 
-/// The least time between two writes of nothing but load.
-pub const LOAD_PACE: Duration = Duration::from_secs(5);
-/// A load that moves by less is the same.
+/// The least time between two writes that report nothing new but the load.
+const LOAD_PACE: Duration = Duration::from_secs(5);
+/// The least change of a load that is worth a write, in processes.
 const LOAD_STEP: f64 = 0.1;
 
-/// What an agent sees of the pods of its node.
+/// What an agent senses of the pods of its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Held {
-    /// Uids of those that it holds still.
+pub struct PodActivity {
+    /// Uids of the pods that the agent has suspended.
     pub suspended: BTreeSet<String>,
-    /// Millicores that the pool's running pods request: hollow containers use what they request.
+    /// Millicores that the pool's running pods use. Hollow containers use what they request.
     pub pool_milli: i64,
-    /// The same of others' pods.
+    /// Millicores that other running pods use.
     pub other_milli: i64,
 }
 
-/// One agent at work. Lost when it dies.
+/// The state of one running agent. The state is lost when the agent dies.
 #[derive(Debug, Clone)]
 pub struct Agent {
     owner: Owner,
     start: Timestamp,
-    /// What the owner was told to do, in place of the script.
-    by_hand: Option<Sight>,
-    held: Held,
+    /// What the owner does since a test or the demo set it; from then on `owner` has no say.
+    set_by_hand: Option<Presence>,
+    activity: PodActivity,
     mips: i64,
     kflops: i64,
     benchmarked: Option<Timestamp>,
@@ -47,17 +49,18 @@ pub struct Agent {
     written: Option<(NodeReportStatus, Timestamp)>,
 }
 
-/// What is to be written.
+/// A write of the NodeReport's status.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
-    /// What the status is to say.
+    /// The status after the write.
     pub status: NodeReportStatus,
-    /// A merge patch that makes it say so.
+    /// The JSON merge patch that writes this status.
     pub patch: Value,
 }
 
 impl Agent {
-    /// An agent that just started on a node of this shape. Its machine has a speed of its own, the same after a restart.
+    /// An agent that just started on a node of this shape. The node's name decides its benchmark results, so they
+    /// are the same after a restart.
     pub fn new(shape: &NodeShape, now: Timestamp) -> Self {
         let hash = fnv64(&shape.name) >> 32;
         let spread = |least: i64, most: i64| {
@@ -67,8 +70,8 @@ impl Agent {
         Self {
             owner: shape.agent.clone().unwrap_or_default(),
             start: now,
-            by_hand: None,
-            held: Held::default(),
+            set_by_hand: None,
+            activity: PodActivity::default(),
             mips: spread(18_000, 28_000),
             kflops: spread(1_400_000, 2_600_000),
             benchmarked: None,
@@ -77,18 +80,20 @@ impl Agent {
         }
     }
 
-    /// Takes note of what the node's pods do.
-    pub fn sees(&mut self, held: Held) {
-        self.held = held;
+    /// Records what the node's pods do.
+    pub fn observe_pods(&mut self, activity: PodActivity) {
+        self.activity = activity;
     }
 
-    /// The owner comes, with this load, or goes; from now on nothing follows from the script.
-    pub fn owner(&mut self, present: Option<f64>, now: Timestamp) {
-        self.by_hand = Some(Sight { present, last_input: now, next: None });
+    /// Sets the owner to present, with the load that the owner makes, or to absent (`None`). From now on the
+    /// visits of the node's [`Owner`] no longer count.
+    pub fn set_owner(&mut self, load: Option<f64>, now: Timestamp) {
+        self.set_by_hand = Some(Presence { load, last_input: now, next_change: None });
     }
 
-    /// Takes note of the report as the API server has it, and runs the benchmarks that it asks for.
-    pub fn reads(&mut self, report: &NodeReport, now: Timestamp) {
+    /// Reads the report as the API server has it, and runs the benchmarks if `spec.benchmark` asks for a run that
+    /// has not been made.
+    pub fn observe_report(&mut self, report: &NodeReport, now: Timestamp) {
         let second = |time: &Time| time.0.as_second();
         let done = report.status.as_ref().and_then(|status| status.benchmarked_at.as_ref()).map(second);
         let done = done.max(self.benchmarked.map(Timestamp::as_second));
@@ -96,38 +101,40 @@ impl Agent {
         if let Some(asked) = &report.spec.benchmark
             && done.is_none_or(|done| done < second(asked))
         {
-            // Clocks differ: the run ends no earlier than it was asked for.
+            // If the operator's clock is ahead, the run must still not seem to precede the request: the operator
+            // would wait for another one.
             self.benchmarked = Some(now.max(asked.0));
         }
     }
 
-    /// The report is gone from the API server: it is written anew.
-    pub fn lost(&mut self) {
+    /// Records that the report no longer exists in the API server, so that the agent writes a new one.
+    pub fn report_deleted(&mut self) {
         self.written = None;
     }
 
-    /// What is to be written now.
-    pub fn write(&self, now: Timestamp) -> Option<Write> {
+    /// Returns the write that is due at `now`, if one is.
+    pub fn due_write(&self, now: Timestamp) -> Option<Write> {
         if self.due(now).is_none_or(|due| due > now) {
             return None;
         }
         let status = self.status(now);
         let mut patch = serde_json::to_value(&status).unwrap_or_default();
         if let Some(fields) = patch.as_object_mut() {
-            // An empty list is left out by the type, and a merge patch leaves what is left out.
+            // Serde skips an empty list, and a merge patch does not change a field that it does not name: without
+            // this line, the last suspended pod would stay in the report.
             fields.insert("suspendedPods".to_owned(), json!(status.suspended_pods));
         }
         Some(Write { status, patch: json!({"status": patch}) })
     }
 
-    /// The API server has taken a write that was made at `now`.
-    pub fn wrote(&mut self, status: NodeReportStatus, now: Timestamp) {
+    /// Records that a write of `status`, made at `now`, succeeded.
+    pub fn record_write(&mut self, status: NodeReportStatus, now: Timestamp) {
         self.written = Some((status, now));
     }
 
-    /// When to ask for the next write.
-    pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
-        self.due(now).into_iter().chain(self.sight(now).next).min()
+    /// When the shell must call [`Agent::due_write`] next; `None` if nothing will change by itself.
+    pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
+        self.due(now).into_iter().chain(self.presence(now).next_change).min()
     }
 
     fn due(&self, now: Timestamp) -> Option<Timestamp> {
@@ -147,19 +154,19 @@ impl Agent {
         moved.then(|| after(*at, LOAD_PACE))
     }
 
-    fn sight(&self, now: Timestamp) -> Sight {
-        self.by_hand.unwrap_or_else(|| self.owner.sight(self.start, now))
+    fn presence(&self, now: Timestamp) -> Presence {
+        self.set_by_hand.unwrap_or_else(|| self.owner.presence(self.start, now))
     }
 
     fn status(&self, now: Timestamp) -> NodeReportStatus {
-        let sight = self.sight(now);
-        let input = match sight.present {
+        let presence = self.presence(now);
+        let input = match presence.load {
             Some(_) => LastInput::Ongoing,
-            // Whole seconds, as they are written: what is read back must be the same.
-            None => LastInput::At(Time(whole(sight.last_input))),
+            // The API server keeps whole seconds: a fraction here would differ from the status that was written.
+            None => LastInput::At(Time(whole(presence.last_input))),
         };
-        let pool = self.held.pool_milli;
-        let others = cores(self.held.other_milli) + sight.present.unwrap_or(0.0);
+        let pool = self.activity.pool_milli;
+        let others = cores(self.activity.other_milli) + presence.load.unwrap_or(0.0);
         NodeReportStatus {
             observed_generation: self.generation,
             last_input: Some(LastInputs { keyboard: Some(input.clone()), console: Some(input) }),
@@ -168,7 +175,7 @@ impl Agent {
             mips: self.benchmarked.map(|_| self.mips),
             kflops: self.benchmarked.map(|_| self.kflops),
             benchmarked_at: self.benchmarked.map(|at| Time(whole(at))),
-            suspended_pods: self.held.suspended.iter().cloned().collect(),
+            suspended_pods: self.activity.suspended.iter().cloned().collect(),
             conditions: vec![Condition {
                 type_: condition::READY.to_owned(),
                 status: "True".to_owned(),
@@ -186,7 +193,7 @@ fn whole(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
-/// Millicores as load: each that is used is one process in a thousand.
+/// The load that these millicores make: a core in use is one process.
 fn cores(milli: i64) -> f64 {
     f64::from(i32::try_from(milli).unwrap_or(i32::MAX)) / 1000.0
 }
@@ -204,11 +211,11 @@ mod tests {
         Timestamp::from_second(seconds).unwrap()
     }
 
-    /// Writes what is due until nothing is, and tells what was written of these fields.
-    fn told(agent: &mut Agent, now: i64, field: &str) -> Option<Value> {
-        let write = agent.write(at(now))?;
-        agent.wrote(write.status, at(now));
-        assert_eq!(agent.write(at(now)), None, "what was written is not written again");
+    /// Makes the write that is due, and returns the value that it gave to `field` of the status.
+    fn written(agent: &mut Agent, now: i64, field: &str) -> Option<Value> {
+        let write = agent.due_write(at(now))?;
+        agent.record_write(write.status, at(now));
+        assert_eq!(agent.due_write(at(now)), None, "what was written is not written again");
         Some(write.patch.pointer(&format!("/status/{field}")).cloned().unwrap_or_default())
     }
 
@@ -226,38 +233,41 @@ mod tests {
     #[test]
     fn an_idle_agent_writes_once() {
         let mut agent = agent(Owner::default());
-        assert_eq!(told(&mut agent, 1000, "lastInput/keyboard"), Some(json!("1970-01-01T00:16:40Z")));
-        assert_eq!((agent.write(at(900_000)), agent.next(at(900_000))), (None, None));
-        agent.lost();
-        assert!(told(&mut agent, 900_001, "load").is_some(), "a report that somebody deleted is made anew");
+        assert_eq!(written(&mut agent, 1000, "lastInput/keyboard"), Some(json!("1970-01-01T00:16:40Z")));
+        assert_eq!((agent.due_write(at(900_000)), agent.next_wake(at(900_000))), (None, None));
+        agent.report_deleted();
+        assert!(
+            written(&mut agent, 900_001, "load").is_some(),
+            "a report that somebody deleted is made anew"
+        );
     }
 
     #[test]
     fn the_owner_comes_and_goes() {
         let ten = Duration::from_secs(10);
         let mut agent = agent(Owner::default().visit(ten, ten, 0.7));
-        told(&mut agent, 1000, "");
-        assert_eq!(agent.next(at(1000)), Some(at(1010)));
-        assert_eq!(told(&mut agent, 1010, "lastInput/console"), Some(json!("ongoing")));
-        assert_eq!(told(&mut agent, 1020, "lastInput/keyboard"), Some(json!("1970-01-01T00:17:00Z")));
-        agent.owner(Some(1.5), at(1030));
-        assert_eq!(told(&mut agent, 1030, "load"), Some(json!(1.5)));
+        written(&mut agent, 1000, "");
+        assert_eq!(agent.next_wake(at(1000)), Some(at(1010)));
+        assert_eq!(written(&mut agent, 1010, "lastInput/console"), Some(json!("ongoing")));
+        assert_eq!(written(&mut agent, 1020, "lastInput/keyboard"), Some(json!("1970-01-01T00:17:00Z")));
+        agent.set_owner(Some(1.5), at(1030));
+        assert_eq!(written(&mut agent, 1030, "load"), Some(json!(1.5)));
     }
 
     #[test]
-    fn suspensions_are_told_at_once_and_load_after_a_while() {
+    fn suspensions_are_written_at_once_and_load_after_a_while() {
         let mut agent = agent(Owner::default());
-        told(&mut agent, 1000, "");
-        agent.sees(Held { pool_milli: 2000, other_milli: 500, ..Held::default() });
-        assert_eq!((agent.write(at(1004)), agent.next(at(1004))), (None, Some(at(1005))));
-        assert_eq!(told(&mut agent, 1005, "load"), Some(json!(2.5)));
-        agent.sees(Held { pool_milli: 2050, other_milli: 500, ..Held::default() });
-        assert_eq!(agent.next(at(1100)), None, "a twentieth is no move");
-        agent.sees(Held { suspended: ["u1".to_owned()].into(), ..Held::default() });
-        assert_eq!(told(&mut agent, 1101, "suspendedPods"), Some(json!(["u1"])));
-        agent.sees(Held::default());
+        written(&mut agent, 1000, "");
+        agent.observe_pods(PodActivity { pool_milli: 2000, other_milli: 500, ..PodActivity::default() });
+        assert_eq!((agent.due_write(at(1004)), agent.next_wake(at(1004))), (None, Some(at(1005))));
+        assert_eq!(written(&mut agent, 1005, "load"), Some(json!(2.5)));
+        agent.observe_pods(PodActivity { pool_milli: 2050, other_milli: 500, ..PodActivity::default() });
+        assert_eq!(agent.next_wake(at(1100)), None, "a twentieth is no move");
+        agent.observe_pods(PodActivity { suspended: ["u1".to_owned()].into(), ..PodActivity::default() });
+        assert_eq!(written(&mut agent, 1101, "suspendedPods"), Some(json!(["u1"])));
+        agent.observe_pods(PodActivity::default());
         assert_eq!(
-            told(&mut agent, 1101, "suspendedPods"),
+            written(&mut agent, 1101, "suspendedPods"),
             Some(json!([])),
             "a merge patch must say that there are none"
         );
@@ -266,18 +276,18 @@ mod tests {
     #[test]
     fn benchmarks_are_run_once_when_they_are_asked_for() {
         let mut agent = agent(Owner::default());
-        told(&mut agent, 1000, "");
-        agent.reads(&asks(1000, Some(1000)), at(1010));
-        assert_eq!(agent.write(at(1010)), None, "an earlier agent has answered");
-        agent.reads(&asks(1020, Some(1000)), at(1025));
-        let mips = told(&mut agent, 1025, "mips").unwrap().as_i64().unwrap();
+        written(&mut agent, 1000, "");
+        agent.observe_report(&asks(1000, Some(1000)), at(1010));
+        assert_eq!(agent.due_write(at(1010)), None, "an earlier agent has answered");
+        agent.observe_report(&asks(1020, Some(1000)), at(1025));
+        let mips = written(&mut agent, 1025, "mips").unwrap().as_i64().unwrap();
         assert!((18_000..28_000).contains(&mips), "{mips}");
-        agent.reads(&asks(1020, Some(1000)), at(1030));
-        assert_eq!(agent.write(at(1030)), None, "the answer is on its way");
-        agent.reads(&asks(1050, None), at(1040));
+        agent.observe_report(&asks(1020, Some(1000)), at(1030));
+        assert_eq!(agent.due_write(at(1030)), None, "the answer is on its way");
+        agent.observe_report(&asks(1050, None), at(1040));
         let late = Some(json!("1970-01-01T00:17:30Z"));
         assert_eq!(
-            told(&mut agent, 1040, "benchmarkedAt"),
+            written(&mut agent, 1040, "benchmarkedAt"),
             late,
             "by another's clock it was asked for later"
         );

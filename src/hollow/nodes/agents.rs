@@ -1,4 +1,5 @@
-//! The shell around all agents of a set: one watch on NodeReports, one timer, one write at a time for each report.
+//! The shell around all agents of a set of nodes: one watch on NodeReports, one timer, and for each report at most
+//! one write at a time.
 
 use std::collections::{BTreeSet, HashMap};
 use std::pin::Pin;
@@ -13,24 +14,24 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::agent::{Agent, Held, Write};
+use super::agent::{Agent, PodActivity, Write};
 use super::clock::Clock;
 use super::life::after;
 use super::registry::Registry;
 use api::NodeReport;
 
-/// How long after a write that failed the next is tried.
-const AGAIN: Duration = Duration::from_secs(2);
+/// The pause after a failed write.
+const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// What the shell of the agents is told, each about the node of this name.
-pub(super) enum Word {
-    /// An agent starts.
+/// A command to the shell of the agents, about the node of this name.
+pub(super) enum AgentCommand {
+    /// Start this agent.
     Start(String, Box<Agent>),
-    /// An agent dies: its write under way is lost.
+    /// Stop the agent as if it died: a write under way is lost.
     Stop(String),
-    /// What its pods do has changed.
-    Held(String, Held),
-    /// Its owner comes, with a load, or goes.
+    /// Tell the agent what the pods of its node do now.
+    Pods(String, PodActivity),
+    /// Set the node's owner to present, with a load, or to absent.
     Owner(String, Option<f64>),
 }
 
@@ -38,14 +39,14 @@ struct Worker {
     agent: Agent,
     wake: Option<Timestamp>,
     writing: Option<AbortHandle>,
-    /// The last write failed: not before.
+    /// Set after a failed write: the next attempt must not start before this time.
     not_before: Option<Timestamp>,
 }
 
 type Reports = Pin<Box<dyn Stream<Item = watcher::Result<watcher::Event<NodeReport>>> + Send>>;
 type Written = (String, Timestamp, Option<Write>);
 
-/// All living agents of a set.
+/// All running agents of a set.
 pub(super) struct Agents {
     client: Client,
     clock: Clock,
@@ -53,9 +54,10 @@ pub(super) struct Agents {
     living: HashMap<String, Worker>,
     wakes: BTreeSet<(Timestamp, String)>,
     writes: JoinSet<Written>,
-    /// Begins with the first agent: a cluster may not serve the kind.
+    /// The watch on NodeReports. It begins with the first agent, because a cluster without agents may not serve
+    /// the kind.
     reports: Option<Reports>,
-    /// Names in a listing that is not complete yet.
+    /// Names of the reports that a list in progress has shown so far.
     listed: BTreeSet<String>,
 }
 
@@ -73,13 +75,17 @@ impl Agents {
         }
     }
 
-    /// Runs until `stop`; what is under way then is lost.
-    pub(super) async fn run(mut self, mut words: mpsc::UnboundedReceiver<Word>, stop: CancellationToken) {
+    /// Runs until `stop`; writes that are under way then are lost.
+    pub(super) async fn run(
+        mut self,
+        mut commands: mpsc::UnboundedReceiver<AgentCommand>,
+        stop: CancellationToken,
+    ) {
         loop {
             let wake = self.wakes.first().map(|(at, _)| *at);
             tokio::select! {
                 () = stop.cancelled() => return,
-                Some(word) = words.recv() => self.hear(word),
+                Some(command) = commands.recv() => self.handle(command),
                 Some(Ok(written)) = self.writes.join_next() => self.written(written),
                 Some(event) = next(&mut self.reports) => match event {
                     Ok(event) => self.watched(event),
@@ -90,10 +96,10 @@ impl Agents {
         }
     }
 
-    fn hear(&mut self, word: Word) {
+    fn handle(&mut self, command: AgentCommand) {
         let now = self.clock.now();
-        match word {
-            Word::Start(name, agent) => {
+        match command {
+            AgentCommand::Start(name, agent) => {
                 self.stop(&name);
                 let worker = Worker { agent: *agent, wake: None, writing: None, not_before: None };
                 self.living.insert(name.clone(), worker);
@@ -102,11 +108,11 @@ impl Agents {
                     reports.default_backoff().boxed()
                 };
                 self.reports.get_or_insert_with(watch);
-                self.look(&name);
+                self.schedule(&name);
             }
-            Word::Stop(name) => self.stop(&name),
-            Word::Held(name, held) => self.with(&name, |agent| agent.sees(held)),
-            Word::Owner(name, present) => self.with(&name, |agent| agent.owner(present, now)),
+            AgentCommand::Stop(name) => self.stop(&name),
+            AgentCommand::Pods(name, activity) => self.change(&name, |agent| agent.observe_pods(activity)),
+            AgentCommand::Owner(name, load) => self.change(&name, |agent| agent.set_owner(load, now)),
         }
     }
 
@@ -126,25 +132,26 @@ impl Agents {
             watcher::Event::Init => self.listed.clear(),
             watcher::Event::InitApply(report) => {
                 self.listed.insert(report.name_any());
-                self.with(&report.name_any(), |agent| agent.reads(&report, now));
+                self.change(&report.name_any(), |agent| agent.observe_report(&report, now));
             }
             watcher::Event::InitDone => {
                 let missing = self.living.keys().filter(|name| !self.listed.contains(*name));
                 for name in missing.cloned().collect::<Vec<_>>() {
-                    self.lost(&name);
+                    self.report_deleted(&name);
                 }
             }
             watcher::Event::Apply(report) => {
-                self.with(&report.name_any(), |agent| agent.reads(&report, now));
+                self.change(&report.name_any(), |agent| agent.observe_report(&report, now));
             }
-            watcher::Event::Delete(report) => self.lost(&report.name_any()),
+            watcher::Event::Delete(report) => self.report_deleted(&report.name_any()),
         }
     }
 
-    /// A report is not there. One that is being written will be.
-    fn lost(&mut self, name: &str) {
+    /// Handles that the report of this name does not exist. If the agent is writing it at this moment, the write
+    /// creates it, and there is nothing to do.
+    fn report_deleted(&mut self, name: &str) {
         if self.living.get(name).is_some_and(|worker| worker.writing.is_none()) {
-            self.with(name, Agent::lost);
+            self.change(name, Agent::report_deleted);
         }
     }
 
@@ -153,49 +160,50 @@ impl Agents {
         let due: Vec<String> =
             self.wakes.iter().take_while(|(at, _)| *at <= now).map(|(_, name)| name.clone()).collect();
         for name in due {
-            self.look(&name);
+            self.schedule(&name);
         }
     }
 
     fn written(&mut self, (name, at, write): Written) {
         let Some(worker) = self.living.get_mut(&name) else { return };
         worker.writing = None;
-        worker.not_before = write.is_none().then(|| after(self.clock.now(), AGAIN));
-        self.with(&name, |agent| {
+        worker.not_before = write.is_none().then(|| after(self.clock.now(), RETRY_AFTER));
+        self.change(&name, |agent| {
             if let Some(write) = write {
-                agent.wrote(write.status, at);
+                agent.record_write(write.status, at);
             }
         });
     }
 
-    fn with(&mut self, name: &str, change: impl FnOnce(&mut Agent)) {
+    /// Changes the agent of this name, if it runs, and schedules the write that the change may ask for.
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Agent)) {
         if let Some(worker) = self.living.get_mut(name) {
             change(&mut worker.agent);
-            self.look(name);
+            self.schedule(name);
         }
     }
 
-    /// Starts the write that is due, if none is under way, or waits for the next.
-    fn look(&mut self, name: &str) {
+    /// Starts the agent's write if one is due and none is under way; then sets the agent's next wake.
+    fn schedule(&mut self, name: &str) {
         let Some(worker) = self.living.get_mut(name) else { return };
         let now = self.clock.now();
         if worker.writing.is_none() && worker.not_before.is_none_or(|at| at <= now) {
             worker.not_before = None;
-            if let Some(write) = worker.agent.write(now) {
+            if let Some(write) = worker.agent.due_write(now) {
                 let (registry, name) = (self.registry.clone(), name.to_owned());
                 worker.writing = Some(self.writes.spawn(async move {
                     match registry.report(&name, &write.patch).await {
                         Ok(()) => (name, now, Some(write)),
                         Err(error) => {
-                            warn!("hollow nodes: {error}; tried again in {AGAIN:?}");
+                            warn!("hollow nodes: {error}; tried again in {RETRY_AFTER:?}");
                             (name, now, None)
                         }
                     }
                 }));
             }
         }
-        // While a write is under way its end is what is waited for.
-        let next = worker.agent.next(now).filter(|_| worker.writing.is_none());
+        // While a write is under way, no wake is set: `written` schedules the agent again when the write ends.
+        let next = worker.agent.next_wake(now).filter(|_| worker.writing.is_none());
         let next = next.map(|next| worker.not_before.map_or(next, |at| at.max(next)));
         if next != worker.wake {
             if let Some(wake) = std::mem::replace(&mut worker.wake, next) {
@@ -206,7 +214,7 @@ impl Agents {
     }
 }
 
-/// The next event of a watch that may not have begun.
+/// The next event of the watch; waits for ever if the watch has not begun.
 async fn next(reports: &mut Option<Reports>) -> Option<watcher::Result<watcher::Event<NodeReport>>> {
     match reports {
         Some(reports) => reports.next().await,

@@ -1,4 +1,4 @@
-//! Wall-clock time that follows tokio's clock, so that paused time in tests moves it too.
+//! Wall-clock time that follows tokio's clock, so that a test that advances tokio's paused clock advances this one.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use tokio::time::Instant;
 
 use super::life::after;
 
-/// Reads the time: the wall clock once, at creation, and tokio's monotonic clock from there.
+/// A clock that reads the wall clock once, at its creation, and adds the time that tokio's monotonic clock has
+/// measured since.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     wall: Timestamp,
@@ -23,12 +24,13 @@ impl Clock {
         after(self.wall, self.start.elapsed())
     }
 
-    /// Sleeps until `time`, or for ever without one.
+    /// Sleeps until `time`; for ever if there is no time.
     pub(super) async fn sleep_until(&self, time: Option<Timestamp>) {
         match time {
             Some(time) => {
                 let left = Duration::try_from(time.duration_since(self.now())).unwrap_or(Duration::ZERO);
-                // Sleeps end on whole milliseconds; one more never wakes a moment too early.
+                // Tokio's sleeps end on whole milliseconds, rounded up. The added 100 µs keep a sleep whose end is
+                // already a whole millisecond from waking a moment too early.
                 tokio::time::sleep(left.saturating_add(Duration::from_micros(100))).await;
             }
             None => std::future::pending().await,

@@ -1,9 +1,9 @@
-//! One hollow kubelet as a pure function: [`step`] takes an event and the time, changes the state, and says what to
-//! write to the API server. No clock, no I/O: the shell brings both.
+//! One hollow kubelet as a pure function: [`step`] takes an event and the time, changes the state, and returns what
+//! to write to the API server. This file has no clock and does no I/O; `kubelets` brings both.
 //!
 //! Invariants, whatever events come in whatever order:
 //! - the pods that were admitted and have not ended never use more than the node's allocatable, unless they already
-//!   ran when the kubelet (re)started;
+//!   ran when the kubelet started;
 //! - a pod reports Running at most once and its end at most once, in that order;
 //! - a pod is removed only after its end was reported.
 
@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Taint;
 use serde_json::Value;
 
 use super::admission::{NodeFacts, admit};
-use super::agent::Held;
+use super::agent::PodActivity;
 use super::devices::{Assigned, DevicePool};
 use super::life::{KILLED, Life, Run, after};
 use super::resources::{CPU, Resources};
@@ -22,34 +22,35 @@ use super::shape::NodeShape;
 use super::status::{self, Addresses, Exit, Place};
 use super::view::{Phase, PodKey, PodView};
 
-/// What a kubelet learns.
+/// An event that a kubelet handles.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A pod that is bound to this node, new or changed.
+    /// The watch shows a new or changed pod that is bound to this node.
     Pod(Box<PodView>),
-    /// The pod with this uid is no longer in the API.
+    /// The pod with this uid no longer exists in the API server.
     Gone(String),
-    /// The node's agent starts to do as pods' annotations say, or no longer does. What it holds still stays so.
+    /// The node's agent starts (`true`) or stops (`false`) to suspend and kill pods as their annotations ask. When
+    /// the agent stops, suspended pods stay suspended.
     Agent(bool),
-    /// The agent sent a renewal of its Lease then, and it succeeded.
+    /// The agent renewed its Lease successfully, with a request that it sent at this time.
     Renewed(Timestamp),
-    /// Time passed.
+    /// Time has passed.
     Tick,
 }
 
-/// What a kubelet writes. Actions on one pod must be carried out in order.
+/// A write that a kubelet asks for. The shell must make the writes to one pod in their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     /// Patch the pod's status.
     Report {
-        /// Which pod.
+        /// The pod.
         pod: PodKey,
-        /// The phase it goes to.
+        /// The phase that the patch sets.
         phase: Phase,
-        /// The patch, a strategic merge patch of the status subresource.
+        /// A strategic merge patch of the status subresource.
         patch: Value,
     },
-    /// Delete the pod with grace 0 and its uid as precondition: the containers are gone.
+    /// Delete the pod with grace period 0 and its uid as precondition, because its containers have ended.
     Remove(PodKey),
 }
 
@@ -58,11 +59,12 @@ struct Hosted {
     view: PodView,
     place: Place,
     life: Life,
-    /// The last delete request was seen to be for now, or answered by [`Action::Remove`].
+    /// The pod needs no [`Action::Remove`]: the kubelet has asked for it, or somebody deleted the pod with grace
+    /// period 0.
     removed: bool,
 }
 
-/// All that one kubelet remembers. Lost when it dies and rebuilt from the API when it starts.
+/// The state of one kubelet. It is lost when the kubelet dies, and rebuilt from the API when the kubelet starts.
 #[derive(Debug, Clone)]
 pub struct NodeState {
     name: String,
@@ -72,17 +74,18 @@ pub struct NodeState {
     host_ip: String,
     addresses: Addresses,
     devices: DevicePool,
-    /// An agent is at work.
+    /// Whether the node's agent runs.
     agent: bool,
-    /// When the agent sent the last renewal of its Lease that succeeded. It promises to end the pods of claims whose lease has
-    /// passed since, and that holds though it dies.
+    /// When the agent sent the last successful renewal of its Lease. A pod must end when the lease of its claim has
+    /// passed since this time, even if the agent has died by then.
     renewed: Option<Timestamp>,
-    /// By uid.
+    /// The node's pods by uid.
     pods: BTreeMap<String, Hosted>,
 }
 
 impl NodeState {
-    /// A kubelet that just started on a node of this shape; `number` sets its addresses apart from other nodes'.
+    /// A kubelet that just started on a node of this shape. `number` must differ between nodes: the addresses of
+    /// the node and of its pods are made from it.
     pub fn new(shape: &NodeShape, number: u16) -> Self {
         Self {
             name: shape.name.clone(),
@@ -103,7 +106,7 @@ impl NodeState {
         &self.name
     }
 
-    /// When [`step`] wants a [`Event::Tick`] at the latest; `None` while nothing is to come.
+    /// The time by which the shell must send an [`Event::Tick`]; `None` if nothing will happen by itself.
     pub fn next_wake(&self) -> Option<Timestamp> {
         let next = |hosted: &Hosted| {
             [hosted.life.next(&hosted.view.script), self.lease_ends(hosted)].into_iter().flatten().min()
@@ -111,18 +114,19 @@ impl NodeState {
         self.pods.values().filter_map(next).min()
     }
 
-    /// When a pod has to be ended, unless the agent renews its Lease.
+    /// When the agent must end the pod, unless it renews its Lease first; `None` if the pod has ended, has no
+    /// lease, or the agent has never renewed its own.
     fn lease_ends(&self, hosted: &Hosted) -> Option<Timestamp> {
         let (renewed, lease) = self.renewed.zip(hosted.view.lease)?;
         hosted.life.takes_resources().then(|| after(renewed, lease))
     }
 
-    /// Uids of the pods it knows.
+    /// Uids of the pods that the kubelet knows.
     pub fn uids(&self) -> impl Iterator<Item = &str> {
         self.pods.keys().map(String::as_str)
     }
 
-    /// How many pods take resources, and how much they take together.
+    /// How many pods take resources, and what these pods request together.
     pub fn used(&self) -> (i64, Resources) {
         let (mut count, mut sum) = (0, Resources::default());
         for hosted in self.pods.values().filter(|hosted| hosted.life.takes_resources()) {
@@ -132,64 +136,65 @@ impl NodeState {
         (count, sum)
     }
 
-    /// The devices that pod `namespace/name` holds now, if it is here.
+    /// The devices that pod `namespace/name` has now; `None` if no such pod takes resources here.
     pub fn devices_of(&self, namespace: &str, name: &str) -> Option<Assigned> {
         let is_it = |h: &&Hosted| h.view.key.namespace == namespace && h.view.key.name == name;
         let hosted = self.pods.values().find(|h| is_it(h) && h.life.takes_resources())?;
         Some(hosted.place.devices.clone())
     }
 
-    /// Says whether an agent is at work, before anything has happened.
+    /// Sets whether the node's agent runs. For a state that has not handled any event yet.
     pub fn set_agent(&mut self, works: bool) {
         self.agent = works;
     }
 
-    /// Says when the agent renewed its Lease last, before anything has happened.
+    /// Sets when the agent renewed its Lease last. For a state that has not handled any event yet.
     pub fn set_renewed(&mut self, renewed: Option<Timestamp>) {
         self.renewed = renewed;
     }
 
-    /// Whether an agent is at work.
+    /// Whether the node's agent runs.
     pub fn has_agent(&self) -> bool {
         self.agent
     }
 
-    /// What the agent sees of the pods.
-    pub fn held(&self) -> Held {
-        let mut held = Held::default();
+    /// What the agent senses of the node's pods.
+    pub fn pod_activity(&self) -> PodActivity {
+        let mut activity = PodActivity::default();
         for hosted in self.pods.values() {
             let Life::Running(run) = hosted.life else { continue };
             if run.suspended.is_some() {
-                held.suspended.insert(hosted.view.key.uid.clone());
+                activity.suspended.insert(hosted.view.key.uid.clone());
             } else if hosted.view.pooled {
-                held.pool_milli += hosted.view.requests.get(CPU);
+                activity.pool_milli += hosted.view.requests.get(CPU);
             } else {
-                held.other_milli += hosted.view.requests.get(CPU);
+                activity.other_milli += hosted.view.requests.get(CPU);
             }
         }
-        held
+        activity
     }
 
     fn observe(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
-        let Some(hosted) = self.pods.get_mut(&view.key.uid) else { return self.take(view, now, actions) };
+        let Some(hosted) = self.pods.get_mut(&view.key.uid) else { return self.add(view, now, actions) };
         (hosted.view.suspend, hosted.view.kill) = (view.suspend, view.kill);
         if view.phase.is_terminal() && hosted.life.takes_resources() {
-            // Somebody else ended it; a kubelet kills the containers of such a pod and reports nothing new.
+            // Somebody else wrote a final phase, such as an eviction. A kubelet kills the containers of such a pod
+            // and leaves its phase alone.
             hosted.life = Life::Ended;
-            self.release(&view.key.uid);
+            self.free(&view.key.uid);
         }
         self.delete(view, now, actions);
     }
 
-    /// A pod this kubelet has not seen: new, or known to an earlier kubelet of this node.
-    fn take(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
+    /// Adds a pod that this kubelet has not seen. The pod is new, or an earlier kubelet of this node ran it.
+    fn add(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
         let uid = view.key.uid.clone();
         let mut life = Life::Ended;
         if view.phase == Phase::Running {
             let since = view.running_since.or(view.start_time).unwrap_or(now);
             life = Life::Running(Run::new(since));
         } else if !view.phase.is_terminal() && view.deletion.is_some() {
-            // Deleted before anything started: admission would be in vain.
+            // Somebody deleted the pod before it started, so it needs no admission: `delete` below ends it.
             life = Life::Starting { at: Timestamp::MAX };
         } else if !view.phase.is_terminal() {
             match self.admission(view) {
@@ -231,11 +236,11 @@ impl NodeState {
         place
     }
 
-    /// Starts or shortens the end of a pod that somebody deleted.
+    /// Ends a pod that somebody deleted, or gives it the grace period that the deletion asks for.
     fn delete(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
         let Some(grace) = view.deletion else { return };
         let Some(hosted) = self.pods.get_mut(&view.key.uid) else { return };
-        // With grace 0 the API server deleted it already and only finalizers keep the object.
+        // With grace period 0 the API server needs no second delete from the kubelet: only finalizers keep the pod.
         hosted.removed |= grace.is_zero();
         match &mut hosted.life {
             Life::Starting { .. } => {
@@ -247,11 +252,11 @@ impl NodeState {
         }
     }
 
-    /// Carries out what is due, pod by pod.
+    /// Does what is due by `now`, pod by pod.
     fn advance(&mut self, now: Timestamp, actions: &mut Vec<Action>) {
-        let over = |hosted: &Hosted| self.lease_ends(hosted).is_some_and(|at| at <= now);
+        let lease_over = |hosted: &Hosted| self.lease_ends(hosted).is_some_and(|at| at <= now);
         let due = |hosted: &Hosted| {
-            hosted.life.next(&hosted.view.script).is_some_and(|at| at <= now) || over(hosted)
+            hosted.life.next(&hosted.view.script).is_some_and(|at| at <= now) || lease_over(hosted)
         };
         let uids: Vec<String> =
             self.pods.iter().filter(|(_, h)| due(h)).map(|(uid, _)| uid.clone()).collect();
@@ -260,7 +265,7 @@ impl NodeState {
                 hosted.start(now, actions);
             }
             self.fence(&uid, now, actions);
-            self.obey(&uid, now, actions);
+            self.suspend_or_kill(&uid, now, actions);
             let exit = self.pods.get(&uid).and_then(|hosted| hosted.life.exit(&hosted.view.script));
             if let Some(exit) = exit.filter(|exit| exit.at <= now) {
                 let deleted = self.pods.get(&uid).is_some_and(|hosted| hosted.life.is_terminating());
@@ -269,8 +274,9 @@ impl NodeState {
         }
     }
 
+    /// Reports the end of a pod; `deleted` removes it too.
     fn end(&mut self, uid: &str, exit: &Exit, deleted: bool, actions: &mut Vec<Action>) {
-        self.release(uid);
+        self.free(uid);
         let Some(hosted) = self.pods.get_mut(uid) else { return };
         hosted.life = Life::Ended;
         actions.push(Action::Report {
@@ -283,7 +289,8 @@ impl NodeState {
         }
     }
 
-    /// Ends a pod whose lease has passed since the agent renewed its own, unless it had ended by then.
+    /// Ends a pod once the lease of its claim has passed since the agent renewed its own Lease, unless the pod had
+    /// ended by itself before that time.
     fn fence(&mut self, uid: &str, now: Timestamp, actions: &mut Vec<Action>) {
         let Some(hosted) = self.pods.get(uid) else { return };
         let Some(at) = self.lease_ends(hosted).filter(|at| *at <= now) else { return };
@@ -297,12 +304,12 @@ impl NodeState {
         self.end(uid, &exit, deleted, actions);
     }
 
-    /// The agent does with a pod as its annotations say.
-    fn obey(&mut self, uid: &str, now: Timestamp, actions: &mut Vec<Action>) {
+    /// Does what the pod's annotations ask of the agent, if the agent runs: suspend, continue or kill the pod.
+    fn suspend_or_kill(&mut self, uid: &str, now: Timestamp, actions: &mut Vec<Action>) {
         let Some(hosted) = self.pods.get_mut(uid).filter(|_| self.agent) else { return };
         let (suspend, kill) = (hosted.view.suspend, hosted.view.kill);
         let Life::Running(run) = &mut hosted.life else { return };
-        run.hold(suspend, now);
+        run.set_suspended(suspend, now);
         if kill {
             let exit = Exit { started: Some(run.since), at: now, code: KILLED, fenced: false };
             let deleted = run.term.is_some();
@@ -310,9 +317,10 @@ impl NodeState {
         }
     }
 
-    fn release(&mut self, uid: &str) {
-        self.devices.release(uid);
-        self.addresses.release(uid);
+    /// Frees the devices and the address of a pod.
+    fn free(&mut self, uid: &str) {
+        self.devices.free(uid);
+        self.addresses.free(uid);
     }
 }
 
@@ -346,27 +354,28 @@ impl Hosted {
     }
 }
 
-/// Tells the kubelet of `state` that `event` happened, at `now`; returns what it writes, in order. Whatever is due
-/// by `now` happens too, at the time it was due.
+/// Handles `event` at `now` and returns the kubelet's writes in order.
+///
+/// Also does whatever is due by `now`, with the time at which it was due: it does not matter how late the shell calls.
 pub fn step(state: &mut NodeState, event: Event, now: Timestamp) -> Vec<Action> {
     let mut actions = Vec::new();
-    // First what was due before: it may make room for what comes now.
+    // Before the event, because a pod that has ended meanwhile makes room for the pod of the event.
     state.advance(now, &mut actions);
     match event {
         Event::Pod(view) => {
             state.observe(&view, now, &mut actions);
-            state.obey(&view.key.uid, now, &mut actions);
+            state.suspend_or_kill(&view.key.uid, now, &mut actions);
         }
         Event::Agent(works) => {
             state.agent = works;
             let uids: Vec<String> = state.pods.keys().cloned().collect();
             for uid in uids {
-                state.obey(&uid, now, &mut actions);
+                state.suspend_or_kill(&uid, now, &mut actions);
             }
         }
         Event::Renewed(at) => state.renewed = state.renewed.max(Some(at)),
         Event::Gone(uid) => {
-            state.release(&uid);
+            state.free(&uid);
             state.pods.remove(&uid);
         }
         Event::Tick => {}

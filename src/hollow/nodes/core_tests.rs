@@ -1,4 +1,4 @@
-//! Scripts of events to one kubelet and what it must write, all in made-up time.
+//! Scripts of events to one kubelet, and the writes that they must lead to. All times are made up.
 // `json!` literals read best without a borrow.
 #![allow(clippy::needless_pass_by_value)]
 
@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::agent::Held;
+use super::agent::PodActivity;
 use super::core::{Action, Event, NodeState, step};
 use super::owner::Owner;
 use super::resources::{CPU, PODS, Resources};
@@ -58,7 +58,8 @@ fn both(mut one: Value, other: Value) -> Value {
     one
 }
 
-/// Plays events at their milliseconds, with a tick whenever the kubelet asked for one, and writes down the actions.
+/// Plays events at their milliseconds, with a tick whenever the kubelet asks for one, and returns the actions as
+/// text.
 fn play(state: &mut NodeState, events: Vec<(i64, Event)>) -> String {
     let mut story = String::new();
     for (time, event) in events {
@@ -121,7 +122,8 @@ fn deletion_sends_term_then_kill_and_removes_the_object_last() {
             4,
             vec!["3000 a Succeeded exit 0", "3000 a removed"],
         ),
-        // Grace 0: the API server deleted it; if a finalizer keeps the object, the end is still reported.
+        // With grace period 0 the API server removes the pod by itself. The kubelet still reports the end, for the
+        // case that a finalizer keeps the object.
         (with(&[("ignore-term", "true")]), 0, vec!["2000 a Failed exit 137"]),
     ];
     for (script, grace, end) in cases {
@@ -168,13 +170,13 @@ fn an_ended_pod_is_removed_once_when_it_is_deleted_with_grace() {
     check(vec![(0, pod("a", both(ended, deleted(0))))], &[]);
 }
 
-/// The annotation by which the operator asks an agent for something.
+/// The label and the annotation with which the operator asks an agent to suspend or kill a pod.
 fn asked(name: &str, value: Value) -> Value {
     json!({"metadata": {"labels": {"slotwright.dev/job-uid": "u"},
                         "annotations": {(format!("slotwright.dev/{name}")): value}}})
 }
 
-/// As [`check`], on a node with an agent.
+/// Does the same as [`check`], on a node with an agent.
 fn check_with_agent(events: Vec<(i64, Event)>, expected: &[&str]) {
     let story = play(&mut NodeState::new(&shape().agent(Owner::default()), 1), events);
     let lines: Vec<&str> = story.lines().map(str::trim_end).collect();
@@ -182,15 +184,15 @@ fn check_with_agent(events: Vec<(i64, Event)>, expected: &[&str]) {
 }
 
 #[test]
-fn a_pod_that_is_suspended_stands_still() {
+fn the_runtime_of_a_suspended_pod_does_not_pass() {
     let ten = || scripted(&[("runtime", "10s")]);
     let suspended = || pod("a", both(ten(), asked("suspend", "true".into())));
     let story =
         || vec![(0, pod("a", ten())), (4000, suspended()), (9000, suspended()), (64_000, pod("a", ten()))];
     check_with_agent(story(), &["0 a Running", "70000 a Succeeded exit 0"]);
-    // Without an agent nobody looks at the annotation.
+    // On a node without an agent the annotation has no effect.
     check(story(), &["0 a Running", "10000 a Succeeded exit 0"]);
-    // One that is suspended before it starts stands still from its first moment.
+    // A pod that is suspended before it starts is suspended from its first moment.
     check_with_agent(
         vec![(0, suspended()), (5000, pod("a", ten()))],
         &["0 a Running", "15000 a Succeeded exit 0"],
@@ -198,7 +200,7 @@ fn a_pod_that_is_suspended_stands_still() {
 }
 
 #[test]
-fn a_suspended_pod_does_not_hear_term_but_dies_of_kill() {
+fn a_suspended_pod_does_not_react_to_term_but_dies_of_kill() {
     let slow = || scripted(&[("runtime", "1h"), ("term-delay", "3s")]);
     let suspended = || both(slow(), asked("suspend", "true".into()));
     let dies = vec![(0, pod("a", suspended())), (1000, pod("a", both(suspended(), deleted(30))))];
@@ -227,22 +229,23 @@ fn the_agent_kills_what_the_kubelet_cannot() {
 }
 
 #[test]
-fn an_agent_sees_what_runs_and_what_it_holds() {
+fn an_agent_senses_what_runs_and_what_it_has_suspended() {
     let mut state = NodeState::new(&shape().agent(Owner::default()), 1);
     let long = || both(scripted(&[("runtime", "1h")]), requests(json!({"cpu": "1500m"})));
     step(&mut state, pod("ours", both(long(), asked("suspend", Value::Null))), at(0));
     step(&mut state, pod("theirs", long()), at(0));
-    assert_eq!(state.held(), Held { pool_milli: 1500, other_milli: 1500, ..Held::default() });
-    let suspended = || pod("ours", both(long(), asked("suspend", "true".into())));
-    step(&mut state, suspended(), at(1000));
-    let held = Held { suspended: ["ours".to_owned()].into(), other_milli: 1500, ..Held::default() };
-    assert_eq!(state.held(), held);
-    // An agent that dies leaves still what it holds; the next one does as is asked by then.
+    let running = PodActivity { pool_milli: 1500, other_milli: 1500, ..PodActivity::default() };
+    assert_eq!(state.pod_activity(), running);
+    step(&mut state, pod("ours", both(long(), asked("suspend", "true".into()))), at(1000));
+    let suspended = ["ours".to_owned()].into();
+    let suspended = PodActivity { suspended, other_milli: 1500, ..PodActivity::default() };
+    assert_eq!(state.pod_activity(), suspended);
+    // When an agent dies, its pods stay suspended. The next agent does what the annotations ask by then.
     step(&mut state, Event::Agent(false), at(2000));
     step(&mut state, pod("ours", both(long(), asked("suspend", Value::Null))), at(3000));
-    assert_eq!(state.held(), held);
+    assert_eq!(state.pod_activity(), suspended);
     step(&mut state, Event::Agent(true), at(4000));
-    assert_eq!(state.held().suspended.len(), 0);
+    assert_eq!(state.pod_activity().suspended.len(), 0);
 }
 
 #[test]
@@ -287,7 +290,7 @@ fn other_refusals() {
     let mut story = vec!["0 a Running", "0 b Running", "0 c Running", "0 d Failed OutOfpods"];
     story.extend(["1000 a Succeeded exit 0", "1000 b Succeeded exit 0", "1000 c Succeeded exit 0"]);
     check(full.to_vec(), &story);
-    // A resource no node knows is not the kubelet's business.
+    // The kubelet does not check a resource that its node does not list.
     check(
         vec![(0, pod("a", requests(json!({"example.com/license": "1"}))))],
         &["0 a Running", "1000 a Succeeded exit 0"],
@@ -334,26 +337,26 @@ fn a_restarted_kubelet_continues_what_runs_and_reports_what_ended_meanwhile() {
 }
 
 #[test]
-fn somebody_elses_end_of_a_pod_stands() {
+fn the_kubelet_keeps_a_final_phase_that_somebody_else_wrote() {
     let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted"}});
     check(vec![(0, pod("a", json!({}))), (500, pod("a", evicted))], &["0 a Running"]);
 }
 
 #[test]
-fn devices_are_held_from_admission_to_end_and_found_again() {
+fn devices_are_assigned_from_admission_to_end_and_found_again() {
     let mut state = NodeState::new(&shape(), 1);
     let wants = requests(json!({"nvidia.com/gpu": "1"}));
     let actions = step(&mut state, pod("a", wants.clone()), at(0));
-    let held = state.devices_of("ns", "a").unwrap();
-    assert_eq!(held[NVIDIA_GPU].len(), 1);
+    let assigned = state.devices_of("ns", "a").unwrap();
+    assert_eq!(assigned[NVIDIA_GPU].len(), 1);
     let [Action::Report { patch, .. }] = actions.as_slice() else { panic!("{actions:?}") };
     let annotation = &patch["metadata"]["annotations"]["hollow.slotwright.dev/devices"];
-    assert_eq!(*annotation, json!(json!(held).to_string()));
+    assert_eq!(*annotation, json!(json!(assigned).to_string()));
 
     let mut reborn = NodeState::new(&shape(), 1);
     step(&mut reborn, pod("b", wants.clone()), at(0));
     let first = reborn.devices_of("ns", "b").unwrap();
-    assert_eq!(first, held, "devices are given in order");
+    assert_eq!(first, assigned, "devices are given in order");
     let mut reborn = NodeState::new(&shape(), 1);
     let second = json!({NVIDIA_GPU: [super::devices::DevicePool::new("n1", &shape().gpus).assign("x", [(NVIDIA_GPU, 2)].into_iter())[NVIDIA_GPU][1]]});
     let known = json!({"status": {"phase": "Running"}, "metadata": {"annotations": {"hollow.slotwright.dev/devices": second.to_string()}}});
@@ -398,7 +401,7 @@ fn any_move() -> impl Strategy<Value = Move> {
 }
 
 proptest! {
-    /// The invariants in the head of `core`, whatever happens.
+    /// Checks the invariants that the module docs of `core` list.
     #[test]
     fn invariants_hold_whatever_happens(moves in prop::collection::vec(any_move(), 0..80)) {
         let mut state = NodeState::new(&shape(), 1);
@@ -450,7 +453,7 @@ proptest! {
     }
 }
 
-/// A pod of the pool that runs for an hour, under a claim whose lease is 40 s.
+/// A pod that runs for an hour, under a claim whose lease is 40 s.
 fn leased() -> Value {
     let lease = json!({"metadata": {"annotations": {"slotwright.dev/lease-seconds": "40"}}});
     both(scripted(&[("runtime", "1h")]), lease)
@@ -459,25 +462,26 @@ fn leased() -> Value {
 #[test]
 fn an_agent_that_cannot_renew_its_lease_ends_what_runs_under_leases_that_have_passed() {
     let renewed = |seconds: i64| (seconds * 1000, Event::Renewed(at(seconds * 1000)));
-    // Nothing is promised by a node without an agent.
+    // A node whose agent never renewed its Lease ends no pod.
     check(vec![(0, pod("a", leased()))], &["0 a Running", "3600000 a Succeeded exit 0"]);
     let ended = &["0 a Running", "70000 a Failed exit 137"];
     check(vec![renewed(0), (0, pod("a", leased())), renewed(10), renewed(30)], ended);
-    // Neither has it to be there: a promise holds without the one who made it.
+    // The pod ends even if the agent has died: the agent promised so when it renewed its Lease.
     check(vec![renewed(30), (0, pod("a", leased())), (31_000, Event::Agent(false))], ended);
-    // What counts is when a renewal was sent.
+    // The lease counts from when the agent sent the renewal, not from when the API server answered.
     check(vec![(0, pod("a", leased())), (35_000, Event::Renewed(at(30_000)))], ended);
-    // What ended by itself before that has ended so, and what starts after it does not live.
+    // A pod that ends by itself before its lease is over ends with its own exit code.
     let short = both(leased(), scripted(&[("runtime", "5s")]));
     check(vec![renewed(0), (0, pod("a", short))], &["0 a Running", "5000 a Succeeded exit 0"]);
+    // A pod whose lease is over before it starts never starts.
     let late = both(leased(), scripted(&[("start-delay", "100s")]));
     check(vec![renewed(0), (0, pod("a", late))], &["40000 a Failed exit 137"]);
-    // Other pods are nobody's claim.
+    // A pod without a lease goes on.
     check(vec![renewed(0), (0, pod("b", json!({})))], &["0 b Running", "1000 b Succeeded exit 0"]);
 }
 
 #[test]
-fn a_pod_that_an_agent_ended_says_so() {
+fn the_status_of_a_pod_that_the_agent_ended_says_so() {
     let mut state = NodeState::new(&shape(), 1);
     state.set_renewed(Some(at(0)));
     step(&mut state, pod("a", leased()), at(0));

@@ -13,8 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::agent::Held;
-use super::agents::Word;
+use super::agent::PodActivity;
+use super::agents::AgentCommand;
 use super::clock::Clock;
 use super::core::{Action, Event, NodeState, step};
 use super::devices::Assigned;
@@ -22,44 +22,44 @@ use super::status;
 use super::view::{Phase, PodView};
 use super::writer::Writers;
 
-/// How long a shutdown waits for writes under way.
+/// How long a shutdown waits for queued writes.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// What the handle asks of the shell.
+/// A command to the shell of the kubelets.
 pub(super) enum Command {
-    /// A kubelet starts; `pods` are those bound to its node.
+    /// Start a kubelet; `pods` are the pods that are bound to its node.
     Start { state: Box<NodeState>, pods: Vec<PodView>, done: oneshot::Sender<()> },
-    /// A kubelet dies: its writes that are not under way are lost.
+    /// Stop a kubelet as if it died: its queued writes are lost.
     Kill { name: String, done: oneshot::Sender<()> },
-    /// The node of these pods is gone for good: fail and delete them, as the pod garbage collector does.
+    /// Fail and delete these pods, as the pod garbage collector does: their node has been deleted.
     Collect { pods: Vec<PodView> },
-    /// Which devices does this pod hold?
+    /// Reply with the devices that are assigned to this pod.
     Devices { namespace: String, name: String, reply: oneshot::Sender<Option<Assigned>> },
-    /// The agent of a node starts to do as pods ask, or no longer does.
+    /// The agent of a node starts or stops to suspend and kill pods as their annotations ask.
     Agent { name: String, works: bool, done: oneshot::Sender<()> },
-    /// The agent of a node sent a renewal of its Lease then, and it succeeded.
+    /// The agent of a node renewed its Lease successfully, with a request that it sent at this time.
     Renewed { name: String, at: Timestamp },
-    /// How many pods do the living kubelets run?
+    /// Reply with the number of pods that take resources on nodes whose kubelets run.
     Running { reply: oneshot::Sender<i64> },
 }
 
 struct Kubelet {
     state: NodeState,
     wake: Option<Timestamp>,
-    /// What its agent was told of its pods.
-    held: Option<Held>,
+    /// What the node's agent was told last about the pods; `None` if it has not been told since it started.
+    activity: Option<PodActivity>,
     alive: CancellationToken,
 }
 
-/// All living kubelets of a set.
+/// All running kubelets of a set.
 pub(super) struct Kubelets {
     clock: Clock,
     living: HashMap<String, Kubelet>,
-    /// Next wake of each kubelet that has one.
+    /// The next wake of each kubelet that has one.
     wakes: BTreeSet<(Timestamp, String)>,
     writers: Writers,
-    agents: mpsc::UnboundedSender<Word>,
-    /// Pods of a listing that is not complete yet.
+    agents: mpsc::UnboundedSender<AgentCommand>,
+    /// The pods that a list in progress has shown so far.
     listing: Vec<PodView>,
 }
 
@@ -68,28 +68,29 @@ impl Kubelets {
         clock: Clock,
         states: Vec<(String, NodeState)>,
         writers: Writers,
-        agents: mpsc::UnboundedSender<Word>,
+        agents: mpsc::UnboundedSender<AgentCommand>,
     ) -> Self {
-        let kubelet = |state| Kubelet { state, wake: None, held: None, alive: CancellationToken::new() };
+        let kubelet = |state| Kubelet { state, wake: None, activity: None, alive: CancellationToken::new() };
         let living = states.into_iter().map(|(name, state)| (name, kubelet(state))).collect();
         Self { clock, living, wakes: BTreeSet::new(), writers, agents, listing: Vec::new() }
     }
 
-    /// Runs until `stop`, then waits a little for writes under way.
+    /// Runs until `stop`, then waits up to [`DRAIN`] for queued writes.
     pub(super) async fn run(
         mut self,
         client: Client,
         mut commands: mpsc::Receiver<Command>,
         stop: CancellationToken,
     ) {
-        // Pods without a node are nobody's here; a selector cannot name many nodes, so the others' are dropped below.
+        // The watch skips pods that no node runs. A field selector cannot name a set of nodes, so the pods of other
+        // nodes are dropped below.
         let bound = watcher::Config::default().fields("spec.nodeName!=");
         let mut events = pin!(watcher(Api::<Pod>::all(client), bound).default_backoff());
         loop {
             let wake = self.wakes.first().map(|(at, _)| *at);
             tokio::select! {
                 () = stop.cancelled() => break,
-                Some(command) = commands.recv() => self.obey(command),
+                Some(command) = commands.recv() => self.handle(command),
                 Some(event) = events.next() => match event {
                     Ok(event) => self.watched(event),
                     Err(error) => warn!("hollow nodes: the watch on pods broke and starts again: {error}"),
@@ -107,7 +108,7 @@ impl Kubelets {
                 let ours = |view: &PodView| self.living.contains_key(&view.node);
                 self.listing.extend(PodView::from_pod(&pod).filter(ours));
             }
-            watcher::Event::InitDone => self.relisted(),
+            watcher::Event::InitDone => self.apply_list(),
             watcher::Event::Apply(pod) => {
                 let Some(view) = PodView::from_pod(&pod) else { return };
                 let node = view.node.clone();
@@ -123,19 +124,19 @@ impl Kubelets {
         }
     }
 
-    /// A complete list: what is not in it is gone.
-    fn relisted(&mut self) {
+    /// Gives each kubelet the pods of its node from a complete list. Pods that are not in the list no longer exist.
+    fn apply_list(&mut self) {
         let mut by_node: BTreeMap<String, Vec<PodView>> = BTreeMap::new();
         for view in std::mem::take(&mut self.listing) {
             by_node.entry(view.node.clone()).or_default().push(view);
         }
         let nodes: Vec<String> = self.living.keys().cloned().collect();
         for node in nodes {
-            self.listed(&node, by_node.remove(&node).unwrap_or_default());
+            self.apply_list_of_node(&node, by_node.remove(&node).unwrap_or_default());
         }
     }
 
-    fn listed(&mut self, node: &str, pods: Vec<PodView>) {
+    fn apply_list_of_node(&mut self, node: &str, pods: Vec<PodView>) {
         let Some(kubelet) = self.living.get(node) else { return };
         let listed: BTreeSet<&str> = pods.iter().map(|view| view.key.uid.as_str()).collect();
         let gone: Vec<String> =
@@ -148,16 +149,18 @@ impl Kubelets {
         }
     }
 
+    /// Gives `event` to the kubelet of `node`, if it runs; queues its writes, tells the agent what the pods do now,
+    /// and sets the kubelet's next wake.
     fn happened(&mut self, node: &str, event: Event) {
         let Some(kubelet) = self.living.get_mut(node) else { return };
         let actions = step(&mut kubelet.state, event, self.clock.now());
         self.writers.send(actions, &kubelet.alive);
         if kubelet.state.has_agent() {
-            let held = kubelet.state.held();
-            if kubelet.held.as_ref() != Some(&held) {
-                kubelet.held = Some(held.clone());
-                // A closed channel means shutdown: nobody reports any more.
-                let _ = self.agents.send(Word::Held(node.to_owned(), held));
+            let activity = kubelet.state.pod_activity();
+            if kubelet.activity.as_ref() != Some(&activity) {
+                kubelet.activity = Some(activity.clone());
+                // The channel is closed only during a shutdown, when agents no longer report.
+                let _ = self.agents.send(AgentCommand::Pods(node.to_owned(), activity));
             }
         }
         let next = kubelet.state.next_wake();
@@ -179,16 +182,16 @@ impl Kubelets {
         }
     }
 
-    fn obey(&mut self, command: Command) {
-        // Who asked may have gone meanwhile; then nobody waits for the answer.
+    fn handle(&mut self, command: Command) {
+        // Sending an answer fails if the caller has gone; then nobody waits for it.
         match command {
             Command::Start { state, pods, done } => {
                 let name = state.name().to_owned();
                 self.kill(&name);
                 let kubelet =
-                    Kubelet { state: *state, wake: None, held: None, alive: CancellationToken::new() };
+                    Kubelet { state: *state, wake: None, activity: None, alive: CancellationToken::new() };
                 self.living.insert(name.clone(), kubelet);
-                self.listed(&name, pods);
+                self.apply_list_of_node(&name, pods);
                 let _ = done.send(());
             }
             Command::Kill { name, done } => {
@@ -196,9 +199,9 @@ impl Kubelets {
                 let _ = done.send(());
             }
             Command::Agent { name, works, done } => {
-                // One that starts knows nothing of the pods yet.
+                // An agent that starts knows nothing of the pods: `happened` must tell it, even if nothing changed.
                 if let Some(kubelet) = self.living.get_mut(&name) {
-                    kubelet.held = None;
+                    kubelet.activity = None;
                 }
                 self.happened(&name, Event::Agent(works));
                 let _ = done.send(());
@@ -237,7 +240,8 @@ impl Kubelets {
     }
 }
 
-/// Pods that already run come first, or newer ones could take their place; then the oldest, as kubelet does.
+/// Sorts pods into the order in which the kubelet admits them: first those that already run, because others must not
+/// take their resources; then by age, oldest first, as kubelet does.
 fn in_order_of_admission(mut pods: Vec<PodView>) -> Vec<PodView> {
     pods.sort_by_cached_key(|view| (view.phase != Phase::Running, view.created, view.key.clone()));
     pods

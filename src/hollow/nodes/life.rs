@@ -1,4 +1,5 @@
-//! The life of a pod's containers, from admission to exit. All times are points, so a late look changes nothing.
+//! The life of a pod's containers, from admission to exit. Each step has a point in time, which does not depend on
+//! when the shell asks for it.
 
 use std::time::Duration;
 
@@ -7,44 +8,44 @@ use jiff::Timestamp;
 use super::script::Script;
 use super::status::Exit;
 
-/// Exit code of a process that KILL ended: 128 + 9.
+/// The exit code of a process that SIGKILL ended: 128 + 9.
 pub const KILLED: i32 = 137;
 
 /// Where a pod is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Life {
-    /// Admitted; its containers start at this time.
+    /// The kubelet has admitted the pod, and its containers start at this time.
     Starting {
-        /// Start of the containers.
+        /// The start of the containers.
         at: Timestamp,
     },
-    /// Its containers run, perhaps with TERM behind them.
+    /// The containers run. They may have received TERM.
     Running(Run),
-    /// Over: ended, refused, or ended by somebody else.
+    /// The containers have ended, or the kubelet rejected the pod.
     Ended,
 }
 
 /// Containers that run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
-    /// Since when.
+    /// When they started.
     pub since: Timestamp,
-    /// Since when an agent holds them still.
+    /// When the agent suspended them, if they are suspended.
     pub suspended: Option<Timestamp>,
-    /// For how long one did before that.
-    pub stood_still: Duration,
-    /// Set once TERM was sent.
+    /// How long they were suspended before, in total.
+    pub suspended_before: Duration,
+    /// The TERM that the kubelet has sent, if any.
     pub term: Option<Term>,
 }
 
-/// What follows a TERM.
+/// A TERM that was sent, and what follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Term {
     /// When it was sent.
     pub sent: Timestamp,
-    /// When the containers stop because of it; `None` when they ignore it.
+    /// When the containers stop because of it; `None` if they ignore it.
     pub stops: Option<Timestamp>,
-    /// When KILL comes.
+    /// When the grace period ends and the kubelet sends KILL.
     pub kills: Timestamp,
 }
 
@@ -59,7 +60,7 @@ impl Life {
         matches!(self, Self::Running(Run { term: Some(_), .. }))
     }
 
-    /// When something happens next by itself.
+    /// When something will happen next by itself; `None` if nothing will.
     pub fn next(&self, script: &Script) -> Option<Timestamp> {
         match self {
             Self::Starting { at } => Some(*at),
@@ -68,34 +69,32 @@ impl Life {
         }
     }
 
-    /// Whether an agent holds its containers still.
-    pub fn is_suspended(&self) -> bool {
-        matches!(self, Self::Running(Run { suspended: Some(_), .. }))
-    }
-
-    /// How the running containers will end as things stand. KILL ends those too that are held still; nothing else does.
+    /// How the running containers will end if nothing else happens; `None` if they run for ever. Suspended
+    /// containers end only by KILL.
     pub fn exit(&self, script: &Script) -> Option<Exit> {
         let Self::Running(run) = self else { return None };
         let runs = run.suspended.is_none();
         let own = script.runtime.filter(|_| runs);
-        let own = own.map(|runtime| (after(run.since, runtime + run.stood_still), script.exit_code));
+        let own = own.map(|runtime| (after(run.since, runtime + run.suspended_before), script.exit_code));
         let stopped =
             run.term.filter(|_| runs).and_then(|term| term.stops).map(|at| (at, script.term_exit_code));
         let killed = run.term.filter(|_| !script.ignore_kill).map(|term| (term.kills, KILLED));
-        // The first of equals wins: an exit of one's own, then a stop in time, then KILL.
+        // `min_by_key` returns the first of equal times: the containers' own exit, then their stop after TERM, then
+        // KILL.
         let (at, code) = [own, stopped, killed].into_iter().flatten().min_by_key(|(at, _)| *at)?;
         Some(Exit { started: Some(run.since), at, code, fenced: false })
     }
 }
 
 impl Run {
-    /// Containers that start now.
+    /// Containers that started at this time.
     pub fn new(since: Timestamp) -> Self {
-        Self { since, suspended: None, stood_still: Duration::ZERO, term: None }
+        Self { since, suspended: None, suspended_before: Duration::ZERO, term: None }
     }
 
-    /// Holds the containers still, or lets them go on. What they had before them takes as much longer, TERM's work too.
-    pub fn hold(&mut self, suspended: bool, now: Timestamp) {
+    /// Suspends or continues the containers. Their runtime, and the time that they take to stop after TERM, are
+    /// longer by the time for which they were suspended.
+    pub fn set_suspended(&mut self, suspended: bool, now: Timestamp) {
         let Some(since) = self.suspended else {
             self.suspended = suspended.then_some(now);
             return;
@@ -104,14 +103,15 @@ impl Run {
             return;
         }
         self.suspended = None;
-        self.stood_still += span(since, now);
+        self.suspended_before += span(since, now);
         if let Some(term) = &mut self.term {
-            let still = span(since.max(term.sent), now);
-            term.stops = term.stops.map(|stops| after(stops, still));
+            let suspended_since_term = span(since.max(term.sent), now);
+            term.stops = term.stops.map(|stops| after(stops, suspended_since_term));
         }
     }
 
-    /// Sends TERM with this grace, or shortens the grace of an earlier one; a longer one is not honored.
+    /// Sends TERM with this grace period, or shortens the grace period of an earlier TERM. A second TERM cannot
+    /// lengthen it.
     pub fn terminate(&mut self, now: Timestamp, grace: Duration, script: &Script) {
         let kills = after(now, grace);
         self.term = Some(match self.term {
@@ -123,12 +123,12 @@ impl Run {
     }
 }
 
-/// `time` plus `duration`, at most the end of time.
+/// `time` plus `duration`, at most [`Timestamp::MAX`].
 pub(super) fn after(time: Timestamp, duration: Duration) -> Timestamp {
     time.checked_add(duration).unwrap_or(Timestamp::MAX)
 }
 
-/// From one time to a later one; nothing where it is not later.
+/// The duration from one time to a later one; zero if `to` is not later.
 fn span(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
 }

@@ -1,40 +1,44 @@
 //! Hollow nodes: kubelets without containers.
 //!
-//! Each hollow node registers a Node, keeps a Lease, admits the pods bound to it as a kubelet does, and lets them
-//! "run": Pending, Running, then Succeeded or Failed when the time given by an annotation is over (see [`script`]).
-//! They are plain clients of the Kubernetes HTTP API, so the same code serves the embedded API server and a real
-//! kube-apiserver that has no kubelets. One process runs a thousand of them: one watch, one timer, a few writers.
+//! Each hollow node registers a Node, renews a Lease, admits the pods that are bound to it as a kubelet does, and
+//! pretends to run them: a pod is Pending, then Running, then Succeeded or Failed when the time that its annotation
+//! gives is over (see [`script`]). The nodes are plain clients of the Kubernetes HTTP API, so the same code works
+//! with the embedded API server and with a real kube-apiserver that has no kubelets. One process runs a thousand
+//! nodes with one watch, one timer and a few writers.
 //!
-//! [`core`] decides and is pure; `kubelets` (watch and timers), `writer`, `keeper` (leases) and `registry` (Node
-//! objects) do the I/O. [`HollowNodes`] is the handle.
+//! `core` decides what a kubelet does, and is pure. `kubelets` (watch and timers), `writer`, `keeper` (leases) and
+//! `registry` (Node objects) do the I/O. [`HollowNodes`] is the handle for tests and the demo.
 //!
-//! A node may have an agent ([`NodeShape::agent`]): it senses what an [`Owner`] does, holds pods still and kills them as
-//! their annotations ask, answers benchmarks, and says all that in a NodeReport. [`agent`] is pure, `agents` does the I/O.
+//! A node may have an agent ([`NodeShape::agent`]). The agent senses what an [`Owner`] does, suspends and kills pods
+//! as their annotations ask, runs benchmarks on request, and reports all that in a NodeReport. `agent` decides and
+//! is pure; `agents` does the I/O.
 //!
-//! What they leave out: container restarts (a pod whose annotation gives a runtime ends once, whatever its restart
-//! policy), probes, init containers that take time, logs and exec, eviction under pressure, static pods. On a dead
-//! node containers keep running, as they do under a dead kubelet: what ended meanwhile is reported after a restart.
-//! With [`Options::lifecycle`] they also stand in for the node lifecycle controller (Ready=Unknown and taints on dead
-//! nodes) and the pod garbage collector (pods of removed nodes), but nobody evicts pods by taints. For how long a pod stood
-//! still is forgotten when its kubelet starts anew.
+//! Hollow nodes leave out: container restarts (a pod whose annotation gives a runtime ends once, whatever its restart
+//! policy), probes, init containers that take time, logs and exec, eviction under pressure, static pods.
+//!
+//! When a kubelet dies, its containers keep running, as they do under a real kubelet; after a restart the kubelet
+//! reports what has ended meanwhile. A restarted kubelet does not remember for how long its pods were suspended.
+//!
+//! With [`Options::lifecycle`] the nodes also stand in for the node lifecycle controller (Ready=Unknown and taints on
+//! dead nodes) and for the pod garbage collector (pods of removed nodes). Nothing evicts pods because of taints.
 
-pub mod admission;
-pub mod agent;
+mod admission;
+mod agent;
 mod agents;
 mod clock;
-pub mod core;
-pub mod devices;
+mod core;
+mod devices;
 mod keeper;
 mod kubelets;
-pub mod life;
-pub mod owner;
-pub mod placement;
+mod life;
+mod owner;
+mod placement;
 mod registry;
 pub mod resources;
 pub mod script;
 pub mod shape;
 pub mod shapes;
-pub mod status;
+mod status;
 pub mod view;
 mod writer;
 
@@ -55,7 +59,7 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::agent::Agent;
-use self::agents::{Agents, Word};
+use self::agents::{AgentCommand, Agents};
 use self::clock::Clock;
 use self::core::NodeState;
 use self::devices::Assigned;
@@ -65,25 +69,27 @@ use self::registry::{Readiness, Registry};
 use self::view::PodView;
 use self::writer::{Counters, Writers};
 
-pub use self::owner::Owner;
+pub use self::owner::{Owner, Visit};
 pub use self::registry::{Error, LEASE_NAMESPACE, NOT_READY, UNREACHABLE, UNSCHEDULABLE};
 pub use self::shape::NodeShape;
 
-/// Registrations under way at a time.
+/// The most registrations under way at a time.
 const REGISTRATIONS: usize = 16;
 
 /// How a set of hollow nodes behaves.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How often each node renews its lease; kubelet's default is 10 s. At least 10 ms.
+    /// How often each node renews its lease, at least 10 ms. Kubelet's default is 10 s.
     pub lease_interval: Duration,
-    /// What the lease says it is good for; kubelet's default is 40 s. Whole seconds.
+    /// The lease's `leaseDurationSeconds`; fractions of a second are dropped. Kubelet's default is 40 s.
     pub lease_duration: Duration,
-    /// Status writes under way at a time, over all nodes.
+    /// The most pod writes under way at a time, over all nodes.
     pub writers: usize,
-    /// Do what the node lifecycle controller and the pod garbage collector would. Harmless beside real ones.
+    /// Whether to do the work of the node lifecycle controller and of the pod garbage collector too. This does no
+    /// harm where the real ones run.
     pub lifecycle: bool,
-    /// With `lifecycle`: when a killed node becomes Ready=Unknown and unreachable. The controller's default is 40 s.
+    /// With `lifecycle`: how long after its kubelet's death a node becomes Ready=Unknown and unreachable. The
+    /// controller's default is 40 s.
     pub dead_after: Duration,
 }
 
@@ -99,19 +105,21 @@ impl Default for Options {
     }
 }
 
-/// What the writers of a set did so far.
+/// How many writes to pods a set has made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Status patches and deletes that the API server took.
+    /// Status patches and deletes that succeeded.
     pub written: u64,
-    /// Attempts that were repeated.
+    /// Attempts that failed and were repeated.
     pub retried: u64,
-    /// Writes that had become pointless (the pod is gone) or whose kubelet died.
+    /// Writes that were given up, because the pod no longer exists or the kubelet died.
     pub dropped: u64,
 }
 
-/// A running set of hollow nodes. Dropping it stops them at once, like kill -9; [`HollowNodes::shutdown`] lets writes
-/// finish. Nodes, leases and pods stay in the API either way, and a new set with the same shapes continues them.
+/// A running set of hollow nodes.
+///
+/// Dropping the set stops its kubelets at once, like `kill -9`; [`HollowNodes::shutdown`] lets queued writes finish.
+/// Either way the Nodes, Leases and pods stay in the API server, and a new set with the same shapes continues them.
 pub struct HollowNodes {
     client: Client,
     options: Options,
@@ -119,7 +127,7 @@ pub struct HollowNodes {
     registry: Registry,
     directory: Directory,
     commands: mpsc::Sender<Command>,
-    words: mpsc::UnboundedSender<Word>,
+    agent_commands: mpsc::UnboundedSender<AgentCommand>,
     counters: Arc<Counters>,
     stop: DropGuard,
     shell: JoinHandle<()>,
@@ -129,13 +137,13 @@ pub struct HollowNodes {
 
 impl HollowNodes {
     /// Registers a node for each shape and starts its kubelet. Returns when all nodes are registered, Ready and
-    /// without not-ready taints; pods bound to them are picked up a moment later.
+    /// without not-ready taints. The kubelets handle pods that are already bound to them a moment later.
     pub async fn start(client: Client, shapes: Vec<NodeShape>, options: Options) -> Result<Self, Error> {
         let clock = Clock::new();
         let registry = Registry::new(&client, options.lease_duration);
         let directory = Directory::default();
         for shape in shapes {
-            enlist(&directory, shape)?;
+            add_entry(&directory, shape)?;
         }
         registry.prepare().await?;
         let mut entries: Vec<Entry> = directory.lock().values().cloned().collect();
@@ -159,14 +167,14 @@ impl HollowNodes {
         let counters = Arc::clone(&writers.counters);
         let stop = CancellationToken::new();
         let (commands, inbox) = mpsc::channel(16);
-        let (words, heard) = mpsc::unbounded_channel();
+        let (agent_commands, agent_inbox) = mpsc::unbounded_channel();
         for Entry { shape, .. } in entries.iter().filter(|entry| entry.agent) {
             let agent = Box::new(Agent::new(shape, clock.now()));
-            words.send(Word::Start(shape.name.clone(), agent)).map_err(|_| Error::Down)?;
+            agent_commands.send(AgentCommand::Start(shape.name.clone(), agent)).map_err(|_| Error::Down)?;
         }
         let agents = Agents::new(&client, clock, registry.clone());
-        let agents = tokio::spawn(agents.run(heard, stop.clone()));
-        let kubelets = Kubelets::new(clock, states, writers, words.clone());
+        let agents = tokio::spawn(agents.run(agent_inbox, stop.clone()));
+        let kubelets = Kubelets::new(clock, states, writers, agent_commands.clone());
         let shell = tokio::spawn(kubelets.run(client.clone(), inbox, stop.clone()));
         let keeper = Keeper {
             directory: directory.clone(),
@@ -188,7 +196,7 @@ impl HollowNodes {
             registry,
             directory,
             commands,
-            words,
+            agent_commands,
             counters,
             stop,
             shell,
@@ -197,40 +205,43 @@ impl HollowNodes {
         })
     }
 
-    /// The names of all nodes of the set, dead ones too.
+    /// The names of all nodes of the set, those with a dead kubelet included.
     pub fn names(&self) -> Vec<String> {
         self.directory.lock().keys().cloned().collect()
     }
 
-    /// Adds a node.
+    /// Adds a node to the set and starts its kubelet.
     pub async fn add(&self, shape: NodeShape) -> Result<(), Error> {
         let name = shape.name.clone();
-        enlist(&self.directory, shape)?;
+        add_entry(&self.directory, shape)?;
         self.boot(&name).await
     }
 
-    /// The kubelet dies, and the agent: no lease renewals, no pod updates; writes that are not under way are lost.
+    /// Kills the kubelet and the agent of a node. From now on nobody renews the node's leases or updates its pods,
+    /// and queued writes are lost.
     pub async fn kill(&self, name: &str) -> Result<(), Error> {
         self.entry(name, |entry| entry.power = Power::Off { since: Instant::now(), marked: false })?;
-        self.say(Word::Stop(name.to_owned()))?;
+        self.tell_agents(AgentCommand::Stop(name.to_owned()))?;
         let (done, answer) = oneshot::channel();
         self.ask(Command::Kill { name: name.to_owned(), done }, answer).await
     }
 
-    /// Starts the kubelet again, dead or alive: it registers, takes over the pods that run, and reports what ended.
+    /// Starts the kubelet of a node again, whether it runs or not. The new kubelet registers, continues the pods that
+    /// run, and reports those that have ended.
     pub async fn restart(&self, name: &str) -> Result<(), Error> {
         self.kill(name).await?;
         self.boot(name).await
     }
 
-    /// The agent of a node dies: no lease renewals, no reports, and nothing is done about pods. What it holds still stays so.
+    /// Kills the agent of a node. From now on nobody renews its Lease, writes reports, or suspends, continues and
+    /// kills pods. Suspended pods stay suspended.
     pub async fn kill_agent(&self, name: &str) -> Result<(), Error> {
         self.entry(name, |entry| entry.agent = false)?;
-        self.say(Word::Stop(name.to_owned()))?;
+        self.tell_agents(AgentCommand::Stop(name.to_owned()))?;
         self.agent_works(name, false).await
     }
 
-    /// Starts the agent of a node, also of one whose shape has none: that one's owner never comes by itself.
+    /// Starts the agent of a node. If the node's shape has no agent, its owner never comes by itself.
     pub async fn start_agent(&self, name: &str) -> Result<(), Error> {
         let shape = self.entry(name, |entry| {
             entry.agent = true;
@@ -238,22 +249,23 @@ impl HollowNodes {
         })?;
         let at = self.clock.now();
         self.registry.renew_agent(name, at).await?;
-        self.say(Word::Start(name.to_owned(), Box::new(Agent::new(&shape, self.clock.now()))))?;
+        let agent = Box::new(Agent::new(&shape, self.clock.now()));
+        self.tell_agents(AgentCommand::Start(name.to_owned(), agent))?;
         self.renewed(name, at).await?;
         self.agent_works(name, true).await
     }
 
-    /// The owner of a node sits down at it, with this load in processes. Nobody sees that on a node without an agent. From
-    /// now on the owner does only what is said so.
+    /// Lets the owner of a node sit down at it and make this load, in processes. From now on the visits in the node's
+    /// shape no longer count. On a node without an agent this has no effect.
     pub fn owner_comes(&self, name: &str, load: f64) -> Result<(), Error> {
         self.entry(name, |_| ())?;
-        self.say(Word::Owner(name.to_owned(), Some(load)))
+        self.tell_agents(AgentCommand::Owner(name.to_owned(), Some(load)))
     }
 
-    /// The owner of a node goes.
+    /// Lets the owner of a node leave it. From now on the visits in the node's shape no longer count.
     pub fn owner_goes(&self, name: &str) -> Result<(), Error> {
         self.entry(name, |_| ())?;
-        self.say(Word::Owner(name.to_owned(), None))
+        self.tell_agents(AgentCommand::Owner(name.to_owned(), None))
     }
 
     async fn agent_works(&self, name: &str, works: bool) -> Result<(), Error> {
@@ -261,11 +273,12 @@ impl HollowNodes {
         self.ask(Command::Agent { name: name.to_owned(), works, done }, answer).await
     }
 
-    fn say(&self, word: Word) -> Result<(), Error> {
-        self.words.send(word).map_err(|_| Error::Down)
+    fn tell_agents(&self, command: AgentCommand) -> Result<(), Error> {
+        self.agent_commands.send(command).map_err(|_| Error::Down)
     }
 
-    /// The kubelet reports the node as Ready or not; its pods go on. With [`Options::lifecycle`] the taints follow.
+    /// Lets the kubelet report the node as Ready or as not ready. The node's pods go on either way. The taints change
+    /// with it if `ready` is true or [`Options::lifecycle`] is set.
     pub async fn set_ready(&self, name: &str, ready: bool) -> Result<(), Error> {
         self.entry(name, |_| ())?;
         let to = if ready { Readiness::Ready } else { Readiness::NotReady };
@@ -278,14 +291,14 @@ impl HollowNodes {
         self.registry.cordon(name, true).await
     }
 
-    /// Takes the cordon away.
+    /// Uncordons the node (`kubectl uncordon`).
     pub async fn uncordon(&self, name: &str) -> Result<(), Error> {
         self.entry(name, |_| ())?;
         self.registry.cordon(name, false).await
     }
 
-    /// The machine is gone: the kubelet dies, Node and Lease are deleted. With [`Options::lifecycle`] its pods are
-    /// failed and deleted.
+    /// Removes a node from the set, as if its hardware were gone: kills the kubelet, and deletes the Node, its Leases
+    /// and its NodeReport. With [`Options::lifecycle`] its pods are failed and deleted too.
     pub async fn remove(&self, name: &str) -> Result<(), Error> {
         self.kill(name).await?;
         self.directory.lock().remove(name);
@@ -297,27 +310,27 @@ impl HollowNodes {
         self.commands.send(Command::Collect { pods }).await.map_err(|_| Error::Down)
     }
 
-    /// The device ids that a pod holds, by resource; `None` when no living node runs it.
+    /// The device ids that are assigned to a pod, by resource; `None` if no running kubelet runs the pod.
     pub async fn devices(&self, namespace: &str, name: &str) -> Result<Option<Assigned>, Error> {
         let (reply, answer) = oneshot::channel();
         self.ask(Command::Devices { namespace: namespace.to_owned(), name: name.to_owned(), reply }, answer)
             .await
     }
 
-    /// How many pods take resources on living nodes now: starting, running or stopping.
+    /// How many pods take resources on nodes with a running kubelet: pods that start, run or stop.
     pub async fn running(&self) -> Result<i64, Error> {
         let (reply, answer) = oneshot::channel();
         self.ask(Command::Running { reply }, answer).await
     }
 
-    /// What was written to pods so far.
+    /// How many writes to pods the set has made so far.
     pub fn written(&self) -> Written {
         let Counters { written, retried, dropped } = self.counters.as_ref();
         let read = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         Written { written: read(written), retried: read(retried), dropped: read(dropped) }
     }
 
-    /// Stops all kubelets after their queued writes, which get five seconds.
+    /// Stops all kubelets when their queued writes are done, or after five seconds.
     pub async fn shutdown(self) {
         drop(self.stop);
         let ended =
@@ -329,9 +342,9 @@ impl HollowNodes {
         }
     }
 
-    /// Registers a known node and starts its kubelet with the pods that are bound to it.
+    /// Registers a node of the set and starts its kubelet with the pods that are bound to it.
     async fn boot(&self, name: &str) -> Result<(), Error> {
-        // On before it registers: from here on nobody may mark the node as dead.
+        // The power goes on before the kubelet registers, so that the keeper does not mark the node as dead meanwhile.
         let entry = self.entry(name, |entry| {
             entry.power = Power::On;
             entry.clone()
@@ -352,9 +365,11 @@ impl HollowNodes {
             let at = self.clock.now();
             self.registry.renew_agent(&shape.name, at).await?;
             renewed = Some(at);
-            self.say(Word::Start(shape.name.clone(), Box::new(Agent::new(shape, self.clock.now()))))?;
+            let agent = Box::new(Agent::new(shape, self.clock.now()));
+            self.tell_agents(AgentCommand::Start(shape.name.clone(), agent))?;
         }
-        // By the renewal before: what it ends is ended before the new one counts.
+        // The kubelet starts with the previous renewal of the agent's Lease, and learns of the new one afterwards:
+        // pods whose lease ran out before the new renewal must still end.
         let state = Box::new(state(entry));
         let (done, answer) = oneshot::channel();
         self.ask(Command::Start { state, pods, done }, answer).await?;
@@ -364,7 +379,7 @@ impl HollowNodes {
         }
     }
 
-    /// The agent of a node sent a renewal of its Lease then, and it succeeded.
+    /// Records that the agent of a node renewed its Lease, with a request that it sent at this time.
     async fn renewed(&self, name: &str, at: jiff::Timestamp) -> Result<(), Error> {
         self.entry(name, |entry| entry.renewed = Some(at))?;
         self.commands.send(Command::Renewed { name: name.to_owned(), at }).await.map_err(|_| Error::Down)
@@ -392,7 +407,8 @@ impl HollowNodes {
     }
 }
 
-/// A kubelet that starts, with what its node's agent promised.
+/// The state of a kubelet that starts. Includes the last renewal of the agent's Lease: when pods must end follows
+/// from it.
 fn state(entry: &Entry) -> NodeState {
     let mut state = NodeState::new(&entry.shape, entry.number);
     state.set_agent(entry.agent);
@@ -400,8 +416,8 @@ fn state(entry: &Entry) -> NodeState {
     state
 }
 
-/// Gives a new node the lowest free number: numbers make addresses.
-fn enlist(directory: &Directory, shape: NodeShape) -> Result<(), Error> {
+/// Adds a node to the directory, with the lowest free number. Addresses are made from the number.
+fn add_entry(directory: &Directory, shape: NodeShape) -> Result<(), Error> {
     let mut nodes = directory.lock();
     if nodes.contains_key(&shape.name) {
         return Err(Error::Duplicate(shape.name));

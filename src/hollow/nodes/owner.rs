@@ -1,4 +1,4 @@
-//! What the owner of a hollow node does: when somebody sits at it, and what load that makes.
+//! The owner of a hollow node: when somebody sits at the node, and how much load this makes.
 
 use std::time::Duration;
 
@@ -6,75 +6,77 @@ use jiff::Timestamp;
 
 use super::life::after;
 
-/// The owner of a node with an agent. The default never comes.
+/// The owner of a node with an agent. The default owner never comes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Owner {
-    /// Visits, in order and apart from each other.
+    /// The owner's visits, in order. They must not overlap.
     pub visits: Vec<Visit>,
-    /// After this time they begin anew; without it they happen once. Longer than all visits.
+    /// The period after which the visits begin again; `None` if they happen once. Must be longer than all visits
+    /// together.
     pub every: Option<Duration>,
 }
 
-/// Somebody sits at the node.
+/// One visit: the owner sits at the node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Visit {
-    /// From when, counted from the start of the node's agent.
+    /// When the visit begins, counted from the start of the node's agent.
     pub from: Duration,
-    /// For how long.
+    /// How long the visit lasts.
     pub lasts: Duration,
-    /// The load meanwhile, in processes.
+    /// The load that the owner makes during the visit, in processes.
     pub load: f64,
 }
 
-/// What is to be seen of an owner at one time.
+/// What the agent senses of the owner at one time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sight {
-    /// The load that somebody makes who is there; none is there else.
-    pub present: Option<f64>,
-    /// The last input, where nobody is there.
+pub struct Presence {
+    /// The load that the owner makes; `None` while the owner is absent.
+    pub load: Option<f64>,
+    /// When the last input was. While the owner is present, input is ongoing and this has no meaning.
     pub last_input: Timestamp,
-    /// When that changes by itself.
-    pub next: Option<Timestamp>,
+    /// When the owner will come or go next; `None` if never.
+    pub next_change: Option<Timestamp>,
 }
 
 impl Owner {
-    /// An owner who comes once.
+    /// Adds a visit, after the others.
     #[must_use]
     pub fn visit(mut self, from: Duration, lasts: Duration, load: f64) -> Self {
         self.visits.push(Visit { from, lasts, load });
         self
     }
 
-    /// The visits begin anew after this time.
+    /// Lets the visits begin again after each such period.
     #[must_use]
     pub fn every(mut self, time: Duration) -> Self {
         self.every = Some(time);
         self
     }
 
-    /// What is to be seen at `now`, where the agent started at `start`. Nobody is known to have touched anything before.
-    pub fn sight(&self, start: Timestamp, now: Timestamp) -> Sight {
+    /// What an agent that started at `start` senses at `now`. Before the first visit ends, `start` counts as the last
+    /// input: the agent does not know of an earlier one.
+    pub fn presence(&self, start: Timestamp, now: Timestamp) -> Presence {
         let elapsed = Duration::try_from(now.duration_since(start)).unwrap_or(Duration::ZERO);
         let every = self.every.filter(|every| !every.is_zero());
-        // Visits of the round before say when somebody was there last, those of the next when somebody comes.
+        // The visits of the previous round give the last input; those of the next round, the next visit.
         let round = every.map_or(0, |every| elapsed.as_nanos() / every.as_nanos());
         let rounds = [round.checked_sub(1), Some(round), every.map(|_| round + 1)];
-        let mut sight = Sight { present: None, last_input: start, next: None };
+        let mut presence = Presence { load: None, last_input: start, next_change: None };
         for round in rounds.into_iter().flatten() {
             let begins = every.unwrap_or_default().saturating_mul(u32::try_from(round).unwrap_or(u32::MAX));
             for visit in &self.visits {
                 let (from, until) =
                     (after(start, begins + visit.from), after(start, begins + visit.from + visit.lasts));
                 if until <= now {
-                    sight.last_input = until;
+                    presence.last_input = until;
                 } else if from <= now {
-                    (sight.present, sight.next) = (Some(visit.load), Some(until));
+                    (presence.load, presence.next_change) = (Some(visit.load), Some(until));
                 } else {
-                    sight.next = sight.next.or(Some(from));
+                    presence.next_change = presence.next_change.or(Some(from));
                 }
             }
         }
-        sight
+        presence
     }
 }
 
@@ -86,18 +88,19 @@ mod tests {
         Timestamp::from_second(seconds).unwrap()
     }
 
-    fn sights(owner: &Owner, times: &[i64]) -> Vec<(Option<f64>, i64, Option<i64>)> {
-        let seconds = |time: Timestamp| time.as_second();
-        let sight = |now: &i64| {
-            let Sight { present, last_input, next } = owner.sight(at(1000), at(1000 + now));
-            (present, seconds(last_input) - 1000, next.map(|next| seconds(next) - 1000))
+    /// Load, last input and next change at these times, all in seconds since the start of the agent.
+    fn presences(owner: &Owner, times: &[i64]) -> Vec<(Option<f64>, i64, Option<i64>)> {
+        let seconds = |time: Timestamp| time.as_second() - 1000;
+        let presence = |now: &i64| {
+            let Presence { load, last_input, next_change } = owner.presence(at(1000), at(1000 + now));
+            (load, seconds(last_input), next_change.map(seconds))
         };
-        times.iter().map(sight).collect()
+        times.iter().map(presence).collect()
     }
 
     #[test]
     fn nobody_ever_comes_by_default() {
-        assert_eq!(sights(&Owner::default(), &[0, 5000]), [(None, 0, None), (None, 0, None)]);
+        assert_eq!(presences(&Owner::default(), &[0, 5000]), [(None, 0, None), (None, 0, None)]);
     }
 
     #[test]
@@ -105,7 +108,7 @@ mod tests {
         let (ten, five) = (Duration::from_secs(10), Duration::from_secs(5));
         let owner = Owner::default().visit(ten, five, 0.7);
         assert_eq!(
-            sights(&owner, &[9, 10, 14, 15, 999]),
+            presences(&owner, &[9, 10, 14, 15, 999]),
             [
                 (None, 0, Some(10)),
                 (Some(0.7), 0, Some(15)),
@@ -121,7 +124,7 @@ mod tests {
         let seconds = Duration::from_secs;
         let owner = Owner::default().visit(seconds(10), seconds(5), 0.5).every(seconds(60));
         assert_eq!(
-            sights(&owner, &[20, 65, 71, 119, 6075]),
+            presences(&owner, &[20, 65, 71, 119, 6075]),
             [
                 (None, 15, Some(70)),
                 (None, 15, Some(70)),

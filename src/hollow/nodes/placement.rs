@@ -1,4 +1,5 @@
-//! May this pod be on this node? Node selector, required node affinity and `NoExecute` taints, as kubelet asks them.
+//! Decides whether a pod may run on a node by node selector, required node affinity and `NoExecute` taints, as kubelet
+//! does.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use k8s_openapi::api::core::v1::{
     NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
 
-/// The wishes of a pod that a node must meet.
+/// What a pod's spec demands of its node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Placement {
     selector: BTreeMap<String, String>,
@@ -15,7 +16,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Takes what matters from a pod's spec.
+    /// Reads the demands from a pod's spec.
     pub fn of(spec: &PodSpec) -> Self {
         let node_affinity = spec.affinity.as_ref().and_then(|a| a.node_affinity.as_ref());
         Self {
@@ -35,14 +36,14 @@ impl Placement {
         selected && self.affinity.as_ref().is_none_or(wanted)
     }
 
-    /// The first `NoExecute` taint that the pod does not tolerate; kubelet looks at no other effect.
+    /// The first `NoExecute` taint that the pod does not tolerate. Kubelet ignores taints with other effects.
     pub fn untolerated<'t>(&self, taints: &'t [Taint]) -> Option<&'t Taint> {
         let tolerated = |taint: &Taint| self.tolerations.iter().any(|t| tolerates(t, taint));
         taints.iter().find(|taint| taint.effect == "NoExecute" && !tolerated(taint))
     }
 }
 
-/// A term without expressions and fields selects nothing.
+/// Whether a node selector term holds. A term without expressions and fields holds nowhere.
 fn term_holds(term: &NodeSelectorTerm, node: &str, labels: &BTreeMap<String, String>) -> bool {
     let expressions = term.match_expressions.as_deref().unwrap_or_default();
     let fields = term.match_fields.as_deref().unwrap_or_default();
@@ -76,7 +77,7 @@ fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     }
     match toleration.operator.as_deref().unwrap_or("Equal") {
         "Exists" => true,
-        // An empty key with Equal is refused by the API server: it would tolerate everything by accident.
+        // The API server rejects a toleration that has the operator Equal and no key: it would tolerate every taint.
         "" | "Equal" => !key.is_empty() && text(&toleration.value) == text(&taint.value),
         _ => false,
     }

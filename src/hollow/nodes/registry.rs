@@ -1,5 +1,5 @@
-//! Node objects, their leases and reports: what a kubelet and an agent write about themselves, and what the node lifecycle
-//! controller would.
+//! The calls on Node objects, Leases and NodeReports: what a kubelet and an agent write about themselves, and what
+//! the node lifecycle controller would write.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -18,24 +18,24 @@ use super::shape::{NodeShape, ready_condition};
 use api::labels::{AGENT_LEASE_PREFIX, FENCES};
 use api::{NodeReport, NodeReportSpec};
 
-/// Where kubelets keep their leases.
+/// The namespace of the kubelets' Leases.
 pub const LEASE_NAMESPACE: &str = "kube-node-lease";
-/// The node's kubelet says it is not ready.
+/// The taint of a node whose kubelet says that it is not ready.
 pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// Nobody has heard of the node's kubelet for too long.
+/// The taint of a node whose kubelet has not renewed its Lease for too long.
 pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
-/// The node is cordoned.
+/// The taint of a cordoned node.
 pub const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 /// How long one call may take.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a read-change-write of taints starts over after a conflict.
+/// How often a change of taints is tried if somebody else writes the node at the same time.
 const TAINT_ATTEMPTS: usize = 10;
 
-/// The API server refused or did not answer.
+/// An error of a call on a hollow node.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A call about a node failed for good.
+    /// The API server refused a call about a node.
     #[error("node {node}: {action} failed: {source}")]
     Api {
         /// The node.
@@ -45,7 +45,7 @@ pub enum Error {
         /// Why it failed.
         source: Box<kube::Error>,
     },
-    /// A call about a node took longer than half a minute, or lost every race for the object.
+    /// A call about a node took longer than half a minute, or met a conflict every time that it was tried.
     #[error("node {node}: {action} got no answer in time: check that the API server is up")]
     Timeout {
         /// The node.
@@ -56,7 +56,7 @@ pub enum Error {
     /// No hollow node of this set has that name.
     #[error("node {0}: no hollow node of this set has that name")]
     Unknown(String),
-    /// A name was given twice.
+    /// Two shapes have the same name.
     #[error("node {0}: there is a hollow node of that name already; give each shape a name of its own")]
     Duplicate(String),
     /// The nodes were shut down.
@@ -69,9 +69,9 @@ pub enum Error {
 pub(super) enum Readiness {
     /// Ready is True.
     Ready,
-    /// Ready is False: the kubelet says so itself.
+    /// Ready is False, as the kubelet reports it.
     NotReady,
-    /// Ready is Unknown: the lease ran out.
+    /// Ready is Unknown, because the node's lease ran out.
     Unknown,
 }
 
@@ -96,7 +96,7 @@ impl Registry {
         }
     }
 
-    /// Makes the namespace of leases if it is missing.
+    /// Creates the namespace of the leases if it does not exist.
     pub(super) async fn prepare(&self) -> Result<(), Error> {
         let mut namespace = Namespace::default();
         namespace.metadata.name = Some(LEASE_NAMESPACE.to_owned());
@@ -104,8 +104,8 @@ impl Registry {
         exists_is_fine(created).map(|_| ())
     }
 
-    /// Registers the node, or updates the one that an earlier kubelet registered; then renews its lease and takes
-    /// away the taints that say it is not ready. Taints, cordon and labels that others set stay.
+    /// Registers the node, or updates the Node that an earlier kubelet registered; then renews its lease and removes
+    /// the taints `not-ready` and `unreachable`. Other taints, a cordon, and labels that others set stay.
     pub(super) async fn register(
         &self,
         shape: &NodeShape,
@@ -155,13 +155,13 @@ impl Registry {
         exists_is_fine(create(&self.leases, node, "creating the lease", &lease).await).map(|_| ())
     }
 
-    /// What goes with its node: a reference to it as owner.
+    /// The owner reference of an object that must be deleted with its node.
     async fn owner(&self, node: &str) -> Result<Value, Error> {
         let found = call(node, "reading", self.nodes.get(node)).await?;
         Ok(json!({"apiVersion": "v1", "kind": "Node", "name": node, "uid": found.metadata.uid}))
     }
 
-    /// Patches the status of the node's report, and makes the report where there is none.
+    /// Patches the status of the node's report. Creates the report first if it does not exist.
     pub(super) async fn report(&self, node: &str, patch: &Value) -> Result<(), Error> {
         match self.patch_report(node, patch).await {
             Err(error) if code(&error) == Some(404) => {}
@@ -241,7 +241,8 @@ impl Registry {
         .await
     }
 
-    /// Reads the taints, changes them, and writes them back unless somebody else was faster; then again.
+    /// Reads the node's taints, changes them, and writes them back. If somebody else wrote the node in between, this
+    /// starts again, up to [`TAINT_ATTEMPTS`] times.
     async fn change_taints(
         &self,
         name: &str,
@@ -277,10 +278,11 @@ impl Registry {
     }
 }
 
-/// Who holds the leases of hollow agents.
+/// The `holderIdentity` of the leases of hollow agents.
 const AGENT: &str = "hollow-agent";
 
-/// What an agent promises with its lease: to end what runs under claims when it is cut off for their lease.
+/// The annotations of a lease. An agent promises with its lease to end a pod once it could not renew the lease for
+/// as long as the pod's claim allows; a kubelet promises nothing.
 fn promise(holder: &str) -> Value {
     if holder == AGENT { json!({FENCES: "true"}) } else { json!({}) }
 }
@@ -302,7 +304,7 @@ where
     call(node, action, api.create(&params, object)).await
 }
 
-/// A JSON merge patch of the object of that name.
+/// Applies a JSON merge patch to the object that is named as the node.
 async fn merge<K>(api: &Api<K>, node: &str, action: &'static str, body: &Value) -> Result<(), Error>
 where
     K: Clone + Debug + DeserializeOwned,
@@ -323,7 +325,7 @@ async fn call<T>(
     }
 }
 
-/// The HTTP status of an answer that is an error.
+/// The HTTP status of an error answer; `None` if the API server did not answer.
 fn code(error: &Error) -> Option<u16> {
     match error {
         Error::Api { source, .. } => match source.as_ref() {

@@ -1,4 +1,5 @@
-//! Resource amounts as kubelet and scheduler count them: integers by name, CPU in millicores, all else in base units.
+//! Resource amounts as kubelet and scheduler count them: integers by name. CPU is in millicores; all other resources
+//! are in base units.
 //!
 //! Quantities round up, as `Quantity.MilliValue` and `Quantity.Value` do.
 
@@ -7,16 +8,16 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, PodSpec};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-/// The resource counted in thousandths.
+/// CPU, in millicores.
 pub const CPU: &str = "cpu";
-/// Bytes of memory.
+/// Memory, in bytes.
 pub const MEMORY: &str = "memory";
-/// Bytes of local disk.
+/// Local disk, in bytes.
 pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
-/// How many pods a node takes; an allocatable only, no pod requests it.
+/// The number of pods that a node admits. Only a node's allocatable has it; no pod requests it.
 pub const PODS: &str = "pods";
 
-/// A quantity that is not one.
+/// A text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "resource {resource}: {text:?} is not a quantity: write a number with an optional suffix like 500m, 2 or 4Gi"
@@ -28,7 +29,7 @@ pub struct QuantityError {
     pub text: String,
 }
 
-/// Amounts by resource name. A name that is absent counts as zero in sums, but see [`Resources::contains`].
+/// Amounts by resource name. In sums an absent name counts as zero; [`Resources::contains`] tells the two apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Resources(BTreeMap<String, i64>);
 
@@ -47,7 +48,7 @@ impl Resources {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// Whether `name` is listed, be it with zero.
+    /// Whether `name` is listed, even if its amount is zero.
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
@@ -57,7 +58,7 @@ impl Resources {
         self.0.insert(name.to_owned(), amount);
     }
 
-    /// Adds `other`, name by name, saturating.
+    /// Adds `other`, name by name. Sums stop at the limits of 64 bits.
     pub fn add(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let sum = self.get(name).saturating_add(*amount);
@@ -65,7 +66,7 @@ impl Resources {
         }
     }
 
-    /// Raises each amount to that of `other`.
+    /// Raises each amount to the amount of `other`, if that is larger.
     pub fn raise_to(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let most = self.get(name).max(*amount);
@@ -78,7 +79,7 @@ impl Resources {
         self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
     }
 
-    /// The same as a Kubernetes resource list.
+    /// These amounts as a Kubernetes resource list.
     pub fn to_quantities(&self) -> BTreeMap<String, Quantity> {
         let text = |name: &str, amount: i64| match name {
             CPU if amount % 1000 != 0 => format!("{amount}m"),
@@ -96,9 +97,9 @@ impl<const N: usize> From<[(&str, i64); N]> for Resources {
     }
 }
 
-/// What a pod takes from its node: the larger of its containers' sum and any init container's need (with the
-/// sidecars that run beside it), plus the overhead of its runtime class. Missing requests default to limits, as
-/// the API server would have it.
+/// What a pod requests from its node: the sum over its containers, or the request of an init container together with
+/// the sidecars that run beside it, whichever is larger; plus the overhead of its runtime class. A missing request
+/// defaults to the limit, as in the API server.
 pub fn pod_requests(spec: &PodSpec) -> Result<Resources, QuantityError> {
     let mut total = Resources::default();
     for container in &spec.containers {
@@ -135,7 +136,8 @@ fn amount_of(name: &str, text: &str) -> Option<i64> {
     parse_quantity(text, if name == CPU { 3 } else { 0 })
 }
 
-/// `text` times ten to the `scale`, rounded up; `None` when it is no quantity. Saturates at 64 bits.
+/// Parses `text` and returns it times ten to the `scale`, rounded up; `None` if it is not a quantity. A value that
+/// does not fit into 64 bits becomes [`i64::MAX`].
 fn parse_quantity(text: &str, scale: i32) -> Option<i64> {
     let digits_end =
         text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
@@ -157,7 +159,7 @@ fn parse_quantity(text: &str, scale: i32) -> Option<i64> {
     Some(if negative { -value } else { value })
 }
 
-/// The powers of two and ten a suffix stands for.
+/// The powers of two and of ten that a suffix stands for.
 fn suffix_power(suffix: &str) -> Option<(u32, i32)> {
     Some(match suffix {
         "" => (0, 0),

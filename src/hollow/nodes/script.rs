@@ -1,35 +1,39 @@
-//! What a hollow pod does, read from its annotations: how long it runs, how it ends, how it takes TERM.
+//! The script of a hollow pod, read from its annotations: how long the pod runs, how it ends, and how it reacts to
+//! TERM.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// How long the containers run before they exit on their own, like `3s`, `250ms` or `1h30m`.
+/// Annotation: how long the containers run before they exit on their own, like `3s`, `250ms` or `1h30m`.
 ///
-/// Without it a pod of `restartPolicy: Never` runs for [`DEFAULT_RUNTIME`], any other until it is deleted.
+/// Without it a pod of `restartPolicy: Never` runs for [`DEFAULT_RUNTIME`], and any other pod until it is deleted.
 pub const RUNTIME: &str = "hollow.slotwright.dev/runtime";
-/// The exit code, 0 to 255 (default 0): 0 ends the pod as Succeeded, any other as Failed.
+/// Annotation: the exit code, 0 to 255 (default 0). With 0 the pod ends as Succeeded, with any other as Failed.
 pub const EXIT_CODE: &str = "hollow.slotwright.dev/exit-code";
-/// How long the pod stays Pending after the kubelet took it (image pull, sandbox); default none.
+/// Annotation: how long the pod stays Pending after its admission, as if the kubelet pulled an image (default 0).
 pub const START_DELAY: &str = "hollow.slotwright.dev/start-delay";
-/// The containers never start: what the kubelet says of it, a reason and a message, like `ErrImagePull: no such image`.
+/// Annotation: the containers never start, and wait with this reason and message, like `ErrImagePull: no such image`.
 pub const START_ERROR: &str = "hollow.slotwright.dev/start-error";
-/// `"true"`: TERM changes nothing; KILL ends the containers when the grace period is over, with exit code 137.
+/// Annotation: with `"true"` the containers ignore TERM. KILL ends them when the grace period is over, with exit code
+/// 137.
 pub const IGNORE_TERM: &str = "hollow.slotwright.dev/ignore-term";
-/// `"true"`: KILL changes nothing either, as with a process that hangs in the kernel; only the node's agent ends the pod.
+/// Annotation: with `"true"` KILL has no effect, as on a process that hangs in the kernel. Only the node's agent can
+/// end such a pod.
 pub const IGNORE_KILL: &str = "hollow.slotwright.dev/ignore-kill";
-/// How long the containers take to stop after TERM; default none.
+/// Annotation: how long the containers take to stop after TERM (default 0).
 pub const TERM_DELAY: &str = "hollow.slotwright.dev/term-delay";
-/// The exit code after TERM (default 143, that is 128 + SIGTERM); 0 is a job that checkpointed cleanly.
+/// Annotation: the exit code after TERM (default 143, which is 128 + SIGTERM). With 0 the pod ends like a job that
+/// has saved a checkpoint.
 pub const TERM_EXIT_CODE: &str = "hollow.slotwright.dev/term-exit-code";
-/// Written by the kubelet: the device ids a pod was given, as JSON `{"nvidia.com/gpu": ["GPU-..."]}`.
+/// Annotation that the kubelet writes: the device ids of the pod, as JSON `{"nvidia.com/gpu": ["GPU-..."]}`.
 pub const DEVICES: &str = "hollow.slotwright.dev/devices";
 
-/// How long a pod of `restartPolicy: Never` runs when it does not say.
+/// How long a pod of `restartPolicy: Never` runs if it has no annotation [`RUNTIME`].
 pub const DEFAULT_RUNTIME: Duration = Duration::from_secs(1);
 
-/// An annotation that cannot be read; the pod fails with it as its message.
+/// An annotation that cannot be read. The kubelet rejects its pod with this error as the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("annotation {key}: {value:?} is not {expected}")]
 pub struct ScriptError {
@@ -41,33 +45,33 @@ pub struct ScriptError {
     pub expected: &'static str,
 }
 
-/// Why containers do not start.
+/// Why containers do not start, as the kubelet reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError {
-    /// In one word, as kubelets say it.
+    /// One word, like `ErrImagePull`.
     pub reason: String,
-    /// In more.
+    /// A sentence.
     pub message: String,
 }
 
-/// The behavior of one pod's containers. All of them share it: they start together and exit together.
+/// The behavior of one pod's containers. All containers of the pod start together and exit together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Time to the containers' own exit; `None` runs until deleted.
+    /// See [`RUNTIME`]; `None` if the containers run until somebody deletes the pod.
     pub runtime: Option<Duration>,
-    /// Exit code of the containers' own exit.
+    /// See [`EXIT_CODE`].
     pub exit_code: i32,
-    /// Time from admission to Running.
+    /// See [`START_DELAY`].
     pub start_delay: Duration,
-    /// They never start, for this reason.
+    /// See [`START_ERROR`].
     pub start_error: Option<StartError>,
-    /// TERM changes nothing.
+    /// See [`IGNORE_TERM`].
     pub ignore_term: bool,
-    /// KILL changes nothing.
+    /// See [`IGNORE_KILL`].
     pub ignore_kill: bool,
-    /// Time from TERM to exit.
+    /// See [`TERM_DELAY`].
     pub term_delay: Duration,
-    /// Exit code after TERM.
+    /// See [`TERM_EXIT_CODE`].
     pub term_exit_code: i32,
 }
 
@@ -87,7 +91,8 @@ impl Default for Script {
 }
 
 impl Script {
-    /// Reads a pod's annotations. `ends` says whether the restart policy lets the pod end on its own (`Never`).
+    /// Reads a pod's annotations. `ends` says whether the restart policy is `Never`, so that the pod ends by itself
+    /// even without an annotation.
     pub fn parse(annotations: &BTreeMap<String, String>, ends: bool) -> Result<Self, ScriptError> {
         let defaults = Self::default();
         let runtime = duration(annotations, RUNTIME)?;

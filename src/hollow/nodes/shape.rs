@@ -1,4 +1,4 @@
-//! What a hollow node looks like to the cluster: sizes, labels, taints, and the Node object made of them.
+//! The shape of a hollow node: its sizes, labels and taints, and the Node object that is made of them.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,12 @@ use super::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources};
 
 /// The extended resource of NVIDIA's device plugin.
 pub const NVIDIA_GPU: &str = "nvidia.com/gpu";
-/// The node's name as a label.
-pub const HOSTNAME: &str = "kubernetes.io/hostname";
-/// Marks every hollow node; deleting by this label removes them all.
-pub const HOLLOW: &str = "hollow.slotwright.dev/node";
+/// The label that every hollow node has; `kubectl delete nodes` can select all hollow nodes by it.
+const HOLLOW: &str = "hollow.slotwright.dev/node";
 
 /// One gibibyte.
 pub const GIB: i64 = 1 << 30;
-/// What kubelet keeps from pods by its default hard eviction threshold: 100 MiB.
+/// The memory that kubelet reserves by its default hard eviction threshold: 100 MiB.
 const MEMORY_RESERVED: i64 = 100 << 20;
 
 /// A GPU model, for the labels of NVIDIA's GPU feature discovery.
@@ -43,10 +41,10 @@ pub const A100: GpuModel =
 pub const T4: GpuModel =
     GpuModel { product: "Tesla-T4", family: "turing", memory_mib: 15_360, compute: (7, 5) };
 
-/// A node to be.
+/// The description of a hollow node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeShape {
-    /// The name, a DNS subdomain.
+    /// The name, which must be a DNS subdomain.
     pub name: String,
     /// Allocatable CPU in millicores; the capacity is the same.
     pub cpus: i64,
@@ -56,22 +54,23 @@ pub struct NodeShape {
     pub ephemeral_storage: i64,
     /// Devices by extended resource name.
     pub gpus: BTreeMap<String, i64>,
-    /// Labels beyond those that every node has.
+    /// Labels in addition to those that every node has.
     pub labels: BTreeMap<String, String>,
     /// Taints.
     pub taints: Vec<Taint>,
-    /// Most pods at a time; kubelet's default is 110.
+    /// The most pods at a time; kubelet's default is 110.
     pub pods_max: i64,
-    /// `kubernetes.io/arch`.
+    /// The label `kubernetes.io/arch`.
     pub arch: String,
-    /// `kubernetes.io/os`.
+    /// The label `kubernetes.io/os`.
     pub os: String,
-    /// What the node's owner does, as its agent sees it; without one the node has no agent.
+    /// The owner whose visits the node's agent senses; `None` if the node has no agent.
     pub agent: Option<Owner>,
 }
 
 impl NodeShape {
-    /// An amd64 Linux node with 110 pods, 100 GiB of disk and nothing special.
+    /// An amd64 Linux node with room for 110 pods and 100 GiB of disk, without devices, taints or an agent. `cpus` is
+    /// in millicores, `memory` in bytes.
     pub fn new(name: impl Into<String>, cpus: i64, memory: i64) -> Self {
         Self {
             name: name.into(),
@@ -95,7 +94,7 @@ impl NodeShape {
         self
     }
 
-    /// Adds an agent, which senses what this owner does. Its kind, NodeReport, must be served.
+    /// Adds an agent that senses this owner. The API server must serve NodeReports, which the agent writes.
     #[must_use]
     pub fn agent(mut self, owner: Owner) -> Self {
         self.agent = Some(owner);
@@ -121,10 +120,11 @@ impl NodeShape {
             .label("nvidia.com/gpu.compute.minor", &model.compute.1.to_string())
     }
 
-    /// All labels of the Node object: the shape's own over those that kubelet and feature discovery set.
+    /// All labels of the Node object: those that kubelet and feature discovery set, and the shape's own. If both have
+    /// the same label, the shape's counts.
     pub fn all_labels(&self) -> BTreeMap<String, String> {
         let mut labels = BTreeMap::from([
-            (HOSTNAME.to_owned(), self.name.clone()),
+            ("kubernetes.io/hostname".to_owned(), self.name.clone()),
             ("kubernetes.io/arch".to_owned(), self.arch.clone()),
             ("kubernetes.io/os".to_owned(), self.os.clone()),
             (HOLLOW.to_owned(), "true".to_owned()),
@@ -137,7 +137,7 @@ impl NodeShape {
         labels
     }
 
-    /// What pods may use together.
+    /// The node's `status.allocatable`: what its pods may request together.
     pub fn allocatable(&self) -> Resources {
         let mut resources = Resources::from([
             (CPU, self.cpus),
@@ -151,7 +151,7 @@ impl NodeShape {
         resources
     }
 
-    /// The Node object as a kubelet registers it: Ready from the start.
+    /// The Node object as the kubelet registers it, Ready from the start.
     pub fn node(&self, address: &str, now: Timestamp) -> Node {
         let metadata = json!({"name": self.name, "labels": self.all_labels()});
         let spec = json!({"taints": self.taints});
@@ -159,7 +159,7 @@ impl NodeShape {
         serde_json::from_value(node).unwrap_or_default()
     }
 
-    /// The `status` of that object.
+    /// The `status` of the Node object.
     pub fn status(&self, address: &str, now: Timestamp) -> Value {
         let mut capacity = self.allocatable();
         capacity.set(MEMORY, self.memory.saturating_add(MEMORY_RESERVED));

@@ -7,8 +7,8 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 const REGION: &str = "topology.kubernetes.io/region";
 const INSTANCE: &str = "node.kubernetes.io/instance-type";
 
-/// A dozen varied nodes over three zones: 4 to 64 cores, two with GPUs (4 A100, 2 T4), one arm64; 272 cores in all.
-/// No taints: everything here is for the taking. Each has an agent, and nobody ever sits at them.
+/// A dozen varied nodes over three zones: 4 to 64 cores, two nodes with GPUs (4 A100, 2 T4), one arm64 node; 272 cores
+/// in all. The nodes have no taints. Each has an agent, and an owner who never comes.
 pub fn demo() -> Vec<NodeShape> {
     let plain = |name: &str, cores: i64, gib: i64, zone: &str| {
         NodeShape::new(name, cores * 1000, gib * GIB)
@@ -35,7 +35,7 @@ pub fn demo() -> Vec<NodeShape> {
     ]
 }
 
-/// `n` nodes of one size, `node-001` onward; `cpus` in millicores, `memory` in bytes.
+/// `n` nodes of one size, named `node-001` and so on. `cpus` is in millicores, `memory` in bytes.
 pub fn uniform(n: usize, cpus: i64, memory: i64) -> Vec<NodeShape> {
     (1..=n).map(|number| NodeShape::new(format!("node-{number:03}"), cpus, memory)).collect()
 }

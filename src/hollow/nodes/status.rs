@@ -1,6 +1,6 @@
-//! The status a kubelet writes, as one strategic merge patch per transition.
+//! The pod status that a kubelet writes, as one strategic merge patch for each transition.
 //!
-//! Every patch carries the pod's uid: the API server answers 409 when a new pod of the same name is meant.
+//! Every patch names the pod's uid: if another pod has taken the name, the API server answers 409.
 
 use std::collections::BTreeMap;
 
@@ -17,37 +17,37 @@ use api::labels;
 /// How and when the containers of a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// When they started; `None` when they never did.
+    /// When they started; `None` if they never did.
     pub started: Option<Timestamp>,
     /// When they ended.
     pub at: Timestamp,
-    /// With which exit code.
+    /// Their exit code.
     pub code: i32,
-    /// The node's agent ended them: it could not renew its Lease for the lease of the claim.
+    /// Whether the node's agent ended them because it could not renew its Lease for as long as the lease of the claim.
     pub fenced: bool,
 }
 
 impl Exit {
-    /// Succeeded for exit code 0, else Failed.
+    /// The pod's phase after this exit: Succeeded for exit code 0, else Failed.
     pub fn phase(&self) -> Phase {
         if self.code == 0 { Phase::Succeeded } else { Phase::Failed }
     }
 }
 
-/// Where a pod runs and what it was given.
+/// The addresses and devices of a pod on its node, and when the kubelet admitted it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The pod's address.
     pub pod_ip: String,
     /// The node's address.
     pub host_ip: String,
-    /// When the kubelet took the pod.
+    /// `status.startTime`: when a kubelet first handled the pod.
     pub start_time: Timestamp,
-    /// Devices of the pod.
+    /// The devices that are assigned to the pod.
     pub devices: Assigned,
 }
 
-/// Still Pending: the containers do not start.
+/// The patch of a pod that stays Pending because its containers cannot start.
 pub fn waiting(pod: &PodView, place: &Place, error: &StartError) -> Value {
     let state = json!({"waiting": {"reason": error.reason, "message": error.message}});
     let of = |image: &Image| {
@@ -63,7 +63,7 @@ pub fn waiting(pod: &PodView, place: &Place, error: &StartError) -> Value {
     on_node(pod, place, Phase::Pending, conditions(pod, place.start_time, types), containers)
 }
 
-/// A pod that a kubelet took and that has not ended.
+/// The patch of a pod that a kubelet has admitted and that has not ended.
 fn on_node(
     pod: &PodView,
     place: &Place,
@@ -85,7 +85,7 @@ fn on_node(
     })
 }
 
-/// Pending to Running.
+/// The patch from Pending to Running.
 pub fn running(pod: &PodView, place: &Place, since: Timestamp) -> Value {
     let state = |image: &Image| {
         let state = json!({"running": {"startedAt": Time(since)}});
@@ -102,7 +102,7 @@ pub fn running(pod: &PodView, place: &Place, since: Timestamp) -> Value {
     body
 }
 
-/// To Succeeded or Failed, after the containers ended.
+/// The patch to Succeeded or Failed, after the containers have ended.
 pub fn ended(pod: &PodView, place: &Place, exit: &Exit) -> Value {
     let state = |image: &Image| container_status(pod, image, (false, false), &terminated(pod, image, exit));
     let reason = if exit.code == 0 { "PodCompleted" } else { "PodFailed" };
@@ -120,7 +120,7 @@ pub fn ended(pod: &PodView, place: &Place, exit: &Exit) -> Value {
     })
 }
 
-/// To Failed, because the kubelet refused the pod.
+/// The patch to Failed of a pod that the kubelet rejects.
 pub fn rejected(pod: &PodView, rejection: &Rejection, now: Timestamp) -> Value {
     json!({
         "metadata": {"uid": pod.key.uid},
@@ -133,7 +133,7 @@ pub fn rejected(pod: &PodView, rejection: &Rejection, now: Timestamp) -> Value {
     })
 }
 
-/// To Failed, because the pod's node is no more: what the pod garbage collector writes.
+/// The patch to Failed that the pod garbage collector makes when the pod's node no longer exists.
 pub fn orphaned(pod: &PodView, now: Timestamp) -> Value {
     let condition = json!({
         "type": "DisruptionTarget", "status": "True", "reason": "DeletionByPodGC",
@@ -161,7 +161,7 @@ fn container_id(pod: &PodView, image: &Image) -> String {
 
 fn terminated(pod: &PodView, image: &Image, exit: &Exit) -> Value {
     let Some(started) = exit.started else {
-        // What kubelet reports of a container that never came to be.
+        // Kubelet reports this for a container that it never created.
         let message = "The container could not be located when the pod was deleted.";
         return json!({"terminated": {
             "exitCode": exit.code, "reason": "ContainerStatusUnknown", "message": message,
@@ -187,7 +187,8 @@ fn init_statuses(pod: &PodView, at: Timestamp) -> Vec<Value> {
     pod.init_containers.iter().map(done).collect()
 }
 
-/// The condition list; `PodScheduled` is included for pods that were created with a node and so never bound.
+/// The conditions of a pod. `PodScheduled` is among them because no binding set it on a pod that was created with a
+/// node name.
 fn conditions(pod: &PodView, start: Timestamp, types: [(&str, &Value); 3]) -> Vec<Value> {
     let scheduled = json!({"status": "True", "lastTransitionTime": Time(pod.scheduled_at.unwrap_or(start))});
     let all = types.into_iter().chain([("PodScheduled", &scheduled)]);
@@ -195,7 +196,7 @@ fn conditions(pod: &PodView, start: Timestamp, types: [(&str, &Value); 3]) -> Ve
         let mut condition = condition.clone();
         if let Some(fields) = condition.as_object_mut() {
             fields.insert("type".to_owned(), type_.into());
-            // A strategic merge keeps what is not named: an old reason must not outlive its state.
+            // A strategic merge patch keeps fields that it does not name: null removes the reason of the last state.
             fields.entry("reason").or_insert(Value::Null);
         }
         condition
@@ -209,29 +210,31 @@ fn put(body: &mut Value, part: &str, key: &str, value: Option<Value>) {
     }
 }
 
-/// Pod addresses of one node, by pod uid: lowest free one first, so that a busy node does not run out.
+/// The pod addresses of one node. Freed addresses are assigned again, lowest first.
 #[derive(Debug, Clone)]
 pub struct Addresses {
     prefix: String,
-    held: BTreeMap<u8, String>,
+    /// The uid of the pod that has this last byte of the address.
+    assigned: BTreeMap<u8, String>,
 }
 
 impl Addresses {
-    /// The range `10.x.y.0/24` of the node with this number.
+    /// The addresses `10.x.y.0/24` of the node with this number.
     pub fn new(number: u16) -> Self {
         let [high, low] = number.to_be_bytes();
-        Self { prefix: format!("10.{}.{low}", 128_u8.saturating_add(high)), held: BTreeMap::new() }
+        Self { prefix: format!("10.{}.{low}", 128_u8.saturating_add(high)), assigned: BTreeMap::new() }
     }
 
-    /// An address for pod `uid`. With 254 pods or more the last one is shared; no node is that large.
+    /// Assigns an address to pod `uid`. If a node has more than 254 pods, which no shape here allows, the rest share
+    /// the last address.
     pub fn assign(&mut self, uid: &str) -> String {
-        let last = (1..=254_u8).find(|n| !self.held.contains_key(n)).unwrap_or(254);
-        self.held.insert(last, uid.to_owned());
+        let last = (1..=254_u8).find(|n| !self.assigned.contains_key(n)).unwrap_or(254);
+        self.assigned.insert(last, uid.to_owned());
         format!("{}.{last}", self.prefix)
     }
 
-    /// Takes back the address of pod `uid`.
-    pub fn release(&mut self, uid: &str) {
-        self.held.retain(|_, holder| holder != uid);
+    /// Frees the address of pod `uid`.
+    pub fn free(&mut self, uid: &str) {
+        self.assigned.retain(|_, pod| pod != uid);
     }
 }

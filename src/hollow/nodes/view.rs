@@ -1,4 +1,4 @@
-//! What a kubelet needs to know of a pod, taken from the API object once.
+//! The view of a pod that a kubelet works with: what it needs from the API object, parsed once.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::resources::{Resources, pod_requests};
 use super::script::{DEVICES, Script};
 use api::labels;
 
-/// Which pod, for ever: names come back, uids do not.
+/// The identity of a pod. A later pod may have the same name, but never the same uid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PodKey {
     /// The namespace.
@@ -31,18 +31,18 @@ impl std::fmt::Display for PodKey {
 /// `status.phase`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Accepted, no container started yet (also when the API object has no phase).
+    /// No container has started yet. A pod without a phase counts as Pending.
     Pending,
-    /// At least one container started.
+    /// At least one container has started.
     Running,
     /// All containers exited with 0.
     Succeeded,
-    /// At least one container failed, or the kubelet refused the pod.
+    /// At least one container failed, or the kubelet rejected the pod.
     Failed,
 }
 
 impl Phase {
-    /// Reads `status.phase`; what is not known counts as Pending.
+    /// Parses `status.phase`. An unknown phase counts as Pending.
     pub fn parse(text: &str) -> Self {
         match text {
             "Running" => Self::Running,
@@ -52,7 +52,7 @@ impl Phase {
         }
     }
 
-    /// As the API writes it.
+    /// The phase as the API writes it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -62,7 +62,7 @@ impl Phase {
         }
     }
 
-    /// Whether nothing more can happen to the containers: such a pod takes no resources.
+    /// Whether the pod has ended. A pod that has ended takes no resources.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
@@ -71,57 +71,57 @@ impl Phase {
 /// A container's name and image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// The container.
+    /// The container's name.
     pub container: String,
-    /// Its image.
+    /// The container's image.
     pub image: String,
 }
 
 /// One pod as the kubelet sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodView {
-    /// Which pod.
+    /// The pod's identity.
     pub key: PodKey,
-    /// `spec.nodeName`, empty when unbound.
+    /// `spec.nodeName`; empty while the pod is not bound.
     pub node: String,
     /// `metadata.creationTimestamp`.
     pub created: Option<Timestamp>,
     /// `status.phase`.
     pub phase: Phase,
-    /// The grace period of a pod that is being deleted.
+    /// The grace period, if the pod is being deleted.
     pub deletion: Option<Duration>,
-    /// What the pod takes from the node.
+    /// What the pod requests from the node.
     pub requests: Resources,
-    /// What the pod wants of the node.
-    pub placement: Placement,
+    /// What the pod demands of the node's labels and taints.
+    pub(super) placement: Placement,
     /// The containers.
     pub containers: Vec<Image>,
-    /// The init containers; hollow ones are done at once.
+    /// The init containers. Hollow init containers end at once.
     pub init_containers: Vec<Image>,
     /// What the containers will do.
     pub script: Script,
-    /// It runs for the pool.
+    /// Whether the pod belongs to the pool, as its labels say.
     pub pooled: bool,
-    /// The node's agent is to hold its containers still.
+    /// Whether an annotation asks the node's agent to suspend the pod.
     pub suspend: bool,
-    /// The node's agent is to kill its containers.
+    /// Whether an annotation asks the node's agent to kill the pod.
     pub kill: bool,
-    /// The lease of its claim: the node's agent ends it once it could not renew its own Lease for so long.
+    /// The lease of the pod's claim. The node's agent ends the pod once it could not renew its own Lease for so long.
     pub lease: Option<Duration>,
-    /// Why the pod cannot run at all: an annotation or a quantity that nobody can read.
+    /// Why the kubelet cannot run the pod: an annotation or a quantity that cannot be read.
     pub problem: Option<String>,
-    /// `status.startTime`: when a kubelet first took the pod.
+    /// `status.startTime`: when a kubelet first handled the pod.
     pub start_time: Option<Timestamp>,
-    /// When the containers started, if the status says they run.
+    /// When the containers started, if the status says that they run.
     pub running_since: Option<Timestamp>,
-    /// When the `PodScheduled` condition became true.
+    /// When the condition `PodScheduled` became true.
     pub scheduled_at: Option<Timestamp>,
-    /// Devices that a kubelet gave the pod earlier.
-    pub devices: Assigned,
+    /// The devices that a kubelet assigned to the pod earlier.
+    pub(super) devices: Assigned,
 }
 
 impl PodView {
-    /// Takes what matters from a pod. `None` without a uid or a spec: no API server sends such a pod.
+    /// Reads a pod. Returns `None` for a pod without a name, uid or spec, which no API server sends.
     pub fn from_pod(pod: &Pod) -> Option<Self> {
         let (metadata, spec) = (&pod.metadata, pod.spec.as_ref()?);
         let annotations = metadata.annotations.clone().unwrap_or_default();
@@ -170,7 +170,7 @@ impl PodView {
     }
 }
 
-/// Namespace, name and uid of a pod that has all three.
+/// Namespace, name and uid of a pod; `None` if it has no name or no uid.
 pub fn key_of(pod: &Pod) -> Option<PodKey> {
     let metadata = &pod.metadata;
     Some(PodKey {

@@ -1,4 +1,5 @@
-//! Carries out what kubelets decide: bounded in number, in order for each pod, patient with a server in trouble.
+//! Makes the writes that kubelets ask for: a bounded number at a time, in order for each pod, and with retries while
+//! the API server fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,18 +19,18 @@ use super::view::PodKey;
 
 /// How long one call may take before it counts as failed.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// First and longest pause between attempts; each is twice the one before.
+/// The first and the longest pause between attempts. Each pause is twice as long as the previous one.
 pub(super) type Backoff = (Duration, Duration);
-/// The pauses for a real server.
+/// The pauses outside tests.
 pub(super) const BACKOFF: Backoff = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// An action, good as long as the kubelet that decided it lives.
-struct Job {
+/// A queued write. It is dropped if the kubelet that asked for it dies first.
+struct QueuedWrite {
     action: Action,
     kubelet: CancellationToken,
 }
 
-/// What the writers did so far.
+/// The counters behind [`super::Written`].
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) written: AtomicU64,
@@ -37,40 +38,42 @@ pub(super) struct Counters {
     pub(super) dropped: AtomicU64,
 }
 
-/// A fixed number of lanes; a pod always takes the same one.
+/// A fixed number of queues, each with a task that makes one write at a time. All writes to a pod take the same queue,
+/// which keeps their order.
 pub(super) struct Writers {
-    lanes: Vec<mpsc::UnboundedSender<Job>>,
+    queues: Vec<mpsc::UnboundedSender<QueuedWrite>>,
     tasks: JoinSet<()>,
     pub(super) counters: Arc<Counters>,
 }
 
 impl Writers {
-    pub(super) fn start(client: &Client, lanes: usize, backoff: Backoff) -> Self {
+    pub(super) fn start(client: &Client, queues: usize, backoff: Backoff) -> Self {
         let counters = Arc::new(Counters::default());
         let mut tasks = JoinSet::new();
-        let mut lane = || {
-            let (sender, jobs) = mpsc::unbounded_channel();
-            tasks.spawn(work(client.clone(), jobs, Arc::clone(&counters), backoff));
+        let mut queue = || {
+            let (sender, writes) = mpsc::unbounded_channel();
+            tasks.spawn(work(client.clone(), writes, Arc::clone(&counters), backoff));
             sender
         };
-        let lanes = (0..lanes.max(1)).map(|_| lane()).collect();
-        Self { lanes, tasks, counters }
+        let queues = (0..queues.max(1)).map(|_| queue()).collect();
+        Self { queues, tasks, counters }
     }
 
-    /// Queues `actions` of one kubelet. At most three are ever queued for a pod, so the queue is bounded by the pods.
+    /// Queues `actions` of one kubelet. A kubelet asks for at most three actions in the life of a pod, so the number
+    /// of pods bounds the length of the queues.
     pub(super) fn send(&self, actions: Vec<Action>, kubelet: &CancellationToken) {
         for action in actions {
             let hash = usize::try_from(fnv64(&key(&action).uid) >> 32).unwrap_or(0);
-            if let Some(lane) = self.lanes.get(hash % self.lanes.len()) {
-                // A closed lane means shutdown: nobody waits for this write.
-                let _ = lane.send(Job { action, kubelet: kubelet.clone() });
+            if let Some(queue) = self.queues.get(hash % self.queues.len()) {
+                // A queue is closed only during a shutdown, when nobody waits for this write.
+                let _ = queue.send(QueuedWrite { action, kubelet: kubelet.clone() });
             }
         }
     }
 
-    /// Waits until all that was queued is written, at most `patience`.
+    /// Waits until all queued writes are made, at most for `patience`.
     pub(super) async fn drain(mut self, patience: Duration) {
-        self.lanes.clear();
+        self.queues.clear();
         let all_done = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(patience, all_done).await.is_err() {
             warn!("hollow nodes: gave up on writes that the API server did not take in {patience:?}");
@@ -86,20 +89,20 @@ fn key(action: &Action) -> &PodKey {
 
 async fn work(
     client: Client,
-    mut jobs: mpsc::UnboundedReceiver<Job>,
+    mut writes: mpsc::UnboundedReceiver<QueuedWrite>,
     counters: Arc<Counters>,
     backoff: Backoff,
 ) {
-    while let Some(job) = jobs.recv().await {
-        let pods: Api<Pod> = Api::namespaced(client.clone(), &key(&job.action).namespace);
-        let done = job.kubelet.run_until_cancelled(carry_out(&pods, &job.action, &counters, backoff)).await;
+    while let Some(QueuedWrite { action, kubelet }) = writes.recv().await {
+        let pods: Api<Pod> = Api::namespaced(client.clone(), &key(&action).namespace);
+        let done = kubelet.run_until_cancelled(write(&pods, &action, &counters, backoff)).await;
         let counter = if done == Some(true) { &counters.written } else { &counters.dropped };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Tries until the action is done (true) or has become pointless (false).
-async fn carry_out(pods: &Api<Pod>, action: &Action, counters: &Counters, backoff: Backoff) -> bool {
+/// Tries until the write succeeds (true) or has become pointless (false).
+async fn write(pods: &Api<Pod>, action: &Action, counters: &Counters, backoff: Backoff) -> bool {
     let (mut pause, longest) = backoff;
     loop {
         let outcome = tokio::time::timeout(CALL_TIMEOUT, attempt(pods, action)).await;
@@ -139,7 +142,7 @@ enum Verdict {
     Again,
 }
 
-/// What to make of an attempt; `None` is one that took too long.
+/// What to do after an attempt; `None` is an attempt that took longer than [`CALL_TIMEOUT`].
 fn verdict(outcome: Option<kube::Result<()>>) -> Verdict {
     match outcome {
         None => Verdict::Again,
@@ -156,7 +159,8 @@ fn verdict(outcome: Option<kube::Result<()>>) -> Verdict {
     }
 }
 
-/// After a conflict: is it still the same pod? If the server does not say, assume so and try again.
+/// Whether the pod still exists with the same uid, asked after a conflict. True if the API server does not answer: then
+/// the write is tried again.
 async fn still_there(pods: &Api<Pod>, pod: &PodKey) -> bool {
     match tokio::time::timeout(CALL_TIMEOUT, pods.get_metadata_opt(&pod.name)).await {
         Ok(Ok(found)) => found.is_some_and(|found| found.metadata.uid.as_deref() == Some(pod.uid.as_str())),
@@ -179,7 +183,7 @@ mod tests {
     use super::super::view::Phase;
     use super::*;
 
-    /// Answers each request with the next status of a script and writes down what was asked.
+    /// A server that answers each request with the next status code of a script, and records the requests.
     #[derive(Clone)]
     struct Script(Arc<Mutex<(VecDeque<u16>, Vec<String>)>>);
 
@@ -208,7 +212,8 @@ mod tests {
         }
     }
 
-    async fn write(answers: &[u16], actions: Vec<Action>, alive: bool) -> (Vec<String>, [u64; 3]) {
+    /// Queues `actions`, answers the requests with these status codes, and returns the requests and the counters.
+    async fn play(answers: &[u16], actions: Vec<Action>, alive: bool) -> (Vec<String>, [u64; 3]) {
         let script = Script(Arc::new(Mutex::new((answers.iter().copied().collect(), Vec::new()))));
         let writers = Writers::start(&Client::new(script.clone(), "ns"), 4, (Duration::ZERO, Duration::ZERO));
         let counters = Arc::clone(&writers.counters);
@@ -234,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn a_pods_writes_keep_their_order_through_trouble() {
         let actions = vec![report("u-a"), Action::Remove(pod("u-a"))];
-        let (asked, counts) = write(&[503, 429, 200, 500, 200], actions, true).await;
+        let (asked, counts) = play(&[503, 429, 200, 500, 200], actions, true).await;
         let patch = "PATCH a/status";
         assert_eq!(asked, [patch, patch, patch, "DELETE a", "DELETE a"]);
         assert_eq!(counts, [2, 3, 0]);
@@ -242,16 +247,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_conflict_is_retried_only_while_the_pod_is_the_same() {
-        let (asked, counts) = write(&[409, 200, 200], vec![report("u-a")], true).await;
+        let (asked, counts) = play(&[409, 200, 200], vec![report("u-a")], true).await;
         assert_eq!((asked.len(), counts), (3, [1, 1, 0]));
-        let (asked, counts) = write(&[409, 200], vec![report("u-earlier")], true).await;
+        let (asked, counts) = play(&[409, 200], vec![report("u-earlier")], true).await;
         assert_eq!((asked.len(), counts), (2, [0, 0, 1]));
     }
 
     #[tokio::test]
     async fn what_is_pointless_or_from_a_dead_kubelet_is_dropped() {
-        assert_eq!(write(&[404], vec![report("u-a")], true).await.1, [0, 0, 1]);
-        let (asked, counts) = write(&[], vec![report("u-a")], false).await;
+        assert_eq!(play(&[404], vec![report("u-a")], true).await.1, [0, 0, 1]);
+        let (asked, counts) = play(&[], vec![report("u-a")], false).await;
         assert_eq!((asked.len(), counts), (0, [0, 0, 1]));
     }
 

@@ -1,4 +1,4 @@
-//! The state of one server and the small writes that all rooms share.
+//! The state of one server, and the basic writes that all request handlers use.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,10 +18,10 @@ use super::registry::Registry;
 use super::resource::Resource;
 use super::store::{Key, Object, Stale, Store};
 
-/// How often a write is tried again after somebody else wrote first.
+/// How often a write is tried when others write the same object at the same time.
 pub(super) const RETRIES: usize = 64;
 
-/// Everything one server holds.
+/// The state of one server.
 #[derive(Debug)]
 pub(super) struct Api {
     pub(super) store: Store,
@@ -30,21 +30,21 @@ pub(super) struct Api {
     pub(super) counts: Counts,
     pub(super) config: ServerConfig,
     pub(super) stop: CancellationToken,
-    /// Counts the rounds of bookmarks.
+    /// How often bookmarks were sent. Each change of this number makes every watch send one.
     pub(super) bookmarks: watch::Sender<u64>,
-    /// Names of the events, oldest first.
+    /// The keys of all Event objects, oldest first.
     events: Mutex<VecDeque<Key>>,
 }
 
-/// One request to one resource: what the handlers need beside the object.
+/// One request to one resource.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) res: Arc<Resource>,
     pub(super) params: Params,
-    /// Who owns the fields that this call writes.
+    /// The manager that owns the fields that this call writes.
     pub(super) manager: String,
     pub(super) now: Timestamp,
-    /// What the client is told in Warning headers.
+    /// Warnings that the client gets in Warning headers.
     pub(super) warnings: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Api {
         self.config.clock.now()
     }
 
-    /// The object, or 404.
+    /// Returns the object, or the error 404.
     pub(super) fn fetch(&self, res: &Resource, key: &Key) -> Result<Arc<Object>, ApiError> {
         self.store.get(&res.storage, key).ok_or_else(|| ApiError::not_found(res, &key.name))
     }
@@ -74,47 +74,48 @@ impl Api {
     /// Stores a new object.
     pub(super) fn insert(&self, res: &Resource, value: Value) -> Result<Arc<Object>, Stale> {
         let object = self.store.put(&res.storage, None, value)?;
-        self.after(res, &object, false);
+        self.update_registry(res, &object, false);
         if res.custom.is_none() && res.kind == "Event" {
-            self.forget_events(res, Key::of(&object.value));
+            self.record_event(res, Key::of(&object.value));
         }
         Ok(object)
     }
 
-    /// Takes note of a new event, and removes the oldest when there are too many.
-    fn forget_events(&self, res: &Resource, new: Key) {
+    /// Records a new Event object, and deletes the oldest if there are more than `max_events`.
+    fn record_event(&self, res: &Resource, new: Key) {
         let oldest = {
             let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
             events.push_back(new);
             if events.len() > self.config.max_events { events.pop_front() } else { None }
         };
         if let Some(old) = oldest.and_then(|key| self.store.get(&res.storage, &key)) {
-            // Whoever changes or deletes it at this moment may keep it.
+            // If somebody writes or deletes the old event at this moment, this removal fails, and the event may stay.
             let _ = self.erase(res, &old, old.value.clone());
         }
     }
 
-    /// Stores the next state of an object, or removes it when that state was all that a deletion waited for.
+    /// Stores the next state of an object; or removes the object, if its deletion has waited for this state.
     pub(super) fn commit(&self, res: &Resource, old: &Object, new: Value) -> Result<Arc<Object>, Stale> {
         let key = Key::of(&old.value);
-        let deleted = waited_for(&old.value, &new);
+        let deleted = completes_deletion(&old.value, &new);
         let object = if deleted {
             self.store.remove(&res.storage, &key, old.version, new)?
         } else {
             self.store.put(&res.storage, Some(old.version), new)?
         };
-        self.after(res, &object, deleted);
+        self.update_registry(res, &object, deleted);
         Ok(object)
     }
 
-    /// Removes an object; watchers see `last`.
+    /// Removes an object; watches show `last` as its last state.
     pub(super) fn erase(&self, res: &Resource, old: &Object, last: Value) -> Result<Arc<Object>, Stale> {
         let object = self.store.remove(&res.storage, &Key::of(&old.value), old.version, last)?;
-        self.after(res, &object, true);
+        self.update_registry(res, &object, true);
         Ok(object)
     }
 
-    /// Reads, changes, writes, again when somebody else wrote in between; `change` says whether to write.
+    /// Reads an object, changes it and writes it; starts again if somebody else wrote it in between. Nothing is written
+    /// if `change` returns false.
     pub(super) fn mutate(
         &self,
         res: &Resource,
@@ -134,8 +135,8 @@ impl Api {
         Err(ApiError::modified(res, &key.name))
     }
 
-    /// A changed CRD changes what is served.
-    fn after(&self, res: &Resource, object: &Object, deleted: bool) {
+    /// If the object is a CRD, serves what the CRD says now.
+    fn update_registry(&self, res: &Resource, object: &Object, deleted: bool) {
         if !res.is("apiextensions.k8s.io", "CustomResourceDefinition") {
             return;
         }
@@ -148,12 +149,13 @@ impl Api {
     }
 }
 
-/// True when the update took the last finalizer from an object whose deletion waited for nothing else.
-fn waited_for(old: &Value, new: &Value) -> bool {
-    // The collector alone removes a namespace, when nothing is left in it.
-    let held = super::json::text(new, &["kind"]) == Some("Namespace") && super::strategy::namespace_held(new);
+/// Whether the update removed the last finalizer of an object whose deletion waited for nothing else.
+fn completes_deletion(old: &Value, new: &Value) -> bool {
+    // Only the garbage collector removes a namespace, when nothing is left in it.
+    let waits = super::json::text(new, &["kind"]) == Some("Namespace")
+        && super::strategy::has_namespace_finalizers(new);
     is_deleting(new)
-        && !held
+        && !waits
         && finalizers(new).is_empty()
         && !finalizers(old).is_empty()
         && int(new, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) == 0

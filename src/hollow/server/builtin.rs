@@ -1,4 +1,4 @@
-//! The built-in kinds: one line each.
+//! The table of the built-in kinds.
 
 use kube::core::GroupVersionKind;
 use serde::{Serialize, de::DeserializeOwned};
@@ -11,7 +11,7 @@ use k8s_openapi::api as k;
 use super::resource::{Normalize, Resource, ScalePaths, StorageId};
 use super::selectors::SelectableField;
 
-/// What a row of the table says besides names.
+/// The properties of a kind in the table.
 #[allow(clippy::struct_excessive_bools, reason = "five independent yes-or-no columns of a table")]
 #[derive(Default, Clone, Copy)]
 struct Traits {
@@ -129,7 +129,7 @@ fn rows() -> Vec<Row> {
             &[],
             Traits { generation: true, ..CLUSTER },
         ),
-        // CRDs are checked in crd.rs; a typed round trip would lose what the schema may say beyond the type.
+        // crd.rs checks CRDs. They are not normalized: the Rust type does not have everything that a schema may have.
         Row {
             group: "apiextensions.k8s.io",
             kind: "CustomResourceDefinition",
@@ -148,7 +148,7 @@ pub(super) fn resources() -> Vec<Resource> {
 
 fn resource(row: &Row) -> Resource {
     let gvk = GroupVersionKind::gvk(row.group, "v1", row.kind);
-    // Both Event APIs show the same objects; they are kept in the core form.
+    // Both Event APIs serve the same objects, which are stored in the form of the core API.
     let home = if row.kind == "Event" { "" } else { row.group };
     let storage_api_version = if home.is_empty() { "v1".to_owned() } else { format!("{home}/v1") };
     let path = |text: &str| -> Vec<String> { text.split('.').map(str::to_owned).collect() };

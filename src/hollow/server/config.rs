@@ -1,4 +1,4 @@
-//! What can be set about a server.
+//! The settings of a server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Where the server's time comes from.
+/// The clock of a server.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// The machine's own clock.
+    /// The clock of the operating system.
     pub fn system() -> Self {
         Self::new(Timestamp::now)
     }
 
-    /// Any function of time; it is called for each timestamp that the server writes.
+    /// A clock that calls `now` for each timestamp that the server writes.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// The time now.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }
@@ -33,23 +33,26 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Settings of a server; [`Default`] is good for the demo and for most tests.
+/// The settings of a server. The defaults suit the demo and most tests.
 #[derive(Debug, Clone)]
 pub struct ServerConfig {
-    /// Time of `creationTimestamp`, `deletionTimestamp`, conditions and managed fields.
+    /// The clock for `creationTimestamp`, `deletionTimestamp`, conditions and managed fields.
     pub clock: Clock,
-    /// Changes remembered per resource for watches from an older version; at least 1. A small number forces 410 Gone;
-    /// each remembered change keeps one state of its object in memory (some 10 KB for a pod).
+    /// How many changes the server remembers per resource, at least 1. A watch that starts from an older version gets
+    /// 410 Gone. Each remembered change keeps one state of its object in memory (some 10 KB for a pod).
     pub history: usize,
-    /// How often watches that allow it get a bookmark; `None`: only by [`super::RunningServer::send_bookmarks`].
+    /// How often a watch that allows bookmarks gets one; `None` if only [`super::RunningServer::send_bookmarks`] sends
+    /// them.
     pub bookmarks: Option<Duration>,
-    /// Largest request body in bytes.
+    /// The largest request body in bytes.
     pub body_limit: usize,
-    /// Events kept; the oldest goes when another comes (the real server forgets them after an hour).
+    /// The most Event objects that are kept. A further one replaces the oldest (a real server deletes events after an
+    /// hour).
     pub max_events: usize,
-    /// Whether dependents are deleted after their owners.
+    /// Whether the garbage collector runs. It deletes the dependents of deleted owners, the contents of deleted
+    /// namespaces and the objects of deleted CRDs.
     pub collect_garbage: bool,
-    /// Seed of uids and generated names; `None`: another one for each server.
+    /// The seed of uids and generated names; `None` if each server has a random one.
     pub seed: Option<u64>,
 }
 

@@ -1,26 +1,26 @@
-//! How many requests of which kind came in.
+//! Counters of the requests that the server has received.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// What a request did.
+/// What requests are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestKey {
-    /// First part of the User-Agent (before `/` or a blank); empty when the client sent none.
+    /// The User-Agent up to the first `/` or blank; empty if the client sent none.
     pub client: String,
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: &'static str,
-    /// API group; empty for core.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// Plural of the resource.
+    /// The plural of the resource.
     pub resource: String,
-    /// Subresource; empty for the resource itself.
+    /// The subresource; empty for the resource itself.
     pub subresource: String,
 }
 
 impl RequestKey {
-    /// True for the verbs that change something.
+    /// Whether the verb changes something.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch")
     }
@@ -30,7 +30,8 @@ impl RequestKey {
 #[derive(Debug, Default)]
 pub(super) struct Counts(Mutex<BTreeMap<RequestKey, u64>>);
 
-/// Clients can invent user agents and resources; beyond this many keys new ones count as one.
+/// The most keys. Clients can invent user agents and resources, so that requests with further keys are counted as
+/// `other`.
 const MAX_KEYS: usize = 4096;
 
 impl Counts {
@@ -55,7 +56,7 @@ impl Counts {
             "# HELP apiserver_request_total Requests by verb and resource.\n# TYPE apiserver_request_total counter\n",
         );
         for (key, count) in self.all() {
-            // Debug form of a string escapes quotes, backslashes and line ends, as the format wants.
+            // `{:?}` of a string escapes quotes, backslashes and line ends, as the text format demands.
             let _ = writeln!(
                 text,
                 "apiserver_request_total{{client={:?},verb={:?},group={:?},resource={:?},subresource={:?}}} {count}",

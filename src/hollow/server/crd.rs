@@ -10,10 +10,10 @@ use super::resource::{Custom, Resource, ScalePaths, StorageId};
 use super::selectors::SelectableField;
 use super::time::rfc3339;
 
-/// The finalizer that holds a CRD until its objects are gone.
+/// The finalizer that keeps a CRD until all its objects are deleted.
 pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Fills in what the real server fills in: singular, list kind, conversion, the finalizer's place.
+/// Fills in the defaults that the real server fills in: singular, list kind and conversion.
 pub(super) fn default(crd: &mut Value) {
     let kind = text(crd, &["spec", "names", "kind"]).unwrap_or_default().to_owned();
     set_default(crd, &["spec", "names", "singular"], kind.to_lowercase());
@@ -21,7 +21,7 @@ pub(super) fn default(crd: &mut Value) {
     set_default(crd, &["spec", "conversion"], json!({"strategy": "None"}));
 }
 
-/// What is wrong with a CRD.
+/// Returns everything that is wrong with a CRD.
 pub(super) fn validate(crd: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut required = |path: &[&str]| {
@@ -84,7 +84,8 @@ fn validate_versions(crd: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Sets the status: names accepted, established, versions that were stored.
+/// Sets the status: the accepted names, the versions that have been stored, and the conditions `NamesAccepted` and
+/// `Established`.
 pub(super) fn establish(crd: &mut Value, now: Timestamp) {
     let names = get(crd, &["spec", "names"]).cloned().unwrap_or_default();
     set(crd, &["status", "acceptedNames"], names);
@@ -113,7 +114,7 @@ pub(super) fn establish(crd: &mut Value, now: Timestamp) {
     }
 }
 
-/// The resources that a stored CRD serves, the storage version first.
+/// The resources that a stored CRD serves, that of the storage version first.
 pub(super) fn resources(crd: &Value) -> Vec<Resource> {
     let versions = list(crd, &["spec", "versions"]);
     let is_stored = |v: &Value| get(v, &["storage"]) == Some(&Value::Bool(true));

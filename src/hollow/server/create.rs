@@ -1,19 +1,19 @@
-//! Create: from the decoded body to the stored object.
+//! Creates objects: the way from the decoded body to the stored object.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::api::{Api, Call};
+use super::conform::conform;
 use super::error::ApiError;
 use super::json::{is_deleting, meta, remove, set, some_text};
 use super::names::validate_metadata;
 use super::resource::Resource;
-use super::shape_up::shape_up;
 use super::store::{Key, Object};
 use super::strategy;
 use super::time::rfc3339;
-use super::write::{Part, check_type, place, report_unknown, to_stored, track, validate};
+use super::write::{Part, check_type, report_unknown, set_name, to_stored, update_managed_fields, validate};
 
 /// Creates an object.
 pub(super) fn create(
@@ -26,7 +26,8 @@ pub(super) fn create(
     create_as(api, call, namespace, name, body, false)
 }
 
-/// Creates an object; `applied`: its managed fields are done.
+/// Creates an object. `applied` says that the object comes from a server-side apply, so that its managed fields are
+/// complete.
 pub(super) fn create_as(
     api: &Api,
     call: &mut Call,
@@ -37,7 +38,7 @@ pub(super) fn create_as(
 ) -> Result<Arc<Object>, ApiError> {
     let res = Arc::clone(&call.res);
     check_type(&res, &mut body)?;
-    place(&res, namespace, name, &mut body)?;
+    set_name(&res, namespace, name, &mut body)?;
     if some_text(&body, &["metadata", "resourceVersion"]).is_some() && !applied {
         return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
     }
@@ -67,7 +68,7 @@ pub(super) fn create_as(
     Err(ApiError::already_exists(&res, meta(&body, "generateName")))
 }
 
-/// A CRD that is being deleted takes no new objects, or its deletion would never end.
+/// Refuses an object of a CRD that is being deleted. Otherwise the deletion might never end.
 fn check_definition(api: &Api, res: &Resource) -> Result<(), ApiError> {
     let Some(custom) = &res.custom else { return Ok(()) };
     let crds = api.registry.resolve("apiextensions.k8s.io", "v1", "customresourcedefinitions");
@@ -91,7 +92,7 @@ fn check_namespace(api: &Api, res: &Resource, namespace: &str, name: &str) -> Re
     Ok(())
 }
 
-/// Everything between the decoded body and the store.
+/// Prepares the object for the store: sets its metadata, prunes it, fills in defaults, and validates it.
 fn finish_create(api: &Api, call: &mut Call, mut object: Value, applied: bool) -> Result<Value, ApiError> {
     let res = Arc::clone(&call.res);
     for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
@@ -103,11 +104,12 @@ fn finish_create(api: &Api, call: &mut Call, mut object: Value, applied: bool) -
     if !res.generation {
         remove(&mut object, &["metadata", "generation"]);
     }
-    // A kubelet registers its node with its status; every other status belongs to its writer alone.
+    // Only a Node may be created with a status, because kubelets register their nodes so. All other kinds get their
+    // status through the subresource.
     if res.status && !res.is("", "Node") {
         remove(&mut object, &["status"]);
     }
-    let unknown = shape_up(&res, &mut object)?;
+    let unknown = conform(&res, &mut object)?;
     report_unknown(call, unknown)?;
     to_stored(&res, &mut object);
     strategy::default(&res, &mut object);
@@ -118,7 +120,7 @@ fn finish_create(api: &Api, call: &mut Call, mut object: Value, applied: bool) -
         return Err(ApiError::invalid(&res, meta(&object, "name"), &errors));
     }
     if !applied {
-        track(call, None, &mut object, Part::Main);
+        update_managed_fields(call, None, &mut object, Part::Main);
     }
     Ok(object)
 }

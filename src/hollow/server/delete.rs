@@ -1,4 +1,4 @@
-//! Deletion: preconditions, grace, finalizers, what becomes of dependents.
+//! Deletes objects: preconditions, grace periods, finalizers, and the propagation to dependents.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use super::store::{Key, Object};
 use super::strategy;
 use super::time::{after, rfc3339};
 
-/// The finalizer that waits for dependents to be deleted.
+/// The finalizer of an object that is deleted after its dependents.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer that waits for dependents to be released.
+/// The finalizer of an object that is deleted after it has been removed from its dependents' owners.
 pub(super) const ORPHAN: &str = "orphan";
 
-/// What becomes of dependents.
+/// `propagationPolicy`: what happens to dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Propagation {
     Background,
@@ -38,7 +38,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Reads the options; a body, where there is one, wins over the query as in the real server.
+    /// Reads the options. Options in the body override those in the query, as in the real server.
     pub(super) fn read(params: &Params, body: Option<&Value>) -> Result<Self, ApiError> {
         let body = body.unwrap_or(&Value::Null);
         let policy = some_text(body, &["propagationPolicy"]).unwrap_or(&params.propagation);
@@ -68,23 +68,24 @@ impl Options {
         })
     }
 
-    /// Deletion in the background of the object with this uid only.
+    /// The options that delete an object in the background, if it has this uid.
     pub(super) fn background(uid: &str) -> Self {
         Self { uid: Some(uid.to_owned()), propagation: Some(Propagation::Background), ..Self::default() }
     }
 }
 
-/// What a delete did.
+/// The result of a delete.
 #[derive(Debug, Clone)]
 pub(super) enum Deleted {
-    /// The object is gone; this was its last state.
+    /// The object has been removed; this was its last state.
     Gone(Arc<Object>),
     /// The object waits for its grace period or for finalizers.
     Waiting(Arc<Object>),
 }
 
 impl Deleted {
-    /// The body of the answer: the object, or a `Status` for most kinds that are gone.
+    /// The `Status` that answers the request; `None` if the answer is the object itself. A removed object of most
+    /// kinds is answered with a `Status`.
     pub(super) fn body(&self, res: &Resource) -> Option<Value> {
         match self {
             Self::Gone(object) if !res.returns_deleted() => {
@@ -94,7 +95,7 @@ impl Deleted {
         }
     }
 
-    /// The object that was deleted or waits.
+    /// The object that has been removed or waits.
     pub(super) fn object(&self) -> &Arc<Object> {
         match self {
             Self::Gone(object) | Self::Waiting(object) => object,
@@ -102,13 +103,13 @@ impl Deleted {
     }
 }
 
-/// What the next step of a deletion is.
+/// What a delete request does to an object.
 enum Step {
-    /// Deletion is under way and this request changes nothing about it.
+    /// Nothing: the object is being deleted already, and this request changes nothing about it.
     Nothing,
-    /// Store this and wait.
+    /// Store this state, which marks the object as being deleted.
     Mark(Value),
-    /// Remove, with this as the last state.
+    /// Remove the object, with this as its last state.
     Remove(Value),
 }
 
@@ -156,22 +157,24 @@ fn step(res: &Resource, old: &Value, options: &Options, now: Timestamp) -> Step 
         return step_again(new, old, options);
     }
     set_propagation(&mut new, options);
-    let held = !finalizers(&new).is_empty() || (res.is("", "Namespace") && strategy::namespace_held(&new));
+    let waits =
+        !finalizers(&new).is_empty() || (res.is("", "Namespace") && strategy::has_namespace_finalizers(&new));
     let grace = strategy::grace(res, old, options.grace).unwrap_or(0);
     mark(&mut new, grace, now);
     if res.is("", "Namespace") {
         set(&mut new, &["status", "phase"], "Terminating");
     }
-    if grace > 0 || held { Step::Mark(new) } else { Step::Remove(new) }
+    if grace > 0 || waits { Step::Mark(new) } else { Step::Remove(new) }
 }
 
-/// A delete of what is being deleted may only shorten the grace period.
+/// The step for an object that is being deleted already: a further delete may only shorten the grace period.
 fn step_again(mut new: Value, old: &Value, options: &Options) -> Step {
     let grace = int(old, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0);
     let Some(asked) = options.grace.map(|g| if g < 0 { 1 } else { g }).filter(|asked| *asked < grace) else {
-        let held = !finalizers(old).is_empty() || !super::json::list(old, &["spec", "finalizers"]).is_empty();
-        // Nothing holds it and its grace is spent: a leftover, which a delete removes.
-        return if grace == 0 && !held { Step::Remove(new) } else { Step::Nothing };
+        let waits =
+            !finalizers(old).is_empty() || !super::json::list(old, &["spec", "finalizers"]).is_empty();
+        // An object without grace period and finalizers has nothing left to wait for, so the delete removes it.
+        return if grace == 0 && !waits { Step::Remove(new) } else { Step::Nothing };
     };
     let due = text(old, &["metadata", "deletionTimestamp"]).and_then(|t| t.parse::<Timestamp>().ok());
     if let Some(due) = due {
@@ -203,7 +206,7 @@ fn set_propagation(object: &mut Value, options: &Options) {
     set(object, &["metadata", "finalizers"], names);
 }
 
-/// Deletes every object that the call selects; answers with what they were.
+/// Deletes these objects, and returns them. Objects that no longer exist are skipped.
 pub(super) fn delete_all(
     api: &Api,
     call: &Call,

@@ -1,4 +1,4 @@
-//! What is served: groups, versions and resources, in the old and in the aggregated form, and OpenAPI.
+//! Discovery: groups, versions and resources, in the old and in the aggregated form; and the OpenAPI documents.
 
 use std::sync::Arc;
 
@@ -9,19 +9,20 @@ use kube_schema::{ResourceDoc, openapi_v2, openapi_v3, openapi_v3_index};
 use super::api::Api;
 use super::resource::Resource;
 
-/// Content type of aggregated discovery, as asked for and as answered.
+/// The content type of aggregated discovery, in requests and answers.
 pub(super) const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/// `/version`
+/// The answer to `/version`.
 pub(super) fn version() -> Value {
     json!({"major": "1", "minor": "33", "gitVersion": "v1.33.0+slotwright-hollow", "gitCommit": "",
         "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc",
         "platform": "hollow/embedded"})
 }
 
-/// Resources that take creates only, and keep nothing.
+/// The review resources: group, kind, plural, and whether they are namespaced. Clients can only create them, and the
+/// server does not store them.
 const REVIEWS: [(&str, &str, &str, bool); 4] = [
     ("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", false),
     ("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews", false),
@@ -29,7 +30,7 @@ const REVIEWS: [(&str, &str, &str, bool); 4] = [
     ("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", false),
 ];
 
-/// The kind of a review by its resource.
+/// The kind of a review resource; `None` if there is none of this group and plural.
 pub(super) fn review_kind(group: &str, plural: &str) -> Option<&'static str> {
     REVIEWS.iter().find(|(g, _, p, _)| *g == group && *p == plural).map(|(_, kind, _, _)| *kind)
 }
@@ -65,19 +66,19 @@ fn legacy_group(group: &Group) -> Value {
     json!({"name": group.name, "versions": versions, "preferredVersion": versions.first()})
 }
 
-/// `/api` in the old form.
+/// The answer to `/api` in the old form.
 pub(super) fn core_versions() -> Value {
     json!({"kind": "APIVersions", "versions": ["v1"],
         "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}]})
 }
 
-/// `/apis` in the old form.
+/// The answer to `/apis` in the old form.
 pub(super) fn group_list(api: &Api) -> Value {
     let groups: Vec<Value> = groups(api).iter().filter(|g| !g.name.is_empty()).map(legacy_group).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// `/apis/<group>`
+/// The answer to `/apis/<group>`; `None` if no such group is served.
 pub(super) fn group(api: &Api, name: &str) -> Option<Value> {
     let groups = groups(api);
     let mut body = legacy_group(groups.iter().find(|g| g.name == name)?);
@@ -86,7 +87,7 @@ pub(super) fn group(api: &Api, name: &str) -> Option<Value> {
     Some(body)
 }
 
-/// The kind that a subresource speaks: group, version, kind; and its verbs.
+/// Group, version and kind of the objects that a subresource reads and writes, and its verbs.
 fn subresource_type(res: &Resource, name: &str) -> (String, String, String, &'static [&'static str]) {
     let owned = |g: &str, v: &str, k: &str| (g.to_owned(), v.to_owned(), k.to_owned());
     let ((group, version, kind), verbs): (_, &[&str]) = match name {
@@ -100,7 +101,7 @@ fn subresource_type(res: &Resource, name: &str) -> (String, String, String, &'st
     (group, version, kind, verbs)
 }
 
-/// `/api/v1` or `/apis/<group>/<version>`: the old resource list.
+/// The answer to `/api/v1` or `/apis/<group>/<version>`; `None` if no such version is served.
 pub(super) fn resource_list(api: &Api, group: &str, version: &str) -> Option<Value> {
     let found = groups(api).into_iter().find(|g| g.name == group)?;
     let (_, resources) = found.versions.into_iter().find(|(v, _)| v == version)?;
@@ -124,7 +125,7 @@ pub(super) fn resource_list(api: &Api, group: &str, version: &str) -> Option<Val
     )
 }
 
-/// `/api` or `/apis` in the aggregated form.
+/// The answer to `/api` (`core`) or `/apis` in the aggregated form.
 pub(super) fn aggregated(api: &Api, core: bool) -> Value {
     let items: Vec<Value> = groups(api)
         .iter()
@@ -170,14 +171,16 @@ fn aggregated_review((group, kind, plural, namespaced): &(&str, &str, &str, bool
         "responseKind": {"group": group, "version": "v1", "kind": kind}, "verbs": ["create"]})
 }
 
-/// Which OpenAPI document is wanted.
+/// The OpenAPI document that a client asks for.
 pub(super) enum Document<'a> {
     V2,
+    /// The list of the version 3 documents.
     Index,
+    /// The version 3 document of this group and version.
     V3(&'a str, &'a str),
 }
 
-/// An OpenAPI document of all that is served; `None` for a group version that is not.
+/// An OpenAPI document of the served resources; `None` if the document's group and version are not served.
 pub(super) fn openapi(api: &Api, document: &Document<'_>) -> Option<Value> {
     let all = api.registry.all();
     let subresources: Vec<Vec<&'static str>> = all.iter().map(|r| r.subresources()).collect();

@@ -1,4 +1,4 @@
-//! From method and target to the handler.
+//! Finds the handler of a request by its method and target, and calls it.
 
 use std::sync::Arc;
 
@@ -41,7 +41,6 @@ pub(super) fn dispatch(
     let Some(res) = api.registry.resolve(&target.group, &target.version, &target.resource) else {
         return review(target, verb, parts, body);
     };
-    // The collection of namespaces has the same shape as a namespaced path: `namespaces/<name>`.
     read::check_scope(&res, target.namespace.as_deref(), target.name.as_deref())?;
     let form = Form::negotiate(&parts.headers, params.include)?;
     let manager = match params.field_manager.as_str() {
@@ -201,7 +200,7 @@ fn media_type(parts: &Parts) -> String {
     header(&parts.headers, &CONTENT_TYPE).split(';').next().unwrap_or_default().trim().to_lowercase()
 }
 
-/// A body as JSON or YAML, as its content type says.
+/// Decodes a body from JSON, YAML or protobuf, as its content type says.
 fn decode(parts: &Parts, body: &Bytes) -> Result<Value, ApiError> {
     match media_type(parts).as_str() {
         "" | "application/json" => parse_json(body),
@@ -217,7 +216,7 @@ fn parse_json(body: &Bytes) -> Result<Value, ApiError> {
     })
 }
 
-/// YAML; most clients send JSON under this name, which is parsed faster as what it is.
+/// Parses YAML. Most clients send JSON with the content type of YAML; the JSON parser is faster, so it tries first.
 fn parse_yaml(body: &Bytes) -> Result<Value, ApiError> {
     if let Ok(value) = serde_json::from_slice(body) {
         return Ok(value);
@@ -227,7 +226,7 @@ fn parse_yaml(body: &Bytes) -> Result<Value, ApiError> {
     serde_saphyr::from_str(text).map_err(|e| unreadable(e.to_string()))
 }
 
-/// Reviews ask whether something is allowed; here everything is.
+/// Answers a review, which asks whether something is allowed. This server allows everything.
 fn review(target: &Target, verb: &str, parts: &Parts, body: &Bytes) -> Result<Reply, ApiError> {
     let kind = review_kind(&target.group, &target.resource).filter(|_| target.version == "v1");
     let kind = kind.ok_or_else(ApiError::no_such_resource)?;

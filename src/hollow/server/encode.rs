@@ -1,4 +1,4 @@
-//! From stored objects to the bytes a client asked for: whole objects, metadata only, or Tables.
+//! Encodes stored objects in the form that a client asks for: whole objects, metadata only, or Tables.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Reads the Accept header: the first form that we speak wins, 406 when there is none.
+    /// Reads the Accept header and returns the first form that this server supports; the error is 406.
     pub(super) fn negotiate(headers: &HeaderMap, include: IncludeObject) -> Result<Self, ApiError> {
         let Some(accept) = headers.get(ACCEPT).and_then(|v| v.to_str().ok()).filter(|a| !a.trim().is_empty())
         else {
@@ -60,7 +60,7 @@ impl Form {
         }
     }
 
-    /// `kind` and `apiVersion` of a list (or of the bookmarks of a watch) in this form.
+    /// `kind` and `apiVersion` of a list in this form.
     pub(super) fn list_type(self, res: &Resource) -> (String, String) {
         match self {
             Self::Metadata => ("PartialObjectMetadataList".into(), "meta.k8s.io/v1".into()),
@@ -69,7 +69,7 @@ impl Form {
     }
 }
 
-/// The object as this resource shows it (other version or other Event API than stored).
+/// The object in the version of this resource, which may differ from the version in which the object is stored.
 pub(super) fn view(res: &Resource, object: &Value) -> Value {
     let mut value = object.clone();
     if events::is_new_form(res) {
@@ -80,7 +80,7 @@ pub(super) fn view(res: &Resource, object: &Value) -> Value {
     value
 }
 
-/// One object as JSON in the wanted form.
+/// One object as JSON in this form.
 pub(super) fn object(res: &Resource, object: &Arc<Object>, form: Form, now: Timestamp) -> Bytes {
     match form {
         Form::Metadata => object.metadata(),
@@ -94,7 +94,7 @@ pub(super) fn object(res: &Resource, object: &Arc<Object>, form: Form, now: Time
     }
 }
 
-/// A list as JSON in the wanted form; `meta` is its `metadata`.
+/// A list as JSON in this form; `meta` is the list's `metadata`.
 pub(super) fn objects(
     res: &Resource,
     objects: &[Arc<Object>],
@@ -126,7 +126,7 @@ mod tests {
     use http::HeaderValue;
 
     #[test]
-    fn the_first_form_we_speak_wins() {
+    fn the_first_supported_form_wins() {
         let form = |accept: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, HeaderValue::from_static(accept));

@@ -1,4 +1,4 @@
-//! Refusals, worded as the real API server words them, as `meta/v1` `Status` bodies.
+//! The errors of requests, as `meta/v1` `Status` bodies with the words of the real API server.
 
 use serde_json::{Map, Value, json};
 
@@ -6,15 +6,15 @@ use kube_schema::{ApplyError, FieldError, PatchError, causes, invalid_message};
 
 use super::resource::Resource;
 
-/// Why a request was refused: everything that the `Status` body needs.
+/// Why a request failed: everything that the `Status` body needs.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub(super) struct ApiError {
-    /// HTTP status code.
+    /// The HTTP status code.
     pub(super) code: u16,
-    /// Machine-readable reason: `NotFound`, `Conflict`, ...
+    /// The reason, for programs: `NotFound`, `Conflict`, ...
     pub(super) reason: &'static str,
-    /// What a person reads.
+    /// The message, for people.
     pub(super) message: String,
     /// `Status.details`.
     pub(super) details: Map<String, Value>,
@@ -45,7 +45,7 @@ impl ApiError {
         Self::new(400, "BadRequest", message)
     }
 
-    /// 404 for a path that no resource has.
+    /// 404 for a path at which no resource is served.
     pub(super) fn no_such_resource() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource")
     }
@@ -59,13 +59,13 @@ impl ApiError {
             .about(res, name)
     }
 
-    /// 409 of optimistic concurrency and of preconditions.
+    /// 409 for a failed precondition or a stale `resourceVersion`.
     pub(super) fn conflict(res: &Resource, name: &str, why: &str) -> Self {
         let text = format!("Operation cannot be fulfilled on {} {name:?}: {why}", res.qualified());
         Self::new(409, "Conflict", text).about(res, name)
     }
 
-    /// The conflict of a stale `resourceVersion`.
+    /// 409 for a stale `resourceVersion`.
     pub(super) fn modified(res: &Resource, name: &str) -> Self {
         Self::conflict(
             res,
@@ -90,12 +90,12 @@ impl ApiError {
         error.with_causes(causes(errors))
     }
 
-    /// 410: the history does not reach back to what was asked for.
+    /// 410 for a version that the history no longer reaches.
     pub(super) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
-    /// 504 of a resourceVersion that this server has not reached.
+    /// 504 for a `resourceVersion` that this server has not reached.
     pub(super) fn too_large_version(asked: u64, current: u64) -> Self {
         let text = format!("Too large resource version: {asked}, current: {current}");
         let mut error = Self::new(504, "Timeout", format!("Timeout: {text}"));
@@ -117,7 +117,7 @@ impl ApiError {
         Self::new(406, "NotAcceptable", "only the following media types are accepted: application/json")
     }
 
-    /// 429 of an eviction that a disruption budget forbids.
+    /// 429 for an eviction that a disruption budget forbids.
     pub(super) fn disruption(budget: &str, healthy: i64, desired: i64) -> Self {
         let mut error = Self::new(
             429,
@@ -131,7 +131,7 @@ impl ApiError {
         error.with_causes(json!([{"reason": "DisruptionBudget", "message": text}]))
     }
 
-    /// 403 of writing into a namespace that is going away.
+    /// 403 for creating an object in a namespace that is being deleted.
     pub(super) fn namespace_terminating(res: &Resource, name: &str, namespace: &str) -> Self {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");

@@ -1,10 +1,11 @@
-//! The two Event APIs over one storage: events are kept in the core form and renamed for `events.k8s.io`.
+//! The two Event APIs, which serve the same objects: events are stored in the form of the core API, and their fields
+//! are renamed for `events.k8s.io`.
 
 use serde_json::Value;
 
 use super::resource::Resource;
 
-/// Names in the core API beside names in `events.k8s.io/v1`.
+/// Field names in the core API, and in `events.k8s.io/v1`.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -15,18 +16,18 @@ const NAMES: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-/// True for `events.k8s.io`, whose form is not the stored one.
+/// Whether the resource is the Event of `events.k8s.io`, which differs from the stored form.
 pub(super) fn is_new_form(res: &Resource) -> bool {
     res.is("events.k8s.io", "Event")
 }
 
-/// From the form of `events.k8s.io/v1` to the stored one.
+/// Converts an event from the form of `events.k8s.io/v1` to the stored form.
 pub(super) fn to_stored(event: &mut Value) {
     rename(event, |(old, new)| (new, old));
     super::json::set(event, &["apiVersion"], "v1");
 }
 
-/// From the stored form to that of `events.k8s.io/v1`.
+/// Converts an event from the stored form to the form of `events.k8s.io/v1`.
 pub(super) fn from_stored(event: &mut Value) {
     rename(event, |pair| pair);
     super::json::set(event, &["apiVersion"], "events.k8s.io/v1");

@@ -1,7 +1,8 @@
-//! The garbage collector: dependents of deleted owners, contents of deleted namespaces, objects of deleted CRDs.
+//! The garbage collector. It deletes dependents of deleted owners, contents of deleted namespaces, and objects of
+//! deleted CRDs.
 //!
-//! The store says what a change makes worth looking at ([`work_of`]); one task looks at it. Each item is looked at
-//! afresh, so doing one twice does no harm.
+//! For each change the store queues the work that may follow from it ([`work_of`]), and one task does the work. Each
+//! item of work reads the objects again, so it does no harm to do an item twice.
 
 use std::sync::Arc;
 
@@ -14,24 +15,24 @@ use super::json::{finalizers, get, is_deleting, list, meta, set, text, texts};
 use super::resource::{Resource, StorageId};
 use super::store::{Change, Key};
 
-/// Something to look at.
+/// An item of work for the collector.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Work {
-    /// The object with this uid is gone and had dependents.
+    /// The object with this uid was removed and had dependents.
     OwnerGone(String),
-    /// A dependent of this uid is gone: a deletion in the foreground may go on.
+    /// A dependent of the object with this uid was removed. The owner may have waited for this.
     DependentGone(String),
-    /// This object has owners, one of which may not exist; or it is being deleted with one of our finalizers.
-    Look(StorageId, Key),
-    /// This namespace is being deleted, or something in it is gone.
+    /// This object has owners that may not exist, or it is being deleted with one of the collector's finalizers.
+    Object(StorageId, Key),
+    /// This namespace is being deleted, or an object in it was removed.
     Namespace(String),
     /// This CRD is being deleted.
     Definition(String),
-    /// An object of this storage is gone: its CRD may wait for that.
+    /// An object of this storage was removed. Its CRD may have waited for this.
     ObjectOf(StorageId),
 }
 
-/// What a change makes worth looking at.
+/// The work that may follow from a change.
 pub(super) fn work_of(id: &StorageId, key: &Key, change: &Change) -> Vec<Work> {
     let object = &change.object.value;
     let mut work = Vec::new();
@@ -50,7 +51,7 @@ pub(super) fn work_of(id: &StorageId, key: &Key, change: &Change) -> Vec<Work> {
         change.before.as_ref().map_or(&[][..], |b| list(&b.value, &["metadata", "ownerReferences"]));
     let ours = is_deleting(object) && finalizers(object).iter().any(|f| matches!(*f, FOREGROUND | ORPHAN));
     if ours || (!owners.is_empty() && owners != old_owners) {
-        work.push(Work::Look(id.clone(), key.clone()));
+        work.push(Work::Object(id.clone(), key.clone()));
     }
     if is_deleting(object) {
         match text(object, &["kind"]) {
@@ -64,7 +65,7 @@ pub(super) fn work_of(id: &StorageId, key: &Key, change: &Change) -> Vec<Work> {
     work
 }
 
-/// Collects until the server stops.
+/// Does the collector's work until the server stops.
 pub(super) async fn run(api: Arc<Api>) {
     loop {
         tokio::select! {
@@ -82,15 +83,15 @@ fn collect(api: &Api, work: &Work) {
     match work {
         Work::OwnerGone(uid) => {
             for (id, key) in api.store.dependents(uid) {
-                look(api, &id, &key);
+                collect_object(api, &id, &key);
             }
         }
         Work::DependentGone(uid) => {
             if let Some((id, key)) = api.store.find_uid(uid) {
-                look(api, &id, &key);
+                collect_object(api, &id, &key);
             }
         }
-        Work::Look(id, key) => look(api, id, key),
+        Work::Object(id, key) => collect_object(api, id, key),
         Work::Namespace(name) => namespace(api, name),
         Work::Definition(name) => definition(api, name),
         Work::ObjectOf(id) => {
@@ -103,7 +104,8 @@ fn collect(api: &Api, work: &Work) {
     }
 }
 
-fn look(api: &Api, id: &StorageId, key: &Key) {
+/// Deletes an object whose owners no longer exist, or continues its deletion if it has a finalizer of the collector.
+fn collect_object(api: &Api, id: &StorageId, key: &Key) {
     let (Some(res), Some(object)) = (api.registry.by_storage(id), api.store.get(id, key)) else { return };
     let value = &object.value;
     let uid = meta(value, "uid");
@@ -111,32 +113,33 @@ fn look(api: &Api, id: &StorageId, key: &Key) {
         let names = finalizers(value);
         if names.contains(&ORPHAN) {
             for (id, key) in api.store.dependents(uid) {
-                release(api, &id, &key, uid);
+                remove_owner(api, &id, &key, uid);
             }
-            drop_finalizer(api, &res, key, ORPHAN);
+            remove_finalizer(api, &res, key, ORPHAN);
         } else if names.contains(&FOREGROUND) {
-            foreground(api, &res, key, uid);
+            delete_dependents(api, &res, key, uid);
         }
         return;
     }
     let owners = list(value, &["metadata", "ownerReferences"]);
     let gone: Vec<&str> =
-        owners.iter().filter_map(|o| text(o, &["uid"])).filter(|u| !api.store.lives(u)).collect();
+        owners.iter().filter_map(|o| text(o, &["uid"])).filter(|u| !api.store.exists(u)).collect();
     if gone.is_empty() {
         return;
     }
     if gone.len() == owners.len() {
-        // 404 and 409 mean that it is gone or another object by now.
+        // An error means that the object has been removed, or another object has its name now.
         let _ = delete(api, &res, key, &Options::background(uid));
     } else {
         for owner in gone {
-            release(api, id, key, owner);
+            remove_owner(api, id, key, owner);
         }
     }
 }
 
-/// Deletes the dependents of an object that waits for them, and lets it go when none that blocks is left.
-fn foreground(api: &Api, res: &Resource, key: &Key, uid: &str) {
+/// Deletes the dependents of an object that is deleted in the foreground. When no dependent with
+/// `blockOwnerDeletion` is left, removes the object's finalizer.
+fn delete_dependents(api: &Api, res: &Resource, key: &Key, uid: &str) {
     let mut blocked = false;
     for (id, key) in api.store.dependents(uid) {
         let (Some(res), Some(object)) = (api.registry.by_storage(&id), api.store.get(&id, &key)) else {
@@ -146,9 +149,9 @@ fn foreground(api: &Api, res: &Resource, key: &Key, uid: &str) {
         let blocks = owners.iter().any(|o| {
             text(o, &["uid"]) == Some(uid) && get(o, &["blockOwnerDeletion"]) == Some(&Value::Bool(true))
         });
-        let others = owners.iter().filter_map(|o| text(o, &["uid"])).any(|u| u != uid && api.store.lives(u));
+        let others = owners.iter().filter_map(|o| text(o, &["uid"])).any(|u| u != uid && api.store.exists(u));
         if others {
-            release(api, &id, &key, uid);
+            remove_owner(api, &id, &key, uid);
             continue;
         }
         if !is_deleting(&object.value) {
@@ -161,12 +164,12 @@ fn foreground(api: &Api, res: &Resource, key: &Key, uid: &str) {
         blocked |= blocks && api.store.get(&id, &key).is_some();
     }
     if !blocked {
-        drop_finalizer(api, res, key, FOREGROUND);
+        remove_finalizer(api, res, key, FOREGROUND);
     }
 }
 
-/// Takes an owner from an object.
-fn release(api: &Api, id: &StorageId, key: &Key, owner: &str) {
+/// Removes an owner from the object's owner references.
+fn remove_owner(api: &Api, id: &StorageId, key: &Key, owner: &str) {
     let Some(res) = api.registry.by_storage(id) else { return };
     let _ = api.mutate(&res, key, |object| {
         let mut owners = list(object, &["metadata", "ownerReferences"]).to_vec();
@@ -176,7 +179,7 @@ fn release(api: &Api, id: &StorageId, key: &Key, owner: &str) {
     });
 }
 
-fn drop_finalizer(api: &Api, res: &Resource, key: &Key, name: &str) {
+fn remove_finalizer(api: &Api, res: &Resource, key: &Key, name: &str) {
     let _ = api.mutate(res, key, |object| {
         let names: Vec<&str> = finalizers(object).into_iter().filter(|f| *f != name).collect();
         let names = texts(&names);
@@ -185,7 +188,7 @@ fn drop_finalizer(api: &Api, res: &Resource, key: &Key, name: &str) {
     });
 }
 
-/// Empties a namespace that is being deleted and removes it once nothing is in it.
+/// Deletes the contents of a namespace that is being deleted, and removes the namespace once it is empty.
 fn namespace(api: &Api, name: &str) {
     let Some(res) = api.registry.resolve("", "v1", "namespaces") else { return };
     let key = Key::new("", name);
@@ -194,13 +197,13 @@ fn namespace(api: &Api, name: &str) {
         let Some(res) = api.registry.by_storage(&id) else { continue };
         let _ = delete(api, &res, &key, &Options::default());
     }
-    let held = list(&object.value, &["spec", "finalizers"]).iter().any(|f| f.as_str() != Some("kubernetes"));
-    if !held && finalizers(&object.value).is_empty() && api.store.namespace_content(name).is_empty() {
+    let waits = list(&object.value, &["spec", "finalizers"]).iter().any(|f| f.as_str() != Some("kubernetes"));
+    if !waits && finalizers(&object.value).is_empty() && api.store.namespace_content(name).is_empty() {
         let _ = api.erase(&res, &object, object.value.clone());
     }
 }
 
-/// Deletes the objects of a CRD that is being deleted and lets it go once there is none.
+/// Deletes the objects of a CRD that is being deleted, and removes the CRD's finalizer once no object is left.
 fn definition(api: &Api, name: &str) {
     let Some(res) = api.registry.resolve("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
         return;
@@ -210,14 +213,14 @@ fn definition(api: &Api, name: &str) {
     if !deleting {
         return;
     }
-    // A CRD that serves nothing has nothing to clean up.
+    // A CRD without a served version has no objects.
     let Some(custom) = api.registry.of_crd(name) else {
-        return drop_finalizer(api, &res, &key, crd::CLEANUP);
+        return remove_finalizer(api, &res, &key, crd::CLEANUP);
     };
     for object in api.store.snapshot(&custom.storage, None).0 {
         let _ = delete(api, &custom, &Key::of(&object.value), &Options::default());
     }
     if api.store.snapshot(&custom.storage, None).0.is_empty() {
-        drop_finalizer(api, &res, &key, crd::CLEANUP);
+        remove_finalizer(api, &res, &key, crd::CLEANUP);
     }
 }

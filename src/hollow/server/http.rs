@@ -1,4 +1,4 @@
-//! The transport: from an HTTP request to a call, from its outcome to an HTTP response.
+//! The HTTP transport: reads a request, has it handled, and writes the response.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::path::{Route, parse};
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What a client gets.
+/// The answer to a request.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) code: u16,
@@ -88,7 +88,7 @@ async fn respond(api: &Arc<Api>, parts: &Parts, body: Body) -> Result<Reply, Api
     super::dispatch::dispatch(api, parts, &target, &body)
 }
 
-/// A header as text; empty when absent.
+/// A header as text; empty if it is absent.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
     headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
 }
@@ -98,7 +98,7 @@ pub(super) fn client(headers: &HeaderMap) -> &str {
     header(headers, &USER_AGENT).split(['/', ' ']).next().unwrap_or_default()
 }
 
-/// Everything that is not a resource.
+/// Answers a request whose path is not that of a resource.
 fn plain(api: &Api, parts: &Parts, route: &Route) -> Result<Reply, ApiError> {
     if parts.method != Method::GET && parts.method != Method::HEAD {
         return Err(ApiError::method_not_allowed());
@@ -130,7 +130,7 @@ fn plain(api: &Api, parts: &Parts, route: &Route) -> Result<Reply, ApiError> {
         .map_or_else(|| Reply::text(404, "404 page not found\n".to_owned()), |body| Reply::json(200, &body)))
 }
 
-/// OpenAPI v2 is asked for as protobuf by old clients; we have JSON only.
+/// Whether the client accepts JSON. Old clients ask for OpenAPI version 2 in protobuf, which this server does not have.
 fn speaks_json(headers: &HeaderMap) -> bool {
     let accept = header(headers, &ACCEPT);
     accept.is_empty() || accept.contains("json") || accept.contains("*/*")

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A source of uids and of name suffixes; a seed makes it repeat itself.
+/// A source of uids and of name suffixes. Two sources with the same seed give the same values in the same order.
 #[derive(Debug)]
 pub(super) struct Ids(AtomicU64);
 
@@ -12,7 +12,7 @@ impl Ids {
         Self(AtomicU64::new(seed.unwrap_or_else(|| RandomState::new().hash_one(0_u8))))
     }
 
-    /// `SplitMix64`: one addition shared by all callers, the rest is local.
+    /// The next number of the generator `SplitMix64`, whose only state is one atomic counter.
     fn next(&self) -> u64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let mut z = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
@@ -36,7 +36,7 @@ impl Ids {
         )
     }
 
-    /// Five letters and digits that make no words, as Kubernetes chooses them.
+    /// Five letters and digits from the set that Kubernetes uses, which has no vowels, so that they make no words.
     pub(super) fn suffix(&self) -> String {
         const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
         let mut bits = self.next();

@@ -22,12 +22,12 @@ pub(super) fn int(value: &Value, path: &[&str]) -> Option<i64> {
     get(value, path).and_then(Value::as_i64)
 }
 
-/// The elements of the list at `path`; none when there is no list.
+/// The elements of the list at `path`; empty if there is no list.
 pub(super) fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
     get(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Writes `new` at `path`; what stands in the way and is not an object is replaced by one.
+/// Writes `new` at `path`. A value on the way that is not an object is replaced by one.
 pub(super) fn set(value: &mut Value, path: &[&str], new: impl Into<Value>) {
     let mut at = value;
     for key in path {
@@ -47,7 +47,7 @@ pub(super) fn set_default(value: &mut Value, path: &[&str], new: impl Into<Value
     }
 }
 
-/// Removes and returns what is at `path`.
+/// Removes the value at `path` and returns it.
 pub(super) fn remove(value: &mut Value, path: &[&str]) -> Option<Value> {
     let (last, parents) = path.split_last()?;
     let mut at = value;
@@ -57,7 +57,7 @@ pub(super) fn remove(value: &mut Value, path: &[&str]) -> Option<Value> {
     at.as_object_mut()?.remove(*last)
 }
 
-/// Makes `path` of `value` what it is in `from`: copied, or removed where `from` has nothing.
+/// Copies the value at `path` of `from` to the same path of `value`; removes it there if `from` has none.
 pub(super) fn copy(value: &mut Value, from: &Value, path: &[&str]) {
     match get(from, path) {
         Some(found) => set(value, path, found.clone()),
@@ -67,7 +67,7 @@ pub(super) fn copy(value: &mut Value, from: &Value, path: &[&str]) {
     }
 }
 
-/// `metadata.<field>` as text, empty when absent.
+/// `metadata.<field>` as text; empty if it is absent.
 pub(super) fn meta<'a>(value: &'a Value, field: &str) -> &'a str {
     text(value, &["metadata", field]).unwrap_or_default()
 }
@@ -77,7 +77,7 @@ pub(super) fn finalizers(value: &Value) -> Vec<&str> {
     list(value, &["metadata", "finalizers"]).iter().filter_map(Value::as_str).collect()
 }
 
-/// True when `metadata.deletionTimestamp` is set.
+/// Whether `metadata.deletionTimestamp` is set.
 pub(super) fn is_deleting(value: &Value) -> bool {
     some_text(value, &["metadata", "deletionTimestamp"]).is_some()
 }

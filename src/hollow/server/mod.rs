@@ -1,28 +1,29 @@
 //! An API server in this process that speaks the Kubernetes HTTP API to kube-rs and to real kubectl.
 //!
-//! It is a test bed, not the product: no authentication, no authorization, no admission plugins, no controllers other
-//! than the garbage collector and the emptying of namespaces; everything is in memory and gone at the end. Its
-//! timeouts run on tokio's clock, so a paused tokio clock ends every watch at once: do not pause it.
+//! The server is a test bed: it has no authentication, no authorization, no admission plugins, and no controller but the
+//! garbage collector. Everything is in memory and lost at the end. The server's timeouts run on tokio's clock: a test
+//! that pauses this clock ends every watch at once, so tests must not pause it.
 //!
 //! ```text
 //! http -> path, params -> dispatch -> read | watch | write | delete | scale | pod_actions -> store
-//!                                            strategy, names, crd, schema room
+//!                                            strategy, names, crd, crate kube_schema
 //! ```
 //!
-//! | file | is |
+//! | file | what is in it |
 //! | --- | --- |
 //! | `store` | objects, versions, history, indexes for the collector |
-//! | `registry`, `builtin`, `crd`, `resource` | what is served |
-//! | `http`, `path`, `params`, `dispatch`, `encode`, `protobuf`, `error` | HTTP in and out |
+//! | `registry`, `builtin`, `crd`, `resource` | the served resources |
+//! | `http`, `path`, `params`, `dispatch`, `encode`, `protobuf`, `error` | requests in, answers out |
 //! | `read`, `watch`, `selectors` | get, list, watch |
-//! | `create`, `write`, `shape_up`, `strategy`, `names`, `pods`, `pod_rules`, `events` | create, update, patch |
-//! | `delete`, `gc` | deletion and what follows from it |
-//! | `scale`, `pod_actions` | scale, binding, eviction |
-//! | `discovery`, `counts` | what clients ask about the server itself |
+//! | `create`, `write`, `conform`, `strategy`, `names`, `pods`, `pod_rules`, `events` | create, update, patch |
+//! | `delete`, `gc` | deletion, and the garbage collector |
+//! | `scale`, `pod_actions` | the subresources scale, binding and eviction |
+//! | `discovery`, `counts` | discovery, OpenAPI and metrics |
 
 mod api;
 mod builtin;
 mod config;
+mod conform;
 mod counts;
 mod crd;
 mod create;
@@ -48,7 +49,6 @@ mod registry;
 mod resource;
 mod scale;
 mod selectors;
-mod shape_up;
 mod store;
 mod strategy;
 mod time;
@@ -76,9 +76,13 @@ use api::Api;
 pub struct HollowServer;
 
 impl HollowServer {
-    /// Binds `addr` (port 0: any free one) and serves until [`RunningServer::shutdown`] or drop.
+    /// Binds `addr` (port 0 means any free port) and serves until [`RunningServer::shutdown`], or until the returned
+    /// server is dropped.
     ///
-    /// Needs a tokio runtime. Errors are those of binding the address.
+    /// Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
     pub async fn start(addr: SocketAddr, config: ServerConfig) -> io::Result<RunningServer> {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
@@ -88,10 +92,10 @@ impl HollowServer {
         if api.config.collect_garbage {
             tasks.push(tokio::spawn(gc::run(Arc::clone(&api))));
         }
-        tasks.push(tokio::spawn(ring_bookmarks(Arc::clone(&api))));
+        tasks.push(tokio::spawn(send_bookmarks_periodically(Arc::clone(&api))));
         let router = Router::new().fallback(http::handle).with_state(Arc::clone(&api));
         let stop = api.stop.clone();
-        // Watch events are small and urgent: no waiting for more to send.
+        // Watch events are small and urgent, so TCP must not wait for more data before it sends them.
         let listener = listener.tap_io(|tcp| {
             if let Err(error) = tcp.set_nodelay(true) {
                 tracing::debug!(%error, "TCP_NODELAY");
@@ -107,7 +111,7 @@ impl HollowServer {
     }
 }
 
-/// The objects that every cluster has.
+/// Creates the namespaces that every cluster has.
 fn seed(api: &Api) -> Result<(), error::ApiError> {
     let res = api.registry.resolve("", "v1", "namespaces").ok_or_else(error::ApiError::no_such_resource)?;
     for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
@@ -123,7 +127,7 @@ fn seed(api: &Api) -> Result<(), error::ApiError> {
     Ok(())
 }
 
-async fn ring_bookmarks(api: Arc<Api>) {
+async fn send_bookmarks_periodically(api: Arc<Api>) {
     let Some(period) = api.config.bookmarks else { return };
     let mut timer = tokio::time::interval(period);
     timer.tick().await;
@@ -135,10 +139,10 @@ async fn ring_bookmarks(api: Arc<Api>) {
     }
 }
 
-/// A server that serves; dropping it stops it.
+/// A running server. It stops when it is dropped.
 #[derive(Debug)]
 pub struct RunningServer {
-    /// `http://127.0.0.1:<port>`
+    /// The server's URL: `http://<address>:<port>`.
     pub url: String,
     addr: SocketAddr,
     api: Arc<Api>,
@@ -146,7 +150,7 @@ pub struct RunningServer {
 }
 
 impl RunningServer {
-    /// The address that it listens on.
+    /// The address that the server listens on.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -161,9 +165,10 @@ impl RunningServer {
         )
     }
 
-    /// A client configuration for this server, without hidden retries.
+    /// A client configuration for this server, without automatic retries.
     ///
-    /// Errors only if the address makes no URL, which a bound address always does.
+    /// # Errors
+    /// When the address makes no URL, which does not happen with an address that could be bound.
     pub fn kube_config(&self) -> Result<kube::Config, ::http::uri::InvalidUri> {
         let mut config = kube::Config::new(self.url.parse()?);
         "default".clone_into(&mut config.default_namespace);
@@ -171,9 +176,13 @@ impl RunningServer {
         Ok(config)
     }
 
-    /// The same for a client that [`RunningServer::request_counts`] tells from others by `client` (its User-Agent).
+    /// A client configuration with the User-Agent `client`, by which [`RunningServer::request_counts`] counts its
+    /// requests.
     ///
-    /// `client` must be visible ASCII; what is not is left out.
+    /// `client` must be visible ASCII; otherwise the configuration has no User-Agent.
+    ///
+    /// # Errors
+    /// As [`RunningServer::kube_config`].
     pub fn kube_config_as(&self, client: &str) -> Result<kube::Config, ::http::uri::InvalidUri> {
         let mut config = self.kube_config()?;
         if let Ok(value) = ::http::HeaderValue::from_str(client) {
@@ -182,7 +191,7 @@ impl RunningServer {
         Ok(config)
     }
 
-    /// How many requests came in, by client, verb and resource.
+    /// How many requests the server has received, by client, verb and resource.
     pub fn request_counts(&self) -> BTreeMap<RequestKey, u64> {
         self.api.counts.all()
     }
@@ -192,21 +201,21 @@ impl RunningServer {
         self.api.store.version()
     }
 
-    /// Sends a bookmark to every watch that takes them, now.
+    /// Sends a bookmark now to every watch that allows them.
     pub fn send_bookmarks(&self) {
         self.api.bookmarks.send_modify(|n| *n = n.wrapping_add(1));
     }
 
-    /// Forgets the history: watches and lists that start from a version before now get 410 Gone.
+    /// Forgets the history: a watch or list that starts from an older version than the newest gets 410 Gone.
     pub fn compact(&self) {
         self.api.store.compact();
     }
 
-    /// Ends all watches, stops serving and waits for both.
+    /// Ends all watches and stops serving. Returns when both are done.
     pub async fn shutdown(mut self) {
         self.api.stop.cancel();
         for task in std::mem::take(&mut self.tasks) {
-            // A task that panicked has nothing more to stop.
+            // An error means that the task panicked, so it has stopped too.
             let _ = task.await;
         }
     }

@@ -21,10 +21,10 @@ const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-',
     with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
     '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// Annotations of one object may not be larger than this many bytes together.
+/// The most bytes that the annotations of one object may have together.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// What is wrong with a DNS label (at most 63 characters).
+/// What is wrong with a text as a DNS label; `None` if it is one.
 pub(super) fn label_fault(text: &str) -> Option<String> {
     if text.len() > 63 {
         return Some("must be no more than 63 characters".to_owned());
@@ -66,7 +66,7 @@ fn invalid(field: impl Into<String>, value: &str, detail: &str) -> FieldError {
     FieldError::with_value(FieldErrorKind::Invalid, field, &value.into(), detail)
 }
 
-/// What is wrong with the metadata of an object that is to be stored.
+/// Returns everything that is wrong with the metadata of an object.
 pub(super) fn validate_metadata(res: &Resource, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = meta(object, "name");

@@ -1,4 +1,4 @@
-//! Query parameters, read once into what they mean.
+//! The query parameters of a request, parsed once.
 
 use axum::extract::Query;
 use http::Uri;
@@ -7,11 +7,11 @@ use kube_schema::IncludeObject;
 
 use super::error::ApiError;
 
-/// What to do with fields that the schema does not know.
+/// `fieldValidation`: what to do with fields that the schema does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum FieldValidation {
     Ignore,
-    /// The server's own default.
+    /// The default, as in the real server.
     #[default]
     Warn,
     Strict,
@@ -24,17 +24,17 @@ pub(super) enum VersionMatch {
     NotOlderThan,
 }
 
-/// All query parameters that mean something here; unknown ones are ignored as the real server does.
+/// The query parameters that this server supports. It ignores others, as the real server does.
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is one query parameter")]
 pub(super) struct Params {
     pub(super) watch: bool,
     pub(super) label_selector: String,
     pub(super) field_selector: String,
-    /// `None` when absent or empty.
+    /// `None` if absent or empty.
     pub(super) resource_version: Option<u64>,
     pub(super) version_match: Option<VersionMatch>,
-    /// 0: no limit.
+    /// The most objects in a list; 0 means no limit.
     pub(super) limit: usize,
     pub(super) continue_token: String,
     pub(super) timeout_seconds: Option<u64>,
@@ -51,7 +51,7 @@ pub(super) struct Params {
 }
 
 impl Params {
-    /// Reads the query; 400 names the parameter and the value that cannot be.
+    /// Parses the query. The error is 400, and names the parameter and its value.
     pub(super) fn parse(uri: &Uri) -> Result<Self, ApiError> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|e| ApiError::bad_request(format!("invalid query: {e}")))?;
@@ -93,7 +93,7 @@ impl Params {
 }
 
 fn truth(value: &str) -> bool {
-    // client-go sends `watch=1` and `watch=true`; a bare `watch` counts as well.
+    // client-go sends `watch=1` and `watch=true`. A parameter without a value is true as well.
     !matches!(value, "0" | "false")
 }
 

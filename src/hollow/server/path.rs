@@ -1,6 +1,6 @@
-//! From URL paths to what they mean.
+//! Parses URL paths.
 
-/// What a path below `/api` or `/apis` names.
+/// The resource or object that a path below `/api` or `/apis` names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Target {
     pub(super) group: String,
@@ -14,7 +14,7 @@ pub(super) struct Target {
 /// A parsed path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Route {
-    /// `/healthz`, `/readyz`, `/livez` and what is below.
+    /// `/healthz`, `/readyz`, `/livez` and all paths below them.
     Health,
     Metrics,
     Version,
@@ -35,7 +35,7 @@ pub(super) enum Route {
     Object(Target),
 }
 
-/// Reads a path; `None` when nothing is there.
+/// Parses a path; `None` if the server has nothing at it.
 pub(super) fn parse(path: &str) -> Option<Route> {
     let parts: Vec<String> = path.split('/').filter(|p| !p.is_empty()).map(decode).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -85,7 +85,7 @@ fn target(group: &str, version: &str, rest: &[&str]) -> Option<Target> {
     })
 }
 
-/// Percent-decoding; what is not valid stays as it is.
+/// Decodes percent-encoded characters. A text that is not encoded correctly stays as it is.
 fn decode(part: &str) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();

@@ -1,4 +1,4 @@
-//! `pods/binding` and `pods/eviction`.
+//! The subresources `pods/binding` and `pods/eviction`.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn created() -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }
 
-/// Binds a pod to a node: once, and only the pod with the uid that the binding names.
+/// Binds a pod to a node. Fails if the pod is bound already, or if its uid is not the one that the binding names.
 pub(super) fn bind(api: &Api, call: &Call, key: &Key, binding: &Value) -> Result<Value, ApiError> {
     let node = some_text(binding, &["target", "name"]).ok_or_else(|| {
         ApiError::new(422, "Invalid", "Binding \"\" is invalid: target.name: Required value")
@@ -57,7 +57,7 @@ pub(super) fn bind(api: &Api, call: &Call, key: &Key, binding: &Value) -> Result
     Ok(created())
 }
 
-/// Evicts a pod unless a disruption budget forbids it.
+/// Evicts a pod, unless a disruption budget forbids it.
 pub(super) fn evict(api: &Api, call: &Call, key: &Key, eviction: &Value) -> Result<Value, ApiError> {
     let pod = api.fetch(&call.res, key)?;
     let mut options = Options::read(&call.params, eviction.get("deleteOptions"))?;
@@ -69,7 +69,7 @@ pub(super) fn evict(api: &Api, call: &Call, key: &Key, eviction: &Value) -> Resu
     Ok(created())
 }
 
-/// Pods that do not run (any more) may always be evicted.
+/// Whether disruption budgets protect the pod: they protect only running pods that nobody deletes.
 fn guarded(pod: &Value) -> bool {
     text(pod, &["status", "phase"]) == Some("Running") && !is_deleting(pod)
 }
@@ -103,7 +103,8 @@ fn check_budgets(api: &Api, namespace: &str, pod: &Value) -> Result<(), ApiError
     Ok(())
 }
 
-/// How many pods must stay healthy; without a controller that knows better, of the pods there are.
+/// How many of `total` pods must stay healthy. The real server counts the replicas that the pods' controller wants; this
+/// one counts the pods that exist.
 fn desired(budget: &Value, total: i64) -> i64 {
     let amount =
         |field: &str| get(budget, &["spec", field]).filter(|v| !v.is_null()).map(|v| scaled(v, total));

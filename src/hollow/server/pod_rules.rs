@@ -1,4 +1,4 @@
-//! Which pods are refused, and which changes of pods.
+//! The validation of new pods and of changes to pods.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use kube_schema::{FieldError, FieldErrorKind, Quantity};
 use super::json::{get, list, remove, some_text, text};
 use super::names::label_fault;
 
-/// Checks a new pod.
+/// Returns everything that is wrong with a new pod.
 pub(super) fn validate(pod: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let containers = list(pod, &["spec", "containers"]);
@@ -109,7 +109,7 @@ const UPDATABLE: &str = "pod updates may not change fields other than `spec.cont
     `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing \
     tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// Checks an update of a pod: nearly all of `spec` is fixed.
+/// Returns everything that is wrong with an update of a pod. Most fields of `spec` must not change.
 pub(super) fn validate_update(old: &Value, new: &Value) -> Vec<FieldError> {
     let gates = |pod: &Value| list(pod, &["spec", "schedulingGates"]).to_vec();
     let mut errors = Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn validate_update(old: &Value, new: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// The part of a pod's spec that no update may change.
+/// The part of a pod's spec that must not change.
 fn fixed(pod: &Value) -> Value {
     let mut spec = pod.get("spec").cloned().unwrap_or_default();
     for field in ["activeDeadlineSeconds", "tolerations", "schedulingGates"] {

@@ -1,10 +1,10 @@
-//! Defaults of pods and pod templates, and the class of their requests.
+//! The defaults of pods and pod templates, the quality-of-service class, and the binding to a node.
 
 use serde_json::{Map, Value, json};
 
 use super::json::{get, list, set, set_default, some_text};
 
-/// Defaults of a pod as the real server fills them in (what nothing here reads is left out).
+/// Fills in the defaults of a pod as the real server does, except those that nothing here reads.
 pub(super) fn default(pod: &mut Value) {
     if let Some(spec) = pod.get_mut("spec") {
         default_spec(spec);
@@ -12,7 +12,7 @@ pub(super) fn default(pod: &mut Value) {
     set_default(pod, &["spec", "enableServiceLinks"], true);
 }
 
-/// Defaults of the pod template in `spec.template`.
+/// Fills in the defaults of the pod template in `spec.template`.
 pub(super) fn default_template(object: &mut Value) {
     if let Some(spec) = object.get_mut("spec").and_then(|s| s.get_mut("template")?.get_mut("spec")) {
         default_spec(spec);
@@ -53,7 +53,7 @@ fn default_container(container: &mut Value) {
     }
 }
 
-/// `Guaranteed`, `Burstable` or `BestEffort`, from the cpu and memory of all containers.
+/// The quality-of-service class: `Guaranteed`, `Burstable` or `BestEffort`, from the CPU and memory of all containers.
 pub(super) fn qos_class(pod: &Value) -> &'static str {
     let containers =
         || list(pod, &["spec", "containers"]).iter().chain(list(pod, &["spec", "initContainers"]));
@@ -76,7 +76,7 @@ pub(super) fn qos_class(pod: &Value) -> &'static str {
     }
 }
 
-/// Gives a pod its node, as a binding does: `spec.nodeName` and the condition `PodScheduled`.
+/// Binds a pod to a node: sets `spec.nodeName` and the condition `PodScheduled`.
 pub(super) fn bind(pod: &mut Value, node: &str, now: &str) {
     set(pod, &["spec", "nodeName"], node);
     let mut conditions: Vec<Value> = list(pod, &["status", "conditions"]).to_vec();

@@ -1,7 +1,7 @@
-//! Request bodies in Kubernetes' protobuf form, which kubectl's typed commands send (`create configmap`, `drain`).
+//! Decodes request bodies in Kubernetes' protobuf form, which some kubectl commands send (`create configmap`, `drain`).
 //!
-//! One generic decoder over a table of field numbers (`wire.txt`) turns a body into the JSON that it stands for.
-//! Answers are always JSON, which these clients accept.
+//! One generic decoder converts a body to JSON with the help of a table of field numbers (`wire.txt`). Answers are
+//! always JSON, which these clients accept too.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 use super::strategy::base64;
 use super::time::rfc3339;
 
-/// The content type of such bodies.
+/// The content type of a body in this form.
 pub(super) const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
-/// What every body starts with.
+/// The first bytes of every body.
 const MAGIC: &[u8] = b"k8s\0";
-/// Messages nest no deeper than this in anything real.
+/// The deepest nesting of messages that is decoded. Real objects nest less deeply.
 const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ struct Field {
     kind: &'static str,
     repeated: bool,
     map: bool,
-    /// The Go field is no pointer: zero means absent.
+    /// The Go field is not a pointer, so that zero means absent.
     drop_zero: bool,
     inline: bool,
 }
@@ -61,13 +61,13 @@ fn field(text: &'static str) -> Option<(u64, Field)> {
     Some((number, field))
 }
 
-/// What is wrong with a body.
+/// Why a body cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ProtobufError {
     /// The bytes are not the protobuf form of a Kubernetes object.
     #[error("the body is not a Kubernetes protobuf message")]
     Malformed,
-    /// A type whose fields are not in the table.
+    /// The table does not have this type.
     #[error("{0} has no protobuf form here: send JSON or YAML")]
     UnknownType(String),
 }
@@ -122,7 +122,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Decodes a body: the envelope says which type it is.
+/// Decodes a body. Its envelope says which type it has.
 pub(super) fn decode(body: &[u8]) -> Result<Value, ProtobufError> {
     let mut envelope = Reader(body.strip_prefix(MAGIC).ok_or(ProtobufError::Malformed)?);
     let (mut api_version, mut kind, mut raw) = (String::new(), String::new(), &[][..]);
@@ -151,7 +151,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Value, ProtobufError> {
     Ok(Value::Object(object))
 }
 
-/// `core.Pod` for `v1` and `Pod`: the package of the table.
+/// The name of a type in the table: `core.Pod` for `v1` and `Pod`.
 fn type_name(api_version: &str, kind: &str) -> String {
     if kind == "DeleteOptions" {
         return "meta.DeleteOptions".to_owned();
@@ -173,7 +173,7 @@ fn decode_message(name: &str, bytes: &[u8], depth: usize) -> Result<Value, Proto
     let mut reader = Reader(bytes);
     while let Some(found) = reader.next() {
         let (number, wire) = found?;
-        // Newer clients know fields that the table does not.
+        // A newer client may send fields that the table does not have.
         let Some(field) = message.get(&number) else { continue };
         if field.map {
             let (key, value) = entry(field, &wire, depth)?;
@@ -211,7 +211,7 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// A map on the wire is a list of entries: 1 the key, 2 the value.
+/// Decodes one entry of a map. In protobuf a map is a list of messages, in which field 1 is the key and 2 the value.
 fn entry(field: &Field, wire: &Wire<'_>, depth: usize) -> Result<(String, Value), ProtobufError> {
     let Wire::Bytes(bytes) = wire else { return Err(ProtobufError::Malformed) };
     let (mut key, mut value) = (String::new(), Value::String(String::new()));
@@ -228,7 +228,7 @@ fn entry(field: &Field, wire: &Wire<'_>, depth: usize) -> Result<(String, Value)
 
 fn decode_value(kind: &str, wire: &Wire<'_>, depth: usize) -> Result<Value, ProtobufError> {
     Ok(match (kind, wire) {
-        // Signed integers are on the wire in two's complement.
+        // Signed integers are encoded in two's complement.
         ("i", Wire::Number(n)) => Value::from(n.cast_signed()),
         ("b", Wire::Number(n)) => Value::Bool(*n != 0),
         ("s", Wire::Bytes(bytes)) => Value::String(utf8(bytes)?),
@@ -239,7 +239,7 @@ fn decode_value(kind: &str, wire: &Wire<'_>, depth: usize) -> Result<Value, Prot
     })
 }
 
-/// Types whose JSON form is not that of their fields.
+/// Decodes types whose JSON form is a single value, such as times and quantities.
 fn special(kind: &str, bytes: &[u8]) -> Result<Value, ProtobufError> {
     let (mut numbers, mut text) = ([0_i64; 4], None);
     let mut reader = Reader(bytes);
@@ -264,7 +264,7 @@ fn special(kind: &str, bytes: &[u8]) -> Result<Value, ProtobufError> {
         }
         "Q" => Value::String(text.unwrap_or_else(|| "0".to_owned())),
         "F" => text.and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default(),
-        // IntOrString: the first field says which of the others counts.
+        // IntOrString: field 1 says whether field 2 (an integer) or field 3 (a text) has the value.
         _ if first == 0 => Value::from(second),
         _ => Value::String(text.unwrap_or_default()),
     })

@@ -1,4 +1,4 @@
-//! Get and list: versions, pages, selection.
+//! Get and list, with versions, pages and selectors.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::resource::Resource;
 use super::selectors::{FieldSelector, LabelSelector, Selection};
 use super::store::{Key, Object, TooOld};
 
-/// The selectors of a request; 400 when they cannot be read.
+/// Parses the selectors of a request. The error is 400.
 pub(super) fn selection(call: &Call, namespace: Option<&str>) -> Result<Selection, ApiError> {
     let labels = LabelSelector::parse(&call.params.label_selector)
         .map_err(|e| ApiError::bad_request(format!("unable to parse label selector: {e}")))?;
@@ -28,14 +28,14 @@ pub(super) struct Page {
     pub(super) meta: Value,
 }
 
-/// Where a list goes on: the version it started at and the last key it gave.
+/// The content of a `continue` token: the version of the list, and the last key of the previous page.
 struct Continue {
     version: u64,
     last: Key,
 }
 
 impl Continue {
-    /// Opaque to clients: version, then namespace and name in hex.
+    /// The token: the version, then namespace and name in hexadecimal digits. Clients do not parse it.
     fn encode(&self) -> String {
         let mut token = self.version.to_string();
         for part in [&self.last.namespace, &self.last.name] {
@@ -64,7 +64,7 @@ impl Continue {
     }
 }
 
-/// Lists what is selected.
+/// Lists the objects that the call selects.
 pub(super) fn list(api: &Api, call: &Call, namespace: Option<&str>) -> Result<Page, ApiError> {
     let selection = selection(call, namespace)?;
     let (all, version, after) = versioned(api, call, namespace)?;
@@ -98,7 +98,7 @@ fn is_after(object: &Value, last: &Key) -> bool {
 
 type Versioned = (Vec<Arc<Object>>, u64, Option<Key>);
 
-/// The objects at the version that the request wants, and where its page starts.
+/// The objects at the version that the call asks for, this version, and the key after which the page starts.
 fn versioned(api: &Api, call: &Call, namespace: Option<&str>) -> Result<Versioned, ApiError> {
     let (params, id) = (&call.params, &call.res.storage);
     if !params.continue_token.is_empty() {
@@ -136,7 +136,7 @@ fn in_namespace(objects: Vec<Arc<Object>>, namespace: Option<&str>) -> Vec<Arc<O
     objects.into_iter().filter(|o| super::json::meta(&o.value, "namespace") == namespace).collect()
 }
 
-/// One object; a version that is asked for may not be in the future.
+/// Returns one object. Fails if the call names a version that the server has not reached.
 pub(super) fn get(api: &Api, call: &Call, key: &Key) -> Result<Arc<Object>, ApiError> {
     let now = api.store.version();
     if let Some(asked) = call.params.resource_version.filter(|asked| *asked > now) {
@@ -145,7 +145,8 @@ pub(super) fn get(api: &Api, call: &Call, key: &Key) -> Result<Arc<Object>, ApiE
     api.fetch(&call.res, key)
 }
 
-/// 404 for a namespaced path to a cluster-wide kind, and for one object of a namespaced kind without a namespace.
+/// Fails with 404 if the path has a namespace and the kind is cluster-wide, or if the path names an object of a
+/// namespaced kind without a namespace.
 pub(super) fn check_scope(
     res: &Resource,
     namespace: Option<&str>,

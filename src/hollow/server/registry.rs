@@ -1,11 +1,11 @@
-//! Which resources are served: the built-in ones and those of the stored CRDs.
+//! The served resources: the built-in ones, and those of the stored CRDs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::resource::{Resource, StorageId};
 
-/// The versions of one CRD, and the version of the CRD object they were read from.
+/// The resources of one CRD, and the version of the CRD object from which they were read.
 #[derive(Debug)]
 struct Served {
     object_version: u64,
@@ -26,7 +26,7 @@ impl Registry {
         Self { built_in, custom: RwLock::new(BTreeMap::new()) }
     }
 
-    /// Serves what a CRD says, unless a newer state of it is served already.
+    /// Serves the resources of a CRD, unless those of a newer version of the CRD are served already.
     pub(super) fn serve(&self, crd: &str, object_version: u64, resources: Vec<Resource>) {
         let mut custom = self.custom.write().unwrap_or_else(PoisonError::into_inner);
         if custom.get(crd).is_some_and(|served| served.object_version > object_version) {
@@ -65,13 +65,13 @@ impl Registry {
         self.find(|r| r.plural == plural && r.version == version && r.group == group)
     }
 
-    /// A resource through which the objects of a storage can be written.
+    /// A resource through which the objects of a storage can be read and written, preferably in the stored version.
     pub(super) fn by_storage(&self, id: &StorageId) -> Option<Arc<Resource>> {
         self.find(|r| r.storage == *id && r.api_version() == r.storage_api_version)
             .or_else(|| self.find(|r| r.storage == *id))
     }
 
-    /// The storages of a CRD's objects, served or not.
+    /// One of the resources of a CRD; all of them share one storage.
     pub(super) fn of_crd(&self, crd: &str) -> Option<Arc<Resource>> {
         let custom = self.custom.read().unwrap_or_else(PoisonError::into_inner);
         custom.get(crd)?.resources.first().cloned()

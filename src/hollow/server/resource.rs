@@ -1,4 +1,4 @@
-//! What the server knows of one served resource: names, scope, subresources, shape, columns.
+//! The description of one served resource: names, scope, subresources, shape, columns.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::selectors::SelectableField;
 
-/// Where the objects of a resource are kept; several served resources may share one (two Event APIs, the versions
-/// of a CRD).
+/// The storage of a resource's objects. Several resources may share a storage: the two Event APIs, or the versions of a
+/// CRD.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct StorageId(Arc<str>);
 
@@ -22,27 +22,27 @@ impl StorageId {
 /// The paths of a scale subresource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ScalePaths {
-    /// Path of the wanted count below the root: `spec.replicas`.
+    /// The path of the wanted number of replicas, such as `spec.replicas`.
     pub(super) spec: Vec<String>,
-    /// Path of the observed count.
+    /// The path of the observed number of replicas.
     pub(super) status: Vec<String>,
-    /// Path of the selector, if there is one.
+    /// The path of the label selector, if there is one.
     pub(super) selector: Option<Vec<String>>,
 }
 
-/// What only custom resources have.
+/// The part of a resource's description that only custom resources have.
 #[derive(Debug)]
 pub(super) struct Custom {
-    /// Name of the CRD.
+    /// The name of the CRD.
     pub(super) crd: String,
-    /// The schema of this version, unless the CRD has none.
+    /// The schema of this version, if the CRD has one.
     pub(super) schema: Option<StructuralSchema>,
-    /// The same as the CRD has it, for OpenAPI.
+    /// The schema as it stands in the CRD, for OpenAPI.
     pub(super) raw_schema: Option<Value>,
 }
 
-/// Decodes a built-in object into its type and encodes it again: unknown fields are gone afterwards; the error says
-/// what does not fit.
+/// Decodes a built-in object into its Rust type and encodes it again, which drops unknown fields. The error says what
+/// does not fit the type.
 pub(super) type Normalize = fn(&Value) -> Result<Value, String>;
 
 /// One resource in one version.
@@ -57,13 +57,13 @@ pub(super) struct Resource {
     pub(super) short_names: Vec<String>,
     pub(super) categories: Vec<String>,
     pub(super) namespaced: bool,
-    /// Has a status subresource.
+    /// Whether the resource has a status subresource.
     pub(super) status: bool,
-    /// `metadata.generation` counts changes of the wanted state.
+    /// Whether `metadata.generation` counts changes outside metadata and status.
     pub(super) generation: bool,
     pub(super) scale: Option<ScalePaths>,
     pub(super) storage: StorageId,
-    /// apiVersion that objects are stored with.
+    /// The `apiVersion` in which objects are stored.
     pub(super) storage_api_version: String,
     pub(super) shape: Shape,
     pub(super) columns: Columns,
@@ -78,27 +78,26 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// `pods` or `deployments.apps`, as messages name it.
+    /// The resource's name in messages: `pods` or `deployments.apps`.
     pub(super) fn qualified(&self) -> String {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// `Pod` or `Deployment.apps`, as messages name it.
+    /// The kind's name in messages: `Pod` or `Deployment.apps`.
     pub(super) fn qualified_kind(&self) -> String {
         if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
     }
 
-    /// True for the built-in kind `kind` of `group`.
+    /// Whether this is the built-in kind `kind` of `group`.
     pub(super) fn is(&self, group: &str, kind: &str) -> bool {
         self.custom.is_none() && self.group == group && self.kind == kind
     }
 
-    /// True for pods.
     pub(super) fn is_pod(&self) -> bool {
         self.is("", "Pod")
     }
 
-    /// True for the kinds whose delete answers with the object instead of a `Status`.
+    /// Whether a delete of this kind answers with the object instead of a `Status`.
     pub(super) fn returns_deleted(&self) -> bool {
         self.group.is_empty()
             && matches!(
@@ -107,7 +106,7 @@ impl Resource {
             )
     }
 
-    /// Names of the subresources.
+    /// The names of the subresources.
     pub(super) fn subresources(&self) -> Vec<&'static str> {
         let mut names = Vec::new();
         if self.is_pod() {

@@ -1,4 +1,4 @@
-//! The scale subresource: `autoscaling/v1` `Scale` over two paths of the object.
+//! The scale subresource: reads and writes an object's number of replicas as an `autoscaling/v1` `Scale`.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn paths(res: &Resource) -> Result<&ScalePaths, ApiError> {
     res.scale.as_ref().ok_or_else(ApiError::no_such_resource)
 }
 
-/// The scale of an object.
+/// The `Scale` of an object.
 pub(super) fn read(res: &Resource, object: &Value) -> Result<Value, ApiError> {
     let paths = paths(res)?;
     let count = |path: &[String]| get(object, &steps(path)).and_then(Value::as_i64).unwrap_or(0);
@@ -42,7 +42,7 @@ pub(super) fn read(res: &Resource, object: &Value) -> Result<Value, ApiError> {
         "spec": {"replicas": count(&paths.spec)}, "status": status}))
 }
 
-/// Writes `spec.replicas` of a scale into the object.
+/// Writes the `spec.replicas` of a `Scale` into the object, and returns the `Scale` afterwards.
 pub(super) fn write(api: &Api, call: &mut Call, key: &Key, source: Source) -> Result<Value, ApiError> {
     let res = Arc::clone(&call.res);
     let spec_path = paths(&res)?.spec.clone();

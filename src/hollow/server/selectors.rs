@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::json::{get, text};
 
-/// A malformed or unsupported selector; the message of a 400.
+/// A malformed or unsupported selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct SelectorError(String);
@@ -20,12 +20,12 @@ enum Clause {
     Less(String, i64),
 }
 
-/// A label selector; the empty one matches everything.
+/// A label selector. The empty selector matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct LabelSelector(Vec<Clause>);
 
 impl LabelSelector {
-    /// Reads `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>3,m<4`.
+    /// Parses a selector such as `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>3,m<4`.
     pub(super) fn parse(input: &str) -> Result<Self, SelectorError> {
         let mut clauses = Vec::new();
         for part in split_outside_parentheses(input) {
@@ -61,7 +61,7 @@ impl LabelSelector {
         Self(clauses)
     }
 
-    /// True for the selector that matches everything.
+    /// Whether this is the selector that matches everything.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -137,12 +137,12 @@ fn clause(part: &str) -> Result<Clause, SelectorError> {
     Ok(Clause::Exists(key(part)?))
 }
 
-/// A field that a kind can be selected by.
+/// A field by which objects of a kind can be selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SelectableField {
-    /// The name in the selector: `spec.nodeName`.
+    /// The name in the selector, such as `spec.nodeName`.
     pub(super) label: String,
-    /// Where the value is in the stored object, one path after the other until one is not empty.
+    /// The paths of the value in the stored object. The first path with a value counts.
     pub(super) paths: Vec<Vec<String>>,
 }
 
@@ -152,7 +152,7 @@ impl SelectableField {
         Self { label: label.to_owned(), paths: vec![label.split('.').map(str::to_owned).collect()] }
     }
 
-    /// A field under another name than its paths.
+    /// A field whose name differs from its paths.
     pub(super) fn renamed(label: &str, paths: &[&str]) -> Self {
         let paths = paths.iter().map(|p| p.split('.').map(str::to_owned).collect()).collect();
         Self { label: label.to_owned(), paths }
@@ -166,7 +166,7 @@ impl SelectableField {
         match found {
             Some(Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
-            // Absent booleans are false to the real server; the fields that are booleans are these.
+            // These two fields are booleans. An absent boolean is false in the real server.
             None if matches!(self.label.as_str(), "spec.unschedulable" | "spec.hostNetwork") => {
                 "false".into()
             }
@@ -175,12 +175,14 @@ impl SelectableField {
     }
 }
 
-/// A field selector; the empty one matches everything.
+/// A field selector. The empty selector matches everything. Each clause has a field, whether the value must be equal or
+/// must differ, and the value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FieldSelector(Vec<(SelectableField, bool, String)>);
 
 impl FieldSelector {
-    /// Reads `a=b,c==d,e!=f`; `fields` are those the kind supports besides name and namespace.
+    /// Parses a selector such as `a=b,c==d,e!=f`. `fields` are the fields that the kind supports in addition to name and
+    /// namespace.
     pub(super) fn parse(input: &str, fields: &[SelectableField]) -> Result<Self, SelectorError> {
         let mut clauses = Vec::new();
         for part in input.split(',').filter(|p| !p.trim().is_empty()) {
@@ -196,7 +198,7 @@ impl FieldSelector {
         Ok(Self(clauses))
     }
 
-    /// True for the selector that matches everything.
+    /// Whether this is the selector that matches everything.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -216,14 +218,14 @@ fn field_clause(part: &str) -> Result<(&str, bool, &str), SelectorError> {
     Err(SelectorError(format!("invalid selector: {part:?}; can't understand {part:?}")))
 }
 
-/// Both selectors of a request.
+/// Which objects a list or watch selects.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
-    /// Namespace, or all.
+    /// The namespace; `None` for all namespaces.
     pub(super) namespace: Option<String>,
-    /// By labels.
+    /// The label selector.
     pub(super) labels: LabelSelector,
-    /// By fields.
+    /// The field selector.
     pub(super) fields: FieldSelector,
 }
 
@@ -235,7 +237,7 @@ impl Selection {
             && self.fields.matches(object)
     }
 
-    /// True when nothing but the namespace selects.
+    /// Whether both selectors are empty.
     pub(super) fn is_plain(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }

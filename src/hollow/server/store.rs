@@ -1,7 +1,8 @@
-//! The objects, their versions and the history that watches read.
+//! The store: the objects, their versions, and the history that watches read.
 //!
-//! One counter numbers all changes. Each storage keeps its objects in an ordered map (shared by `Arc`, encoded at most
-//! once) and the last changes in a ring. The one lock is held for map operations only, never across an `await`.
+//! One counter numbers all changes of all storages. Each storage has an ordered map of its objects and a ring of its
+//! last changes. Readers share the objects, and each object is encoded at most once. There is one lock; the store locks
+//! it only for operations on maps, and never across an `await`.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,7 +15,7 @@ use super::gc::Work;
 use super::json::{list, meta, set, text};
 use super::resource::StorageId;
 
-/// Name of an object inside its storage; the namespace is empty for cluster-wide ones.
+/// The key of an object in its storage. The namespace of a cluster-wide object is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) namespace: String,
@@ -31,7 +32,7 @@ impl Key {
     }
 }
 
-/// A stored object in one of its versions.
+/// One version of an object.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) value: Value,
@@ -65,18 +66,18 @@ impl Object {
 /// One change of one object.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// The object afterwards; for a delete its last state, with the version of the delete.
+    /// The object after the change. After a delete, this is its last state with the version of the delete.
     pub(super) object: Arc<Object>,
-    /// The object before, unless this is a create.
+    /// The object before the change; `None` if the change created it.
     pub(super) before: Option<Arc<Object>>,
     pub(super) deleted: bool,
 }
 
-/// Somebody else wrote in between.
+/// The error of a write that expected another version than the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stale;
 
-/// The history does not reach back that far; holds the oldest version that it can start from.
+/// The error of a read from a version that the history no longer reaches. Has the oldest version that it does reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooOld(pub(super) u64);
 
@@ -84,7 +85,7 @@ pub(super) struct TooOld(pub(super) u64);
 struct Table {
     objects: BTreeMap<Key, Arc<Object>>,
     history: VecDeque<Arc<Change>>,
-    /// Version of the newest change that the ring has lost.
+    /// The version of the newest change that is no longer in the ring.
     lost: u64,
     changed: watch::Sender<u64>,
 }
@@ -98,13 +99,14 @@ impl Default for Table {
 #[derive(Debug, Default)]
 struct Inner {
     version: u64,
-    /// Watches that start now must not start before this.
+    /// The version of the last [`Store::compact`]. New watches must not start from an older version.
     compacted: u64,
     tables: HashMap<StorageId, Table>,
-    /// Every living object by uid.
+    /// Every object by uid.
     uids: HashMap<String, (StorageId, Key)>,
-    /// Dependents by the uid of an owner.
+    /// The dependents of each owner, by the owner's uid.
     dependents: HashMap<String, HashSet<(StorageId, Key)>>,
+    /// Work that the garbage collector has not taken yet.
     work: HashSet<Work>,
 }
 
@@ -113,12 +115,12 @@ struct Inner {
 pub(super) struct Store {
     inner: Mutex<Inner>,
     ring: usize,
-    /// Rung when there is something to collect.
+    /// Notified when there is work for the garbage collector.
     pub(super) collect: tokio::sync::Notify,
 }
 
 impl Store {
-    /// An empty store that remembers `ring` changes per storage (at least one).
+    /// An empty store that remembers `ring` changes per storage, at least one.
     pub(super) fn new(ring: usize) -> Self {
         let inner = Inner { version: 1, ..Inner::default() };
         Self { inner: Mutex::new(inner), ring: ring.max(1), collect: tokio::sync::Notify::new() }
@@ -137,7 +139,8 @@ impl Store {
         self.lock().tables.get(id)?.objects.get(key).cloned()
     }
 
-    /// Stores `value` if the object is still at `expected` (`None`: does not exist); sets its `resourceVersion`.
+    /// Stores `value` with a new `resourceVersion`, if the stored object has the version `expected`. `None` means that
+    /// the object must not exist yet.
     pub(super) fn put(
         &self,
         id: &StorageId,
@@ -159,7 +162,7 @@ impl Store {
         Ok(object)
     }
 
-    /// Removes the object if it is still at `expected`; `last` is the state that watchers see.
+    /// Removes the object, if it has the version `expected`. Watches show `last` as its last state.
     pub(super) fn remove(
         &self,
         id: &StorageId,
@@ -202,13 +205,13 @@ impl Store {
         }
     }
 
-    /// Forgets the history: watches and exact lists from a version before now are answered with 410 Gone.
+    /// Forgets the history: from now on, watches and exact lists of older versions get 410 Gone.
     pub(super) fn compact(&self) {
         let mut inner = self.lock();
         inner.compacted = inner.version;
     }
 
-    /// All objects of a storage (of one namespace) now, and the version of now.
+    /// All objects of a storage, or of one of its namespaces, and the current version.
     pub(super) fn snapshot(&self, id: &StorageId, namespace: Option<&str>) -> (Vec<Arc<Object>>, u64) {
         let inner = self.lock();
         let Some(table) = inner.tables.get(id) else { return (Vec::new(), inner.version) };
@@ -246,7 +249,7 @@ impl Store {
         Ok(objects.into_values().collect())
     }
 
-    /// Told of each change of a storage by its version.
+    /// A receiver that gets the version of each change of a storage.
     pub(super) fn subscribe(&self, id: &StorageId) -> watch::Receiver<u64> {
         self.lock().tables.entry(id.clone()).or_default().changed.subscribe()
     }
@@ -257,7 +260,7 @@ impl Store {
         inner.tables.get(id).map_or(0, |t| t.lost).max(inner.compacted)
     }
 
-    /// The changes after `cursor`, and the version of now.
+    /// The changes of a storage after version `cursor`, and the current version.
     pub(super) fn since(&self, id: &StorageId, cursor: u64) -> Result<(Vec<Arc<Change>>, u64), TooOld> {
         let inner = self.lock();
         let Some(table) = inner.tables.get(id) else { return Ok((Vec::new(), inner.version)) };
@@ -268,12 +271,12 @@ impl Store {
         Ok((table.history.iter().skip(start).cloned().collect(), inner.version))
     }
 
-    /// Whether an object with this uid lives.
-    pub(super) fn lives(&self, uid: &str) -> bool {
+    /// Whether an object with this uid exists.
+    pub(super) fn exists(&self, uid: &str) -> bool {
         self.lock().uids.contains_key(uid)
     }
 
-    /// Where the object with this uid is.
+    /// The storage and key of the object with this uid.
     pub(super) fn find_uid(&self, uid: &str) -> Option<(StorageId, Key)> {
         self.lock().uids.get(uid).cloned()
     }
@@ -286,7 +289,7 @@ impl Store {
         found
     }
 
-    /// Everything in a namespace.
+    /// All objects of a namespace.
     pub(super) fn namespace_content(&self, namespace: &str) -> Vec<(StorageId, Key)> {
         let inner = self.lock();
         let start = Key::new(namespace, "");
@@ -299,7 +302,7 @@ impl Store {
         found
     }
 
-    /// Takes what there is to collect.
+    /// Takes the garbage collector's queued work.
     pub(super) fn take_work(&self) -> Vec<Work> {
         let mut work: Vec<Work> = self.lock().work.drain().collect();
         work.sort();
@@ -312,7 +315,7 @@ fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
 }
 
 impl Inner {
-    /// Keeps the indexes and the collector's work up to date with a change.
+    /// Updates the indexes after a change, and queues the garbage collector's work.
     fn index(&mut self, id: &StorageId, key: &Key, change: &Change) {
         let place = (id.clone(), key.clone());
         if let Some(before) = &change.before {
@@ -386,7 +389,7 @@ mod tests {
         assert_eq!(store.version(), a);
     }
 
-    /// Name, whether the object is deleted (or else written), for a random history.
+    /// A random history: for each change a name, and whether the object is deleted or written.
     fn histories() -> impl Strategy<Value = Vec<(u8, bool)>> {
         proptest::collection::vec((0_u8..5, any::<bool>()), 1..40)
     }
@@ -396,8 +399,8 @@ mod tests {
     }
 
     proptest! {
-        /// At each version that the ring still reaches, the rebuilt list is the list that was, and replaying the
-        /// changes since then leads to the list that is.
+        /// For each version that the ring still reaches, the rebuilt list equals the list of that time, and the changes
+        /// since then lead to the current list.
         #[test]
         fn history_leads_from_each_old_list_to_the_present(history in histories(), ring in 1_usize..50) {
             let (store, id) = (Store::new(ring), StorageId::new("", "things"));

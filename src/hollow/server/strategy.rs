@@ -1,4 +1,5 @@
-//! What is special about single built-in kinds, in the shape of the real server's strategies.
+//! The rules of single built-in kinds: defaults, preparation and validation, divided as in the real server's
+//! strategies.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use super::json::{finalizers, get, is_deleting, list, meta, set, set_default, te
 use super::pods;
 use super::resource::Resource;
 
-/// Fills in the defaults of built-in kinds (those of custom resources are in their schema).
+/// Fills in the defaults of a built-in kind. The defaults of custom resources are in their schemas.
 pub(super) fn default(res: &Resource, object: &mut Value) {
     if res.custom.is_some() {
         return;
@@ -38,7 +39,7 @@ pub(super) fn default(res: &Resource, object: &mut Value) {
     }
 }
 
-/// `stringData` of a secret becomes `data`.
+/// Moves the `stringData` of a Secret into its `data`.
 fn merge_string_data(secret: &mut Value) {
     let Some(Value::Object(plain)) = super::json::remove(secret, &["stringData"]) else { return };
     for (key, value) in plain {
@@ -47,7 +48,7 @@ fn merge_string_data(secret: &mut Value) {
     }
 }
 
-/// Base64 of RFC 4648 with padding, as `[]byte` fields have it in JSON.
+/// Encodes bytes as base64 of RFC 4648 with padding, the JSON form of `[]byte` fields.
 pub(super) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
@@ -62,7 +63,7 @@ pub(super) fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Sets what a new object starts with.
+/// Sets the status and the finalizers that a new object of a built-in kind starts with.
 pub(super) fn prepare_create(res: &Resource, object: &mut Value, now: Timestamp) {
     if res.custom.is_some() {
         return;
@@ -80,7 +81,7 @@ pub(super) fn prepare_create(res: &Resource, object: &mut Value, now: Timestamp)
         }
         ("", "PersistentVolumeClaim") => set(object, &["status"], json!({"phase": "Pending"})),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            // Custom objects must be gone before their definition is.
+            // The finalizer keeps the CRD until all its objects are deleted.
             let mut names: Vec<&str> = finalizers(object);
             if !names.contains(&crd::CLEANUP) {
                 names.push(crd::CLEANUP);
@@ -93,14 +94,14 @@ pub(super) fn prepare_create(res: &Resource, object: &mut Value, now: Timestamp)
     }
 }
 
-/// Puts right what an update changed and may not, or must change with it.
+/// Sets the fields of a built-in kind that follow from an update, and restores those that the client left out.
 pub(super) fn prepare_update(res: &Resource, old: &Value, new: &mut Value, now: Timestamp) {
     if res.custom.is_some() {
         return;
     }
     match (res.group.as_str(), res.kind.as_str()) {
         ("", "Pod") => {
-            // Client-side apply sends no nodeName for a bound pod: absent means unchanged.
+            // A client-side apply of a bound pod does not send `nodeName`, so an absent one means no change.
             if text(new, &["spec", "nodeName"]).is_none() {
                 super::json::copy(new, old, &["spec", "nodeName"]);
             }
@@ -112,7 +113,7 @@ pub(super) fn prepare_update(res: &Resource, old: &Value, new: &mut Value, now: 
     }
 }
 
-/// What the real server would refuse; `old` is the stored object in an update.
+/// Returns everything that is wrong with an object of a built-in kind; `old` is the stored object of an update.
 pub(super) fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if res.custom.is_some() {
         return Vec::new();
@@ -128,7 +129,8 @@ pub(super) fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> V
     }
 }
 
-/// The one rule that clients trip over: an event lives in the namespace of what it is about (or in `default`).
+/// Checks that an event is in the namespace of the object that it is about. An event about a cluster-wide object must be
+/// in `default` or `kube-system`. Clients hardly ever break the other rules for events, so they are not checked.
 fn validate_event(event: &Value) -> Vec<FieldError> {
     let about = text(event, &["involvedObject", "namespace"]).unwrap_or_default();
     let namespace = meta(event, "namespace");
@@ -144,7 +146,7 @@ fn validate_event(event: &Value) -> Vec<FieldError> {
     )]
 }
 
-/// The grace period that a delete of a built-in object really gets; `None` for kinds that are deleted at once.
+/// The grace period of a delete in seconds; `None` for kinds without a grace period.
 pub(super) fn grace(res: &Resource, object: &Value, asked: Option<i64>) -> Option<i64> {
     if !res.is_pod() {
         return None;
@@ -159,8 +161,8 @@ pub(super) fn grace(res: &Resource, object: &Value, asked: Option<i64>) -> Optio
     Some(if seconds < 0 { 1 } else { seconds })
 }
 
-/// True while a namespace has finalizers of its own (`spec.finalizers`).
-pub(super) fn namespace_held(namespace: &Value) -> bool {
+/// Whether a namespace has finalizers in `spec.finalizers`, which only namespaces have.
+pub(super) fn has_namespace_finalizers(namespace: &Value) -> bool {
     !list(namespace, &["spec", "finalizers"]).is_empty()
 }
 

@@ -1,7 +1,8 @@
-//! Watches: a stream of JSON lines, read from the history of the resource.
+//! Watches: each is a stream of JSON lines, read from the history of the resource.
 //!
-//! A watch keeps a cursor, no queue: it is woken by a write, takes what is new since its cursor and sends it. One that
-//! is so slow that the ring has moved on gets 410 Gone and starts again, as with the real server.
+//! A watch has a cursor and no queue of its own: a write wakes the watch, which then sends all changes since its cursor.
+//! A client that reads so slowly that the history no longer reaches its cursor gets 410 Gone and has to start again, as
+//! with the real server.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,9 +27,9 @@ use super::resource::Resource;
 use super::selectors::Selection;
 use super::store::{Change, Object, TooOld};
 
-/// How long a watch lasts when the client does not say.
+/// How long a watch lasts if the client sets no timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(45);
-/// Annotation of the bookmark after the initial events of a streaming list.
+/// The annotation of the bookmark that follows the initial events of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// One running watch.
@@ -38,18 +39,18 @@ struct Watch {
     selection: Selection,
     form: Form,
     bookmarks: bool,
-    /// Everything up to this version was sent.
+    /// All changes up to this version are sent or in `ready`.
     cursor: u64,
     ready: VecDeque<Bytes>,
     changed: watch::Receiver<u64>,
     rounds: watch::Receiver<u64>,
     deadline: Instant,
     ended: bool,
-    /// Column definitions go out with the first Table only.
+    /// Whether a Table with column definitions was sent. Only the first Table has them.
     columns_sent: bool,
 }
 
-/// Starts a watch; refusals that the real server sends before the stream are errors here.
+/// Starts a watch. The errors are those that the real server sends instead of a stream.
 pub(super) fn start(
     api: &Arc<Api>,
     call: &Call,
@@ -60,7 +61,7 @@ pub(super) fn start(
     let initial = initial_events(call)?;
     let timeout = params.timeout_seconds.filter(|s| *s > 0).map_or(DEFAULT_TIMEOUT, Duration::from_secs);
     let res = Arc::clone(&call.res);
-    // Subscribe before reading, so that no change falls in between.
+    // The subscription comes before the first read, so that no change in between is missed.
     let changed = api.store.subscribe(&res.storage);
     let mut watch = Watch {
         selection: selection(call, namespace)?,
@@ -87,7 +88,7 @@ pub(super) fn start(
     })))
 }
 
-/// Checks `sendInitialEvents` and what must come with it.
+/// Checks that `sendInitialEvents` and `resourceVersionMatch` fit together, and returns the former.
 fn initial_events(call: &Call) -> Result<Option<bool>, ApiError> {
     let params = &call.params;
     if params.initial_events.is_some() && params.version_match != Some(VersionMatch::NotOlderThan) {
@@ -110,7 +111,7 @@ fn initial_events(call: &Call) -> Result<Option<bool>, ApiError> {
 }
 
 impl Watch {
-    /// Goes on from a version that the client has seen.
+    /// Starts from the version `asked`, which the client has seen.
     fn resume(&mut self, asked: u64) {
         let oldest = self.api.store.oldest(&self.res.storage);
         self.cursor = asked;
@@ -119,7 +120,7 @@ impl Watch {
         }
     }
 
-    /// Starts with what there is now, unless the client wants changes only.
+    /// Starts with the current objects, unless the client asks for changes only.
     fn begin(&mut self, initial: Option<bool>, namespace: Option<&str>, now: Timestamp) {
         let (objects, version) = self.api.store.snapshot(&self.res.storage, namespace);
         self.cursor = version;
@@ -144,7 +145,7 @@ impl Watch {
         self.ended = true;
     }
 
-    /// The next lines to send; `None` ends the stream.
+    /// Returns the next lines to send; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(lines) = self.take() {
@@ -164,7 +165,7 @@ impl Watch {
                 alive = self.changed.changed() => self.ended |= alive.is_err(),
                 round = self.rounds.changed() => {
                     if round.is_ok() && self.bookmarks {
-                        // What was written before the bookmark goes out before it.
+                        // Changes that were made before the bookmark must be sent before it.
                         self.pull();
                         let line = self.bookmark(false);
                         self.ready.push_back(line);
@@ -175,7 +176,8 @@ impl Watch {
         }
     }
 
-    /// Takes what is ready as one chunk, up to a size that bounds memory.
+    /// Takes lines that are ready as one chunk. The size of a chunk is limited, so that a slow client costs little
+    /// memory.
     fn take(&mut self) -> Option<Bytes> {
         const CHUNK: usize = 256 * 1024;
         let first = self.ready.pop_front()?;
@@ -191,7 +193,7 @@ impl Watch {
         Some(Bytes::from(chunk))
     }
 
-    /// Makes lines of the changes since the cursor.
+    /// Encodes the changes since the cursor, and moves the cursor to the current version.
     fn pull(&mut self) {
         match self.api.store.since(&self.res.storage, self.cursor) {
             Err(TooOld(oldest)) => self.gone(self.cursor, oldest),
@@ -207,7 +209,8 @@ impl Watch {
         }
     }
 
-    /// What a change is to this watch: an object may enter or leave its selection.
+    /// The line that shows a change to this watch; `None` if the watch does not select the object. An object that
+    /// begins to match the selection is shown as added, and one that no longer matches as deleted.
     fn change(&mut self, change: &Change, now: Timestamp) -> Option<Bytes> {
         let before = change.before.as_ref().is_some_and(|o| self.selection.matches(&o.value));
         let after = !change.deleted && self.selection.matches(&change.object.value);
@@ -216,7 +219,8 @@ impl Watch {
             (false, true) => Some(self.line("ADDED", &change.object, now)),
             (true, true) => Some(self.line("MODIFIED", &change.object, now)),
             (true, false) if change.deleted => Some(self.line("DELETED", &change.object, now)),
-            // It left the selection: watchers see the state that was selected, with the version of the change.
+            // The object no longer matches. As in the real server, the line has the last state that did match, with the
+            // version of the change.
             (true, false) => {
                 let mut last = change.before.as_ref().map(|o| o.value.clone()).unwrap_or_default();
                 let version = change.object.version;

@@ -1,7 +1,7 @@
-//! Update and patch, and the steps that create shares: one pipeline for all kinds.
+//! Update and patch, and the steps that they share with create. All kinds go through the same steps.
 //!
-//! The order of the real server: decode, (patch), keep what the client may not change, prune, default, validate,
-//! managed fields, store. A write that changes nothing stores nothing.
+//! The order is that of the real server: decode the body, apply the patch, restore what the client may not change,
+//! prune, fill in defaults, validate, update managed fields, store. A write that changes nothing stores nothing.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use kube_schema::{
 };
 
 use super::api::{Api, Call, RETRIES};
+use super::conform::conform;
 use super::create::create_as;
 use super::encode::view;
 use super::error::ApiError;
@@ -20,7 +21,6 @@ use super::json::{copy, finalizers, get, is_deleting, meta, remove, set, some_te
 use super::names::validate_metadata;
 use super::params::FieldValidation;
 use super::resource::Resource;
-use super::shape_up::shape_up;
 use super::store::{Key, Object};
 use super::strategy;
 
@@ -43,7 +43,7 @@ impl Part {
     }
 }
 
-/// What a write brings.
+/// The content of a write.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     Replace(Value),
@@ -80,8 +80,8 @@ pub(super) fn check_type(res: &Resource, body: &mut Value) -> Result<(), ApiErro
     Ok(())
 }
 
-/// Namespace and name of the URL win where the body has none, and must agree where it has.
-pub(super) fn place(
+/// Sets the body's namespace and name to those of the URL. Fails if the body has others.
+pub(super) fn set_name(
     res: &Resource,
     namespace: &str,
     name: Option<&str>,
@@ -117,7 +117,7 @@ pub(super) fn place(
     Ok(())
 }
 
-/// From the version of the request to the stored one.
+/// Converts an object from the version of the request to the stored version.
 pub(super) fn to_stored(res: &Resource, object: &mut Value) {
     if events::is_new_form(res) {
         events::to_stored(object);
@@ -126,7 +126,7 @@ pub(super) fn to_stored(res: &Resource, object: &mut Value) {
     }
 }
 
-/// What the kind's rules and the schema of a custom resource say against an object.
+/// Returns everything that is wrong with an object by the rules of its kind or by the schema of its CRD.
 pub(super) fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = strategy::validate(res, object, old);
     if let Some(schema) = res.custom.as_ref().and_then(|c| c.schema.as_ref()) {
@@ -135,8 +135,8 @@ pub(super) fn validate(res: &Resource, object: &Value, old: Option<&Value>) -> V
     errors
 }
 
-/// Records who wrote what in the managed fields.
-pub(super) fn track(call: &Call, old: Option<&Value>, new: &mut Value, part: Part) {
+/// Records in the managed fields which fields this call has changed.
+pub(super) fn update_managed_fields(call: &Call, old: Option<&Value>, new: &mut Value, part: Part) {
     let api_version = call.res.api_version();
     let writer = Writer {
         manager: &call.manager,
@@ -147,7 +147,7 @@ pub(super) fn track(call: &Call, old: Option<&Value>, new: &mut Value, part: Par
     shapes::track_update(&call.res.shape, old, new, &writer);
 }
 
-/// Fields that were dropped: silence, warnings or a refusal, as the client wants.
+/// Handles fields that were dropped as the client asks: ignores them, warns, or fails.
 pub(super) fn report_unknown(call: &mut Call, unknown: Vec<String>) -> Result<(), ApiError> {
     if unknown.is_empty() {
         return Ok(());
@@ -169,7 +169,7 @@ pub(super) fn report_unknown(call: &mut Call, unknown: Vec<String>) -> Result<()
     Ok(())
 }
 
-/// Updates or patches an object; true when it was created by an apply.
+/// Updates or patches an object. The flag says whether the write created the object.
 pub(super) fn update(
     api: &Api,
     call: &mut Call,
@@ -184,7 +184,7 @@ pub(super) fn update(
         };
         let (new, applied) = next_state(call, &old.value, part, source)?;
         let new = finish_update(call, &old, new, key, part, matches!(source, Source::Replace(_)), applied)?;
-        if same(&old.value, &new) {
+        if changes_nothing(&old.value, &new) {
             return Ok((old, false));
         }
         if call.params.dry_run {
@@ -198,7 +198,7 @@ pub(super) fn update(
     Err(ApiError::modified(&res, &key.name))
 }
 
-/// Apply creates what is not there, and so does a PUT of a Lease; all else is 404.
+/// Creates an object that does not exist, if the write is an apply or a PUT of a Lease. Fails with 404 otherwise.
 fn create_by_update(
     api: &Api,
     call: &mut Call,
@@ -219,7 +219,8 @@ fn create_by_update(
     }
 }
 
-/// The state that the client wants, in the version it speaks; true when managed fields are done.
+/// The object as the client wants it, in the version of the request. The flag says whether the managed fields are
+/// complete, which they are after an apply.
 fn next_state(call: &Call, old: &Value, part: Part, source: &Source) -> Result<(Value, bool), ApiError> {
     let shown = view(&call.res, old);
     let new = match source {
@@ -247,7 +248,7 @@ fn apply_to(call: &Call, live: Option<&Value>, body: &Value, part: Part) -> Resu
     }
     let mut body = body.clone();
     check_type(&call.res, &mut body)?;
-    // Fields that this part of the object ignores are not owned by writing them.
+    // The manager must not become the owner of fields that a write of this part ignores.
     match part {
         Part::Main if call.res.status => remove(&mut body, &["status"]),
         Part::Status => remove(&mut body, &["spec"]),
@@ -264,7 +265,7 @@ fn apply_to(call: &Call, live: Option<&Value>, body: &Value, part: Part) -> Resu
     Ok((new, true))
 }
 
-/// Everything between the wanted state and the store.
+/// Makes the new object ready for the store: restores what may not change, prunes, fills in defaults, and validates.
 fn finish_update(
     call: &mut Call,
     old: &Object,
@@ -276,10 +277,10 @@ fn finish_update(
 ) -> Result<Value, ApiError> {
     let res = Arc::clone(&call.res);
     check_type(&res, &mut new)?;
-    place(&res, &key.namespace, Some(&key.name), &mut new)?;
+    set_name(&res, &key.namespace, Some(&key.name), &mut new)?;
     check_version(&res, old, &new, replace)?;
     restrict(&res, &old.value, &mut new, part);
-    let unknown = shape_up(&res, &mut new)?;
+    let unknown = conform(&res, &mut new)?;
     report_unknown(call, unknown)?;
     to_stored(&res, &mut new);
     strategy::default(&res, &mut new);
@@ -290,17 +291,17 @@ fn finish_update(
     if !errors.is_empty() {
         return Err(ApiError::invalid(&res, &key.name, &errors));
     }
-    if res.generation && part == Part::Main && wants_other(&res, &old.value, &new) {
+    if res.generation && part == Part::Main && spec_changed(&res, &old.value, &new) {
         let generation = super::json::int(&old.value, &["metadata", "generation"]).unwrap_or(0);
         set(&mut new, &["metadata", "generation"], generation + 1);
     }
     if !applied {
-        track(call, Some(&old.value), &mut new, part);
+        update_managed_fields(call, Some(&old.value), &mut new, part);
     }
     Ok(new)
 }
 
-/// Optimistic concurrency: a version or uid that the client names must be the stored one.
+/// Fails if the client names a version or uid that differs from the stored one.
 fn check_version(res: &Resource, old: &Object, new: &Value, replace: bool) -> Result<(), ApiError> {
     let name = meta(&old.value, "name");
     match some_text(new, &["metadata", "resourceVersion"]) {
@@ -324,7 +325,7 @@ fn check_version(res: &Resource, old: &Object, new: &Value, replace: bool) -> Re
     Ok(())
 }
 
-/// Puts back what this part of the object may not change.
+/// Restores the fields that a write of this part may not change.
 fn restrict(res: &Resource, old: &Value, new: &mut Value, part: Part) {
     match part {
         Part::Main if res.status => copy(new, old, &["status"]),
@@ -381,16 +382,16 @@ fn validate_finalizers(old: &Value, new: &Value) -> Vec<FieldError> {
     vec![FieldError::new(FieldErrorKind::Forbidden, "metadata.finalizers", &detail)]
 }
 
-/// True when the wanted state changed: anything but metadata and status.
-fn wants_other(res: &Resource, old: &Value, new: &Value) -> bool {
+/// Whether anything but metadata and status differs.
+fn spec_changed(res: &Resource, old: &Value, new: &Value) -> bool {
     let skip = |key: &str| key == "metadata" || (key == "status" && res.status);
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
     old.iter().any(|(k, v)| !skip(k) && new.get(k) != Some(v))
         || new.keys().any(|k| !skip(k) && !old.contains_key(k))
 }
 
-/// True when storing `new` would change nothing: managed fields may differ in their times.
-pub(super) fn same(old: &Value, new: &Value) -> bool {
+/// Whether `new` equals `old`, except for the version and the times in managed fields.
+fn changes_nothing(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
     old.len() == new.len()
         && old.iter().all(|(key, value)| match (key.as_str(), new.get(key)) {

@@ -1,9 +1,10 @@
-//! Scripts of observations and the violations they must give.
+//! Scripts of observations, and the violations that they must lead to.
 
 use super::*;
 use crate::nodes::resources::CPU;
 
-/// `uid[@node] phase [cpu] [proc]`, `-uid`, `node n cpu`, `-node n`: one observation a line, one second apart.
+/// Plays a script. Each line is one observation, one second after the previous line: `uid[@node] phase[:reason] [cpu]
+/// [proc]`, `-uid`, `node n cpu`, `-node n`, or `list` with pods in the first form, with commas instead of blanks.
 fn watch(script: &str) -> Watchdog {
     let mut watchdog = Watchdog::default();
     for (second, line) in script.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
@@ -81,11 +82,11 @@ fn a_quiet_life_gives_no_violation_and_true_totals() {
     let counts: Vec<_> = watchdog.procs().map(|(_, counts)| counts).collect();
     let count = |started, succeeded, failed| Counts { started, succeeded, failed };
     assert_eq!(counts, [count(1, 1, 0), count(2, 1, 1), count(0, 0, 1)]);
-    assert_eq!((watchdog.live(), watchdog.present()), (0, 3));
+    assert_eq!((watchdog.live(), watchdog.pods.len()), (0, 3));
 }
 
 #[test]
-fn overcommit_is_noted_once_until_there_is_room_again() {
+fn overcommit_is_recorded_once_until_there_is_room_again() {
     check(
         "node n 4000
         a@n Running 3000
@@ -128,7 +129,7 @@ fn two_live_pods_of_a_proc_are_one_too_many() {
 }
 
 #[test]
-fn a_second_success_and_a_resurrection_are_noted() {
+fn a_second_success_and_a_resurrection_are_recorded() {
     check(
         "a Succeeded 0 7
         a Succeeded 0 7
@@ -147,6 +148,6 @@ fn a_complete_list_replaces_what_was_known() {
         list b@n,Running,4000,1 c@n,Succeeded,4000,2",
     );
     assert_eq!(watchdog.violations(), []);
-    assert_eq!((watchdog.present(), watchdog.live(), watchdog.totals().relists), (2, 1, 1));
+    assert_eq!((watchdog.pods.len(), watchdog.live(), watchdog.totals().relists), (2, 1, 1));
     assert_eq!(watchdog.requested_on("n"), Resources::from([(CPU, 4000)]));
 }

@@ -13,7 +13,7 @@ use tracing::warn;
 
 use super::{Observation, SeenPod, Watchdog, seen_node};
 
-/// A watchdog at work. Dropping it ends it.
+/// A watchdog that watches a cluster. It stops when it is dropped.
 pub struct Watch {
     seen: watch::Receiver<Watchdog>,
     _tasks: JoinSet<()>,
@@ -31,15 +31,15 @@ impl Watch {
         Self { seen, _tasks: tasks }
     }
 
-    /// What was seen so far.
+    /// The watchdog's state now.
     pub fn report(&self) -> Watchdog {
         self.seen.borrow().clone()
     }
 
-    /// Waits until `enough` holds of what was seen, for ever if it never does: put a timeout around it.
+    /// Waits until `enough` is true of the watchdog's state. May wait for ever, so callers need a timeout.
     pub async fn until(&self, enough: impl FnMut(&Watchdog) -> bool) -> Watchdog {
         let mut seen = self.seen.clone();
-        // An error says that the tasks ended, which they do only with this object.
+        // `wait_for` fails only if the tasks have ended, and they end only when this object is dropped.
         seen.wait_for(enough).await.map(|seen| seen.clone()).unwrap_or_default()
     }
 }
@@ -68,7 +68,7 @@ async fn follow_pods(
             Ok(watcher::Event::Apply(pod)) => SeenPod::from_pod(&pod).map(Observation::Pod),
             Ok(watcher::Event::Delete(pod)) => pod.metadata.uid.map(Observation::PodGone),
         };
-        tell(&to, seen);
+        observe(&to, seen);
     }
 }
 
@@ -98,11 +98,11 @@ async fn follow_nodes(
             }
             Ok(watcher::Event::Delete(node)) => node.metadata.name.map(Observation::NodeGone),
         };
-        tell(&to, seen);
+        observe(&to, seen);
     }
 }
 
-fn tell(to: &watch::Sender<Watchdog>, seen: Option<Observation>) {
+fn observe(to: &watch::Sender<Watchdog>, seen: Option<Observation>) {
     if let Some(seen) = seen {
         to.send_modify(|watchdog| watchdog.observe(seen, Timestamp::now()));
     }
