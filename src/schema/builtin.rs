@@ -1,8 +1,8 @@
-//! Schemas of the built-in kinds, from k8s-openapi, with the merge rules of the Kubernetes API added.
+//! The schemas of the built-in kinds, from k8s-openapi, with the merge rules of the Kubernetes API added.
 //!
-//! k8s-openapi knows fields and descriptions and drops the `x-kubernetes-list-*` and `x-kubernetes-patch-*`
-//! extensions; [`MERGE_RULES`] puts back those of the types served here. The table is a computed constant: built once,
-//! on first use.
+//! The schemas of k8s-openapi have fields and descriptions, but not the extensions `x-kubernetes-list-*` and
+//! `x-kubernetes-patch-*`. [`MERGE_RULES`] adds these for the types that are served here. The schemas are built once, on
+//! first use.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -14,14 +14,15 @@ use serde_json::{Map, Value, json};
 
 /// The schemas of the built-in kinds.
 pub(super) struct BuiltIns {
-    /// By k8s-openapi's name (`io.k8s.api.core.v1.Pod`); references are `#/definitions/<name>`.
+    /// The definitions by k8s-openapi's name, such as `io.k8s.api.core.v1.Pod`. References have the form
+    /// `#/definitions/<name>`.
     pub(super) definitions: BTreeMap<String, Value>,
-    /// (group, version, kind) to the name of the definition.
+    /// The names of the definitions by group, version and kind.
     kinds: BTreeMap<(&'static str, &'static str, &'static str), String>,
 }
 
 impl BuiltIns {
-    /// The definition's name of a kind.
+    /// The name of the definition of a kind; `None` if the kind is not built in.
     pub(super) fn name(&self, group: &str, version: &str, kind: &str) -> Option<&str> {
         let mut all = self.kinds.iter();
         all.find(|(id, _)| **id == (group, version, kind)).map(|(_, name)| name.as_str())
@@ -31,9 +32,9 @@ impl BuiltIns {
 /// All built-in schemas.
 pub(super) static BUILT_INS: LazyLock<BuiltIns> = LazyLock::new(build);
 
-/// The definition of `metadata` of every list.
+/// The name of the definition of a list's `metadata`.
 pub(super) const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
-/// The definition of `metadata` of every object.
+/// The name of the definition of an object's `metadata`.
 pub(super) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 struct Builder {
@@ -79,7 +80,7 @@ fn build() -> BuiltIns {
             protocol.insert("default".into(), "TCP".into());
         }
     }
-    // Any JSON, though k8s-openapi says "object".
+    // A value of this type may be any JSON value, but k8s-openapi says that it is an object.
     let any = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON";
     if let Some(Value::Object(definition)) = definitions.get_mut(any) {
         definition.remove("type");
@@ -128,19 +129,19 @@ fn full_name(short: &str) -> String {
 
 /// How a field merges.
 enum Rule {
-    /// Associative list: the keys of server-side apply, and the key of strategic merge.
+    /// An associative list, with the keys for server-side apply and the key for strategic merge patch.
     Map(&'static [&'static str], &'static str),
-    /// As `Map`, and strategic merge drops the fields of an item that are not retained (`merge,retainKeys`).
+    /// As `Map`; in addition, a strategic merge patch may say which fields of an item to keep (`merge,retainKeys`).
     MapRetain(&'static [&'static str], &'static str),
-    /// Associative for server-side apply only.
+    /// A list that is associative in server-side apply only, with its keys.
     ApplyMap(&'static [&'static str]),
-    /// Atomic for server-side apply, merged by key in strategic merge.
+    /// A list that is atomic in server-side apply, and that a strategic merge patch merges by this key.
     PatchMap(&'static str),
-    /// Distinct scalars, merged in both.
+    /// A list of distinct scalars, which both merge.
     Set,
-    /// An object of which strategic merge keeps only the retained fields.
+    /// An object of which a strategic merge patch may say which fields to keep.
     RetainKeys,
-    /// An object that is owned as a whole.
+    /// An object that a manager owns as a whole.
     AtomicMap,
 }
 
@@ -211,8 +212,8 @@ macro_rules! conditions {
     };
 }
 
-/// Lists and maps of built-in types that are neither atomic lists nor granular maps, from Kubernetes' published
-/// OpenAPI document.
+/// The merge rules of fields of built-in types, from the OpenAPI document that Kubernetes publishes. Lists without a rule
+/// are atomic; maps without a rule are granular.
 const MERGE_RULES: &[Rules] = &[
     ("meta.v1.ObjectMeta", &[("finalizers", Set), ("ownerReferences", M(&["uid"], "uid"))]),
     (
@@ -263,7 +264,7 @@ const MERGE_RULES: &[Rules] = &[
     ("admissionregistration.v1.ValidatingWebhookConfiguration", &[("webhooks", M(&["name"], "name"))]),
 ];
 
-/// Types that are owned as a whole (`+structType=atomic`).
+/// The types whose values a manager owns as a whole (`+structType=atomic`).
 const ATOMIC_TYPES: &[&str] = &[
     "core.v1.ConfigMapKeySelector",
     "core.v1.LocalObjectReference",

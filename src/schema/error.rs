@@ -1,4 +1,4 @@
-//! Errors in Kubernetes' own wording: field errors (422), their `Status` causes, and patch errors.
+//! Errors with the words of Kubernetes: field errors (422), their `Status` causes, and patch errors.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub enum FieldErrorKind {
     Required,
     /// `FieldValueInvalid`: "Invalid value".
     Invalid,
-    /// `FieldValueTypeInvalid`: "Invalid value" of the wrong JSON type.
+    /// `FieldValueTypeInvalid`: "Invalid value", for a value of the wrong JSON type.
     TypeInvalid,
     /// `FieldValueNotSupported`: "Unsupported value".
     NotSupported,
@@ -23,13 +23,11 @@ pub enum FieldErrorKind {
     TooLong,
     /// `FieldValueTooMany`: "Too many".
     TooMany,
-    /// `FieldValueNotFound`: "Not found".
-    NotFound,
 }
 
 impl FieldErrorKind {
     /// The `reason` of a `StatusCause`.
-    pub fn reason(self) -> &'static str {
+    fn reason(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
             Self::Invalid => "FieldValueInvalid",
@@ -39,12 +37,11 @@ impl FieldErrorKind {
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
-            Self::NotFound => "FieldValueNotFound",
         }
     }
 
-    /// What the message of an error of this kind starts with.
-    pub fn title(self) -> &'static str {
+    /// The first words of a message of this kind.
+    fn title(self) -> &'static str {
         match self {
             Self::Required => "Required value",
             Self::Invalid | Self::TypeInvalid => "Invalid value",
@@ -53,19 +50,18 @@ impl FieldErrorKind {
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
-            Self::NotFound => "Not found",
         }
     }
 }
 
-/// One thing wrong with one field of an object.
+/// An error of one field of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
-    /// What class of error it is.
+    /// The class of the error.
     pub kind: FieldErrorKind,
-    /// The path as Kubernetes writes it: `spec.template.containers[0].name`; `<nil>` for the root.
+    /// The path of the field, such as `spec.template.containers[0].name`; `<nil>` for the root.
     pub field: String,
-    /// The message without the field: `Invalid value: 0: must be positive`.
+    /// The message without the field, such as `Invalid value: 0: must be positive`.
     pub message: String,
 }
 
@@ -77,7 +73,7 @@ impl FieldError {
         Self { kind, field: field.into(), message }
     }
 
-    /// An error with the bad value, written as JSON: `Invalid value: 0: detail`.
+    /// An error with the bad value, which is written as JSON: `Invalid value: 0: detail`.
     pub fn with_value(kind: FieldErrorKind, field: impl Into<String>, bad: &Value, detail: &str) -> Self {
         let mut message = format!("{}: {}", kind.title(), bad);
         if !detail.is_empty() {
@@ -88,7 +84,7 @@ impl FieldError {
     }
 
     /// The `StatusCause` of this error: `{reason, message, field}`.
-    pub fn cause(&self) -> Value {
+    fn cause(&self) -> Value {
         json!({ "reason": self.kind.reason(), "message": self.message, "field": self.field })
     }
 }
@@ -99,12 +95,13 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// `Status.details.causes` of the errors.
+/// The errors as `Status.details.causes`.
 pub fn causes(errors: &[FieldError]) -> Value {
     Value::Array(errors.iter().map(FieldError::cause).collect())
 }
 
-/// The message of the 422 `Status`: `HTCJob.x "a" is invalid: ...`, several errors in brackets.
+/// The message of a 422 `Status`: `HTCJob.x "a" is invalid: ...`. Several errors are in brackets, and equal errors appear
+/// once.
 ///
 /// `kind` is `Kind.group`, or `Kind` in the core group.
 pub fn invalid_message(kind: &str, name: &str, errors: &[FieldError]) -> String {
@@ -127,10 +124,10 @@ pub enum PatchError {
     /// 400 `BadRequest`: the patch itself is malformed.
     #[error("{0}")]
     BadRequest(String),
-    /// 422 `Invalid`: the patch is well-formed and does not fit the object.
+    /// 422 `Invalid`: the patch is well-formed, but does not fit the object.
     #[error("{0}")]
     Unprocessable(String),
-    /// 415 `UnsupportedMediaType`: this kind of patch does not exist for this resource.
+    /// 415 `UnsupportedMediaType`: the resource does not accept this kind of patch.
     #[error("{0}")]
     UnsupportedMediaType(String),
 }
@@ -154,7 +151,7 @@ impl PatchError {
         }
     }
 
-    /// The answer of the real server to a patch type that the resource does not take.
+    /// The error for a body whose media type is not one of `accepted`.
     pub fn unsupported(accepted: &[&str]) -> Self {
         Self::UnsupportedMediaType(format!(
             "the body of the request was in an unknown format - accepted media types include: {}",

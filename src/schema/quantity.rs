@@ -1,12 +1,12 @@
-//! Resource quantities (`100m`, `1.5Gi`, `2e3`) as exact numbers of thousandths.
+//! Resource quantities (`100m`, `1.5Gi`, `2e3`) as integers that count thousandths.
 
 use std::str::FromStr;
 
-/// A quantity in thousandths of its unit; what is smaller is rounded up, as Kubernetes does.
+/// A quantity in thousandths of its unit. Smaller fractions are rounded away from zero, as in Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Quantity(i128);
 
-/// The text is not a quantity.
+/// The error for a text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
 pub struct QuantityError;
@@ -42,7 +42,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// A suffix: a power of ten, or of two.
+/// The factor that a suffix stands for: a power of ten or of two.
 #[derive(Clone, Copy)]
 enum Scale {
     Ten(i32),
@@ -50,7 +50,8 @@ enum Scale {
 }
 
 impl Scale {
-    /// Thousandths of `value * scale / 10^places`, rounded away from zero (`value` is not negative).
+    /// Returns `value * scale / 10^places` in thousandths, rounded up; `None` if this does not fit. `value` must not be
+    /// negative.
     fn apply(self, value: i128, places: i32) -> Option<i128> {
         let (factor, ten) = match self {
             Self::Ten(e) => (1_i128, e.checked_add(3)?.checked_sub(places)?),
@@ -58,7 +59,7 @@ impl Scale {
         };
         let scaled = value.checked_mul(factor)?;
         let Some(power) = 10_i128.checked_pow(ten.unsigned_abs()) else {
-            // Too large to say, or too small to be more than the least.
+            // The power of ten does not fit: the result is too large, or smaller than a thousandth.
             return if ten > 0 && scaled != 0 { None } else { Some(i128::from(scaled != 0)) };
         };
         if ten >= 0 {

@@ -1,4 +1,4 @@
-//! How the lists and maps of a type merge: from a CRD's schema or from the table of built-in types.
+//! How the lists and maps of a type merge, from the schema of a CRD or from the table of built-in types.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 use super::builtin::{BUILT_INS, OBJECT_META};
 use super::structural::StructuralSchema;
 
-/// The merge semantics of one type (granular map, atomic, set or associative list per field). Cheap to clone.
+/// The merge semantics of one type: which of its maps are granular or atomic, and which of its lists are atomic, sets or
+/// associative. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Shape {
     schema: Option<Arc<Value>>,
@@ -17,13 +18,13 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A built-in type. Unknown kinds get plain semantics: maps merge, lists are atomic.
+    /// The shape of a built-in type. In a kind that is not known, all maps merge and all lists are atomic.
     pub fn built_in(gvk: &GroupVersionKind) -> Self {
         let name = BUILT_INS.name(&gvk.group, &gvk.version, &gvk.kind);
         Self { schema: name.map(|name| Arc::new(reference(name))), custom: false }
     }
 
-    /// A custom resource.
+    /// The shape of a custom resource.
     pub fn custom(schema: &StructuralSchema) -> Self {
         Self { schema: Some(Arc::clone(schema.source())), custom: true }
     }
@@ -33,8 +34,8 @@ impl Shape {
         self.custom
     }
 
-    /// The object with the structs that the real server always writes, so that nobody comes to own them by setting
-    /// something in them. Custom resources have none.
+    /// The object with the empty structs and lists that the real server always writes, added where they are absent, so
+    /// that nobody becomes the owner of such a struct by setting a field in it. Custom resources have no such structs.
     pub(super) fn padded<'v>(&self, obj: &'v Value) -> Cow<'v, Value> {
         if self.custom || !obj.is_object() {
             return Cow::Borrowed(obj);
@@ -44,25 +45,13 @@ impl Shape {
         Cow::Owned(obj)
     }
 
-    /// Fields of an object that its type does not have (`spec.containers[0].imagee`), sorted: what `fieldValidation`
-    /// warns of or refuses. Custom resources: see [`StructuralSchema::prune`], which also removes them; here they,
-    /// like unknown kinds, have none.
-    pub fn unknown_fields(&self, obj: &Value) -> Vec<String> {
-        let mut unknown = Vec::new();
-        if !self.custom {
-            collect_unknown(self.root(), obj, "", &mut unknown);
-        }
-        unknown.sort();
-        unknown
-    }
-
     /// The place of the whole object.
     pub(super) fn root(&self) -> Place<'_> {
         Place::new(self.schema.as_deref())
     }
 }
 
-/// Fields that are structs and not pointers in Kubernetes' Go types.
+/// The fields that are structs and not pointers in the Go types of Kubernetes.
 const STRUCTS: [&str; 9] = [
     "metadata",
     "spec",
@@ -89,28 +78,7 @@ fn pad(place: Place<'_>, value: &mut Value) {
     }
 }
 
-fn collect_unknown(place: Place<'_>, value: &Value, path: &str, unknown: &mut Vec<String>) {
-    match value {
-        Value::Object(map) => {
-            for (name, field) in map {
-                let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                if place.has_fields() && !place.declares(name) {
-                    unknown.push(below);
-                } else {
-                    collect_unknown(place.field(name), field, &below, unknown);
-                }
-            }
-        }
-        Value::Array(list) => {
-            for (i, item) in list.iter().enumerate() {
-                collect_unknown(place.item(), item, &format!("{path}[{i}]"), unknown);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The schema of a whole custom object with the standard `metadata` put in.
+/// The schema of a whole custom object, with the standard `metadata` added.
 pub(super) fn with_object_meta(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let Value::Object(map) = &mut schema else { return json!({"type": "object"}) };
@@ -131,20 +99,20 @@ fn reference(name: &str) -> Value {
 /// How a list merges in server-side apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ListKind<'a> {
-    /// As a whole.
+    /// An apply replaces the list as a whole.
     Atomic,
-    /// By value.
+    /// Items merge by value.
     Set,
-    /// By these keys.
+    /// Items merge by these keys.
     Map(Vec<&'a str>),
 }
 
-/// A place in a type: the schema of a value.
+/// A place in a type, such as a field or the items of a list, with the schema of the value there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
-    /// The schema as the field declares it: extensions stand beside a `$ref`.
+    /// The schema as the field declares it. It may be a `$ref` with extensions beside it.
     outer: Option<&'a Value>,
-    /// The schema behind the reference.
+    /// The schema to which `outer` refers, or `outer` itself.
     inner: Option<&'a Value>,
 }
 
@@ -166,7 +134,7 @@ impl<'a> Place<'a> {
         self.keyword(key).and_then(Value::as_str)
     }
 
-    /// Whether the type declares this field by name (and not as an entry of a map).
+    /// Whether the type declares this field by name, and not as an entry of a map.
     pub(super) fn declares(self, name: &str) -> bool {
         self.property(name).is_some()
     }
@@ -186,25 +154,20 @@ impl<'a> Place<'a> {
         Self::new(self.inner.and_then(|s| s.get("items")))
     }
 
-    /// The lists that an object here must have.
+    /// The fields that are lists and that an object here must have.
     fn required_lists(self) -> impl Iterator<Item = &'a str> {
         let names = self.inner.and_then(|s| s.get("required")).and_then(Value::as_array);
         let names = names.into_iter().flatten().filter_map(Value::as_str);
         names.filter(move |name| self.field(name).text("type") == Some("array"))
     }
 
-    /// Whether an object here has declared fields and no others.
-    fn has_fields(self) -> bool {
-        self.inner.is_some_and(|s| s.get("properties").is_some() && s.get("additionalProperties").is_none())
-    }
-
-    /// Whether the type says what an object or a list here holds.
+    /// Whether the type says what an object or a list here contains.
     pub(super) fn is_typed(self) -> bool {
         let has = |key: &str| self.inner.is_some_and(|s| s.get(key).is_some_and(Value::is_object));
         has("properties") || has("additionalProperties") || has("items")
     }
 
-    /// Whether an object here is owned as a whole.
+    /// Whether a manager owns an object here as a whole.
     pub(super) fn is_atomic_map(self) -> bool {
         self.text("x-kubernetes-map-type") == Some("atomic")
     }
@@ -221,12 +184,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The default of a value here.
+    /// The default of the value here.
     pub(super) fn default_value(self) -> Option<&'a Value> {
         self.keyword("default")
     }
 
-    /// `x-kubernetes-patch-strategy`, split at the comma.
+    /// Whether `x-kubernetes-patch-strategy`, a list with commas, has this strategy.
     pub(super) fn has_strategy(self, strategy: &str) -> bool {
         self.text("x-kubernetes-patch-strategy").is_some_and(|all| all.split(',').any(|s| s == strategy))
     }
@@ -234,22 +197,5 @@ impl<'a> Place<'a> {
     /// `x-kubernetes-patch-merge-key`.
     pub(super) fn merge_key(self) -> Option<&'a str> {
         self.text("x-kubernetes-patch-merge-key")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unknown_fields_of_built_in_kinds() {
-        let pod = Shape::built_in(&GroupVersionKind::gvk("", "v1", "Pod"));
-        let obj = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"any": "thing"}, "nam": 1},
-            "spec": {"nodeSelector": {"a": "b"}, "containers": [{"name": "c", "imagee": "x", "resources": {"limits": {"cpu": 1}}}]}, "x": 1});
-        assert_eq!(pod.unknown_fields(&obj), ["metadata.nam", "spec.containers[0].imagee", "x"]);
-        let crd =
-            Shape::built_in(&GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition"));
-        let obj = json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {"properties": {"a": {"default": {"z": 1}, "enum": [{"q": 1}], "typ": "x"}}}}}]}});
-        assert_eq!(crd.unknown_fields(&obj), ["spec.versions[0].schema.openAPIV3Schema.properties.a.typ"]);
     }
 }

@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: reading, writing, order, and the cap on the number of updaters.
+//! Reads and writes `metadata.managedFields`, and limits the number of updaters in it.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,13 @@ use serde_json::{Map, Value, json};
 use super::Writer;
 use super::set::Set;
 
-/// How many updaters an object remembers; the oldest beyond are merged into one.
+/// The most updaters of an object. Beyond this number the oldest are merged into one.
 const MAX_UPDATERS: usize = 10;
-/// The manager of merged old updaters.
+/// The name of the manager into which the oldest updaters are merged.
 const ANCIENT: &str = "ancient-changes";
 
-/// Who owns fields. The apiVersion tells updaters apart and not appliers, as in Kubernetes.
+/// An owner of fields. As in Kubernetes, updaters with different `apiVersion`s are different managers, and appliers are
+/// not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Manager {
     pub(super) apply: bool,
@@ -43,7 +44,7 @@ impl Manager {
         }
     }
 
-    /// As conflicts name it: `"kubectl" using v1`, appliers without the version.
+    /// The manager as conflicts name it: `"kubectl" using v1`, or without the version if it applies.
     pub(super) fn printed(&self) -> String {
         let mut text = format!("{:?}", self.name);
         if !self.subresource.is_empty() {
@@ -56,19 +57,19 @@ impl Manager {
     }
 }
 
-/// What a manager owns.
+/// The fields that a manager owns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Owned {
     pub(super) version: String,
     pub(super) set: Set,
-    /// `time` as written; RFC 3339 in UTC sorts as text.
+    /// The entry's `time`. Times in RFC 3339 and UTC sort as texts.
     pub(super) time: Option<String>,
 }
 
 /// All managers of an object.
 pub(super) type Managers = BTreeMap<Manager, Owned>;
 
-/// Reads `metadata.managedFields`; entries that make no sense are left out.
+/// Reads `metadata.managedFields`. Malformed entries are skipped.
 pub(super) fn read(obj: &Value) -> Managers {
     let list = obj.pointer("/metadata/managedFields").and_then(Value::as_array);
     let mut managers = Managers::new();
@@ -94,12 +95,12 @@ pub(super) fn read(obj: &Value) -> Managers {
     managers
 }
 
-/// Whether the client asks to forget all managers: `managedFields: [{}]`.
+/// Whether the client asks to forget all managers, which it does with `managedFields: [{}]`.
 pub(super) fn is_reset(obj: &Value) -> bool {
     obj.pointer("/metadata/managedFields").is_some_and(|list| *list == json!([{}]))
 }
 
-/// Writes `metadata.managedFields`, sorted as the real server does; none removes the field.
+/// Writes `metadata.managedFields` in the order of the real server. Removes the field if there are no managers.
 pub(super) fn write(obj: &mut Value, managers: &Managers) {
     let mut entries: Vec<(&Manager, &Owned)> =
         managers.iter().filter(|(_, owned)| !owned.set.is_empty()).collect();
@@ -146,7 +147,7 @@ fn entry(manager: &Manager, owned: &Owned) -> Value {
     Value::Object(entry)
 }
 
-/// Merges the oldest updaters into one when there are too many.
+/// Merges the oldest updaters into one for each version, if there are more than [`MAX_UPDATERS`].
 pub(super) fn cap(managers: &mut Managers) {
     let mut updaters: Vec<(Option<String>, Manager)> =
         managers.iter().filter(|(m, _)| !m.apply).map(|(m, owned)| (owned.time.clone(), m.clone())).collect();
@@ -168,12 +169,12 @@ pub(super) fn cap(managers: &mut Managers) {
     }
 }
 
-/// A time as Kubernetes writes it: whole seconds, UTC.
+/// A time as Kubernetes writes it: in UTC and whole seconds.
 pub(super) fn seconds(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Fields of `metadata` that nobody owns, and the type.
+/// The set without the fields that nobody owns: the type, and those of `metadata` that the server sets.
 pub(super) fn strip_meta(set: &Set) -> Set {
     const STRIPPED: [&str; 9] = [
         "name",

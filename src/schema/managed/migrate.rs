@@ -1,4 +1,5 @@
-//! From `kubectl apply` to `kubectl apply --server-side`: the `last-applied-configuration` annotation.
+//! The migration from `kubectl apply` to `kubectl apply --server-side`, by the annotation
+//! `last-applied-configuration`.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +8,8 @@ use crate::shape::Shape;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Only kubectl's own default manager migrates; users who name another have decided otherwise.
+/// Whether the writer is kubectl's default manager, which alone migrates. A user who names another manager keeps the
+/// fields of the two separate.
 pub(super) fn is_kubectl(writer: &Writer<'_>) -> bool {
     writer.manager == "kubectl"
 }
@@ -17,7 +19,7 @@ fn last_applied(obj: &Value) -> Option<&str> {
     annotations.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// The conflicts that client-side apply has not set itself: fields of its last configuration are kubectl's own.
+/// The conflicts without those about fields of the last configuration of client-side apply, which belong to kubectl.
 pub(super) fn not_from_last_applied(shape: &Shape, live: &Value, conflicts: Vec<Conflict>) -> Vec<Conflict> {
     let Some(config) = last_applied(live).and_then(|text| serde_json::from_str::<Value>(text).ok()) else {
         return conflicts;
@@ -27,7 +29,8 @@ pub(super) fn not_from_last_applied(shape: &Shape, live: &Value, conflicts: Vec<
     conflicts.into_iter().filter(|c| !own.contains(&c.field)).collect()
 }
 
-/// Keeps the annotation current where there is one, so that a return to client-side apply finds the truth.
+/// Updates the annotation if the object has one, so that a later client-side apply finds the configuration of this
+/// apply.
 pub(super) fn refresh_last_applied(obj: &mut Value, applied: &Value) {
     if last_applied(obj).is_none() {
         return;

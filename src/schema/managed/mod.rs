@@ -1,11 +1,12 @@
 //! Field ownership: `metadata.managedFields` and server-side apply.
 //!
-//! Follows the field manager of the real server: an apply merges, then removes what the same applier owned before
-//! and nobody else owns; it conflicts where it changes what another manager owns. Every other write takes over
-//! the fields it changes. Objects with a single served version are assumed: sets are never converted.
+//! The rules are those of the real server's field manager. An apply merges the applied object into the stored one, and
+//! removes the fields that the same applier owned before, no longer applies, and nobody else owns. An apply that changes
+//! a field of another manager is a conflict. Every other write becomes the owner of the fields that it changes. Field
+//! sets are never converted between versions: an object is assumed to have one served version.
 //!
-//! Fields that a door does not write (`status` at the main resource, all but `status` at the status subresource) are
-//! the caller's: take them out of the applied object, or put the old ones back, before calling.
+//! Some fields cannot be written through the main resource (`status`) or through the status subresource (all but
+//! `status`). The caller must remove them from the applied object, or restore the old ones, before it calls this module.
 
 mod entries;
 mod migrate;
@@ -19,11 +20,11 @@ use super::shape::Shape;
 use entries::{Manager, Managers, Owned};
 use set::Set;
 
-/// The manager of fields that were there before the first apply to an object without managed fields.
+/// The manager that owns all fields of an object without managed fields, when somebody applies to it for the first time.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// Metadata that an applied object may carry and that apply never changes (the server checks `uid` and
-/// `resourceVersion` as preconditions).
+/// Fields of `metadata` that an applied object may have, and that an apply never changes. The server checks `uid` and
+/// `resourceVersion` as preconditions.
 const SERVER_METADATA: [&str; 7] = [
     "creationTimestamp",
     "deletionTimestamp",
@@ -34,12 +35,12 @@ const SERVER_METADATA: [&str; 7] = [
     "uid",
 ];
 
-/// Who writes, and through which door.
+/// The author of a write, and the subresource through which it comes.
 #[derive(Debug, Clone, Copy)]
 pub struct Writer<'a> {
-    /// `fieldManager` of the request, or the first part of the User-Agent (before `/`).
+    /// The `fieldManager` of the request, or the User-Agent up to the first `/`.
     pub manager: &'a str,
-    /// apiVersion of the request: `v1`, `htcondor.example/v1`.
+    /// The `apiVersion` of the request, such as `v1` or `htcondor.example/v1`.
     pub api_version: &'a str,
     /// `status`, `scale`, or empty for the main resource.
     pub subresource: &'a str,
@@ -47,25 +48,26 @@ pub struct Writer<'a> {
     pub now: Timestamp,
 }
 
-/// One field that another manager owns with another value.
+/// A field that another manager owns and that the apply would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The other manager: `"kubectl" using v1`, `"x" with subresource "status" using v1`; appliers without version.
+    /// The other manager: `"kubectl" using v1`, or `"x" with subresource "status" using v1`; without the version if the
+    /// manager applied.
     pub manager: String,
-    /// The path, e.g. `.spec.replicas`.
+    /// The path of the field, such as `.spec.replicas`.
     pub field: String,
 }
 
-/// Why an apply was refused.
+/// Why an apply failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// 409 with causes of reason `FieldManagerConflict`.
+    /// 409: other managers own fields that the apply would change.
     #[error("{}", conflict_message(.0))]
     Conflicts(Vec<Conflict>),
-    /// 400: the applied object cannot be applied (managedFields set, not an object, another apiVersion).
+    /// 400: the applied value is not an object, has managed fields, or has another `apiVersion`.
     #[error("{0}")]
     BadRequest(String),
-    /// 500, as the real server answers: duplicate or missing keys in an associative list.
+    /// 500, as in the real server: an associative list has duplicate or missing keys.
     #[error("{0}")]
     Invalid(String),
 }
@@ -115,11 +117,11 @@ fn conflict_message(conflicts: &[Conflict]) -> String {
     format!("Apply failed with {} conflicts: {}", conflicts.len(), parts.join("\n"))
 }
 
-/// Records a create, update or patch (`old` is `None` in a create) in `new.metadata.managedFields`.
+/// Updates `new.metadata.managedFields` after a create (`old` is `None`), an update or a patch.
 ///
-/// `new` may carry managed fields of its own (a client may edit them; `[{}]` resets them); when it has none, or the
-/// write is to a subresource, those of `old` stay. Fields whose value changes go over to `writer` with operation
-/// `Update`. A write that changes nothing leaves all as it is, times included.
+/// A client may edit the managed fields in `new`, or reset them with `[{}]`. If `new` has none, or the write is to a
+/// subresource, those of `old` are kept. `writer` becomes the owner of the fields whose values change, with the operation
+/// `Update`. A write that changes nothing changes no entry and no time.
 pub fn track_update(shape: &Shape, old: Option<&Value>, new: &mut Value, writer: &Writer<'_>) {
     let stored = || old.map(entries::read).unwrap_or_default();
     let managers = if !writer.subresource.is_empty() {
@@ -136,7 +138,7 @@ pub fn track_update(shape: &Shape, old: Option<&Value>, new: &mut Value, writer:
     entries::write(new, &managers);
 }
 
-/// `before` to `after` was done by `name`, not by an apply.
+/// The managers after the manager `name` has changed `before` to `after` by a write that is not an apply.
 fn update(
     shape: &Shape,
     before: &Value,
@@ -163,13 +165,16 @@ fn update(
     managers
 }
 
-/// Server-side apply: merges `applied` into `live` and keeps the managed fields; returns the new object.
+/// Server-side apply: merges `applied` into `live` (`None` for a new object) and updates the managed fields; returns the
+/// new object. If nothing changes, the result equals `live`, times included.
 ///
-/// With `live` `None` it creates. When nothing changes, the result equals `live`, times included. The result is
-/// neither defaulted, pruned nor validated; call those, do not call [`track_update`].
+/// `force` makes the writer the owner of fields in conflict instead of failing.
 ///
-/// The manager `kubectl` takes over what `kubectl apply` without `--server-side` recorded in its
-/// `last-applied-configuration` annotation, and keeps that annotation current, as in Kubernetes.
+/// The result is neither pruned, nor defaulted, nor validated: the caller does so afterwards. The caller must not call
+/// [`track_update`] after an apply.
+///
+/// As in Kubernetes, the manager `kubectl` becomes the owner of the fields that an earlier `kubectl apply` without
+/// `--server-side` recorded in the annotation `last-applied-configuration`, and keeps this annotation up to date.
 pub fn apply(
     shape: &Shape,
     live: Option<&Value>,
@@ -209,7 +214,7 @@ pub fn apply(
     Ok(after)
 }
 
-/// Checks the applied object and takes out what is not its to say.
+/// Checks the applied object, and removes the fields of `metadata` that an apply cannot set.
 fn prepare(shape: &Shape, applied: &Value, writer: &Writer<'_>) -> Result<Value, ApplyError> {
     let mut applied = applied.clone();
     let Some(map) = applied.as_object_mut() else {
@@ -240,7 +245,7 @@ fn prepare(shape: &Shape, applied: &Value, writer: &Writer<'_>) -> Result<Value,
     }
 }
 
-/// One apply.
+/// The input of one apply.
 struct Input<'a> {
     shape: &'a Shape,
     before: &'a Value,
@@ -280,7 +285,7 @@ impl Input<'_> {
         Ok((after, managers))
     }
 
-    /// Removes what this applier owned before (`last`), does not apply now (`mine`), and nobody else owns.
+    /// Removes the fields that this applier owned before (`last`), does not apply now (`mine`), and nobody else owns.
     fn drop_abandoned(&self, merged: &Value, last: &Set, mine: &Set, others: &Managers) -> Value {
         let root = self.shape.root();
         let named = |set: &Set| walk::with_named_fields(set, root);
@@ -320,8 +325,7 @@ fn without_managed_fields(obj: &Value) -> Value {
     obj
 }
 
-/// Removes `metadata.managedFields`.
-pub fn strip_managed_fields(obj: &mut Value) {
+fn strip_managed_fields(obj: &mut Value) {
     if let Some(meta) = obj.get_mut("metadata").and_then(Value::as_object_mut) {
         meta.remove("managedFields");
     }

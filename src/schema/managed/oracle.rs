@@ -1,7 +1,7 @@
-//! Replays writes that were sent to a real kube-apiserver 1.20.2: same conflicts, same objects, same owners.
+//! Replays requests that were sent to a real kube-apiserver 1.20.2, and compares conflicts, objects and owners.
 //!
-//! `oracle.json` holds each request and what the server stored. Version 1.20 has no `managedFields[].subresource`;
-//! times and server-set metadata are left out.
+//! `oracle.json` has each request and the object that the server stored. Version 1.20 has no
+//! `managedFields[].subresource`. Times, and metadata that the server sets, are left out.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{StructuralSchema, json_patch, merge_patch, strategic_merge_patch};
 
-/// Where later versions, which we follow, differ from 1.20: owner references are owned as a whole; applied lists keep
-/// their own order; what admission and registry fill in at creation has no owner (it comes after the
-/// tracking); a container without a name fails before validation.
+/// The steps in which later versions of Kubernetes, which this crate follows, differ from 1.20: an owner reference is
+/// owned as a whole; applied lists keep their own order; fields that admission and registry set at creation have no owner,
+/// because they are set after the managed fields are updated; a container without a name fails before validation.
 const NEWER: [&str; 7] = [
     "cm owner refs",
     "cr apply reorder",
@@ -30,7 +30,7 @@ fn replay(step: &Value, shape: &Shape, before: Option<&Value>, writer: &Writer<'
         track_update(shape, before, &mut new, writer);
         new
     };
-    // What the server added by defaulting is taken from its answer.
+    // The stored object, which has the server's defaults.
     let defaulted = || {
         let mut new = stored.clone();
         strip_managed_fields(&mut new);
@@ -52,14 +52,14 @@ fn replay(step: &Value, shape: &Shape, before: Option<&Value>, writer: &Writer<'
             Ok(new)
         }
     };
-    // Owners come from the defaulted object, the rest from the patch.
+    // The owners come from the object with defaults, everything else from the patch.
     let mut patched = patched.map_err(|e| e.to_string())?;
     let owners = tracked(defaulted())["metadata"]["managedFields"].take();
     patched["metadata"]["managedFields"] = owners;
     Ok(patched)
 }
 
-/// Whether `b` has all that `a` has: the server adds defaults.
+/// Whether `b` has everything that `a` has. `b` is the server's object, which has defaults too.
 fn is_part(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {

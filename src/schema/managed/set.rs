@@ -1,4 +1,5 @@
-//! Sets of field paths, in the form of `FieldsV1`: `f:name`, `k:{...}`, `v:value`, `i:0`, and `.` for the place itself.
+//! Sets of field paths. The elements of a path are those of `FieldsV1`: `f:name` for a field, `k:{...}` and `v:value`
+//! for an item of a list, by keys or by value, `i:0` for an index, and `.` for the value itself.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +7,27 @@ use serde_json::{Map, Value};
 
 use crate::MAX_DEPTH;
 
-/// A tree of path elements. A path is in the set when its last node is a member.
+/// A set of paths, as a tree of their elements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Set {
-    /// Whether the place itself is in the set.
+    /// Whether the path to this node is in the set.
     pub(super) member: bool,
-    /// What is below, by element.
+    /// The nodes below, by path element.
     pub(super) below: BTreeMap<String, Set>,
 }
 
 impl Set {
-    /// The set of just this place.
+    /// The set that contains only the path to this node.
     pub(super) fn leaf() -> Self {
         Self { member: true, below: BTreeMap::new() }
     }
 
-    /// True when it holds no path.
+    /// Whether the set contains no path.
     pub(super) fn is_empty(&self) -> bool {
         !self.member && self.below.values().all(Self::is_empty)
     }
 
-    /// Puts a non-empty set below an element.
+    /// Adds the paths of `set` below an element.
     pub(super) fn put(&mut self, element: String, set: Self) {
         if set.is_empty() {
             return;
@@ -37,7 +38,7 @@ impl Set {
         };
     }
 
-    /// Paths in either.
+    /// The paths that are in either set.
     pub(super) fn union(mut self, other: &Self) -> Self {
         self.member |= other.member;
         for (element, set) in &other.below {
@@ -47,7 +48,7 @@ impl Set {
         self
     }
 
-    /// Paths in both.
+    /// The paths that are in both sets.
     pub(super) fn intersection(&self, other: &Self) -> Self {
         let mut result = Self { member: self.member && other.member, below: BTreeMap::new() };
         for (element, set) in &self.below {
@@ -58,7 +59,7 @@ impl Set {
         result
     }
 
-    /// Paths here and not in `other`; a path there does not take what is below it.
+    /// The paths that are in this set and not in `other`. A path in `other` does not remove the paths below it.
     pub(super) fn difference(&self, other: &Self) -> Self {
         let mut result = Self { member: self.member && !other.member, below: BTreeMap::new() };
         for (element, set) in &self.below {
@@ -68,7 +69,7 @@ impl Set {
         result
     }
 
-    /// The paths, as the server prints them: `.spec.containers[name="a"].image`.
+    /// The paths as the real server prints them: `.spec.containers[name="a"].image`.
     pub(super) fn paths(&self) -> Vec<String> {
         let mut paths = Vec::new();
         self.collect(String::new(), &mut paths);
@@ -84,7 +85,7 @@ impl Set {
         }
     }
 
-    /// Reads `fieldsV1`; elements of unknown form are left out.
+    /// Reads `fieldsV1`. Malformed elements are skipped.
     pub(super) fn from_fields_v1(value: &Value) -> Self {
         Self::read(value, 0).0
     }
@@ -121,23 +122,23 @@ impl Set {
     }
 }
 
-/// The element of a field.
+/// The path element of a field.
 pub(super) fn field(name: &str) -> String {
     format!("f:{name}")
 }
 
-/// The element of a set's value.
+/// The path element of an item of a list of type `set`.
 pub(super) fn value(value: &Value) -> String {
     format!("v:{value}")
 }
 
-/// The element of an associative list's item; keys are sorted.
+/// The path element of an item of a list of type `map`. The keys are sorted.
 pub(super) fn key(fields: &BTreeMap<&str, Value>) -> String {
     let map: Map<String, Value> = fields.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
     format!("k:{}", sorted(Value::Object(map)))
 }
 
-/// Clients may write the keys of `k:` in any order and spacing.
+/// An element with the keys of `k:` sorted: clients may write them in any order, with or without blanks.
 fn canonical(element: &str) -> String {
     match element.strip_prefix("k:").and_then(|json| serde_json::from_str::<Value>(json).ok()) {
         Some(value) => format!("k:{}", sorted(value)),

@@ -130,11 +130,11 @@ fn apply_removes_what_it_no_longer_says() {
     assert_eq!(second["data"], json!({"a": "1"}));
     assert_eq!(managers(&second), [("me".into(), "Apply".into(), json!({"f:data": {"f:a": {}}}))]);
     assert_eq!(second["metadata"]["managedFields"][0]["time"], "2023-11-14T22:13:25Z");
-    // What another applier owns stays.
+    // An applier does not remove a field that another applier owns too.
     let third = apply(&shape, Some(&first), &map(&json!({"b": "1"})), &by("other", 6), false).unwrap();
     let fourth = apply(&shape, Some(&third), &map(&json!({"a": "1"})), &by("me", 7), false).unwrap();
     assert_eq!(fourth["data"], json!({"a": "1", "b": "1"}));
-    // What someone else wrote in between stays.
+    // An applier does not remove a field that somebody else added with an update.
     let mut edited = first.clone();
     edited["data"]["z"] = json!("9");
     let edited = updated(&shape, &first, edited, &by("edit", 8));
@@ -172,10 +172,10 @@ fn conflicts_are_worded_as_in_kubernetes() {
             ("kubectl".into(), "Update".into(), json!({"f:data": {".": {}, "f:b": {}}})),
         ]
     );
-    // The same value is shared, not in conflict.
+    // Two managers that set a field to the same value share it, without a conflict.
     let shared = apply(&shape, Some(&live), &map(&json!({"a": "1"})), &by("me", 5), false).unwrap();
     assert_eq!(managers(&shared).len(), 2);
-    // Another applier is named without its version.
+    // The message names the other manager without its version if that manager applied.
     let error = apply(&shape, Some(&shared), &map(&json!({"a": "3"})), &by("it", 5), false).unwrap_err();
     assert!(error.to_string().contains("conflicts with \"me\":\n- .data.a"), "{error}");
 }
@@ -244,7 +244,7 @@ fn kubectl_migrates_from_client_side_apply() {
     let text =
         done["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"].as_str().unwrap();
     assert!(text.contains(r#""a":"2""#), "{text}");
-    // What was not applied is still in conflict.
+    // Fields that client-side apply did not set are still in conflict.
     assert!(apply(&shape, Some(&live), &map(&json!({"b": "2"})), &by("kubectl", 1), false).is_err());
 }
 

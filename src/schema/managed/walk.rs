@@ -1,7 +1,7 @@
-//! Walks over typed values: the set of their fields, the difference of two, the merge, the removal of fields.
+//! Walks over typed values: collects the fields of a value, compares two values, merges them, and removes fields.
 //!
-//! The semantics are those of Kubernetes' structured merge: granular maps and associative lists are descended into,
-//! scalars and atomic lists and maps are leaves.
+//! The semantics are those of Kubernetes' structured merge: the walks descend into granular maps and associative lists;
+//! scalars, atomic lists and atomic maps are leaves.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::set::{self, Set};
 use crate::shape::{ListKind, Place};
 
-/// What two values differ in.
+/// The differences between two values.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
     pub(super) added: Set,
@@ -18,11 +18,12 @@ pub(super) struct Comparison {
     pub(super) removed: Set,
 }
 
-/// A value seen as something to descend into.
+/// How a walk sees a value.
 enum View<'v> {
     Leaf,
     Map(&'v Map<String, Value>),
-    /// An associative list: each item's path element. An element may repeat in stored objects.
+    /// An associative list: its items, each with its path element. In stored objects two items may have the same
+    /// element.
     List(Vec<(String, &'v Value)>),
 }
 
@@ -37,7 +38,7 @@ fn view<'v>(value: &'v Value, place: Place<'_>) -> View<'v> {
     }
 }
 
-/// The path elements of a list's items; `None` when the list is atomic or an item has no identity.
+/// The items of a list with their path elements; `None` if the list is atomic or an item has no keys.
 fn elements<'v>(list: &'v [Value], place: Place<'_>) -> Option<Vec<(String, &'v Value)>> {
     let kind = place.list_kind();
     if kind == ListKind::Atomic {
@@ -64,7 +65,8 @@ fn element(item: &Value, kind: &ListKind<'_>, place: Place<'_>) -> Option<String
     }
 }
 
-/// A list that should be associative and cannot be: an item without its keys, or two with the same.
+/// What is wrong with the first associative list that has an item without keys or two items with the same keys; `None`
+/// if there is no such list.
 pub(super) fn bad_list(value: &Value, place: Place<'_>, path: &str) -> Option<String> {
     match value {
         Value::Object(map) if !place.is_atomic_map() => {
@@ -96,7 +98,8 @@ pub(super) fn bad_list(value: &Value, place: Place<'_>, path: &str) -> Option<St
     }
 }
 
-/// The fields of a value: leaves, items of associative lists, and entries of maps without declared fields.
+/// The set of the fields of a value: leaves, items of associative lists, and entries of maps whose fields are not
+/// declared.
 pub(super) fn fields(value: &Value, place: Place<'_>) -> Set {
     match view(value, place) {
         View::Leaf => Set::leaf(),
@@ -122,7 +125,7 @@ pub(super) fn fields(value: &Value, place: Place<'_>) -> Set {
     }
 }
 
-/// What `new` adds to, changes in and removes from `old`.
+/// The fields that `new` adds to `old`, changes and removes.
 pub(super) fn compare(old: &Value, new: &Value, place: Place<'_>) -> Comparison {
     both(Some(old), Some(new), place)
 }
@@ -141,7 +144,7 @@ fn both(old: Option<&Value>, new: Option<&Value>, place: Place<'_>) -> Compariso
         }
         (Some(View::List(a)), None) if !a.is_empty() => lists(Some(a), None, place),
         (None, Some(View::List(b))) if !b.is_empty() => lists(None, Some(b), place),
-        // Null has the form of what it is compared with.
+        // Null compares like an empty map or list with a map or list.
         (Some(View::Map(a)), Some(View::Leaf)) if is_null(new) && !a.is_empty() => maps(Some(a), None, place),
         (Some(View::Leaf), Some(View::Map(b))) if is_null(old) && !b.is_empty() => maps(None, Some(b), place),
         (Some(View::List(a)), Some(View::Leaf)) if is_null(new) && !a.is_empty() => {
@@ -162,13 +165,13 @@ fn is_null(value: Option<&Value>) -> bool {
     value.is_some_and(Value::is_null)
 }
 
-/// Two values of different form, or two leaves.
+/// The differences between two leaves, or between two values of different types.
 fn changed(old: Option<&Value>, new: Option<&Value>, place: Place<'_>) -> Comparison {
     let mut result = Comparison::default();
     if old == new {
         return result;
     }
-    // What was below goes, what is below comes; the place itself is modified.
+    // The fields below the old value are removed, those below the new value are added, and the value itself is modified.
     if let Some(old) = old.filter(|v| !matches!(view(v, place), View::Leaf)) {
         result.removed = Set { member: false, ..fields(old, place) };
     }
@@ -210,7 +213,7 @@ fn lists(old: Option<&Items<'_>>, new: Option<&Items<'_>>, place: Place<'_>) -> 
             ([a], [b]) => both(Some(a), Some(b), place.item()),
             ([a], []) => both(Some(a), None, place.item()),
             ([], [b]) => both(None, Some(b), place.item()),
-            // Repeated in a stored object: compared as a whole.
+            // A stored object has several items with this element, which are compared as a whole.
             (a, b) => {
                 let mut below = Comparison::default();
                 below.modified.member = a != b;
@@ -230,7 +233,7 @@ impl Comparison {
     }
 }
 
-/// `applied` over `live`.
+/// Merges `applied` into `live`.
 pub(super) fn merge(live: &Value, applied: &Value, place: Place<'_>) -> Value {
     match (view(live, place), view(applied, place)) {
         (View::Map(a), View::Map(b)) => {
@@ -249,7 +252,8 @@ pub(super) fn merge(live: &Value, applied: &Value, place: Place<'_>) -> Value {
     }
 }
 
-/// Live items that are not applied keep their place; applied items stand in the order in which they are applied.
+/// Merges two associative lists. Live items that are not applied keep their place; applied items have the order of the
+/// applied list.
 fn merge_items(live: &Items<'_>, applied: &Items<'_>, place: Place<'_>) -> Vec<Value> {
     let in_applied = |element: &str| applied.iter().any(|(e, _)| e == element);
     let find_live = |element: &str| live.iter().find(|(e, _)| e == element).map(|(_, v)| *v);
@@ -276,7 +280,7 @@ fn merge_items(live: &Items<'_>, applied: &Items<'_>, place: Place<'_>) -> Vec<V
             continue;
         }
         let Some((r, config)) = right.next() else {
-            // What is left on the live side was taken with its applied counterpart.
+            // This live item was merged already, together with its applied item.
             left.next();
             continue;
         };
@@ -286,7 +290,7 @@ fn merge_items(live: &Items<'_>, applied: &Items<'_>, place: Place<'_>) -> Vec<V
     result
 }
 
-/// `value` without the fields in `gone`; `None` when nothing is left of what had something.
+/// `value` without the fields in `gone`; `None` if `value` was not empty and nothing is left of it.
 pub(super) fn remove(value: &Value, gone: &Set, place: Place<'_>) -> Option<Value> {
     match view(value, place) {
         View::Leaf => Some(value.clone()),
@@ -319,9 +323,11 @@ pub(super) fn remove(value: &Value, gone: &Set, place: Place<'_>) -> Option<Valu
     }
 }
 
-/// The set brought up to date with a live value: who owns a container without anything in it owns all that is in it
-/// now. It is how the real server treats lists and maps that became granular; it also meets those whose owner has
-/// lost every entry.
+/// Adapts a set to a live value: if the set has a map or a list and nothing below it, the set gets all fields that are
+/// below it now.
+///
+/// The real server does so for lists and maps that have become granular in a newer version of a type. As in the real
+/// server, this also affects a manager that owns a list or a map and has lost all of its entries.
 pub(super) fn reconcile(set: &Set, live: &Value, place: Place<'_>) -> Set {
     let children: Vec<(String, &Value, Place<'_>)> = match view(live, place) {
         View::Leaf => return set.clone(),
@@ -343,7 +349,7 @@ pub(super) fn reconcile(set: &Set, live: &Value, place: Place<'_>) -> Set {
     result
 }
 
-/// The set with every declared field that leads to a member made a member itself.
+/// The set, extended by every declared field on the way to one of its paths.
 pub(super) fn with_named_fields(set: &Set, place: Place<'_>) -> Set {
     let mut result = Set { member: set.member, below: BTreeMap::new() };
     for (element, below) in &set.below {

@@ -1,10 +1,13 @@
-//! OpenAPI documents, as far as kubectl reads them.
+//! OpenAPI documents, with the parts that kubectl reads.
 //!
-//! kubectl 1.27 and later: `explain` finds the kind of a resource by its paths' `x-kubernetes-group-version-kind` and
-//! its fields in `components`; `create` and `apply` look for the query parameter `fieldValidation` at the PATCH
-//! operation of the kind before they leave validation to the server; client-side `apply` of built-in kinds takes merge
-//! keys from the schema when PATCH accepts strategic merge patches. Version 2 is for older clients and other tools.
-//! Descriptions and fields of built-in kinds come from k8s-openapi.
+//! kubectl 1.27 and later read version 3:
+//! - `explain` finds the kind of a resource by the `x-kubernetes-group-version-kind` of its paths, and its fields in
+//!   `components`.
+//! - `create` and `apply` leave validation to the server if the PATCH operation of the kind has the query parameter
+//!   `fieldValidation`.
+//! - Client-side `apply` of built-in kinds takes merge keys from the schema if PATCH accepts strategic merge patches.
+//!
+//! Version 2 is for older clients and other tools. Descriptions and fields of built-in kinds come from k8s-openapi.
 
 mod model;
 mod paths;
@@ -19,24 +22,24 @@ use serde_json::{Map, Value, json};
 /// One served resource.
 #[derive(Debug, Clone, Copy)]
 pub struct ResourceDoc<'a> {
-    /// API group; empty for core.
+    /// The API group; empty for the core group.
     pub group: &'a str,
-    /// API version: `v1`.
+    /// The API version, such as `v1`.
     pub version: &'a str,
-    /// Kind: `Pod`.
+    /// The kind, such as `Pod`.
     pub kind: &'a str,
-    /// Plural resource name: `pods`.
+    /// The plural resource name, such as `pods`.
     pub plural: &'a str,
-    /// Whether it lives in namespaces.
+    /// Whether the objects are in namespaces.
     pub namespaced: bool,
-    /// Names of subresources: `status`, `scale`, `binding`, ...
+    /// The names of the subresources: `status`, `scale`, `binding`, ...
     pub subresources: &'a [&'a str],
-    /// `openAPIV3Schema` of a custom resource; `None` for a built-in, whose schema comes from k8s-openapi.
+    /// The `openAPIV3Schema` of a custom resource; `None` for a built-in kind, whose schema comes from k8s-openapi.
     pub schema: Option<&'a Value>,
 }
 
 impl ResourceDoc<'_> {
-    /// `/api/v1` or `/apis/<group>/<version>`.
+    /// The path of the group version: `/api/v1` or `/apis/<group>/<version>`.
     fn base(&self) -> String {
         if self.group.is_empty() {
             format!("/api/{}", self.version)
@@ -49,14 +52,15 @@ impl ResourceDoc<'_> {
         json!({"group": self.group, "kind": self.kind, "version": self.version})
     }
 
-    /// Changes when the schema or the paths change.
+    /// Hashes everything on which the resource's schema and paths depend.
     fn hash_into(&self, hasher: &mut DefaultHasher) {
         (self.group, self.version, self.kind, self.plural, self.namespaced, self.subresources).hash(hasher);
         self.schema.map(Value::to_string).hash(hasher);
     }
 }
 
-/// `GET /openapi/v3`: the paths of all group versions, each with a hash of its content (clients cache by it).
+/// The answer to `GET /openapi/v3`: the paths of the documents of all group versions. Each path has a hash of the
+/// document's content, so that clients can cache the document.
 pub fn openapi_v3_index(resources: &[ResourceDoc<'_>]) -> Value {
     let mut hashers: BTreeMap<String, DefaultHasher> = BTreeMap::new();
     for resource in resources {
@@ -73,14 +77,15 @@ pub fn openapi_v3_index(resources: &[ResourceDoc<'_>]) -> Value {
     json!({ "paths": paths })
 }
 
-/// `GET /openapi/v3/apis/<group>/<version>` (or `/openapi/v3/api/v1`): only resources of that group version are used.
+/// The answer to `GET /openapi/v3/apis/<group>/<version>` or `/openapi/v3/api/v1`. `resources` may have resources of other
+/// group versions, which are ignored.
 pub fn openapi_v3(group: &str, version: &str, resources: &[ResourceDoc<'_>]) -> Value {
     let of_version: Vec<&ResourceDoc<'_>> =
         resources.iter().filter(|r| r.group == group && r.version == version).collect();
     v3::document(&of_version)
 }
 
-/// `GET /openapi/v2` as JSON (clients that ask for protobuf get 406 from the server and fall back).
+/// The answer to `GET /openapi/v2`, as JSON. Clients that ask for protobuf get 406 from the server, and then ask for JSON.
 pub fn openapi_v2(resources: &[ResourceDoc<'_>]) -> Value {
     v2::document(&resources.iter().collect::<Vec<_>>())
 }

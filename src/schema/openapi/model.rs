@@ -1,4 +1,4 @@
-//! The definitions behind a set of resources, with references still written `#/definitions/<name>`.
+//! The definitions of a set of resources. References have the form of version 2, `#/definitions/<name>`.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) fn name(resource: &ResourceDoc<'_>) -> String {
     parts.join(".")
 }
 
-/// The definitions of the resources, their lists, and all they refer to.
+/// The definitions of the resources, of their lists, and of all types to which they refer.
 pub(super) fn definitions(resources: &[&ResourceDoc<'_>]) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     for resource in resources {
@@ -53,7 +53,7 @@ fn tag(schema: &mut Value, gvk: Value) {
     }
 }
 
-/// A CRD's schema with the fields that every object has, described.
+/// The schema of a CRD, with the fields that every object has and their descriptions.
 fn custom_schema(schema: &Value) -> Value {
     let mut schema = with_object_meta(schema);
     let described = [
@@ -85,7 +85,7 @@ fn list(resource: &ResourceDoc<'_>, name: &str) -> Value {
     })
 }
 
-/// The names a schema refers to.
+/// The names of the definitions to which a schema refers.
 fn references(schema: &Value) -> Vec<String> {
     let mut names = Vec::new();
     visit(schema, 0, &mut |map| {
@@ -109,7 +109,8 @@ fn visit(value: &Value, depth: usize, see: &mut impl FnMut(&Map<String, Value>))
     }
 }
 
-/// Applies `change` to every schema of a schema, innermost first. Values of `default`, `enum` and `example` are data.
+/// Applies `change` to a schema and to every schema in it, the innermost first. The values of `default`, `enum` and
+/// `example` are data, not schemas.
 pub(super) fn each_schema(schema: &mut Value, change: &impl Fn(&mut Map<String, Value>)) {
     each(schema, 0, change);
 }

@@ -1,4 +1,4 @@
-//! The paths of a resource and what can be done at them, for both versions of OpenAPI.
+//! The paths of a resource and their operations, for both versions of OpenAPI.
 
 use serde_json::{Map, Value, json};
 
@@ -10,13 +10,13 @@ pub(super) struct Operation {
     pub(super) method: &'static str,
     /// `x-kubernetes-action`.
     action: &'static str,
-    /// Path parameters.
+    /// The names of the path parameters.
     pub(super) place: Vec<&'static str>,
-    /// The query parameters: name and type.
+    /// The names and types of the query parameters.
     pub(super) query: Vec<(&'static str, &'static str)>,
     /// Whether the answer is a list.
     pub(super) list: bool,
-    /// Media types of the request's body.
+    /// The media types that the request's body may have.
     pub(super) consumes: Vec<&'static str>,
 }
 
@@ -103,7 +103,7 @@ fn item_operations(path: &str, place: &[&'static str], custom: bool) -> Vec<Oper
     ]
 }
 
-/// The keys that both versions share.
+/// The part of an operation that is the same in both versions.
 pub(super) fn common(operation: &Operation, resource: &ResourceDoc<'_>) -> Map<String, Value> {
     let id: String =
         operation.path.split(['/', '.', '{', '}', '-']).filter(|p| !p.is_empty()).map(capital).collect();

@@ -31,7 +31,7 @@ fn resources(schema: &Value) -> Vec<ResourceDoc<'_>> {
     ]
 }
 
-/// All `$ref`s of a document.
+/// Collects all `$ref`s of a document.
 fn references(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
@@ -78,7 +78,7 @@ fn explain_finds_kind_and_fields() {
         model["properties"]["metadata"]["allOf"][0]["$ref"],
         "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
     );
-    // A field may be called like a keyword.
+    // A field may have the name of a keyword.
     assert_eq!(
         model["properties"]["spec"]["properties"]["properties"]["properties"]["items"]["type"],
         "string"
@@ -116,7 +116,7 @@ fn client_side_apply_finds_merge_keys() {
 }
 
 #[test]
-fn version_two_is_complete_and_says_only_what_it_can() {
+fn version_two_is_complete_and_has_no_unknown_keywords() {
     let schema = custom_schema();
     let document = openapi_v2(&resources(&schema));
     assert_eq!(dangling(&document), Vec::<String>::new());

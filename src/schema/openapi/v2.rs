@@ -1,10 +1,10 @@
-//! OpenAPI 2.0 (Swagger): the whole API in one document.
+//! OpenAPI 2.0 (Swagger), which describes the whole API in one document.
 
 use serde_json::{Map, Value, json};
 
 use super::{ResourceDoc, info, model, paths};
 
-/// What version 2 has no word for.
+/// The keywords that version 2 does not have.
 const UNKNOWN: [&str; 5] = ["oneOf", "anyOf", "allOf", "not", "nullable"];
 
 /// The document of all resources.
@@ -52,7 +52,7 @@ fn operation_object(
     map
 }
 
-/// Loosens a schema where version 2 cannot say it, as the real server does when it publishes CRDs.
+/// Removes from a schema what version 2 cannot express, as the real server does when it publishes CRDs.
 fn simplify(schema: &mut Map<String, Value>) {
     let flag = |key: &str| schema.get(key).and_then(Value::as_bool) == Some(true);
     let (nullable, preserve) = (flag("nullable"), flag("x-kubernetes-preserve-unknown-fields"));

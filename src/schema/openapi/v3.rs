@@ -1,4 +1,4 @@
-//! OpenAPI 3.0.
+//! OpenAPI 3.0, which has one document for each group version.
 
 use serde_json::{Map, Value, json};
 
@@ -50,7 +50,8 @@ fn operation_object(
     map
 }
 
-/// References move to `components` and stand alone in an `allOf` where something is said beside them.
+/// Rewrites a reference for version 3: it refers to `components`, and is alone in an `allOf` if the schema has other
+/// keywords. Expresses int-or-string as a `oneOf`.
 fn rewrite(schema: &mut Map<String, Value>) {
     if let Some(name) =
         schema.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/definitions/"))

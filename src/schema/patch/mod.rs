@@ -1,4 +1,4 @@
-//! The three classic patches: JSON merge patch (RFC 7386), JSON patch (RFC 6902), strategic merge patch.
+//! The three kinds of patches: JSON merge patch (RFC 7386), JSON patch (RFC 6902) and strategic merge patch.
 
 mod order;
 mod strategic;
@@ -11,12 +11,16 @@ use super::shape::Shape;
 /// The most operations in one JSON patch, as in the real server.
 const MAX_OPERATIONS: usize = 10_000;
 
-/// RFC 7386. Never fails: any JSON value is a merge patch (the server rejects a result that is not an object).
+/// Applies a JSON merge patch (RFC 7386). This never fails, because any JSON value is a merge patch. The result may be
+/// something else than an object; the server rejects it then.
 pub fn merge_patch(obj: &mut Value, patch: &Value) {
     json_patch::merge(obj, patch);
 }
 
-/// RFC 6902, all or nothing. 400 for a malformed patch, 422 when an operation does not fit the object.
+/// Applies all operations of a JSON patch (RFC 6902), or none.
+///
+/// # Errors
+/// 400 if the patch is malformed; 422 if an operation does not fit the object, or there are too many.
 pub fn json_patch(obj: &Value, patch: &Value) -> Result<Value, PatchError> {
     let list: json_patch::Patch = serde_json::from_value(patch.clone())
         .map_err(|error| PatchError::BadRequest(format!("error decoding patch: {error}")))?;
@@ -61,8 +65,10 @@ fn operation_name(operation: &json_patch::PatchOperation) -> &'static str {
     }
 }
 
-/// Kubernetes' strategic merge patch for built-in types. Custom resources answer 415
-/// ([`PatchError::unsupported`]): the check is here, by `shape`.
+/// Applies a strategic merge patch to an object of a built-in type.
+///
+/// # Errors
+/// 415 if `shape` is that of a custom resource; 400 or 422 if the patch is malformed or does not fit.
 pub fn strategic_merge_patch(shape: &Shape, obj: &Value, patch: &Value) -> Result<Value, PatchError> {
     if shape.is_custom() {
         return Err(PatchError::unsupported(&[

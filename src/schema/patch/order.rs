@@ -1,8 +1,8 @@
-//! `$setElementOrder`: where merged items stand in their list.
+//! `$setElementOrder`: the order of the items of a merged list.
 
 use serde_json::Value;
 
-/// What tells items of a list apart: the merge key's value, or the scalar itself.
+/// The identity of an item in its list: the value of the merge key, or the item itself in a list of scalars.
 pub(super) fn identity<'a>(item: &'a Value, key: Option<&str>) -> Option<&'a Value> {
     match key {
         Some(key) => item.get(key),
@@ -15,8 +15,8 @@ fn position(order: &[Value], item: &Value, key: Option<&str>) -> Option<usize> {
     order.iter().position(|o| identity(o, key) == Some(wanted))
 }
 
-/// Puts `merged` in order: items that `order` names follow it; the others keep the order of `live` and are woven in
-/// before the first item that came after them in `live`.
+/// Sorts the merged items. Items that `order` names have its order. The other items have the order of `live`; each comes
+/// before the first named item that it preceded in `live`.
 pub(super) fn arrange(merged: Vec<Value>, order: &[Value], live: &[Value], key: Option<&str>) -> Vec<Value> {
     let (mut named, mut others): (Vec<Value>, Vec<Value>) =
         merged.into_iter().partition(|item| position(order, item, key).is_some());

@@ -1,4 +1,4 @@
-//! The server's half of strategic merge patch: a patch with directives onto the live object.
+//! The server's part of strategic merge patch: applies a patch with directives to the live object.
 
 use serde_json::{Map, Value};
 
@@ -158,7 +158,7 @@ fn bad_type(item: &Value) -> PatchError {
     PatchError::Unprocessable(format!("expected a map in a list that merges by key, but got: {item}"))
 }
 
-/// `$retainKeys`: fields of the live object that it does not name go.
+/// Handles `$retainKeys`: removes the fields of the live object that the list does not name.
 fn retain_keys(original: &mut Object, patch: &Object) -> Result<(), PatchError> {
     let Some(list) = patch.get(RETAIN_KEYS) else { return Ok(()) };
     let bad = || PatchError::BadRequest("invalid patch format of retainKeys".into());
@@ -171,7 +171,7 @@ fn retain_keys(original: &mut Object, patch: &Object) -> Result<(), PatchError> 
     Ok(())
 }
 
-/// `$deleteFromPrimitiveList/<field>`: scalars to take out of a list.
+/// Handles `$deleteFromPrimitiveList/<field>`: removes scalars from a list.
 fn delete_primitives(original: &mut Object, patch: &Object) -> Result<(), PatchError> {
     for (directive, values) in patch {
         let Some(field) = directive.strip_prefix(DELETE_PRIMITIVES) else { continue };
@@ -185,7 +185,7 @@ fn delete_primitives(original: &mut Object, patch: &Object) -> Result<(), PatchE
     Ok(())
 }
 
-/// `$setElementOrder/<field>` of a list that the patch does not change otherwise.
+/// Handles `$setElementOrder/<field>` for a list that the patch does not change otherwise.
 fn order_only(original: &mut Object, patch: &Object, place: Place<'_>) -> Result<(), PatchError> {
     for (directive, order) in patch {
         let Some(field) = directive.strip_prefix(ELEMENT_ORDER) else { continue };

@@ -57,15 +57,15 @@ fn strategic_merge_knows_pods() {
         "spec": {"containers": [{"name": "one", "image": "i:1", "env": [{"name": "A", "value": "1"}]}, {"name": "two", "image": "j"}],
                  "tolerations": [{"key": "k"}], "volumes": [{"name": "v", "emptyDir": {}}]}});
     let cases = [
-        // Containers merge by name, their env by name.
+        // Containers merge by name, and so do their environment variables.
         (
             json!({"spec": {"containers": [{"name": "one", "image": "i:2", "env": [{"name": "B", "value": "2"}]}]}}),
             "/spec/containers",
             json!([{"name": "one", "image": "i:2", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}, {"name": "two", "image": "j"}]),
         ),
-        // Tolerations are replaced.
+        // A list of tolerations is replaced as a whole.
         (json!({"spec": {"tolerations": [{"key": "l"}]}}), "/spec/tolerations", json!([{"key": "l"}])),
-        // Items can be deleted, lists replaced.
+        // A patch can delete an item, and replace a list.
         (
             json!({"spec": {"containers": [{"name": "one", "$patch": "delete"}]}}),
             "/spec/containers",
@@ -94,7 +94,7 @@ fn strategic_merge_knows_pods() {
             "/metadata/finalizers",
             json!(["b", "a"]),
         ),
-        // A volume changes its type without keeping the old one.
+        // `$retainKeys` removes the old type of a volume.
         (
             json!({"spec": {"volumes": [{"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/p"}}]}}),
             "/spec/volumes",

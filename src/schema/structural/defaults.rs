@@ -1,10 +1,11 @@
-//! Defaulting, as `apiextensions` does it: outside in, so that a default object gets its own defaults.
+//! Defaulting, in the order of `apiextensions`: an object gets its defaults before the fields in it, so that an object
+//! that is itself a default gets the defaults of its fields.
 
 use serde_json::Value;
 
 use super::node::{Additional, Node};
 
-/// Sets absent fields, and nulls where null is not allowed, to the schema's defaults.
+/// Sets each field that is absent, or null and not nullable, to its default.
 pub(super) fn apply_defaults(node: &Node, value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -36,7 +37,7 @@ pub(super) fn apply_defaults(node: &Node, value: &mut Value) {
     }
 }
 
-/// Drops null fields that are neither nullable nor defaulted.
+/// Drops declared fields that are null and not nullable.
 pub(super) fn drop_nulls(node: &Node, value: &mut Value) {
     match value {
         Value::Object(map) => {

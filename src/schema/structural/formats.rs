@@ -1,8 +1,9 @@
-//! String formats that the real server checks. Formats it does not know (`uint32`, `quantity`, ...) pass.
+//! The string formats that the real server checks. As in the real server, every text has a format that is not known here
+//! (`uint32`, `quantity`, ...).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// True when `text` is of `format`, or the format is not one that is checked.
+/// Whether `text` has this format, or the format is not known.
 pub(super) fn matches(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "datetime" => text.contains(['T', 't']) && text.parse::<jiff::Timestamp>().is_ok(),
@@ -24,7 +25,7 @@ pub(super) fn matches(format: &str, text: &str) -> bool {
     }
 }
 
-/// Go's durations (`1h30m`, `1.5s`) and the go-openapi long form (`3 days`).
+/// Whether the text is a duration of Go (`1h30m`, `1.5s`) or in the long form of go-openapi (`3 days`).
 fn duration(text: &str) -> bool {
     if let Some((number, unit)) = text.trim().split_once(' ') {
         let units = ["second", "minute", "hour", "day", "week"];

@@ -1,12 +1,12 @@
 //! Structural schemas of CRDs (`openAPIV3Schema`): validation, defaulting, pruning.
 //!
-//! Written by hand rather than on the `jsonschema` crate: a structural schema is a small subset of JSON schema with
-//! Kubernetes' own additions (`nullable`, int-or-string, list types, embedded resources), its patterns are RE2 and
-//! not ECMA 262, and the messages must be those of the real server, which walks schema and object in its own order.
-//! The same parsed tree serves defaulting, pruning and the list types of server-side apply, which no validator gives.
+//! This module does not use the crate `jsonschema`, because a structural schema is a small subset of JSON schema with
+//! additions of Kubernetes (`nullable`, int-or-string, list types, embedded resources), its patterns are RE2 and not ECMA
+//! 262, and the messages must be those of the real server, which walks schema and object in its own order. The parsed
+//! schema also serves defaulting and pruning, for which a validator does not help.
 //!
-//! `x-kubernetes-validations` (CEL rules) are evaluated by `kube-cel`, the crate behind kube's `cel` feature. The cost
-//! limits of the real server are not applied.
+//! The crate `kube-cel`, which is behind kube's feature `cel`, evaluates the CEL rules in `x-kubernetes-validations`. The
+//! cost limits of the real server are not applied.
 
 mod defaults;
 mod formats;
@@ -27,17 +27,18 @@ use node::Node;
 #[derive(Debug, Clone, Default)]
 pub struct StructuralSchema {
     root: Arc<Node>,
-    /// The schema as written, with the standard `metadata`, for server-side apply.
+    /// The schema as it stands in the CRD, with the standard `metadata`, for server-side apply.
     source: Arc<Value>,
-    /// The CEL rules; `None` when there are none.
+    /// The CEL rules; `None` if the schema has none.
     rules: Option<Arc<kube_cel::CompiledSchema>>,
 }
 
 impl StructuralSchema {
-    /// Reads `spec.versions[i].schema.openAPIV3Schema`.
+    /// Parses `spec.versions[i].schema.openAPIV3Schema` of a CRD.
     ///
-    /// Errors name the offending part below `path` (normally `spec.versions[0].schema.openAPIV3Schema`) as the real
-    /// server does for schemas that are not structural.
+    /// # Errors
+    /// When the schema is not structural. The errors are those of the real server; their paths begin with `path`, normally
+    /// `spec.versions[0].schema.openAPIV3Schema`.
     pub fn parse(open_api_v3_schema: &Value, path: &str) -> Result<Self, Vec<FieldError>> {
         let mut parser = node::Parser::new(path);
         let root = parser.root(open_api_v3_schema);
@@ -49,11 +50,11 @@ impl StructuralSchema {
         Ok(Self { root: Arc::new(root), source: Arc::new(with_object_meta(open_api_v3_schema)), rules })
     }
 
-    /// Checks an object; empty when valid.
+    /// Returns everything that is wrong with an object.
     ///
-    /// `old` is the stored object in an update: CEL transition rules need it. Errors that the stored object already
-    /// had are reported again (no ratcheting). CEL rules run only when the schema itself is satisfied. `metadata` is
-    /// not looked at, except by rules.
+    /// `old` is the stored object of an update, which CEL transition rules need. Errors that the stored object had already
+    /// are reported again (no ratcheting). CEL rules run only if the object satisfies the schema. `metadata` is checked by
+    /// rules only.
     pub fn validate(&self, obj: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let errors = validate::validate(&self.root, obj);
         match &self.rules {
@@ -62,22 +63,17 @@ impl StructuralSchema {
         }
     }
 
-    /// Fills in `default`s where a field is absent or a null that the field does not allow, then drops the nulls
-    /// that remain in fields that are not nullable.
+    /// Fills in the `default` of each field that is absent, or null and not nullable. Then drops fields that are still
+    /// null and not nullable.
     pub fn default(&self, obj: &mut Value) {
         defaults::apply_defaults(&self.root, obj);
         defaults::drop_nulls(&self.root, obj);
     }
 
-    /// Drops fields that the schema does not know and returns their paths (`spec.foo`, for the warning
-    /// `unknown field "spec.foo"`), sorted. `apiVersion`, `kind` and `metadata` stay.
+    /// Drops the fields that the schema does not have, except `apiVersion`, `kind` and `metadata`. Returns their paths,
+    /// such as `spec.foo`, sorted.
     pub fn prune(&self, obj: &mut Value) -> Vec<String> {
         prune::prune(&self.root, obj)
-    }
-
-    /// True when some field of the schema has `x-kubernetes-validations`.
-    pub fn has_rules(&self) -> bool {
-        self.rules.is_some()
     }
 
     pub(super) fn source(&self) -> &Arc<Value> {

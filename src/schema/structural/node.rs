@@ -11,16 +11,16 @@ use crate::error::{FieldError, FieldErrorKind};
 /// `x-kubernetes-list-type`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum ListType {
-    /// Replaced as a whole (the default).
+    /// An apply replaces the list as a whole. This is the default.
     #[default]
     Atomic,
-    /// Distinct scalars.
+    /// The items are distinct scalars.
     Set,
-    /// Objects told apart by these fields.
+    /// The items are objects with distinct values of these fields.
     Map(Vec<String>),
 }
 
-/// What objects may hold beside `properties`.
+/// `additionalProperties`: the fields that an object may have in addition to `properties`.
 #[derive(Debug, Clone)]
 pub(super) enum Additional {
     /// `additionalProperties: true`.
@@ -58,11 +58,11 @@ pub(super) struct Checks {
     pub(super) not: Option<Box<Node>>,
 }
 
-/// One schema.
+/// The schema of one value.
 #[derive(Debug, Clone, Default)]
 #[allow(clippy::struct_excessive_bools, reason = "they are the boolean keywords of the schema language")]
 pub(super) struct Node {
-    /// `type`; empty when not given.
+    /// `type`; empty if the schema has none.
     pub(super) kind: String,
     pub(super) nullable: bool,
     pub(super) int_or_string: bool,
@@ -77,7 +77,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// The schema of a field of an object of this schema.
+    /// The schema of this field of an object; `None` if the schema does not have the field.
     pub(super) fn field(&self, name: &str) -> Option<&Node> {
         match (self.properties.get(name), &self.additional) {
             (Some(node), _) => Some(node),
@@ -89,7 +89,7 @@ impl Node {
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Reads schemas and gathers what is wrong with them.
+/// Parses schemas, and collects everything that is wrong with them.
 pub(super) struct Parser {
     path: String,
     depth: usize,
@@ -102,12 +102,12 @@ impl Parser {
         Self { path: path.to_owned(), depth: 0, errors: Vec::new(), rules: false }
     }
 
-    /// The errors, and whether CEL rules were seen.
+    /// Returns the errors, and whether a schema has CEL rules.
     pub(super) fn finish(self) -> (Vec<FieldError>, bool) {
         (self.errors, self.rules)
     }
 
-    /// Reads the schema of a whole object, which must have `type: object`.
+    /// Parses the schema of a whole object, which must have `type: object`.
     pub(super) fn root(&mut self, schema: &Value) -> Node {
         let Some(map) = schema.as_object() else {
             self.error(FieldErrorKind::Required, "", "schemas are required");
@@ -130,13 +130,14 @@ impl Parser {
         self.errors.push(FieldError::new(kind, format!("{}{below}", self.path), detail));
     }
 
-    /// Reads the schema under `key`; `what` names the place where a type is obligatory.
+    /// Parses the schema at `below`, a path relative to the current one. If the schema must have a type, `what` says of
+    /// what it is the schema.
     fn child(&mut self, schema: &Value, below: &str, what: Option<&str>) -> Node {
         let length = self.path.len();
         self.path.push_str(below);
         self.depth += 1;
         let node = match schema.as_object() {
-            // Deeper than anything real: opaque, so that no walk over the tree can overflow the stack.
+            // No real schema is so deep. The rest counts as opaque, so that no walk over the tree can overflow the stack.
             Some(_) if self.depth > MAX_DEPTH => Node { preserve_unknown: true, ..Node::default() },
             Some(map) => self.node(map, what),
             None => {
@@ -173,7 +174,7 @@ impl Parser {
         node
     }
 
-    /// The rules that make a schema structural, as far as they protect us.
+    /// Checks the rules for structural schemas on which the rest of this module relies.
     fn structural(&mut self, node: &Node, what: Option<&str>) {
         if node.kind.is_empty() {
             if let Some(what) = what.filter(|_| !node.int_or_string && !node.preserve_unknown) {
@@ -281,7 +282,8 @@ impl Parser {
     }
 }
 
-/// The long-hand `anyOf: [{type: integer}, {type: string}]` beside `x-kubernetes-int-or-string`.
+/// Whether the schema has both `x-kubernetes-int-or-string` and the same in long form: `anyOf: [{type: integer}, {type:
+/// string}]`.
 fn is_int_or_string_pattern(map: &Map<String, Value>) -> bool {
     let Some([first, second]) = map.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) else {
         return false;

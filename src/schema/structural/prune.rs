@@ -1,13 +1,13 @@
-//! Pruning: fields that the schema does not know are dropped, unless a level preserves them.
+//! Pruning: drops fields that the schema does not have, except in objects with `x-kubernetes-preserve-unknown-fields`.
 
 use serde_json::Value;
 
 use super::node::Node;
 
-/// Fields every object (and embedded resource) has.
+/// The fields that every object and every embedded resource has.
 const TYPE_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Drops unknown fields; returns their paths, sorted.
+/// Drops unknown fields, and returns their paths, sorted.
 pub(super) fn prune(root: &Node, value: &mut Value) -> Vec<String> {
     let mut walk = Walk { path: String::new(), dropped: Vec::new() };
     walk.value(root, value, true);

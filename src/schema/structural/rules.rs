@@ -1,7 +1,7 @@
-//! `x-kubernetes-validations`: CEL rules, evaluated by kube-rs' own `kube-cel` once the schema itself is satisfied.
+//! The CEL rules in `x-kubernetes-validations`, which the crate `kube-cel` evaluates.
 //!
-//! A rule that needs a CEL function which this build does not have (`isIP`, `semver`, ...) is accepted and passes:
-//! this is a test bed, and a real server will say.
+//! A rule that calls a CEL function that `kube-cel` does not have here (`isIP`, `semver`, ...) compiles and always holds.
+//! Only a real server can check such a rule.
 
 use kube_cel::{CompiledSchema, ErrorKind, compile_schema, validate_compiled};
 use serde_json::{Map, Value};
@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use crate::MAX_DEPTH;
 use crate::error::{FieldError, FieldErrorKind};
 
-/// Compiles the rules of a schema. Errors name each rule that is not CEL, below `path`.
+/// Compiles the rules of a schema. There is an error for each rule that is not CEL; its path begins with `path`.
 pub(super) fn compile(schema: &Value, path: &str) -> Result<CompiledSchema, Vec<FieldError>> {
     let mut errors = Vec::new();
     check(schema, path, 0, &mut errors);
     if errors.is_empty() { Ok(compile_schema(schema)) } else { Err(errors) }
 }
 
-/// Compiles every rule by itself, for the path of those that are broken.
+/// Compiles every rule by itself, to find the paths of those that do not compile.
 fn check(schema: &Value, path: &str, depth: usize, errors: &mut Vec<FieldError>) {
     let Some(map) = schema.as_object().filter(|_| depth <= MAX_DEPTH) else { return };
     let rules = map.get("x-kubernetes-validations").and_then(Value::as_array);
@@ -48,7 +48,7 @@ fn check(schema: &Value, path: &str, depth: usize, errors: &mut Vec<FieldError>)
     }
 }
 
-/// The rules that an object breaks; with `old`, transition rules too.
+/// Returns an error for each rule that an object violates. Transition rules are checked if there is an `old` object.
 pub(super) fn broken(compiled: &CompiledSchema, obj: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let Err(errors) = validate_compiled(compiled, obj, old) else { return Vec::new() };
     let errors = errors.into_vec().into_iter();
@@ -74,7 +74,7 @@ pub(super) fn broken(compiled: &CompiledSchema, obj: &Value, old: Option<&Value>
         .collect()
 }
 
-/// The type of the value at a path, which is what the real server prints for it; `object` when it is not found.
+/// The type of the value at a path, which the real server prints instead of the value; `object` if there is no value.
 fn kind_at(obj: &Value, path: &str) -> &'static str {
     let mut value = Some(obj);
     for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {

@@ -1,4 +1,5 @@
-//! Validation in the order and the words of the real server (`kube-openapi`'s validator behind `apiextensions`).
+//! Validates objects, with the order and the words of the real server (the validator of `kube-openapi`, which
+//! `apiextensions` uses).
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use super::formats;
 use super::node::{Additional, Checks, ListType, Node};
 use crate::error::{FieldError, FieldErrorKind};
 
-/// Checks a whole object.
+/// Returns everything that is wrong with a whole object.
 pub(super) fn validate(root: &Node, obj: &Value) -> Vec<FieldError> {
     let mut walk = Walk { path: String::new(), errors: Vec::new() };
     walk.value(root, obj, true);
@@ -25,7 +26,7 @@ impl Walk {
         if self.path.is_empty() { "<nil>".to_owned() } else { self.path.clone() }
     }
 
-    /// `spec.count in body should be ...`.
+    /// Adds an error such as `spec.count in body should be ...`.
     fn invalid(&mut self, bad: &Value, detail: &str) {
         let detail = format!("{} in body {detail}", self.path);
         self.errors.push(FieldError::with_value(FieldErrorKind::Invalid, self.at(), bad, &detail));
@@ -165,7 +166,7 @@ impl Walk {
         ));
     }
 
-    /// Sets hold no value twice, associative lists no key twice.
+    /// Checks that no two items of a set are equal, and no two items of an associative list have the same keys.
     fn duplicates(&mut self, node: &Node, list: &[Value]) {
         let mut seen = BTreeSet::new();
         for (i, item) in list.iter().enumerate() {
@@ -243,7 +244,7 @@ impl Walk {
         self.path.truncate(length);
     }
 
-    /// The errors of `value` under another schema at the same place.
+    /// The errors of `value` under another schema. They are not added to the errors of this walk.
     fn probe(&mut self, node: &Node, value: &Value) -> Vec<FieldError> {
         let outer = std::mem::take(&mut self.errors);
         self.value(node, value, false);
@@ -261,7 +262,8 @@ impl Walk {
         }
     }
 
-    /// Junction errors sit at the root, with the path in the message.
+    /// Adds an error about `allOf`, `anyOf`, `oneOf` or `not`. As in the real server, its field is the root, and the
+    /// message has the path.
     fn junction(&mut self, detail: &str) {
         let detail = format!("{:?} {detail}", self.path);
         let error = FieldError::with_value(FieldErrorKind::Invalid, "<nil>", &Value::from(""), &detail);
@@ -315,7 +317,7 @@ impl Walk {
     }
 }
 
-/// The JSON schema type of a value; floats without a fraction are integers, as in Kubernetes.
+/// The JSON schema type of a value. As in Kubernetes, a number without a fraction is an integer.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -8,7 +8,7 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// A duration in seconds with one or two units, coarser the longer it is.
+/// The text of a duration in seconds. The longer the duration, the coarser are its one or two units.
 pub(super) fn human(seconds: i64) -> String {
     let two = |big: i64, big_unit: &str, small: i64, small_unit: &str| {
         let (n, rest) = (seconds / big, seconds % big / small);
@@ -29,13 +29,13 @@ pub(super) fn human(seconds: i64) -> String {
     }
 }
 
-/// Seconds from an RFC 3339 time to `now`; `None` when it is not one.
+/// The seconds from an RFC 3339 time to `now`; `None` if the text is not such a time.
 pub(super) fn seconds_since(time: &str, now: Timestamp) -> Option<i64> {
     let then: Timestamp = time.parse().ok()?;
     Some(now.as_second() - then.as_second())
 }
 
-/// The age of a time in an object: `<unknown>` when absent, `<invalid>` when not a time.
+/// The age of a time in an object: `<unknown>` if there is none, `<invalid>` if it is not a time.
 pub(super) fn since(time: Option<&Value>, now: Timestamp) -> String {
     match time.filter(|t| !t.is_null()) {
         None => "<unknown>".to_owned(),

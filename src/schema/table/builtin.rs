@@ -1,4 +1,4 @@
-//! Columns of the built-in kinds, as kubectl shows them.
+//! The columns of the built-in kinds, as kubectl shows them.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -55,7 +55,7 @@ fn column(name: &str, priority: i64, cell: Code) -> Column {
     Column::code(name, "string", priority, cell)
 }
 
-/// NAME, the given columns, AGE, and the wide ones.
+/// The column NAME, the given columns of priority 0, the column AGE, and the other given columns.
 fn with_age(own: &[(&str, i64, Code)]) -> Vec<Column> {
     let make =
         |wide: bool| own.iter().filter(move |(_, p, _)| (*p > 0) == wide).map(|(n, p, c)| column(n, *p, *c));
@@ -78,7 +78,7 @@ fn number(obj: &Value, pointer: &str) -> i64 {
     obj.pointer(pointer).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Entries of a map or a list.
+/// The number of entries of a map or a list.
 fn count(obj: &Value, pointer: &str) -> usize {
     match obj.pointer(pointer) {
         Some(Value::Object(map)) => map.len(),

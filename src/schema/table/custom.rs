@@ -1,4 +1,4 @@
-//! Columns of custom resources: `additionalPrinterColumns`.
+//! The columns of custom resources, from the `additionalPrinterColumns` of their CRDs.
 
 use jiff::Timestamp;
 use serde_json::{Number, Value};
@@ -6,7 +6,7 @@ use serde_json::{Number, Value};
 use super::jsonpath::JsonPath;
 use super::{Cell, Column, age, name_column};
 
-/// NAME and what the CRD version asks for, or AGE.
+/// The column NAME and the columns that the CRD version has; NAME and AGE if it has none.
 pub(super) fn columns(crd_version: &Value) -> Vec<Column> {
     let own = crd_version.get("additionalPrinterColumns").and_then(Value::as_array);
     let mut columns = vec![name_column()];
@@ -48,7 +48,7 @@ fn cell_of(path: &str) -> Cell {
     JsonPath::parse(path).map_or(Cell::Empty, Cell::Path)
 }
 
-/// The cell of the values that a path leads to: the first counts, as in the real server.
+/// The cell for the values to which a path leads. As in the real server, only the first value counts.
 pub(super) fn cell(kind: &str, found: &[&Value], now: Timestamp) -> Value {
     let Some(first) = found.first() else { return Value::Null };
     match kind {

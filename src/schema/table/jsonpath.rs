@@ -1,4 +1,4 @@
-//! The `JSONPath` subset of printer columns: fields, quoted fields, indexes, slices, wildcards and filters.
+//! The part of `JSONPath` that printer columns use: fields, quoted fields, indexes, slices, wildcards and filters.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ enum Step {
     Index(i64),
     Slice(i64, Option<i64>),
     All,
-    /// Every value below, the value itself included.
+    /// The value itself and every value below it.
     Descend,
     Filter {
         left: Vec<Step>,
@@ -31,7 +31,8 @@ enum Test {
 }
 
 impl JsonPath {
-    /// Reads `.spec.x`, with or without braces and leading `$`. `None` when it is not of the subset.
+    /// Parses a path such as `.spec.x`, with or without braces and a leading `$`. Returns `None` if the path is malformed
+    /// or uses other parts of `JSONPath`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let text = text.strip_prefix('{').and_then(|t| t.strip_suffix('}')).unwrap_or(text);
@@ -39,7 +40,7 @@ impl JsonPath {
         steps(text).map(Self)
     }
 
-    /// All values the path leads to.
+    /// All values to which the path leads.
     pub(super) fn find<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
         follow(&self.0, value)
     }
@@ -65,7 +66,7 @@ fn steps(mut rest: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A bare name; dots in it are escaped with a backslash.
+/// Parses a name without quotes, in which dots are escaped with a backslash. Returns the rest of the text.
 fn field<'t>(text: &'t str, steps: &mut Vec<Step>) -> Option<&'t str> {
     let mut name = String::new();
     let mut chars = text.char_indices();
@@ -88,7 +89,7 @@ fn field<'t>(text: &'t str, steps: &mut Vec<Step>) -> Option<&'t str> {
     text.get(end..)
 }
 
-/// Where the bracket that is already open closes; quotes and inner brackets are skipped.
+/// The index of the bracket that closes the one before `text`. Brackets in quotes do not count.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (i, c) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! `meta.k8s.io/v1` Tables: what `kubectl get` prints.
+//! The `meta.k8s.io/v1` Tables that `kubectl get` prints.
 
 mod age;
 mod builtin;
@@ -10,20 +10,20 @@ use jiff::Timestamp;
 use kube::core::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
-/// `includeObject` of the request.
+/// The query parameter `includeObject`: what a row has besides its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IncludeObject {
-    /// Rows carry no object.
+    /// Nothing.
     None,
-    /// Rows carry a `PartialObjectMetadata` (the default).
+    /// The object as a `PartialObjectMetadata`. This is the default.
     #[default]
     Metadata,
-    /// Rows carry the whole object.
+    /// The whole object.
     Object,
 }
 
 impl IncludeObject {
-    /// Reads the query parameter; `Err` holds the message of the 400.
+    /// Parses the query parameter. The error is the message of a 400.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "" | "Metadata" => Ok(Self::Metadata),
@@ -45,12 +45,12 @@ struct Column {
     kind: String,
     format: String,
     description: String,
-    /// 0 is always shown, more only with `-o wide`.
+    /// kubectl always shows a column of priority 0, and others only with `-o wide`.
     priority: i64,
     cell: Cell,
 }
 
-/// Where a cell comes from.
+/// How the cells of a column are computed.
 #[derive(Debug, Clone)]
 enum Cell {
     Path(jsonpath::JsonPath),
@@ -59,12 +59,13 @@ enum Cell {
 }
 
 impl Columns {
-    /// The columns `kubectl get` shows for a built-in kind; NAME and AGE for kinds that have no own.
+    /// The columns that `kubectl get` shows for a built-in kind; NAME and AGE for kinds without columns of their own.
     pub fn built_in(gvk: &GroupVersionKind) -> Self {
         Self(builtin::columns(&gvk.group, &gvk.kind))
     }
 
-    /// The columns of one element of `spec.versions` of a CRD (`additionalPrinterColumns`); AGE when it has none.
+    /// The column NAME, and the `additionalPrinterColumns` of one element of `spec.versions` of a CRD; NAME and AGE if it
+    /// has none.
     pub fn custom(crd_version: &Value) -> Self {
         Self(custom::columns(crd_version))
     }
@@ -117,8 +118,8 @@ fn age_column() -> Column {
     })
 }
 
-/// Renders a Table. `list_meta` is the `metadata` of the list (or of the single object): resourceVersion, continue and
-/// remainingItemCount are taken over. A watch event's Table has a single row.
+/// Builds a Table with a row for each object. `list_meta` is the `metadata` of the list, or of the single object; the
+/// Table gets its `resourceVersion`, `continue` and `remainingItemCount`.
 pub fn table(
     columns: &Columns,
     objects: &[&Value],

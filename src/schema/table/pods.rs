@@ -1,4 +1,4 @@
-//! The columns of pods: status, readiness and restarts as kubectl sums them up.
+//! The columns of pods, with status, readiness and restarts as kubectl summarizes them.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(super) fn columns() -> Vec<Column> {
     ]
 }
 
-/// A text field, `<none>` when absent or empty.
+/// The text of a field; `<none>` if it is absent or empty.
 pub(super) fn or_none(obj: &Value, pointer: &str) -> Value {
     match obj.pointer(pointer).and_then(Value::as_str) {
         Some(text) if !text.is_empty() => text.into(),
@@ -35,7 +35,7 @@ fn text<'v>(obj: &'v Value, pointer: &str) -> &'v str {
     obj.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Init containers that keep running count as containers.
+/// The names of the sidecars: init containers that keep running, and that count as containers.
 fn sidecars(pod: &Value) -> Vec<&str> {
     let init = list(pod, "/spec/initContainers").iter();
     init.filter(|c| text(c, "/restartPolicy") == "Always").map(|c| text(c, "/name")).collect()
@@ -76,7 +76,7 @@ fn condition<'v>(pod: &'v Value, kind: &str) -> Option<&'v Value> {
     list(pod, "/status/conditions").iter().find(|c| text(c, "/type") == kind)
 }
 
-/// `Init:0/2` and the like, while init containers have not all ended well.
+/// A status such as `Init:0/2`; `None` once all init containers have succeeded.
 fn initializing(pod: &Value) -> Option<String> {
     let total = list(pod, "/spec/initContainers").len();
     let sidecars = sidecars(pod);
