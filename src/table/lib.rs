@@ -1,17 +1,23 @@
-//! Tables for the terminal: columns as wide as their widest cell, two spaces apart.
+//! Prints tables to a terminal as kubectl does: each column is as wide as its widest cell, and two blanks separate
+//! columns. The command line and the kubectl plugin use this crate.
+//!
+//! [`Table`] collects rows and prints them; [`printable`] makes one text safe to print.
+//!
+//! Invariant: a table never prints control characters, whatever its rows contain. It does not know the terminal's width,
+//! and does not shorten or color cells.
 
 use std::fmt;
 
-/// Which way a column's cells are pushed.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Text.
+    /// For text.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// A table under construction; its `Display` is the printed form, a line each, without trailing blanks.
+/// A table. Its `Display` prints the titles and each row on a line of its own, without trailing blanks.
 #[derive(Clone, Debug)]
 pub struct Table {
     align: Vec<Align>,
@@ -27,7 +33,7 @@ impl Table {
         }
     }
 
-    /// Adds a row. An empty cell is shown as `-`, so that columns can be cut at blanks.
+    /// Adds a row. An empty cell is printed as `-`, so that programs can split the line at blanks.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let shown = |cell: String| if cell.is_empty() { "-".to_owned() } else { printable(&cell) };
         self.lines.push(cells.into_iter().map(shown).collect());
@@ -56,7 +62,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// Text that a terminal takes for nothing else: what other people wrote into an object must not move the cursor.
+/// The text with blanks in place of control characters. Texts that other people wrote into an object must not move the
+/// cursor or change the terminal's settings.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
