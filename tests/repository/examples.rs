@@ -107,8 +107,9 @@ fn missing(written: &Value, understood: &Value, path: &str) {
 #[test]
 fn the_api_server_would_take_every_object_whole() {
     let schemas = schemas();
-    let pages = ["README.md", "docs/reference/jobs.md"].map(manifests).concat();
-    assert_eq!(pages.len(), 2);
+    let pages =
+        ["README.md", "docs/reference/jobs.md", "docs/tutorials/first-job.md"].map(manifests).concat();
+    assert_eq!(pages.len(), 3);
     for object in all("examples")
         .into_iter()
         .chain(all("examples/policies"))
@@ -239,7 +240,8 @@ fn event(object: &Value) -> Option<Event> {
 
 #[test]
 fn the_operator_accepts_every_object() {
-    let pages = ["README.md", "docs/reference/jobs.md"].map(manifests).concat();
+    let pages =
+        ["README.md", "docs/reference/jobs.md", "docs/tutorials/first-job.md"].map(manifests).concat();
     for object in all("examples")
         .into_iter()
         .chain(all("examples/policies"))
