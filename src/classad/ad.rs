@@ -1,4 +1,4 @@
-//! Ads: attribute names and what they stand for.
+//! Ads: sets of named expressions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +13,22 @@ use super::name::{Name, folded_hash};
 use super::syntax::{ads, parser, unparse};
 use super::value::Value;
 
-/// A set of named expressions. Cloning copies a pointer; changing a clone leaves the original alone.
+/// An ad: a set of named expressions. Cloning copies a pointer; a change to a clone leaves the original alone.
 ///
-/// An ad may be chained to a parent (a proc's ad to its cluster's): an attribute that it lacks is then the
-/// parent's, evaluated as if it stood in this ad.
+/// An ad may be chained to a parent, as HTCondor chains the ad of a proc to the ad of its cluster. An attribute that
+/// the ad lacks is then the parent's, evaluated as if it stood in this ad.
+///
+/// ```
+/// use classad::{Ad, Env, Expr, Value};
+///
+/// let mut cluster = Ad::new().with("Total", 10);
+/// cluster.insert("Left", Expr::parse("Total - ProcId")?);
+/// let mut proc = Ad::new().with("ProcId", 3);
+/// proc.chain(Some(cluster));
+/// assert_eq!(proc.eval_attr("left", None, &Env::at(0)), Value::Int(7));
+/// assert_eq!(proc.to_long(), "ProcId = 3\n");
+/// # Ok::<(), classad::ParseError>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Ad(Arc<Body>);
 
@@ -32,41 +44,46 @@ impl Ad {
         Self::default()
     }
 
-    /// Parses an ad in the new syntax, `[a = 1; b = 2]`, which must be all there is.
+    /// Parses a text that is one ad in the new syntax, `[a = 1; b = 2]`, and nothing else.
     pub fn parse_new(text: &str) -> Result<Self, ParseError> {
         parser::ad(text)
     }
 
-    /// As [`Ad::parse_new`], with HTCondor's leniency: what follows the ad is ignored.
+    /// As [`Ad::parse_new`], but whatever follows the ad is ignored, as HTCondor does.
     pub fn parse_new_leniently(text: &str) -> Result<Self, ParseError> {
         parser::ad_leniently(text)
     }
 
-    /// Parses one ad in the long form, an attribute a line, as HTCondor's tools do: a line whose value does
-    /// not parse is left out, a value ends where it cannot go on, blank lines and `#` lines are skipped.
-    /// The error is for the first attribute that was left out: callers that want HTCondor's leniency use
+    /// Parses one ad in the long form: an attribute a line. Blank lines and lines that start with `#` are skipped, and
+    /// whatever follows a complete value on its line is ignored, as HTCondor's tools do.
+    ///
+    /// The error is that of the first line that does not parse. HTCondor's tools leave such a line out: see
     /// [`Ad::parse_long_lenient`].
     pub fn parse_long(text: &str) -> Result<Self, ParseError> {
         ads::long(text)
     }
 
-    /// As [`Ad::parse_long`], with the attributes that do not parse left out and their errors returned.
+    /// As [`Ad::parse_long`], but lines that do not parse are left out of the ad, and their errors are returned with
+    /// it.
     pub fn parse_long_lenient(text: &str) -> (Self, Vec<ParseError>) {
         ads::long_lenient(text)
     }
 
-    /// Parses a stream of ads in the long form, blank lines between them.
+    /// Parses ads in the long form with blank lines between them. The error is that of the first line that does not
+    /// parse.
     pub fn parse_long_stream(text: &str) -> Result<Vec<Self>, ParseError> {
         ads::long_stream(text)
     }
 
-    /// Parses one line of the long form: the attribute in it, none if it is blank or a comment. Readers of many ads need not
-    /// parse the lines that all of them have over and over.
+    /// Parses one line of the long form. `None`: the line is blank or a comment.
+    ///
+    /// A reader of many ads can so keep the attributes of lines that all the ads share, instead of parsing them again.
     pub fn parse_long_line(line: &str) -> Result<Option<(Name, Expr)>, ParseError> {
         ads::attribute(line)
     }
 
-    /// Parses one ad in whichever syntax: new if the text starts with `[`, comments and space aside.
+    /// Parses one ad in either syntax: the new one if the text starts with `[` after comments and white space, else
+    /// the long form.
     pub fn parse_any(text: &str) -> Result<Self, ParseError> {
         if ads::starts_new(text) { Self::parse_new(text) } else { Self::parse_long(text) }
     }
@@ -77,7 +94,8 @@ impl Ad {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Sets an attribute to an expression, replacing one of that name, whose spelling it keeps, as HTCondor's do.
+    /// Sets an attribute to an expression. An attribute of this name is replaced and, as in HTCondor, keeps the
+    /// spelling of its name.
     pub fn insert(&mut self, name: impl Into<Name>, expr: impl Into<Expr>) {
         let entry = (name.into(), expr.into());
         let body = Arc::make_mut(&mut self.0);
@@ -102,7 +120,7 @@ impl Ad {
         self
     }
 
-    /// Removes an attribute from this ad (not from a chained parent) and returns what it was.
+    /// Removes an attribute of this ad and returns its expression. A chained parent keeps its attributes.
     pub fn remove(&mut self, name: &str) -> Option<Expr> {
         let hash = folded_hash(name);
         self.0.table.find(hash, |(known, _)| known.is(name))?;
@@ -111,13 +129,13 @@ impl Ad {
         Some(entry.remove().0.1)
     }
 
-    /// The expression of an attribute of this ad or its chained parent, in any case.
+    /// The expression of an attribute of this ad or its chained parent. The name is compared without case.
     pub fn get(&self, name: &str) -> Option<&Expr> {
         let hash = folded_hash(name);
         self.find(hash, |known| known.is(name))
     }
 
-    /// As [`Ad::get`], without folding and hashing.
+    /// As [`Ad::get`], for a name that is hashed already.
     pub fn get_name(&self, name: &Name) -> Option<&Expr> {
         self.find(name.hash_code(), |known| known == name)
     }
@@ -132,51 +150,53 @@ impl Ad {
         }
     }
 
-    /// Whether there is such an attribute, here or in the chained parent.
+    /// Whether this ad or its chained parent has the attribute.
     pub fn contains(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// Chains the ad to a parent, which answers for attributes that this ad lacks.
+    /// Chains the ad to a parent, whose attributes count where this ad lacks them; `None` ends the chain.
     pub fn chain(&mut self, parent: Option<Ad>) {
         Arc::make_mut(&mut self.0).chained = parent;
     }
 
-    /// The parent the ad is chained to.
+    /// The parent that the ad is chained to.
     pub fn chained(&self) -> Option<&Ad> {
         self.0.chained.as_ref()
     }
 
-    /// The number of its own attributes.
+    /// The number of attributes of this ad, its chained parent's left out.
     pub fn len(&self) -> usize {
         self.0.table.len()
     }
 
-    /// Whether it has no attributes of its own.
+    /// Whether this ad has no attributes, its chained parent's left out.
     pub fn is_empty(&self) -> bool {
         self.0.table.is_empty()
     }
 
-    /// Its own attributes, sorted by name without regard to case.
+    /// The attributes of this ad, its chained parent's left out, sorted by name without case.
     pub fn iter(&self) -> std::vec::IntoIter<(&Name, &Expr)> {
         let mut entries: Vec<(&Name, &Expr)> = self.0.table.iter().map(|(name, expr)| (name, expr)).collect();
         entries.sort_unstable_by(|a, b| a.0.cmp(b.0));
         entries.into_iter()
     }
 
-    /// Its own attributes in no order: for those who read all of many ads, where sorting is most of the work.
+    /// As [`Ad::iter`], in no order. Sorting is most of the work of reading all attributes of many ads.
     pub fn unsorted(&self) -> impl Iterator<Item = (&Name, &Expr)> {
         self.0.table.iter().map(|(name, expr)| (name, expr))
     }
 
-    /// Takes over the other ad's own attributes, which win over those that are here.
+    /// Sets all attributes that the other ad has, its chained parent's left out. An attribute of the same name is
+    /// replaced.
     pub fn update(&mut self, other: &Ad) {
         for (name, expr) in other {
             self.insert(name, expr.clone());
         }
     }
 
-    /// The value of an attribute, evaluated in this ad against a target; `undefined` if there is none.
+    /// Evaluates an attribute in this ad, with `target` as the other ad of a match. `undefined`: there is no such
+    /// attribute.
     pub fn eval_attr(&self, name: &str, target: Option<&Ad>, env: &Env) -> Value {
         match self.get(name) {
             Some(expr) => eval::attribute(self, expr, target, env).value,
@@ -184,9 +204,11 @@ impl Ad {
         }
     }
 
-    /// The ad in the long form: an attribute a line, sorted by name, a newline after each; strings with
-    /// their backslashes as they are. A chained parent is not included. The form cannot hold a string with the
-    /// end of a line in it: there it says `\n`, two characters.
+    /// The ad in the long form: an attribute a line, sorted by name, with a newline after each. A chained parent is
+    /// left out.
+    ///
+    /// A backslash in a string stands for itself, so the form cannot hold a string with an end of line: such a string
+    /// prints with `\n`, two characters.
     pub fn to_long(&self) -> String {
         unparse::long(self)
     }
@@ -204,7 +226,7 @@ impl PartialEq for Ad {
     }
 }
 
-/// The new syntax, on one line, attributes sorted by name. A chained parent is not included.
+/// The ad in the new syntax, on one line, sorted by name. A chained parent is left out.
 impl fmt::Display for Ad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         unparse::ad(f, self, unparse::Style::Exact)

@@ -2,32 +2,34 @@
 
 use std::fmt;
 
-/// The circumstances of an evaluation: the time, the time zone, randomness, and the bounds that keep a
-/// hostile expression from costing more than a little. Equal circumstances give equal answers.
+/// The environment of an evaluation: the time, the time zone, the seed of random numbers, and bounds on the cost.
+/// Equal environments give equal answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Env {
     /// The time, in seconds since 1970-01-01T00:00:00Z: what `time()` answers.
     pub now: i64,
     /// The local time zone, in seconds east of Greenwich.
     pub utc_offset: i32,
-    /// Where `random()` starts. Every evaluation with the same seed draws the same numbers.
+    /// The seed of `random()`. Every evaluation with the same seed draws the same numbers.
     pub seed: u64,
     /// What an evaluation may cost.
     pub limits: Limits,
 }
 
-/// Bounds on one evaluation. Reaching one makes the whole result `error`, and the
-/// [`Evaluation`](super::Evaluation) says which it was.
+/// Bounds on one evaluation. An evaluation that reaches a bound is `error` as a whole, and
+/// [`Evaluation::bound`](super::Evaluation::bound) says which bound it was.
+///
+/// The defaults are 200,000 steps, 400 levels, strings of 1 MiB and lists of 100,000 elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Nodes visited, list elements touched and 64-byte pieces of text made.
+    /// Steps: nodes visited, elements of lists touched, and pieces of 64 bytes of text made.
     pub steps: u32,
-    /// Evaluations within evaluations. HTCondor's own bound is about the same. What is safe depends on the
-    /// stack: the default fits a thread of 2 MiB in a build without optimization.
+    /// Nested evaluations. HTCondor's own bound is about the same. A larger value may overflow the stack: the default
+    /// fits a thread of 2 MiB in a build without optimization.
     pub depth: u16,
-    /// Bytes of one string.
+    /// Bytes in one string.
     pub string: usize,
-    /// Elements of one list.
+    /// Elements in one list.
     pub list: usize,
 }
 
@@ -37,7 +39,8 @@ impl Default for Limits {
     }
 }
 
-/// A bound of [`Limits`].
+/// One of the bounds of [`Limits`]. It prints as what the evaluation did, such as `the evaluation takes too many
+/// steps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// [`Limits::steps`].
@@ -62,7 +65,7 @@ impl fmt::Display for Bound {
 }
 
 impl Env {
-    /// UTC at this time (seconds since 1970), seed 0, default limits.
+    /// UTC at this time (seconds since 1970-01-01T00:00:00Z), with seed 0 and the default limits.
     pub fn at(now: i64) -> Self {
         Self { now, utc_offset: 0, seed: 0, limits: Limits::default() }
     }

@@ -1,10 +1,10 @@
-//! What is wrong with a text that does not parse, and where.
+//! Parse errors: where a text stops being ClassAd, and what is wrong there.
 
 use std::fmt;
 
-/// The place in a text where it stops being ClassAd, what stands there and what should.
+/// A text that does not parse: the place where it stops being ClassAd, what stands there and what should.
 ///
-/// It prints like `line 1, column 14: expected an operand after '&&', found end of input`.
+/// The error prints like `line 1, column 14: expected an operand after '&&', found end of input`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ParseError(Box<Fault>);
 
@@ -17,7 +17,7 @@ struct Fault {
 }
 
 impl ParseError {
-    /// Describes the fault at the byte offset of the text.
+    /// The fault at a byte offset of the text.
     pub(crate) fn at(text: &str, offset: usize, expected: String, found: String) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
@@ -26,8 +26,8 @@ impl ParseError {
         Self(Box::new(Fault { line, column, expected, found }))
     }
 
-    /// The same fault in a text of which the parsed one is a part that starts after `lines` lines and
-    /// `columns` characters of its first line.
+    /// The same fault as seen in a larger text, in which the parsed text starts after `lines` lines and after
+    /// `columns` characters of the next line.
     #[must_use]
     pub fn shifted(mut self, lines: usize, columns: usize) -> Self {
         if self.0.line == 1 {
@@ -47,12 +47,12 @@ impl ParseError {
         self.0.column
     }
 
-    /// What would have been right, such as `an operand after '&&'`.
+    /// What would have been right at the place, such as `an operand after '&&'`.
     pub fn expected(&self) -> &str {
         &self.0.expected
     }
 
-    /// What stands there, such as `';'` or `end of input`.
+    /// What stands at the place, such as `';'` or `end of input`.
     pub fn found(&self) -> &str {
         &self.0.found
     }

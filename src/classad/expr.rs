@@ -1,8 +1,8 @@
 //! Expressions: parsed once, immutable, shared, evaluated often.
 //!
-//! An expression is a flat array of nodes in the order in which they were completed, so that the last is
-//! its root and dropping a deep one needs no deep stack. Equal text gives equal arrays: comparing
-//! expressions compares those.
+//! An expression is a flat array of nodes in the order in which the parser completed them. So the last node is the
+//! root, and dropping a deep expression needs no deep stack. Equal texts give equal arrays, so two expressions are
+//! compared as arrays.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,12 +21,22 @@ use super::syntax::parser;
 use super::syntax::unparse;
 use super::value::Value;
 
-/// The place of a node in its program.
+/// The index of a node in its program.
 pub(crate) type Id = u32;
 
 /// A compiled expression. Cloning copies a pointer.
 ///
-/// `Display` prints it the way HTCondor does, in text that parses back to an equal expression.
+/// `Display` prints the expression as HTCondor does; the text parses back to an equal expression.
+///
+/// ```
+/// use classad::{Ad, Env, Expr, Value};
+///
+/// let expr = Expr::parse("Memory * 2 > 1000 && isUndefined(Owner)")?;
+/// let ad = Ad::new().with("Memory", 512);
+/// assert_eq!(expr.eval(Some(&ad), None, &Env::at(0)), Value::Bool(true));
+/// assert_eq!(expr.references().bare.len(), 2);
+/// # Ok::<(), classad::ParseError>(())
+/// ```
 #[derive(Clone)]
 pub struct Expr(Arc<Program>);
 
@@ -34,11 +44,11 @@ pub struct Expr(Arc<Program>);
 #[derive(Debug, PartialEq)]
 pub(crate) struct Program {
     pub(crate) nodes: Box<[Node]>,
-    /// Operands of nodes that have any number of them; a node has a range of these.
+    /// The operands of all nodes that have any number of operands; each such node has a range of these.
     pub(crate) kids: Box<[Id]>,
 }
 
-/// A node; operands are earlier nodes.
+/// A node. Its operands are earlier nodes.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Node {
     Literal(Value),
@@ -49,14 +59,14 @@ pub(crate) enum Node {
     Select(Select),
     Unary(Unary, Id),
     Binary(Binary, Id, Id),
-    /// `a && b && ...`, in one node however long.
+    /// `a && b && ...`: one node for the whole chain.
     And(Kids),
     /// `a || b || ...`
     Or(Kids),
     Ternary(Id, Id, Id),
     Elvis(Id, Id),
     Index(Id, Id),
-    /// Parentheses: kept because they are printed.
+    /// Parentheses, which are kept to be printed.
     Paren(Id),
     List(Kids),
     Ad(Ad),
@@ -68,7 +78,7 @@ pub(crate) enum Node {
 pub(crate) struct Select {
     pub(crate) base: Id,
     pub(crate) name: Name,
-    /// Set where the base is one of the words that name an ad of the match.
+    /// Set if the base is a word that names an ad of the match.
     pub(crate) scope: Option<ScopeWord>,
 }
 
@@ -76,10 +86,10 @@ pub(crate) struct Select {
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) name: Name,
-    /// `None`: no such function; calling it is an error.
+    /// `None`: there is no function of this name, and the call evaluates to an error.
     pub(crate) function: Option<Function>,
     pub(crate) args: Kids,
-    /// Of no account where calls are compared.
+    /// Ignored when two calls are compared.
     pub(crate) memo: Memo,
 }
 
@@ -95,7 +105,7 @@ impl PartialEq for Call {
     }
 }
 
-/// Names that stand for an ad unless an attribute has that name.
+/// A word that stands for an ad, unless an attribute has this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScopeWord {
     My,
@@ -117,7 +127,7 @@ impl ScopeWord {
     }
 }
 
-/// A range of [`Program::kids`].
+/// A range of indices into [`Program::kids`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kids {
     pub(crate) start: u32,
@@ -176,7 +186,7 @@ impl Program {
         self.kids.get(kids.range()).unwrap_or_default()
     }
 
-    /// The node inside any parentheses.
+    /// The node inside any parentheses around `id`.
     pub(crate) fn bare(&self, mut id: Id) -> Id {
         while let Some(Node::Paren(inner)) = self.node(id) {
             id = *inner;
@@ -194,37 +204,39 @@ impl Expr {
         &self.0
     }
 
-    /// Where it is in memory: the same for its clones, and another's once all of them are gone.
+    /// The address of the expression in memory. Clones have the same address. After the last clone is dropped, another
+    /// expression may get it, so a map by address must keep a clone of each key.
     pub fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Parses one expression, which must be all there is. Strings have C escapes, as in the new syntax.
+    /// Parses a text that is one expression and nothing else. Strings have C escapes, as in the new syntax.
     ///
     /// The error tells line, column, what was expected and what was found.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         parser::expression(text, Dialect::New)
     }
 
-    /// As HTCondor's library for Python reads an expression: as an attribute's value at the end of an ad. Semicolons, and
-    /// attributes with semicolons before them, may follow, or a `]` with anything after it. `None`: it does not parse so.
+    /// Parses an expression as HTCondor's Python library does: as the value of the last attribute of an ad. The text
+    /// may go on with semicolons, with attributes behind semicolons, or with a `]` and anything after it. `None`: the
+    /// text does not parse even so.
     pub fn parse_leniently(text: &str) -> Option<Self> {
         let ad = parser::ad_leniently(&format!("[expression = {text}]")).ok()?;
         ad.get("expression").cloned()
     }
 
-    /// Parses one expression in the spelling of the long form, where a backslash stands for itself; all of
-    /// the text must be the expression.
+    /// Parses a text that is one expression and nothing else, in the spelling of the long form: in a string, a
+    /// backslash stands for itself, except in `\"`.
     pub fn parse_old(text: &str) -> Result<Self, ParseError> {
         parser::expression(text, Dialect::Old)
     }
 
-    /// An expression that is a value.
+    /// An expression that evaluates to a value.
     pub fn literal(value: impl Into<Value>) -> Self {
         Builder::literal(&value.into())
     }
 
-    /// The value, if the expression is nothing but one (parentheses aside). Lists and nested ads are none.
+    /// The value, if the expression is a literal, in parentheses or not. `None` for lists and nested ads.
     pub fn as_literal(&self) -> Option<&Value> {
         match self.0.node(self.0.bare(self.0.root())) {
             Some(Node::Literal(value)) => Some(value),
@@ -232,18 +244,19 @@ impl Expr {
         }
     }
 
-    /// Evaluates with bare names looked up in `my`, then in `target`.
+    /// Evaluates the expression. Bare names are looked up in `my`, then in `target`; `MY.name` and `TARGET.name` in
+    /// one of them.
     pub fn eval(&self, my: Option<&Ad>, target: Option<&Ad>, env: &Env) -> Value {
         self.evaluate(my, target, env).value
     }
 
-    /// As [`Expr::eval`], and tells whether a bound of [`Env::limits`] was hit.
+    /// As [`Expr::eval`], and also tells whether the evaluation hit a bound of [`Env::limits`].
     pub fn evaluate(&self, my: Option<&Ad>, target: Option<&Ad>, env: &Env) -> eval::Evaluation {
         eval::expression(self, my, target, env)
     }
 
-    /// The names of attributes that the expression itself refers to, not following them: what it reads of
-    /// its own ad, of the other, and of whichever has it.
+    /// The names of the attributes that the expression itself refers to, sorted by where they are looked up.
+    /// References within those attributes are not followed.
     pub fn references(&self) -> References {
         let mut found = References::default();
         self.collect(&mut found);
@@ -269,14 +282,14 @@ impl Expr {
     }
 }
 
-/// What [`Expr::references`] found.
+/// The attributes that an expression refers to; [`Expr::references`] makes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
-    /// `MY.name`
+    /// Written `MY.name`: looked up in the own ad.
     pub my: BTreeSet<Name>,
-    /// `TARGET.name` and `other.name`
+    /// Written `TARGET.name` or `other.name`: looked up in the other ad.
     pub target: BTreeSet<Name>,
-    /// `name`: in its own ad, or else in the other.
+    /// Written `name`: looked up in the own ad, then in the other.
     pub bare: BTreeSet<Name>,
 }
 

@@ -1,4 +1,4 @@
-//! Matchmaking: do two ads accept each other, and how much does one like the other.
+//! Matchmaking: whether two ads accept each other, how one ranks the other, and why they do not match.
 
 use std::fmt;
 
@@ -9,28 +9,31 @@ use super::expr::{Expr, Node};
 use super::syntax::unparse;
 use super::value::Value;
 
-/// Whether two ads match: the `Requirements` of each is true of the other. A number other than zero is
-/// true; undefined, error, anything else and no `Requirements` at all are not.
+/// Whether two ads match: the `Requirements` of each is true of the other.
+///
+/// A number other than zero counts as true. Anything else does not: `undefined`, `error`, a value of another type, and
+/// a missing `Requirements`.
 pub fn symmetric_match(my: &Ad, target: &Ad, env: &Env) -> bool {
     accepts(my, target, env) && accepts(target, my, env)
 }
 
-/// Whether the `Requirements` of one ad are true of the other.
+/// Whether the `Requirements` of `my` is true of the target.
 pub(crate) fn accepts(my: &Ad, target: &Ad, env: &Env) -> bool {
     my.eval_attr("Requirements", Some(target), env).as_bool_equiv() == Some(true)
 }
 
-/// How much `my` prefers the target: its `Rank`, with true as 1 and anything that is no number as 0.
+/// How much `my` prefers the target: the value of its `Rank` as a number. `true` counts as 1, and whatever is no
+/// number as 0.
 pub fn rank(my: &Ad, target: &Ad, env: &Env) -> f64 {
     my.eval_attr("Rank", Some(target), env).as_number().unwrap_or(0.0)
 }
 
-/// Explains a match or the lack of one: both sides' `Requirements` and `Rank`.
+/// Explains why two ads match or do not: `Requirements`, its clauses, and `Rank` of both sides.
 pub fn explain_match(my: &Ad, target: &Ad, env: &Env) -> MatchReport {
     MatchReport { my: SideReport::of(my, target, env), target: SideReport::of(target, my, env) }
 }
 
-/// Why two ads match or do not.
+/// Why two ads match or do not; [`explain_match`] makes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchReport {
     /// What the first ad requires of the second.
@@ -40,7 +43,7 @@ pub struct MatchReport {
 }
 
 impl MatchReport {
-    /// Whether both accept.
+    /// Whether both sides accept, which is what [`symmetric_match`] returns.
     pub fn matches(&self) -> bool {
         self.my.accepts && self.target.accepts
     }
@@ -49,29 +52,30 @@ impl MatchReport {
 /// One side of a match.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SideReport {
-    /// Whether its `Requirements` is true.
+    /// Whether the `Requirements` of this side is true of the other.
     pub accepts: bool,
-    /// What its `Requirements` evaluates to; `None` if it has none, and so accepts nothing.
+    /// The value of this side's `Requirements`. `None`: the ad has no `Requirements`, and so accepts nothing.
     pub requirements: Option<Value>,
-    /// The bound that the evaluation of `Requirements` hit, which made it `error`.
+    /// The bound that the evaluation of `Requirements` hit, if it hit one: `requirements` is then `error`.
     pub bound: Option<Bound>,
-    /// The clauses that `Requirements` joins by `&&`, each on its own; one clause if it joins none.
+    /// The clauses that `Requirements` joins by `&&`, each with its own value. A `Requirements` without `&&` is one
+    /// clause.
     pub clauses: Vec<Clause>,
-    /// Its `Rank` of the other ad.
+    /// This side's `Rank` of the other, as [`rank`] returns it.
     pub rank: f64,
 }
 
-/// A clause of `Requirements`.
+/// A clause of `Requirements`. It prints like `TARGET.Memory > 512 is false`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
-    /// Its text.
+    /// The text of the clause.
     pub text: String,
-    /// What it evaluates to.
+    /// The value of the clause.
     pub value: Value,
 }
 
 impl Clause {
-    /// Whether the clause keeps the whole from being true.
+    /// Whether the clause keeps `Requirements` from being true.
     pub fn fails(&self) -> bool {
         self.value.as_bool_equiv() != Some(true)
     }
@@ -93,14 +97,14 @@ impl SideReport {
         }
     }
 
-    /// The clauses that keep it from accepting.
+    /// The clauses that keep this side from accepting the other.
     pub fn failed(&self) -> impl Iterator<Item = &Clause> {
         self.clauses.iter().filter(|clause| clause.fails())
     }
 }
 
-/// The operands of the outermost `&&`, parentheses around the whole and around each opened as far as they
-/// hold further ones.
+/// The operands of the outermost chain of `&&`. An operand in parentheses that is itself such a chain is replaced by
+/// its operands.
 fn clauses(expr: &Expr, my: &Ad, target: &Ad, env: &Env) -> Vec<Clause> {
     let program = expr.program();
     let mut open = vec![program.root()];

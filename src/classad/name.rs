@@ -1,4 +1,4 @@
-//! Attribute names: case-insensitive to compare, case-preserving to print.
+//! Attribute names: they compare without case and print with it.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// The name of an attribute.
 ///
-/// Two names are equal when they differ in ASCII case only, as in HTCondor (`RequestMemory`,
-/// `requestmemory`). The text is kept as written. The folded text is hashed once, when the name is
-/// made, so that looking an attribute up never folds or hashes again. Cloning copies a pointer.
+/// Two names are equal if they differ in ASCII case only, as in HTCondor (`RequestMemory`, `requestmemory`). A name
+/// prints as it was written. The hash of the lower-case text is computed once, when the name is made, so that a
+/// look-up neither folds case nor hashes. Cloning copies a pointer.
 #[derive(Clone)]
 pub struct Name {
     text: Arc<str>,
@@ -17,7 +17,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Makes a name from its text. Any text is allowed: names that are no identifiers print quoted.
+    /// Makes a name from a text. Any text is allowed: a name that is no identifier prints in quotes in an expression.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let hash = folded_hash(&text);
@@ -29,21 +29,21 @@ impl Name {
         &self.text
     }
 
-    /// The hash of the folded text.
+    /// The hash of the lower-case text.
     pub(crate) fn hash_code(&self) -> u64 {
         self.hash
     }
 
-    /// Whether the text names this attribute, in whatever case.
+    /// Whether the text is this name, case aside.
     pub fn is(&self, text: &str) -> bool {
         self.text.eq_ignore_ascii_case(text)
     }
 }
 
-/// The hash that [`Name`] keeps, for text that is no name yet.
+/// The hash that a [`Name`] of this text would have.
 pub(crate) fn folded_hash(text: &str) -> u64 {
-    // The standard hasher resists crafted collisions better than a multiplicative one, and it is paid
-    // for once a name. Fixed keys keep every run the same.
+    // The standard hasher resists crafted collisions better than a multiplicative one, and its cost is paid once for
+    // each name. Its keys are fixed, so that every run gives the same hashes.
     let mut hasher = DefaultHasher::new();
     let mut chunk = [0_u8; 64];
     for part in text.as_bytes().chunks(chunk.len()) {

@@ -9,29 +9,29 @@ use super::syntax::{time, unparse};
 /// The result of evaluating an expression. Cloning is cheap: anything large is shared.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A name that stands for nothing, or anything strict computed from it.
+    /// The value of a name that stands for nothing, and of most operations on such a value.
     Undefined,
-    /// An operation that has no answer: wrong types, division by zero, a bound that was hit.
+    /// The value of an operation that has no answer: wrong types, division by zero, a bound that was hit.
     Error,
     /// `true` or `false`.
     Bool(bool),
     /// A 64-bit integer; arithmetic wraps.
     Int(i64),
-    /// A double.
+    /// A 64-bit floating-point number.
     Real(f64),
-    /// A string. `==` compares it without ASCII case, `=?=` with.
+    /// A string. `==` ignores ASCII case, `=?=` does not.
     Str(Arc<str>),
-    /// A list, its elements evaluated.
+    /// A list of evaluated elements.
     List(Arc<[Value]>),
-    /// A nested ad; its attributes are expressions still.
+    /// A nested ad. Its attributes are not evaluated yet.
     Ad(Ad),
-    /// A moment.
+    /// A moment, which the language calls absolute time.
     AbsTime(AbsTime),
-    /// A span of seconds.
+    /// A span of seconds, which the language calls relative time.
     RelTime(f64),
 }
 
-/// A moment with the time zone it is told in.
+/// A moment, and the time zone in which it prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbsTime {
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -40,7 +40,7 @@ pub struct AbsTime {
     pub offset: i32,
 }
 
-/// ISO 8601 with the offset, as HTCondor prints it.
+/// ISO 8601 with the offset of the time zone, as HTCondor prints a moment.
 impl fmt::Display for AbsTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&time::absolute(*self))
@@ -48,8 +48,8 @@ impl fmt::Display for AbsTime {
 }
 
 impl Value {
-    /// The truth of a value where HTCondor asks for a condition: a boolean, or a number that is not zero.
-    /// `None` for everything else: no string, list, ad or time is true or false.
+    /// The truth of the value where HTCondor asks for a condition: a boolean, or whether a number is not zero. `None`
+    /// for everything else: no string, list, ad or time is true or false.
     pub fn as_bool_equiv(&self) -> Option<bool> {
         match self {
             Self::Bool(value) => Some(*value),
@@ -59,7 +59,7 @@ impl Value {
         }
     }
 
-    /// The integer, if it is one. Reals and booleans are not converted: see [`Value::as_number`].
+    /// The integer, if the value is one. Reals and booleans are not converted: see [`Value::as_number`].
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(*value),
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// The real, if it is one.
+    /// The real, if the value is one. Integers are not converted: see [`Value::as_number`].
     pub fn as_real(&self) -> Option<f64> {
         match self {
             Self::Real(value) => Some(*value),
@@ -75,7 +75,7 @@ impl Value {
         }
     }
 
-    /// The number in a real, an integer or a boolean (1 or 0): how ranks are read.
+    /// The value as a number: a real, an integer, or 1 or 0 for a boolean. HTCondor reads ranks so.
     #[allow(clippy::cast_precision_loss, reason = "the language compares integers with reals as doubles")]
     pub fn as_number(&self) -> Option<f64> {
         match self {
@@ -86,7 +86,7 @@ impl Value {
         }
     }
 
-    /// The characters, if it is a string.
+    /// The text, if the value is a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Str(value) => Some(value),
@@ -94,17 +94,17 @@ impl Value {
         }
     }
 
-    /// Whether it is [`Value::Undefined`].
+    /// Whether the value is [`Value::Undefined`].
     pub fn is_undefined(&self) -> bool {
         matches!(self, Self::Undefined)
     }
 
-    /// Whether it is [`Value::Error`].
+    /// Whether the value is [`Value::Error`].
     pub fn is_error(&self) -> bool {
         matches!(self, Self::Error)
     }
 
-    /// The name of its type, as `slotwright classad eval --batch` prints it.
+    /// The name of the value's type, such as `integer`, `string` or `undefined`.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Undefined => "undefined",
@@ -121,8 +121,8 @@ impl Value {
     }
 }
 
-/// Sameness of what was computed, for tests and change detection; not the language's `==`. A NaN is the
-/// same as another, strings compare with their case, `1` and `1.0` differ.
+/// Equality for tests and for noticing changes, not the language's `==`: two NaNs are equal, strings compare with
+/// their case, `1` and `1.0` differ.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -141,7 +141,7 @@ impl PartialEq for Value {
     }
 }
 
-/// The value as an expression that evaluates to it: strings are quoted.
+/// The value as an expression that evaluates to the value. Strings are quoted.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         unparse::value(f, self, unparse::Style::Exact)

@@ -11,7 +11,7 @@ use crate::ad::Ad;
 use crate::env::{Bound, Env};
 use crate::expr::{Expr, Program};
 
-/// What an evaluation makes that must live as long as the ads it reads.
+/// Owns what an evaluation makes that must live as long as the ads that the evaluation reads.
 #[derive(Default)]
 pub(crate) struct Arena<'a> {
     frames: FrozenVec<Box<Frame<'a>>>,
@@ -26,10 +26,10 @@ pub(crate) struct At<'a> {
     pub(crate) frame: Option<&'a Frame<'a>>,
 }
 
-/// An attribute whose expression is being evaluated.
+/// An attribute whose expression is being evaluated: the expression, and the ad that the attribute stands in.
 type Active<'a> = (&'a Program, &'a Ad);
 
-/// One evaluation: its circumstances, its scopes and what it has cost so far.
+/// One evaluation: its environment, its scopes and its cost so far.
 pub(crate) struct Ctx<'a> {
     pub(crate) env: &'a Env,
     arena: &'a Arena<'a>,
@@ -41,7 +41,7 @@ pub(crate) struct Ctx<'a> {
     failed: Cell<bool>,
     random: Cell<u64>,
     active: RefCell<SmallVec<[Active<'a>; 8]>>,
-    /// The ad around the two of a match, once an expression looked at it.
+    /// The ad around the two ads of a match; made when an expression first looks at it.
     pub(crate) wrapper: Cell<Option<&'a Frame<'a>>>,
 }
 
@@ -67,12 +67,12 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The bound that was hit.
+    /// The bound that the evaluation hit first.
     pub(crate) fn bound(&self) -> Option<Bound> {
         self.bound.get()
     }
 
-    /// Notes that a bound was hit; the first one counts.
+    /// Notes that the evaluation hit a bound. Only the first bound is kept.
     pub(crate) fn hit(&self, bound: Bound) -> Val<'a> {
         if self.bound.get().is_none() {
             self.bound.set(Some(bound));
@@ -91,7 +91,7 @@ impl<'a> Ctx<'a> {
         self.failed.get()
     }
 
-    /// Pays for work. `false`: there is nothing left to pay with, stop.
+    /// Pays for work, in steps. `false`: no steps are left, and the caller must stop.
     pub(crate) fn pay(&self, steps: usize) -> bool {
         let spent = self.steps.get().saturating_add(u32::try_from(steps).unwrap_or(u32::MAX));
         self.steps.set(spent);
@@ -101,7 +101,8 @@ impl<'a> Ctx<'a> {
         self.bound.get().is_none()
     }
 
-    /// Goes one level deeper, for a step. `false`: not allowed; leave all the same.
+    /// Enters a nested evaluation and pays a step. `false`: the depth or the steps are used up. The caller must call
+    /// [`Ctx::leave`] in either case.
     pub(crate) fn enter(&self) -> bool {
         self.depth.set(self.depth.get() + 1);
         if self.depth.get() > self.env.limits.depth {
@@ -110,24 +111,24 @@ impl<'a> Ctx<'a> {
         self.pay(1)
     }
 
-    /// Comes back from [`Ctx::enter`].
+    /// Leaves what [`Ctx::enter`] entered.
     pub(crate) fn leave(&self) {
         self.depth.set(self.depth.get().saturating_sub(1));
     }
 
-    /// A string the evaluation made, if it is not too long.
+    /// A string that the evaluation made; an error if the string is too long.
     pub(crate) fn string(&self, text: impl Into<String>) -> Val<'a> {
         let text = text.into();
         if self.fits(text.len()) { Val::Str(Text::Own(text.into())) } else { Val::Error }
     }
 
-    /// Pays for a string of so many bytes. `false`: it must not be made.
+    /// Pays for a string of so many bytes. `false`: the string must not be made.
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         self.allows(bytes);
         self.pay(bytes / 64)
     }
 
-    /// Whether a string may grow to so many bytes, for nothing: it is paid for when it is made.
+    /// Whether a string may have so many bytes. The check is free: the string is paid for when it is made.
     pub(crate) fn allows(&self, bytes: usize) -> bool {
         if bytes > self.env.limits.string {
             self.hit(Bound::StringSize);
@@ -135,7 +136,7 @@ impl<'a> Ctx<'a> {
         self.bound.get().is_none()
     }
 
-    /// A list the evaluation made, if it is not too long.
+    /// A list that the evaluation made; an error if the list is too long.
     pub(crate) fn list(&self, items: Vec<Val<'a>>) -> Val<'a> {
         if items.len() > self.env.limits.list {
             return self.hit(Bound::ListSize);
@@ -149,28 +150,28 @@ impl<'a> Ctx<'a> {
         self.arena.frames.push_get(Box::new(Frame { ad, parent, side, sees_other: false }))
     }
 
-    /// The same scope, from which bare names reach the other ad.
+    /// The same scope, but bare names that it lacks are also looked up in the other ad of the match.
     pub(crate) fn reaching(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
         let Frame { ad, parent, side, .. } = *frame;
         self.arena.frames.push_get(Box::new(Frame { ad, parent, side, sees_other: true }))
     }
 
-    /// Keeps a scope the evaluation made.
+    /// Keeps a scope that the evaluation made.
     pub(crate) fn keep_frame(&self, frame: Frame<'a>) -> &'a Frame<'a> {
         self.arena.frames.push_get(Box::new(frame))
     }
 
-    /// Keeps an ad the evaluation made.
+    /// Keeps an ad that the evaluation made.
     pub(crate) fn keep_ad(&self, ad: Ad) -> &'a Ad {
         self.arena.ads.push_get(Box::new(ad))
     }
 
-    /// Keeps an expression the evaluation made.
+    /// Keeps an expression that the evaluation made.
     pub(crate) fn keep_expr(&self, expr: Expr) -> &'a Expr {
         self.arena.exprs.push_get(Box::new(expr))
     }
 
-    /// The ad matched with the one on this side.
+    /// The ad of the match that is not on this side.
     pub(crate) fn other(&self, side: Side) -> Option<&'a Frame<'a>> {
         match side {
             Side::My => self.target,
@@ -178,7 +179,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The ad on this side.
+    /// The ad of the match that is on this side.
     pub(crate) fn matched(&self, side: Side) -> Option<&'a Frame<'a>> {
         match side {
             Side::My => self.my,
@@ -191,7 +192,8 @@ impl<'a> Ctx<'a> {
         self.target.is_some()
     }
 
-    /// Marks an attribute as being evaluated. `false`: it is already, the reference is circular.
+    /// Marks an attribute as being evaluated. `false`: the attribute is being evaluated already, so the reference is
+    /// circular.
     pub(crate) fn begin(&self, program: &'a Program, ad: &'a Ad) -> bool {
         let mut active = self.active.borrow_mut();
         let circular = active.iter().any(|(p, a)| std::ptr::eq(*p, program) && std::ptr::eq(*a, ad));

@@ -1,8 +1,8 @@
 //! Evaluation.
 //!
-//! An evaluation borrows the expression, both ads and the environment for `'a`, and owns an arena for the
-//! few things it makes that must live as long (scopes of nested ads, expressions made by `eval`). Numbers,
-//! booleans and strings that stand in an ad are handed on without allocation.
+//! An evaluation borrows the expression, both ads and the environment for `'a`. An arena owns what the evaluation
+//! makes and must keep as long: scopes of nested ads, and expressions that `eval()` parsed. Numbers, booleans and
+//! strings that stand in an ad are passed on without allocation.
 
 mod ctx;
 mod ops;
@@ -23,7 +23,7 @@ use super::env::{Bound, Env};
 use super::expr::{Expr, Id};
 use super::value::Value;
 
-/// The outcome of an evaluation.
+/// The outcome of an evaluation: a value, and the bound that was hit, if any.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
     /// The value; `error` if a bound was hit.
@@ -35,7 +35,7 @@ pub struct Evaluation {
 /// Evaluates an expression that need not stand in an ad.
 pub(crate) fn expression(expr: &Expr, my: Option<&Ad>, target: Option<&Ad>, env: &Env) -> Evaluation {
     let empty = Ad::new();
-    // A target makes it a match, in which an expression always stands in some ad.
+    // In a match, HTCondor always has an ad around the expression.
     let my = if target.is_some() { Some(my.unwrap_or(&empty)) } else { my };
     run(expr, my, target, env, |ctx, at| ctx.eval(at, at.program.root()))
 }
@@ -48,7 +48,7 @@ pub(crate) fn attribute(ad: &Ad, expr: &Expr, target: Option<&Ad>, env: &Env) ->
     })
 }
 
-/// Evaluates a part of an expression that stands in an ad.
+/// Evaluates the node `id` of an expression that stands in an ad.
 pub(crate) fn part(expr: &Expr, id: Id, my: &Ad, target: Option<&Ad>, env: &Env) -> Evaluation {
     run(expr, Some(my), target, env, |ctx, at| ctx.eval(at, id))
 }

@@ -7,7 +7,7 @@ use crate::expr::{Binary, Unary};
 use crate::functions::to_c_int;
 use crate::value::{AbsTime, Value};
 
-/// Truth with its two ways of not knowing.
+/// The truth of a condition: true, false, undefined or error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tri {
     True,
@@ -17,7 +17,7 @@ pub(crate) enum Tri {
 }
 
 impl Tri {
-    /// The truth of a value: numbers by whether they are zero; strings, lists, ads and times have none.
+    /// The truth of a value: booleans, and numbers by whether they are zero. Strings, lists, ads and times are errors.
     pub(crate) fn of(value: &Val<'_>) -> Self {
         match value {
             Val::Bool(truth) => Self::from(*truth),
@@ -37,7 +37,7 @@ impl Tri {
         }
     }
 
-    /// The same as a constant.
+    /// The same as a [`Value`].
     pub(crate) fn value(self) -> Value {
         match self {
             Self::True => Value::Bool(true),
@@ -47,7 +47,7 @@ impl Tri {
         }
     }
 
-    /// `self && right`; not symmetric where errors are about.
+    /// `self && right`. The order of the operands matters: of an error and an undefined, the left one decides.
     pub(crate) fn and(self, right: Self) -> Self {
         match (self, right) {
             (Self::Undefined, Self::True) => Self::Undefined,
@@ -80,7 +80,7 @@ impl From<bool> for Tri {
     }
 }
 
-/// A prefix operator.
+/// Applies a prefix operator.
 pub(crate) fn unary<'a>(op: Unary, value: &Val<'a>) -> Val<'a> {
     if matches!(value, Val::Undefined) {
         return Val::Undefined;
@@ -96,7 +96,7 @@ pub(crate) fn unary<'a>(op: Unary, value: &Val<'a>) -> Val<'a> {
     }
 }
 
-/// An infix operator; both sides are known.
+/// Applies an infix operator other than `&&` and `||` to two values.
 pub(crate) fn binary<'a>(op: Binary, left: &Val<'a>, right: &Val<'a>) -> Val<'a> {
     match op {
         Binary::Is => return identical(left, right),
@@ -127,7 +127,7 @@ pub(crate) fn binary<'a>(op: Binary, left: &Val<'a>, right: &Val<'a>) -> Val<'a>
     }
 }
 
-/// A number, as arithmetic takes it.
+/// A number as the arithmetic operators take it.
 enum Number {
     Int(i64),
     Real(f64),
@@ -165,7 +165,7 @@ fn integers<'a>(op: Binary, a: i64, b: i64) -> Val<'a> {
         Binary::Add => a.wrapping_add(b),
         Binary::Subtract => a.wrapping_sub(b),
         Binary::Multiply => a.wrapping_mul(b),
-        // HTCondor answers the largest integer where the quotient does not fit.
+        // HTCondor returns the largest integer if the quotient does not fit.
         Binary::Divide if b != 0 => a.checked_div(b).unwrap_or(i64::MAX),
         Binary::Modulus if b != 0 => a.checked_rem(b).unwrap_or(0),
         _ => return Val::Error,
@@ -180,7 +180,7 @@ fn reals<'a>(op: Binary, a: f64, b: f64) -> Val<'a> {
         Binary::Divide => a / b,
         _ => return Val::Error,
     };
-    // HTCondor takes positive infinity, and only that, for an error.
+    // HTCondor turns positive infinity, and only that, into an error.
     if result == f64::INFINITY { Val::Error } else { Val::Real(result) }
 }
 
@@ -225,21 +225,21 @@ fn bitwise<'a>(op: Binary, left: &Val<'a>, right: &Val<'a>) -> Val<'a> {
         Binary::BitXor => a ^ b,
         Binary::ShiftLeft => a.wrapping_shl(low(*b)),
         Binary::ShiftRight if *a >= 0 => a.wrapping_shr(low(*b)),
-        // A negative number is shifted bit by bit, so a count of 64 and more clears it to -1.
+        // HTCondor shifts a negative number bit by bit, so a count of 64 or more leaves -1.
         Binary::ShiftRight => a >> (*b).clamp(0, 63),
         Binary::ShiftRightUnsigned => unsigned_shift(*a, *b),
         _ => return Val::Error,
     })
 }
 
-/// A shift count as the processor takes it.
+/// The shift count as the processor takes it: its lowest 6 bits.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "masked to 6 bits")]
 fn low(count: i64) -> u32 {
     (count & 63) as u32
 }
 
-/// `>>>` on a negative number the way HTCondor does it: as `>>`, then the copies of the sign bit masked
-/// out, with what a processor makes of counts beyond 63.
+/// `>>>` on a negative number as HTCondor does it: as `>>`, and then the copies of the sign bit are masked out. For
+/// counts beyond 63, the result is what the processor makes of such a mask.
 fn unsigned_shift(a: i64, count: i64) -> i64 {
     if a >= 0 {
         return a.wrapping_shr(low(count));
@@ -256,7 +256,8 @@ fn comparison<'a>(op: Binary, left: &Val<'a>, right: &Val<'a>) -> Val<'a> {
     }
 }
 
-/// How two values compare: `None` if they do not, `Some(None)` where one is no number (NaN).
+/// How two values compare. `None`: the values cannot be compared. `Some(None)`: one of them is NaN, which has no
+/// order.
 #[allow(clippy::option_option, reason = "two different reasons for no order")]
 pub(crate) fn compare(left: &Val<'_>, right: &Val<'_>) -> Option<Option<Ordering>> {
     match (left, right) {
@@ -282,13 +283,13 @@ fn holds(op: Binary, order: Option<Ordering>) -> bool {
     }
 }
 
-/// The order of strings without ASCII case, byte by byte.
+/// The order of two strings without ASCII case, byte by byte.
 pub(crate) fn compare_caseless(a: &str, b: &str) -> Ordering {
     let folded = |byte: u8| byte.to_ascii_lowercase();
     a.bytes().map(folded).cmp(b.bytes().map(folded))
 }
 
-/// `=?=`: same type, same value; error for lists and ads, which have no identity.
+/// `=?=`: whether two values have the same type and the same value. Lists and ads give an error.
 pub(crate) fn identical<'a>(left: &Val<'a>, right: &Val<'a>) -> Val<'a> {
     Val::Bool(match (left, right) {
         (Val::Undefined, Val::Undefined) | (Val::Error, Val::Error) => true,
@@ -298,7 +299,8 @@ pub(crate) fn identical<'a>(left: &Val<'a>, right: &Val<'a>) -> Val<'a> {
         (Val::Real(a), Val::Real(b)) | (Val::RelTime(a), Val::RelTime(b)) => a == b,
         (Val::Str(a), Val::Str(b)) => **a == **b,
         (Val::AbsTime(a), Val::AbsTime(b)) => a == b,
-        // HTCondor has two types of list, those written and those made, which differ.
+        // HTCondor has two types of list, those that were written and those that a function made; they are never
+        // identical.
         (Val::List(a), Val::List(b)) if a.is_made() != b.is_made() => false,
         (Val::List(_), Val::List(_)) | (Val::Ad(_), Val::Ad(_)) => return Val::Error,
         _ => false,

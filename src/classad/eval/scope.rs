@@ -1,4 +1,4 @@
-//! What names stand for.
+//! Scopes: what a name stands for at a place.
 
 use super::ctx::Ctx;
 use super::val::Val;
@@ -6,45 +6,45 @@ use crate::ad::Ad;
 use crate::expr::{Program, ScopeWord};
 use crate::name::Name;
 
-/// An ad with the ads it is nested in.
+/// An ad, and the ads that it is nested in.
 pub(crate) struct Frame<'a> {
     pub(crate) ad: &'a Ad,
     pub(crate) parent: Option<&'a Frame<'a>>,
     pub(crate) side: Side,
-    /// Whether bare names that are nowhere in here may be those of the other ad of the match.
+    /// Whether a bare name that is found nowhere in here may be an attribute of the other ad of the match.
     pub(crate) sees_other: bool,
 }
 
-/// Which ad of a match something belongs to.
+/// One of the two ads of a match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     My,
     Target,
 }
 
-/// What a name was found to be.
+/// What a name stands for.
 pub(crate) enum Found<'a> {
-    /// An attribute, and the ad that has it.
+    /// An attribute's expression, and the ad that has the attribute.
     Attribute(&'a Program, &'a Frame<'a>),
-    /// A value that needs no further evaluation.
+    /// A value that needs no evaluation.
     Value(Val<'a>),
     Nothing,
 }
 
 impl<'a> Found<'a> {
-    /// An ad, or undefined where there is none.
+    /// An ad as a value; `undefined` if there is no ad.
     pub(crate) fn of(frame: Option<&'a Frame<'a>>) -> Self {
         Self::Value(frame.map_or(Val::Undefined, Val::Ad))
     }
 }
 
 impl<'a> Frame<'a> {
-    /// What the ad itself, or one it is chained to, has by that name.
+    /// The attribute of that name in the ad itself, or in the ad that it is chained to.
     pub(crate) fn attribute(&'a self, name: &Name) -> Option<Found<'a>> {
         self.ad.get_name(name).map(|expr| Found::Attribute(expr.program(), self))
     }
 
-    /// The ad that all the others are nested in.
+    /// The outermost ad around this one.
     pub(crate) fn outermost(&'a self) -> &'a Frame<'a> {
         let mut frame = self;
         while let Some(parent) = frame.parent {
@@ -55,8 +55,8 @@ impl<'a> Frame<'a> {
 }
 
 impl<'a> Ctx<'a> {
-    /// Looks a name up in an ad, then in those it is nested in. The words that name ads stand for them
-    /// unless the ad itself has such an attribute.
+    /// Looks a name up in an ad, then in the ads that it is nested in. A word that names an ad (`my`, `parent`, ...)
+    /// stands for that ad unless the ad that is searched has an attribute of this name.
     pub(crate) fn find(&self, name: &Name, start: &'a Frame<'a>) -> Found<'a> {
         if self.is_outermost(start)
             && let Some(found) = self.find_outermost(name)
@@ -96,7 +96,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The ad that all the others are nested in: what `root` says, wherever it says it.
+    /// The ad that `root` names: the outermost ad, wherever the word stands.
     fn root(&self) -> Found<'a> {
         match self.matched(Side::My) {
             _ if self.in_match() => Found::Value(Val::Ad(self.outermost())),
@@ -105,14 +105,14 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The outermost of the ads that one stands in.
+    /// The outermost of the ads around a frame.
     pub(crate) fn root_of(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
         let last = frame.outermost();
         if self.is_matched(last) { self.outermost() } else { last }
     }
 
-    /// Looks a bare name up: as [`Ctx::find`], then in the other ad of the match. An ad nested in one of
-    /// the two does not see the other.
+    /// Looks a bare name up: as [`Ctx::find`], then in the other ad of the match. From an ad that is nested in one of
+    /// the two, the other is not searched.
     pub(crate) fn find_bare(&self, name: &Name, start: &'a Frame<'a>) -> Found<'a> {
         match self.find(name, start) {
             Found::Nothing if start.sees_other => {

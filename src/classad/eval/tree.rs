@@ -1,4 +1,4 @@
-//! Evaluating the nodes of an expression.
+//! Evaluation of the nodes of an expression.
 
 use super::ctx::{At, Ctx};
 use super::ops::{self, Tri};
@@ -12,7 +12,7 @@ impl<'a> Ctx<'a> {
     /// The value of a node.
     pub(crate) fn eval(&self, at: At<'a>, id: Id) -> Val<'a> {
         let Some(node) = at.program.node(id) else { return Val::Error };
-        // Literals are most of all nodes, and cost nothing worth counting.
+        // Most nodes are literals; their cost is not worth counting.
         if let Node::Literal(value) = node {
             return Val::of(value);
         }
@@ -92,7 +92,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// `.name`: in a match the outermost ad is HTCondor's wrapper of the two.
+    /// `.name`. In a match, the outermost ad is the one that HTCondor wraps around the two.
     fn eval_root(&self, at: At<'a>, name: &Name) -> Val<'a> {
         match at.frame {
             Some(_) if self.in_match() => self.eval_found(self.find(name, self.outermost())),
@@ -106,7 +106,7 @@ impl<'a> Ctx<'a> {
         self.select(&base, &select.name, at.frame)
     }
 
-    /// `base.name` in an expression that stands here.
+    /// `base.name` in an expression that stands in the ad `here`.
     pub(crate) fn select(&self, base: &Val<'a>, name: &Name, here: Option<&'a Frame<'a>>) -> Val<'a> {
         match base {
             Val::Ad(frame) => self.eval_found(self.find(name, frame)),
@@ -126,14 +126,14 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// A value as HTCondor copies it into a new list: it no longer stands in any ad.
+    /// A value as HTCondor copies it into a new list: the copy no longer stands in any ad.
     fn on_its_own(&self, value: Val<'a>) -> Val<'a> {
         match value {
             Val::Ad(frame) => Val::Ad(self.nested(self.keep_ad(frame.ad.clone()), None)),
             Val::List(List::Lazy { at, items }) => {
                 Val::List(List::Lazy { at: At { frame: None, ..at }, items })
             }
-            // As everywhere, the literal of a time span is a real.
+            // HTCondor copies a time span as its literal, which evaluates to a real.
             Val::RelTime(secs) => Val::Real(to_c_int(secs).into()),
             other => other,
         }
@@ -144,13 +144,13 @@ impl<'a> Ctx<'a> {
             (Val::Error, _) | (_, Val::Error) => Val::Error,
             (Val::Undefined, _) | (_, Val::Undefined) => Val::Undefined,
             (Val::List(list), Val::Int(index)) => {
-                // HTCondor counts with 32 bits.
+                // HTCondor keeps indices in 32 bits.
                 usize::try_from(wrap_c_int(*index))
                     .ok()
                     .and_then(|index| list.get(self, index))
                     .unwrap_or(Val::Error)
             }
-            // Neither the ads around it nor the words that name ads count.
+            // A subscript looks only in the ad itself: not in the ads around it, and not for words that name ads.
             (Val::Ad(frame), Val::Str(name)) => {
                 self.eval_found(frame.attribute(&Name::from(&**name)).unwrap_or(Found::Nothing))
             }
@@ -166,7 +166,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// The value of an attribute of an ad; undefined where it depends on itself.
+    /// The value of an attribute of an ad; `undefined` if the attribute depends on itself.
     pub(crate) fn eval_attribute(&self, program: &'a Program, frame: &'a Frame<'a>) -> Val<'a> {
         if let [Node::Literal(value)] = &*program.nodes {
             return Val::of(value);
@@ -180,8 +180,8 @@ impl<'a> Ctx<'a> {
     }
 }
 
-/// The list whose elements are evaluated where a selection from it stands, as HTCondor does. Ads among them know
-/// where they are from.
+/// The list as HTCondor evaluates it in a selection: its elements are evaluated in the ad `here`. A list with nested
+/// ads stays, because those ads know where they stand.
 fn moved<'a>(list: &List<'a>, here: Option<&'a Frame<'a>>) -> List<'a> {
     match list {
         List::Lazy { at, items }

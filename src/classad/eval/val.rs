@@ -1,4 +1,4 @@
-//! Values while evaluating: borrowed where possible, lists not evaluated yet.
+//! Values during an evaluation: borrowed where possible, with lists that are not evaluated yet.
 
 use std::fmt::Write;
 use std::ops::Deref;
@@ -21,13 +21,13 @@ pub(crate) enum Val<'a> {
     Real(f64),
     Str(Text<'a>),
     List(List<'a>),
-    /// A nested ad, with the ads it stands in.
+    /// A nested ad, with the ads around it.
     Ad(&'a Frame<'a>),
     AbsTime(AbsTime),
     RelTime(f64),
 }
 
-/// A string that stands in an expression, or one that was made.
+/// A string: a part of an expression, or made during the evaluation.
 #[derive(Clone)]
 pub(crate) enum Text<'a> {
     Ref(&'a Arc<str>),
@@ -35,7 +35,7 @@ pub(crate) enum Text<'a> {
 }
 
 impl Text<'_> {
-    /// The string, shared.
+    /// The string as a shared pointer.
     pub(crate) fn shared(&self) -> Arc<str> {
         match self {
             Self::Ref(text) => Arc::clone(text),
@@ -63,7 +63,7 @@ pub(crate) enum List<'a> {
         items: &'a [Id],
     },
     Made(Rc<[Val<'a>]>),
-    /// The values that a selection picked from a list: HTCondor takes it for one that was written.
+    /// Values that a selection picked from a list. HTCondor treats such a list as one that was written.
     Picked(Rc<[Val<'a>]>),
 }
 
@@ -75,12 +75,12 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether a function made it.
+    /// Whether a function made the list.
     pub(crate) fn is_made(&self) -> bool {
         matches!(self, Self::Made(_))
     }
 
-    /// The value of an element.
+    /// The value of the element at an index; `None` past the end.
     pub(crate) fn get(&self, ctx: &Ctx<'a>, index: usize) -> Option<Val<'a>> {
         match self {
             Self::Lazy { at, items } => items.get(index).map(|id| ctx.eval(*at, *id)),
@@ -88,14 +88,14 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The values of the elements, one after another; ends early when the evaluation is out of steps.
+    /// The values of the elements in order. The iterator ends early if the evaluation runs out of steps.
     pub(crate) fn iter<'l>(&'l self, ctx: &'l Ctx<'a>) -> impl Iterator<Item = Val<'a>> + 'l {
         (0..self.len()).take_while(|_| ctx.pay(1)).filter_map(|index| self.get(ctx, index))
     }
 }
 
 impl<'a> Val<'a> {
-    /// The value that stands in an expression.
+    /// A value that stands in an expression.
     pub(crate) fn of(value: &'a Value) -> Self {
         match value {
             Value::Undefined => Self::Undefined,
@@ -110,7 +110,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// A scalar that an evaluation came to; error for anything else.
+    /// A scalar that an evaluation returned; an error for anything else.
     pub(crate) fn owned(value: Value) -> Self {
         match value {
             Value::Str(text) => Self::Str(Text::Own(text)),
@@ -122,7 +122,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The value on its own, list elements evaluated.
+    /// The value without borrowed parts; elements of lists are evaluated.
     pub(crate) fn into_value(self, ctx: &Ctx<'a>) -> Value {
         match self {
             Self::Undefined => Value::Undefined,
@@ -139,7 +139,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The characters of a string.
+    /// The text, if the value is a string.
     pub(crate) fn as_str(&self) -> Option<&str> {
         match self {
             Self::Str(text) => Some(text),
@@ -147,8 +147,8 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// What functions that take anything as a string make of it. `None` for undefined and error. Fails
-    /// by the bound on strings: then the evaluation is over and the text is of no use.
+    /// The value as text, for functions that take any value as a string. `None` for `undefined` and `error`. A text
+    /// longer than the bound on strings ends the evaluation; the text that is returned then is not used.
     pub(crate) fn to_text(&self, ctx: &Ctx<'a>) -> Option<Text<'a>> {
         let mut text = String::new();
         match self {
@@ -166,7 +166,7 @@ impl<'a> Val<'a> {
 
     /// Writes the value as an expression.
     fn unparse(&self, out: &mut Bounded<'_>) {
-        // The writer fails when it is full; what is missing then is never looked at.
+        // The writer fails when it is full. Then the evaluation has hit a bound, and nobody reads the text.
         let _ = self.write(out);
     }
 
@@ -218,7 +218,8 @@ fn elements<'a>(list: &List<'a>, ctx: &Ctx<'a>) -> Value {
     Value::List(items.into())
 }
 
-/// Text that must not outgrow its room; one byte more tells that it would have.
+/// A text with a bound on its length. It may grow to one byte or more beyond the bound, which shows that the text did
+/// not fit.
 struct Bounded<'s> {
     text: &'s mut String,
     room: usize,

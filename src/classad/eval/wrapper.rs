@@ -1,5 +1,7 @@
-//! The ads that HTCondor wraps around the two of a match. Expressions can see them: each ad stands in a
-//! context that names both, and both contexts in an ad that has the two as `LEFT` and `RIGHT`.
+//! The ads that HTCondor wraps around the two ads of a match.
+//!
+//! Expressions can see them: each of the two ads stands in a context ad that names both, and both contexts stand in an
+//! outermost ad that has the two as `LEFT` and `RIGHT`.
 
 use super::ctx::Ctx;
 use super::scope::{Found, Frame, Side};
@@ -9,7 +11,7 @@ use crate::expr::Expr;
 use crate::name::Name;
 use crate::value::Value;
 
-/// Attributes of the outermost ad beside the two and their contexts.
+/// Attributes of the outermost ad, apart from the two ads and their contexts.
 const OUTERMOST: [(&str, &str); 5] = [
     ("leftRankValue", "LEFT.rank"),
     ("rightRankValue", "RIGHT.rank"),
@@ -18,7 +20,7 @@ const OUTERMOST: [(&str, &str); 5] = [
     ("rightMatchesLeft", "LEFT.requirements"),
 ];
 
-/// Whether one of the wrapping ads has such an attribute.
+/// Whether one of the wrapping ads has an attribute of this name.
 pub(crate) fn is_around_a_match(name: &str) -> bool {
     let is = |known: &str| known.eq_ignore_ascii_case(name);
     match name.len() {
@@ -44,13 +46,13 @@ fn parsed<const N: usize>(entries: [(&str, &str); N]) -> Ad {
 }
 
 impl<'a> Ctx<'a> {
-    /// Whether it is one of the two ads of a match, and not nested in them.
+    /// Whether a frame is one of the two ads of the match itself, not an ad nested in them.
     pub(crate) fn is_matched(&self, frame: &Frame<'a>) -> bool {
         let own = self.matched(frame.side);
         self.in_match() && frame.parent.is_none() && own.is_some_and(|own| std::ptr::eq(own.ad, frame.ad))
     }
 
-    /// What a name stands for that a matched ad does not have: what is around it may.
+    /// What a name stands for if the matched ad lacks it: an attribute of one of the wrapping ads, or nothing.
     pub(crate) fn find_around(&self, name: &Name, side: Side) -> Found<'a> {
         match () {
             () if !is_around_a_match(name.as_str()) => Found::Nothing,
@@ -59,7 +61,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// What the outermost ad of a match has by a name.
+    /// What a name stands for in the outermost ad of a match.
     pub(crate) fn find_outermost(&self, name: &Name) -> Option<Found<'a>> {
         Some(match () {
             () if name.is("LEFT") => Found::of(self.matched(Side::My)),
@@ -70,7 +72,7 @@ impl<'a> Ctx<'a> {
         })
     }
 
-    /// The context that an ad of the match stands in.
+    /// The context ad around the matched ad on this side.
     pub(crate) fn context(&self, side: Side) -> &'a Frame<'a> {
         self.keep_frame(Frame {
             ad: self.keep_ad(context_ad(side)),
@@ -80,7 +82,7 @@ impl<'a> Ctx<'a> {
         })
     }
 
-    /// The ad around all of a match.
+    /// The outermost ad of a match.
     pub(crate) fn outermost(&self) -> &'a Frame<'a> {
         if let Some(known) = self.wrapper.get() {
             return known;
@@ -98,7 +100,7 @@ impl<'a> Ctx<'a> {
         frame
     }
 
-    /// Whether it is the ad around all of a match.
+    /// Whether a frame is the outermost ad of a match.
     pub(crate) fn is_outermost(&self, frame: &Frame<'a>) -> bool {
         self.wrapper.get().is_some_and(|known| std::ptr::eq(known, frame))
     }

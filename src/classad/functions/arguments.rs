@@ -1,4 +1,4 @@
-//! Functions on environments and argument lists in HTCondor's two notations, and on users.
+//! Functions on environments and on argument lists in HTCondor's two notations, and on users.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ pub(super) static TABLE: [Entry; 6] = [
     entry("userhome", 1, 2, user_home),
 ];
 
-/// Variables in the order in which they print; without a value, a macro.
+/// Variables and their values in the order in which they print. A macro has no value.
 type Environment = BTreeMap<String, Option<String>>;
 
-/// Puts `NAME=value` to the environment. `None`: it is not of that form.
+/// Adds `NAME=value` to the environment. `None`: the text is not of this form.
 fn put(environment: &mut Environment, assignment: &str) -> Option<()> {
     if let Some((name, value)) = assignment.split_once('=').filter(|(name, _)| !name.is_empty()) {
         environment.insert(name.to_owned(), Some(value.to_owned()));
         return Some(());
     }
-    // A macro that stands for assignments not known yet is kept as it is.
+    // A macro that stands for assignments which are not known yet is kept as it is.
     assignment.starts_with("$$").then(|| drop(environment.insert(assignment.to_owned(), None)))
 }
 
@@ -41,7 +41,7 @@ fn ends_word(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-/// A word of the second notation: what a space or quote would end stands in quotes.
+/// Writes a word in the second notation: runs of white space and quotes stand in quotes.
 fn quote(word: &str) -> String {
     if word.is_empty() {
         return "''".to_owned();
@@ -63,7 +63,7 @@ fn quote(word: &str) -> String {
     out
 }
 
-/// The words of the second notation. `None`: a quote is not closed.
+/// The words of a text in the second notation. `None`: a quote is not closed.
 fn unquote(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut in_word) = (Vec::new(), String::new(), false);
     let mut chars = text.chars().peekable();
@@ -99,8 +99,8 @@ fn unquote(text: &str) -> Option<Vec<String>> {
 /// The punctuation that may separate assignments.
 const DELIMITERS: &str = "\x1f!#$%&*+,-/:;<>?@^`|~";
 
-/// What separates assignments in the first notation: a text that starts with punctuation says so, but for
-/// characters that names may start with.
+/// What separates assignments in the first notation, and the rest of the text: if the text starts with one of
+/// [`DELIMITERS`], this character separates, else a semicolon.
 fn v1_delimiter(text: &str) -> (char, &str) {
     match text.chars().next() {
         Some(c) if DELIMITERS.contains(c) => (c, text.get(1..).unwrap_or_default()),
@@ -143,7 +143,7 @@ fn merge_environment<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     print(ctx, environment)
 }
 
-/// Which notation the second argument asks for: the second one unless told.
+/// The notation that the second argument asks for; the second notation if there is no such argument.
 fn notation<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<i32> {
     if args.len() < 2 {
         return Some(2);
@@ -159,7 +159,7 @@ fn list_to_args<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let mut text = String::new();
     for item in list.iter(ctx) {
         let Some(word) = item.as_str() else { return Val::Error };
-        // The old notation cannot tell an empty word: it is nothing, and at the end a blank.
+        // The first notation cannot write an empty word: such a word is left out, but for a blank at the end.
         if !text.is_empty() {
             text.push(' ');
         }
@@ -187,7 +187,7 @@ fn args_to_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// There are no user maps here, so no user is in one: the default, or undefined.
+/// `userMap()`: the crate knows no maps, so no user is in one. The answer is the default argument, or undefined.
 fn user_map<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if [0, 1].iter().any(|place| matches!(args.eval(ctx, *place), Val::Error)) {
         return Val::Error;
@@ -195,7 +195,7 @@ fn user_map<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if args.len() == 4 { args.eval(ctx, 3) } else { Val::Undefined }
 }
 
-/// Users of the cluster have no home directories where this runs: the default, or undefined.
+/// `userHome()`: the crate knows no home directories. The answer is the default argument, or undefined.
 fn user_home<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     match args.eval(ctx, 0) {
         Val::Str(_) | Val::Undefined if args.len() == 2 => args.eval(ctx, 1),

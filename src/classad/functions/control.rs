@@ -40,10 +40,10 @@ fn if_then_else<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// Reads the argument's text as an expression and evaluates it here.
+/// `eval()`: parses the argument's text as an expression and evaluates it in the same ad.
 fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let Some(text) = args.eval(ctx, 0).to_text(ctx) else { return Val::Error };
-    // Reading takes work in proportion to the text.
+    // Parsing takes work in proportion to the text.
     if !ctx.pay(text.len()) {
         return Val::Error;
     }
@@ -56,7 +56,7 @@ fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// The bare name that an argument is.
+/// The name that an argument refers to, and whether it is written as a bare name.
 fn referenced(args: Args<'_>) -> Option<(&Name, bool)> {
     let id = *args.ids.first()?;
     match args.at.program.node(id)? {
@@ -67,11 +67,12 @@ fn referenced(args: Args<'_>) -> Option<(&Name, bool)> {
     }
 }
 
-/// The text of an attribute's expression, empty if there is no such attribute.
+/// `unparse()`: the text of an attribute's expression; empty if there is no such attribute.
 fn unparse_attribute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let Some((name, bare)) = referenced(args) else { return Val::Error };
     let mut text = String::new();
-    // Writing to a string does not fail. HTCondor looks for the name with its quotes, if it needs any.
+    // Writing to a string does not fail. HTCondor looks for the name in its quotes if the name needs quotes, and so
+    // finds nothing.
     let _ = unparse::identifier(&mut text, name.as_str());
     let found = bare && text == name.as_str();
     let expr = args.at.frame.filter(|_| found).and_then(|frame| frame.ad.get_name(name));
@@ -83,8 +84,8 @@ fn unparse_attribute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     ctx.string(text)
 }
 
-/// The names in an attribute's expression that neither its ad nor the other has, sorted; with a pattern,
-/// whether one of them matches it.
+/// `unresolved()`: the sorted names in an attribute's expression that neither its ad nor the other ad has. With a
+/// pattern: whether a name matches.
 fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     if referenced(args).is_none() {
         return Val::Error;
@@ -107,8 +108,8 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// The attribute that the first argument refers to with the ad that has it, and the ad in which HTCondor goes
-/// on after having looked for it: the last one it looked in.
+/// The attribute that the first argument refers to, with the ad that has it; and the ad that HTCondor searched last,
+/// in which it goes on.
 fn resolve<'a>(
     ctx: &Ctx<'a>,
     args: Args<'a>,
@@ -137,24 +138,25 @@ fn resolve<'a>(
     }
 }
 
-/// Whether it is the word for the other ad, which HTCondor finds in the context of the match.
+/// Whether a node is the word for the other ad. HTCondor finds that word in the context ad of the match.
 fn is_target(node: &Node) -> bool {
     matches!(node, Node::Attr(name) if ScopeWord::of(name.as_str()) == Some(ScopeWord::Target))
 }
 
-/// A search for names that no ad has. HTCondor does not look for bare names in the other ad here, nor in
-/// the nested ad that they stand in.
+/// A search for names that no ad has. Like HTCondor's, the search looks for bare names neither in the other ad nor in
+/// the nested ad in which they stand.
 struct Unresolved<'s, 'a> {
     ctx: &'s Ctx<'a>,
     frame: &'a Frame<'a>,
-    /// What was found, by its folded text.
+    /// The names that were found, by their lower-case text.
     names: BTreeMap<String, String>,
-    /// The attribute's expression and those of the attributes of its ad that it leads to.
+    /// The expressions to search: the attribute's, and those of the attributes that it refers to.
     found: Vec<&'a Program>,
 }
 
 impl<'a> Unresolved<'_, 'a> {
-    /// Collects the names in all expressions, which become more on the way. `false`: out of steps.
+    /// Collects the names in all expressions; the search adds expressions on the way. `false`: the evaluation is out
+    /// of steps.
     fn collect_all(&mut self) -> bool {
         let mut done = 0;
         while let Some(program) = self.found.get(done).copied() {
@@ -166,7 +168,7 @@ impl<'a> Unresolved<'_, 'a> {
         true
     }
 
-    /// Whether the ad has the attribute; its expression is then searched too.
+    /// Whether the ad has the attribute. If so, the attribute's expression is searched, too.
     fn has(&mut self, name: &Name) -> bool {
         let Some(expr) = self.frame.ad.get_name(name) else { return false };
         let program = expr.program();
@@ -177,9 +179,9 @@ impl<'a> Unresolved<'_, 'a> {
         true
     }
 
-    /// Collects the names in an expression. `false`: out of steps.
+    /// Collects the names in an expression. `false`: the evaluation is out of steps.
     fn collect(&mut self, program: &'a Program) -> bool {
-        // Bases of selections are part of the longer name.
+        // The base of a selection is part of the longer name.
         let base = |node: &Node| if let Node::Select(select) = node { Some(select.base) } else { None };
         let bases: BTreeSet<Id> = program.nodes.iter().filter_map(base).collect();
         for (place, node) in program.nodes.iter().enumerate() {
@@ -232,8 +234,8 @@ fn leftmost(program: &Program, mut id: Id) -> Option<&Name> {
     }
 }
 
-/// The expression to evaluate in other contexts (where the argument names an attribute, that of the attribute),
-/// and the second argument.
+/// The expression to evaluate in other ads, and the value of the second argument. If the first argument names an
+/// attribute, the expression is the attribute's.
 pub(super) fn quoted<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> ((&'a Program, Id), Val<'a>) {
     let (attribute, frame) = resolve(ctx, args);
     let list = Args { at: At { frame, ..args.at }, ..args }.eval(ctx, 1);

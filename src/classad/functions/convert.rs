@@ -1,9 +1,9 @@
-//! How functions read their arguments: what counts as a number, a string, a list.
+//! How functions read their arguments: as numbers, strings, lists.
 
 use crate::eval::{Ctx, List, Val};
 use crate::syntax::lexer::is_space;
 
-/// A double to an integer as the processor does it: what does not fit is the smallest integer.
+/// Converts a double to an integer as the processor does: a number that does not fit becomes the smallest integer.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
 pub(crate) fn to_integer(number: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
@@ -21,7 +21,8 @@ pub(crate) fn length(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// The number a text starts with, as C's `strtod` reads it, and the bytes it takes. `None`: no number.
+/// The number that a text starts with, as C's `strtod` reads it, and how many bytes the number takes. `None`: the text
+/// starts with no number.
 pub(crate) fn leading_number(text: &str) -> Option<(f64, usize)> {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
     let blanks = text.len() - rest.len();
@@ -42,7 +43,7 @@ fn special(text: &str) -> Option<(f64, usize)> {
     }
 }
 
-/// `0x1.8p3`, as C has it.
+/// Reads `0x1.8p3`, as C does.
 fn hexadecimal(text: &str) -> Option<(f64, usize)> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
     let (mut value, mut count, mut used, mut scale) = (0.0, 0, 2, 0_i32);
@@ -102,8 +103,7 @@ fn decimal(text: &str) -> Option<(f64, usize)> {
     Some((text.get(..end)?.parse().ok()?, end))
 }
 
-/// A number as [`super::numbers`] and conversions take it: numbers, booleans, times, strings that start
-/// with a number.
+/// The value as a number, for functions that take numbers, booleans, times, and strings that start with a number.
 pub(crate) fn lenient_number(value: &Val<'_>) -> Option<f64> {
     match value {
         Val::Bool(truth) => Some(f64::from(u8::from(*truth))),
@@ -116,7 +116,7 @@ pub(crate) fn lenient_number(value: &Val<'_>) -> Option<f64> {
     }
 }
 
-/// A list argument: `Err` is the answer of a function that got none.
+/// A list argument. `Err` is what a function returns if the argument is no list.
 pub(crate) fn list(value: Val<'_>) -> Result<List<'_>, Val<'_>> {
     match value {
         Val::List(list) => Ok(list),
@@ -125,17 +125,19 @@ pub(crate) fn list(value: Val<'_>) -> Result<List<'_>, Val<'_>> {
     }
 }
 
-/// The characters that end an item, made ready for the question whether one is among them. It is asked of each
-/// character of a text, and tenants write both: to look through all of them each time would take the product.
+/// The characters that end an item, prepared so that one look-up costs little.
+///
+/// A function looks each character of a text up, and both the text and the delimiters come from users: a search
+/// through all delimiters each time would cost the product of their lengths.
 pub(crate) struct Delimiters {
-    /// The ASCII characters, as bits.
+    /// The ASCII characters, a bit each.
     ascii: u128,
-    /// The others, sorted.
+    /// The other characters, sorted.
     others: Vec<char>,
 }
 
 impl Delimiters {
-    /// Makes them ready, and pays for it. `None`: there is nothing left to pay with.
+    /// Prepares delimiters and pays for the work. `None`: the evaluation is out of steps.
     pub(crate) fn of(ctx: &Ctx<'_>, text: &str) -> Option<Self> {
         ctx.pay(text.len()).then(|| Self::new(text))
     }
@@ -160,15 +162,14 @@ impl Delimiters {
     }
 }
 
-/// The items of a string list: what is between any of the delimiters, without space around it, unless
-/// nothing is left.
+/// The items of a string list: the text between delimiters, trimmed. Empty items are left out.
 pub(crate) fn items<'t>(text: &'t str, delimiters: &'t Delimiters) -> impl Iterator<Item = &'t str> {
     items_as_they_are(text, delimiters)
         .map(|item| item.trim_matches(is_space))
         .filter(|item| !item.is_empty())
 }
 
-/// The same, with the space around them.
+/// The same items with the white space around them.
 pub(crate) fn items_as_they_are<'t>(
     text: &'t str,
     delimiters: &'t Delimiters,
@@ -176,20 +177,21 @@ pub(crate) fn items_as_they_are<'t>(
     text.split(move |c: char| delimiters.contains(c)).filter(|part| !part.is_empty())
 }
 
-/// A double to a C `int`, in which HTCondor counts seconds: what does not fit is the smallest.
+/// Converts a double to a C `int`, in which HTCondor counts seconds: a number that does not fit becomes the smallest
+/// integer.
 #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
 pub(crate) fn to_c_int(number: f64) -> i32 {
     let whole = number.trunc();
     if (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&whole) { whole as i32 } else { i32::MIN }
 }
 
-/// An integer to a C `int`: the upper half is lost.
+/// Converts an integer to a C `int`: the upper half is lost.
 #[allow(clippy::cast_possible_truncation, reason = "that is the point")]
 pub(crate) fn wrap_c_int(number: i64) -> i32 {
     number as i32
 }
 
-/// Either outcome is the answer.
+/// The value in either variant.
 pub(crate) fn answer<'a>(outcome: Result<Val<'a>, Val<'a>>) -> Val<'a> {
     outcome.unwrap_or_else(|early| early)
 }

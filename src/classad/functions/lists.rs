@@ -37,7 +37,7 @@ fn is_number(value: &Val<'_>) -> bool {
     matches!(value, Val::Bool(_) | Val::Int(_) | Val::Real(_))
 }
 
-/// The sum of the elements that are defined, and how many there are.
+/// The sum of the elements that are defined, and their number.
 fn total<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<(Val<'a>, i64), Val<'a>> {
     let list = list(args.eval(ctx, 0))?;
     let (mut sum, mut count) = (Val::Int(0), 0);
@@ -62,8 +62,8 @@ fn average<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     Ok(binary(Binary::Divide, &sum, &Val::Real(to_real(count))))
 }
 
-/// The smallest or largest element. Comparing two turns both into what they were compared as, and it
-/// shows: HTCondor's `min({3, 1, 2.5})` is 1.0.
+/// The smallest or largest element. HTCondor converts both elements of a comparison to a common type and keeps the
+/// result, so `min({3, 1, 2.5})` is 1.0.
 fn extreme<'a>(ctx: &Ctx<'a>, args: Args<'a>, better: Binary) -> Result<Val<'a>, Val<'a>> {
     let list = list(args.eval(ctx, 0))?;
     let mut best = Val::Undefined;
@@ -107,8 +107,8 @@ fn operator(symbol: &str) -> Option<Binary> {
     })
 }
 
-/// `anyCompare` and `allCompare`: the first element that decides ends it; one that cannot be compared
-/// with makes it false.
+/// `anyCompare()` and `allCompare()`. The first element that decides ends the search; an element that cannot be
+/// compared makes the answer false.
 fn compare_all<'a>(ctx: &Ctx<'a>, args: Args<'a>, any: bool) -> Result<Val<'a>, Val<'a>> {
     let (symbol, list_value) = (args.eval(ctx, 0), args.eval(ctx, 1));
     let other = args.eval(ctx, 2);
@@ -151,12 +151,13 @@ fn identical_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a
     Ok(Val::Bool(list.iter(ctx).any(same)))
 }
 
-/// Splits at any separator. One that is no space, twice in a row, has an empty item between.
+/// `split()`: splits at each separator. Between two adjacent separators that are no white space, there is an empty
+/// item.
 fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let separators = if args.len() > 1 { args.eval(ctx, 1) } else { ctx.string(", \t") };
     let text = args.eval(ctx, 0);
     let (Some(text), Some(separators)) = (text.as_str(), separators.as_str()) else { return Val::Error };
-    // For reading alone: what it makes is paid for besides.
+    // This is for reading alone; the list is paid for when it is made.
     let paid = ctx.pay(text.len() / 16);
     let Some(separators) = Delimiters::of(ctx, separators).filter(|_| paid) else { return Val::Error };
     let mut parts: Vec<Val<'a>> = Vec::new();
@@ -168,7 +169,7 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         if !part.is_empty() || (last == Some(c) && !space) {
             parts.push(ctx.string(part));
         }
-        // Space after another separator does not count.
+        // White space after another separator does not count.
         if !(space && part.is_empty()) {
             last = Some(c);
         }
@@ -181,7 +182,7 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     ctx.list(parts)
 }
 
-/// Splits at the first `@`; without one, as told.
+/// Splits a text at the first `@`; `whole` splits a text that has none.
 fn split_at<'a>(ctx: &Ctx<'a>, args: Args<'a>, whole: fn(&str) -> (&str, &str)) -> Val<'a> {
     let text = args.eval(ctx, 0);
     let Some(text) = text.as_str() else { return Val::Error };
@@ -245,7 +246,7 @@ fn eval_in_each_context<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     };
     let results = list.iter(ctx).map(|item| match item {
         Val::Ad(frame) => match control::eval_in(ctx, quoted, frame) {
-            // As everywhere, the literal of a time span is a real.
+            // HTCondor copies a time span as its literal, which evaluates to a real.
             Val::RelTime(secs) => Val::Real(to_c_int(secs).into()),
             value => value,
         },

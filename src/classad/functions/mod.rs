@@ -1,5 +1,6 @@
-//! The built-in functions, by subject. To add one: write it in the file of its subject, and put it in that
-//! file's table.
+//! The built-in functions by subject.
+//!
+//! To add a function, write it in the file of its subject, and add it to the table in this file.
 
 mod arguments;
 mod control;
@@ -26,12 +27,12 @@ pub(crate) use patterns::has_ordinary_price;
 use super::eval::{At, Ctx, Val};
 use super::expr::Id;
 
-/// The arguments of a call, not evaluated yet.
+/// The arguments of a call, which are not evaluated yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Args<'a> {
     pub(crate) at: At<'a>,
     pub(crate) ids: &'a [Id],
-    /// What calls from this place in the program may keep.
+    /// What the calls from this place in the program keep for each other.
     pub(crate) memo: &'a Memo,
 }
 
@@ -40,27 +41,27 @@ impl<'a> Args<'a> {
         self.ids.len()
     }
 
-    /// The value of an argument; error if there is none in that place.
+    /// The value of the argument at an index; an error if there is none.
     pub(crate) fn eval(&self, ctx: &Ctx<'a>, place: usize) -> Val<'a> {
         self.ids.get(place).map_or(Val::Error, |id| ctx.eval(self.at, *id))
     }
 
-    /// The value of an argument that may be left out.
+    /// The value of an argument that may be missing.
     pub(crate) fn eval_if(&self, ctx: &Ctx<'a>, place: usize) -> Option<Val<'a>> {
         self.ids.get(place).map(|id| ctx.eval(self.at, *id))
     }
 }
 
-/// What calls from one place in a program keep for each other: the first pattern they compiled.
+/// What the calls from one place in a program keep for each other: the first pattern that they compiled.
 pub(crate) type Memo = OnceLock<patterns::Compiled>;
 
 type Run = for<'a> fn(&Ctx<'a>, Args<'a>) -> Val<'a>;
 
-/// A function as its subject's table lists it.
+/// A function in the table of its subject.
 pub(crate) struct Entry {
-    /// In lower case.
+    /// The name in lower case.
     name: &'static str,
-    /// How few and how many arguments it takes; any other number is an error.
+    /// The least and the greatest number of arguments. With any other number, the call is an error.
     arity: (usize, usize),
     run: Run,
 }
@@ -77,7 +78,7 @@ const ANY: usize = usize::MAX;
 pub(crate) struct Function(&'static Entry);
 
 impl Function {
-    /// Whether it takes so many arguments.
+    /// Whether the function takes so many arguments.
     pub(crate) fn takes(self, count: usize) -> bool {
         let (least, most) = self.0.arity;
         (least..=most).contains(&count)
@@ -106,7 +107,7 @@ static TABLES: [&[Entry]; 9] = [
     &arguments::TABLE,
 ];
 
-/// The function of that name, in any case.
+/// The function of this name, case aside.
 pub(crate) fn find(name: &str) -> Option<Function> {
     let entries = || TABLES.iter().flat_map(|table| table.iter());
     entries().find(|entry| entry.name.eq_ignore_ascii_case(name)).map(Function)

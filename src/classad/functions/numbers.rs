@@ -21,7 +21,7 @@ fn rounded<'a>(ctx: &Ctx<'a>, args: Args<'a>, round: fn(f64) -> f64) -> Val<'a> 
     }
 }
 
-/// A number argument: integers stay what they are.
+/// A numeric argument. Integers stay integers.
 enum Number {
     Int(i64),
     Real(f64),
@@ -48,14 +48,14 @@ fn pow<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let (Some(base), Some(exponent)) = (Number::of(&base), Number::of(&exponent)) else { return Val::Error };
     let power = base.real().powf(exponent.real());
     match (base, exponent) {
-        // HTCondor rounds by adding a half and cutting off, which is one too many below zero.
+        // HTCondor rounds by adding 0.5 and cutting the fraction off, which is one too many for negative numbers.
         (Number::Int(_), Number::Int(exponent)) if exponent >= 0 => Val::Int(to_integer(power + 0.5)),
         _ => Val::Real(power),
     }
 }
 
-/// The smallest multiple of the second argument that is not less than the first; or the first element of
-/// a list that is not, and multiples of its last beyond.
+/// `quantize()`: the smallest multiple of the second argument that is not less than the first. If the second argument
+/// is a list: its first element that is not less, or else the next multiple of its last element.
 fn quantize<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let (value, base) = (args.eval(ctx, 0), args.eval(ctx, 1));
     let Some(number) = Number::of(&value) else { return Val::Error };
@@ -93,11 +93,11 @@ fn multiple<'a>(value: Val<'a>, number: &Number, base: &Number) -> Val<'a> {
     match (number, base) {
         (Number::Int(_), Number::Int(0)) => value,
         (Number::Int(number), Number::Int(base)) => {
-            // C's formula, which for a negative base is not the next multiple.
+            // C's formula, which does not give the next multiple for a negative base.
             let sum = number.wrapping_add(base.wrapping_sub(1));
             Val::Int(sum.checked_div(*base).unwrap_or(i64::MIN).wrapping_mul(*base))
         }
-        // HTCondor takes so small a base for 0.
+        // HTCondor treats so small a base as 0.
         (_, base) if base.real().abs() <= 1e-8 => value,
         (number, base) => Val::Real((number.real() / base.real()).ceil() * base.real()),
     }
@@ -107,7 +107,7 @@ fn random<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let limit = if args.len() == 0 { Val::Real(1.0) } else { args.eval(ctx, 0) };
     match limit {
         Val::Int(limit) if limit > 0 => {
-            // The high half of the product is even enough over any range.
+            // The high half of the product is evenly distributed over any range.
             let product = u128::from(ctx.random()) * u128::from(limit.unsigned_abs());
             Val::Int(i64::try_from(product >> 64).unwrap_or(0))
         }

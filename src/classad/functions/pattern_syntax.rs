@@ -1,15 +1,15 @@
-//! PCRE's patterns in the words of our engine.
+//! Translates PCRE's patterns for the regex engine.
 //!
-//! Both read most of a pattern alike. What PCRE reads differently is rewritten; what it refuses is refused; and what
-//! the engine has no words for (look-around, references back, possessive repetitions, `\K`, `\G`, properties) is too.
+//! Both read most of a pattern alike. The translation rewrites what PCRE reads differently, and refuses what PCRE
+//! refuses and what the engine lacks (look-around, back references, possessive repetitions, `\K`, `\G`, properties).
 
 use std::fmt::Write;
 use std::str::Chars;
 
 use crate::syntax::lexer::is_space;
 
-/// The pattern, rewritten. `None`: PCRE refuses it, or the engine cannot do it. `extended`: blanks and comments in it
-/// mean nothing.
+/// The translated pattern. `None`: PCRE refuses the pattern, or the engine cannot match it. With `extended`, white
+/// space and comments in the pattern mean nothing.
 pub(super) fn translate(pattern: &str, extended: bool) -> Option<String> {
     let translator = Translator {
         parentheses: pattern.matches('(').count(),
@@ -23,14 +23,14 @@ pub(super) fn translate(pattern: &str, extended: bool) -> Option<String> {
 }
 
 struct Translator<'p> {
-    /// How many there are in the whole pattern: as many groups, or fewer.
+    /// How many opening parentheses the whole pattern has: at least as many as it has groups.
     parentheses: usize,
     rest: Chars<'p>,
     out: String,
     extended: bool,
-    /// Between `\Q` and `\E` all characters stand for themselves.
+    /// Whether we are between `\Q` and `\E`, where all characters stand for themselves.
     quoting: bool,
-    /// Whether what comes before can be repeated. PCRE refuses a repetition of a repetition or of nothing.
+    /// Whether the last item can be repeated. PCRE refuses a repetition of a repetition or of nothing.
     repeatable: bool,
 }
 
@@ -73,7 +73,7 @@ impl<'p> Translator<'p> {
         self.repeatable = true;
     }
 
-    /// A character that stands for itself.
+    /// Writes a character that stands for itself.
     fn literal(&mut self, c: char) {
         match u8::try_from(c) {
             Ok(byte) if byte.is_ascii() && !byte.is_ascii_alphanumeric() => self.byte(byte),
@@ -86,7 +86,7 @@ impl<'p> Translator<'p> {
         self.repeatable = true;
     }
 
-    /// Whether the character is between `\Q` and `\E`, and so done with.
+    /// Whether the character is between `\Q` and `\E`. If so, it has been written.
     fn quotes(&mut self, c: char) -> bool {
         if self.quoting {
             if c == '\\' && self.skip("E") {
@@ -99,7 +99,7 @@ impl<'p> Translator<'p> {
         false
     }
 
-    /// Goes past a text if it comes next.
+    /// Passes a text if it comes next.
     fn skip(&mut self, text: &str) -> bool {
         let rest = self.rest.as_str().strip_prefix(text);
         if let Some(rest) = rest {
@@ -108,7 +108,7 @@ impl<'p> Translator<'p> {
         rest.is_some()
     }
 
-    /// Goes past what comes next up to a text, and past that.
+    /// Passes everything up to a text, and the text, and returns what stood before the text.
     fn skip_to(&mut self, end: &str) -> Option<&'p str> {
         let (before, after) = self.rest.as_str().split_once(end)?;
         self.rest = after.chars();
@@ -177,7 +177,7 @@ impl<'p> Translator<'p> {
             'R' => self.put_all(&format!(r"(?:\r\n|[{LINE_ENDS}])")),
             'X' => self.put_all(r"(?:\r\n|(?s:.))"),
             'C' => self.put_all("(?s:.)"),
-            // A character by its name.
+            // `\N{name}` is a character by its name.
             'N' if self.rest.as_str().strip_prefix('{').is_some_and(|after| bounds(after).is_none()) => {
                 return None;
             }
@@ -188,7 +188,7 @@ impl<'p> Translator<'p> {
         Some(())
     }
 
-    /// An escape that gives one character, in a class or not.
+    /// An escape that stands for one character, in a class or outside.
     fn coded(&mut self, c: char) -> Option<()> {
         match c {
             'e' => self.byte(0x1b),
@@ -222,7 +222,7 @@ impl<'p> Translator<'p> {
         Some(())
     }
 
-    /// So many digits at the most.
+    /// Passes up to `most` digits.
     fn digits(&mut self, radix: u32, most: usize) -> &'p str {
         let rest = self.rest.as_str();
         let count = rest.chars().take(most).take_while(|c| c.is_digit(radix)).count();
@@ -231,8 +231,8 @@ impl<'p> Translator<'p> {
         digits
     }
 
-    /// Whether a number after a backslash is that of a group: below ten, or not to be read as octal, or of as many
-    /// groups as there are.
+    /// Whether a number after a backslash is a group's: it has one digit, or begins with 8 or 9, or the pattern has at
+    /// least so many opening parentheses.
     fn refers_back(&self, first: char) -> bool {
         let digits = self.rest.as_str().chars().take_while(char::is_ascii_digit);
         let number: String = std::iter::once(first).chain(digits).collect();
@@ -241,9 +241,9 @@ impl<'p> Translator<'p> {
             || number.parse::<usize>().is_ok_and(|number| number <= self.parentheses)
     }
 
-    /// A class, from behind its bracket to behind the other.
+    /// Translates a class, from after its opening bracket to after its closing one.
     fn class(&mut self) -> Option<()> {
-        // POSIX's classes stand within others only.
+        // POSIX classes may stand only within other classes.
         if posix(self.rest.as_str()).is_some() {
             return None;
         }
@@ -265,7 +265,7 @@ impl<'p> Translator<'p> {
                 ']' => break,
                 '\\' => self.escape_in_class()?,
                 '[' => self.bracket_in_class()?,
-                // Doubled, it would be an operator of the engine's.
+                // Two minus signs would be an operator of the engine.
                 '-' if self.skip("-") => self.out.push_str("-\\-"),
                 '&' | '~' | '#' => self.literal(c),
                 c if is_space(c) => self.literal(c),
@@ -296,7 +296,7 @@ impl<'p> Translator<'p> {
         Some(())
     }
 
-    /// `[:name:]`, or a bracket that stands for itself. Others of POSIX's are refused.
+    /// Translates `[:name:]`, or a bracket that stands for itself. PCRE refuses the other POSIX forms.
     fn bracket_in_class(&mut self) -> Option<()> {
         let Some((sign, name)) = posix(self.rest.as_str()) else {
             self.literal('[');
@@ -311,16 +311,16 @@ impl<'p> Translator<'p> {
     }
 }
 
-/// What is behind a bracket, if it is one of POSIX's: `:name:]`, `.name.]` or `=name=]`.
+/// What follows a bracket if it starts a POSIX class: the kind, and the text in `:name:]`, `.name.]` or `=name=]`.
 fn posix(rest: &str) -> Option<(char, &str)> {
     let sign = rest.chars().next().filter(|sign| ":.=".contains(*sign))?;
     let (name, after) = rest.get(1..)?.split_once(sign)?;
     (after.starts_with(']') && !name.contains([']', '\\'])).then_some((sign, name))
 }
 
-/// What stands between the braces of a repetition whose opening one is passed: `n`, `n,` or `n,m`.
+/// The text between the braces of a repetition (`n`, `n,` or `n,m`) whose opening brace was passed.
 fn bounds(after: &str) -> Option<&str> {
-    // Looking for the closing brace alone would read the whole rest at each of the opening ones.
+    // A search for the closing brace alone would read the whole rest at each opening brace.
     let end = after.find(|c: char| !c.is_ascii_digit() && c != ',')?;
     let (inside, _) = after.split_at_checked(end).filter(|(_, rest)| rest.starts_with('}'))?;
     let (low, high) = inside.split_once(',').unwrap_or((inside, ""));

@@ -1,7 +1,8 @@
 //! Functions on regular expressions.
 //!
-//! HTCondor uses PCRE; we use an engine whose time is linear in the text, because patterns come from
-//! tenants. What it lacks (look-around, back references, atomic groups) is an error here.
+//! HTCondor uses PCRE. This crate uses an engine whose time is linear in the text, because patterns may come from
+//! people who are not trusted. A pattern that needs what the engine lacks (look-around, back references, atomic
+//! groups) is an error.
 
 use std::borrow::Cow;
 
@@ -21,7 +22,7 @@ pub(super) static TABLE: [Entry; 5] = [
     entry("replaceall", 3, 4, |ctx, args| answer(substitute(ctx, args, "fg"))),
 ];
 
-/// The letters that change how a pattern works.
+/// The options that letters ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "they are flags, each on its own")]
 pub(super) struct Options {
@@ -29,14 +30,14 @@ pub(super) struct Options {
     multiline: bool,
     dotall: bool,
     extended: bool,
-    /// The whole text with what matched replaced, not only the replacement.
+    /// The result is the whole text with the match replaced, not only the replacement.
     full: bool,
-    /// All matches, not only the first.
+    /// All matches are replaced, not only the first.
     global: bool,
 }
 
 impl Options {
-    /// Unknown letters mean nothing.
+    /// Reads option letters; unknown letters are ignored.
     pub(super) fn of(letters: &str) -> Self {
         Self {
             caseless: letters.contains('i'),
@@ -49,16 +50,16 @@ impl Options {
     }
 }
 
-/// The size of a compiled pattern, in bytes, that has the ordinary price. Nearly all fit.
+/// The size up to which a compiled pattern has the ordinary price, in bytes. Nearly all patterns fit.
 const ORDINARY: usize = 1 << 12;
 
-/// How many times that size a compiled pattern may have.
+/// The sizes that are tried, as multiples of [`ORDINARY`]. A pattern larger than the last is refused.
 const WEIGHTS: [usize; 5] = [1, 4, 16, 64, 256];
 
-/// What compiling an ordinary pattern costs.
+/// The price of compiling an ordinary pattern, in steps.
 const COMPILING: usize = 50;
 
-/// A pattern and what came of it.
+/// A pattern, and the result of compiling it.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pattern: Box<str>,
@@ -66,13 +67,13 @@ pub(crate) struct Compiled {
     built: Built,
 }
 
-/// What came of a pattern.
+/// The result of compiling a pattern.
 #[derive(Clone, Debug)]
 struct Built {
-    /// None where it is no pattern, or too large.
+    /// `None`: the text is no pattern, or the compiled pattern is too large.
     regex: Option<Regex>,
-    /// The smallest of the weights that is enough. The engine may look at all of the compiled pattern for each byte
-    /// of a text, so this is how much more than ordinary it costs.
+    /// The smallest of [`WEIGHTS`] that is enough. The engine may look at all of the compiled pattern for each byte of
+    /// a text, so a match costs so many times the ordinary price.
     weight: usize,
 }
 
@@ -84,32 +85,32 @@ pub(super) struct Matcher<'r> {
 }
 
 impl Matcher<'_> {
-    /// Whether it matches a text whose reading is paid for.
+    /// Whether the pattern matches a text. The caller has paid for reading the text.
     pub(super) fn is_match(&self, ctx: &Ctx<'_>, text: &str) -> bool {
         self.pay_beyond_reading(ctx, text.len()) && self.regex.is_match(text.as_bytes())
     }
 
-    /// Pays what a match costs more than reading so many bytes: nothing where the pattern is an ordinary one.
+    /// Pays what a match costs beyond reading so many bytes: nothing for an ordinary pattern.
     fn pay_beyond_reading(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
         ctx.pay((bytes / 16 + 1) * (self.weight - 1))
     }
 
-    /// Pays for one more match in a text that was searched before, of which so many bytes are left.
+    /// Pays for one more match in a text that was searched before; so many bytes are left of it.
     fn pay_again(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
         ctx.pay((bytes / 16 + 1) * self.weight)
     }
 }
 
-/// Compiles a pattern, or takes it from the memo of a call that has compiled it before. `None`: it is none, or
-/// more than we want to pay for.
+/// Compiles a pattern, or takes it from the memo of a call that compiled it before. `None`: the text is no pattern, or
+/// the evaluation is out of steps.
 pub(super) fn compile<'a>(
     ctx: &Ctx<'_>,
     memo: &'a Memo,
     pattern: &str,
     options: Options,
 ) -> Option<Matcher<'a>> {
-    // Compiling costs far more than looking at the characters. The price is the same where it was done
-    // before, that an expression costs what it costs.
+    // Compiling costs far more than looking at the characters. The price is the same for a pattern from the memo, so
+    // that an expression always costs the same.
     if !ctx.pay(COMPILING + pattern.len()) {
         return None;
     }
@@ -118,7 +119,7 @@ pub(super) fn compile<'a>(
     let known = &*first.pattern == pattern && first.options == options;
     let built = if known { Cow::Borrowed(&first.built) } else { Cow::Owned(build(pattern, options)) };
     let weight = built.weight;
-    // How large it is shows when it is compiled.
+    // The size is known only when the pattern is compiled.
     if !ctx.pay(COMPILING * (weight - 1)) {
         return None;
     }
@@ -146,7 +147,7 @@ pub struct Pattern(Regex);
 impl Pattern {
     /// Compiles a pattern. With `caseless`, ASCII case does not count.
     ///
-    /// `None`: the text is no pattern, or one that is not supported (look-around, back references), or the compiled
+    /// `None`: the text is no pattern, or needs what is not supported (look-around, back references), or the compiled
     /// pattern would be too large.
     pub fn new(pattern: &str, caseless: bool) -> Option<Self> {
         build(pattern, Options { caseless, ..Options::default() }).regex.map(Self)
@@ -169,14 +170,15 @@ fn groups_in(captures: &Captures<'_>) -> usize {
     last.map_or(0, |last| last + 1)
 }
 
-/// Whether matching the pattern costs no more than reading the text. It may be no pattern at all.
+/// Whether matching the pattern costs no more than reading the text. Also true of a text that is no pattern.
 pub(crate) fn has_ordinary_price(pattern: &str, letters: &str) -> bool {
     let options = Options::of(letters);
     let within = |translated: String| build_within(ORDINARY, &translated, options);
     !matches!(translate(pattern, options.extended).map(within), Some(Err(Error::CompiledTooBig(_))))
 }
 
-/// Tries the smallest size first, which does for nearly all, and stops at each as soon as it is exceeded.
+/// Compiles a pattern. The smallest size is tried first, because nearly all patterns fit; each try stops as soon as
+/// the pattern exceeds the size.
 fn build(pattern: &str, options: Options) -> Built {
     let mut built = Built { regex: None, weight: 1 };
     let Some(translated) = translate(pattern, options.extended) else { return built };
@@ -207,7 +209,7 @@ fn build_within(size: usize, translated: &str, options: Options) -> Result<Regex
         .build()
 }
 
-/// The arguments, if there is neither an error nor anything undefined among them.
+/// The values of all arguments; `Err` with an error or undefined if one of them is that.
 fn known<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Vec<Val<'a>>, Val<'a>> {
     let values: Vec<Val<'a>> = (0..args.len()).map(|place| args.eval(ctx, place)).collect();
     if values.iter().any(|value| matches!(value, Val::Error)) {
@@ -219,7 +221,7 @@ fn known<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Vec<Val<'a>>, Val<'a>> {
     Ok(values)
 }
 
-/// A string argument; empty if it is not there.
+/// A string argument; empty if it is missing. `None`: it is no string, or the evaluation is out of steps.
 fn text<'v>(values: &'v [Val<'_>], place: usize, ctx: &Ctx<'_>) -> Option<&'v str> {
     let text = values.get(place).map_or(Some(""), Val::as_str)?;
     ctx.pay(text.len() / 16).then_some(text)
@@ -246,7 +248,7 @@ fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     if list.len() == 0 {
         return Ok(Val::Bool(false));
     }
-    // A pattern that is none matches nothing here.
+    // In this function, a text that is no pattern matches nothing.
     let matcher = compile(ctx, args.memo, pattern, Options::of(letters));
     let mut undefined = false;
     for item in list.iter(ctx) {
@@ -264,7 +266,7 @@ fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     Ok(if undefined { Val::Undefined } else { Val::Bool(false) })
 }
 
-/// Substitution; `always` are options the function has anyway.
+/// Replaces matches; `always` are the options that the function has in any case.
 fn substitute<'a>(ctx: &Ctx<'a>, args: Args<'a>, always: &str) -> Result<Val<'a>, Val<'a>> {
     let values = known(ctx, args)?;
     let (Some(pattern), Some(subject), Some(replacement), Some(letters)) =
@@ -278,22 +280,23 @@ fn substitute<'a>(ctx: &Ctx<'a>, args: Args<'a>, always: &str) -> Result<Val<'a>
     Ok(ctx.string(String::from_utf8_lossy(&replaced)))
 }
 
-/// Text that grows piece by piece. The bound is looked at before each, as a replacement of a few bytes may stand for
-/// gigabytes.
+/// A text that grows piece by piece. The bound on strings is checked before each piece, because a replacement of a few
+/// bytes may stand for gigabytes.
 struct Growing<'c, 'a> {
     ctx: &'c Ctx<'a>,
     bytes: Vec<u8>,
 }
 
 impl Growing<'_, '_> {
-    /// `None`: it would be too long.
+    /// Adds a piece. `None`: the text would be too long.
     fn put(&mut self, piece: &[u8]) -> Option<()> {
         let fits = self.ctx.allows(self.bytes.len() + piece.len());
         fits.then(|| self.bytes.extend_from_slice(piece))
     }
 }
 
-/// The text with what matched replaced, or only the replacements, as the options tell.
+/// The text with its matches replaced, or the replacements alone, as the options tell. `None`: a bound was hit, or a
+/// replacement names a group that does not exist.
 fn replace(
     ctx: &Ctx<'_>,
     matcher: &Matcher<'_>,
@@ -320,11 +323,12 @@ fn replace(
             break;
         }
         if found.is_empty() {
-            // HTCondor copies a character and goes on behind it; at the end it gives up.
+            // HTCondor copies a character and goes on behind it; at the end of the text it gives up.
             out.put(subject.get(end..=end)?)?;
             end += 1;
         }
-        // A search may look at all that is left, wherever its match ends, and the replacement may be of nothing.
+        // A search may look at all that is left, wherever its match ends. The replacement is paid for, too: its groups
+        // may be empty.
         let left = subject.len().saturating_sub(end);
         if !matcher.pay_again(ctx, left) || !ctx.pay(replacement.len() / 16) {
             return None;
@@ -336,7 +340,7 @@ fn replace(
     Some(out.bytes)
 }
 
-/// Writes the replacement with `\0` to `\9` as the groups. `None`: there is no such group, or it is too long.
+/// Writes the replacement, with the groups for `\0` to `\9`. `None`: there is no such group, or the text is too long.
 fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Growing<'_, '_>) -> Option<()> {
     let count = groups_in(captures);
     let mut bytes = replacement.bytes().peekable();

@@ -21,13 +21,15 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The first second of a day in Greenwich.
+/// The first second of a day in UTC.
 pub(super) fn midnight(year: i64, month: i64, day: i64) -> i64 {
     days(year, month, day).saturating_mul(86_400)
 }
 
-/// Writes the date by the pattern. Directives that C does not know stay as they are. It stops at the directive with
-/// which the text outgrows its room, as a directive writes up to two hundred times what it takes in the pattern.
+/// Writes the date as the pattern says. Directives that C does not know stay as they are.
+///
+/// Writing stops at the directive with which the text exceeds `room` bytes: one directive may write two hundred times
+/// what it takes in the pattern.
 pub(super) fn format(out: &mut String, room: usize, pattern: &str, civil: &Civil, offset: i32) {
     let mut rest = pattern.chars();
     while out.len() <= room
@@ -50,16 +52,16 @@ pub(super) fn format(out: &mut String, room: usize, pattern: &str, civil: &Civil
     }
 }
 
-/// What may stand between `%` and the letter: glibc's flags and width.
+/// What may stand between `%` and the letter: glibc's flags and a width.
 #[derive(Default)]
 struct Layout {
-    /// What a number is padded with: `0`, `_` (blanks), `-` (nothing).
+    /// What a number is padded with: `0`, `_` (blanks), or `-` (nothing).
     pad: Option<char>,
     upper: bool,
     width: usize,
 }
 
-/// The widest field: nobody reads more, and a tenant may ask for it.
+/// The widest field. Nobody reads more, and a pattern from anybody may ask for more.
 const WIDEST: usize = 1000;
 
 impl Layout {
@@ -74,7 +76,7 @@ impl Layout {
                     let digit = c.to_digit(10).and_then(|digit| usize::try_from(digit).ok()).unwrap_or(0);
                     layout.width = (layout.width * 10 + digit).min(WIDEST);
                 }
-                // These change nothing in the C locale.
+                // These flags change nothing in the C locale.
                 'E' | 'O' | '#' => {}
                 _ => break,
             }
@@ -110,7 +112,7 @@ fn short(name: &str) -> String {
 fn write_directive(out: &mut String, directive: char, civil: &Civil, offset: i32) -> std::fmt::Result {
     let Civil { year, month, day, hour, minute, second, day_of_year, day_of_week } = *civil;
     let mut compose = |pattern: &str| {
-        // These are short.
+        // These patterns are short, so they need no bound.
         format(out, usize::MAX, pattern, civil, offset);
         Ok(())
     };
@@ -167,7 +169,7 @@ fn zone(out: &mut String, offset: i32) -> std::fmt::Result {
     write!(out, "{sign}{:02}{:02}", minutes / 60, minutes % 60)
 }
 
-/// The year and week by ISO 8601: weeks start on Monday, the first holds the year's first Thursday.
+/// The year and the week by ISO 8601: weeks start on Monday, and the first week has the year's first Thursday.
 fn iso_week(civil: &Civil) -> (i64, i64) {
     let from_monday = (civil.day_of_week + 6) % 7;
     let thursday = civil.day_of_year - from_monday + 3;

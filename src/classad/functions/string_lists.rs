@@ -19,9 +19,9 @@ pub(super) static TABLE: [Entry; 11] = [
     entry("stringlist_regexpmember", 2, 4, regexp_member),
 ];
 
-/// What ends an item where the functions on one list are not told.
+/// The default delimiters of functions on one list.
 const DELIMITERS: &str = ", ";
-/// The same for functions that look for members.
+/// The default delimiters of functions that look for members.
 const MEMBER_DELIMITERS: &str = ", \t\r\n";
 
 type Same = fn(&str, &str) -> bool;
@@ -34,7 +34,8 @@ fn same_caseless(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
 
-/// The delimiters argument, if given; `None` if it is no string.
+/// The delimiters in an argument, or the default. `None`: the argument is no string, or the evaluation is out of
+/// steps.
 fn delimiters<'a>(ctx: &Ctx<'a>, args: Args<'a>, place: usize, default: &str) -> Option<Delimiters> {
     match args.eval_if(ctx, place) {
         None => Delimiters::of(ctx, default),
@@ -43,7 +44,7 @@ fn delimiters<'a>(ctx: &Ctx<'a>, args: Args<'a>, place: usize, default: &str) ->
     }
 }
 
-/// The list and its delimiters of the functions on one list.
+/// The list and the delimiters of a function on one list.
 fn one_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Option<(Text<'a>, Delimiters)> {
     let list = args.eval(ctx, 0);
     let delimiters = delimiters(ctx, args, 1, DELIMITERS)?;
@@ -69,8 +70,8 @@ enum Summary {
 fn summarize<'a>(ctx: &Ctx<'a>, args: Args<'a>, summary: Summary) -> Val<'a> {
     let Some((list, delimiters)) = one_list(ctx, args) else { return Val::Error };
     let mut integers = true;
-    // HTCondor starts from the smallest positive float where it means the most negative one, and so finds
-    // no maximum below it.
+    // Where HTCondor means the most negative float, it starts from the smallest positive one, and so finds no maximum
+    // below it.
     let mut result: f64 = match summary {
         Summary::Sum | Summary::Average => 0.0,
         Summary::Least => f64::from(f32::MAX),
@@ -99,8 +100,8 @@ fn summarize<'a>(ctx: &Ctx<'a>, args: Args<'a>, summary: Summary) -> Val<'a> {
     if integers { Val::Int(to_integer(result)) } else { Val::Real(result) }
 }
 
-/// Two string arguments and the delimiters. One that is undefined reads as empty; both undefined, or one
-/// that is no string, answer for the function.
+/// Two string arguments and the delimiters. An argument that is undefined counts as empty. `Err` is what the function
+/// returns: both are undefined, or one is no string.
 fn two_strings<'a>(
     ctx: &Ctx<'a>,
     args: Args<'a>,
@@ -145,7 +146,7 @@ fn subset<'a>(ctx: &Ctx<'a>, args: Args<'a>, same: Same) -> Val<'a> {
     let (part, whole) = (part.as_deref().unwrap_or_default(), whole.as_deref());
     let Some(whole) = whole else { return Val::Bool(part.is_empty()) };
     let whole: Vec<&str> = items(whole, &delimiters).collect();
-    // A list that is empty is in any; one of nothing but delimiters, for HTCondor, in none.
+    // An empty list is a subset of any list; for HTCondor, a list of nothing but delimiters is a subset of none.
     if !part.is_empty() && items(part, &delimiters).next().is_none() {
         return Val::Bool(false);
     }
@@ -167,12 +168,13 @@ fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         Ok(read) => read,
         Err(answer) => return answer,
     };
-    // Alone of its kind it has the short list of delimiters, and takes none for those.
+    // Only this function of those on two lists has the default delimiters of functions on one list, also where the
+    // delimiters are given but empty.
     let own = args.len() > 2 && !delimiters.is_empty();
     let delimiters = if own { Some(delimiters) } else { Delimiters::of(ctx, DELIMITERS) };
     let Some(delimiters) = delimiters else { return Val::Error };
     let (Some(first), Some(second)) = (first, second) else { return Val::Undefined };
-    // And it leaves the space around items.
+    // And only this function keeps the white space around items.
     let second: Vec<&str> = items_as_they_are(&second, &delimiters).collect();
     Val::Bool(items_as_they_are(&first, &delimiters).any(|item| {
         ctx.pay(second.len());

@@ -20,7 +20,7 @@ pub(super) static TABLE: [Entry; 11] = [
     entry("interval", 1, 1, interval),
 ];
 
-/// A value as text; undefined and error stay what they are.
+/// A value as text. `Err`: the value is undefined or an error, which the function returns.
 pub(super) fn text<'a>(ctx: &Ctx<'a>, value: Val<'a>) -> Result<Text<'a>, Val<'a>> {
     value.to_text(ctx).ok_or(value)
 }
@@ -46,7 +46,7 @@ fn recase<'a>(ctx: &Ctx<'a>, args: Args<'a>, recase: fn(&str) -> String) -> Val<
     }
 }
 
-/// Perl's: negative offsets count from the end, negative lengths leave off so many bytes.
+/// `substr()`, as in Perl: a negative offset counts from the end, and a negative length leaves off so many bytes.
 fn substr<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     let values: Vec<Val<'a>> = (0..args.len()).map(|place| args.eval(ctx, place)).collect();
     if values.iter().any(|value| matches!(value, Val::Undefined)) {
@@ -111,7 +111,7 @@ fn bool<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// Seconds as days, hours, minutes and seconds.
+/// `interval()`: seconds as days, hours, minutes and seconds.
 fn interval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let secs = match args.eval(ctx, 0) {
         Val::Str(text) => match leading_number(&text) {
@@ -128,7 +128,7 @@ fn interval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let secs = i64::from(wrap_c_int(secs));
     let (days, hours) = (secs / 86_400, secs / 3600 % 24);
     let (minutes, seconds) = (secs / 60 % 60, secs % 60);
-    // The sign is that of the largest unit.
+    // The largest unit has the sign.
     ctx.string(match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds}"),
         (0, 0, _) => format!("{minutes}:{:02}", seconds.abs()),

@@ -1,4 +1,4 @@
-//! What functions cost on hostile arguments, in steps: no test here looks at a clock.
+//! What functions cost on hostile arguments, in steps, so that no test looks at a clock.
 
 use crate::{Ad, Bound, Env, Expr};
 
@@ -17,7 +17,7 @@ fn texts() -> Ad {
         .with("Wide", "%999n".repeat(2_000))
 }
 
-/// What bounds an evaluation that may take so many steps.
+/// The bound that an evaluation with so many steps hits.
 fn bound(text: &str, steps: u32) -> Option<Bound> {
     let mut env = Env::at(0);
     env.limits.steps = steps;
@@ -26,7 +26,7 @@ fn bound(text: &str, steps: u32) -> Option<Bound> {
 
 #[test]
 fn ordinary_calls_cost_what_they_did() {
-    // The steps with which they are just done.
+    // The least number of steps with which each is done.
     for (text, steps) in [
         (r#"regexp("^slot[0-9]+@", Short)"#, 65),
         (r#"regexp("^slot[0-9]+(_[0-9]+)?@.*\\.example\\.(com|org)$", Short, "i")"#, 100),
@@ -46,15 +46,15 @@ fn ordinary_calls_cost_what_they_did() {
 #[test]
 fn hostile_calls_hit_a_bound() {
     for (text, bounded_by) in [
-        // A large program costs more for each byte of the text, and more to make.
+        // A large pattern costs more for each byte of the text, and more to compile.
         (r#"regexp("[ T].{8000}[^ -z]", A100K)"#, Bound::Steps),
         (r#"regexpMember("[ T].{8000}[^ -z]", {A100K})"#, Bound::Steps),
         (r#"stringList_regexpMember("[ T].{8000}[^ -z]", A100K)"#, Bound::Steps),
         (r#"replace("[ T].{8000}[^ -z]", A100K, "")"#, Bound::Steps),
-        // Each match looks at all that is left, or writes a long replacement of nothing.
+        // Each match looks at all that is left, or writes a long replacement that is empty.
         (r#"replaceAll("a.*b|a", A10K, "")"#, Bound::Steps),
         (r#"replaceAll("(x?)a", A1K, NoGroups)"#, Bound::Steps),
-        // A few bytes of an argument stand for many of the text.
+        // A few bytes of an argument stand for many bytes of the text.
         (r#"regexps("(?s).*", A10K, Groups)"#, Bound::StringSize),
         ("formatTime(0, Wide)", Bound::StringSize),
     ] {
@@ -65,7 +65,7 @@ fn hostile_calls_hit_a_bound() {
 #[test]
 fn texts_and_delimiters_are_paid_for() {
     for (text, read) in [
-        // Sixteen bytes of a text are read for a step where all that is made of it is paid for besides.
+        // One step pays for reading 16 bytes of a text; each item that is made costs a step besides.
         ("split(A10K, Signs)", 10_000 / 16 + 10_000),
         ("split(A10K, Eacute)", 10_000 / 16 + 10_000),
         ("stringListSize(A10K, Signs)", 20_000),

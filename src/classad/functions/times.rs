@@ -51,7 +51,7 @@ fn absolute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         Val::Int(secs) => Val::AbsTime(AbsTime { secs: wrap_c_int(secs).into(), offset }),
         Val::Real(secs) | Val::RelTime(secs) => Val::AbsTime(AbsTime { secs: to_c_int(secs).into(), offset }),
         Val::AbsTime(time) => Val::AbsTime(time),
-        // Text is read by the parser only; here it is handed on, whatever it says.
+        // Only the parser reads times from text; here, any text is returned as it is.
         Val::Str(text) => Val::Str(text),
         Val::Undefined => Val::Undefined,
         _ => Val::Error,
@@ -74,7 +74,7 @@ fn day_time<'a>(ctx: &Ctx<'a>, _: Args<'a>) -> Val<'a> {
     Val::RelTime(to_real(local.rem_euclid(86_400)))
 }
 
-/// The same moment on the local clock, which is the one that the functions read.
+/// What the local clock shows at a moment. Functions read the local clock, not the moment's own.
 fn local(ctx: &Ctx<'_>, time: AbsTime) -> Civil {
     Civil::of(AbsTime { secs: time.secs, offset: ctx.env.utc_offset })
 }
@@ -99,7 +99,7 @@ fn clock<'a>(
     }
 }
 
-/// The ad that `splitTime` makes.
+/// `splitTime()`: an ad of the parts of a time.
 fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let ad = match args.eval(ctx, 0) {
         Val::Undefined => return Val::Undefined,
@@ -131,7 +131,7 @@ fn split_span(secs: f64) -> Ad {
     let mut units = [whole / 86_400, whole / 3600 % 24, whole / 60 % 60];
     let mut seconds = to_real(whole % 60) + positive.fract();
     if secs < 0.0 {
-        // The largest unit there is has the sign.
+        // The largest unit that is not zero has the sign.
         match units.iter_mut().find(|unit| **unit > 0) {
             Some(unit) => *unit = -*unit,
             None => seconds = -seconds,
@@ -146,14 +146,14 @@ fn split_span(secs: f64) -> Ad {
         .with("Seconds", seconds)
 }
 
-/// C's `strftime` in the C locale, on the local clock.
+/// `formatTime()`: C's `strftime` in the C locale, on the local clock.
 fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let value = if args.len() > 0 { args.eval(ctx, 0) } else { Val::AbsTime(now(ctx)) };
     let secs = |secs| local(ctx, AbsTime { secs, offset: 0 });
     let civil = match value {
         Val::Int(number) => secs(number),
         Val::Real(number) => secs(to_c_int(number).into()),
-        // A moment is told in its own zone, under the local one's name.
+        // A moment prints in its own time zone, but under the name of the local one.
         Val::AbsTime(time) => Civil::of(time),
         Val::Ad(frame) => from_ad(ctx, &Val::Ad(frame)),
         _ => return Val::Error,
@@ -165,7 +165,7 @@ fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     ctx.string(out)
 }
 
-/// The date in an ad as `splitTime` makes it; what is missing is 0, as in C's `struct tm`.
+/// The date in an ad as `splitTime()` makes it. A missing part is 0, as in C's `struct tm`.
 fn from_ad<'a>(ctx: &Ctx<'a>, ad: &Val<'a>) -> Civil {
     let read = |name: &str, missing: i64| match ctx.select(ad, &name.into(), None) {
         Val::Int(number) => wrap_c_int(number).into(),
@@ -182,7 +182,7 @@ fn from_ad<'a>(ctx: &Ctx<'a>, ad: &Val<'a>) -> Civil {
         hour: read("Hours", 0),
         minute: read("Minutes", 0),
         second: read("Seconds", 0),
-        // It stays in the year that the ad names.
+        // The day is counted in the year that the ad names, also if the month carries over.
         day_of_year: midnight.saturating_sub(new_year) / 86_400,
         ..calendar
     }

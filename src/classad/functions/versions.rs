@@ -1,4 +1,4 @@
-//! Comparing version numbers.
+//! Comparisons of version numbers.
 
 use super::convert::length;
 use super::strings::text;
@@ -35,18 +35,19 @@ fn in_range<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
 }
 
-/// Compares with runs of digits as numbers. A number with more zeros in front sorts first, and one with as
-/// many compares digit by digit, as fractions do. The answer is negative, 0 or positive: what decided.
+/// Compares two texts, with runs of digits as numbers. Of two numbers, the one with more leading zeros sorts first;
+/// with equally many, at least one, they compare digit by digit, as fractions do. The result is negative, 0 or
+/// positive, and its size tells what decided.
 fn natural(a: &str, b: &str) -> i64 {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let at = |text: &[u8], place: usize| text.get(place).copied().unwrap_or(0);
-    // C compares characters as signed.
+    // C compares characters as signed numbers.
     let signed = |byte: u8| i64::from(byte.cast_signed());
     let Some(first) = (0..a.len().max(b.len())).find(|place| at(a, *place) != at(b, *place)) else {
         return 0;
     };
     let difference = signed(at(a, first)) - signed(at(b, first));
-    // The digits right before the difference belong to the number that it is in.
+    // The digits right before the difference belong to the same number.
     let start = (0..first).rev().take_while(|place| at(a, *place).is_ascii_digit()).last().unwrap_or(first);
     let (run_a, run_b) = (Run::at(a, start), Run::at(b, start));
     if run_a.digits == 0 || run_b.digits == 0 {
@@ -63,7 +64,7 @@ fn natural(a: &str, b: &str) -> i64 {
 /// A run of digits.
 struct Run {
     digits: i64,
-    /// Zeros in front of a further digit.
+    /// Leading zeros that a further digit follows.
     zeros: i64,
 }
 

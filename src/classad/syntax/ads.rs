@@ -7,7 +7,7 @@ use crate::error::ParseError;
 use crate::expr::Expr;
 use crate::name::Name;
 
-/// Whether the text is an ad in the new syntax.
+/// Whether the text is an ad in the new syntax: it starts with `[` after comments and white space.
 pub(crate) fn starts_new(text: &str) -> bool {
     let mut rest = text;
     loop {
@@ -23,13 +23,13 @@ pub(crate) fn starts_new(text: &str) -> bool {
     }
 }
 
-/// One ad; an attribute that does not parse fails all.
+/// One ad. A line that does not parse is an error.
 pub(crate) fn long(text: &str) -> Result<Ad, ParseError> {
     let (ad, errors) = long_lenient(text);
     errors.into_iter().next().map_or(Ok(ad), Err)
 }
 
-/// One ad without the attributes that do not parse, and their errors.
+/// One ad, and the errors of the lines that do not parse, which the ad lacks.
 pub(crate) fn long_lenient(text: &str) -> (Ad, Vec<ParseError>) {
     let (mut ad, mut errors) = (Ad::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
@@ -59,7 +59,7 @@ pub(crate) fn long_stream(text: &str) -> Result<Vec<Ad>, ParseError> {
     Ok(ads)
 }
 
-/// The attribute that a line has; none in a line that is blank or a comment.
+/// The attribute on a line; `None` if the line is blank or a comment.
 pub(crate) fn attribute(line: &str) -> Result<Option<(Name, Expr)>, ParseError> {
     let trimmed = line.trim_matches(is_space);
     if trimmed.is_empty() || trimmed.starts_with('#') {
@@ -70,7 +70,7 @@ pub(crate) fn attribute(line: &str) -> Result<Option<(Name, Expr)>, ParseError> 
         return Err(ParseError::at(line, line.len(), wanted, "end of line".to_owned()));
     };
     let before = name.chars().count() + 1;
-    // HTCondor strips only blanks before the `=`; a tab there belongs to the name.
+    // HTCondor strips only spaces before the `=`; a tab there belongs to the name.
     let name = name.trim_start_matches(is_space).trim_end_matches(' ');
     if name.is_empty() {
         let wanted = "an attribute name".to_owned();

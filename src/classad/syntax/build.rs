@@ -1,13 +1,13 @@
-//! Puts the nodes of an expression together.
+//! Builds the array of nodes that an expression is.
 
 use crate::ad::Ad;
 use crate::expr::{Expr, Id, Kids, Node, Program};
 use crate::value::Value;
 
-/// How deep a tree may be: HTCondor's own parser gives up at 500.
+/// The deepest tree that is allowed. HTCondor's own parser gives up at 500, too.
 pub(crate) const MAX_DEPTH: u16 = 500;
 
-/// A program being built. Operands are added before what uses them.
+/// A program that is being built. A node is added after its operands.
 #[derive(Default)]
 pub(crate) struct Builder {
     nodes: Vec<Node>,
@@ -17,7 +17,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// Adds a node over operands. `None` when the tree gets too deep.
+    /// Adds a node over operands. `None`: the tree would be too deep.
     pub(crate) fn add(&mut self, node: Node, over: &[Id]) -> Option<Id> {
         let deepest = over.iter().filter_map(|id| self.depth.get(*id as usize)).max();
         let depth = deepest.copied().unwrap_or(0) + 1;
@@ -30,7 +30,7 @@ impl Builder {
         Some(id)
     }
 
-    /// Adds a node whose operands are a list.
+    /// Adds a node that has a list of operands. `None`: the tree would be too deep.
     pub(crate) fn add_over(&mut self, over: &[Id], node: impl FnOnce(Kids) -> Node) -> Option<Id> {
         let start = u32::try_from(self.kids.len()).ok()?;
         self.kids.extend_from_slice(over);
@@ -42,13 +42,14 @@ impl Builder {
         self.nodes.get(id as usize)
     }
 
-    /// Takes back the node added last.
+    /// Removes the node that was added last.
     pub(crate) fn remove_last(&mut self) {
         self.nodes.pop();
         self.depth.pop();
     }
 
-    /// The expression whose root is the node added last. The builder is empty afterwards.
+    /// The expression whose root is the node that was added last. The builder is empty afterwards and can be used
+    /// again.
     pub(crate) fn finish(&mut self) -> Expr {
         self.depth.clear();
         Expr::from_program(Program {
@@ -57,11 +58,11 @@ impl Builder {
         })
     }
 
-    /// An expression that evaluates to the value.
+    /// An expression that evaluates to the value; to an error if the value nests deeper than any expression may.
     pub(crate) fn literal(value: &Value) -> Expr {
         let mut builder = Self::default();
         if builder.value(value).is_none() {
-            // Deeper than any expression may be: no text could say it either.
+            // No text could say this value either.
             builder = Self::default();
             builder.add(Node::Literal(Value::Error), &[]);
         }
@@ -79,7 +80,7 @@ impl Builder {
         }
     }
 
-    /// Adds a nested ad.
+    /// Adds a nested ad. `None`: the tree would be too deep.
     pub(crate) fn ad(&mut self, ad: Ad) -> Option<Id> {
         self.add(Node::Ad(ad), &[])
     }

@@ -1,30 +1,30 @@
 //! Splits ClassAd text into tokens.
 //!
-//! A text that is no token becomes [`Tok::Bad`], which no grammar rule accepts: where the long form stops
-//! reading a value, what follows is of no interest, broken or not.
+//! Text that is no token becomes [`Tok::Bad`], which no grammar rule accepts. An error would come too early: where the
+//! long form stops reading a value, the rest of the line is ignored, broken or not.
 
 use super::literal::{Escapes, quoted};
 use crate::functions::leading_number;
 
-/// Which of the two spellings of strings a text uses.
+/// How a text spells strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// C escapes; adjacent strings join.
+    /// The new syntax: C escapes, and adjacent strings join.
     New,
-    /// The long form: a backslash stands for itself except in `\"`.
+    /// The long form: a backslash stands for itself, except in `\"`.
     Old,
 }
 
 /// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tok<'t> {
-    /// An integer literal, a directly preceding minus included.
+    /// An integer literal, with a minus directly before it.
     Int(i64),
     /// A real literal.
     Real(f64),
-    /// A string literal, unescaped.
+    /// A string literal, its escapes replaced.
     Str(String),
-    /// A bare word that is none of the reserved ones.
+    /// A bare word that is not reserved.
     Ident(&'t str),
     /// A name in single quotes.
     Quoted(String),
@@ -32,7 +32,7 @@ pub(crate) enum Tok<'t> {
     Word(&'static str),
     /// An operator or other punctuation.
     Sym(&'static str),
-    /// Text that is no token: what would have been right there.
+    /// Text that is no token. The message says what would have been right there.
     Bad(&'static str),
     /// The end of the text.
     End,
@@ -40,7 +40,7 @@ pub(crate) enum Tok<'t> {
 
 const WORDS: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
 
-/// The punctuation that a text starts with, the longest that fits. `?`, which may have space in it, is not among it.
+/// The longest punctuation that the text starts with, except `?`, which may have white space in it.
 fn symbol(text: &[u8]) -> Option<&'static str> {
     Some(match text {
         [b'=', b'?', b'=', ..] => "=?=",
@@ -81,7 +81,7 @@ fn symbol(text: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// A token and where it starts and ends, in bytes.
+/// A token, and where it starts and ends, in bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Spanned<'t> {
     pub(crate) tok: Tok<'t>,
@@ -94,7 +94,7 @@ pub(crate) struct Lexer<'t> {
     text: &'t str,
     pos: usize,
     dialect: Dialect,
-    /// Whether the last token ends an operand, so that a minus now is an operator.
+    /// Whether the last token ends an operand, so that a minus after it is an operator.
     after_operand: bool,
     /// The last token, if it is a closing bracket.
     closed: Option<&'static str>,
@@ -109,7 +109,7 @@ impl<'t> Lexer<'t> {
         self.text.get(self.pos..).unwrap_or_default()
     }
 
-    /// The next token; [`Tok::End`] for ever at the end.
+    /// The next token; [`Tok::End`] again and again at the end.
     pub(crate) fn next(&mut self) -> Spanned<'t> {
         if let Some(bad) = self.skip_blanks() {
             return bad;
@@ -129,7 +129,7 @@ impl<'t> Lexer<'t> {
         Spanned { tok, start, end: self.pos }
     }
 
-    /// Skips white space and comments; a comment without an end is a bad token.
+    /// Skips white space and comments. A comment without an end is returned as a bad token.
     fn skip_blanks(&mut self) -> Option<Spanned<'t>> {
         loop {
             let rest = self.rest();
@@ -148,7 +148,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A comment without an end. After a closing bracket, HTCondor takes it for another.
+    /// The token for a comment without an end. After a closing bracket, HTCondor reads such a comment as another of
+    /// these brackets.
     fn open_comment(&mut self) -> Spanned<'t> {
         let start = self.pos;
         self.pos = self.text.len();
@@ -168,7 +169,7 @@ impl<'t> Lexer<'t> {
             b'"' => self.quoted('"').map_or_else(Tok::Bad, Tok::Str),
             b'\'' => self.quoted('\'').map_or_else(Tok::Bad, Tok::Quoted),
             b'?' => self.question(rest),
-            // HTCondor reads two points as one.
+            // HTCondor reads `..` as one point.
             b'.' if second == b'.' => {
                 if rest.as_bytes().get(2).is_some_and(u8::is_ascii_digit) {
                     return self.two_points(rest);
@@ -191,7 +192,7 @@ impl<'t> Lexer<'t> {
         Tok::Sym(symbol)
     }
 
-    /// `?`, or `?:` with or without space in it.
+    /// `?`, or `?:` with or without white space in it.
     fn question(&mut self, rest: &str) -> Tok<'t> {
         let after = rest.get(1..).unwrap_or_default().trim_start_matches(is_space);
         if after.starts_with(':') {
@@ -227,7 +228,7 @@ impl<'t> Lexer<'t> {
         Ok(text)
     }
 
-    /// Two points and digits: HTCondor takes them for a number, which is then none, and so zero.
+    /// Two points and digits. HTCondor takes the text for a number, fails to read it, and gets 0.
     fn two_points(&mut self, rest: &str) -> Tok<'t> {
         let digits = rest.trim_start_matches('.');
         let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -239,8 +240,9 @@ impl<'t> Lexer<'t> {
         Tok::Real(0.0)
     }
 
-    /// What follows `0x`. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does, where what is behind the point
-    /// looks like decimal digits and an exponent; with a minus in front, it reads no more of an integer than the 0.
+    /// The number whose `0x` was read. HTCondor has no hexadecimal integers, but reads `0x1.8` as C does if decimal
+    /// digits, and perhaps an exponent, follow the point. With a minus in front, HTCondor reads a hexadecimal integer
+    /// as 0.
     fn hexadecimal(&mut self, rest: &str, negative: bool) -> Tok<'t> {
         let digits = |from: usize, is_digit: fn(&u8) -> bool| {
             rest.get(from..).unwrap_or_default().bytes().take_while(is_digit).count()
@@ -262,7 +264,7 @@ impl<'t> Lexer<'t> {
         Tok::Bad("a decimal integer (there is no hexadecimal)")
     }
 
-    /// An integer or a real, a minus in front included.
+    /// An integer or a real, with the minus in front if there is one.
     fn number(&mut self, rest: &str, negative: bool) -> Tok<'t> {
         let digits =
             |from: usize| rest.get(from..).unwrap_or_default().bytes().take_while(u8::is_ascii_digit).count();
@@ -295,7 +297,7 @@ impl<'t> Lexer<'t> {
             return self.hexadecimal(rest.get(end + 1..).unwrap_or_default(), negative);
         }
         if whole > 1 && byte(start) == b'0' && !(negative && octal(text)) {
-            // After a minus it may have them, if the rest could be octal; it is decimal all the same.
+            // After a minus, leading zeros are allowed if all digits are octal; the number is decimal all the same.
             return Tok::Bad("a decimal integer without leading zeros");
         }
         // HTCondor reads an integer that does not fit as 0.
@@ -303,7 +305,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// Where an exponent that may be at `at` ends. `None`: it has no digits.
+/// Where an exponent that may start at `at` ends; `at` if there is none. `None`: an exponent without digits.
 fn exponent(rest: &str, at: usize) -> Option<usize> {
     let byte = |at: usize| rest.as_bytes().get(at).copied().unwrap_or(0);
     if !matches!(byte(at), b'e' | b'E') {
@@ -318,7 +320,7 @@ fn octal(text: &str) -> bool {
     text.bytes().skip(1).all(|digit| matches!(digit, b'0'..=b'7'))
 }
 
-/// White space as C's `isspace` has it.
+/// Whether C's `isspace` is true of a character.
 pub(crate) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c')
 }

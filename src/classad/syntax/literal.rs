@@ -1,16 +1,16 @@
-//! The insides of string literals.
+//! String literals: quotes and escapes.
 
-/// How a backslash reads.
+/// What a backslash means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escapes {
-    /// As in C, with octal numbers; an unknown escape is the character itself.
+    /// As in C, with octal numbers. An unknown escape is the character itself.
     C,
-    /// Only before a quote; there it is gone. Before the quote that ends the line it stands for itself.
+    /// Only `\"` is an escape, and not where the quote ends the line: there the backslash stands for itself.
     QuoteOnly,
 }
 
-/// Reads a quoted text from its opening quote on. Gives the characters and the number of bytes read,
-/// or what should have been there.
+/// Reads a quoted text from its opening quote on: the characters, and the number of bytes read. The error says what
+/// should have been there.
 pub(crate) fn quoted(text: &str, quote: char, escapes: Escapes) -> Result<(String, usize), &'static str> {
     let plain = text.get(1..).and_then(|inside| inside.split_once(quote)).map(|(plain, _)| plain);
     if let Some(plain) = plain.filter(|plain| !plain.contains('\\')) {
@@ -61,7 +61,7 @@ fn escape(rest: &mut Chars<'_>, bytes: &mut Vec<u8>) -> Result<(), &'static str>
     Ok(())
 }
 
-/// Up to three octal digits that make a byte other than 0.
+/// A byte other than 0, written as up to three octal digits.
 fn octal(first: char, rest: &mut Chars<'_>) -> Result<u8, &'static str> {
     let mut code = first.to_digit(8).unwrap_or(0);
     let more = if first <= '3' { 2 } else { 1 };

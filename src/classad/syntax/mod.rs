@@ -1,4 +1,4 @@
-//! Text to expressions and back.
+//! Syntax: text to expressions and ads, and back.
 
 pub(crate) mod ads;
 pub(crate) mod build;

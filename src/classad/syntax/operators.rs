@@ -3,7 +3,7 @@
 use super::lexer::Tok;
 use crate::expr::{Binary, Unary};
 
-/// An operator waiting for its right operand.
+/// An operator that waits for its right operand.
 #[derive(Clone, Copy)]
 pub(super) enum Operator {
     Unary(Unary),
@@ -53,7 +53,7 @@ pub(super) fn infix(tok: &Tok<'_>) -> Option<(Operator, &'static str)> {
     Some((Operator::Binary(binary), symbol))
 }
 
-/// How tightly an operator binds.
+/// How tightly an operator binds: a higher number binds more tightly.
 pub(super) fn precedence(operator: Operator) -> u8 {
     use Binary as B;
     match operator {

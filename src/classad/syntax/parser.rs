@@ -1,7 +1,7 @@
 //! Tokens to expressions.
 //!
-//! Binary and prefix operators are reduced on a stack of their own, so that the machine's stack grows only
-//! with brackets, which are counted.
+//! Prefix and infix operators wait on a stack of the parser's own. The machine's stack grows only with brackets and `?
+//! :`, whose depth is counted.
 
 use smallvec::SmallVec;
 
@@ -27,8 +27,7 @@ pub(crate) fn expression(text: &str, dialect: Dialect) -> Result<Expr, ParseErro
     }
 }
 
-/// Parses a text as HTCondor's `eval()` does: one expression and nothing else, but that behind `c ? t : f` nothing is
-/// looked at.
+/// Parses a text as HTCondor's `eval()` does: one expression and nothing else, but anything may follow a `c ? t : f`.
 pub(crate) fn expression_to_evaluate(text: &str) -> Result<Expr, ParseError> {
     let mut parser = Parser::new(text, Dialect::New);
     let expr = parser.whole_expression()?;
@@ -38,12 +37,12 @@ pub(crate) fn expression_to_evaluate(text: &str) -> Result<Expr, ParseError> {
     }
 }
 
-/// Parses the expression a text starts with, whatever follows.
+/// Parses the expression that a text starts with; whatever follows is ignored.
 pub(crate) fn expression_prefix(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
     Parser::new(text, dialect).whole_expression()
 }
 
-/// Parses the ad in brackets a text starts with, whatever follows.
+/// Parses the ad in brackets that a text starts with; whatever follows is ignored.
 pub(crate) fn ad_leniently(text: &str) -> Result<Ad, ParseError> {
     Parser::new(text, Dialect::New).bracketed_ad()
 }
@@ -65,20 +64,20 @@ struct Parser<'t> {
     lexer: Lexer<'t>,
     dialect: Dialect,
     ahead: Spanned<'t>,
-    /// The brackets around here.
+    /// How many brackets and conditionals are open.
     depth: u16,
     builder: Builder,
-    /// One that is done with, to be used again.
+    /// A builder that is done with, whose memory is used again.
     spare: Builder,
 }
 
-/// A finished operand, or a run of `&&` or `||` that may go on.
+/// A finished operand, or a chain of `&&` or `||` that may go on.
 enum Operand {
     Node(Id),
     Run { and: bool, items: Vec<Id> },
 }
 
-/// Most operators have two, and few wait.
+/// Most operators have two operands, and few operators wait.
 type Operands = SmallVec<[Operand; 4]>;
 
 impl<'t> Parser<'t> {
@@ -109,7 +108,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// The error that something else should be here; a broken token knows better what.
+    /// The error that something else should stand here. A bad token says itself what should.
     fn expected<'w>(&self, what: impl Into<Wanted<'w>>) -> ParseError {
         let Spanned { tok, start, end } = &self.ahead;
         let expected = if let Tok::Bad(fault) = tok { Wanted::This(fault) } else { what.into() };
@@ -128,7 +127,7 @@ impl<'t> Parser<'t> {
         self.expected(Wanted::LessNesting)
     }
 
-    /// An expression with its own program.
+    /// Parses an expression into a program of its own.
     fn whole_expression(&mut self) -> Parsed<Expr> {
         let spare = std::mem::take(&mut self.spare);
         let outer = std::mem::replace(&mut self.builder, spare);
@@ -140,7 +139,7 @@ impl<'t> Parser<'t> {
         Ok(expr)
     }
 
-    /// `c ? t : f`, or anything tighter.
+    /// Parses `c ? t : f`, or an expression without a conditional.
     fn full(&mut self, wanted: Wanted<'_>) -> Parsed<Id> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -161,7 +160,7 @@ impl<'t> Parser<'t> {
         self.builder.add(node, over).ok_or_else(|| self.deep())
     }
 
-    /// Prefix and infix operators over postfix expressions.
+    /// Parses prefix and infix operators and their operands.
     fn operators(&mut self, wanted: Wanted<'_>) -> Parsed<Id> {
         let mut operators: SmallVec<[Operator; 4]> = SmallVec::new();
         let mut operands: Operands = SmallVec::new();
@@ -193,7 +192,7 @@ impl<'t> Parser<'t> {
         self.pop(&mut operands)
     }
 
-    /// The last operand, as a node.
+    /// Takes the last operand, as a node.
     fn pop(&mut self, operands: &mut Operands) -> Parsed<Id> {
         match operands.pop() {
             Some(Operand::Node(id)) => Ok(id),
@@ -221,7 +220,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Puts a right operand to the run on its left, or starts one.
+    /// Adds a right operand to the chain on its left, or starts a chain.
     fn extend(&mut self, and: bool, right: Id, operands: &mut Operands) -> Parsed<Operand> {
         if let Some(Operand::Run { and: same, items }) = operands.last_mut()
             && *same == and
@@ -235,7 +234,7 @@ impl<'t> Parser<'t> {
         Ok(Operand::Run { and, items: vec![left, right] })
     }
 
-    /// `a.b`, `a[i]`, `a ?: b`
+    /// Parses `a.b`, `a[i]`, `a ?: b`.
     fn postfix(&mut self, wanted: Wanted<'_>) -> Parsed<Id> {
         let mut id = self.selected(wanted)?;
         while self.eat("?:") {
@@ -269,8 +268,8 @@ impl<'t> Parser<'t> {
         self.add(Node::Select(Select { base, name, scope }), &[base])
     }
 
-    /// Whether nothing but space is between a text that ended there and the next token, so that two of a kind
-    /// are one. The long form has no such.
+    /// Whether nothing but white space stands between `end` and the next token. In the new syntax, two strings (or two
+    /// quoted names) that adjoin are one; the long form has no such rule.
     fn adjoins(&self, end: usize) -> bool {
         let between = self.text.get(end..self.ahead.start).unwrap_or_default();
         self.dialect == Dialect::New && between.chars().all(is_space)
@@ -282,7 +281,7 @@ impl<'t> Parser<'t> {
             Tok::Ident(_) | Tok::Quoted(_) => match self.bump() {
                 Tok::Ident(text) => Ok(Name::from(text)),
                 Tok::Quoted(mut text) => {
-                    // As strings do, quoted names join.
+                    // Quoted names join, as strings do.
                     while self.adjoins(end)
                         && let Tok::Quoted(more) = self.peek()
                     {
@@ -349,7 +348,7 @@ impl<'t> Parser<'t> {
         self.add(Node::Literal(Value::from(text)), &[])
     }
 
-    /// A bare name or a call.
+    /// Parses a bare name or a function call.
     fn identifier(&mut self) -> Parsed<Id> {
         let start = self.ahead.start;
         let name = self.name("a name".into())?;
@@ -365,7 +364,8 @@ impl<'t> Parser<'t> {
         self.builder.add_over(&args, node).ok_or_else(|| self.deep())
     }
 
-    /// Times and odd reals have no literals but calls with a string, which are values from the start.
+    /// A call that stands for a constant. Times, infinities and NaN have no literals of their own: they are written as
+    /// a call with a string.
     fn constant(&mut self, name: &Name, args: &[Id], start: usize) -> Parsed<Option<Value>> {
         let [arg] = args else { return Ok(None) };
         let Some(Node::Literal(Value::Str(text))) = self.builder.node(*arg) else { return Ok(None) };
@@ -391,7 +391,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Expressions with commas between, up to the closing bracket.
+    /// Parses expressions with commas between them, up to the closing bracket.
     fn items(&mut self, close: &'static str, semicolons: bool) -> Parsed<Vec<Id>> {
         let mut items = Vec::new();
         if self.eat(close) {
@@ -409,7 +409,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `[ a = 1; b = 2 ]`
+    /// Parses `[ a = 1; b = 2 ]`.
     fn bracketed_ad(&mut self) -> Parsed<Ad> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -420,7 +420,7 @@ impl<'t> Parser<'t> {
         while self.at(";") {
             self.bump();
             if self.at("]") {
-                // HTCondor takes semicolons around attributes, but not alone.
+                // HTCondor takes semicolons around attributes, but not semicolons alone.
                 return Err(self.expected("an attribute name"));
             }
         }

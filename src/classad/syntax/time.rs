@@ -3,7 +3,7 @@
 use crate::functions::{to_c_int, to_integer, to_real};
 use crate::value::AbsTime;
 
-/// A moment in the proleptic Gregorian calendar, told in its own time zone.
+/// A moment in the proleptic Gregorian calendar, as a clock in its time zone shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Civil {
     pub(crate) year: i64,
@@ -14,7 +14,7 @@ pub(crate) struct Civil {
     pub(crate) hour: i64,
     pub(crate) minute: i64,
     pub(crate) second: i64,
-    /// From 0 for January 1.
+    /// From 0 for January 1st.
     pub(crate) day_of_year: i64,
     /// From 0 for Sunday.
     pub(crate) day_of_week: i64,
@@ -37,7 +37,7 @@ pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 impl Civil {
-    /// The date and time of day that a clock with the time's offset shows.
+    /// What a clock in the moment's time zone shows.
     pub(crate) fn of(time: AbsTime) -> Self {
         let local = time.secs.saturating_add(i64::from(time.offset));
         let (number, second) = (local.div_euclid(DAY), local.rem_euclid(DAY));
@@ -61,7 +61,7 @@ impl Civil {
     }
 }
 
-/// A moment in ISO 8601, as HTCondor prints it (Greenwich is `-00:00`).
+/// A moment in ISO 8601, as HTCondor prints it. UTC is `-00:00`.
 pub(crate) fn absolute(time: AbsTime) -> String {
     let Civil { year, month, day, hour, minute, second, .. } = Civil::of(time);
     let sign = if time.offset > 0 { '+' } else { '-' };
@@ -72,13 +72,13 @@ pub(crate) fn absolute(time: AbsTime) -> String {
     )
 }
 
-/// A span like `1+02:03:04`, leading units of zero and any fraction of a second left out.
+/// A span like `1+02:03:04`. Leading units of zero and fractions of a second are left out.
 pub(crate) fn relative(secs: f64) -> String {
     let secs = to_c_int(secs);
     span(secs < 0, secs.wrapping_abs().into(), |second| format!("{second:02}"))
 }
 
-/// A span as HTCondor prints it in an expression: with the fraction, seconds with six digits.
+/// A span as HTCondor prints it in an expression: with fractions, and seconds with six digits.
 pub(crate) fn relative_literal(secs: f64) -> String {
     let fraction = secs.abs().fract();
     span(secs < 0.0, to_c_int(secs.abs()).into(), |second| {
@@ -86,7 +86,7 @@ pub(crate) fn relative_literal(secs: f64) -> String {
     })
 }
 
-/// A number as C++ streams print it: six digits, zeros at the end left out.
+/// A number as C++ streams print it: six digits, without zeros at the end.
 fn short(number: f64) -> String {
     let scientific = format!("{number:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -105,8 +105,8 @@ fn short(number: f64) -> String {
     format!("{}e{sign}{:02}", bare(digits), exponent.abs())
 }
 
-/// A moment as [`absolute`] prints it where that reads back as the same, else with fields beyond their range, as they are
-/// read: a month 0 is the December before. `None`: no text is read as that moment.
+/// A text that reads back as the moment: as [`absolute`] prints it if that reads back, else with fields beyond their
+/// range (month 0 is the December before). `None`: no text reads as this moment.
 pub(crate) fn absolute_exact(time: AbsTime) -> Option<String> {
     let civil = Civil::of(time);
     let year = civil.year.clamp(0, 9999);
@@ -127,14 +127,14 @@ pub(crate) fn absolute_exact(time: AbsTime) -> Option<String> {
     (parse_absolute(&text) == Some(time)).then_some(text)
 }
 
-/// A span as [`relative`] prints it, with the fraction, or else all of it in seconds: what reads back as the
-/// same. `None`: it is no number of seconds.
+/// A text that reads back as the span: as [`relative`] prints it with fractions, else all of it in seconds. `None`: no
+/// text reads as this span.
 pub(crate) fn relative_exact(secs: f64) -> Option<String> {
     let fraction = secs.abs().fract();
     let text = span(secs < 0.0, to_integer(secs.abs()), |second| {
         if fraction == 0.0 { format!("{second:02}") } else { format!("{}", to_real(second) + fraction) }
     });
-    // The sign of a zero is kept by none of the two.
+    // Neither form keeps the sign of a zero.
     let reads_back = |text: &String| parse_relative(text) == Some(secs);
     Some(text).filter(reads_back).or_else(|| Some(format!("{secs}")).filter(reads_back))
 }
@@ -151,9 +151,9 @@ fn span(negative: bool, whole: i64, print_seconds: impl Fn(i64) -> String) -> St
     }
 }
 
-/// Reads a moment: year (four characters), month, day, hour, minute and second (two each), with anything but
-/// digits before each of them; what is missing at the end is 0, a missing month January. A zone is `Z`, `+hhmm`
-/// or `+hh:mm`; without one it is Greenwich.
+/// Reads a moment: year (four characters), month, day, hour, minute and second (two each), with anything but digits
+/// before each. A field that is missing at the end is 0; a missing month is January. The zone is `Z`, `+hhmm` or
+/// `+hh:mm`, else UTC.
 pub(crate) fn parse_absolute(text: &str) -> Option<AbsTime> {
     let mut bytes = text.as_bytes().to_vec();
     let offset = take_zone(&mut bytes);
@@ -171,7 +171,7 @@ pub(crate) fn parse_absolute(text: &str) -> Option<AbsTime> {
     }
     let [month, day, hour, minute, second] = fields;
     let local = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second;
-    // C's mktime answers -1 for failure, so HTCondor cannot read that moment.
+    // C's mktime returns -1 for failure, so HTCondor cannot read this moment.
     (local != -1).then(|| AbsTime { secs: local - i64::from(offset), offset })
 }
 
@@ -180,7 +180,7 @@ fn digits_on(text: &[u8]) -> &[u8] {
     text.get(start..).unwrap_or_default()
 }
 
-/// The number that so many characters start with, as C's `atoi` reads them; `None` if there are fewer.
+/// The number in the next `width` characters, as C's `atoi` reads it; `None` if there are fewer characters.
 fn take_field(rest: &mut &[u8], width: usize) -> Option<i64> {
     let (field, after) = rest.split_at_checked(width)?;
     *rest = after;
@@ -192,7 +192,7 @@ fn take_field(rest: &mut &[u8], width: usize) -> Option<i64> {
     )
 }
 
-/// Takes a zone off the end: seconds east of Greenwich, 0 if there is none.
+/// Takes the time zone off the end of a text: seconds east of Greenwich, 0 if there is none.
 fn take_zone(text: &mut Vec<u8>) -> i32 {
     let from_end =
         |text: &[u8], place: usize| text.len().checked_sub(place).and_then(|at| text.get(at)).copied();
@@ -223,10 +223,10 @@ fn take_zone(text: &mut Vec<u8>) -> i32 {
     secs
 }
 
-/// Reads a span: `D+HH:MM:SS.s` or `DdHhMmSs`, any unit may be left out, spaces between the parts, a minus for
-/// all of it. Numbers that are left out, or do not fit, are 0.
+/// Reads a span: `D+HH:MM:SS.s` or `DdHhMmSs`. Any unit may be left out, spaces may stand between the parts, and a
+/// minus in front is for the whole. A number that is left out, or does not fit, is 0.
 pub(crate) fn parse_relative(text: &str) -> Option<f64> {
-    // From the right, as HTCondor does: seconds need no unit, the others are known by theirs.
+    // HTCondor reads from the right: the last number is the seconds, and the others are known by their units.
     let mut rest = trimmed(text.as_bytes());
     let mut seconds = 0.0;
     let unit = rest.split_last().filter(|(last, _)| matches!(last, b's' | b'S'));
@@ -238,7 +238,7 @@ pub(crate) fn parse_relative(text: &str) -> Option<f64> {
             rest = before;
             number = format!("{}.{fraction}", take_digits(&mut rest));
         }
-        // "", ".", ".5" and "5." are what C's strtod makes of them.
+        // C's strtod decides what "", ".", ".5" and "5." are.
         seconds =
             if number.contains('.') { format!("0{number}0") } else { format!("0{number}") }.parse().ok()?;
     }
@@ -248,7 +248,7 @@ pub(crate) fn parse_relative(text: &str) -> Option<f64> {
         if let Some((_, before)) = rest.split_last().filter(|(last, _)| units.contains(last)) {
             rest = trimmed(before);
             let number: i32 = take_digits(&mut rest).parse().unwrap_or(0);
-            // Counted in C's `int`.
+            // HTCondor adds in C's `int`.
             whole = whole.wrapping_add(number.wrapping_mul(worth));
         }
     }

@@ -1,4 +1,4 @@
-//! Expressions, values and ads to text, in HTCondor's own form.
+//! Prints expressions, values and ads in HTCondor's own form.
 
 use std::fmt::{Result, Write};
 
@@ -8,15 +8,15 @@ use crate::expr::{Binary, Expr, Id, Kids, Node, Program, Unary};
 use crate::name::Name;
 use crate::value::Value;
 
-/// What the text is for.
+/// How to print, by what the text is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// What functions of the language make of a value: reals with the 16 digits HTCondor always prints,
-    /// attributes in the order in which it keeps them.
+    /// What functions of the language print: reals with 16 digits, and attributes in the order in which HTCondor keeps
+    /// them.
     Condor,
-    /// The same over many lines, from this indentation on: what `unparse()` answers.
+    /// The same over many lines, indented by so many spaces: what `unparse()` returns.
     Pretty(usize),
-    /// For reading back: reals with the 17 digits it may take, attributes sorted.
+    /// Text that reads back as the same: reals with 17 digits if 16 lose something, and attributes sorted.
     Exact,
     /// The same for the long form, in whose strings a backslash stands for itself.
     Long,
@@ -28,7 +28,8 @@ impl Style {
     }
 }
 
-/// Spaces that lists and ads are indented by, twice: HTCondor indents the bracket, then what is in it.
+/// By how many spaces lists and ads are indented. HTCondor indents the bracket, and then again what is in the
+/// brackets.
 const LIST_INDENT: usize = 3;
 const AD_INDENT: usize = 4;
 
@@ -36,7 +37,7 @@ fn new_line<W: Write>(out: &mut W, indent: usize) -> Result {
     write!(out, "\n{:indent$}", "")
 }
 
-/// Prints the tree under a node.
+/// Prints the expression under a node.
 pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Style) -> Result {
     let sub = |out: &mut W, id: Id| node(out, program, id, style);
     match program.node(id) {
@@ -50,7 +51,7 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Styl
         Some(Node::Select(select)) => {
             sub(out, select.base)?;
             if style.reads_back() && matches!(program.node(select.base), Some(Node::Literal(Value::Int(_)))) {
-                // The point would read as the number's.
+                // Without a space, the point would be read as part of the number.
                 out.write_char(' ')?;
             }
             out.write_char('.')?;
@@ -59,7 +60,7 @@ pub(crate) fn node<W: Write>(out: &mut W, program: &Program, id: Id, style: Styl
         Some(Node::Unary(op, inner)) => {
             out.write_str(unary(*op))?;
             if *op == Unary::Minus && style.reads_back() && starts_with_digit(program, *inner) {
-                // Without the space it would read as a negative literal.
+                // Without a space, the minus would be read as part of the number.
                 out.write_char(' ')?;
             }
             sub(out, *inner)
@@ -232,7 +233,7 @@ pub(crate) fn value<W: Write>(out: &mut W, value: &Value, style: Style) -> Resul
     }
 }
 
-/// Prints a real: C's `%1.15E`, or a call that makes what has no digits.
+/// Prints a real: C's `%1.15E`, or a call for infinities and NaN.
 pub(crate) fn real<W: Write>(out: &mut W, number: f64, style: Style) -> Result {
     if number.is_nan() {
         return out.write_str("real(\"NaN\")");
@@ -252,13 +253,13 @@ pub(crate) fn real<W: Write>(out: &mut W, number: f64, style: Style) -> Result {
     write!(out, "{digits}E{sign}{exponent:0>2}")
 }
 
-/// Prints a string literal in the long form. There is no way to write the end of a line.
+/// Prints a string literal in the long form, which has no way to write an end of line.
 fn long_string<W: Write>(out: &mut W, text: &str) -> Result {
     let text = text.replace('"', "\\\"").replace('\n', "\\n").replace('\r', "\\r");
     write!(out, "\"{text}\"")
 }
 
-/// Whether the text of a node starts with a digit (or a point and a digit).
+/// Whether the text of a node starts with a digit, or with a point and a digit.
 fn starts_with_digit(program: &Program, mut id: Id) -> bool {
     loop {
         id = match program.node(id) {
@@ -286,7 +287,7 @@ fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
             13 => out.write_str("\\r")?,
             b'\\' => out.write_str("\\\\")?,
             _ if char::from(byte) == quote => write!(out, "\\{quote}")?,
-            // There is no escape for 0, but it may stand for itself.
+            // There is no escape for 0; the byte may stand for itself.
             0 | b' '..=b'~' => out.write_char(char::from(byte))?,
             _ => write!(out, "\\{byte:03o}")?,
         }
@@ -294,17 +295,17 @@ fn escaped<W: Write>(out: &mut W, text: &str, quote: char) -> Result {
     out.write_char(quote)
 }
 
-/// Prints a name, in quotes where it would not read as one.
+/// Prints a name, in quotes if it would not be read as a name.
 pub(crate) fn identifier<W: Write>(out: &mut W, name: &str) -> Result {
     if name.eq_ignore_ascii_case("parent") { escaped(out, name, '\'') } else { member(out, name) }
 }
 
-/// Prints the name of an attribute after a dot, or of a function: HTCondor forgets the quotes there.
+/// Prints the name of a function, or of an attribute after a dot. HTCondor prints no quotes there.
 fn selected<W: Write>(out: &mut W, name: &str, style: Style) -> Result {
     if style.reads_back() { member(out, name) } else { out.write_str(name) }
 }
 
-/// Prints a name, in quotes where it would not read as one; `parent` is as good as any here.
+/// Prints a name, in quotes if it would not be read as a name. `parent` is an ordinary name here.
 fn member<W: Write>(out: &mut W, name: &str) -> Result {
     const RESERVED: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -1,10 +1,10 @@
-//! What messages of the parser say: made into text only where there is an error.
+//! What messages of the parser say should be there. The text is made only if there is an error.
 
 use std::fmt;
 
 use super::build::MAX_DEPTH;
 
-/// What a message says should be there.
+/// What should stand at the place of an error.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'w> {
     This(&'static str),
@@ -30,7 +30,7 @@ impl From<&'static str> for Wanted<'_> {
     }
 }
 
-/// As much of a text as a message should repeat.
+/// At most the first 40 characters of a text, for a message.
 pub(super) fn excerpt(text: &str) -> String {
     let mut start: String = text.chars().take(40).collect();
     if start.len() < text.len() {
