@@ -12,7 +12,7 @@ use kube::Client;
 use tokio::time::Instant;
 
 use model::decide::Negotiation;
-use model::negotiator::{self, Outcome, Ready, Watch};
+use model::negotiator::{self, Outcome, Ready, Stopwatch};
 use model::pool::{NegotiatorId, Time};
 
 /// Everything outside the operator that what it does depends on.
@@ -96,8 +96,8 @@ impl Cycles {
                     let mut ready = taken.unwrap_or_default();
                     let began = Instant::now();
                     let elapsed = || began.elapsed();
-                    let watch = Watch::showing(&elapsed);
-                    let outcome = negotiator::negotiate_with(&negotiation.cycle, &mut ready, watch);
+                    let stopwatch = Stopwatch::showing(&elapsed);
+                    let outcome = negotiator::negotiate_with(&negotiation.cycle, &mut ready, stopwatch);
                     if let Ok(mut kept) = kept.lock() {
                         if kept.len() >= KEPT_FOR {
                             kept.clear();

@@ -10,7 +10,7 @@ use super::scenario::Scenario;
 use super::transitions::Transitions;
 use super::world::World;
 use model::decide::{Decision, conclude, decide};
-use model::negotiator::{Ready, Watch, negotiate_with};
+use model::negotiator::{Ready, Stopwatch, negotiate_with};
 use model::pool::{Document, NegotiatorId, Pool, Time};
 
 /// Simulates a scenario to its end. The loop calls `progress` with the simulated time at every sample. If `progress`
@@ -105,7 +105,7 @@ impl Simulation<'_> {
             }
             let Some(negotiation) = negotiation else { return };
             let ready = self.ready.entry(negotiation.negotiator.clone()).or_default();
-            let outcome = negotiate_with(&negotiation.cycle, ready, Watch::STOPPED);
+            let outcome = negotiate_with(&negotiation.cycle, ready, Stopwatch::STOPPED);
             conclude(&mut self.pool, &negotiation, &outcome, self.now);
             self.measures.cycle(negotiation, outcome);
         }

@@ -31,7 +31,7 @@ use ads::Ads;
 use classad::Env;
 use jobs::{JobId, Queue};
 use model::negotiator::autoclusters::{Autoclusters, Significant, slot_attributes};
-use model::negotiator::{Cycle, Ready, SubmitterInput, Watch, negotiate_with};
+use model::negotiator::{Cycle, Ready, Stopwatch, SubmitterInput, negotiate_with};
 use output::Figures;
 use policy::Policy;
 use slots::{Slots, considered};
@@ -105,7 +105,7 @@ fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) 
     let mut ready = Ready::default();
     let ((), prepared) = timed(|| ready.prepare(&cycle));
     // Whatever machine it is tried on, the same files give the same answer.
-    let (outcome, negotiated) = timed(|| negotiate_with(&cycle, &mut ready, Watch::STOPPED));
+    let (outcome, negotiated) = timed(|| negotiate_with(&cycle, &mut ready, Stopwatch::STOPPED));
     figures.of_cycle(&cycle, &outcome);
     figures.took(read, prepared.cpu, signed.wall + negotiated.wall, signed.cpu + negotiated.cpu);
     if let Some(path) = &args.matches {

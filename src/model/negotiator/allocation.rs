@@ -1,4 +1,4 @@
-//! What the groups of a cycle are given, and how much each may use by it.
+//! How much of the pool the groups of a cycle are given, and how much each may therefore use.
 
 use super::cycle::Cycle;
 use super::groups::{GroupInput, sum_up};
@@ -6,38 +6,38 @@ use super::ledger::Ledger;
 use super::surplus::{Sharer, share};
 pub use crate::pool::Allocation;
 
-/// What is asked for, in slot weight, what is in use included.
+/// What groups ask for, in slot weight, including what they use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Demand {
-    /// By submitters of no group.
+    /// What submitters of no group ask for.
     pub root: f64,
-    /// By each group's own submitters, in the order of [`Cycle::groups`].
+    /// What each group's own submitters ask for, in the order of [`Cycle::groups`].
     pub groups: Vec<f64>,
 }
 
-/// What all of a tree are given.
+/// What the root and all groups are given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allocations {
-    /// The root: submitters of no group, and in the end those of groups with autoregroup.
+    /// The root's allocation: for submitters of no group, and in the last turn those of groups with autoregroup.
     pub root: Allocation,
-    /// The groups, in the order of [`Cycle::groups`].
+    /// The groups' allocations, in the order of [`Cycle::groups`].
     pub groups: Vec<Allocation>,
 }
 
 impl Allocations {
-    /// Of a group, or of the root.
+    /// The allocation of a group, or of the root.
     pub fn of(&self, group: Option<usize>) -> Option<&Allocation> {
         group.map_or(Some(&self.root), |group| self.groups.get(group))
     }
 
-    /// With what a later round of the same cycle gives.
+    /// Merges these allocations with those of a later round of the same cycle.
     pub(super) fn then(self, later: &Self) -> Self {
         let groups = self.groups.into_iter().zip(&later.groups).map(|(group, later)| group.then(*later));
         Self { root: self.root.then(later.root), groups: groups.collect() }
     }
 
-    /// What the own submitters of a group, or of the root, may use in all at this moment:
-    /// [`Allocation::limit`], and with `NEGOTIATOR_STRICT_ENFORCE_QUOTA` no more than it and the groups above have left.
+    /// What the own submitters of a group, or of the root, may use in all at this moment: [`Allocation::limit`]. With
+    /// `NEGOTIATOR_STRICT_ENFORCE_QUOTA` they may also take no more than the group and each group above it have left.
     pub(super) fn turn_limit(&self, cycle: &Cycle, ledger: &Ledger, group: Option<usize>) -> f64 {
         let limit = self.of(group).map_or(0.0, |allocation| allocation.limit);
         if !cycle.config.strict_enforce_quota {
@@ -48,12 +48,12 @@ impl Allocations {
     }
 }
 
-/// Whether any group's jobs compete with those of no group in the end.
+/// Whether any group has autoregroup.
 pub(super) fn regroups(groups: &[GroupInput]) -> bool {
     groups.iter().any(|group| group.autoregroup)
 }
 
-/// What groups that ask for so much are given in one round: the fair share, surplus included.
+/// What the groups are given in one round if they ask for `demand`: their fair share, including surplus.
 pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
     let groups = &cycle.groups;
     let (root, whole) = (root_quota(cycle), !cycle.config.use_slot_weights);
@@ -94,7 +94,7 @@ pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
             group.subtree_quota
         },
     });
-    // The root negotiates last, with everybody whom it takes in: its quota is then whatever is left of the pool.
+    // With autoregroup, the root has the last turn and serves the groups' submitters too: it may use whatever is left.
     let (quota, allocated) =
         if regroups(groups) { (cycle.pool_weight, cycle.pool_weight) } else { (root, of_root) };
     let root = Allocation {
@@ -108,14 +108,14 @@ pub(super) fn allocate(cycle: &Cycle, demand: &Demand) -> Allocations {
     Allocations { root, groups: each.collect() }
 }
 
-/// What the groups' quotas leave of the pool.
+/// The slot weight that the groups' quotas leave of the pool.
 fn root_quota(cycle: &Cycle) -> f64 {
     let tops = cycle.groups.iter().filter(|group| group.parent.is_none());
     (cycle.pool_weight - tops.map(|group| group.subtree_quota).sum::<f64>()).max(0.0)
 }
 
-/// What the groups of a cycle would be given if they asked for so much, and, in the same order and the root's last, what each
-/// turn's limit would be: without slots, submitters and jobs, of which the cycle needs none.
+/// What the groups of a cycle would be given if they asked for `demand`, and the limit of each group's turn: first of the groups,
+/// in the order of [`Cycle::groups`], then of the root. The cycle needs no slots, submitters or jobs.
 pub fn plan(cycle: &Cycle, demand: &Demand) -> (Allocations, Vec<f64>) {
     let allocations = allocate(cycle, demand);
     let ledger = Ledger::new(cycle);

@@ -1,8 +1,8 @@
-//! Which jobs any slot treats alike: autoclusters.
+//! Which jobs every slot treats alike: autoclusters.
 //!
-//! A slot can tell two jobs apart only by what its expressions, or the negotiator's, read of them: the significant
-//! attributes. Jobs that agree on these, and on what their own expressions for these read in turn, are one autocluster, and
-//! are matched as one request.
+//! Two jobs differ for a slot only if they differ in an attribute that an expression of the slot's or the negotiator's reads: a
+//! significant attribute. Jobs that agree in all significant attributes, and in all attributes that those read in turn, are one
+//! autocluster, and are matched as one request.
 //!
 //! Source: HTCondor manual, "SIGNIFICANT_ATTRIBUTES"; `Matchmaker::compute_significant_attrs` and the schedd's
 //! `AutoCluster::getAutoClusterid` for what the manual leaves out.
@@ -11,12 +11,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use classad::{Ad, Expr, Name};
 
-/// What is significant of every job, whatever the slots ask: the negotiator reads it.
+/// Attributes that are significant whatever the slots read, because the negotiator reads them.
 const ALWAYS: [&str; 5] =
     ["Requirements", "Rank", "ConcurrencyLimits", "WantPslotPreemption", "WantAdRevaluate"];
 
-/// Never significant: what the negotiator adds to ads itself, what is a slot's in any sane expression, and what changes
-/// while a job runs (`REMOVE_SIGNIFICANT_ATTRIBUTES`).
+/// Attributes that are never significant (`REMOVE_SIGNIFICANT_ATTRIBUTES`): those that the negotiator adds to ads, those that
+/// belong to the slot in any sensible expression, and those that change while a job runs.
 const NEVER: [&str; 35] = [
     "CurrentTime",
     "LastHeardFrom",
@@ -55,12 +55,12 @@ const NEVER: [&str; 35] = [
     "ResidentSetSize",
 ];
 
-/// Attributes of jobs that slots and the negotiator look at.
+/// The attributes of jobs that slots and the negotiator read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Significant(BTreeSet<Name>);
 
 impl Significant {
-    /// What these slots, and these expressions of the negotiator's about any of them, read of a job.
+    /// The attributes of a job that these slots read, and these expressions of the negotiator's about a slot.
     pub fn of<'a>(slots: impl IntoIterator<Item = &'a Ad>, exprs: &[&Expr]) -> Self {
         let mut asked = Asked::default();
         for slot in slots {
@@ -77,8 +77,8 @@ impl Significant {
     }
 }
 
-/// The same from the other side: what a slot is to these jobs and to these expressions of the negotiator's. Slots that agree
-/// on these, found by [`Autoclusters`], are one class: no job tells them apart.
+/// The attributes of a slot that these jobs read, and these expressions of the negotiator's. [`Autoclusters`] made with these
+/// sorts slots into classes: all jobs treat the slots of a class alike.
 pub fn slot_attributes<'a>(jobs: impl IntoIterator<Item = &'a Ad>, exprs: &[&Expr]) -> Significant {
     let mut asked = Asked::default();
     for job in jobs {
@@ -92,7 +92,8 @@ pub fn slot_attributes<'a>(jobs: impl IntoIterator<Item = &'a Ad>, exprs: &[&Exp
     Significant(asked.names.into_iter().collect())
 }
 
-/// Whether an attribute is none of those that tell jobs apart. (`REMOVE_SIGNIFICANT_ATTRIBUTES_REGEX` is `^Slot[0-9]*_`.)
+/// Whether an attribute is never significant: by [`NEVER`], or because it matches `REMOVE_SIGNIFICANT_ATTRIBUTES_REGEX`, which
+/// is `^Slot[0-9]*_`.
 fn never(name: &Name) -> bool {
     let text = name.as_str();
     let of_a_slot = text.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("slot"))
@@ -102,10 +103,10 @@ fn never(name: &Name) -> bool {
     of_a_slot || NEVER.iter().any(|never| name.is(never))
 }
 
-/// Collects the names that ads ask of the other side.
+/// Collects the names of attributes that ads read of the other ad in a match.
 #[derive(Debug, Default)]
 struct Asked {
-    /// What each expression reads, by its address: most ads share most of theirs.
+    /// What each expression reads, by the expression's address: most ads share most of their expressions.
     known: HashMap<usize, Reads>,
     names: HashSet<Name>,
 }
@@ -113,14 +114,14 @@ struct Asked {
 /// What an expression reads.
 #[derive(Debug)]
 struct Reads {
-    /// Kept, so that no other has its address.
+    /// The expression. It is kept alive so that no other expression gets its address.
     _expr: Expr,
-    /// Of the other ad only where its own lacks it.
+    /// The names without scope: the other ad's attribute is read only if the expression's own ad lacks the attribute.
     bare: Box<[Name]>,
 }
 
 impl Asked {
-    /// All expressions of an ad, and others that are evaluated in it.
+    /// Adds what all expressions of an ad read, and what other expressions read that are evaluated in the ad.
     fn by(&mut self, ad: &Ad, others: &[&Expr]) {
         let mut next = Some(ad);
         while let Some(part) = next {
@@ -170,26 +171,28 @@ impl Asked {
 pub struct Autoclusters {
     names: Names,
     exprs: Exprs,
-    /// How many of the names are significant: they have the first numbers.
+    /// How many of the names are significant. These have the first numbers.
     significant: u32,
-    /// By signature: attribute and expression, in an order that follows from them alone.
+    /// The number of each autocluster by its signature: pairs of attribute and expression. The order of the pairs depends on
+    /// nothing else.
     known: HashMap<Box<[(u32, u32)]>, usize>,
     work: Work,
 }
 
-/// What one signature is made with: kept so that the next needs no memory.
+/// The buffers in which a signature is made. They are reused, so that the next signature allocates no memory.
 #[derive(Debug, Default)]
 struct Work {
     signature: Vec<(u32, u32)>,
-    /// Attributes to look at.
+    /// Attributes that belong into the signature.
     queue: Vec<u32>,
-    /// For each attribute, the last ad that it was put into the queue for.
+    /// For each attribute, the last ad for which the attribute was put into the queue.
     queued: Vec<u64>,
+    /// The number of the ad whose signature is being made.
     ad: u64,
 }
 
 impl Autoclusters {
-    /// None yet.
+    /// Makes a sorter that has no autocluster yet.
     pub fn new(significant: &Significant) -> Self {
         let mut autoclusters = Self::default();
         for name in significant.names() {
@@ -199,7 +202,7 @@ impl Autoclusters {
         autoclusters
     }
 
-    /// The number of an ad's autocluster: from 0, in the order in which they come.
+    /// The number of an ad's autocluster: 0 for that of the first ad, and the next free number for each new autocluster.
     pub fn number(&mut self, ad: &Ad) -> usize {
         self.sign(ad);
         if let Some(number) = self.known.get(self.work.signature.as_slice()) {
@@ -243,7 +246,7 @@ impl Autoclusters {
 }
 
 impl Work {
-    /// Puts an attribute into the queue, once an ad.
+    /// Puts an attribute into the queue, unless it was put there for the same ad already.
     fn add(&mut self, name: u32) {
         let place = name as usize;
         if place >= self.queued.len() {
@@ -256,7 +259,7 @@ impl Work {
     }
 }
 
-/// Attributes by number.
+/// Numbers for the names of attributes.
 #[derive(Debug, Default)]
 struct Names {
     numbers: HashMap<Name, u32>,
@@ -279,15 +282,16 @@ impl Names {
     }
 }
 
-/// How many expressions are known by address: ads may bring new ones without end.
+/// The most expressions that are remembered by address. There must be a bound, because ads may bring new expressions without
+/// end.
 const ADDRESSES: usize = 1 << 16;
 
-/// Expressions by number: equal text, equal number.
+/// Numbers for expressions. Expressions with equal text have equal numbers.
 #[derive(Debug, Default)]
 struct Exprs {
     by_address: HashMap<usize, (Expr, u32)>,
     by_text: HashMap<Box<str>, u32>,
-    /// What each reads of its own ad.
+    /// The attributes of its own ad that each expression reads, by the expression's number.
     reads: Vec<Box<[u32]>>,
 }
 

@@ -1,4 +1,4 @@
-//! Which slots a request can have, the best first.
+//! Which slots a request may have, the most preferred first.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -8,15 +8,15 @@ use super::config::Config;
 use super::consuming::Consuming;
 use super::cycle::{Candidate, Cycle, PreemptState, RejectReason};
 use super::dynamic::{self, Dynamic, Room};
-use super::in_use::{self, InUse, Standing};
-use super::order::{Cursor, Descending, Liking, Order};
+use super::in_use::{self, Availability, InUse};
+use super::order::{Cursor, Descending, Order, Preference};
 use super::ready;
 use classad::{Ad, Env, Matching as Places, Prepared, Ranks, Roster};
 
-/// How many orders are kept at a time.
+/// How many shared orders are kept at a time.
 const ORDERS: usize = 16;
 
-/// Evaluates slots for requests, and knows which are still to be had.
+/// Evaluates slots for requests, and knows which slots are still available.
 #[derive(Clone, Debug)]
 pub(super) struct Judge<'a> {
     pub(super) config: &'a Config,
@@ -24,27 +24,29 @@ pub(super) struct Judge<'a> {
     pub(super) env: Env,
     /// All slots of the cycle, in their places.
     pub(super) roster: Roster,
-    /// Those still to be had.
-    pub(super) free: Places,
+    /// The slots that are not matched yet, or of which something is left.
+    pub(super) available: Places,
+    /// How many slots some job may still have.
     left: usize,
-    /// Those of them that are in use, with who uses them.
+    /// The slots in use, and their users.
     pub(super) in_use: InUse,
-    /// Those of which a match takes a part, by their places.
+    /// The partitionable slots, by their places.
     pub(super) consuming: BTreeMap<usize, Consuming>,
-    /// Those of these that have a consumption policy.
+    /// The places of the partitionable slots that have a consumption policy.
     policies: Vec<usize>,
-    /// The dynamic slots that may be preempted several at once.
+    /// The dynamic slots of which several may be preempted for one job.
     pub(super) dynamic: Dynamic,
-    /// How often each slot changed; nothing for those that never did.
+    /// How often each slot changed; no entry for slots that never did.
     generations: HashMap<u32, u32>,
-    /// The slots that changed, in that order.
+    /// The slots that changed, in the order of the changes.
     changes: Vec<u32>,
+    /// The orders that jobs share, each with the key of the jobs that share it.
     orders: Vec<(Box<[u8]>, Order)>,
-    /// Which order is the next to go.
+    /// Which of the orders is replaced next.
     oldest: usize,
 }
 
-/// A slot that a request can have.
+/// A slot that a request may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offer {
     pub(super) place: usize,
@@ -52,35 +54,37 @@ pub(super) struct Offer {
     pub(super) cost: f64,
 }
 
-/// A look for slots for one request.
+/// A search for slots for one request.
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) prepared: Prepared,
     pub(super) matching: Places,
-    order: Which,
+    order: SearchOrder,
     cursor: Cursor,
-    /// Slots that the order does not have: as the matches of this search leave them, and those with a consumption policy.
-    pub(super) others: BinaryHeap<Reverse<Liking>>,
-    /// Whose request it is.
+    /// Slots that are not in the order: partitionable slots that this search has matched, those with a consumption policy, and
+    /// those where dynamic slots would be preempted.
+    pub(super) others: BinaryHeap<Reverse<Preference>>,
+    /// The number of the request's submitter in [`InUse`]; none if the submitter uses no slot.
     pub(super) submitter: Option<u32>,
-    /// Room in partitionable slots once some of their dynamic slots are gone, by their places.
+    /// The room that preemption of dynamic slots would make, by the places of their partitionable slots.
     pub(super) rooms: BTreeMap<usize, Room>,
 }
 
-/// Where the order is.
+/// The order that a search reads.
 #[derive(Debug)]
-enum Which {
+enum SearchOrder {
+    /// One of the orders that jobs share, by its index in [`Judge::orders`].
     Shared(usize),
-    /// The request ranks slots as no other does.
+    /// An order of the search's own: no other request ranks slots as this one does.
     Own(Order),
 }
 
 impl<'a> Judge<'a> {
-    /// Of a cycle, with a roster of which those slots of its may be ready already.
+    /// Starts with all slots of a cycle. The roster may have some of them prepared already.
     pub(super) fn new(cycle: &'a Cycle, mut roster: Roster) -> Self {
         let (config, slots, env) = (&cycle.config, cycle.slots.as_slice(), cycle.env());
         let mut in_use = InUse::new(cycle);
-        let (mut free, mut left) = (Places::default(), 0);
+        let (mut available, mut left) = (Places::default(), 0);
         let policy = Arc::default();
         let (mut consuming, mut dynamic) = (BTreeMap::new(), Dynamic::default());
         for (place, slot) in slots.iter().enumerate() {
@@ -88,21 +92,21 @@ impl<'a> Judge<'a> {
                 roster.clear(place);
                 if config.allow_pslot_preemption && dynamic::is_dynamic(&slot.ad, &env) {
                     if config.consider_preemption {
-                        roster.set_in_use(place, in_use.seen(&slot.ad, &user));
+                        roster.set_in_use(place, in_use.ad_with_user(&slot.ad, &user));
                         let open = in_use.add(place, &user, &roster);
                         let parent = slot.parent.filter(|_| open);
                         dynamic.add(parent, place, &slot.ad, &env);
                     }
-                } else if config.consider_preemption && in_use::may_go(config, &slot.ad, &env) {
-                    roster.set_in_use(place, in_use.seen(&slot.ad, &user));
+                } else if config.consider_preemption && in_use::is_preemptible(config, &slot.ad, &env) {
+                    roster.set_in_use(place, in_use.ad_with_user(&slot.ad, &user));
                     left += usize::from(in_use.add(place, &user, &roster));
-                    free.insert(place);
+                    available.insert(place);
                 }
                 continue;
             }
             consuming.extend(Consuming::of(slot, &policy, &env).map(|slot| (place, slot)));
             ready::put(&mut roster, place, slot);
-            free.insert(place);
+            available.insert(place);
             left += 1;
         }
         let policies = consuming.iter().filter(|(_, slot)| slot.has_policy()).map(|(place, _)| *place);
@@ -113,7 +117,7 @@ impl<'a> Judge<'a> {
             slots,
             env,
             roster,
-            free,
+            available,
             left,
             in_use,
             consuming,
@@ -126,34 +130,34 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The roster, for another cycle.
+    /// Returns the prepared slots, for another cycle.
     pub(super) fn into_roster(self) -> Roster {
         self.roster
     }
 
-    /// How many slots are to be had.
+    /// How many slots some job may still have.
     pub(super) fn len(&self) -> usize {
         self.left
     }
 
-    /// Whether none is.
+    /// Whether no job may have any slot any more.
     pub(super) fn is_empty(&self) -> bool {
         self.left == 0
     }
 
-    /// Whether some slot in use may rank some job higher than its own.
+    /// Whether some slot in use may rank another job higher than the job that runs there.
     pub(super) fn any_rank(&self) -> bool {
         self.in_use.any_rank()
     }
 
-    /// The ad of a slot as it is now.
+    /// The ad of a slot, less what matches took if the slot is partitionable.
     pub(super) fn ad(&self, place: usize) -> Option<&Ad> {
         self.consuming.get(&place).map(|slot| &slot.ad).or_else(|| self.roster.get(place))
     }
 
     /// The least that a match with a slot can cost.
     pub(super) fn least_cost(&self) -> f64 {
-        let costs = self.free.iter().filter_map(|place| {
+        let costs = self.available.iter().filter_map(|place| {
             let weight = self.sane(self.slots.get(place)?.weight);
             Some(match self.consuming.get(&place) {
                 Some(slot) if slot.has_policy() => 0.0,
@@ -164,12 +168,12 @@ impl<'a> Judge<'a> {
         costs.fold(f64::INFINITY, f64::min)
     }
 
-    /// What a match of a request with a slot costs.
+    /// The cost of a match of a request with a slot.
     fn cost(&self, place: usize, request: &Ad) -> Option<f64> {
         let weight = self.slots.get(place)?.weight;
         Some(match self.consuming.get(&place) {
             Some(slot) if slot.has_policy() => self.sane(slot.cost(request, &self.env).unwrap_or(f64::NAN)),
-            // A slot that cannot be carved for it goes whole.
+            // If the startd cannot carve a part for the request, the match takes the whole slot.
             Some(slot) => self.sane(slot.cost(request, &self.env).unwrap_or(weight)),
             None => self.sane(weight),
         })
@@ -180,22 +184,23 @@ impl<'a> Judge<'a> {
         if sane { weight } else { 1.0 }
     }
 
-    /// Begins to look for slots for a request of a submitter.
+    /// Starts a search for slots for a submitter's request.
     pub(super) fn search(&mut self, request: &Ad, submitter: &str) -> Search {
         let prepared = self.roster.prepare(request, &self.env);
-        let mut matching = self.roster.matching_among(&prepared, &self.free);
+        let mut matching = self.roster.matching_among(&prepared, &self.available);
         for place in &self.policies {
             matching.remove(*place);
         }
         let order = match self.roster.rank_key(&prepared) {
-            Some(key) => Which::Shared(self.shared(key, &prepared)),
-            None => Which::Own(self.order(&prepared, &matching)),
+            Some(key) => SearchOrder::Shared(self.shared(key, &prepared)),
+            None => SearchOrder::Own(self.order(&prepared, &matching)),
         };
         let policies = self.policies.iter().filter(|place| {
-            self.free.contains(**place)
+            self.available.contains(**place)
                 && self.consuming.get(place).is_some_and(|slot| slot.matches(request, &self.env))
         });
-        let others = policies.filter_map(|place| Some(Reverse(self.like(&prepared, *place)?))).collect();
+        let others =
+            policies.filter_map(|place| Some(Reverse(self.preference(&prepared, *place)?))).collect();
         let submitter = self.in_use.number(submitter);
         let (cursor, rooms) = (Cursor::default(), BTreeMap::new());
         let mut search = Search { prepared, matching, order, cursor, others, submitter, rooms };
@@ -203,33 +208,33 @@ impl<'a> Judge<'a> {
         search
     }
 
-    /// The best slot that was not looked at yet in this search, as far as `wanted`.
+    /// Returns the most preferred slot that this search has not returned yet, among those whose state is `wanted`.
     pub(super) fn next(
         &mut self,
         search: &mut Search,
         wanted: impl Fn(PreemptState) -> bool,
     ) -> Option<Offer> {
-        let Self { free, generations, in_use, orders, .. } = self;
+        let Self { available, generations, in_use, orders, .. } = self;
         let Search { prepared, matching, order, cursor, others, submitter, rooms } = search;
-        let alive = |liking: &Liking| {
-            free.contains(liking.slot())
-                && generations.get(&liking.place).copied().unwrap_or(0) == liking.generation
+        let alive = |preference: &Preference| {
+            available.contains(preference.slot())
+                && generations.get(&preference.place).copied().unwrap_or(0) == preference.generation
         };
-        // Nobody takes a slot from themselves because of their own priority.
-        let takes = |liking: &Liking| {
-            wanted(liking.preempt())
-                && (liking.preempt() != PreemptState::Priority
+        // A submitter does not preempt its own job for its own priority.
+        let takes = |preference: &Preference| {
+            wanted(preference.preempt())
+                && (preference.preempt() != PreemptState::Priority
                     || submitter.is_none()
-                    || in_use.holder(liking.slot()) != *submitter)
+                    || in_use.user_number(preference.slot()) != *submitter)
         };
         while others.peek().is_some_and(|Reverse(other)| !(alive(other) && takes(other))) {
             others.pop();
         }
-        let suits = |liking: &Liking| matching.contains(liking.slot()) && takes(liking);
+        let suits = |preference: &Preference| matching.contains(preference.slot()) && takes(preference);
         let mut moved = *cursor;
         let first = match order {
-            Which::Own(order) => order.next(&mut moved, alive, suits),
-            Which::Shared(at) => {
+            SearchOrder::Own(order) => order.next(&mut moved, alive, suits),
+            SearchOrder::Shared(at) => {
                 orders.get_mut(*at).and_then(|(_, order)| order.next(&mut moved, alive, suits))
             }
         };
@@ -249,10 +254,10 @@ impl<'a> Judge<'a> {
         Some(Offer { place: best.slot(), preempt: best.preempt(), cost })
     }
 
-    /// A slot of which a match took a part, for another match of the same kind though better ones may be there; none, if too
-    /// little is left of it.
+    /// Offers a partitionable slot again that a match of this search took a part of, whether or not another slot is preferred.
+    /// None if too little of the slot is left.
     pub(super) fn again(&self, search: &Search, place: usize) -> Option<Offer> {
-        let slot = self.consuming.get(&place).filter(|_| self.free.contains(place))?;
+        let slot = self.consuming.get(&place).filter(|_| self.available.contains(place))?;
         let matches = if slot.has_policy() {
             slot.matches(search.request(), &self.env)
         } else {
@@ -262,8 +267,8 @@ impl<'a> Judge<'a> {
         Some(Offer { place, preempt: PreemptState::None, cost })
     }
 
-    /// The match of a search's request with a slot is made: the slot is not to be had any more, but for a partitionable one of
-    /// which something is left. Gives the dynamic slots that are preempted for it.
+    /// Books a match of a search's request with a slot: the slot is no longer available, unless it is partitionable and something
+    /// is left of it. Returns the dynamic slots that are preempted for the match.
     pub(super) fn take(&mut self, search: &mut Search, offer: &Offer) -> Vec<usize> {
         let place = offer.place;
         let room = search.rooms.remove(&place).filter(|_| offer.preempt != PreemptState::None);
@@ -271,9 +276,9 @@ impl<'a> Judge<'a> {
         let rest = self.consuming.get_mut(&place).and_then(|slot| {
             let more = match &room {
                 None => slot.take(request.ad(), env),
-                Some(Room { children, held: (held, weight), .. }) => {
+                Some(Room { children, freed: (freed, weight), .. }) => {
                     self.dynamic.remove(place, children);
-                    slot.take_with(held, *weight, request.ad(), env)
+                    slot.take_with(freed, *weight, request.ad(), env)
                         && (!slot.is_used_up(env) || self.dynamic.is_parent(place))
                 }
             };
@@ -282,13 +287,13 @@ impl<'a> Judge<'a> {
         if let Some(rest) = rest {
             self.change(search, place, rest);
         } else {
-            self.free.remove(place);
-            self.left -= usize::from(!self.in_use.is_closed(place));
+            self.available.remove(place);
+            self.left -= usize::from(!self.in_use.is_unavailable(place));
         }
         room.map_or_else(Vec::new, |room| room.children)
     }
 
-    /// A partitionable slot is what a match has left of it.
+    /// Books what a match has left of a partitionable slot.
     fn change(&mut self, search: &mut Search, place: usize, rest: Ad) {
         let Ok(number) = u32::try_from(place) else { return };
         self.roster.set(place, rest);
@@ -302,24 +307,24 @@ impl<'a> Judge<'a> {
             !full && self.roster.matches(&search.prepared, place)
         };
         if matches {
-            search.others.extend(self.like(&search.prepared, place).map(Reverse));
+            search.others.extend(self.preference(&search.prepared, place).map(Reverse));
         } else {
             self.look_for_room(search, place);
         }
     }
 
-    /// Why slots that match a request are not to be had, if that is so of any.
+    /// Why the request may not have slots that match it; none if no slot matches.
     pub(super) fn refusal(&self, search: &Search) -> Option<RejectReason> {
         self.in_use.refusal(&self.roster, &search.prepared, &search.matching, search.submitter)
     }
 
-    /// The order that all jobs of a kind share.
+    /// The index of the order that all jobs with this key share.
     fn shared(&mut self, key: Box<[u8]>, prepared: &Prepared) -> usize {
         if let Some(at) = self.orders.iter().position(|(known, _)| *known == key) {
             self.catch_up(at, prepared);
             return at;
         }
-        let order = (key, self.order(prepared, &self.free));
+        let order = (key, self.order(prepared, &self.available));
         if self.orders.len() < ORDERS {
             self.orders.push(order);
             return self.orders.len() - 1;
@@ -332,49 +337,54 @@ impl<'a> Judge<'a> {
         at
     }
 
-    /// Puts the slots that changed since into an order.
+    /// Adds the slots to an order that changed since it was read last.
     fn catch_up(&mut self, at: usize, prepared: &Prepared) {
         let known = self.orders.get(at).map_or(0, |(_, order)| order.known);
         let mut changed: Vec<u32> = self.changes.get(known..).unwrap_or_default().to_vec();
         changed.sort_unstable();
         changed.dedup();
         let places =
-            changed.into_iter().map(|place| place as usize).filter(|place| self.free.contains(*place));
-        let likings: Vec<Liking> = places.filter_map(|place| self.like(prepared, place)).collect();
+            changed.into_iter().map(|place| place as usize).filter(|place| self.available.contains(*place));
+        let preferences: Vec<Preference> =
+            places.filter_map(|place| self.preference(prepared, place)).collect();
         if let Some((_, order)) = self.orders.get_mut(at) {
             order.known = self.changes.len();
-            for liking in likings {
-                order.insert(liking);
+            for preference in preferences {
+                order.insert(preference);
             }
         }
     }
 
-    /// Slots as a job likes them.
+    /// Slots in the order in which a job prefers them.
     fn order(&self, prepared: &Prepared, places: &Places) -> Order {
-        // In order, as the places of a map are.
-        let likings = places.iter().filter(|place| self.policies.binary_search(place).is_err());
-        Order::new(likings.filter_map(|place| self.like(prepared, place)).collect(), self.changes.len())
+        // `policies` is sorted: its places come from the keys of a sorted map.
+        let preferences = places.iter().filter(|place| self.policies.binary_search(place).is_err());
+        Order::new(
+            preferences.filter_map(|place| self.preference(prepared, place)).collect(),
+            self.changes.len(),
+        )
     }
 
-    /// How a slot is liked; none if it is not to be had, whether it matches or not.
-    fn like(&self, job: &Prepared, place: usize) -> Option<Liking> {
-        let standing = self.in_use.standing(&self.roster, job, place);
-        let (preempt, preemption) = match standing {
-            Standing::Unclaimed => (PreemptState::None, Descending::of(0.0, 0.0)),
-            Standing::Preempt(preempt, rank) => (preempt, Descending::of(rank, f64::MIN)),
-            Standing::Kept => return None,
+    /// How much a job prefers a slot; none if the slot is in use and the job may not preempt there. Whether the slot matches does
+    /// not count.
+    fn preference(&self, job: &Prepared, place: usize) -> Option<Preference> {
+        let availability = self.in_use.availability(&self.roster, job, place);
+        let (preempt, preemption) = match availability {
+            Availability::Unclaimed => (PreemptState::None, Descending::of(0.0, 0.0)),
+            Availability::Preempt(preempt, rank) => (preempt, Descending::of(rank, f64::MIN)),
+            Availability::Unavailable => return None,
         };
-        self.liking(place, self.roster.ranks(job, place)?, preempt, preemption)
+        self.ranked(place, self.roster.ranks(job, place)?, preempt, preemption)
     }
 
-    /// How a slot is liked that is so ranked.
-    pub(super) fn liking(
+    /// How much a job prefers a slot that it and the pool give these ranks.
+    pub(super) fn ranked(
         &self,
         place: usize,
         ranks: Ranks,
         preempt: PreemptState,
-        preemption: Descending,
-    ) -> Option<Liking> {
+        preemption_rank: Descending,
+    ) -> Option<Preference> {
         let number = u32::try_from(place).ok()?;
         let Ranks { pre_job, job, post_job } = ranks;
         let job = if self.config.ignore_job_ranks { 0.0 } else { job };
@@ -382,12 +392,12 @@ impl<'a> Judge<'a> {
             let otherwise = if expr { f64::MIN } else { 0.0 };
             Descending::of(value.filter(|_| expr).unwrap_or(otherwise), otherwise)
         };
-        Some(Liking {
+        Some(Preference {
             pre_job: rank(self.config.pre_job_rank.is_some(), pre_job),
             job: Descending::of(job, 0.0),
             post_job: rank(self.config.post_job_rank.is_some(), post_job),
             preempt: Reverse(preempt),
-            preemption,
+            preemption_rank,
             place: number,
             generation: self.generations.get(&number).copied().unwrap_or(0),
         })
@@ -395,7 +405,7 @@ impl<'a> Judge<'a> {
 }
 
 impl Search {
-    /// The request as it is looked at.
+    /// The ad of the request.
     pub(super) fn request(&self) -> &Ad {
         self.prepared.ad()
     }

@@ -1,7 +1,8 @@
-//! Partitionable slots: they can be matched more than once in a cycle.
+//! Partitionable slots: a cycle can match them more than once.
 //!
-//! Each match takes a part: as much as the slot's consumption policy says, or without one as much as its startd will carve for
-//! the job. HTCondor's negotiator gives a slot without a policy away whole, and leaves it to the schedd to split what it gets.
+//! Each match takes a part of the slot: as much as the slot's consumption policy says, or without such a policy as much as the
+//! startd will carve for the job. HTCondor's negotiator matches a slot without a consumption policy whole, and the schedd splits
+//! the slot among its jobs.
 //!
 //! Source: the manual, "condor_negotiator-Side Resource Consumption Policies" and "Defaults for Partitionable Slot Sizes".
 
@@ -17,68 +18,68 @@ use classad::{Ad, Env, symmetric_match};
 /// A slot of which each match takes a part.
 #[derive(Clone, Debug)]
 pub(super) struct Consuming {
-    /// The slot as the matches of this cycle leave it.
+    /// The slot's ad, less what the matches of this cycle took.
     pub(super) ad: Ad,
-    how: How,
+    sizing: Sizing,
 }
 
-/// What says how much a match takes.
+/// Who decides how much of the slot a match takes.
 #[derive(Clone, Debug)]
-enum How {
-    /// The slot itself.
+enum Sizing {
+    /// The slot's consumption policy.
     Policy {
-        /// What matches take of.
+        /// The resources that the policy consumes.
         resources: Vec<String>,
-        /// `NumClaims`: how many matches it has left.
+        /// `NumClaims`: how many more matches the slot takes.
         claims: u64,
     },
-    /// Its startd, when it carves.
+    /// The startd, when it carves a dynamic slot for the job.
     Carving {
         policy: Arc<RequestPolicy>,
-        /// What the slot has beside cores, memory and disk, by the names in its ad.
+        /// The slot's resources other than cores, memory and disk, by their names in the ad.
         custom: Vec<String>,
-        /// Whether it has disk to give: one without says that of nobody knows how much there is.
+        /// Whether the amount of disk counts. If the ad says none or 0, the amount is not known, and any request fits.
         disk: bool,
-        /// The weight of the whole.
+        /// The weight of what is left of the slot.
         weight: f64,
     },
 }
 
 impl Consuming {
-    /// The slot, if a match takes a part of it.
+    /// Returns the slot if it is partitionable, so that a match takes a part of it.
     pub(super) fn of(slot: &Candidate, default: &Arc<RequestPolicy>, env: &Env) -> Option<Self> {
         let ad = &slot.ad;
         if ad.eval_attr("PartitionableSlot", None, env).as_bool_equiv() != Some(true) {
             return None;
         }
-        let how = match consumed(ad, env) {
+        let sizing = match consumed(ad, env) {
             Some(resources) => {
                 let claims = ad.eval_attr("NumClaims", None, env).as_int();
-                How::Policy { resources, claims: u64::try_from(claims.unwrap_or(1)).unwrap_or(0) }
+                Sizing::Policy { resources, claims: u64::try_from(claims.unwrap_or(1)).unwrap_or(0) }
             }
-            None => How::Carving {
+            None => Sizing::Carving {
                 policy: slot.carving.clone().unwrap_or_else(|| Arc::clone(default)),
                 custom: custom(ad, env),
                 disk: ad.eval_attr("Disk", None, env).as_number().is_some_and(|disk| disk > 0.0),
                 weight: slot.weight,
             },
         };
-        Some(Self { ad: ad.clone(), how })
+        Some(Self { ad: ad.clone(), sizing })
     }
 
-    /// Whether it has a consumption policy: then jobs are held against its Requirements with what they would consume.
+    /// Whether the slot has a consumption policy. If so, its Requirements see what a job would consume, not what it requests.
     pub(super) fn has_policy(&self) -> bool {
-        matches!(self.how, How::Policy { .. })
+        matches!(self.sizing, Sizing::Policy { .. })
     }
 
-    /// What a match with a job would take, if the two match.
+    /// What a match with a job would take; none if the job and the slot do not match.
     fn taken(&self, request: &Ad, env: &Env) -> Option<Consumption> {
-        match &self.how {
-            How::Policy { resources, claims } => {
+        match &self.sizing {
+            Sizing::Policy { resources, claims } => {
                 let taken = consumption(&self.ad, resources, request, env).ok().filter(|_| *claims > 0)?;
                 symmetric_match(&as_consumed(request, &taken), &self.ad, env).then_some(taken)
             }
-            How::Carving { policy, custom, disk, .. } => {
+            Sizing::Carving { policy, custom, disk, .. } => {
                 let mut job = request.clone();
                 for resource in ["RequestMemory", "RequestDisk"] {
                     if !job.contains(resource) {
@@ -93,36 +94,36 @@ impl Consuming {
         }
     }
 
-    /// Whether it matches a job.
+    /// Whether the slot matches a job.
     pub(super) fn matches(&self, request: &Ad, env: &Env) -> bool {
         self.taken(request, env).is_some()
     }
 
-    /// What a match with a job costs: the slot's weight before it less that after it. None: it does not match.
+    /// The cost of a match with a job: by how much the match lowers the slot's weight. None if they do not match.
     pub(super) fn cost(&self, request: &Ad, env: &Env) -> Option<f64> {
         let taken = self.taken(request, env)?;
-        cost(&self.ad, &taken, env).or_else(|| match self.how {
-            How::Policy { .. } => None,
-            // A slot that does not say what it weighs weighs what it has of cores.
-            How::Carving { weight, .. } => {
+        cost(&self.ad, &taken, env).or_else(|| match self.sizing {
+            Sizing::Policy { .. } => None,
+            // The ad of a slot without SLOT_WEIGHT: the weight is proportional to the cores.
+            Sizing::Carving { weight, .. } => {
                 let cpus = self.ad.eval_attr("Cpus", None, env).as_number().filter(|cpus| *cpus > 0.0)?;
                 Some(weight * taken.get("Cpus").copied().unwrap_or(cpus) / cpus)
             }
         })
     }
 
-    /// Whether there is nothing left of it but for what dynamic slots hold.
+    /// Whether no core of the slot is left: all are in dynamic slots.
     pub(super) fn is_used_up(&self, env: &Env) -> bool {
         self.ad.eval_attr("Cpus", None, env).as_number().is_some_and(|cpus| cpus <= 0.0)
     }
 
-    /// Whether a job fits in and the two match.
+    /// Whether a job matches the slot and fits into what is left of it.
     pub(super) fn has_room(&self, request: &Ad, env: &Env) -> bool {
         (self.has_policy() || symmetric_match(request, &self.ad, env)) && self.matches(request, env)
     }
 
-    /// What a dynamic slot of it holds of what it has.
-    pub(super) fn held_by(&self, child: &Ad, env: &Env) -> Consumption {
+    /// The resources of one of the slot's dynamic slots: amounts of everything that the partitionable slot has.
+    pub(super) fn resources_of(&self, child: &Ad, env: &Env) -> Consumption {
         let names = ["Cpus", "Memory", "Disk"].map(str::to_owned).into_iter().chain(custom(&self.ad, env));
         names
             .filter_map(|name| Some((child.eval_attr(&name, None, env).as_number()?, name)))
@@ -130,50 +131,50 @@ impl Consuming {
             .collect()
     }
 
-    /// Adds what dynamic slots of it hold, which weigh so much.
-    pub(super) fn add(&mut self, held: &Consumption, weighing: f64, env: &Env) {
-        self.ad = given_back(&self.ad, held, env);
-        if let How::Carving { disk, weight, .. } = &mut self.how {
-            *disk |= held.get("Disk").is_some_and(|disk| *disk > 0.0);
+    /// Adds what dynamic slots of this slot would free: resources, and their weight.
+    pub(super) fn add(&mut self, freed: &Consumption, weighing: f64, env: &Env) {
+        self.ad = given_back(&self.ad, freed, env);
+        if let Sizing::Carving { disk, weight, .. } = &mut self.sizing {
+            *disk |= freed.get("Disk").is_some_and(|disk| *disk > 0.0);
             *weight += weighing;
         }
     }
 
-    /// Takes what a match with a job takes that preempts dynamic slots which hold so much: as little of the rest as that needs.
-    /// False, if no more can be matched with it.
-    pub(super) fn take_with(&mut self, held: &Consumption, weighing: f64, request: &Ad, env: &Env) -> bool {
+    /// Takes what a match takes that preempts dynamic slots: first what these free, and of what is left of this slot only what is
+    /// still missing. Returns false if the slot cannot be matched again in this cycle.
+    pub(super) fn take_with(&mut self, freed: &Consumption, weighing: f64, request: &Ad, env: &Env) -> bool {
         let mut grown = self.clone();
-        grown.add(held, weighing, env);
+        grown.add(freed, weighing, env);
         let Some(taken) = grown.taken(request, env) else { return false };
         let needed = taken.into_iter().map(|(name, amount)| {
-            let held = held.get(&name).copied().unwrap_or(0.0);
-            (name, (amount - held).max(0.0))
+            let freed = freed.get(&name).copied().unwrap_or(0.0);
+            (name, (amount - freed).max(0.0))
         });
         self.deduct(&needed.collect(), request, env);
-        !matches!(self.how, How::Policy { claims: 0, .. })
+        !matches!(self.sizing, Sizing::Policy { claims: 0, .. })
     }
 
     fn deduct(&mut self, taken: &Consumption, request: &Ad, env: &Env) {
         let cpus = |ad: &Ad| ad.eval_attr("Cpus", None, env).as_number().unwrap_or(0.0);
         let whole = cpus(&self.ad);
         self.ad = after(&self.ad, taken, request, env);
-        match &mut self.how {
-            How::Policy { claims, .. } => *claims = claims.saturating_sub(1),
-            How::Carving { weight, .. } => {
+        match &mut self.sizing {
+            Sizing::Policy { claims, .. } => *claims = claims.saturating_sub(1),
+            Sizing::Carving { weight, .. } => {
                 *weight = if whole > 0.0 { *weight * cpus(&self.ad) / whole } else { 0.0 };
             }
         }
     }
 
-    /// Takes what a match with a job takes. False, if no more can be matched with it.
+    /// Takes what a match with a job takes. Returns false if the slot cannot be matched again in this cycle.
     pub(super) fn take(&mut self, request: &Ad, env: &Env) -> bool {
         let taken = self.taken(request, env);
         let nothing = Consumption::new();
         self.deduct(taken.as_ref().unwrap_or(&nothing), request, env);
-        match &self.how {
-            How::Policy { claims, .. } => *claims > 0,
-            // What the startd could not carve a part of is gone whole.
-            How::Carving { .. } => {
+        match &self.sizing {
+            Sizing::Policy { claims, .. } => *claims > 0,
+            // If the startd cannot carve a part for the job, the match takes the whole slot.
+            Sizing::Carving { .. } => {
                 let rest = self.ad.eval_attr("Cpus", None, env).as_number().unwrap_or(0.0);
                 taken.is_some() && rest > 0.0
             }
@@ -181,7 +182,7 @@ impl Consuming {
     }
 }
 
-/// What a slot has beside the standard resources.
+/// The names of a slot's resources other than the standard ones.
 fn custom(ad: &Ad, env: &Env) -> Vec<String> {
     let standard = ["Cpus", "Memory", "Disk", "Swap"];
     let said = ad.eval_attr("MachineResources", None, env);
@@ -190,7 +191,7 @@ fn custom(ad: &Ad, env: &Env) -> Vec<String> {
     custom.filter(|name| ad.contains(name)).map(str::to_owned).collect()
 }
 
-/// What a slot has left, as its ad says. Of what it does not say it has enough.
+/// What a slot has left, as its ad says. A resource that the ad does not mention never runs out.
 fn left(ad: &Ad, custom: &[String], disk: bool, env: &Env) -> Left {
     let amount = |name: &str| ad.eval_attr(name, None, env).as_number().map_or(i64::MAX, floor);
     let (cpus, memory_mib) = (amount("Cpus"), amount("Memory"));

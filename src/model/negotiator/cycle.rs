@@ -4,9 +4,9 @@ use super::allocation::Allocations;
 use super::config::Config;
 use super::groups::GroupInput;
 use super::limits::LimitBook;
+use super::negotiation::Negotiation;
 use super::ready::Ready;
-use super::round::Round;
-use super::time_limits::Watch;
+use super::time_limits::Stopwatch;
 use std::sync::Arc;
 
 pub use crate::pool::RejectReason;
@@ -18,20 +18,20 @@ use classad::{Ad, Env};
 pub struct Cycle {
     /// The time, in seconds since 1970: what `time()` answers in expressions.
     pub now: i64,
-    /// Where random numbers in expressions start.
+    /// The seed of `random()` in expressions.
     pub seed: u64,
     /// The knobs.
     pub config: Config,
-    /// The slots to match. Their order decides where ranks are equal.
+    /// The slots to match. Of slots with equal ranks the first in this order is preferred.
     pub slots: Vec<Candidate>,
-    /// Everybody who has jobs that wait or uses slots. Entries of the same name share usage and have one
-    /// share of the pie. Who uses slots and has no jobs that wait counts in the first spin, as in HTCondor.
+    /// All submitters that have waiting jobs or use slots. Entries of the same name share usage and have one
+    /// share of the pie. A submitter that uses slots and has no waiting jobs counts in the first spin, as in HTCondor.
     pub submitters: Vec<SubmitterInput>,
-    /// Who uses slots and is not served in this cycle: expressions look at them all the same.
+    /// Submitters that use slots and are not served in this cycle. Policy expressions can still read their priorities and usage.
     pub others: Vec<SubmitterInput>,
-    /// The accounting groups, each parent before its children; without any there are no quotas at all.
+    /// The accounting groups, each parent before its children. If there are none, there are no quotas.
     pub groups: Vec<GroupInput>,
-    /// The slot weight that submitters of no group use. It matters only where there are groups.
+    /// The slot weight that submitters of no group use. It is read only if there are groups.
     pub ungrouped_used: f64,
     /// The weight of all slots of the pool, those in use included: the pie.
     pub pool_weight: f64,
@@ -40,25 +40,25 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// What expressions are evaluated in.
+    /// The environment in which expressions are evaluated.
     pub(super) fn env(&self) -> Env {
         Env { seed: self.seed, ..Env::at(self.now) }
     }
 }
 
-/// A slot that may be matched. One whose ad names a user (`RemoteUser`, `AccountingGroup`, `PreemptingUser` or
-/// `PreemptingAccountingGroup`) is in use: to be had by preemption only.
+/// A slot that may be matched. A slot whose ad names a user (`RemoteUser`, `AccountingGroup`, `PreemptingUser` or
+/// `PreemptingAccountingGroup`) is in use: a job gets such a slot by preemption only.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// The slot's ad.
     pub ad: Ad,
-    /// What it costs: the value of `SLOT_WEIGHT`. Negative or no number counts as 1, as in HTCondor.
+    /// The cost of a match with the slot: the value of `SLOT_WEIGHT`. A negative weight or NaN counts as 1, as in HTCondor.
     pub weight: f64,
-    /// How the requests of jobs become what a match takes of it, if it is partitionable and has no consumption policy. None:
-    /// by the defaults of `MODIFY_REQUEST_EXPR_*`.
+    /// How much a match takes of a partitionable slot that has no consumption policy, given the job's request. If unset, the
+    /// defaults of `MODIFY_REQUEST_EXPR_*` say how much.
     pub carving: Option<Arc<RequestPolicy>>,
-    /// The place in [`Cycle::slots`] of the partitionable slot that it was carved from, if it is dynamic. With
-    /// `ALLOW_PSLOT_PREEMPTION` a dynamic slot is preempted for a match with that, and in no other way.
+    /// For a dynamic slot, the place in [`Cycle::slots`] of the partitionable slot that it was carved from. With
+    /// `ALLOW_PSLOT_PREEMPTION` a dynamic slot is preempted only for a match with that partitionable slot.
     pub parent: Option<usize>,
 }
 
@@ -69,30 +69,31 @@ impl Candidate {
     }
 }
 
-/// Somebody who has jobs that wait or uses slots.
+/// A submitter that has waiting jobs or uses slots.
 #[derive(Clone, Debug, Default)]
 pub struct SubmitterInput {
-    /// The accountant's name: who is charged.
+    /// The name under which the accountant charges the submitter.
     pub name: String,
     /// The effective priority: lower is better. Less than 0.5 counts as 0.5.
     pub effective_priority: f64,
     /// The slot weight that this name uses now.
     pub weighted_used: f64,
-    /// How many slots this name uses now. It matters only without `NEGOTIATOR_USE_WEIGHTED_DEMAND`.
+    /// How many slots this name uses now. The number is read only without `NEGOTIATOR_USE_WEIGHTED_DEMAND`.
     pub running: u64,
-    /// The slot weight that it may use before anybody else takes their share.
+    /// The slot weight up to which the submitter is served before all shares of the pie.
     pub floor: Option<f64>,
-    /// The most slot weight that it may use.
+    /// The most slot weight that the submitter may use.
     pub ceiling: Option<f64>,
-    /// Its place among the groups; none for those of no group.
+    /// The place of the submitter's group in [`Cycle::groups`]; none if the submitter is in no group.
     pub group: Option<usize>,
-    /// What it asks for, in the order in which it wants it. Jobs that any slot treats alike (an
-    /// autocluster) are one request.
+    /// The submitter's waiting jobs, the most wanted first. Jobs that every slot treats alike (an autocluster) are one
+    /// request.
     pub requests: Vec<Request>,
 }
 
 impl SubmitterInput {
-    /// The ad that a schedd sends of its submitter, as far as there is one here: what `NEGOTIATOR_SUBMITTER_CONSTRAINT` looks at.
+    /// The ad in which `NEGOTIATOR_SUBMITTER_CONSTRAINT` is evaluated: of the attributes in the submitter ads that HTCondor's
+    /// schedds send, those that are known here.
     pub fn ad(&self) -> Ad {
         let idle = self.requests.iter().fold(0_u64, |sum, request| sum.saturating_add(request.count));
         let mut ad = Ad::new();
@@ -105,7 +106,7 @@ impl SubmitterInput {
     }
 }
 
-/// Jobs that any slot treats alike.
+/// Jobs that every slot treats alike.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The ad of one of them.
@@ -114,16 +115,16 @@ pub struct Request {
     pub count: u64,
 }
 
-/// What a negotiation came to.
+/// The result of a negotiation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// The matches, in the order in which they were made. No slot is in two, but for partitionable ones.
+    /// The matches, in the order in which they were made. Only a partitionable slot can be in several matches.
     pub matches: Vec<Match>,
-    /// Why jobs are left without a match: one for each request of which jobs are left, in input order.
+    /// Why jobs are left without a match: one entry for each request of which jobs are left, in input order.
     pub rejections: Vec<Rejection>,
-    /// What the groups were given; none where there are no groups.
+    /// How much of the pool each group was given; none if there are no groups.
     pub allocations: Option<Allocations>,
-    /// What there was to do.
+    /// How much work the negotiation was.
     pub stats: Stats,
 }
 
@@ -136,24 +137,24 @@ pub struct Match {
     pub request: usize,
     /// The place of the slot in [`Cycle::slots`].
     pub slot: usize,
-    /// What the match costs the submitter.
+    /// The slot weight that the submitter is charged for the match.
     pub cost: f64,
-    /// Whom it throws out.
+    /// Why the job may have the slot.
     pub preempt: PreemptState,
-    /// Whether it was made in the root's turn for one of a group: by `GROUP_AUTOREGROUP`.
+    /// Whether a group's submitter got the match in the root's turn, by `GROUP_AUTOREGROUP`.
     pub regrouped: bool,
-    /// The places of the dynamic slots that are preempted for a match with their partitionable slot; none otherwise.
+    /// The places of the dynamic slots that are preempted for this match with their partitionable slot; usually empty.
     pub dynamic: Vec<usize>,
 }
 
-/// Why a slot can be had. The later of these is preferred where ranks are equal.
+/// Why a job may have a slot. Of slots with equal ranks, the slot whose state is later in this list is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreemptState {
-    /// The job's submitter has the better priority than the one whose job runs there.
+    /// The slot is in use, and the job's submitter has a better priority than the submitter of the job that runs there.
     Priority,
-    /// The slot ranks the job higher than the one that runs there.
+    /// The slot is in use, and ranks the job higher than the job that runs there.
     Rank,
-    /// Nobody uses it.
+    /// The slot is not in use.
     None,
 }
 
@@ -164,41 +165,41 @@ pub struct Rejection {
     pub submitter: usize,
     /// The place of the request in [`SubmitterInput::requests`].
     pub request: usize,
-    /// How many of its jobs are left.
+    /// How many of the request's jobs are left without a match.
     pub left: u64,
-    /// Why, at the last time that the negotiator dealt with them.
+    /// Why, the last time that the negotiator considered the request.
     pub reason: RejectReason,
 }
 
-/// What a negotiation had to do.
+/// How much work a negotiation was.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// Slots handed in.
+    /// How many slots the cycle had.
     pub slots: usize,
-    /// Submitters that had jobs.
+    /// How many submitters had waiting jobs.
     pub submitters: usize,
-    /// Jobs that waited.
+    /// How many jobs waited.
     pub jobs: u64,
-    /// Requests that were looked at, each time anew.
+    /// How often a request was considered; a request counts again each time.
     pub requests_considered: u64,
-    /// Pairs of slot and request that were tested.
+    /// How many pairs of slot and request were tested.
     pub pairs_considered: u64,
-    /// The pies, one for each spin of each group.
+    /// How the pie was divided in each spin of each group.
     pub pies: Vec<Pie>,
 }
 
 /// How a spin divided the pie.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pie {
-    /// The group; none for those of no group.
+    /// The place of the group in [`Cycle::groups`]; none for the root.
     pub group: Option<usize>,
-    /// Which of the group's spins, from 1.
+    /// The number of the spin among the group's spins, from 1.
     pub spin: u32,
-    /// The slot weight that was divided, what is in use included.
+    /// The slot weight that was divided, including what is in use.
     pub weight: f64,
-    /// What all together could still take at the start.
+    /// The slot weight that all submitters together could still take when the spin began.
     pub left: f64,
-    /// The slices, in the order of the turns.
+    /// The slices, in the order of the submitters' turns.
     pub slices: Vec<Slice>,
 }
 
@@ -207,25 +208,26 @@ pub struct Pie {
 pub struct Slice {
     /// The place of the submitter in [`Cycle::submitters`].
     pub submitter: usize,
-    /// Its share, 0 to 1.
+    /// The submitter's share of the pie, 0 to 1.
     pub share: f64,
-    /// The slot weight that it could still take.
+    /// The slot weight that the submitter could still take.
     pub limit: f64,
 }
 
-/// Matches slots to jobs. The same input gives the same outcome. It takes as long as it takes.
+/// Matches slots to jobs. The same input gives the same outcome. There is no time limit.
 ///
-/// First those take who are below their floor. Then, group after group, and in each spin after spin, the pie is divided among
-/// those who have jobs, by the inverse of their effective priorities; in order of priority each takes its slice, each job the slot it
-/// and the pool like best. What nobody took is divided again, until nobody can or wants to take more.
+/// First, submitters below their floor take slots up to it. Then the groups have their turns. In each spin of a group's turn, the
+/// pie is divided among the submitters that have jobs, by the inverse of their effective priorities. In the order of priority each
+/// submitter takes its slice; each job takes the slot that the job and the pool rank highest. What is left is divided again in
+/// the next spin, until no submitter can or wants to take more.
 ///
 /// Source: HTCondor manual, "The Negotiation Cycle"; `matchmaker.cpp` for what the manual leaves out.
 pub fn negotiate(cycle: &Cycle) -> Outcome {
-    negotiate_with(cycle, &mut Ready::default(), Watch::STOPPED)
+    negotiate_with(cycle, &mut Ready::default(), Stopwatch::STOPPED)
 }
 
-/// As [`negotiate`], for slots of which some were made ready in cycles before: the outcome is the same; unless the watch shows
-/// that it takes longer than `NEGOTIATOR_MAX_TIME_PER_*` allow.
-pub fn negotiate_with(cycle: &Cycle, ready: &mut Ready, watch: Watch<'_>) -> Outcome {
-    Round::new(cycle, ready, watch).run(ready)
+/// Matches slots to jobs like [`negotiate`], but uses slots that earlier cycles prepared, and ends turns early once `stopwatch`
+/// shows that a limit of `NEGOTIATOR_MAX_TIME_PER_*` is reached. If none is reached, the outcome is that of [`negotiate`].
+pub fn negotiate_with(cycle: &Cycle, ready: &mut Ready, stopwatch: Stopwatch<'_>) -> Outcome {
+    Negotiation::new(cycle, ready, stopwatch).run(ready)
 }

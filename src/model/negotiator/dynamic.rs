@@ -1,25 +1,25 @@
-//! Dynamic slots of which a job may have several at once: `ALLOW_PSLOT_PREEMPTION`.
+//! Preempts several dynamic slots of one partitionable slot for one job: `ALLOW_PSLOT_PREEMPTION`.
 //!
-//! A partitionable slot that has too little left for a job is looked at with its dynamic slots. Those that the job might preempt
-//! are added one after the other until there is enough, those that run what the slot ranks lowest first. Which those are, the
-//! rules of any preemption say, but none with retirement time left is among them, whatever
-//! `NEGOTIATOR_CONSIDER_EARLY_PREEMPTION` is. Dynamic slots are not preempted in any other way then.
+//! If a partitionable slot has too little left for a job, the resources of its dynamic slots are added to what is left, one
+//! dynamic slot after the other, until the job fits. Only dynamic slots that the job may preempt by the usual rules are added;
+//! those whose job the slot ranks lowest come first. A dynamic slot with retirement time left is never added, whatever
+//! `NEGOTIATOR_CONSIDER_EARLY_PREEMPTION` is. With this knob, dynamic slots are preempted in no other way.
 //!
-//! Source: the manual, "Dynamic Provisioning: Partitionable and Dynamic Slots"; `pslotMultiMatch` in `matchmaker.cpp` for what it
-//! leaves out: custom resources are added too, and who is preempted for priority is another's. There what was added in vain is
-//! preempted all the same.
+//! Source: the manual, "Dynamic Provisioning: Partitionable and Dynamic Slots"; `pslotMultiMatch` in `matchmaker.cpp` for what
+//! the manual leaves out: custom resources are added too, and a submitter's own dynamic slots are not preempted for its
+//! priority. HTCondor also preempts dynamic slots that were added and turned out not to be needed; Slotwright does not.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::consuming::Consuming;
 use super::cycle::{Candidate, PreemptState};
-use super::in_use::{InUse, Standing};
+use super::in_use::{Availability, InUse};
 use super::order::Descending;
 use crate::pool::slot_types::Consumption;
 use classad::{Ad, Env, Prepared, Roster};
 
-/// What stands for the users of several dynamic slots, as in HTCondor.
+/// The user of a partitionable slot whose dynamic slots are to be preempted, as HTCondor writes it.
 const USERS: &str = "various_dSlot_users";
 
 /// Whether a slot is dynamic.
@@ -27,12 +27,13 @@ pub(super) fn is_dynamic(ad: &Ad, env: &Env) -> bool {
     ad.contains("DynamicSlot") && ad.eval_attr("DynamicSlot", None, env).as_bool_equiv() == Some(true)
 }
 
-/// Whether a job may have several: schedds say for all jobs that they understand it, and a job may say no.
+/// Whether a job may preempt several dynamic slots at once: yes, unless the job sets `WantPslotPreemption` to false. (In
+/// HTCondor a schedd sets it for all jobs if the schedd supports this.)
 pub(super) fn is_wanted(job: &Ad, env: &Env) -> bool {
     job.eval_attr("WantPslotPreemption", None, env).as_bool_equiv() != Some(false)
 }
 
-/// A partitionable slot's ad as ranks see it, where it is to be had by preemption only: in use, as any such slot is.
+/// A partitionable slot's ad as ranks see it if the job has to preempt dynamic slots there: with a user, as every slot in use.
 pub(super) fn seen_in_use(slot: &Ad) -> Ad {
     let mut seen = slot.clone();
     for name in ["RemoteUser", "RemoteOwner"] {
@@ -41,41 +42,41 @@ pub(super) fn seen_in_use(slot: &Ad) -> Ad {
     seen
 }
 
-/// A dynamic slot that jobs may preempt.
+/// A dynamic slot that some job may preempt.
 #[derive(Clone, Debug)]
 struct Child {
     place: usize,
     /// `CurrentRank`.
     rank: f64,
-    held: Consumption,
+    resources: Consumption,
     weight: f64,
 }
 
-/// The dynamic slots that jobs may preempt, by the places of their partitionable slots.
+/// The dynamic slots that some job may preempt, by the places of their partitionable slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dynamic {
     children: BTreeMap<usize, Vec<Child>>,
 }
 
-/// Room for a job in a partitionable slot, once some of its dynamic slots are gone.
+/// The room that a job would have in a partitionable slot if certain dynamic slots of it were preempted.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
-    /// Their places.
+    /// The places of these dynamic slots.
     pub(super) children: Vec<usize>,
     pub(super) preempt: PreemptState,
-    /// What they hold, and what that weighs.
-    pub(super) held: (Consumption, f64),
-    /// The least `PREEMPTION_RANK` of them.
+    /// The resources of these dynamic slots, and their slot weight.
+    pub(super) freed: (Consumption, f64),
+    /// The least `PREEMPTION_RANK` of these dynamic slots.
     pub(super) rank: f64,
-    /// What the match costs.
+    /// The cost of the match.
     pub(super) cost: Option<f64>,
 }
 
-/// Where room is looked for.
-pub(super) struct Place<'a> {
+/// A partitionable slot that is searched for room.
+pub(super) struct Parent<'a> {
     /// The place of the partitionable slot.
     pub(super) slot: usize,
-    /// As the matches of this cycle leave it.
+    /// The slot, less what the matches of this cycle took.
     pub(super) left: &'a Consuming,
     pub(super) roster: &'a Roster,
     pub(super) in_use: &'a InUse,
@@ -83,7 +84,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Dynamic {
-    /// Takes note of a dynamic slot in use. Nothing comes of one that is being preempted already, or has retirement time left.
+    /// Adds a dynamic slot in use, unless its job is being preempted already or has retirement time left.
     pub(super) fn add(&mut self, parent: Option<usize>, place: usize, ad: &Ad, env: &Env) {
         let number = |name: &str| ad.eval_attr(name, None, env).as_number();
         let preempting = ad
@@ -94,33 +95,34 @@ impl Dynamic {
         let retires = number("RetirementTimeRemaining").is_some_and(|left| left > 0.0);
         let Some(parent) = parent.filter(|_| !(preempting || promised || retires)) else { return };
         let rank = number("CurrentRank").unwrap_or(0.0);
-        let child = Child { place, rank, held: Consumption::new(), weight: 0.0 };
+        let child = Child { place, rank, resources: Consumption::new(), weight: 0.0 };
         self.children.entry(parent).or_default().push(child);
     }
 
-    /// Works out what each holds. Those of slots that are not there, or not partitionable, are forgotten.
+    /// Reads the resources and the weight of each dynamic slot. Removes dynamic slots whose parent is no partitionable slot of
+    /// this cycle.
     pub(super) fn measure(&mut self, parents: &BTreeMap<usize, Consuming>, slots: &[Candidate], env: &Env) {
         self.children.retain(|parent, _| parents.contains_key(parent));
         for (parent, children) in &mut self.children {
             let Some(parent) = parents.get(parent) else { continue };
             for child in children {
                 let Some(slot) = slots.get(child.place) else { continue };
-                (child.held, child.weight) = (parent.held_by(&slot.ad, env), slot.weight);
+                (child.resources, child.weight) = (parent.resources_of(&slot.ad, env), slot.weight);
             }
         }
     }
 
-    /// The partitionable slots that have dynamic ones which some job may preempt.
+    /// The places of the partitionable slots that have a dynamic slot which some job may preempt.
     pub(super) fn parents(&self) -> impl Iterator<Item = usize> + '_ {
         self.children.keys().copied()
     }
 
-    /// Whether a slot is one of them.
+    /// Whether [`Dynamic::parents`] contains a slot.
     pub(super) fn is_parent(&self, place: usize) -> bool {
         self.children.contains_key(&place)
     }
 
-    /// Dynamic slots are matched.
+    /// Removes dynamic slots that are preempted for a match.
     pub(super) fn remove(&mut self, parent: usize, taken: &[usize]) {
         if let Some(children) = self.children.get_mut(&parent) {
             children.retain(|child| !taken.contains(&child.place));
@@ -130,9 +132,12 @@ impl Dynamic {
         }
     }
 
-    /// Room for a job of a submitter: the first dynamic slots in their order that together are enough, without those among them
-    /// that are not needed. That more is never too little is taken for granted, lest each of very many be asked about.
-    pub(super) fn room(&self, at: &Place<'_>, job: &Prepared, submitter: Option<u32>) -> Option<Room> {
+    /// Finds room for a job of a submitter: as many of the first preemptible dynamic slots as the job needs, without those
+    /// among them that turn out not to be needed.
+    ///
+    /// The number is found by bisection, which assumes that the job still fits when more dynamic slots are added: trying one
+    /// number after the other would be too slow for machines with very many dynamic slots.
+    pub(super) fn room(&self, at: &Parent<'_>, job: &Prepared, submitter: Option<u32>) -> Option<Room> {
         let preemptible = self.preemptible(at, job, submitter);
         if preemptible.is_empty() {
             return None;
@@ -146,7 +151,8 @@ impl Dynamic {
         let too_few = |count: &usize| preemptible.get(..*count).is_none_or(|some| fits(some).is_none());
         let enough = counts.partition_point(too_few) + 1;
         let mut needed = preemptible.get(..enough.min(preemptible.len()))?.to_vec();
-        // The last made it enough; of the others, the first to stay is the one that is least to be preempted.
+        // The last one is needed: without it there was too little. Of the others, those that should be preempted last are tried
+        // first.
         for at in (0..needed.len().saturating_sub(1)).rev() {
             let mut fewer = needed.clone();
             fewer.remove(at);
@@ -159,20 +165,21 @@ impl Dynamic {
             preempt: needed.iter().map(|child| child.preempt).min()?,
             rank: needed.iter().map(|child| child.preemption_rank).fold(f64::INFINITY, f64::min),
             cost: slot.cost(job.ad(), at.env),
-            held: held_by(&needed),
+            freed: freed_by(&needed),
             children: needed.into_iter().map(|each| each.child.place).collect(),
         })
     }
 
-    /// The dynamic slots that a job might preempt, in the order in which they are added: for their rank of it before for its
-    /// submitter's priority, the lowest `CurrentRank` first, and of equals the highest `PREEMPTION_RANK`.
-    fn preemptible(&self, at: &Place<'_>, job: &Prepared, submitter: Option<u32>) -> Vec<Preemptible<'_>> {
+    /// The dynamic slots that a job may preempt, in the order in which they are added: preemption by rank comes before
+    /// preemption by priority, then the lowest `CurrentRank`, then the highest `PREEMPTION_RANK`.
+    fn preemptible(&self, at: &Parent<'_>, job: &Prepared, submitter: Option<u32>) -> Vec<Preemptible<'_>> {
         let children = self.children.get(&at.slot).into_iter().flatten();
         let preemptible = children.filter_map(|child| {
-            let Standing::Preempt(preempt, rank) = at.in_use.standing(at.roster, job, child.place) else {
+            let Availability::Preempt(preempt, rank) = at.in_use.availability(at.roster, job, child.place)
+            else {
                 return None;
             };
-            let own = submitter.is_some() && at.in_use.holder(child.place) == submitter;
+            let own = submitter.is_some() && at.in_use.user_number(child.place) == submitter;
             let taken = preempt != PreemptState::Priority || !own;
             taken.then_some(Preemptible { child, preempt, preemption_rank: rank })
         });
@@ -198,21 +205,21 @@ impl Preemptible<'_> {
     }
 }
 
-/// What some dynamic slots hold, and what that weighs.
-fn held_by(some: &[Preemptible<'_>]) -> (Consumption, f64) {
-    let mut held = Consumption::new();
-    for (name, amount) in some.iter().flat_map(|each| &each.child.held) {
-        *held.entry(name.clone()).or_default() += amount;
+/// The resources and the weight that some dynamic slots free together.
+fn freed_by(some: &[Preemptible<'_>]) -> (Consumption, f64) {
+    let mut freed = Consumption::new();
+    for (name, amount) in some.iter().flat_map(|each| &each.child.resources) {
+        *freed.entry(name.clone()).or_default() += amount;
     }
-    (held, some.iter().map(|each| each.child.weight).sum())
+    (freed, some.iter().map(|each| each.child.weight).sum())
 }
 
-impl Place<'_> {
-    /// The slot with what some of its dynamic slots hold.
+impl Parent<'_> {
+    /// The partitionable slot as if some of its dynamic slots were gone.
     fn with(&self, some: &[Preemptible<'_>]) -> Consuming {
-        let (held, weight) = held_by(some);
+        let (freed, weight) = freed_by(some);
         let mut grown = self.left.clone();
-        grown.add(&held, weight, self.env);
+        grown.add(&freed, weight, self.env);
         grown
     }
 }

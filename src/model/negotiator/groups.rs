@@ -1,7 +1,7 @@
-//! The tree of accounting groups: who belongs where, and the quotas that follow from the pool's size.
+//! The tree of accounting groups: which group a submitter belongs to, and the quotas that follow from the pool's size.
 //!
-//! Groups are named by dotted paths without regard to case: `physics.hep` is within `physics`. Above all of
-//! them is the root, `<none>`, to which everybody belongs who names no group or an unknown one.
+//! Groups are named by dotted paths whose case does not count: `physics.hep` is within `physics`. The root, `<none>`, is above
+//! all groups; submitters that name no group or an unknown group belong to the root.
 //!
 //! Source: HTCondor manual, "Accounting Groups with Hierarchical Group Quotas".
 
@@ -15,7 +15,7 @@ pub const ROOT: &str = "<none>";
 pub enum Quota {
     /// An amount of slot weight.
     Static(f64),
-    /// A part, 0 to 1, of what the parent's static children leave of the parent's quota.
+    /// A share, 0 to 1, of what the static quotas of the parent's children leave of the parent's quota.
     Dynamic(f64),
 }
 
@@ -24,15 +24,16 @@ pub enum Quota {
 pub struct GroupSpec {
     /// The dotted path, such as `physics.hep`.
     pub name: String,
-    /// The quota; none counts as 0.
+    /// The quota. If unset, the group's quota is 0.
     pub quota: Option<Quota>,
-    /// `GROUP_ACCEPT_SURPLUS_<group>`: it may use what other groups leave of theirs.
+    /// `GROUP_ACCEPT_SURPLUS_<group>`: the group may use what other groups leave of their quotas.
     pub accept_surplus: bool,
-    /// `GROUP_AUTOREGROUP_<group>`: in the end its jobs compete for what is left with those of no group.
+    /// `GROUP_AUTOREGROUP_<group>`: after all groups' turns, the group's submitters compete with those of no group for what is
+    /// left.
     pub autoregroup: bool,
 }
 
-/// Why a group is not in the tree. Its submitters count as those of its deepest accepted ancestor.
+/// Why a group is not in the tree. Submitters of such a group belong to its deepest ancestor that was accepted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GroupError {
     /// The name is empty, has an empty part, a blank or an `@`, or is the root's.
@@ -41,15 +42,15 @@ pub enum GroupError {
         /// The name as given.
         name: String,
     },
-    /// Another group before it has the same name, but for the case of letters.
+    /// A group that was accepted before has the same name; case does not count.
     #[error("group {name:?}: there is already a group {other:?}, and case does not count; remove one")]
     Duplicate {
         /// The name as given.
         name: String,
-        /// The name of the group that has it.
+        /// The name of the group that was accepted.
         other: String,
     },
-    /// There is no group of its parent's name, or that was not accepted.
+    /// No accepted group has the name of the parent.
     #[error("group {name:?}: its parent {parent:?} is not an accepted group; define or correct it")]
     MissingParent {
         /// The name as given.
@@ -72,46 +73,46 @@ pub enum GroupError {
 /// A group in the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// Its place among the specs that the tree was made of.
+    /// The place of the group among the specs that the tree was made of.
     pub spec: usize,
-    /// Its name, in the case given.
+    /// The name, in the case given.
     pub name: String,
-    /// Its quota as configured.
+    /// The quota as configured.
     pub quota: Quota,
     /// [`GroupSpec::accept_surplus`].
     pub accept_surplus: bool,
     /// [`GroupSpec::autoregroup`].
     pub autoregroup: bool,
-    /// The place of the parent in [`Tree::groups`], before its own; none if that is the root.
+    /// The place of the parent in [`Tree::groups`], which comes before its children; none if the parent is the root.
     pub parent: Option<usize>,
 }
 
-/// What a group may use, given the size of the pool.
+/// The slot weight that a group may use, given the size of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Allotment {
     /// What the group's own submitters may use.
     pub quota: f64,
-    /// What they and all groups below may use together.
+    /// What the group's own submitters and those of all groups below it may use together.
     pub subtree_quota: f64,
 }
 
 /// The allotments of a whole tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allotments {
-    /// The root's.
+    /// The root's allotment.
     pub root: Allotment,
-    /// Those of [`Tree::groups`], in that order.
+    /// The groups' allotments, in the order of [`Tree::groups`].
     pub groups: Vec<Allotment>,
 }
 
-/// A group as a negotiation cycle knows it.
+/// A group as the input of a negotiation cycle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupInput {
     /// The dotted path.
     pub name: String,
     /// What the group's own submitters may use: [`Allotment::quota`].
     pub quota: f64,
-    /// What they and all groups below may use together: [`Allotment::subtree_quota`].
+    /// What the group's own submitters and those of all groups below it may use together: [`Allotment::subtree_quota`].
     pub subtree_quota: f64,
     /// The slot weight that the group's own submitters use, without the groups below.
     pub weighted_used: f64,
@@ -119,7 +120,7 @@ pub struct GroupInput {
     pub accept_surplus: bool,
     /// [`GroupSpec::autoregroup`].
     pub autoregroup: bool,
-    /// The place of the parent, which comes before its children; none if that is the root.
+    /// The place of the parent, which comes before its children; none if the parent is the root.
     pub parent: Option<usize>,
 }
 
@@ -132,13 +133,13 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Makes the tree of the groups described, in whatever order. Groups that cannot be accepted are in
-    /// [`Tree::refused`], and do no harm to the others.
+    /// Builds the tree of the groups that `specs` describe, in any order. [`Tree::refused`] lists the specs that cannot be
+    /// accepted; they do not affect the other groups.
     pub fn new(specs: &[GroupSpec]) -> Self {
         let mut tree = Self::default();
         let mut order: Vec<usize> = (0..specs.len()).collect();
-        // Parents have fewer dots. Siblings go by name, as in HTCondor, where that is the order of turns among equals; of
-        // two of the same name the first given is the one.
+        // Parents come first, because their names have fewer dots. Siblings are sorted by name, as in HTCondor, because groups
+        // that GROUP_SORT_EXPR makes equal have their turns in this order. Of two groups of one name the first given is accepted.
         order.sort_by_cached_key(|index| {
             let name = specs.get(*index).map(|spec| fold(&spec.name)).unwrap_or_default();
             let path: Vec<String> = name.split('.').map(str::to_owned).collect();
@@ -166,14 +167,14 @@ impl Tree {
         &self.refused
     }
 
-    /// The group of this name, whatever its case.
+    /// The place of the group of this name, whatever its case.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(&fold(name)).copied()
     }
 
-    /// The group of a submitter, `path.to.group.user@domain`; none for the root. The `@domain` and what is
-    /// after the last dot before it are not the group's. Where the path goes on into unknown groups, the
-    /// deepest known one has the submitter.
+    /// The place of a submitter's group; none for the root. Of a submitter named `path.to.group.user@domain`, the path is
+    /// `path.to.group`: all before the last dot that is not in `@domain`. The submitter belongs to the deepest known group on
+    /// the path.
     pub fn group_of(&self, submitter: &str) -> Option<usize> {
         let local = submitter.rsplit_once('@').map_or(submitter, |(local, _)| local);
         let (path, _) = local.rsplit_once('.')?;
@@ -187,10 +188,10 @@ impl Tree {
 
     /// What each group may use of a pool of this weight.
     ///
-    /// Static children share the parent's quota first, dynamic ones what is left. With `oversubscription`
-    /// static quotas hold even if their sum exceeds the parent's, and a group's own submitters may use all
-    /// of its quota; without it they are scaled down to fit, and a group's own submitters have what its
-    /// children's quotas leave. (`NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`.)
+    /// Children with static quotas share the parent's quota first; children with dynamic quotas share what is left. With
+    /// `oversubscription` (`NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION`), static quotas are granted even if their sum exceeds the
+    /// parent's quota, and a group's own submitters may use all of its quota. Without it, static quotas are scaled down to fit,
+    /// and a group's own submitters may use what its children's quotas leave.
     pub fn assign(&self, pool_weight: f64, oversubscription: bool) -> Allotments {
         let mut sums = vec![Sums::default(); self.groups.len()];
         let mut root_sums = Sums::default();
@@ -219,15 +220,15 @@ impl Tree {
         Allotments { root, groups: groups.collect() }
     }
 
-    /// The usage of each group and all groups below, from each group's own (in the order of
-    /// [`Tree::groups`]; missing ones count as 0).
+    /// The usage of each group together with all groups below it. `own` is what each group's own submitters use, in the order of
+    /// [`Tree::groups`]; missing entries count as 0.
     pub fn subtree_usage(&self, own: &[f64]) -> Vec<f64> {
         let parents = self.groups.iter().map(|group| group.parent);
         sum_up(parents.collect::<Vec<_>>().as_slice(), own)
     }
 
-    /// The groups as a negotiation cycle wants them, in the order of [`Tree::groups`], given the pool's
-    /// weight and each group's own usage.
+    /// The groups as the input of a negotiation cycle, in the order of [`Tree::groups`]. `own_usage` is what each group's own
+    /// submitters use, in the same order.
     pub fn inputs(&self, pool_weight: f64, oversubscription: bool, own_usage: &[f64]) -> Vec<GroupInput> {
         let allotments = self.assign(pool_weight, oversubscription);
         let usage = own_usage.iter().copied().chain(std::iter::repeat(0.0));
@@ -245,7 +246,10 @@ impl Tree {
             .collect()
     }
 
-    /// The spec as a group, if it may be one.
+    /// Makes a group of a spec.
+    ///
+    /// # Errors
+    /// If the spec cannot be accepted beside the groups accepted so far.
     fn accept(&self, index: usize, spec: &GroupSpec) -> Result<Group, GroupError> {
         let name = spec.name.clone();
         let bad = |part: &str| part.is_empty() || part.contains(|c: char| c.is_whitespace() || c == '@');
@@ -276,8 +280,8 @@ impl Tree {
     }
 }
 
-/// Adds to each node's own amount those of all nodes below it. Parents come before their children; a parent
-/// that does not is none.
+/// Returns each node's own amount together with those of all nodes below the node. Parents must come before their children; a
+/// node whose parent does not is treated as if it had no parent.
 pub(super) fn sum_up(parents: &[Option<usize>], own: &[f64]) -> Vec<f64> {
     let mut sums: Vec<f64> = own.iter().copied().chain(std::iter::repeat(0.0)).take(parents.len()).collect();
     for (node, parent) in parents.iter().enumerate().rev() {
@@ -289,7 +293,7 @@ pub(super) fn sum_up(parents: &[Option<usize>], own: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// What the children of one node ask for.
+/// The sums of the quotas that the children of one node are configured with.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     fixed: f64,
@@ -304,11 +308,11 @@ impl Sums {
         }
     }
 
-    /// The quota of one of the children, given that of the parent.
+    /// The quota of one of the children, given the parent's quota.
     fn child_quota(self, child: Quota, parent: f64, oversubscription: bool) -> f64 {
         let fixed = if oversubscription { self.fixed } else { self.fixed.min(parent) };
         match child {
-            // Where there is nothing to divide, static quotas do not make something of it, whatever is allowed.
+            // If the parent has no quota, its children have none, even with oversubscription.
             _ if parent <= 0.0 => 0.0,
             Quota::Static(_) if self.fixed <= 0.0 => 0.0,
             Quota::Static(weight) if fixed >= self.fixed => weight,

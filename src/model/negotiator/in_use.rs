@@ -1,7 +1,8 @@
-//! Slots in use: who has them, and whether a job may have them instead.
+//! Slots in use: their users, and whether a job may preempt the jobs there.
 //!
-//! Source: the manual, "The Negotiation Cycle" and "Preemption"; `matchmaker.cpp` for what it leaves out: of equal startd rank a
-//! job may take a slot where PREEMPTION_REQUIREMENTS is true, which alone compares priorities.
+//! Source: the manual, "The Negotiation Cycle" and "Preemption"; `matchmaker.cpp` for what the manual leaves out: if a slot ranks
+//! two jobs equally, one may preempt the other wherever PREEMPTION_REQUIREMENTS is true. Only that expression compares
+//! priorities.
 
 use std::collections::HashMap;
 
@@ -10,21 +11,21 @@ use super::cycle::{Cycle, PreemptState, RejectReason, SubmitterInput};
 use super::groups::ROOT;
 use classad::{Ad, Env, Expr, Matching as Places, Prepared, Roster, Value};
 
-/// Where a slot's ad says who is charged for it, the first that is there.
+/// The attributes of a slot's ad that name the user who is charged for the slot. The first that is set counts.
 const USERS: [&str; 4] = ["PreemptingAccountingGroup", "PreemptingUser", "AccountingGroup", "RemoteUser"];
 
-/// The effective priority of somebody of whom nothing is known: new, with the default factor.
+/// The effective priority of a user of whom nothing is known: that of a new user with the default factor.
 const UNKNOWN_PRIORITY: f64 = super::accountant::MIN_REAL_PRIORITY * 1000.0;
 
-/// At how many slots in use that match a job is looked to say why it has none of them.
+/// How many matching slots in use are examined to say why a job may not have any of them.
 const LOOKED_AT: usize = 1000;
 
-/// What is asked about slots in use, each of them a number of [`Roster::answer`].
+/// What is evaluated for each slot in use. The discriminants are the numbers that [`Roster::answer`] takes.
 #[derive(Clone, Copy)]
 enum Question {
-    /// The slot ranks the job higher than its own.
+    /// The slot ranks the job higher than the job that runs there.
     RankAbove,
-    /// The slot ranks it no lower.
+    /// The slot ranks the job at least as high as the job that runs there.
     RankEqual,
     /// PREEMPTION_REQUIREMENTS is true.
     Requirements,
@@ -32,11 +33,11 @@ enum Question {
     Rank,
 }
 
-/// What is asked about slots in use, in the order of [`Question`].
+/// The expressions that are evaluated for slots in use, in the order of [`Question`].
 pub(super) fn questions(config: &Config) -> Vec<Expr> {
     let parse = |text: &str| Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error));
     let requirements = match &config.preemption_requirements {
-        // Nothing but true counts: no number, and not what is undefined.
+        // Only `true` counts, not a number, and not undefined.
         Some(expr) => parse(&format!("({expr}) =?= true")),
         None => Expr::literal(Value::Bool(true)),
     };
@@ -44,45 +45,48 @@ pub(super) fn questions(config: &Config) -> Vec<Expr> {
     vec![parse("MY.Rank > MY.CurrentRank"), parse("MY.Rank >= MY.CurrentRank"), requirements, rank]
 }
 
-/// Who is charged for a slot; none if nobody uses it.
+/// The user who is charged for a slot; none if the slot is not in use.
 pub(super) fn user(ad: &Ad, env: &Env) -> Option<String> {
     let mut said = USERS.iter().filter(|name| ad.contains(name)).map(|name| ad.eval_attr(name, None, env));
     said.find_map(|user| user.as_str().filter(|user| !user.is_empty()).map(str::to_owned))
 }
 
-/// Whether a slot in use is looked at: NEGOTIATOR_CONSIDER_EARLY_PREEMPTION keeps those whose job has retirement time left.
-pub(super) fn may_go(config: &Config, ad: &Ad, env: &Env) -> bool {
+/// Whether the negotiator considers a slot in use for preemption: not while its job has retirement time left, unless
+/// NEGOTIATOR_CONSIDER_EARLY_PREEMPTION is set.
+pub(super) fn is_preemptible(config: &Config, ad: &Ad, env: &Env) -> bool {
     let retirement = || ad.eval_attr("RetirementTimeRemaining", None, env).as_number();
     config.consider_early_preemption || !retirement().is_some_and(|left| left > 0.0)
 }
 
-/// How a slot stands to a job.
+/// Whether a job may have a slot.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Standing {
+pub(super) enum Availability {
+    /// The slot is not in use.
     Unclaimed,
-    /// It may be taken from its job, for this reason; with the value of PREEMPTION_RANK.
+    /// The slot is in use, and the job may preempt the job there, for this reason; with the value of PREEMPTION_RANK.
     Preempt(PreemptState, f64),
-    /// Its job stays.
-    Kept,
+    /// The slot is in use, and the job may not have it.
+    Unavailable,
 }
 
 /// The slots in use.
 #[derive(Clone, Debug)]
 pub(super) struct InUse {
-    /// The number of each user.
+    /// The number of each user who uses a slot.
     numbers: HashMap<String, u32>,
-    holders: HashMap<usize, u32>,
-    /// Those that no job can have: PREEMPTION_REQUIREMENTS says so.
-    by_policy: Places,
-    /// Those that no job can have: they rank their own higher.
-    by_rank: Places,
+    /// The number of the user of each slot, by the slot's place.
+    user_numbers: HashMap<usize, u32>,
+    /// The slots that no job may have because PREEMPTION_REQUIREMENTS is never true there.
+    refused_by_policy: Places,
+    /// The slots that no job may have because they rank every other job lower.
+    refused_by_rank: Places,
     any_rank: bool,
-    users: HashMap<String, User>,
+    users: HashMap<String, UserFacts>,
 }
 
-/// What is said of a slot's user in its ad.
+/// What the negotiator adds to a slot's ad about the slot's user.
 #[derive(Clone, Debug)]
-struct User {
+struct UserFacts {
     priority: f64,
     floor: f64,
     used: f64,
@@ -94,20 +98,20 @@ struct User {
 impl InUse {
     pub(super) fn new(cycle: &Cycle) -> Self {
         let known = cycle.others.iter().chain(&cycle.submitters);
-        let users = known.map(|submitter| (submitter.name.clone(), User::of(cycle, submitter)));
+        let users = known.map(|submitter| (submitter.name.clone(), UserFacts::of(cycle, submitter)));
         Self {
             numbers: HashMap::new(),
-            holders: HashMap::new(),
-            by_policy: Places::default(),
-            by_rank: Places::default(),
+            user_numbers: HashMap::new(),
+            refused_by_policy: Places::default(),
+            refused_by_rank: Places::default(),
             any_rank: false,
             users: users.collect(),
         }
     }
 
-    /// The ad of a slot in use as expressions see it: with what the negotiator knows of its user. What waits for the slot
-    /// already counts as what runs there.
-    pub(super) fn seen(&self, ad: &Ad, user: &str) -> Ad {
+    /// The ad of a slot in use as expressions see it: with what the negotiator knows about the slot's user. If a job already
+    /// waits to preempt the job there, the rank of the waiting job counts.
+    pub(super) fn ad_with_user(&self, ad: &Ad, user: &str) -> Ad {
         let mut seen = ad.clone();
         if let Some(rank) = ad.get("PreemptingRank") {
             seen.insert("CurrentRank", rank.clone());
@@ -126,12 +130,12 @@ impl InUse {
         seen
     }
 
-    /// Takes note of a slot in use, which is in the roster. Whether any job may have it.
+    /// Adds a slot in use, which the roster has prepared. Returns whether some job may have it.
     pub(super) fn add(&mut self, place: usize, user: &str, roster: &Roster) -> bool {
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(user.to_owned()).or_insert(next);
-        self.holders.insert(place, number);
-        // Nothing is known of what depends on the job.
+        self.user_numbers.insert(place, number);
+        // An answer that depends on the job is not constant, so that it may be yes.
         let never = |question: Question| {
             roster.constant_answer(place, question as usize).is_some_and(|answer| answer != Some(1.0))
         };
@@ -141,58 +145,58 @@ impl InUse {
             return true;
         }
         if never(Question::RankEqual) {
-            self.by_rank.insert(place);
+            self.refused_by_rank.insert(place);
             return false;
         }
         if never(Question::Requirements) {
-            self.by_policy.insert(place);
+            self.refused_by_policy.insert(place);
             return false;
         }
         true
     }
 
-    /// Whether some slot may rank some job higher than its own.
+    /// Whether some slot may rank another job higher than the job that runs there.
     pub(super) fn any_rank(&self) -> bool {
         self.any_rank
     }
 
-    /// Whether a slot is in use and no job can have it.
-    pub(super) fn is_closed(&self, place: usize) -> bool {
-        self.by_policy.contains(place) || self.by_rank.contains(place)
+    /// Whether a slot is in use and no job may have it.
+    pub(super) fn is_unavailable(&self, place: usize) -> bool {
+        self.refused_by_policy.contains(place) || self.refused_by_rank.contains(place)
     }
 
-    /// The number of a user; none for one who uses no slot.
+    /// The number of a user; none if the user uses no slot.
     pub(super) fn number(&self, user: &str) -> Option<u32> {
         self.numbers.get(user).copied()
     }
 
-    /// The number of who uses a slot.
-    pub(super) fn holder(&self, place: usize) -> Option<u32> {
-        self.holders.get(&place).copied()
+    /// The number of the user of a slot; none if the slot is not in use.
+    pub(super) fn user_number(&self, place: usize) -> Option<u32> {
+        self.user_numbers.get(&place).copied()
     }
 
-    /// How a slot stands to a job, whoever has it.
-    pub(super) fn standing(&self, roster: &Roster, job: &Prepared, place: usize) -> Standing {
-        if !self.holders.contains_key(&place) {
-            return Standing::Unclaimed;
+    /// Whether a job may have a slot. Whether the job's submitter is the slot's user does not count.
+    pub(super) fn availability(&self, roster: &Roster, job: &Prepared, place: usize) -> Availability {
+        if !self.user_numbers.contains_key(&place) {
+            return Availability::Unclaimed;
         }
-        if self.is_closed(place) {
-            return Standing::Kept;
+        if self.is_unavailable(place) {
+            return Availability::Unavailable;
         }
         let answer = |question: Question| roster.answer(job, place, question as usize);
         let holds = |question: Question| answer(question) == Some(1.0);
         let rank = || answer(Question::Rank).unwrap_or(f64::MIN);
         if holds(Question::RankAbove) {
-            Standing::Preempt(PreemptState::Rank, rank())
+            Availability::Preempt(PreemptState::Rank, rank())
         } else if holds(Question::Requirements) && holds(Question::RankEqual) {
-            Standing::Preempt(PreemptState::Priority, rank())
+            Availability::Preempt(PreemptState::Priority, rank())
         } else {
-            Standing::Kept
+            Availability::Unavailable
         }
     }
 
-    /// Why slots that match a job of a submitter are not to be had, where none is: as in HTCondor by policy, if one of them is
-    /// refused by that.
+    /// Why a submitter's job may not have any of the slots in use that match it: by policy, if PREEMPTION_REQUIREMENTS refuses
+    /// one of them, as in HTCondor; otherwise by rank. None if no slot of another user matches.
     pub(super) fn refusal(
         &self,
         roster: &Roster,
@@ -200,17 +204,18 @@ impl InUse {
         matching: &Places,
         submitter: Option<u32>,
     ) -> Option<RejectReason> {
-        let of_others = |place: &usize| self.holder(*place).is_some_and(|holder| Some(holder) != submitter);
-        if self.holders.is_empty() {
+        let of_others =
+            |place: &usize| self.user_number(*place).is_some_and(|holder| Some(holder) != submitter);
+        if self.user_numbers.is_empty() {
             return None;
         }
-        let by_policy = |place: usize| {
+        let refused_by_policy = |place: usize| {
             let allowed = || roster.answer(job, place, Question::Requirements as usize) == Some(1.0);
-            self.by_policy.contains(place) || !self.by_rank.contains(place) && !allowed()
+            self.refused_by_policy.contains(place) || !self.refused_by_rank.contains(place) && !allowed()
         };
         let mut refused = matching.iter().filter(of_others).take(LOOKED_AT).peekable();
         refused.peek()?;
-        Some(if refused.any(by_policy) {
+        Some(if refused.any(refused_by_policy) {
             RejectReason::PreemptionPolicy
         } else {
             RejectReason::PreemptionRank
@@ -218,25 +223,25 @@ impl InUse {
     }
 }
 
-/// What is said of a job's submitter in its ad, so that expressions can look at it.
+/// What the negotiator adds to a job's ad about the job's submitter, for expressions to read.
 #[derive(Clone, Debug)]
-pub(super) struct Asking<'a> {
+pub(super) struct SubmitterFacts<'a> {
     pub(super) priority: f64,
     pub(super) used: f64,
     pub(super) group: &'a str,
     pub(super) group_used: f64,
     pub(super) group_quota: f64,
-    /// The group that negotiates: not the submitter's own where that takes part in the root's turn.
+    /// The group whose turn it is: the root if a group's submitter takes part in the root's turn.
     pub(super) negotiating_group: &'a str,
-    /// Whether it takes part in the root's turn though it is in a group.
+    /// Whether the submitter is in a group and takes part in the root's turn.
     pub(super) autoregroup: bool,
 }
 
-impl Asking<'_> {
-    /// The job's ad with all of this, when the submitter has taken so much in its turn.
-    pub(super) fn said_of(&self, job: &Ad, taken: f64) -> Ad {
+impl SubmitterFacts<'_> {
+    /// The job's ad with all of this. `taken` is the slot weight that the submitter has taken so far in its turn.
+    pub(super) fn ad_with_facts(&self, job: &Ad, taken: f64) -> Ad {
         let mut seen = job.clone();
-        // An old spelling that policies still use.
+        // Policies still use the old spelling, `Submittor`.
         for name in ["SubmitterUserPrio", "SubmittorPrio"] {
             seen.set(name, self.priority);
         }
@@ -250,7 +255,7 @@ impl Asking<'_> {
     }
 }
 
-impl User {
+impl UserFacts {
     fn of(cycle: &Cycle, submitter: &SubmitterInput) -> Self {
         let group = submitter.group.and_then(|group| cycle.groups.get(group));
         Self {

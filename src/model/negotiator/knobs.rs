@@ -1,4 +1,4 @@
-//! The negotiator's knobs out of a configuration text.
+//! Reads the negotiator's knobs from a configuration text.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use classad::Expr;
 use condor_config::ValueError;
 use condor_config::knobs::{self, Class};
 
-/// A text that is read, with everything in it that cannot be used.
+/// A configuration that is being read, with the faults found so far.
 struct Text<'a> {
     config: &'a condor_config::Config,
     faults: Vec<ValueError>,
 }
 
 impl Config {
-    /// What a text says of the negotiator, read for the subsystem `NEGOTIATOR`. What it does not say is left at its
-    /// default; an expression that it defines as nothing is none.
+    /// Reads the knobs of the subsystem `NEGOTIATOR`. A knob that the text does not set has its default value. An expression
+    /// that the text sets to nothing is unset.
     ///
     /// # Errors
-    /// Everything that cannot be used, each with its knob and place.
+    /// All values that cannot be used, each with its knob and place, in the order of the text.
     pub fn read(config: &condor_config::Config) -> Result<Self, Vec<ValueError>> {
         let mut text = Text { config, faults: Vec::new() };
         let unset = Self::default();
@@ -86,13 +86,14 @@ impl Config {
 }
 
 impl Text<'_> {
-    /// Whether the text says anything of a knob, be it that it is nothing: if not, compiled-in values do not count either,
-    /// since [`Config::default`] is where ours are.
+    /// Whether the text sets a knob, if only to nothing. If it does not, the default comes from [`Config::default`] and not from
+    /// the defaults compiled into `condor_config`.
     fn says(&self, knob: &str) -> bool {
         let own = format!("{}.{knob}", self.config.subsystem());
         [knob, &own].iter().any(|name| self.config.definition(name).is_some())
     }
 
+    /// Records a fault; returns the value if there is one.
     fn keep<T>(&mut self, found: Result<Option<T>, ValueError>) -> Option<T> {
         found.map_err(|fault| self.faults.push(fault)).ok().flatten()
     }
@@ -105,7 +106,7 @@ impl Text<'_> {
         self.keep(found)
     }
 
-    /// The old name counts where the new one is unset.
+    /// `NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT`, or if that is unset its old name `GROUP_DYNAMIC_MACH_CONSTRAINT`.
     fn poolsize_constraint(&mut self) -> Option<Expr> {
         let new = self.expr("NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT", None);
         new.or_else(|| self.expr("GROUP_DYNAMIC_MACH_CONSTRAINT", None))
@@ -161,7 +162,7 @@ impl Text<'_> {
         self.keep(found)
     }
 
-    /// The numbers of all knobs of a pattern, by what stands in its variable part, in small letters.
+    /// The numbers of all knobs of a pattern, such as `<name>_LIMIT`, by the text in the variable part in small letters.
     fn family(&mut self, pattern: &str) -> BTreeMap<String, f64> {
         let (before, after) = (pattern.find('<').unwrap_or(0), pattern.find('>').map_or(0, |at| at + 1));
         let after = pattern.len().saturating_sub(after);
@@ -216,7 +217,8 @@ mod tests {
             let parsed = |text: &str| Expr::parse(text).unwrap();
             assert_eq!(parsed(knobs::default_of(None, knob).unwrap()), parsed(expr), "{knob}");
         }
-        // Said in so many words, HTCondor's defaults are ours: all of them but those on purpose (docs/reference/differences.md).
+        // A text that sets these knobs to HTCondor's defaults changes nothing. Knobs that are not in this list differ on purpose
+        // (docs/differences.md).
         let all = [
             "NEGOTIATOR_INTERVAL",
             "NEGOTIATOR_MIN_INTERVAL",
@@ -278,7 +280,8 @@ mod tests {
         assert_eq!(said, Ok(expected));
     }
 
-    /// "If unset entirely": whoever wants priority preemption without conditions says so by defining it as nothing.
+    /// HTCondor's default holds if PREEMPTION_REQUIREMENTS is "unset entirely". An admin who wants preemption by priority without
+    /// conditions sets it to nothing.
     #[test]
     fn an_expression_that_is_defined_as_nothing_is_none() {
         let said = read("PREEMPTION_REQUIREMENTS =\nPREEMPTION_RANK =\nNEGOTIATOR_INTERVAL =\n");

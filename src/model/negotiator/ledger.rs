@@ -1,17 +1,18 @@
-//! What is in use while a cycle goes on: by name, by group and by the groups above.
+//! What is in use while a cycle goes on: by each name, by each group, and by each group with the groups below it.
 
 use std::collections::HashMap;
 
 use super::cycle::Cycle;
 use super::groups::sum_up;
 
-/// The usage of everybody, matches of this cycle included.
+/// The usage of all submitters and groups, including the matches of this cycle.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
-    /// The account of each submitter entry: entries of one name share one.
+    /// The account of each submitter entry. Entries of one name share an account.
     accounts: Vec<usize>,
-    /// The group of each submitter entry: who is charged, whoever it negotiates with.
+    /// The group of each submitter entry. This group is charged even if the submitter takes part in the root's turn.
     groups: Vec<Option<usize>>,
+    /// The slot weight that each account uses.
     used: Vec<f64>,
     group_used: Vec<f64>,
     ungrouped_used: f64,
@@ -42,17 +43,17 @@ impl Ledger {
         }
     }
 
-    /// Which account a submitter's entry has.
+    /// The account of a submitter's entry.
     pub(super) fn account(&self, submitter: usize) -> usize {
         self.accounts.get(submitter).copied().unwrap_or(usize::MAX)
     }
 
-    /// What a submitter uses, over all entries of its name.
+    /// What a submitter uses, summed over all entries of its name.
     pub(super) fn used(&self, submitter: usize) -> f64 {
         self.used.get(self.account(submitter)).copied().unwrap_or_default()
     }
 
-    /// What a group's own submitters use; without a group, those of no group.
+    /// What a group's own submitters use; for `None`, what the submitters of no group use.
     pub(super) fn group_used(&self, group: Option<usize>) -> f64 {
         match group {
             Some(group) => self.group_used.get(group).copied().unwrap_or_default(),
@@ -60,7 +61,7 @@ impl Ledger {
         }
     }
 
-    /// The group of a submitter; none for those of no group.
+    /// The group of a submitter; none for the root.
     pub(super) fn group(&self, submitter: usize) -> Option<usize> {
         self.groups.get(submitter).copied().flatten()
     }
@@ -77,7 +78,8 @@ impl Ledger {
         }
     }
 
-    /// What a group may still take, given what it and each group above may use with all groups below it.
+    /// What a group may still take. `caps` says what each group may use together with all groups below it; the caps of this
+    /// group and of each group above it count.
     pub(super) fn headroom(&self, group: Option<usize>, caps: &[f64]) -> f64 {
         let used = sum_up(&self.parents, &self.group_used);
         let mut least = f64::INFINITY;

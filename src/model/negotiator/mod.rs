@@ -1,35 +1,35 @@
 //! The negotiator: accountant, group quotas, pie spin, candidates.
 //!
-//! One negotiation is a pure function, [`negotiate`]: a [`Cycle`] says who asks for what, which slots are
-//! free and what is in use; the [`Outcome`] says who gets which slot and why others get none. Everything is
-//! known by its index in the input, so that callers map back to their own objects.
+//! One negotiation is a pure function, [`negotiate`]. The [`Cycle`] says which submitters ask for what, which slots are
+//! free and what is in use; the [`Outcome`] says which job gets which slot and why other jobs get none. Submitters, requests,
+//! slots and groups are named by their index in the input, so that callers map the outcome back to their own objects.
 //!
 //! | file | is |
 //! | --- | --- |
-//! | [`accountant`] | what a submitter has used, and the priority that follows |
+//! | [`accountant`] | what a submitter has used, and the priority that follows from it |
 //! | [`config`] | the knobs of a cycle |
-//! | `knobs` | the knobs, read from a configuration text |
+//! | `knobs` | reads the knobs from a configuration text |
 //! | [`groups`] | the tree of accounting groups and the quotas that follow from it |
-//! | [`autoclusters`] | which jobs any slot treats alike |
+//! | [`autoclusters`] | which jobs every slot treats alike |
 //! | [`cycle`] | input and output of a negotiation |
-//! | [`allocation`] | what groups are given of the pool, surplus included |
+//! | [`allocation`] | how much of the pool each group is given, surplus included |
 //! | `surplus` | the fair share among groups |
-//! | `sorting` | the order of groups |
-//! | `round` | a negotiation from its input to the bill |
-//! | `rounds` | group after group, and again for what is left |
+//! | `sorting` | the order in which groups have their turns |
+//! | `negotiation` | the state of one negotiation, and its steps in a pool without groups |
+//! | `rounds` | the turns of all groups, and further rounds for what groups could not use |
 //! | `spin` | the pie spins of one group |
 //! | `pie` | shares, limits and the rounding rule |
-//! | `ledger` | what is in use while a cycle goes on |
-//! | `time_limits` | how long a cycle, a submitter and its turn may take |
+//! | `ledger` | what submitters and groups use while a cycle goes on |
+//! | `time_limits` | how long a cycle, a submitter and a turn may take |
 //! | `turn` | one submitter's turn in a spin |
 //! | `candidates` | which slots match a request, the best first |
-//! | `order` | slots as jobs of one kind like them |
-//! | `dynamic` | dynamic slots of which a job may have several at once |
-//! | `rooms` | the look for room that they make |
-//! | `in_use` | slots in use, and when a job may have them instead |
-//! | [`Ready`] | slots made ready, kept from one cycle to the next |
+//! | `order` | slots in the order in which jobs prefer them |
+//! | `dynamic` | preempts several dynamic slots of one partitionable slot for one job |
+//! | `rooms` | searches partitionable slots for the room that such preemption would make |
+//! | `in_use` | slots in use, and which jobs may preempt the jobs there |
+//! | [`Ready`] | prepared slots, kept from one cycle to the next |
 //! | `consuming` | partitionable slots, of which each match takes a part |
-//! | [`limits`] | what jobs want of limited things, and what is in use |
+//! | [`limits`] | concurrency limits: what jobs want of them, and what is in use |
 
 pub use crate::pool::{accountant, limits, negotiation as config};
 pub mod allocation;
@@ -42,11 +42,11 @@ pub mod groups;
 mod in_use;
 mod knobs;
 mod ledger;
+mod negotiation;
 mod order;
 mod pie;
 mod ready;
 mod rooms;
-mod round;
 mod rounds;
 mod sorting;
 mod spin;
@@ -62,7 +62,7 @@ pub use cycle::{
 };
 pub use groups::GroupInput;
 pub use ready::Ready;
-pub use time_limits::Watch;
+pub use time_limits::Stopwatch;
 
 #[cfg(test)]
 mod tests;

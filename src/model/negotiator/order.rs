@@ -1,7 +1,8 @@
-//! Slots in the order in which jobs of one kind like them.
+//! Slots in the order in which jobs of one kind prefer them.
 //!
-//! Most jobs rank slots alike, whatever else they require: they share an order, which is found once and sorted only as far as
-//! anybody looks. Slots that are taken are skipped at no cost the second time; slots that change come back in another place.
+//! Most jobs rank slots alike, whatever else they require. These jobs share one [`Order`], which is sorted only as far as some
+//! search has read it. A slot that was matched is skipped, and later searches skip it at no cost; a slot that changed is added
+//! again in its new place.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -9,104 +10,106 @@ use std::ops::Bound;
 
 use super::cycle::PreemptState;
 
-/// A rank, the highest first.
+/// A rank that sorts the highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Descending(u64);
 
 impl Descending {
-    /// A rank; what is no number counts as `otherwise`. The two zeros are one.
+    /// Makes a sort key of a rank. NaN counts as `otherwise`; 0 and -0 are equal.
     pub(super) fn of(rank: f64, otherwise: f64) -> Self {
         let rank = if rank.is_nan() { otherwise } else { rank } + 0.0;
         let bits = rank.to_bits();
-        // The bits of positive numbers are in their order already, those of negative ones in the opposite one.
+        // As integers, the bits of positive numbers sort as the numbers do, those of negative numbers the other way round.
         let ascending = if rank.is_sign_negative() { !bits } else { bits | 1 << 63 };
         Self(!ascending)
     }
 }
 
-/// How much a slot is liked for a request. The lesser comes first.
+/// How much a slot is preferred for a request, as a sort key: the most preferred slot comes first.
 ///
-/// Source: the manual, "Negotiation": the three ranks, then slots that nobody uses before those whose startd ranks the job
-/// higher before those of users of worse priority, then `PREEMPTION_RANK`. What is equal in all goes by the place in the list.
+/// Source: the manual, "Negotiation": slots are compared by the three ranks; then slots that are not in use come before slots
+/// that rank the job higher than their own, and those before slots whose user has a worse priority; then `PREEMPTION_RANK`
+/// decides, and at last the slots' places in the cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Liking {
+pub(super) struct Preference {
     pub(super) pre_job: Descending,
     pub(super) job: Descending,
     pub(super) post_job: Descending,
     pub(super) preempt: Reverse<PreemptState>,
-    pub(super) preemption: Descending,
+    pub(super) preemption_rank: Descending,
     pub(super) place: u32,
-    /// Which state of the slot this is about.
+    /// How often the slot had changed when it was compared. An entry with an old generation is dead.
     pub(super) generation: u32,
 }
 
-impl Liking {
-    /// The place of the slot in the list.
+impl Preference {
+    /// The place of the slot in the cycle.
     pub(super) fn slot(&self) -> usize {
         self.place as usize
     }
 
-    /// Whom a match throws out.
+    /// Why the job may have the slot.
     pub(super) fn preempt(&self) -> PreemptState {
         self.preempt.0
     }
 }
 
-/// Slots in order.
+/// Slots in the order of preference.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
-    likings: Vec<Liking>,
-    /// For as many of them as are sorted: the next that may be alive, itself if it may.
+    preferences: Vec<Preference>,
+    /// For each entry of the sorted part of `preferences`, the next entry that may be alive: the entry itself if it may be.
     next: Vec<usize>,
-    /// Slots that changed since.
-    changed: BTreeSet<Liking>,
-    /// How many of the changes there have been are in here.
+    /// Slots that changed after `preferences` was made.
+    changed: BTreeSet<Preference>,
+    /// How many changes of slots in this negotiation the order has taken in.
     pub(super) known: usize,
 }
 
-/// How far somebody has looked.
+/// How far a search has read an order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
     at: usize,
-    changed: Option<Liking>,
+    changed: Option<Preference>,
 }
 
-/// How many are sorted at first.
+/// How many entries are sorted when the first is read.
 const FIRST: usize = 64;
 
 impl Order {
-    pub(super) fn new(likings: Vec<Liking>, known: usize) -> Self {
-        Self { likings, known, ..Self::default() }
+    pub(super) fn new(preferences: Vec<Preference>, known: usize) -> Self {
+        Self { preferences, known, ..Self::default() }
     }
 
-    /// Takes in a slot that changed.
-    pub(super) fn insert(&mut self, liking: Liking) {
-        self.changed.insert(liking);
+    /// Adds a slot that changed.
+    pub(super) fn insert(&mut self, preference: Preference) {
+        self.changed.insert(preference);
     }
 
-    /// The next slot after the cursor that is alive and wanted, and moves the cursor past it.
+    /// Returns the next slot after the cursor that is alive and wanted, and moves the cursor past it. An entry is dead if its
+    /// slot is matched or has changed since.
     pub(super) fn next(
         &mut self,
         cursor: &mut Cursor,
-        alive: impl Fn(&Liking) -> bool,
-        wanted: impl Fn(&Liking) -> bool,
-    ) -> Option<Liking> {
+        alive: impl Fn(&Preference) -> bool,
+        wanted: impl Fn(&Preference) -> bool,
+    ) -> Option<Preference> {
         let first = self.sorted(&mut cursor.at, &alive, &wanted);
         let bound = cursor.changed.map_or(Bound::Unbounded, Bound::Excluded);
         let mut dead = Vec::new();
-        let changed = self.changed.range((bound, Bound::Unbounded)).find(|liking| {
-            if !alive(liking) {
-                dead.push(**liking);
+        let changed = self.changed.range((bound, Bound::Unbounded)).find(|preference| {
+            if !alive(preference) {
+                dead.push(**preference);
             }
-            alive(liking) && wanted(liking)
+            alive(preference) && wanted(preference)
         });
         let changed = changed.copied();
-        for liking in dead {
-            self.changed.remove(&liking);
+        for preference in dead {
+            self.changed.remove(&preference);
         }
-        if let Some(liking) = changed.filter(|changed| first.is_none_or(|first| *changed < first)) {
-            cursor.changed = Some(liking);
-            return Some(liking);
+        if let Some(preference) = changed.filter(|changed| first.is_none_or(|first| *changed < first)) {
+            cursor.changed = Some(preference);
+            return Some(preference);
         }
         if first.is_some() {
             cursor.at += 1;
@@ -114,28 +117,29 @@ impl Order {
         first
     }
 
-    /// The first at the cursor or after it among those that did not change. The cursor moves there.
+    /// Finds the first entry at `at` or after it that is alive and wanted, among the slots that did not change, and moves `at` to
+    /// that entry.
     fn sorted(
         &mut self,
         at: &mut usize,
-        alive: impl Fn(&Liking) -> bool,
-        wanted: impl Fn(&Liking) -> bool,
-    ) -> Option<Liking> {
+        alive: impl Fn(&Preference) -> bool,
+        wanted: impl Fn(&Preference) -> bool,
+    ) -> Option<Preference> {
         loop {
             *at = self.find(*at);
-            let liking = *self.get(*at)?;
-            if !alive(&liking) {
+            let preference = *self.get(*at)?;
+            if !alive(&preference) {
                 if let Some(next) = self.next.get_mut(*at) {
                     *next = *at + 1;
                 }
-            } else if wanted(&liking) {
-                return Some(liking);
+            } else if wanted(&preference) {
+                return Some(preference);
             }
             *at += 1;
         }
     }
 
-    /// Skips what is known to be dead.
+    /// Returns the first entry at `from` or after it that is not known to be dead, and shortens the path there for the next call.
     fn find(&mut self, from: usize) -> usize {
         let mut end = from;
         while let Some(next) = self.next.get(end).filter(|next| **next != end) {
@@ -148,19 +152,19 @@ impl Order {
         end
     }
 
-    /// The one in a place; sorts as far as that.
-    fn get(&mut self, at: usize) -> Option<&Liking> {
-        while at >= self.next.len() && self.next.len() < self.likings.len() {
+    /// Returns the entry at a place of the sorted list. Sorts no more of the list than that takes.
+    fn get(&mut self, at: usize) -> Option<&Preference> {
+        while at >= self.next.len() && self.next.len() < self.preferences.len() {
             let done = self.next.len();
-            let count = done.max(FIRST).min(self.likings.len() - done);
-            let rest = self.likings.get_mut(done..)?;
+            let count = done.max(FIRST).min(self.preferences.len() - done);
+            let rest = self.preferences.get_mut(done..)?;
             if count < rest.len() {
                 rest.select_nth_unstable(count - 1);
             }
             rest.get_mut(..count)?.sort_unstable();
             self.next.extend(done..done + count);
         }
-        self.likings.get(at)
+        self.preferences.get(at)
     }
 }
 
@@ -168,11 +172,19 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn liking(rank: f64, place: u32) -> Liking {
+    fn preference(rank: f64, place: u32) -> Preference {
         let none = Descending::of(0.0, 0.0);
         let preempt = Reverse(PreemptState::None);
         let pre_job = Descending::of(rank, f64::MIN);
-        Liking { pre_job, job: none, post_job: none, preempt, preemption: none, place, generation: 0 }
+        Preference {
+            pre_job,
+            job: none,
+            post_job: none,
+            preempt,
+            preemption_rank: none,
+            place,
+            generation: 0,
+        }
     }
 
     #[test]
@@ -186,7 +198,7 @@ mod tests {
         assert_eq!(Descending::of(f64::NAN, -7.0), Descending::of(-7.0, 0.0));
     }
 
-    /// Whatever dies, changes or is not wanted between two looks: what comes is what a sorted list would give.
+    /// Whichever entries die, change or are not wanted between two searches, the order returns what a sorted list would.
     #[test]
     fn the_best_that_is_left() {
         let mut state = 1_u32;
@@ -194,23 +206,23 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 8) % below
         };
-        let all: Vec<Liking> = (0..1000).map(|place| liking(f64::from(random(50)), place)).collect();
+        let all: Vec<Preference> = (0..1000).map(|place| preference(f64::from(random(50)), place)).collect();
         let mut order = Order::new(all.clone(), 0);
-        let mut model: BTreeSet<Liking> = all.into_iter().collect();
+        let mut model: BTreeSet<Preference> = all.into_iter().collect();
         for _ in 0..300 {
             let mut cursor = Cursor::default();
             let odd = random(3) == 0;
-            let wanted = |liking: &Liking| !odd || liking.place % 2 == 1;
-            let expected: Vec<Liking> = model.iter().copied().filter(wanted).take(5).collect();
-            let alive = |liking: &Liking| model.contains(liking);
+            let wanted = |preference: &Preference| !odd || preference.place % 2 == 1;
+            let expected: Vec<Preference> = model.iter().copied().filter(wanted).take(5).collect();
+            let alive = |preference: &Preference| model.contains(preference);
             let found = std::iter::from_fn(|| order.next(&mut cursor, alive, wanted));
             assert_eq!(found.take(5).collect::<Vec<_>>(), expected);
-            for liking in expected.iter().take(2) {
-                model.remove(liking);
+            for preference in expected.iter().take(2) {
+                model.remove(preference);
                 if random(2) == 0 {
-                    let changed = Liking {
-                        generation: liking.generation + 1,
-                        ..super::tests::liking(f64::from(random(50)), liking.place)
+                    let changed = Preference {
+                        generation: preference.generation + 1,
+                        ..super::tests::preference(f64::from(random(50)), preference.place)
                     };
                     model.insert(changed);
                     order.insert(changed);
@@ -218,7 +230,8 @@ mod tests {
             }
         }
         let mut cursor = Cursor::default();
-        let rest = std::iter::from_fn(|| order.next(&mut cursor, |liking| model.contains(liking), |_| true));
+        let rest =
+            std::iter::from_fn(|| order.next(&mut cursor, |preference| model.contains(preference), |_| true));
         assert!(rest.eq(model.iter().copied()));
     }
 }

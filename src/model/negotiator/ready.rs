@@ -1,48 +1,51 @@
-//! Slots made ready to be negotiated, kept from one cycle to the next.
+//! Prepared slots, kept from one cycle to the next.
 //!
-//! What a slot says about itself is worked out when its ad is new: most ads are the same in the next cycle, and cost nothing
-//! there. HTCondor's negotiator optimizes the ads of all slots when it fetches them, in the first phase of each cycle.
+//! Preparing a slot evaluates everything in its ad that does not depend on a job. Most ads do not change between two cycles, and
+//! are not prepared again. HTCondor's negotiator optimizes the ads of all slots in the first phase of each cycle, when it
+//! fetches them.
 
 use super::config::Config;
 use super::cycle::{Candidate, Cycle};
 use super::in_use;
 use classad::{Expr, Roster};
 
-/// Slots made ready. The default has none yet. It holds for any cycle: what has changed since is made ready anew.
+/// Prepared slots. The default contains none. A `Ready` can be used for any cycle: slots that changed are prepared again.
 #[derive(Clone, Debug, Default)]
-pub struct Ready(Option<Kept>);
+pub struct Ready(Option<Saved>);
 
 #[derive(Clone, Debug)]
-struct Kept {
-    /// What is asked about all slots.
-    asked: Asked,
+struct Saved {
+    /// The expressions for which the slots were prepared.
+    questions: Questions,
     roster: Roster,
 }
 
+/// The expressions of the negotiator's that are evaluated for all slots.
 #[derive(Clone, Debug, PartialEq)]
-struct Asked {
+struct Questions {
     pre_job_rank: Option<Expr>,
     post_job_rank: Option<Expr>,
-    of_slots_in_use: Vec<Expr>,
+    about_slots_in_use: Vec<Expr>,
 }
 
-impl Asked {
+impl Questions {
     fn of(config: &Config) -> Self {
         Self {
             pre_job_rank: config.pre_job_rank.clone(),
             post_job_rank: config.post_job_rank.clone(),
-            of_slots_in_use: in_use::questions(config),
+            about_slots_in_use: in_use::questions(config),
         }
     }
 
     fn roster(&self) -> Roster {
         Roster::new(self.pre_job_rank.clone(), self.post_job_rank.clone())
-            .with_questions(self.of_slots_in_use.iter().cloned())
+            .with_questions(self.about_slots_in_use.iter().cloned())
     }
 }
 
 impl Ready {
-    /// Makes the slots of a cycle ready that nobody uses; those in use depend on the priorities of the cycle.
+    /// Prepares those slots of a cycle that are not in use. Slots in use depend on the priorities of the cycle, and cannot be
+    /// prepared in advance.
     pub fn prepare(&mut self, cycle: &Cycle) {
         let mut roster = self.take(cycle);
         for (place, slot) in cycle.slots.iter().enumerate() {
@@ -53,22 +56,23 @@ impl Ready {
         self.keep(&cycle.config, roster);
     }
 
-    /// What is ready of the slots of a cycle, and of others in their places.
+    /// Takes the prepared slots for a cycle. Some may be other slots than the cycle has in the same place: [`put`] replaces
+    /// those.
     pub(super) fn take(&mut self, cycle: &Cycle) -> Roster {
-        let asked = Asked::of(&cycle.config);
-        let kept = self.0.take().filter(|kept| kept.asked == asked);
-        let mut roster = kept.map_or_else(|| asked.roster(), |kept| kept.roster);
+        let questions = Questions::of(&cycle.config);
+        let saved = self.0.take().filter(|saved| saved.questions == questions);
+        let mut roster = saved.map_or_else(|| questions.roster(), |saved| saved.roster);
         roster.truncate(cycle.slots.len());
         roster
     }
 
-    /// Keeps what a cycle leaves.
+    /// Keeps the prepared slots for later cycles.
     pub(super) fn keep(&mut self, config: &Config, roster: Roster) {
-        self.0 = Some(Kept { asked: Asked::of(config), roster });
+        self.0 = Some(Saved { questions: Questions::of(config), roster });
     }
 }
 
-/// Has a slot that nobody uses in its place.
+/// Prepares a slot that is not in use, unless the roster has it in this place already.
 pub(super) fn put(roster: &mut Roster, place: usize, slot: &Candidate) {
     if !roster.get(place).is_some_and(|ad| ad.is_same(&slot.ad)) {
         roster.set(place, slot.ad.clone());

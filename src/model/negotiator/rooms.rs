@@ -1,20 +1,20 @@
-//! The look for room in partitionable slots, beside that for slots which have it already.
+//! Searches partitionable slots that have too little left for a job: would there be room if dynamic slots were preempted?
 //!
 //! Source: the manual, "Dynamic Provisioning: Partitionable and Dynamic Slots": when slots are ranked "the ClassAd of the
-//! partitionable slot is used". Here that says of such a slot, as the ads of others in use do, that somebody uses it: HTCondor's
-//! has no `RemoteOwner`, so that the default ranks would throw jobs out of a full machine while another is free.
+//! partitionable slot is used". In HTCondor that ad has no `RemoteOwner`, so that the default ranks would preempt jobs on a full
+//! machine while another machine is free. Here the ad that is ranked names a user, as the ads of all slots in use do.
 
 use std::cmp::Reverse;
 
 use super::candidates::{Judge, Search};
-use super::dynamic::{self, Place};
+use super::dynamic::{self, Parent};
 use super::order::Descending;
 use classad::{Expr, Ranks, rank};
 
 impl Judge<'_> {
-    /// Looks at partitionable slots that have too little for a search's request with their dynamic slots.
+    /// Adds to a search all partitionable slots in which the request fits only if dynamic slots are preempted.
     pub(super) fn look_for_rooms(&self, search: &mut Search) {
-        let parents = self.dynamic.parents().filter(|place| self.free.contains(*place));
+        let parents = self.dynamic.parents().filter(|place| self.available.contains(*place));
         for place in parents {
             let Some(slot) = self.consuming.get(&place) else { continue };
             if slot.is_used_up(&self.env) {
@@ -28,14 +28,14 @@ impl Judge<'_> {
         }
     }
 
-    /// Looks at one of them.
+    /// Adds one partitionable slot to a search, if the request fits there once dynamic slots are preempted.
     pub(super) fn look_for_room(&self, search: &mut Search, place: usize) {
         if !self.dynamic.is_parent(place) || !dynamic::is_wanted(search.request(), &self.env) {
             return;
         }
         let Some(left) = self.consuming.get(&place) else { return };
         let Self { roster, in_use, env, .. } = self;
-        let at = Place { slot: place, left, roster, in_use, env };
+        let at = Parent { slot: place, left, roster, in_use, env };
         let Some(room) = self.dynamic.room(&at, &search.prepared, search.submitter) else { return };
         let (ad, request) = (dynamic::seen_in_use(&left.ad), search.request());
         let number = |expr: &Option<Expr>| expr.as_ref()?.eval(Some(&ad), Some(request), env).as_number();
@@ -44,8 +44,8 @@ impl Judge<'_> {
             job: rank(request, &ad, env),
             post_job: number(&self.config.post_job_rank),
         };
-        let liking = self.liking(place, ranks, room.preempt, Descending::of(room.rank, f64::MIN));
-        search.others.extend(liking.map(Reverse));
+        let preference = self.ranked(place, ranks, room.preempt, Descending::of(room.rank, f64::MIN));
+        search.others.extend(preference.map(Reverse));
         search.rooms.insert(place, room);
     }
 }

@@ -1,31 +1,32 @@
-//! Where there are groups: what each is given, its turn, and another round for what was given in vain.
+//! Negotiation in a pool with groups: each round allocates the pool to the groups and gives each group a turn; a further round
+//! allocates again what groups were given and could not use.
 
 use std::collections::HashSet;
 
 use super::allocation::{Allocations, Demand, allocate, regroups};
 use super::cycle::{RejectReason, Request};
 use super::groups::ROOT;
-use super::round::Round;
+use super::negotiation::Negotiation;
 use super::sorting::sort_key;
 use super::spin::Spins;
 use classad::Env;
 
-/// A group's place among the groups; none for the root.
-type Place = Option<usize>;
+/// A group's place in [`Cycle::groups`](super::Cycle::groups); none for the root.
+type GroupIndex = Option<usize>;
 
-/// Who asked for what others could not use.
+/// Which groups gave up what they could not use, and which groups asked for it.
 #[derive(Debug, Default)]
-struct Rest {
-    /// Groups that were given all that others gave up, since anybody last gave up something.
-    heard: HashSet<Place>,
-    /// Groups that could not use what they were given, for other reasons than their limit.
-    gave_up: HashSet<Place>,
+struct Leftovers {
+    /// Groups that have asked for all that they want again, since a group last gave up something.
+    asked_again: HashSet<GroupIndex>,
+    /// Groups that could not use all that they were given, for a reason other than their limit.
+    gave_up: HashSet<GroupIndex>,
 }
 
-/// In how many rounds of a cycle somebody may be heard whom crumbs would do.
-const HEARD: u32 = 12;
+/// The most rounds of a cycle, if `GROUP_QUOTA_MAX_ALLOCATION_ROUNDS` allows more than one and groups ask again for leftovers.
+const LEFTOVER_ROUNDS: u32 = 12;
 
-/// Who negotiates with whom.
+/// The submitters that take part in each group's turn, and in the root's.
 #[derive(Debug)]
 struct Members {
     groups: Vec<Vec<usize>>,
@@ -33,19 +34,19 @@ struct Members {
 }
 
 impl Members {
-    fn of(&self, group: Place) -> &[usize] {
+    fn of(&self, group: GroupIndex) -> &[usize] {
         group.map_or(&self.root, |group| self.groups.get(group).map_or(&[], Vec::as_slice))
     }
 }
 
-impl Round<'_> {
-    /// Negotiates with all groups, in as many rounds as `GROUP_QUOTA_MAX_ALLOCATION_ROUNDS` allows and as come to anything.
+impl Negotiation<'_> {
+    /// Negotiates with all groups, until a further round would be in vain or `GROUP_QUOTA_MAX_ALLOCATION_ROUNDS` is reached.
     pub(super) fn negotiate_groups(&mut self) -> Allocations {
         let mut demand = self.demand();
         let members = self.members();
         let mut given = allocate(self.cycle, &demand);
         let mut all = given.clone();
-        let (whole, mut rest) = (demand.clone(), Rest::default());
+        let (whole, mut leftovers) = (demand.clone(), Leftovers::default());
         let rounds = self.cycle.config.group_quota_max_allocation_rounds;
         for round in 1.. {
             for group in self.order(&given) {
@@ -53,12 +54,12 @@ impl Round<'_> {
                 self.raise_to_floors(group, Some(limit), members.of(group));
             }
             self.take_turns(&given, &members);
-            let over = self.give_up_rest(&given, &mut demand, &whole, &mut rest);
-            // Where there are further rounds at all, each whom crumbs would do is heard; in a later cycle, if this one came to
-            // something.
-            let listens = rounds > 1 && !rest.heard.is_empty() && self.table.matches.is_empty();
-            let most = if listens { rounds.max(HEARD) } else { rounds };
-            if over || round >= most || self.table.judge.is_empty() {
+            let in_vain = self.give_up_unused(&given, &mut demand, &whole, &mut leftovers);
+            // A group asks again for leftovers only if the knob allows further rounds. As long as the cycle has made no match,
+            // all such groups get their round; otherwise those that are left may ask in a later cycle.
+            let ask_again = rounds > 1 && !leftovers.asked_again.is_empty() && self.shared.matches.is_empty();
+            let most = if ask_again { rounds.max(LEFTOVER_ROUNDS) } else { rounds };
+            if in_vain || round >= most || self.shared.judge.is_empty() {
                 break;
             }
             given = allocate(self.cycle, &demand);
@@ -67,7 +68,8 @@ impl Round<'_> {
         all
     }
 
-    /// What everybody uses and waits for: its weight, or without `NEGOTIATOR_USE_WEIGHTED_DEMAND` how many slots and jobs.
+    /// What the submitters of each group use and wait for together: slot weight, or numbers of slots and jobs without
+    /// `NEGOTIATOR_USE_WEIGHTED_DEMAND`.
     fn demand(&self) -> Demand {
         let weighted = self.cycle.config.use_weighted_demand;
         let used = |group| if weighted { self.ledger.group_used(group) } else { 0.0 };
@@ -89,7 +91,7 @@ impl Round<'_> {
         demand
     }
 
-    /// The weight of all jobs of a request: as `SCHEDD_SLOT_WEIGHT` has it, their CPUs.
+    /// The weight of all jobs of a request: the CPUs that they request, as `SCHEDD_SLOT_WEIGHT` says by default.
     fn request_weight(&self, request: &Request, env: &Env) -> f64 {
         let config = &self.cycle.config;
         let cpus = request.ad.eval_attr("RequestCpus", None, env).as_number();
@@ -98,7 +100,8 @@ impl Round<'_> {
         number(request.count) * cpus.unwrap_or(1.0)
     }
 
-    /// The members of each group, and of the root: those of no group, and with autoregroup others beside them.
+    /// The submitters that take part in each group's turn. In the root's turn, these are the submitters of no group, and after
+    /// them those of groups with autoregroup.
     fn members(&self) -> Members {
         let mut members = Members { groups: vec![Vec::new(); self.cycle.groups.len()], root: Vec::new() };
         let mut regrouped = Vec::new();
@@ -116,11 +119,11 @@ impl Round<'_> {
         members
     }
 
-    /// The groups and the root in the order of their turns: `GROUP_SORT_EXPR`, and with autoregroup the root last. Equals keep
-    /// their order; the root comes before them, as in HTCondor.
-    fn order(&self, given: &Allocations) -> Vec<Place> {
+    /// The groups and the root in the order of their turns: by `GROUP_SORT_EXPR`, but the root last if any group has autoregroup.
+    /// Groups that the expression makes equal keep the order of the cycle, and the root comes before them, as in HTCondor.
+    fn order(&self, given: &Allocations) -> Vec<GroupIndex> {
         let (env, config) = (Env::at(self.cycle.now), &self.cycle.config);
-        let key = |group: Place| {
+        let key = |group: GroupIndex| {
             let input = group.and_then(|group| self.cycle.groups.get(group));
             let name = input.map_or(ROOT, |input| &input.name);
             let used = self.ledger.group_used(group);
@@ -129,23 +132,23 @@ impl Round<'_> {
                 .map_or(f64::MAX, |given| sort_key(config.group_sort_expr.as_ref(), &env, name, given, used))
         };
         let places = std::iter::once(None).chain((0..self.cycle.groups.len()).map(Some));
-        let mut keyed: Vec<(f64, Place)> = places.map(|group| (key(group), group)).collect();
+        let mut keyed: Vec<(f64, GroupIndex)> = places.map(|group| (key(group), group)).collect();
         let root_last = regroups(&self.cycle.groups);
         keyed.sort_by(|(a, x), (b, y)| {
-            let last = |group: &Place| root_last && group.is_none();
+            let last = |group: &GroupIndex| root_last && group.is_none();
             last(x).cmp(&last(y)).then(a.total_cmp(b))
         });
         keyed.into_iter().map(|(_, group)| group).collect()
     }
 
-    /// Everybody's turn, or turns, in each of which a group takes more of what it was given: the more the more it lacks, and
-    /// whoever lacks most `GROUP_QUOTA_ROUND_ROBIN_RATE`.
+    /// Gives each group its turns. In each turn a group may take a part of what it was given and lacks: the group that lacks most
+    /// takes `GROUP_QUOTA_ROUND_ROBIN_RATE`, and the others the same fraction of what they lack.
     fn take_turns(&mut self, given: &Allocations, members: &Members) {
         let order = self.order(given);
         let used: Vec<f64> = order.iter().map(|group| self.ledger.group_used(*group)).collect();
-        // However large a quota says who is first: nobody lacks more than there is.
+        // A quota may be larger than the pool, but no group lacks more than the pool has.
         let pool = self.cycle.pool_weight;
-        let lacks = |group: Place, used: f64| {
+        let lacks = |group: GroupIndex, used: f64| {
             given.of(group).map_or(0.0, |given| (given.limit.min(pool) - used).max(0.0))
         };
         let most = order.iter().zip(&used).map(|(group, used)| lacks(*group, *used)).fold(0.0, f64::max);
@@ -159,19 +162,20 @@ impl Round<'_> {
                 let so_far = (part < 1.0 && lacks > 0.0).then(|| self.whole(used + lacks * part));
                 self.take_turn(*group, given, so_far, members.of(*group));
             }
-            if part >= 1.0 || self.table.judge.is_empty() {
+            if part >= 1.0 || self.shared.judge.is_empty() {
                 return;
             }
         }
     }
 
-    /// Without weights only whole slots count.
+    /// Rounds a limit down to whole slots, unless slots have weights.
     fn whole(&self, limit: f64) -> f64 {
         if self.cycle.config.use_slot_weights { limit } else { limit.floor() }
     }
 
-    /// A group's turn: it divides what it may have among its members until nothing more comes of it.
-    fn take_turn(&mut self, group: Place, given: &Allocations, so_far: Option<f64>, members: &[usize]) {
+    /// Gives a group one turn: spins divide among the members what the group may have. `so_far` is the limit of this turn if it
+    /// is not the group's last in this round.
+    fn take_turn(&mut self, group: GroupIndex, given: &Allocations, so_far: Option<f64>, members: &[usize]) {
         let Some(allocated) = given.of(group).map(|given| given.allocated) else { return };
         if !members.iter().any(|submitter| self.has_jobs(*submitter)) {
             return;
@@ -185,7 +189,7 @@ impl Round<'_> {
             }
             return;
         }
-        // Who negotiates with the root though in a group is not bound by anybody's quota there, and comes after all others.
+        // If groups have autoregroup, no quota limits the root's turn, and the root has one turn, after all others' last.
         let unbound = group.is_none() && regroups(&self.cycle.groups);
         if unbound && so_far.is_some() {
             return;
@@ -195,32 +199,36 @@ impl Round<'_> {
         Spins::new(self, group, (!unbound).then_some(limit)).run(members.to_vec());
     }
 
-    /// Who could not use all that was given asks for no more than that, in another round. Whether that would be in vain.
+    /// Sets what each group asks for in the next round: a group that could not use all that it was given asks only for what it
+    /// uses. Returns whether another round would be in vain.
     ///
-    /// HTCondor ends there, and slots stay idle for which the crumbs of two groups would do together. Here the first group that
-    /// goes without one only for its limit asks for all that it wants; where even that was in vain, the next in the round after,
-    /// and all of them again when others have given up more.
-    fn give_up_rest(
+    /// HTCondor does no more than that. Slots may then stay idle because no group's limit has room for one more slot, though the
+    /// unused parts of two groups' limits together have. Here, in each round, one group that only its limit keeps from more slots
+    /// asks for all that it wants: the first in the order of turns that has not asked so yet. When a group gives up something
+    /// more, all of them may ask again.
+    fn give_up_unused(
         &self,
         given: &Allocations,
         demand: &mut Demand,
         whole: &Demand,
-        rest: &mut Rest,
+        leftovers: &mut Leftovers,
     ) -> bool {
-        let held = self.held_by_their_limit();
+        let stopped = self.stopped_by_limit();
         let order = self.order(given);
-        let used_and_given = |group: Place| {
+        let used_and_given = |group: GroupIndex| {
             let given = given.of(group).map_or(0.0, |given| given.allocated);
             (self.ledger.group_used(group), given)
         };
         for group in &order {
             let (used, given) = used_and_given(*group);
-            if used < given && !held.contains(group) && rest.gave_up.insert(*group) {
-                rest.heard.clear();
+            if used < given && !stopped.contains(group) && leftovers.gave_up.insert(*group) {
+                leftovers.asked_again.clear();
             }
         }
-        let may_ask = |group: &Place| {
-            held.contains(group) && !rest.heard.contains(group) && !rest.gave_up.contains(group)
+        let may_ask = |group: &GroupIndex| {
+            stopped.contains(group)
+                && !leftovers.asked_again.contains(group)
+                && !leftovers.gave_up.contains(group)
         };
         let asking = order.iter().copied().find(may_ask);
         let (mut all_used, mut all_given) = (0.0, 0.0);
@@ -235,23 +243,23 @@ impl Round<'_> {
             all_given += given;
             if asking == Some(group) {
                 *asked = *wanted;
-            } else if used < given || rest.heard.contains(&group) {
+            } else if used < given || leftovers.asked_again.contains(&group) {
                 *asked = used;
             }
         }
-        rest.heard.extend(asking);
+        leftovers.asked_again.extend(asking);
         let all_is_used = all_used >= all_given;
         match asking {
-            None => all_is_used || !rest.heard.is_empty(),
-            // What nobody was given in this round may do for whoever asks in the next.
+            None => all_is_used || !leftovers.asked_again.is_empty(),
+            // Slot weight that no group was given in this round may be enough for the group that asks in the next.
             Some(_) => all_is_used && all_given >= self.cycle.pool_weight,
         }
     }
 
-    /// The groups that may take surplus, and have jobs that nothing but their limit keeps from slots.
-    fn held_by_their_limit(&self) -> HashSet<Place> {
+    /// The groups that accept surplus and have jobs that only the group's limit keeps from slots.
+    fn stopped_by_limit(&self) -> HashSet<GroupIndex> {
         let accepts = |group: usize| self.cycle.groups.get(group).is_some_and(|group| group.accept_surplus);
-        let held = |place: &usize| {
+        let is_stopped = |place: &usize| {
             let of_group = |reason: Option<RejectReason>| reason == Some(RejectReason::GroupQuota);
             let stopped = of_group(self.stopped.get(*place).copied().flatten());
             let requests = self.progress.get(*place).into_iter().flatten();
@@ -260,7 +268,7 @@ impl Round<'_> {
                 reason => of_group(reason),
             })
         };
-        let submitters = (0..self.cycle.submitters.len()).filter(held);
+        let submitters = (0..self.cycle.submitters.len()).filter(is_stopped);
         submitters.map(|place| self.ledger.group(place)).filter(|group| group.is_none_or(accepts)).collect()
     }
 }

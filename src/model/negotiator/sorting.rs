@@ -3,7 +3,8 @@
 use super::allocation::Allocation;
 use classad::{Ad, Env, Expr};
 
-/// What the expression says of a group: the least comes first. Where it says no number, the group comes last.
+/// The value of the expression for a group: the group with the least value comes first. A group for which the value is not a
+/// number comes last.
 pub(super) fn sort_key(expr: Option<&Expr>, env: &Env, name: &str, given: &Allocation, used: f64) -> f64 {
     let ad = Ad::new()
         .with("AccountingGroup", name)

@@ -1,28 +1,28 @@
-//! The pie spins of one group: divide, let everybody take, divide what is left.
+//! The pie spins of one group: divide the pie, give each submitter a turn, divide what is left.
 
 use super::cycle::{Pie, RejectReason, Slice, SubmitterInput};
 use super::groups::ROOT;
-use super::in_use::Asking;
+use super::in_use::SubmitterFacts;
+use super::negotiation::Negotiation;
 use super::pie::{Division, Limits, ceiling_left, starvation};
-use super::round::Round;
 use super::turn::{Turn, Verdict};
 
 /// The spins of one group.
 #[derive(Debug)]
 pub(super) struct Spins<'r, 'a> {
-    round: &'r mut Round<'a>,
+    negotiation: &'r mut Negotiation<'a>,
     group: Option<usize>,
     /// What the group's submitters may use in all; none without groups.
     quota: Option<f64>,
-    /// The spin, from 1.
+    /// The number of the spin, from 1.
     spin: u32,
-    /// Whether everybody takes up to their floor, and not their share.
+    /// Whether submitters take up to their floors in this spin, and not up to their shares.
     floors: bool,
-    /// Whether somebody whose share has less left than any slot weighs may take one nevertheless.
-    crumbs: bool,
+    /// Whether a submitter whose limit is less than the lightest slot's weight may take a slot all the same.
+    round_up: bool,
 }
 
-/// Whether the group goes on.
+/// Whether the group gets another spin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     Continue,
@@ -30,53 +30,59 @@ enum Flow {
 }
 
 impl<'r, 'a> Spins<'r, 'a> {
-    pub(super) fn new(round: &'r mut Round<'a>, group: Option<usize>, quota: Option<f64>) -> Self {
-        Self { round, group, quota, spin: 0, floors: false, crumbs: false }
+    pub(super) fn new(
+        negotiation: &'r mut Negotiation<'a>,
+        group: Option<usize>,
+        quota: Option<f64>,
+    ) -> Self {
+        Self { negotiation, group, quota, spin: 0, floors: false, round_up: false }
     }
 
-    /// One spin in which those who use less than their floor take up to it, whatever their share.
+    /// Runs one spin in which submitters take up to their floors, whatever their shares are. `members` are submitters that use
+    /// less than their floor.
     pub(super) fn raise_to_floors(mut self, mut members: Vec<usize>) {
         self.floors = true;
         self.spin = 1;
         self.spin(&mut members);
     }
 
-    /// Spins until nobody takes or leaves.
+    /// Spins until a spin neither gives a slot to a submitter nor drops a submitter that is done.
     ///
-    /// HTCondor ends there, and slots stay idle where nobody's share has room for one more, though all their rests together have.
-    /// Mostly the first spin of the next cycle rounds one of them up; not so where a part of the pie is that of somebody who
-    /// wants no more of it. There, and where all would be the same again, those who come first may take one each, as long as the
-    /// rests last.
+    /// HTCondor stops there. Slots may then stay idle because no submitter's share has room for one more slot, though the unused
+    /// parts of all shares together have. Mostly the first spin of the next cycle rounds one of the shares up. That does not help
+    /// if a part of the pie belongs to a submitter that wants no more of it (`lasting`), nor if this cycle gave nothing at all,
+    /// because the next cycle would do the same (`idle_cycle`). In both cases one more spin lets each submitter, in the order of
+    /// turns, take one slot beyond its share, as long as the unused parts of the shares last.
     pub(super) fn run(mut self, mut members: Vec<usize>) {
-        let lasting = members.iter().any(|submitter| !self.round.has_jobs(*submitter));
+        let lasting = members.iter().any(|submitter| !self.negotiation.has_jobs(*submitter));
         let mut idle_cycle = true;
         loop {
             self.spin += 1;
             if self.quota_used_up() {
                 return self.stop(&members, RejectReason::GroupQuota);
             }
-            if !self.round.cycle.config.consider_preemption {
-                members.retain(|submitter| self.round.has_jobs(*submitter));
+            if !self.negotiation.cycle.config.consider_preemption {
+                members.retain(|submitter| self.negotiation.has_jobs(*submitter));
             }
             let before = members.len();
             let (flow, taken) = self.spin(&mut members);
             let progress = taken > 0.0 || members.len() < before;
-            let more = !members.is_empty() && !self.round.table.judge.is_empty();
+            let more = !members.is_empty() && !self.negotiation.shared.judge.is_empty();
             idle_cycle &= taken <= 0.0;
-            let crumbs = !self.crumbs && (lasting || idle_cycle);
+            let crumbs = !self.round_up && (lasting || idle_cycle);
             if flow == Flow::Stop || !more || !(progress || crumbs) {
                 return;
             }
-            self.crumbs = !progress;
+            self.round_up = !progress;
         }
     }
 
-    /// One spin. Removes those who are done from the list; returns the slot weight taken.
+    /// Runs one spin. Removes submitters that are done from `members`. Returns the slot weight taken.
     fn spin(&mut self, members: &mut Vec<usize>) -> (Flow, f64) {
         let division = self.divide(members);
         let mut slices = self.slices(members, division);
         let mut pie_left: f64 = slices.iter().map(|slice| slice.limit).sum();
-        if !self.round.cycle.config.consider_preemption && pie_left <= 0.0 {
+        if !self.negotiation.cycle.config.consider_preemption && pie_left <= 0.0 {
             self.stop(members, RejectReason::SubmitterLimit);
             return (Flow::Stop, 0.0);
         }
@@ -105,24 +111,24 @@ impl<'r, 'a> Spins<'r, 'a> {
         (Flow::Continue, taken)
     }
 
-    /// A submitter's turn, if it may have one. Returns the slot weight taken.
+    /// Gives a submitter a turn, if it may have one. Returns how the turn ended, and the slot weight taken.
     fn turn(&mut self, submitter: usize, limits: Limits, pie_left: f64) -> (Verdict, f64) {
-        let cycle = self.round.cycle;
+        let cycle = self.negotiation.cycle;
         let Some(input) = cycle.submitters.get(submitter) else { return (Verdict::Done, 0.0) };
-        if !self.round.has_jobs(submitter) && self.spin == 1 {
+        if !self.negotiation.has_jobs(submitter) && self.spin == 1 {
             return (Verdict::Done, 0.0);
         }
-        let Some(deadline) = self.round.time.begin(submitter) else {
+        let Some(deadline) = self.negotiation.time.begin(submitter) else {
             self.stop(&[submitter], RejectReason::TimeLimit);
             return (Verdict::Done, 0.0);
         };
-        let least = self.round.min_slot_weight;
-        let ceiling = ceiling_left(input.ceiling, self.round.ledger.used(submitter));
+        let least = self.negotiation.min_slot_weight;
+        let ceiling = ceiling_left(input.ceiling, self.negotiation.ledger.used(submitter));
         if ceiling <= 0.0 || ceiling < least {
             self.stop(&[submitter], RejectReason::Ceiling);
             return (Verdict::Done, 0.0);
         }
-        let needed = if self.crumbs { f64::MIN_POSITIVE } else { least };
+        let needed = if self.round_up { f64::MIN_POSITIVE } else { least };
         if self.spin > 1 && (limits.limit < needed || pie_left < needed) {
             self.stop(&[submitter], limits.reason());
             return (Verdict::Resume, 0.0);
@@ -139,58 +145,60 @@ impl<'r, 'a> Spins<'r, 'a> {
             caching: config.match_list_caching && stable,
             one_size: !config.use_slot_weights && !config.consider_preemption,
             depth_first: config.depth_first,
-            idle_only: self.crumbs,
+            idle_only: self.round_up,
             beyond_limit: self.spin == 1 && config.consider_preemption,
             deadline,
         };
-        let Some(progress) = self.round.progress.get_mut(submitter) else { return (Verdict::Done, 0.0) };
-        let (verdict, used) = turn.take(&mut self.round.table, progress);
-        self.round.time.end(submitter, deadline);
-        if let Some(reason) = turn.reached(used, &self.round.table.judge) {
+        let Some(progress) = self.negotiation.progress.get_mut(submitter) else {
+            return (Verdict::Done, 0.0);
+        };
+        let (verdict, used) = turn.take(&mut self.negotiation.shared, progress);
+        self.negotiation.time.end(submitter, deadline);
+        if let Some(reason) = turn.reached(used, &self.negotiation.shared.judge) {
             self.stop(&[submitter], reason);
         }
-        self.round.ledger.charge(submitter, used);
+        self.negotiation.ledger.charge(submitter, used);
         (verdict, used)
     }
 
-    /// What a submitter's jobs say of it.
-    fn asking(&self, submitter: usize, input: &SubmitterInput) -> Asking<'a> {
-        let cycle = self.round.cycle;
+    /// What the ads of a submitter's jobs say about the submitter.
+    fn asking(&self, submitter: usize, input: &SubmitterInput) -> SubmitterFacts<'a> {
+        let cycle = self.negotiation.cycle;
         let name = |group: Option<usize>| {
             group.and_then(|group| cycle.groups.get(group)).map_or(ROOT, |group| group.name.as_str())
         };
         let own = input.group.and_then(|group| cycle.groups.get(group));
-        Asking {
+        SubmitterFacts {
             priority: input.effective_priority,
-            used: self.round.ledger.used(submitter),
+            used: self.negotiation.ledger.used(submitter),
             group: name(input.group),
-            group_used: self.round.ledger.group_used(input.group),
+            group_used: self.negotiation.ledger.group_used(input.group),
             group_quota: own.map_or(cycle.pool_weight, |group| group.quota),
             negotiating_group: name(self.group),
             autoregroup: self.group.is_none() && own.is_some_and(|group| group.autoregroup),
         }
     }
 
-    /// Whether the group has what it may have. With preemption, everybody gets one turn nevertheless.
+    /// Whether the group uses all that it may. With preemption the first spin ignores this, so that each submitter gets a turn.
     fn quota_used_up(&self) -> bool {
-        let ignored = self.spin == 1 && self.round.cycle.config.consider_preemption;
-        let used = self.round.ledger.group_used(self.group);
+        let ignored = self.spin == 1 && self.negotiation.cycle.config.consider_preemption;
+        let used = self.negotiation.ledger.group_used(self.group);
         !ignored && self.quota.is_some_and(|quota| used >= quota)
     }
 
-    /// The slot weight to divide, what is in use included.
+    /// The slot weight to divide, including what is in use.
     fn weight(&self) -> f64 {
-        let pool = self.round.cycle.pool_weight.max(0.0);
+        let pool = self.negotiation.cycle.pool_weight.max(0.0);
         self.quota.map_or(pool, |quota| quota.min(pool))
     }
 
-    /// Divides among the names of the members.
+    /// Divides the pie among the members. Entries of the same name get one share.
     fn divide(&self, members: &[usize]) -> Division {
         let mut names: Vec<(usize, f64)> = members
             .iter()
             .filter_map(|submitter| {
-                let input: &SubmitterInput = self.round.cycle.submitters.get(*submitter)?;
-                Some((self.round.ledger.account(*submitter), input.effective_priority))
+                let input: &SubmitterInput = self.negotiation.cycle.submitters.get(*submitter)?;
+                Some((self.negotiation.ledger.account(*submitter), input.effective_priority))
             })
             .collect();
         names.sort_by_key(|(account, _)| *account);
@@ -198,9 +206,9 @@ impl<'r, 'a> Spins<'r, 'a> {
         Division::among(names.iter().map(|(_, priority)| *priority))
     }
 
-    /// A submitter's share and limits as things stand now.
+    /// A submitter's share, and its limits given what is in use now.
     fn limits(&self, submitter: usize, division: Division) -> (f64, Limits) {
-        let round = &*self.round;
+        let round = &*self.negotiation;
         let share = round
             .cycle
             .submitters
@@ -226,32 +234,36 @@ impl<'r, 'a> Spins<'r, 'a> {
         members.iter().map(slice).collect()
     }
 
-    /// The order of turns: the best priority first, then who has the least of what they should have, then
-    /// the order given. (HTCondor breaks the last ties by chance.)
+    /// Sorts the members into the order of turns: the best priority first, then the submitter that has the smallest part of what
+    /// it may have, then the order of the cycle. (HTCondor breaks the last ties by chance.)
     fn sort(&self, members: &mut Vec<usize>, slices: &[Slice]) {
         let mut keyed: Vec<(f64, f64, usize)> = slices
             .iter()
             .map(|slice| {
-                let input = self.round.cycle.submitters.get(slice.submitter);
+                let input = self.negotiation.cycle.submitters.get(slice.submitter);
                 let priority =
                     input.map_or(f64::MAX, |input| super::pie::sane_priority(input.effective_priority));
-                (priority, starvation(self.round.ledger.used(slice.submitter), slice.limit), slice.submitter)
+                (
+                    priority,
+                    starvation(self.negotiation.ledger.used(slice.submitter), slice.limit),
+                    slice.submitter,
+                )
             })
             .collect();
         keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         *members = keyed.into_iter().map(|(_, _, submitter)| submitter).collect();
     }
 
-    /// Keeps how the pie was divided.
+    /// Records how the pie was divided.
     fn note(&mut self, left: f64, slices: Vec<Slice>) {
         let pie = Pie { group: self.group, spin: self.spin, weight: self.weight(), left, slices };
-        self.round.table.stats.pies.push(pie);
+        self.negotiation.shared.stats.pies.push(pie);
     }
 
-    /// Remembers why submitters were not asked for all that they want.
+    /// Records why submitters' turns ended although the submitters had jobs left.
     fn stop(&mut self, submitters: &[usize], reason: RejectReason) {
         for submitter in submitters {
-            if let Some(stopped) = self.round.stopped.get_mut(*submitter) {
+            if let Some(stopped) = self.negotiation.stopped.get_mut(*submitter) {
                 *stopped = Some(reason);
             }
         }

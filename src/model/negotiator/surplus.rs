@@ -1,8 +1,9 @@
-//! Fair share among groups: who is given how much of the quotas, and of what others leave of theirs.
+//! Fair share among groups: how much each group is given of its own quota and of the surplus that other groups leave.
 //!
-//! Everybody has what they ask for up to their own quota. What is left goes bottom up: at each node of the tree its children
-//! that accept surplus, each for all below it, and the node itself divide it by their quotas, nobody more than they ask for;
-//! then those without a quota divide the rest evenly; and what nobody there wants goes up.
+//! Each group first gets what it asks for, up to its own quota. The surplus is then divided from the leaves of the tree to its
+//! root. At each node, the node itself and those of its children that accept surplus (each child for its whole subtree) divide
+//! the surplus of the node's subtree by their quotas; none of them gets more than it asks for. Then those without a quota divide
+//! the rest evenly. What none of them wants becomes surplus of the node's parent.
 //!
 //! Source: HTCondor manual, "Accounting Groups with Hierarchical Group Quotas"; its negotiator (25.14.1) where the manual is
 //! silent, to which `tests/quota_oracle.rs` compares.
@@ -10,35 +11,35 @@
 /// A node of the tree of groups, the root among them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sharer {
-    /// What its own submitters may use without any surplus.
+    /// What the group's own submitters may use without any surplus.
     pub(super) quota: f64,
-    /// What they and all groups below may.
+    /// What the group's own submitters and those of all groups below it may use together.
     pub(super) subtree_quota: f64,
-    /// What its own submitters ask for, what they use included.
+    /// What the group's own submitters ask for, including what they use.
     pub(super) requested: f64,
-    /// Whether it takes what others leave.
+    /// Whether the group takes surplus.
     pub(super) accepts: bool,
-    /// The place of the parent, before its own; the root, which has none, comes first.
+    /// The place of the parent, which comes before its children. The root comes first and has no parent.
     pub(super) parent: Option<usize>,
 }
 
-/// What each node is given, in their order.
+/// Returns what each node is given, in the order of `nodes`.
 ///
-/// With `whole` slots count and not weights: the fractions of everybody's allocation are collected and dealt out again in
-/// whole slots, in turns.
+/// With `whole`, the amounts are numbers of slots and not weights: the fractions of all allocations are collected and dealt out
+/// again as whole slots, in turns.
 pub(super) fn share(nodes: &[Sharer], whole: bool) -> Vec<f64> {
     let mut allocated = vec![0.0; nodes.len()];
-    if let Some(mut root) = Branch::grow(nodes) {
+    if let Some(mut root) = Branch::build(nodes) {
         root.fair_share();
         if whole {
             root.recover_fractions();
         }
-        root.tell(&mut allocated);
+        root.collect(&mut allocated);
     }
     allocated
 }
 
-/// A node with all below it, while the sharing goes on.
+/// A node and the nodes below it, while the quotas are divided.
 #[derive(Debug)]
 struct Branch {
     place: usize,
@@ -46,28 +47,28 @@ struct Branch {
     subtree_quota: f64,
     accepts: bool,
     allocated: f64,
-    /// What its own submitters ask for and have not been given.
-    open: f64,
-    /// The same, with the children that accept surplus and all below them.
-    subtree_open: f64,
+    /// What the node's own submitters ask for and have not been given.
+    unmet: f64,
+    /// `unmet` of this node, and of all nodes below it that can be reached through children that accept surplus.
+    subtree_unmet: f64,
     children: Vec<Branch>,
 }
 
-/// Somebody who asks for part of a surplus.
+/// A child, or the node itself, when the node's surplus is divided.
 #[derive(Clone, Copy, Debug)]
-struct Claimant {
+struct Contender {
     weight: f64,
-    open: f64,
+    unmet: f64,
     given: f64,
 }
 
 impl Branch {
-    /// The tree of the nodes; none without any.
-    fn grow(nodes: &[Sharer]) -> Option<Self> {
+    /// Builds the tree of the nodes. Returns none if there are no nodes.
+    fn build(nodes: &[Sharer]) -> Option<Self> {
         let mut below: Vec<Vec<Self>> = nodes.iter().map(|_| Vec::new()).collect();
         for (place, node) in nodes.iter().enumerate().rev() {
             let mut children = below.pop().unwrap_or_default();
-            // They came in from the last to the first.
+            // The loop added them from the last to the first.
             children.reverse();
             let branch = Self {
                 place,
@@ -75,14 +76,14 @@ impl Branch {
                 subtree_quota: sane(node.subtree_quota),
                 accepts: node.accepts,
                 allocated: 0.0,
-                open: sane(node.requested),
-                subtree_open: 0.0,
+                unmet: sane(node.requested),
+                subtree_unmet: 0.0,
                 children,
             };
             if place == 0 {
                 return Some(branch);
             }
-            // A parent that does not come before its child is none: the root has the child then.
+            // A node whose parent does not come before it becomes a child of the root.
             let parent = node.parent.filter(|parent| *parent < place).unwrap_or(0);
             if let Some(siblings) = below.get_mut(parent) {
                 siblings.push(branch);
@@ -91,156 +92,161 @@ impl Branch {
         None
     }
 
-    /// Gives everybody in there what they may have of their own quotas and of each other's. What remains.
+    /// Gives each node of the branch what it asks for from its own quota, then divides the surplus within the branch.
+    /// Returns the surplus that no node of the branch wants.
     fn fair_share(&mut self) -> f64 {
-        self.allocated = self.open.min(self.quota);
-        self.open -= self.allocated;
-        self.subtree_open = self.open;
+        self.allocated = self.unmet.min(self.quota);
+        self.unmet -= self.allocated;
+        self.subtree_unmet = self.unmet;
         let mut surplus = self.quota - self.allocated;
         for child in &mut self.children {
             surplus += child.fair_share();
-            self.subtree_open += if child.accepts { child.subtree_open } else { 0.0 };
+            self.subtree_unmet += if child.accepts { child.subtree_unmet } else { 0.0 };
         }
         self.give(surplus)
     }
 
-    /// Gives a surplus to the node and those below it that accept it. What nobody wants remains.
+    /// Divides a surplus among the node and the nodes below it that accept surplus. Returns what none of them wants.
     fn give(&mut self, surplus: f64) -> f64 {
-        if surplus <= 0.0 || self.subtree_open <= 0.0 {
+        if surplus <= 0.0 || self.subtree_unmet <= 0.0 {
             return surplus.max(0.0);
         }
-        let mut claimants = self.claimants();
-        let remains = if surplus >= self.subtree_open {
-            for claimant in &mut claimants {
-                claimant.given = claimant.open;
+        let mut contenders = self.contenders();
+        let remains = if surplus >= self.subtree_unmet {
+            for contender in &mut contenders {
+                contender.given = contender.unmet;
             }
-            let remains = surplus - self.subtree_open;
-            self.subtree_open = 0.0;
+            let remains = surplus - self.subtree_unmet;
+            self.subtree_unmet = 0.0;
             remains
         } else {
-            let of_quotas = divide(&mut claimants, surplus, |claimant| claimant.weight);
-            let remains = divide(&mut claimants, of_quotas, |_| 1.0);
-            self.subtree_open -= surplus - remains;
+            let of_quotas = divide(&mut contenders, surplus, |contender| contender.weight);
+            let remains = divide(&mut contenders, of_quotas, |_| 1.0);
+            self.subtree_unmet -= surplus - remains;
             remains
         };
-        for (child, claimant) in self.children.iter_mut().zip(&claimants) {
-            child.give(claimant.given);
+        for (child, contender) in self.children.iter_mut().zip(&contenders) {
+            child.give(contender.given);
         }
-        self.take(claimants.last());
+        self.take(contenders.last());
         remains
     }
 
-    /// The children and, last, the node itself, as siblings. Who does not accept surplus asks for nothing.
-    fn claimants(&self) -> Vec<Claimant> {
-        let children = self.children.iter().map(|child| Claimant {
+    /// The children and, last, the node itself, as equals. A child that does not accept surplus asks for nothing.
+    fn contenders(&self) -> Vec<Contender> {
+        let children = self.children.iter().map(|child| Contender {
             weight: child.subtree_quota,
-            open: if child.accepts { child.subtree_open.max(0.0) } else { 0.0 },
+            unmet: if child.accepts { child.subtree_unmet.max(0.0) } else { 0.0 },
             given: 0.0,
         });
-        let own = Claimant { weight: self.quota, open: self.open.max(0.0), given: 0.0 };
+        let own = Contender { weight: self.quota, unmet: self.unmet.max(0.0), given: 0.0 };
         children.chain([own]).collect()
     }
 
-    /// Takes what the node itself was given.
-    fn take(&mut self, own: Option<&Claimant>) {
+    /// Books what was given to the node itself.
+    fn take(&mut self, own: Option<&Contender>) {
         let given = own.map_or(0.0, |own| own.given);
         self.allocated += given;
-        self.open -= given;
+        self.unmet -= given;
     }
 
-    /// Takes everybody's fractions of a slot and deals them out again as whole slots. What remains.
+    /// Takes the fraction of a slot from each node of the branch, and deals the sum out again as whole slots. Returns what
+    /// remains.
     fn recover_fractions(&mut self) -> f64 {
-        let asked = self.allocated + self.open;
+        let asked = self.allocated + self.unmet;
         let whole = floor(self.allocated);
         let mut fractions = self.allocated - whole;
         self.allocated = whole;
-        self.open = floor(asked) - whole;
-        self.subtree_open = self.open;
+        self.unmet = floor(asked) - whole;
+        self.subtree_unmet = self.unmet;
         for child in &mut self.children {
             fractions += child.recover_fractions();
-            if child.accepts && child.subtree_open > 0.0 {
-                self.subtree_open += child.subtree_open;
+            if child.accepts && child.subtree_unmet > 0.0 {
+                self.subtree_unmet += child.subtree_unmet;
             }
         }
         self.deal(fractions)
     }
 
-    /// Deals whole slots to the node and those below it that accept surplus. What remains.
+    /// Deals whole slots to the node and the nodes below it that accept surplus. Returns what remains.
     fn deal(&mut self, surplus: f64) -> f64 {
         let slots = floor(surplus);
-        if self.subtree_open <= 0.0 || slots < 1.0 {
+        if self.subtree_unmet <= 0.0 || slots < 1.0 {
             return surplus;
         }
-        let mut claimants = self.claimants();
-        let dealt = deal_in_turns(&mut claimants, slots.min(self.subtree_open));
-        self.subtree_open -= dealt;
-        for (child, claimant) in self.children.iter_mut().zip(&claimants) {
-            child.deal(claimant.given);
+        let mut contenders = self.contenders();
+        let dealt = deal_in_turns(&mut contenders, slots.min(self.subtree_unmet));
+        self.subtree_unmet -= dealt;
+        for (child, contender) in self.children.iter_mut().zip(&contenders) {
+            child.deal(contender.given);
         }
-        self.take(claimants.last());
+        self.take(contenders.last());
         surplus - dealt
     }
 
-    /// Writes down what everybody in there was given.
-    fn tell(&self, allocated: &mut [f64]) {
+    /// Writes what each node of the branch was given into `allocated`, by the places of the nodes.
+    fn collect(&self, allocated: &mut [f64]) {
         if let Some(own) = allocated.get_mut(self.place) {
             *own = self.allocated;
         }
         for child in &self.children {
-            child.tell(allocated);
+            child.collect(allocated);
         }
     }
 }
 
-/// Divides an amount by weights among those who still ask, until it is gone or nobody with a weight asks. What remains.
-fn divide(claimants: &mut [Claimant], amount: f64, weight: impl Fn(&Claimant) -> f64) -> f64 {
+/// Divides an amount by weights among the contenders that still ask, until it is gone or no contender with a weight asks.
+/// Returns what remains.
+fn divide(contenders: &mut [Contender], amount: f64, weight: impl Fn(&Contender) -> f64) -> f64 {
     let mut left = amount;
     while left > 0.0 {
-        let asking = |claimant: &&Claimant| claimant.open > 0.0;
-        let total: f64 = claimants.iter().filter(asking).map(&weight).sum();
+        let asking = |contender: &&Contender| contender.unmet > 0.0;
+        let total: f64 = contenders.iter().filter(asking).map(&weight).sum();
         if total <= 0.0 {
             return left;
         }
         let (mut given, mut capped) = (0.0, false);
-        for claimant in claimants.iter_mut().filter(|claimant| claimant.open > 0.0) {
-            let part = left * (weight(claimant) / total);
-            capped |= part > claimant.open;
-            let part = part.min(claimant.open);
-            claimant.given += part;
-            claimant.open -= part;
+        for contender in contenders.iter_mut().filter(|contender| contender.unmet > 0.0) {
+            let part = left * (weight(contender) / total);
+            capped |= part > contender.unmet;
+            let part = part.min(contender.unmet);
+            contender.given += part;
+            contender.unmet -= part;
             given += part;
         }
-        // Whoever was capped asks for no more, so that this ends.
+        // A contender that was capped asks for no more, so that the loop ends.
         left = if capped { left - given } else { 0.0 };
     }
     0.0
 }
 
-/// Deals so many slots in turns, each turn the same number to everybody who still asks: the largest quotas first, then who
-/// asks for most. How many were dealt. (HTCondor first goes by who was served longest ago.)
-fn deal_in_turns(claimants: &mut [Claimant], slots: f64) -> f64 {
-    let mut order: Vec<&mut Claimant> =
-        claimants.iter_mut().filter(|claimant| claimant.open >= 1.0).collect();
-    order.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(b.open.total_cmp(&a.open)));
+/// Deals `slots` whole slots in turns and returns how many were dealt. In each turn all contenders that still ask get the same
+/// number of slots; the largest quotas come first, then those that ask for most. (In HTCondor, the group that was served longest
+/// ago comes first.)
+fn deal_in_turns(contenders: &mut [Contender], slots: f64) -> f64 {
+    let mut order: Vec<&mut Contender> =
+        contenders.iter_mut().filter(|contender| contender.unmet >= 1.0).collect();
+    order.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(b.unmet.total_cmp(&a.unmet)));
     let mut left = slots;
     while left >= 1.0 {
-        order.retain(|claimant| claimant.open >= 1.0);
+        order.retain(|contender| contender.unmet >= 1.0);
         if order.is_empty() {
             break;
         }
         let asking = order.iter().map(|_| 1.0).sum::<f64>();
         let most = floor(left / asking).max(1.0);
-        for claimant in &mut order {
-            let part = claimant.open.min(most).min(left);
-            claimant.given += part;
-            claimant.open -= part;
+        for contender in &mut order {
+            let part = contender.unmet.min(most).min(left);
+            contender.given += part;
+            contender.unmet -= part;
             left -= part;
         }
     }
     slots - left
 }
 
-/// The whole part of an amount that sums and products of fractions made.
+/// The whole part of an amount. Amounts are sums and products of fractions: what rounding errors put just below a whole number
+/// counts as that number.
 fn floor(amount: f64) -> f64 {
     (amount + 1e-6).floor()
 }

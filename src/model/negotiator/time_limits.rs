@@ -1,22 +1,24 @@
 //! How long a cycle, a submitter and a submitter's turn may take: the `NEGOTIATOR_MAX_TIME_PER_*` knobs.
 //!
-//! Source: `matchmaker.cpp`. Who has had their time, or comes when the cycle has had its own, has no turn any more; a turn that
-//! takes too long ends before its next job, and may go on in the next spin. What was matched until then stays.
+//! A submitter that has used up its time, or whose turn comes after the cycle has used up its time, gets no more turns. A turn
+//! that takes too long ends before its next job, and the submitter may go on in the next spin. Matches made until then stay.
+//!
+//! Source: `matchmaker.cpp`.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::config::Config;
 
-/// How long the cycle has taken so far, as whoever runs it says.
+/// Says how long the cycle has taken so far. The caller of the negotiation provides the stopwatch.
 #[derive(Clone, Copy)]
-pub struct Watch<'a>(Option<&'a dyn Fn() -> Duration>);
+pub struct Stopwatch<'a>(Option<&'a dyn Fn() -> Duration>);
 
-impl<'a> Watch<'a> {
-    /// One that stands still: the cycle takes as long as it takes, and the same input gives the same outcome.
+impl<'a> Stopwatch<'a> {
+    /// A stopwatch that always shows 0: no limit is ever reached, and the same input gives the same outcome.
     pub const STOPPED: Self = Self(None);
 
-    /// One that says what this does. An outcome may depend on it once a limit is reached.
+    /// A stopwatch that shows what `elapsed` returns. The outcome depends on it only if a limit is reached.
     pub const fn showing(elapsed: &'a dyn Fn() -> Duration) -> Self {
         Self(Some(elapsed))
     }
@@ -26,16 +28,16 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl fmt::Debug for Watch<'_> {
+impl fmt::Debug for Stopwatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Watch({:?})", self.elapsed())
+        write!(f, "Stopwatch({:?})", self.elapsed())
     }
 }
 
-/// The time of a cycle, and who has had how much of it.
+/// The time limits of a cycle, and the time that each submitter has had.
 #[derive(Debug)]
 pub(super) struct TimeLimits<'a> {
-    watch: Watch<'a>,
+    stopwatch: Stopwatch<'a>,
     per_cycle: Duration,
     per_submitter: Duration,
     per_piespin: Duration,
@@ -45,21 +47,21 @@ pub(super) struct TimeLimits<'a> {
 /// When a turn has to end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline<'a> {
-    watch: Watch<'a>,
+    stopwatch: Stopwatch<'a>,
     began: Duration,
     ends: Duration,
 }
 
 impl Deadline<'_> {
     pub(super) fn is_over(self) -> bool {
-        self.watch.elapsed() >= self.ends
+        self.stopwatch.elapsed() >= self.ends
     }
 }
 
 impl<'a> TimeLimits<'a> {
-    pub(super) fn new(config: &Config, submitters: usize, watch: Watch<'a>) -> Self {
+    pub(super) fn new(config: &Config, submitters: usize, stopwatch: Stopwatch<'a>) -> Self {
         Self {
-            watch,
+            stopwatch,
             per_cycle: config.max_time_per_cycle,
             per_submitter: config.max_time_per_submitter,
             per_piespin: config.max_time_per_piespin,
@@ -67,19 +69,19 @@ impl<'a> TimeLimits<'a> {
         }
     }
 
-    /// A submitter's turn begins; none where there is no time for one.
+    /// Begins a submitter's turn. Returns none if there is no time for a turn.
     pub(super) fn begin(&self, submitter: usize) -> Option<Deadline<'a>> {
-        let began = self.watch.elapsed();
+        let began = self.stopwatch.elapsed();
         let spent = self.spent.get(submitter).copied().unwrap_or_default();
         let left = self.per_submitter.saturating_sub(spent).min(self.per_cycle.saturating_sub(began));
         let ends = began.saturating_add(left.min(self.per_piespin));
-        (!left.is_zero()).then_some(Deadline { watch: self.watch, began, ends })
+        (!left.is_zero()).then_some(Deadline { stopwatch: self.stopwatch, began, ends })
     }
 
-    /// It is over.
+    /// Ends a submitter's turn.
     pub(super) fn end(&mut self, submitter: usize, turn: Deadline<'_>) {
         if let Some(spent) = self.spent.get_mut(submitter) {
-            *spent += self.watch.elapsed().saturating_sub(turn.began);
+            *spent += self.stopwatch.elapsed().saturating_sub(turn.began);
         }
     }
 }

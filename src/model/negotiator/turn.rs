@@ -1,26 +1,28 @@
-//! One submitter's turn in a spin: its requests one after another, each job the best slot.
+//! One submitter's turn in a spin: the submitter's requests are served one after the other, and each job gets the slot that is
+//! preferred most.
 
 use super::candidates::{Judge, Offer, Search};
 use super::cycle::{Match, PreemptState, RejectReason, Request, Stats};
-use super::in_use::Asking;
+use super::in_use::SubmitterFacts;
 use super::limits::{LimitBook, Wants};
 use super::pie::{Limits, permits};
 use super::time_limits::Deadline;
 use classad::{Ad, Env};
 
-/// What is known about a request from one spin to the next.
+/// How far a request has come, from one spin to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// Jobs without a match.
+    /// How many jobs of the request have no match yet.
     pub(super) left: u64,
-    /// Why the last of them got none, once one got none.
+    /// Why the last job that was considered got no slot.
     pub(super) reason: Option<RejectReason>,
-    /// It was asked for in the root's turn though it is of a group.
+    /// Whether the request of a group's submitter was considered in the root's turn.
     pub(super) regrouped: bool,
 }
 
 impl Progress {
-    /// Slots and limits only become fewer within a cycle: what no slot matched, none will.
+    /// Whether the request cannot be matched any more in this cycle. Slots and free units of limits only become fewer within a
+    /// cycle, so that a request that no slot matched is never matched later.
     fn hopeless(self) -> bool {
         use RejectReason::{ConcurrencyLimit, NoMatch, PreemptionPolicy, PreemptionRank};
         let hopeless = [NoMatch, ConcurrencyLimit, PreemptionPolicy, PreemptionRank];
@@ -31,13 +33,13 @@ impl Progress {
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The submitter wants nothing more that could be had.
+    /// The submitter takes no part in further spins: no slot is left for its jobs, or no job.
     Done,
-    /// It may want more in the next spin.
+    /// The submitter may get more slots in the next spin.
     Resume,
 }
 
-/// A turn: who, on what terms.
+/// A turn: the submitter, and the rules for this turn.
 #[allow(clippy::struct_excessive_bools, reason = "each is a rule of its own")]
 #[derive(Clone, Debug)]
 pub(super) struct Turn<'a> {
@@ -46,26 +48,26 @@ pub(super) struct Turn<'a> {
     pub(super) name: &'a str,
     pub(super) requests: &'a [Request],
     pub(super) limits: Limits,
-    /// The slot weight to the submitter's ceiling; infinite without one.
+    /// How much slot weight the submitter may take before it reaches its ceiling; infinite without a ceiling.
     pub(super) ceiling: f64,
-    /// What its jobs' ads say of it.
-    pub(super) asking: Asking<'a>,
-    /// Match all jobs of a request from one list of candidates.
+    /// What the ads of the submitter's jobs say about the submitter.
+    pub(super) asking: SubmitterFacts<'a>,
+    /// Whether all jobs of a request are matched from one search: `NEGOTIATOR_MATCHLIST_CACHING`.
     pub(super) caching: bool,
-    /// Give up at the first request that the limit stands against: nothing smaller will come.
+    /// Whether all matches have the same cost: the turn then ends at the first request that the submitter's limit refuses.
     pub(super) one_size: bool,
-    /// Jobs of a request fill one slot after the other: `NEGOTIATOR_DEPTH_FIRST`.
+    /// Whether the jobs of a request fill one slot after the other: `NEGOTIATOR_DEPTH_FIRST`.
     pub(super) depth_first: bool,
-    /// No job is thrown out for a better priority.
+    /// Whether the submitter may not preempt jobs for its better priority in this turn.
     pub(super) idle_only: bool,
-    /// Past its limit the submitter may still have slots that rank its jobs higher than their own.
+    /// Whether the submitter, past its limit, may still have slots that rank its jobs higher than the jobs there.
     pub(super) beyond_limit: bool,
     pub(super) deadline: Deadline<'a>,
 }
 
-/// What turns work on.
+/// The state that all turns of a negotiation share.
 #[derive(Debug)]
-pub(super) struct Table<'a> {
+pub(super) struct Shared<'a> {
     pub(super) judge: Judge<'a>,
     pub(super) limits: LimitBook,
     pub(super) env: Env,
@@ -73,20 +75,20 @@ pub(super) struct Table<'a> {
     pub(super) stats: Stats,
 }
 
-/// What a turn has taken.
+/// The slot weight that a turn has taken.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     /// In all.
     all: f64,
-    /// Of slots that nobody used.
+    /// From slots that were not in use.
     unclaimed: f64,
 }
 
-/// What a request wants of concurrency limits.
+/// Which concurrency limits a request uses.
 enum Limited {
-    /// The same of whatever slot.
+    /// The same on every slot.
     Always(Wants),
-    /// What an expression says that looks at the slot.
+    /// Those that an expression names which reads the slot's ad.
     BySlot,
 }
 
@@ -95,7 +97,7 @@ impl Limited {
         Wants::on_any_slot(request, env).map_or(Self::BySlot, Self::Always)
     }
 
-    /// What a match with a slot wants.
+    /// The limits that a match with a slot uses.
     fn with(&self, request: &Ad, slot: Option<&Ad>, env: &Env) -> Wants {
         match (self, slot) {
             (Self::Always(wants), _) => wants.clone(),
@@ -106,33 +108,33 @@ impl Limited {
 }
 
 impl Turn<'_> {
-    /// Takes the turn. Returns how it ended and the slot weight taken. A request that got less than it wants
-    /// isn't asked again in this turn.
-    pub(super) fn take(&self, table: &mut Table<'_>, progress: &mut [Progress]) -> (Verdict, f64) {
+    /// Takes the turn. Returns how the turn ended, and the slot weight taken. A request that got fewer slots than it asks for is
+    /// not considered again in this turn.
+    pub(super) fn take(&self, shared: &mut Shared<'_>, progress: &mut [Progress]) -> (Verdict, f64) {
         let mut used = Used::default();
         let mut limited = false;
         for (index, (request, progress)) in self.requests.iter().zip(progress.iter_mut()).enumerate() {
-            // Slots see that it is regrouped: those that did not match before may now.
+            // Slots can read `SubmitterAutoregroup`: a slot that did not match the request before may match it now.
             let otherwise = self.asking.autoregroup && !progress.regrouped;
             if progress.left == 0 || progress.hopeless() && !otherwise {
                 continue;
             }
-            if self.reached(used.all, &table.judge).is_some() {
+            if self.reached(used.all, &shared.judge).is_some() {
                 return (Verdict::Resume, used.all);
             }
             progress.regrouped = self.asking.autoregroup;
-            table.stats.requests_considered += 1;
-            limited |= self.serve(table, index, request, progress, &mut used);
+            shared.stats.requests_considered += 1;
+            limited |= self.serve(shared, index, request, progress, &mut used);
             if limited && self.one_size {
                 return (Verdict::Resume, used.all);
             }
         }
         let resume =
-            limited || used.all >= self.limits.limit || self.reached(used.all, &table.judge).is_some();
+            limited || used.all >= self.limits.limit || self.reached(used.all, &shared.judge).is_some();
         (if resume { Verdict::Resume } else { Verdict::Done }, used.all)
     }
 
-    /// What bars any further match, once so much is taken.
+    /// Why no further match can be made in this turn, once `used` is taken; none if a match may still be made.
     pub(super) fn reached(&self, used: f64, judge: &Judge<'_>) -> Option<RejectReason> {
         if judge.is_empty() {
             Some(RejectReason::NoSlots)
@@ -147,54 +149,54 @@ impl Turn<'_> {
         }
     }
 
-    /// Matches jobs of one request until none is left, no slot will do or nothing more may be taken. Whether it is the
-    /// submitter's limit that stands against more.
+    /// Matches the jobs of one request until all are matched, no slot suits them or no more may be taken. Returns whether the
+    /// submitter's limit was the reason to stop.
     fn serve(
         &self,
-        table: &mut Table<'_>,
+        shared: &mut Shared<'_>,
         index: usize,
         request: &Request,
         progress: &mut Progress,
         used: &mut Used,
     ) -> bool {
-        let limited = Limited::of(&self.seen(request, 0.0), &table.env);
-        // As long as the search: what was passed over for an earlier job is not among the slots for the next.
+        let limited = Limited::of(&self.seen(request, 0.0), &shared.env);
+        // `barred` lives as long as the search: the search does not return slots again that it passed over for an earlier job.
         let mut barred = Barred::default();
         let mut search: Option<Search> = None;
         let mut filling: Option<usize> = None;
         while progress.left > 0 {
-            if let Some(reason) = self.reached(used.all, &table.judge) {
+            if let Some(reason) = self.reached(used.all, &shared.judge) {
                 progress.reason = Some(reason);
                 return reason == self.limits.reason();
             }
             if let Limited::Always(wants) = &limited
-                && table.limits.blocked(wants).is_some()
+                && shared.limits.blocked(wants).is_some()
             {
                 progress.reason = Some(RejectReason::ConcurrencyLimit);
                 return false;
             }
             let mut look = search.take().unwrap_or_else(|| {
                 barred = Barred::default();
-                table.stats.pairs_considered += u64::try_from(table.judge.len()).unwrap_or(u64::MAX);
-                table.judge.search(&self.seen(request, used.all), self.name)
+                shared.stats.pairs_considered += u64::try_from(shared.judge.len()).unwrap_or(u64::MAX);
+                shared.judge.search(&self.seen(request, used.all), self.name)
             });
-            let Some((offer, wants)) = self.best(table, &mut look, filling, &limited, *used, &mut barred)
+            let Some((offer, wants)) = self.best(shared, &mut look, filling, &limited, *used, &mut barred)
             else {
                 let only_rank = used.all >= self.limits.limit;
                 let otherwise = if only_rank {
                     self.limits.reason()
                 } else {
-                    table.judge.refusal(&look).unwrap_or(RejectReason::NoMatch)
+                    shared.judge.refusal(&look).unwrap_or(RejectReason::NoMatch)
                 };
                 progress.reason = Some(barred.by.map_or(otherwise, |bar| bar.reason(self)));
                 return barred.limit || only_rank;
             };
-            let dynamic = table.judge.take(&mut look, &offer);
-            table.limits.take(&wants);
+            let dynamic = shared.judge.take(&mut look, &offer);
+            shared.limits.take(&wants);
             let Offer { place: slot, preempt, cost } = offer;
             let submitter = self.submitter;
             let regrouped = self.asking.autoregroup;
-            table.matches.push(Match { submitter, request: index, slot, cost, preempt, regrouped, dynamic });
+            shared.matches.push(Match { submitter, request: index, slot, cost, preempt, regrouped, dynamic });
             used.all += cost;
             used.unclaimed += if preempt == PreemptState::None { cost } else { 0.0 };
             progress.left -= 1;
@@ -204,16 +206,16 @@ impl Turn<'_> {
         false
     }
 
-    /// A request's ad as slots see it, when so much is taken.
+    /// A request's ad as slots see it, once `used` is taken in this turn.
     fn seen(&self, request: &Request, used: f64) -> Ad {
-        self.asking.said_of(&request.ad, used)
+        self.asking.ad_with_facts(&request.ad, used)
     }
 
-    /// The slot that is being filled, or else the best slot, that the terms allow. Whatever they bar now they bar for the rest of
-    /// the turn: it may be passed over.
+    /// Returns the slot that is being filled, or else the most preferred slot that the rules of the turn allow, and the limits
+    /// that the match uses. A slot that is refused now stays refused for the rest of the turn: the search passes over it.
     fn best(
         &self,
-        table: &mut Table<'_>,
+        shared: &mut Shared<'_>,
         search: &mut Search,
         filling: Option<usize>,
         limited: &Limited,
@@ -221,18 +223,18 @@ impl Turn<'_> {
         barred: &mut Barred,
     ) -> Option<(Offer, Wants)> {
         let only_rank = used.all >= self.limits.limit;
-        let mut again = filling.filter(|_| !only_rank).and_then(|place| table.judge.again(search, place));
+        let mut again = filling.filter(|_| !only_rank).and_then(|place| shared.judge.again(search, place));
         loop {
             let wanted = |preempt| !only_rank || preempt == PreemptState::Rank;
             let offer = match again.take() {
                 Some(again) => again,
-                None => table.judge.next(search, wanted)?,
+                None => shared.judge.next(search, wanted)?,
             };
             if !self.allows(&offer, used, barred) {
                 continue;
             }
-            let wants = limited.with(search.request(), table.judge.ad(offer.place), &table.env);
-            if table.limits.blocked(&wants).is_some() {
+            let wants = limited.with(search.request(), shared.judge.ad(offer.place), &shared.env);
+            if shared.limits.blocked(&wants).is_some() {
                 barred.note(Bar::Concurrency);
                 continue;
             }
@@ -240,16 +242,17 @@ impl Turn<'_> {
         }
     }
 
+    /// Whether ceiling, quota and limit of the submitter allow a match; notes what does not in `barred`.
     fn allows(&self, offer: &Offer, used: Used, barred: &mut Barred) -> bool {
         if self.idle_only && offer.preempt == PreemptState::Priority {
-            // The limit won't be higher in the next spin: what is left of the pie is for others then.
+            // `barred.limit` is not set: the limit is no higher in the next spin.
             barred.note(Bar::Limit);
             return false;
         }
         let fits = match offer.preempt {
             PreemptState::None => permits(used.unclaimed, offer.cost, self.limits.unclaimed),
             PreemptState::Priority => permits(used.all, offer.cost, self.limits.limit),
-            // Whom the owner of a machine prefers has it, whatever others have had.
+            // A job that the machine's owner prefers gets the slot, however much its submitter has had.
             PreemptState::Rank => true,
         };
         let promised = used.all + offer.cost;
@@ -267,10 +270,10 @@ impl Turn<'_> {
     }
 }
 
-/// Sums of weights that are no whole numbers may be off by so much.
+/// The rounding error that sums of fractional weights may have.
 const SLACK: f64 = 1e-9;
 
-/// What stands against a slot that matches. Of several the last is told.
+/// Why a submitter may not have a slot that matches. If several slots are refused, the last reason of this list is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Bar {
     Ceiling,
@@ -290,11 +293,11 @@ impl Bar {
     }
 }
 
-/// What stood against slots that match.
+/// Why the submitter may not have slots that a search found.
 #[derive(Clone, Copy, Debug, Default)]
 struct Barred {
     by: Option<Bar>,
-    /// Whether the submitter's limit did: it may be higher in the next spin.
+    /// Whether the submitter's limit refused a slot: the limit may be higher in the next spin.
     limit: bool,
 }
 

@@ -111,12 +111,12 @@ proptest! {
     /// What is kept of slots from earlier cycles changes nothing, whatever the cycles.
     #[test]
     fn what_is_kept_changes_nothing(cycles in prop::collection::vec(any_cycle(), 1..4)) {
-        use crate::negotiator::{Ready, Watch, negotiate_with};
+        use crate::negotiator::{Ready, Stopwatch, negotiate_with};
         let mut ready = Ready::default();
         for mut cycle in cycles {
             ready.prepare(&cycle);
             for _ in 0..2 {
-                prop_assert_eq!(negotiate_with(&cycle, &mut ready, Watch::STOPPED), negotiate(&cycle));
+                prop_assert_eq!(negotiate_with(&cycle, &mut ready, Stopwatch::STOPPED), negotiate(&cycle));
                 // Somebody has it now.
                 if let Some(slot) = cycle.slots.first_mut() {
                     slot.ad.set("RemoteUser", "somebody");

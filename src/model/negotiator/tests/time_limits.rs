@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use super::kit::{cycle, jobs, rejections, single_cores, submitter, weights};
-use crate::negotiator::{Config, Cycle, Outcome, Ready, RejectReason, Watch, negotiate, negotiate_with};
+use crate::negotiator::{Config, Cycle, Outcome, Ready, RejectReason, Stopwatch, negotiate, negotiate_with};
 
 const LONG: Duration = Duration::from_secs(100_000);
 
@@ -30,14 +30,14 @@ fn slowly(cycle: &Cycle, ago: u64) -> Outcome {
         seconds.set(seconds.get() + 1);
         Duration::from_secs(seconds.get())
     };
-    negotiate_with(cycle, &mut Ready::default(), Watch::showing(&elapsed))
+    negotiate_with(cycle, &mut Ready::default(), Stopwatch::showing(&elapsed))
 }
 
 #[test]
 fn within_the_defaults_nothing_is_cut_short() {
     let cycle = two(Config::default());
     let none = || Duration::ZERO;
-    let outcome = negotiate_with(&cycle, &mut Ready::default(), Watch::showing(&none));
+    let outcome = negotiate_with(&cycle, &mut Ready::default(), Stopwatch::showing(&none));
     assert_eq!(outcome, negotiate(&cycle));
     assert_eq!(weights(&cycle, &outcome), [20.0, 20.0]);
 }

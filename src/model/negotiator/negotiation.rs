@@ -1,30 +1,30 @@
-//! A negotiation: its state, those of no group, and the bill. `rounds` is where there are groups.
+//! The state of one negotiation, and its steps in a pool without groups. `rounds` has the steps in a pool with groups.
 
 use super::candidates::Judge;
 use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInput};
 use super::ledger::Ledger;
 use super::ready::Ready;
 use super::spin::Spins;
-use super::time_limits::{TimeLimits, Watch};
-use super::turn::{Progress, Table};
+use super::time_limits::{Stopwatch, TimeLimits};
+use super::turn::{Progress, Shared};
 
-/// The state of a negotiation.
+/// The state of one negotiation.
 #[derive(Debug)]
-pub(super) struct Round<'a> {
+pub(super) struct Negotiation<'a> {
     pub(super) cycle: &'a Cycle,
-    pub(super) table: Table<'a>,
+    pub(super) shared: Shared<'a>,
     pub(super) ledger: Ledger,
-    /// For each submitter, for each request.
+    /// How far each request of each submitter has come.
     pub(super) progress: Vec<Vec<Progress>>,
-    /// Why each submitter's last turn ended before its requests did.
+    /// Why each submitter's last turn ended although the submitter had jobs left.
     pub(super) stopped: Vec<Option<RejectReason>>,
-    /// The weight of the lightest slot.
+    /// The least that a match can cost.
     pub(super) min_slot_weight: f64,
     pub(super) time: TimeLimits<'a>,
 }
 
-impl<'a> Round<'a> {
-    pub(super) fn new(cycle: &'a Cycle, ready: &mut Ready, watch: Watch<'a>) -> Self {
+impl<'a> Negotiation<'a> {
+    pub(super) fn new(cycle: &'a Cycle, ready: &mut Ready, stopwatch: Stopwatch<'a>) -> Self {
         let judge = Judge::new(cycle, ready.take(cycle));
         let jobs = |submitter: &SubmitterInput| -> Vec<Progress> {
             let requests = submitter.requests.iter();
@@ -43,8 +43,8 @@ impl<'a> Round<'a> {
             ledger: Ledger::new(cycle),
             stopped: vec![None; cycle.submitters.len()],
             progress,
-            time: TimeLimits::new(&cycle.config, cycle.submitters.len(), watch),
-            table: Table {
+            time: TimeLimits::new(&cycle.config, cycle.submitters.len(), stopwatch),
+            shared: Shared {
                 judge,
                 limits: cycle.limits.clone(),
                 env: cycle.env(),
@@ -54,7 +54,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Negotiates with everybody.
+    /// Negotiates with all submitters.
     pub(super) fn run(mut self, ready: &mut Ready) -> Outcome {
         let allocations = if self.cycle.groups.is_empty() {
             let everybody: Vec<usize> =
@@ -68,24 +68,24 @@ impl<'a> Round<'a> {
             Some(self.negotiate_groups())
         };
         let rejections = self.rejections();
-        ready.keep(&self.cycle.config, self.table.judge.into_roster());
-        Outcome { matches: self.table.matches, rejections, allocations, stats: self.table.stats }
+        ready.keep(&self.cycle.config, self.shared.judge.into_roster());
+        Outcome { matches: self.shared.matches, rejections, allocations, stats: self.shared.stats }
     }
 
-    /// Whether a submitter has a part in the pie.
+    /// Whether a submitter gets a slice of the pie.
     pub(super) fn counts(&self, submitter: usize) -> bool {
         self.has_jobs(submitter) || self.ledger.used(submitter) > 0.0
     }
 
-    /// How much slot weight a submitter is below its floor.
+    /// By how much slot weight a submitter is below its floor; 0 if it is not.
     pub(super) fn below_floor(&self, submitter: usize) -> f64 {
         let floor = self.cycle.submitters.get(submitter).and_then(|input| input.floor).unwrap_or(0.0);
         (floor - self.ledger.used(submitter)).max(0.0)
     }
 
-    /// Lets the members of a group take who are below their floor.
+    /// Lets those members of a group that are below their floor take slots up to it.
     ///
-    /// HTCondor does so only where there are no groups, and then as far as their shares go.
+    /// HTCondor raises submitters to their floors only in pools without groups, and only as far as their shares allow.
     pub(super) fn raise_to_floors(&mut self, group: Option<usize>, quota: Option<f64>, members: &[usize]) {
         let below = |submitter: &usize| self.has_jobs(*submitter) && self.below_floor(*submitter) > 0.0;
         let below: Vec<usize> = members.iter().copied().filter(below).collect();
@@ -94,15 +94,15 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Whether a submitter has jobs that wait.
+    /// Whether a submitter has jobs that still wait.
     pub(super) fn has_jobs(&self, submitter: usize) -> bool {
         self.progress.get(submitter).is_some_and(|requests| has_jobs(requests))
     }
 
-    /// Why jobs are left, for each request of which there are.
+    /// Why jobs are left without a match: one entry for each request of which jobs are left.
     fn rejections(&self) -> Vec<Rejection> {
         let otherwise =
-            if self.table.judge.is_empty() { RejectReason::NoSlots } else { RejectReason::SubmitterLimit };
+            if self.shared.judge.is_empty() { RejectReason::NoSlots } else { RejectReason::SubmitterLimit };
         let submitters = self.progress.iter().zip(&self.stopped).enumerate();
         submitters
             .flat_map(|(submitter, (requests, stopped))| {
