@@ -12,60 +12,25 @@ use serde_json::Value;
 
 use model::pool::JobUid;
 
-/// The kinds that the operator watches and writes.
+/// The names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs, reason = "each is the kind of its name")]
-pub enum Kind {
-    HTCJob,
-    Slot,
-    PartitionableSlot,
-    Submitter,
-    GroupQuota,
-    ConcurrencyLimit,
-    NodePolicy,
-    SubmitPolicy,
-    Negotiator,
-    NodeReport,
-    DrainRequest,
+pub struct Kind {
+    /// The name, in CamelCase.
+    pub name: &'static str,
+    /// The plural, by which the API server calls the objects.
+    pub plural: &'static str,
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::HTCJob,
-        Self::Slot,
-        Self::PartitionableSlot,
-        Self::Submitter,
-        Self::GroupQuota,
-        Self::ConcurrencyLimit,
-        Self::NodePolicy,
-        Self::SubmitPolicy,
-        Self::Negotiator,
-        Self::NodeReport,
-        Self::DrainRequest,
-    ];
-
-    /// The kind's name and plural.
-    pub const fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::HTCJob => ("HTCJob", "htcjobs"),
-            Self::Slot => ("Slot", "slots"),
-            Self::PartitionableSlot => ("PartitionableSlot", "partitionableslots"),
-            Self::Submitter => ("Submitter", "submitters"),
-            Self::GroupQuota => ("GroupQuota", "groupquotas"),
-            Self::ConcurrencyLimit => ("ConcurrencyLimit", "concurrencylimits"),
-            Self::NodePolicy => ("NodePolicy", "nodepolicies"),
-            Self::SubmitPolicy => ("SubmitPolicy", "submitpolicies"),
-            Self::Negotiator => ("Negotiator", "negotiators"),
-            Self::NodeReport => ("NodeReport", "nodereports"),
-            Self::DrainRequest => ("DrainRequest", "drainrequests"),
-        }
+    /// A kind of the operator's own API, as a dynamic client calls it.
+    pub fn resource(self) -> ApiResource {
+        let kind = GroupVersionKind::gvk(api::GROUP, api::VERSION, self.name);
+        ApiResource::from_gvk_with_plural(&kind, self.plural)
     }
 
-    /// What a dynamic client calls it.
-    pub fn resource(self) -> ApiResource {
-        let (kind, plural) = self.names();
-        ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(api::GROUP, api::VERSION, kind), plural)
+    /// The object of this name, of a kind without namespaces.
+    pub fn object(self, name: impl Into<String>) -> ObjectKey {
+        ObjectKey { kind: self, namespace: None, name: name.into() }
     }
 }
 
@@ -78,6 +43,13 @@ pub struct ObjectKey {
     pub namespace: Option<Arc<str>>,
     /// The name.
     pub name: String,
+}
+
+impl ObjectKey {
+    /// The key of an object of this kind.
+    pub fn of(kind: Kind, object: &DynamicObject) -> Self {
+        Self { kind, namespace: object.namespace().map(Into::into), name: object.name_any() }
+    }
 }
 
 /// An object as it was last seen.
@@ -112,14 +84,26 @@ pub struct Cache {
     /// Objects that went while a write of theirs was under way, by their uids: its answer, if it comes after the watch has told
     /// that they are gone, shows them as they were.
     gone: BTreeMap<ObjectKey, String>,
-    /// Pod templates by job.
-    pub templates: BTreeMap<JobUid, Arc<PodTemplateSpec>>,
+    templates: BTreeMap<JobUid, Arc<PodTemplateSpec>>,
 }
 
 impl Cache {
     /// An object as it was last seen.
     pub fn get(&self, key: &ObjectKey) -> Option<&Known> {
         self.objects.get(key)
+    }
+
+    /// The template of a job's pods.
+    pub fn template(&self, job: &JobUid) -> Option<Arc<PodTemplateSpec>> {
+        self.templates.get(job).cloned()
+    }
+
+    /// Keeps the template of a job's pods; none where the job is gone.
+    pub fn keep_template(&mut self, job: JobUid, template: Option<Arc<PodTemplateSpec>>) {
+        match template {
+            Some(template) => self.templates.insert(job, template),
+            None => self.templates.remove(&job),
+        };
     }
 
     /// Takes note of an object, by a watch or by the answer to a write. Of two sights of one object the newer counts: the
@@ -168,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_older_sight_does_not_hide_a_newer_one() {
-        let key = ObjectKey { kind: Kind::Slot, namespace: None, name: "s".into() };
+        let key = Kind { name: "Slot", plural: "slots" }.object("s");
         let mut cache = Cache::default();
         for (uid, version, expected) in [("1", "5", "5"), ("1", "4", "5"), ("1", "10", "10"), ("2", "7", "7")]
         {
@@ -183,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_answer_to_a_write_does_not_bring_back_what_is_gone() {
-        let key = ObjectKey { kind: Kind::Slot, namespace: None, name: "s".into() };
+        let key = Kind { name: "Slot", plural: "slots" }.object("s");
         let mut cache = Cache::default();
         cache.see(key.clone(), known("1", "5"));
         cache.bury(key.clone(), "1".into());

@@ -1,14 +1,15 @@
 //! Kubernetes I/O: watches into events, effects into API calls, leader election. Holds no policy.
 
 mod cache;
+pub mod convert;
 mod engine;
 mod health;
 mod impatient;
+pub mod kinds;
 mod leader;
 mod publisher;
 pub mod render;
 mod surroundings;
-pub mod translate;
 mod watch;
 mod writer;
 
@@ -16,16 +17,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::DynamicObject;
-use kube::{Api, Client, Config};
+use kube::{Client, Config};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::cache::Kind;
-use self::engine::{Engine, Seen};
+use self::engine::Engine;
 use self::health::Health;
 use self::leader::Election;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
@@ -59,8 +58,6 @@ pub enum Error {
 
 /// The lease's name.
 const LEASE: &str = "slotwright-operator";
-/// Where kubelets renew the Leases of their nodes.
-const HEARTBEATS: &str = "kube-node-lease";
 /// Changes that wait for the engine; a watch that is ahead of it waits.
 const AHEAD: usize = 4096;
 
@@ -143,19 +140,19 @@ async fn lead(surroundings: Surroundings, options: &Options, health: Arc<Health>
     let mut watches = JoinSet::new();
     let pauses = Pauses::new(chance);
     let watching = impatient::impatient(client.clone());
-    let nodes = Api::all(watching.clone());
-    watches.spawn(watch::run(nodes, pauses.of("nodes"), out.clone(), |change| Seen::Node(Box::new(change))));
-    let pods = Api::all(watching.clone());
-    watches.spawn(watch::run(pods, pauses.of("pods"), out.clone(), |change| Seen::Pod(Box::new(change))));
-    let leases = Api::namespaced(watching.clone(), HEARTBEATS);
-    watches
-        .spawn(watch::run(leases, pauses.of("leases"), out.clone(), |change| Seen::Lease(Box::new(change))));
-    for kind in Kind::ALL {
-        let api: Api<DynamicObject> = Api::all_with(watching.clone(), &kind.resource());
-        let wrap = move |change| Seen::Custom(kind, Box::new(change));
-        watches.spawn(watch::run(api, pauses.of(kind.names().1), out.clone(), wrap));
+    for kind in kinds::ALL {
+        watches.spawn((kind.watch)(watching.clone(), &pauses, out.clone()));
     }
     drop(out);
     let writer = Writer::new(Context::new(client, clock, &options.identity));
-    Engine::new(writer, health, clock, cycles).run(seen, stop).await;
+    tokio::select! {
+        biased;
+        () = Engine::new(writer, health, clock, cycles).run(seen, stop) => {}
+        Some(Err(fault)) = watches.join_next() => {
+            // A fault of the operator's own ends the operator: without the watch it would be blind for that kind.
+            if let Ok(panic) = fault.try_into_panic() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
 }

@@ -11,7 +11,9 @@ use super::cluster::{self, Cluster};
 use super::if_allowed;
 use api::{DrainRequest, HTCJob, NodePolicy, NodeReport, PartitionableSlot, Slot, SlotActivity, SlotState};
 use classad::Ad;
-use controller::translate::{self, PodView, SlimNode, SlimPod};
+use controller::kinds;
+use controller::kinds::node::SlimNode;
+use controller::kinds::pod::{PodView, SlimPod};
 use model::pool::{Event, MachineName, Pool, SlotName, Time};
 use model::startd;
 
@@ -60,13 +62,13 @@ impl Objects {
     /// The pool that a new leader would know of them.
     fn pool(&self, now: Time) -> Pool {
         let mut pool = Pool::default();
-        let policies = self.policies.iter().map(|object| Event::Policy(translate::node_policy(object)));
-        let drains = self.drains.iter().map(|object| Event::Drain(translate::drain(object)));
-        let nodes = self.nodes.iter().filter_map(translate::node).map(Event::Machine);
-        let reports = self.reports.iter().filter_map(translate::report).map(Event::Report);
-        let jobs = self.jobs.iter().filter_map(translate::job).map(Event::Job);
-        let slots = self.slots.iter().filter_map(translate::slot).map(Event::Slot);
-        let pods = self.pods.iter().filter_map(translate::pod).map(|pod| match pod {
+        let policies = self.policies.iter().map(|object| Event::Policy(kinds::node_policy::facts(object)));
+        let drains = self.drains.iter().map(|object| Event::Drain(kinds::drain_request::facts(object)));
+        let nodes = self.nodes.iter().filter_map(kinds::node::facts).map(Event::Machine);
+        let reports = self.reports.iter().filter_map(kinds::node_report::facts).map(Event::Report);
+        let jobs = self.jobs.iter().filter_map(kinds::job::facts).map(Event::Job);
+        let slots = self.slots.iter().filter_map(kinds::slot::facts).map(Event::Slot);
+        let pods = self.pods.iter().filter_map(kinds::pod::view).map(|pod| match pod {
             PodView::Ours(facts) => Event::Pod(facts),
             PodView::Backfill(facts) => Event::Backfill(facts),
             PodView::Foreign(pod, machine, requests) => Event::ForeignPod { pod, machine, requests },

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::text::bytes;
 use api::{JobReference, PartitionableSlot, Slot, SlotActivity, SlotResources, SlotState, SlotType};
 use classad::Env;
-use controller::translate::{self, SlimNode};
+use controller::kinds::node::{self, SlimNode};
 use model::pool::{Capacity, Machine, SlotName, Time, classad_name};
 use model::startd::machine_ad;
 use table::{Align, Table};
@@ -61,7 +61,7 @@ pub struct SlotLine {
 /// The platforms of nodes, by their labels.
 pub fn platforms(nodes: impl IntoIterator<Item = ObjectMeta>) -> BTreeMap<String, Platform> {
     let platform = |metadata: ObjectMeta| {
-        let facts = translate::node(&SlimNode { metadata, ..SlimNode::default() })?;
+        let facts = node::facts(&SlimNode { metadata, ..SlimNode::default() })?;
         let name = facts.name.to_string();
         // The ad knows HTCondor's names of operating systems and architectures.
         let machine = Machine::new(facts, Capacity::default(), Time::default());

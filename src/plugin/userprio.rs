@@ -5,7 +5,8 @@ use serde::Serialize;
 
 use super::text::{minute, span};
 use api::{Negotiator, Submitter};
-use controller::translate::{self, kube_time};
+use controller::convert::{self, kube_time};
+use controller::kinds;
 use model::pool::accountant::Record;
 use model::pool::{NegotiatorConfig, NegotiatorFacts, NegotiatorId, Time};
 use table::{Align, Table};
@@ -51,7 +52,7 @@ pub struct InForce {
 /// guess, since the operator may know more than the object's status records.
 pub fn in_force(negotiators: &[Negotiator], name: Option<&str>) -> Option<(InForce, Option<String>)> {
     let unnamed = InForce { id: NegotiatorId::Unnamed, first: true, config: NegotiatorConfig::default() };
-    let mut all: Vec<_> = negotiators.iter().map(translate::negotiator).collect();
+    let mut all: Vec<_> = negotiators.iter().map(kinds::negotiator::facts).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     let config = |facts: &NegotiatorFacts| {
         let recorded = || facts.recorded.as_ref().map(|(config, _)| config);
@@ -85,7 +86,7 @@ pub fn lines(submitters: &[Submitter], negotiator: &InForce, now: Time) -> Vec<U
 }
 
 fn line(object: &Submitter, negotiator: &InForce, now: Time) -> Option<UserLine> {
-    let (facts, config) = (translate::submitter(object)?, &negotiator.config);
+    let (facts, config) = (kinds::submitter::facts(object)?, &negotiator.config);
     // What a group or a nice user's name gives the operator has worked out.
     let in_force = object.status.as_ref().and_then(|status| {
         let other = negotiator.id.name().and_then(|name| status.accounts.get(&**name));
@@ -149,7 +150,7 @@ pub fn render(lines: &[UserLine], config: &NegotiatorConfig, now: Time) -> Strin
 fn last_usage(line: &UserLine, now: Time) -> String {
     match &line.last_usage_time {
         _ if line.resources_used > 0 => "<now>".to_owned(),
-        Some(last) => span(now.secs().saturating_sub(translate::time(last).secs())),
+        Some(last) => span(now.secs().saturating_sub(convert::time(last).secs())),
         None => String::new(),
     }
 }

@@ -1,8 +1,8 @@
 //! Agents: what they report, what they are asked, and what a pod says that is evicted.
 
 use api::{LastInput, NodeReport, NodeReportStatus, labels};
+use controller::kinds::pod::{self, PodView, SlimPod};
 use controller::render;
-use controller::translate::{self, PodView, SlimPod};
 use hollow::nodes::{NodeShape, Owner, shapes};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
@@ -131,7 +131,7 @@ async fn a_pod_is_told_to_go_then_hurried_then_killed_by_the_agent_and_says_why(
     assert_eq!(condition.reason.as_deref(), Some("StartdPreemptExpression"));
     // And so the operator reads it back.
     let slim: SlimPod = serde_json::from_value(serde_json::to_value(&ended).unwrap()).unwrap();
-    let Some(PodView::Ours(facts)) = translate::pod(&slim) else { panic!("{slim:?}") };
+    let Some(PodView::Ours(facts)) = pod::view(&slim) else { panic!("{slim:?}") };
     let end = End::Evicted { why: "StartdPreemptExpression: PREEMPT became true".into() };
     assert_eq!(facts.end, Some(end));
 

@@ -2,7 +2,7 @@
 //! and for good.
 
 use api::SubmitPolicy;
-use controller::translate::{ceil_units, millis};
+use controller::convert::{ceil_units, millis};
 use hollow::nodes::shapes;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::Api;

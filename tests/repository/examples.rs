@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use api::{self, ConcurrencyLimit, GroupQuota, HTCJob, Negotiator, NodePolicy, SubmitPolicy, Submitter};
-use controller::{render, translate};
+use controller::{kinds, render};
 use hollow::nodes::{script, shapes};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Node, PodTemplateSpec};
@@ -190,8 +190,8 @@ impl World {
         let mut world = Self { pool: Pool::default(), now: Time::from_secs(1_767_225_600) };
         for shape in shapes::demo() {
             let node: Node = shape.node("10.0.0.1", Timestamp::UNIX_EPOCH);
-            let slim: translate::SlimNode = parse(&serde_json::to_value(node).unwrap());
-            world.apply(Event::Machine(translate::node(&slim).unwrap()));
+            let slim: kinds::node::SlimNode = parse(&serde_json::to_value(node).unwrap());
+            world.apply(Event::Machine(kinds::node::facts(&slim).unwrap()));
         }
         for object in objects {
             if let Some(event) = event(object) {
@@ -227,13 +227,15 @@ impl World {
 
 fn event(object: &Value) -> Option<Event> {
     Some(match object["kind"].as_str().unwrap() {
-        "HTCJob" => Event::Job(translate::job(&parse::<HTCJob>(object)).unwrap()),
-        "GroupQuota" => Event::Group(translate::group(&parse::<GroupQuota>(object))),
-        "ConcurrencyLimit" => Event::Limit(translate::limit(&parse::<ConcurrencyLimit>(object))),
-        "Submitter" => Event::Submitter(translate::submitter(&parse::<Submitter>(object)).unwrap()),
-        "Negotiator" => Event::Negotiator(translate::negotiator(&parse::<Negotiator>(object))),
-        "NodePolicy" => Event::Policy(translate::node_policy(&parse::<NodePolicy>(object))),
-        "SubmitPolicy" => Event::SubmitPolicy(translate::submit_policy(&parse::<SubmitPolicy>(object))),
+        "HTCJob" => Event::Job(kinds::job::facts(&parse::<HTCJob>(object)).unwrap()),
+        "GroupQuota" => Event::Group(kinds::group_quota::facts(&parse::<GroupQuota>(object))),
+        "ConcurrencyLimit" => {
+            Event::Limit(kinds::concurrency_limit::facts(&parse::<ConcurrencyLimit>(object)))
+        }
+        "Submitter" => Event::Submitter(kinds::submitter::facts(&parse::<Submitter>(object)).unwrap()),
+        "Negotiator" => Event::Negotiator(kinds::negotiator::facts(&parse::<Negotiator>(object))),
+        "NodePolicy" => Event::Policy(kinds::node_policy::facts(&parse::<NodePolicy>(object))),
+        "SubmitPolicy" => Event::SubmitPolicy(kinds::submit_policy::facts(&parse::<SubmitPolicy>(object))),
         _ => return None,
     })
 }

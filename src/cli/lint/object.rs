@@ -13,7 +13,7 @@ use super::schema::{Checked, Kinds};
 use super::yaml::{Kind, Node};
 use api::{ConcurrencyLimit, GROUP, HTCJob, VERSION};
 use classad::Expr;
-use controller::translate;
+use controller::kinds;
 use model::pool::Problem;
 
 /// An object of ours.
@@ -166,7 +166,7 @@ fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
         "SubmitPolicy" => policy::submit_policy(object, report),
         "Negotiator" => policy::negotiator(object, report),
         "ConcurrencyLimit" => decode::<ConcurrencyLimit>(object, report, object.value.clone())
-            .map(|limit| translate::limit(&limit).problems)
+            .map(|limit| kinds::concurrency_limit::facts(&limit).problems)
             .unwrap_or_default(),
         "Slot" | "PartitionableSlot" => {
             let saying = Saying::new(format!("the operator itself makes and removes every {}", object.kind));
@@ -216,7 +216,7 @@ fn job(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     let template = value.pointer("/spec/template").cloned().unwrap_or_default();
     dropped_fields(object, &template, report);
     decode::<HTCJob>(object, report, value)
-        .and_then(|job| translate::job(&job))
+        .and_then(|job| kinds::job::facts(&job))
         .and_then(|facts| facts.spec.err())
         .unwrap_or_default()
 }

@@ -5,7 +5,7 @@ use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
 use api::{Negotiator, NodePolicy, SubmitPolicy};
-use controller::translate;
+use controller::kinds;
 use model::pool::Problem;
 use model::schedd;
 use model::startd::config::{Remark, of_file, understand};
@@ -17,21 +17,21 @@ const TEXT: &str = "spec.config";
 pub fn node_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| understand(text).remarks, report);
     let policy = decode::<NodePolicy>(object, report, object.value.clone());
-    others(policy.and_then(|policy| translate::node_policy(&policy).config.err()))
+    others(policy.and_then(|policy| kinds::node_policy::facts(&policy).config.err()))
 }
 
 /// The same of a `SubmitPolicy`.
 pub fn submit_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| schedd::policy::understand(text).1, report);
     let policy = decode::<SubmitPolicy>(object, report, object.value.clone());
-    others(policy.and_then(|policy| translate::submit_policy(&policy).config.err()))
+    others(policy.and_then(|policy| kinds::submit_policy::facts(&policy).config.err()))
 }
 
 /// The same of a Negotiator.
 pub fn negotiator(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
-    of_text(object, |text| translate::negotiator_text(text).1, report);
+    of_text(object, |text| kinds::negotiator::understand_text(text).1, report);
     let negotiator = decode::<Negotiator>(object, report, object.value.clone());
-    others(negotiator.and_then(|negotiator| translate::negotiator(&negotiator).config.err()))
+    others(negotiator.and_then(|negotiator| kinds::negotiator::facts(&negotiator).config.err()))
 }
 
 fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &mut Report) {

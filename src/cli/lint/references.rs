@@ -9,7 +9,7 @@ use super::object::Object;
 use super::report::{Report, Saying};
 use super::rules::{self, Rule};
 use api::GroupQuota;
-use controller::translate;
+use controller::kinds;
 use model::negotiator::groups::{GroupError, GroupSpec, Quota as TreeQuota, Tree};
 use model::pool::Quota;
 
@@ -57,8 +57,9 @@ impl<'a> Groups<'a> {
             .iter()
             .filter(|object| object.kind == "GroupQuota")
             .filter_map(|object| {
-                let group =
-                    translate::group(&serde_json::from_value::<GroupQuota>(object.value.clone()).ok()?);
+                let group = kinds::group_quota::facts(
+                    &serde_json::from_value::<GroupQuota>(object.value.clone()).ok()?,
+                );
                 let quota = Some(match group.quota {
                     Quota::Static(weight) => TreeQuota::Static(weight),
                     Quota::Dynamic(share) => TreeQuota::Dynamic(share),
@@ -217,7 +218,8 @@ fn overlapping_negotiators(objects: &[Object<'_>], report: &mut Report) {
 
 fn takes_every_slot(negotiator: &Object<'_>) -> bool {
     let text = |field: &str| negotiator.value.pointer(field).and_then(Value::as_str);
-    let said = |text| translate::negotiator_text(text).0.is_none_or(|said| said.slot_constraint.is_some());
+    let said =
+        |text| kinds::negotiator::understand_text(text).0.is_none_or(|said| said.slot_constraint.is_some());
     text("/spec/slotConstraint").is_none() && !text("/spec/config").is_some_and(said)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::lint::{Kinds, Object, Report, Severity, Source, check_references, document, parse};
 use crate::problems::Problems;
-use controller::translate;
+use controller::kinds;
 use model::negotiator::Config;
 use model::negotiator::groups::{GroupSpec, Quota as TreeQuota};
 use model::pool::Quota;
@@ -47,7 +47,7 @@ fn group(object: &Object<'_>, config: &Config) -> Option<Declared> {
     if object.kind != "GroupQuota" {
         return None;
     }
-    let group = translate::group(&serde_json::from_value(object.value.clone()).ok()?);
+    let group = kinds::group_quota::facts(&serde_json::from_value(object.value.clone()).ok()?);
     let spec = GroupSpec {
         name: group.name.to_string(),
         quota: Some(match group.quota {

@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use controller::translate;
+use controller::convert;
 use sim::{BadSpread, Spread};
 
 /// What amounts are of, and how they are written.
@@ -41,7 +41,7 @@ impl Unit for Bytes {
     const EXPECTED: &'static str = "a quantity such as 512Mi or 4Gi";
 
     fn read(text: &str) -> Option<f64> {
-        let bytes = translate::ceil_units(&Quantity(text.to_owned()), 1).ok()?;
+        let bytes = convert::ceil_units(&Quantity(text.to_owned()), 1).ok()?;
         #[allow(clippy::cast_precision_loss, reason = "sizes are not known to the byte")]
         Some(bytes as f64)
     }

@@ -8,7 +8,8 @@ use kube::api::ObjectMeta;
 
 use super::file;
 use super::read::Reader;
-use controller::translate::{self, SlimNode, SlimNodeStatus};
+use controller::convert;
+use controller::kinds::node::{self, SlimNode, SlimNodeStatus};
 use model::pool::{Capacity, MachineFacts};
 use sim::{Absence, MachineGroup, OwnerActivity, Visits, Window};
 
@@ -26,7 +27,7 @@ impl Reader<'_> {
                 "ephemeral-storage" => format!("{path}.disk"),
                 name => format!("{path}.resources.{name}"),
             };
-            if let Err(error) = translate::millis(quantity) {
+            if let Err(error) = convert::millis(quantity) {
                 self.wrong(&field, &error.to_string());
             }
         }
@@ -57,7 +58,7 @@ impl Reader<'_> {
             self.wrong(&format!("{path}.load"), &format!("{} is no load; give 0 or more", owner.load));
         }
         for (name, quantity) in &owner.pods {
-            if let Err(error) = translate::millis(quantity) {
+            if let Err(error) = convert::millis(quantity) {
                 self.wrong(&format!("{path}.pods.{name}"), &error.to_string());
             }
         }
@@ -106,7 +107,7 @@ fn facts(
         ..SlimNode::default()
     };
     // A node with a name is always understood.
-    translate::node(&node).unwrap_or_else(|| MachineFacts::of_nothing(name.into()))
+    node::facts(&node).unwrap_or_else(|| MachineFacts::of_nothing(name.into()))
 }
 
 fn capacity(amounts: impl Iterator<Item = (String, Quantity)>) -> Capacity {

@@ -10,7 +10,7 @@ use crate::lint::{
 };
 use crate::problems::Problems;
 use api::HTCJob;
-use controller::translate;
+use controller::kinds;
 use model::pool::{Event, Time};
 use model::schedd::Submission;
 
@@ -88,18 +88,22 @@ fn event(object: &Object<'_>, problems: &mut Problems) -> Option<(u8, Event)> {
     match object.kind.as_str() {
         "Negotiator" => {
             let negotiator = serde_json::from_value(value).ok()?;
-            Some((0, Event::Negotiator(translate::negotiator(&negotiator))))
+            Some((0, Event::Negotiator(kinds::negotiator::facts(&negotiator))))
         }
         "NodePolicy" => {
-            Some((1, Event::Policy(translate::node_policy(&serde_json::from_value(value).ok()?))))
+            Some((1, Event::Policy(kinds::node_policy::facts(&serde_json::from_value(value).ok()?))))
         }
         "SubmitPolicy" => {
-            Some((1, Event::SubmitPolicy(translate::submit_policy(&serde_json::from_value(value).ok()?))))
+            Some((1, Event::SubmitPolicy(kinds::submit_policy::facts(&serde_json::from_value(value).ok()?))))
         }
-        "GroupQuota" => Some((2, Event::Group(translate::group(&serde_json::from_value(value).ok()?)))),
-        "ConcurrencyLimit" => Some((2, Event::Limit(translate::limit(&serde_json::from_value(value).ok()?)))),
+        "GroupQuota" => {
+            Some((2, Event::Group(kinds::group_quota::facts(&serde_json::from_value(value).ok()?))))
+        }
+        "ConcurrencyLimit" => {
+            Some((2, Event::Limit(kinds::concurrency_limit::facts(&serde_json::from_value(value).ok()?))))
+        }
         "Submitter" => {
-            Some((3, Event::Submitter(translate::submitter(&serde_json::from_value(value).ok()?)?)))
+            Some((3, Event::Submitter(kinds::submitter::facts(&serde_json::from_value(value).ok()?)?)))
         }
         kind => {
             let say = format!("manifests: {kind} has no place here; {KINDS}, and jobs as submitters[].job");
@@ -133,5 +137,5 @@ pub fn job(source: &Source, node: &Node, owner: &str, problems: &mut Problems) -
         metadata.insert("namespace".to_owned(), json!(owner));
     }
     let job: HTCJob = serde_json::from_value(value).ok()?;
-    Some(translate::submission(&job, Time::default()).0)
+    Some(kinds::job::submission(&job, Time::default()).0)
 }

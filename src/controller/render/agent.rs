@@ -4,9 +4,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use super::conditions::Says;
-use api::{condition as types, labels};
-use model::pool::{Machine, PodRef, Vacate};
+use api::labels;
+use model::pool::{PodRef, Vacate};
 
 /// The condition by which Kubernetes tells an end that others caused from one of the program's own: Job failure policies
 /// look at it.
@@ -36,20 +35,6 @@ pub fn disruption_target(pod: &PodRef, why: &Vacate, now: Timestamp) -> Value {
             "lastTransitionTime": Time(now),
         }]},
     })
-}
-
-/// `AgentReady`: whether an agent is at work on a machine, and what follows where none is.
-pub(super) fn agent_ready(machine: &Machine) -> Says<'static> {
-    let without = "WANT_SUSPEND counts as False, and idle times and load are undefined";
-    let (reason, message) = match &machine.report {
-        _ if machine.agent => ("Reporting", "the agent senses, and suspends pods".to_owned()),
-        None => ("NoAgent", format!("no agent reports of the node: {without}")),
-        Some(report) if !report.working => {
-            ("AgentNotReady", format!("the agent says that it cannot work, see the NodeReport: {without}"))
-        }
-        Some(_) => ("AgentSilent", format!("the agent has not renewed its Lease in time: {without}")),
-    };
-    Says { type_: types::AGENT_READY, status: Some(machine.agent), reason, message }
 }
 
 #[cfg(test)]

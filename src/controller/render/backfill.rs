@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
 use super::pod::{BadTemplate, add_environment, fits, give_resources, leave_a_second, toleration};
-use super::slot::label_value;
+use crate::convert::label_value;
 use api::labels;
 use model::pool::backfill::Plan;
 

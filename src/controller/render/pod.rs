@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use thiserror::Error;
 
-use crate::translate::{amounts, requests_of};
+use crate::convert::{amounts, requests_of};
 use api::labels;
 use model::pool::{Capacity, PODS, PodPlan, Resources};
 

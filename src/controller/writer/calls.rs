@@ -9,7 +9,8 @@ use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
 use super::{Context, Reply, Task, backfill, leases, pods, reports, slots, stories};
-use crate::cache::{Kind, Known, ObjectKey};
+use crate::cache::{Known, ObjectKey};
+use crate::kinds::job;
 use crate::render;
 use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use model::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
@@ -137,11 +138,6 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
     }
 }
 
-/// The key of a job's object.
-pub(super) fn job_key(job: &JobKey) -> ObjectKey {
-    ObjectKey { kind: Kind::HTCJob, namespace: Some(job.namespace.clone()), name: job.name.to_string() }
-}
-
 /// The API of an object's kind, in its namespace.
 pub(super) fn api(context: &Context, key: &ObjectKey) -> Api<DynamicObject> {
     let resource = key.kind.resource();
@@ -247,7 +243,7 @@ async fn delete(context: &Context, document: Document, key: ObjectKey, uid: Stri
 
 /// Puts the job's finalizer on, or takes it off. A job made later under the same name is left alone.
 async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
-    let key = job_key(&job);
+    let key = job::key(&job);
     let api = api(context, &key);
     for _ in 0..5 {
         let found = match attempt(|| api.get(&key.name)).await {

@@ -5,17 +5,17 @@ use kube::Api;
 
 use super::calls::{Failure, attempt};
 use super::{Context, Reply};
-use crate::{HEARTBEATS, translate};
+use crate::kinds::lease::{NAMESPACE, renewal};
 use api::labels::AGENT_LEASE_PREFIX;
 use model::pool::{Event, MachineName, Outcome, Retry};
 
 /// Reads the Lease of a machine's agent. A read of one object without a version is answered by what is so, not by what a
 /// server remembers: nothing that took effect before is missed.
 pub(super) async fn read(context: &Context, machine: MachineName) -> Vec<Reply> {
-    let leases: Api<Lease> = Api::namespaced(context.client.clone(), HEARTBEATS);
+    let leases: Api<Lease> = Api::namespaced(context.client.clone(), NAMESPACE);
     let name = format!("{AGENT_LEASE_PREFIX}{machine}");
     let outcome = match attempt(|| leases.get(&name)).await {
-        Ok(lease) => Outcome::AgentLeaseRead { found: Some(translate::renewal(&lease)), machine },
+        Ok(lease) => Outcome::AgentLeaseRead { found: Some(renewal(&lease)), machine },
         Err(Failure::NotFound) => Outcome::AgentLeaseRead { found: None, machine },
         Err(failure) => {
             tracing::warn!(%machine, error = %failure, "the Lease of an agent was not read");

@@ -28,6 +28,7 @@ use tokio::task::{Id, JoinSet};
 use self::stories::Stories;
 use super::Clock;
 use super::cache::{Known, ObjectKey};
+use super::kinds::job;
 use model::pool::backfill::pod_name;
 use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName};
 
@@ -293,7 +294,7 @@ fn line(task: &Task) -> Line {
             | Effect::ReleasePod { pod, .. } => Line::Pod(pod.namespace.clone(), pod.name.clone()),
             Effect::Benchmark { machine, .. } => Line::Object(reports::key(machine)),
             Effect::ReadAgentLease { machine } => Line::AgentLease(machine.clone()),
-            Effect::HoldJob(job) | Effect::ReleaseJob(job) => Line::Object(calls::job_key(job)),
+            Effect::HoldJob(job) | Effect::ReleaseJob(job) => Line::Object(job::key(job)),
             Effect::Tell(notice) => Line::Story(notice.about.uid().into()),
         },
         Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {

@@ -5,14 +5,16 @@ use serde_json::json;
 
 use super::calls::{Failure, api, attempt, patch_params};
 use super::{Context, Reply};
-use crate::cache::{Kind, Known, ObjectKey};
-use crate::translate::kube_time;
+use crate::cache::{Known, ObjectKey};
+use crate::convert::kube_time;
+use crate::kinds::Custom;
+use api::NodeReport;
 use api::labels::FIELD_MANAGER;
 use model::pool::{Benchmarks, MachineName, Time};
 
 /// The key of a machine's report.
 pub(super) fn key(machine: &MachineName) -> ObjectKey {
-    ObjectKey { kind: Kind::NodeReport, namespace: None, name: machine.to_string() }
+    NodeReport::KIND.object(machine.to_string())
 }
 
 /// Asks the agent of a machine for a benchmark run. Where there is no report there is nobody to ask, and a failure is none

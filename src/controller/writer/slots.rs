@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
-use crate::cache::{Kind, Known, ObjectKey};
-use crate::render;
+use crate::cache::{Known, ObjectKey};
+use crate::kinds::{self, Custom};
 use api::labels::{self, FIELD_MANAGER};
 use model::pool::{Claim, ClaimId, Event, Outcome, Resources, Retry, SlotName};
 
 /// The key of a Slot's object.
 pub(super) fn key(slot: &SlotName) -> ObjectKey {
-    ObjectKey { kind: Kind::Slot, namespace: None, name: slot.object_name() }
+    api::Slot::KIND.object(slot.object_name())
 }
 
 /// Makes the Slot with its claim, or, where it was written before, brings the claim of the one that is there up to date.
@@ -25,7 +25,7 @@ pub(super) async fn write(
     again: bool,
 ) -> Vec<Reply> {
     let key = key(&slot);
-    let object = render::slot(&slot, resources, &claim);
+    let object = kinds::slot::claimed(&slot, resources, &claim);
     let proc = claim.proc_id();
     let outcome =
         if again { rewrite(context, &key, &object).await } else { make(context, &key, &object).await };
@@ -197,7 +197,7 @@ mod tests {
         };
         let name = SlotName::parse("slot1_1@n1").unwrap();
         for (group, negotiator) in [(None, None), (Some("physics"), Some("gpu"))] {
-            let object = render::slot(&name, &Resources::default(), &claim(group, negotiator));
+            let object = kinds::slot::claimed(&name, &Resources::default(), &claim(group, negotiator));
             let patch = whole_claim(&object);
             let written = &patch["spec"]["claim"];
             assert_eq!(written.get("accountingGroup"), Some(&json!(group)));

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Reply, Task, calls};
 use crate::Clock;
-use crate::cache::{Kind, ObjectKey};
+use crate::kinds::Custom;
 use api::labels;
 use model::pool::limits::Wants;
 use model::pool::{
@@ -197,7 +197,7 @@ async fn an_object_that_could_not_be_deleted_is_looked_at_again() {
         let clock = Clock::set_to(Timestamp::UNIX_EPOCH);
         let context = Context::new(Client::new(script, "ns"), clock, "me");
         let document = Document::Slot(SlotName::parse("slot2@n1").unwrap());
-        let object = ObjectKey { kind: Kind::Slot, namespace: None, name: "slot2.n1".to_owned() };
+        let object = api::Slot::KIND.object("slot2.n1");
         let task = Task::Delete { document: document.clone(), object, uid: "u1".to_owned() };
         let replies = calls::perform(&context, task).await;
         let again = matches!(replies.as_slice(), [Reply::Failing(failing)] if *failing == document);

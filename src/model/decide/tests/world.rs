@@ -288,7 +288,7 @@ impl World {
         wrote
     }
 
-    /// As `controller/render/status.rs` does.
+    /// As `controller/kinds/slot.rs` does.
     fn record(&mut self, name: &SlotName) {
         let Some(slot) = self.pool.slots.get(name) else { return };
         let Activation::Active { pod, .. } = &slot.activation else { return };

@@ -42,7 +42,7 @@ impl Pod {
         matches!(self.phase, Phase::Exited(_) | Phase::Refused(_))
     }
 
-    /// As `controller/translate/pod.rs` reads it.
+    /// As `controller/kinds/pod/` reads it.
     pub fn facts(&self) -> PodFacts {
         let evicted = |why: &str| Some(End::Evicted { why: why.into() });
         let end = match self.phase {

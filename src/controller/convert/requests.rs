@@ -1,0 +1,112 @@
+//! What a pod requests of its node.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::PodSpec;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use serde::{Deserialize, Serialize};
+
+use super::millis;
+use model::pool::{Capacity, PODS};
+
+/// Of a pod's spec, what is read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SlimPodSpec {
+    pub(crate) node_name: Option<String>,
+    pub(crate) containers: Vec<SlimContainer>,
+    init_containers: Vec<SlimContainer>,
+    overhead: BTreeMap<String, Quantity>,
+    resources: SlimRequirements,
+}
+
+/// Of a container, what is read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SlimContainer {
+    pub(crate) name: String,
+    resources: SlimRequirements,
+    restart_policy: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(default)]
+struct SlimRequirements {
+    requests: BTreeMap<String, Quantity>,
+    limits: BTreeMap<String, Quantity>,
+}
+
+/// What pods of this spec request.
+pub fn requests_of(spec: &PodSpec) -> Capacity {
+    // By way of JSON: the rule is written once, over the parts of a pod that are read.
+    let spec: SlimPodSpec = serde_json::to_value(spec).and_then(serde_json::from_value).unwrap_or_default();
+    spec.requests()
+}
+
+impl SlimPodSpec {
+    /// What a pod requests, by the scheduler's rule: the sum over containers and sidecars, or a larger init container, and the
+    /// overhead. What the pod says as a whole (KEP-2837) stands for the CPUs and the memory of all its containers.
+    pub(crate) fn requests(&self) -> Capacity {
+        let mut sum = Capacity::default();
+        for container in &self.containers {
+            sum.add(&capacity(&container.resources));
+        }
+        let mut sidecars = Capacity::default();
+        let mut peak = Capacity::default();
+        for container in &self.init_containers {
+            let mut own = capacity(&container.resources);
+            own.add(&sidecars);
+            if container.restart_policy.as_deref() == Some("Always") {
+                sidecars = own.clone();
+            }
+            peak = larger(&peak, &own);
+        }
+        sum.add(&sidecars);
+        let mut total = larger(&sum, &peak);
+        let whole = capacity(&self.resources);
+        for (own, all) in [(whole.milli_cpu, &mut total.milli_cpu), (whole.memory, &mut total.memory)] {
+            *all = if own > 0 { own } else { *all };
+        }
+        total.add(&amounts(&self.overhead));
+        // Every pod is one of those that the kubelet takes.
+        total.extended.insert(PODS.into(), 1);
+        total
+    }
+}
+
+fn larger(a: &Capacity, b: &Capacity) -> Capacity {
+    let mut extended = a.extended.clone();
+    for (name, amount) in &b.extended {
+        let most = extended.entry(name.clone()).or_default();
+        *most = (*most).max(*amount);
+    }
+    Capacity {
+        milli_cpu: a.milli_cpu.max(b.milli_cpu),
+        memory: a.memory.max(b.memory),
+        disk: a.disk.max(b.disk),
+        extended,
+    }
+}
+
+/// What a container requests, or a pod as a whole; a limit without a request is a request.
+fn capacity(said: &SlimRequirements) -> Capacity {
+    amounts(said.limits.iter().chain(&said.requests))
+}
+
+/// Quantities by resource; of one that stands there twice the last counts. What the pool does not give away is left out.
+pub fn amounts<'a>(quantities: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> Capacity {
+    let mut capacity = Capacity::default();
+    for (name, quantity) in quantities {
+        let amount = millis(quantity).unwrap_or(0);
+        match name.as_str() {
+            "cpu" => capacity.milli_cpu = amount,
+            "memory" => capacity.memory = amount / 1000,
+            "ephemeral-storage" => capacity.disk = amount / 1000,
+            other if other.contains('/') => {
+                capacity.extended.insert(other.into(), amount / 1000);
+            }
+            _ => {}
+        }
+    }
+    capacity
+}

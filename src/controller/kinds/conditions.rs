@@ -1,0 +1,87 @@
+//! Conditions of the standard form.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use crate::convert::kube_time;
+use api::condition as types;
+use model::pool::{Problem, Time};
+
+/// What a condition says.
+pub(super) struct Says<'a> {
+    /// Its type.
+    pub(super) type_: &'a str,
+    /// True or False; Unknown where there is neither.
+    pub(super) status: Option<bool>,
+    /// Why, in one word.
+    pub(super) reason: &'a str,
+    /// Why, for people.
+    pub(super) message: String,
+}
+
+/// Makes a condition. It keeps the time of the old one while its status is the same, so that nothing is written because
+/// time passed.
+pub(super) fn condition(old: &[Condition], says: Says<'_>, generation: i64, now: Time) -> Condition {
+    let status = says.status.map_or("Unknown", |status| if status { "True" } else { "False" });
+    let since = old
+        .iter()
+        .find(|c| c.type_ == says.type_ && c.status == status)
+        .map(|c| c.last_transition_time.clone());
+    Condition {
+        type_: says.type_.to_owned(),
+        status: status.to_owned(),
+        observed_generation: Some(generation),
+        last_transition_time: since.unwrap_or_else(|| kube_time(now)),
+        reason: says.reason.to_owned(),
+        message: says.message.chars().take(4096).collect(),
+    }
+}
+
+/// `Accepted`: the spec was understood, or everything that is wrong with it.
+pub(super) fn accepted(old: &[Condition], problems: &[Problem], generation: i64, now: Time) -> Condition {
+    let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let says = match problems.first() {
+        None => Says {
+            type_: types::ACCEPTED,
+            status: Some(true),
+            reason: "Accepted",
+            message: "the spec is in force".to_owned(),
+        },
+        Some(first) => Says {
+            type_: types::ACCEPTED,
+            status: Some(false),
+            reason: first.reason,
+            message: text.join("; "),
+        },
+    };
+    condition(old, says, generation, now)
+}
+
+/// `Accepted` of an object with configuration text, and, once that is accepted, `FullyApplied`. With the problems comes what
+/// holds meanwhile, as the end of a message; the warnings are of the text, if it has one.
+pub(super) fn of_policy(
+    old: &[Condition],
+    (problems, meanwhile): (&[Problem], &str),
+    warnings: Option<&[Problem]>,
+    generation: i64,
+    now: Time,
+) -> Vec<Condition> {
+    let mut first = accepted(old, problems, generation, now);
+    if !problems.is_empty() {
+        first.message.push_str(meanwhile);
+    }
+    let applied = warnings.filter(|_| problems.is_empty()).map(|warnings| {
+        let text: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+        let says = Says {
+            type_: types::FULLY_APPLIED,
+            status: Some(warnings.is_empty()),
+            reason: warnings.first().map_or("AllHonored", |first| first.reason),
+            message: if warnings.is_empty() {
+                "everything that spec.config says is acted on".to_owned()
+            } else {
+                text.join("; ")
+            },
+        };
+        condition(old, says, generation, now)
+    });
+    [first].into_iter().chain(applied).collect()
+}

@@ -1,0 +1,62 @@
+//! What objects with configuration text have in common.
+
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use classad::Expr;
+use model::pool::{GoverningFacts, Problem};
+use model::schedd::bad_expression;
+use model::startd::config::{Remark, Severity};
+
+/// What a spec says, or everything that is wrong with it; and what of its text does nothing, if it has one.
+pub(super) type Read<C> = (Result<Arc<C>, Vec<Problem>>, Option<Vec<Problem>>);
+
+/// What the pool knows of an object. Where its spec cannot be used: also of the one that its status records as accepted.
+pub(super) fn facts<S: Serialize + DeserializeOwned, C>(
+    object: &impl ResourceExt,
+    spec: &S,
+    accepted: Option<&str>,
+    read: impl Fn(&S) -> Read<C>,
+) -> GoverningFacts<C> {
+    let (config, warnings) = read(spec);
+    let recorded = || {
+        let record = accepted?;
+        let (config, _) = read(&serde_json::from_str(record).ok()?);
+        Some((config.ok()?, record.into()))
+    };
+    GoverningFacts {
+        name: object.name_any().into(),
+        uid: object.uid().unwrap_or_default().into(),
+        generation: object.meta().generation.unwrap_or(1),
+        recorded: if config.is_err() { recorded() } else { None },
+        config,
+        warnings,
+        spec: serde_json::to_string(spec).unwrap_or_default().into(),
+    }
+}
+
+/// What is to be said of a text: its errors, and the rest.
+pub(super) fn problems_of(remarks: &[Remark]) -> (Vec<Problem>, Vec<Problem>) {
+    let problem = |remark: &Remark| Problem {
+        reason: remark.reason,
+        field: "spec.config".to_owned(),
+        message: remark.to_string(),
+    };
+    let (errors, warnings): (Vec<&Remark>, Vec<&Remark>) =
+        remarks.iter().partition(|remark| remark.severity == Severity::Error);
+    (errors.into_iter().map(problem).collect(), warnings.into_iter().map(problem).collect())
+}
+
+/// Reads an expression, if one is given; if the expression cannot be read, that is one more problem.
+pub(super) fn expression(field: &str, text: Option<&String>, problems: &mut Vec<Problem>) -> Option<Expr> {
+    match Expr::parse(text?) {
+        Ok(expr) => Some(expr),
+        Err(error) => {
+            problems.push(bad_expression(field, &error));
+            None
+        }
+    }
+}

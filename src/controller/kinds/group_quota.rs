@@ -1,0 +1,125 @@
+//! `GroupQuota`s: what an accounting group may use, and what it uses.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+
+use super::conditions::accepted;
+use super::document::{count, rounded, size};
+use super::sighting::{told, typed};
+use super::{Custom, News, Rendered, Shown, Stage};
+use crate::cache::{Kind, ObjectKey};
+use api::{GroupQuota, GroupQuotaStatus};
+use model::decide::quotas;
+use model::pool::{Document, Event, Group, Pool, Problem, Quota, Submitter, Time};
+use model::schedd::group_usage;
+
+impl Custom for GroupQuota {
+    const KIND: Kind = Kind { name: "GroupQuota", plural: "groupquotas" };
+    const STAGE: Stage = Stage::Settings;
+
+    fn there(object: DynamicObject) -> Vec<News> {
+        told(typed::<Self>(object).map(|quota| Event::Group(facts(&quota))))
+    }
+
+    fn gone(object: DynamicObject) -> Vec<News> {
+        told(Event::GroupGone(object.name_any().into()))
+    }
+}
+
+impl Shown for GroupQuota {
+    type Subject = Arc<str>;
+
+    fn subject(document: &Document) -> Option<&Arc<str>> {
+        match document {
+            Document::Group(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    fn object(_: &Pool, object: &Arc<str>) -> Option<ObjectKey> {
+        Some(Self::KIND.object(object.to_string()))
+    }
+
+    fn render(pool: &Pool, object: &Arc<str>, old: &[Condition], now: Time) -> Rendered {
+        let group = pool.groups.get(object);
+        group.map_or(Rendered::Nothing, |group| Rendered::status(&status(pool, group, old, now)))
+    }
+}
+
+/// What the pool knows of a `GroupQuota`. A group with neither quota has none to use.
+pub fn facts(object: &GroupQuota) -> Group {
+    let spec = &object.spec;
+    Group {
+        object: object.name_any().into(),
+        generation: object.metadata.generation.unwrap_or(1),
+        name: spec.group.clone().unwrap_or_else(|| object.name_any()).into(),
+        quota: match (spec.quota, spec.dynamic_quota) {
+            (Some(quota), _) => Quota::Static(quota.max(0.0)),
+            (None, Some(share)) => Quota::Dynamic(share.clamp(0.0, 1.0)),
+            (None, None) => Quota::Static(0.0),
+        },
+        accept_surplus: spec.accept_surplus,
+        autoregroup: spec.autoregroup,
+        priority_factor: spec.priority_factor.filter(|factor| *factor >= 1.0),
+    }
+}
+
+fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuotaStatus {
+    let (quotas, refused) = quotas(pool, now);
+    let problems: Vec<Problem> = refused
+        .get(&group.object)
+        .map(|why| Problem {
+            reason: "GroupNotAccepted",
+            field: "spec.group".to_owned(),
+            message: why.clone(),
+        })
+        .into_iter()
+        .collect();
+    let name = group.name.as_str();
+    let given = pool.given().groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
+    let inside = |submitter: &&Submitter| submitter.group().is_some_and(|own| group.name.contains(&own));
+    let (mut idle, mut running) = (0, 0);
+    for key in pool.submitters.values().filter(inside).flat_map(|submitter| &submitter.queue) {
+        if let Some(cluster) = pool.jobs.get(&key.job().uid) {
+            idle += size(cluster.idle.len());
+            running += count(cluster.active.len());
+        }
+    }
+    GroupQuotaStatus {
+        observed_generation: Some(group.generation),
+        group: group.name.to_string(),
+        config_quota: match group.quota {
+            Quota::Static(quota) | Quota::Dynamic(quota) => quota,
+        },
+        effective_quota: rounded(quotas.own(name).unwrap_or(0.0)),
+        subtree_quota: rounded(quotas.of(name).unwrap_or(0.0)),
+        requested: rounded(given.requested),
+        allocated: rounded(given.allocated),
+        weighted_resources_used: rounded(group_usage(pool, &group.name)),
+        idle,
+        running,
+        conditions: vec![accepted(old, &problems, group.generation, now)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_static_quota_wins_over_a_dynamic_one_and_none_is_nothing() {
+        for (spec, quota) in [
+            (json!({"quota": 3, "dynamicQuota": 0.5}), Quota::Static(3.0)),
+            (json!({"dynamicQuota": 0.5}), Quota::Dynamic(0.5)),
+            (json!({}), Quota::Static(0.0)),
+        ] {
+            let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "g"}, "spec": spec});
+            assert_eq!(facts(&serde_json::from_value(object).unwrap()).quota, quota);
+        }
+    }
+}

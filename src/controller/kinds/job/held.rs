@@ -1,0 +1,74 @@
+//! Procs of a job that are held, as its status says them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::super::conditions::{Says, condition};
+use api::{HeldProcs, condition as types};
+use model::pool::{Cluster, OnHold, Ranges, Time, VacateReason};
+
+/// The most reasons for which procs of one job are shown as held; what is beyond is shown as held for another.
+const REASONS: usize = 64;
+
+/// Procs that are held, by reason: the record of a job's holds.
+pub(super) fn held_procs(on_hold: &BTreeMap<u32, OnHold>) -> Vec<HeldProcs> {
+    let mut held: Vec<(OnHold, Ranges)> = Vec::new();
+    for (proc, hold) in on_hold {
+        let known = held.iter().any(|(known, _)| known == hold);
+        // Each code may need another.
+        let shown = if known || held.len() + VacateReason::HOLDS.len() < REASONS {
+            hold.clone()
+        } else {
+            OnHold { code: hold.code, subcode: 0, reason: "another reason".into() }
+        };
+        if let Some((_, procs)) = held.iter_mut().find(|(known, _)| *known == shown) {
+            procs.insert(*proc);
+        } else {
+            let mut procs = Ranges::default();
+            procs.insert(*proc);
+            held.push((shown, procs));
+        }
+    }
+    let shown = |(hold, procs): (OnHold, Ranges)| HeldProcs {
+        procs: procs.to_string(),
+        code: hold.code,
+        subcode: hold.subcode,
+        reason: hold.reason.to_string(),
+    };
+    held.into_iter().map(shown).collect()
+}
+
+/// The condition Held, where procs are.
+pub(super) fn held(cluster: &Cluster, old: &[Condition], now: Time) -> Option<Condition> {
+    let (first, hold) = cluster.on_hold.first_key_value()?;
+    let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
+    let others = cluster.on_hold.len() - alike;
+    let more =
+        if others > 0 { format!("; {others} procs are held for other reasons") } else { String::new() };
+    let message = format!(
+        "{alike} procs, the first of them proc {first}, are held with code {} and subcode {}: {}{more}; edit the job's spec \
+         to release them",
+        hold.code, hold.subcode, hold.reason
+    );
+    let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::StartdHeldJob).name();
+    let says = Says { type_: types::HELD, status: Some(true), reason, message };
+    Some(condition(old, says, cluster.generation, now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema allows no more, and a status that is refused is never written.
+    #[test]
+    fn however_many_reasons_there_are_no_more_are_shown_than_the_schema_allows() {
+        let codes = VacateReason::HOLDS.iter().cycle().map(|(_, code)| *code);
+        let with_code = |(proc, code): (u32, i64)| {
+            (proc, OnHold { code, subcode: 0, reason: format!("no container of pod {proc}").into() })
+        };
+        let held = held_procs(&(0..100).zip(codes).map(with_code).collect());
+        assert_eq!(held.len(), REASONS);
+        assert_eq!(held.iter().filter(|held| held.reason == "another reason").count(), 3);
+    }
+}

@@ -1,0 +1,131 @@
+//! HTCJobs: what is submitted, and what has become of it.
+
+mod held;
+mod submission;
+mod waiting;
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+
+use self::held::{held, held_procs};
+use self::waiting::matchable;
+use super::conditions::{Says, accepted, condition};
+use super::document::{count, size};
+use super::sighting::typed;
+use super::{Custom, News, Rendered, Shown, Stage};
+use crate::cache::{Kind, ObjectKey};
+use crate::convert::kube_time;
+use api::{HTCJob, HTCJobStatus, condition as types};
+use model::pool::{Cluster, Document, Event, JobKey, JobUid, Pool, Problem, Time};
+use model::schedd::unknown_group;
+
+pub(super) use self::submission::{NO_CONTAINERS, NO_SPEC};
+pub use self::submission::{facts, owner, submission, template_of};
+
+impl Custom for HTCJob {
+    const KIND: Kind = Kind { name: "HTCJob", plural: "htcjobs" };
+    const STAGE: Stage = Stage::Jobs;
+
+    fn there(object: DynamicObject) -> Vec<News> {
+        let Some(job) = typed::<Self>(object) else { return Vec::new() };
+        let Some(facts) = facts(&job) else { return Vec::new() };
+        let template = template_of(&job).ok();
+        let template =
+            template.map(|template| News::Template(facts.key.uid.clone(), Some(Arc::new(template))));
+        template.into_iter().chain([Event::Job(facts).into()]).collect()
+    }
+
+    fn gone(object: DynamicObject) -> Vec<News> {
+        let uid = JobUid::from(object.uid().unwrap_or_default());
+        vec![News::Template(uid.clone(), None), Event::JobGone(uid).into()]
+    }
+}
+
+impl Shown for HTCJob {
+    type Subject = JobUid;
+
+    fn subject(document: &Document) -> Option<&JobUid> {
+        match document {
+            Document::Job(uid) => Some(uid),
+            _ => None,
+        }
+    }
+
+    fn object(pool: &Pool, uid: &JobUid) -> Option<ObjectKey> {
+        Some(key(&pool.jobs.get(uid)?.key))
+    }
+
+    fn render(pool: &Pool, uid: &JobUid, old: &[Condition], now: Time) -> Rendered {
+        let job = pool.jobs.get(uid);
+        job.map_or(Rendered::Nothing, |job| Rendered::status(&status(pool, job, old, now)))
+    }
+}
+
+/// The object of a job.
+pub fn key(job: &JobKey) -> ObjectKey {
+    ObjectKey { kind: HTCJob::KIND, namespace: Some(job.namespace.clone()), name: job.name.to_string() }
+}
+
+fn status(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJobStatus {
+    let mut problems = cluster.problems.clone();
+    problems.extend(unknown_group(pool, cluster));
+    let complete = cluster.is_complete() && problems.is_empty() && !cluster.removing;
+    let mut conditions = vec![accepted(old, &problems, cluster.generation, now)];
+    if problems.is_empty() && !cluster.removing {
+        conditions.push(matchable(cluster, old, now));
+        conditions.push(completion(cluster, complete, old, now));
+        conditions.extend(held(cluster, old, now));
+    }
+    HTCJobStatus {
+        observed_generation: Some(cluster.generation),
+        cluster_id: Some(cluster.cluster),
+        submitter: cluster.spec.as_ref().map(|spec| spec.submitter.to_string()),
+        summary: Some(summary(cluster, complete, &problems).to_owned()),
+        idle: size(cluster.idle.len()),
+        running: count(cluster.active.len()),
+        completed: size(cluster.succeeded.len()),
+        failed: size(cluster.failed.len()),
+        completed_procs: cluster.succeeded.to_string(),
+        failed_procs: cluster.failed.to_string(),
+        defaults: cluster.defaults.record(),
+        held_procs: held_procs(&cluster.on_hold),
+        start_time: cluster.first_start.map(kube_time),
+        completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),
+        conditions,
+    }
+}
+
+fn summary(cluster: &Cluster, complete: bool, problems: &[Problem]) -> &'static str {
+    if cluster.removing {
+        "Removing"
+    } else if complete && cluster.failed.is_empty() {
+        "Completed"
+    } else if complete {
+        "Failed"
+    } else if !cluster.active.is_empty() {
+        "Running"
+    } else if problems.is_empty() && (cluster.on_hold.is_empty() || !cluster.idle.is_empty()) {
+        "Idle"
+    } else {
+        "Held"
+    }
+}
+
+fn completion(cluster: &Cluster, complete: bool, old: &[Condition], now: Time) -> Condition {
+    let (reason, message) = match (complete, cluster.failed.len()) {
+        (false, _) => ("ProcsLeft", "procs are idle or running".to_owned()),
+        (true, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),
+        (true, failed) => {
+            ("SomeFailed", format!("{failed} procs ended with another exit code than 0: {}", cluster.failed))
+        }
+    };
+    condition(
+        old,
+        Says { type_: types::COMPLETE, status: Some(complete), reason, message },
+        cluster.generation,
+        now,
+    )
+}

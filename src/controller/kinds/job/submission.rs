@@ -1,0 +1,343 @@
+//! HTCJobs as submissions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kube::ResourceExt;
+
+use crate::convert::{ceil_units, time};
+use crate::render;
+use api::labels::JOB_FINALIZER;
+use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
+use model::pool::{
+    GPUS, JobDefaults, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time,
+    Unsaid, classad_name,
+};
+use model::schedd::{GpuDemands, Submission, submit};
+
+/// Who a job is charged to. Until admission knows the user, the namespace stands for the owner: it is what access to the
+/// cluster is granted by, and no manifest can claim another's.
+pub fn owner(job: &HTCJob) -> String {
+    job.namespace().unwrap_or_default()
+}
+
+/// What the pool knows of an HTCJob.
+pub fn facts(job: &HTCJob) -> Option<JobFacts> {
+    let key =
+        JobKey { uid: job.uid()?.into(), namespace: job.namespace()?.into(), name: job.name_any().into() };
+    let status = job.status.clone().unwrap_or_default();
+    let submitted = job.creation_timestamp().as_ref().map_or(Time::default(), time);
+    Some(JobFacts {
+        owner: owner(job).into(),
+        spec: understand(job, submitted),
+        generation: job.metadata.generation.unwrap_or(1),
+        submitted,
+        removing: job.metadata.deletion_timestamp.is_some(),
+        held: job.finalizers().iter().any(|finalizer| finalizer == JOB_FINALIZER),
+        cluster: status.cluster_id,
+        // A record that cannot be read would let procs run again: everything is taken for done instead.
+        succeeded: Ranges::parse(&status.completed_procs).unwrap_or_else(|_| everything(job)),
+        failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),
+        first_start: status.start_time.as_ref().map(time),
+        completed_at: status.completion_time.as_ref().map(time),
+        defaults: JobDefaults::recall(&status.defaults).map(Arc::new),
+        on_hold: held(&status, job.metadata.generation),
+        key,
+    })
+}
+
+/// Procs that are held. An edit since releases them.
+fn held(status: &HTCJobStatus, generation: Option<i64>) -> BTreeMap<u32, OnHold> {
+    if status.observed_generation != generation {
+        return BTreeMap::new();
+    }
+    let of = |held: &HeldProcs| {
+        let hold = OnHold { code: held.code, subcode: held.subcode, reason: held.reason.as_str().into() };
+        let procs = Ranges::parse(&held.procs).unwrap_or_default();
+        procs.iter().map(|proc| (proc, hold.clone())).collect::<Vec<_>>()
+    };
+    status.held_procs.iter().flat_map(of).collect()
+}
+
+fn everything(job: &HTCJob) -> Ranges {
+    Ranges::up_to(u32::try_from(job.spec.count).unwrap_or(0))
+}
+
+fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<model::pool::JobSpec>, Vec<Problem>> {
+    let (submission, mut problems) = submission(job, submitted);
+    match submit(&submission) {
+        Ok(spec) if problems.is_empty() => Ok(Arc::new(spec)),
+        Ok(_) => Err(problems),
+        Err(others) => {
+            problems.extend(others);
+            Err(problems)
+        }
+    }
+}
+
+/// An HTCJob as a submission, and what is wrong with it as an object; [`submit`] says what else is.
+pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let request = requests(&job.spec.requests, &mut problems);
+    let gpus = gpu_demands(&job.spec.requests, &mut problems);
+    let template = match template_of(job) {
+        Ok(template) => {
+            check_template(&template, &request, &mut problems);
+            template
+        }
+        Err(problem) => {
+            problems.push(problem);
+            PodTemplateSpec::default()
+        }
+    };
+    let node_selector = template.spec.and_then(|spec| spec.node_selector).unwrap_or_default();
+    let submission = Submission {
+        name: job.name_any(),
+        namespace: job.namespace().unwrap_or_default(),
+        owner: owner(job),
+        submitted,
+        count: job.spec.count,
+        request,
+        gpus,
+        requirements: job.spec.requirements.clone(),
+        rank: job.spec.rank.clone(),
+        priority: job.spec.priority,
+        group: job.spec.accounting_group.clone(),
+        limits: job.spec.concurrency_limits.clone(),
+        limits_expr: job.spec.concurrency_limits_expr.clone(),
+        attributes: job.spec.attributes.clone(),
+        node_selector,
+        retention: match job.spec.pod_retention {
+            PodRetention::Keep => Retention::Keep,
+            PodRetention::KeepFailed => Retention::KeepFailed,
+            PodRetention::Delete => Retention::Delete,
+        },
+    };
+    (submission, problems)
+}
+
+fn amount(field: &str, quantity: &Quantity, unit: i64, problems: &mut Vec<Problem>) -> i64 {
+    ceil_units(quantity, unit).unwrap_or_else(|error| {
+        problems.push(Problem {
+            reason: "InvalidRequest",
+            field: field.to_owned(),
+            message: error.to_string(),
+        });
+        1
+    })
+}
+
+fn gpu_demands(requests: &Requests, problems: &mut Vec<Problem>) -> GpuDemands {
+    GpuDemands {
+        require: requests.require_gpus.clone(),
+        minimum_capability: requests.gpus_minimum_capability,
+        maximum_capability: requests.gpus_maximum_capability,
+        minimum_memory_mib: requests
+            .gpus_minimum_memory
+            .as_ref()
+            .map(|quantity| amount("spec.requests.gpusMinimumMemory", quantity, 1 << 20, problems)),
+        minimum_runtime: requests.gpus_minimum_runtime.clone(),
+    }
+}
+
+fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
+    let mut amount = |field: &str, quantity: Option<&Quantity>, unit| {
+        quantity.map_or(0, |quantity| amount(field, quantity, unit, problems))
+    };
+    Request {
+        unsaid: Unsaid {
+            cpus: requests.cpus.is_none(),
+            memory: requests.memory.is_none(),
+            disk: requests.disk.is_none(),
+        },
+        cpus: requests.cpus.unwrap_or_default(),
+        memory_mib: amount("spec.requests.memory", requests.memory.as_ref(), 1 << 20),
+        disk_kib: amount("spec.requests.disk", requests.disk.as_ref(), 1 << 10),
+        gpus: requests.gpus,
+        extended: requests
+            .resources
+            .iter()
+            .map(|(name, amount)| (Arc::from(name.as_str()), *amount))
+            .collect(),
+    }
+}
+
+/// The job's pod template.
+///
+/// # Errors
+/// When it is none, with the field.
+pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
+    serde_json::from_value(job.spec.template.clone()).map_err(|error| Problem {
+        reason: "InvalidTemplate",
+        field: "spec.template".to_owned(),
+        message: format!("not a pod template: {error}; it takes metadata and spec, as in a Job"),
+    })
+}
+
+/// Of a template without a spec.
+pub(in crate::kinds) const NO_SPEC: &str = "is missing; give it at least one container";
+/// Of a template without containers.
+pub(in crate::kinds) const NO_CONTAINERS: &str = "is empty; give it at least one container";
+
+/// More of a resource than any template asks for.
+const PLENTY: i64 = 1 << 32;
+
+fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut Vec<Problem>) {
+    let mut problem = |field: &str, message: &str| {
+        problems.push(Problem {
+            reason: "InvalidTemplate",
+            field: format!("spec.template.spec{field}"),
+            message: message.to_owned(),
+        });
+    };
+    let Some(spec) = &template.spec else {
+        problem("", NO_SPEC);
+        return;
+    };
+    if spec.containers.is_empty() {
+        problem(".containers", NO_CONTAINERS);
+    }
+    if spec.restart_policy.as_deref().is_some_and(|policy| policy != "Never") {
+        problem(
+            ".restartPolicy",
+            "must be Never or left out: whether a proc runs again is the operator's decision",
+        );
+    }
+    if spec.node_name.is_some() {
+        problem(
+            ".nodeName",
+            "is set by the operator; use spec.requirements, for example TARGET.Machine == \"node7\"",
+        );
+    }
+    if spec.resources.is_some() {
+        problem(".resources", "is not honored: a pod has what its slot holds; say it in spec.requests");
+    }
+    if spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty()) {
+        problem(
+            ".resourceClaims",
+            "is not honored: the scheduler would have to allocate them, and the operator places the pod itself",
+        );
+    }
+    let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    if affinity.is_some_and(|affinity| affinity.required_during_scheduling_ignored_during_execution.is_some())
+    {
+        problem(
+            ".affinity.nodeAffinity",
+            "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
+        );
+    }
+    // The smallest slot that the request can be given; of what the job does not say, its defaults will say how much. GPUs
+    // are the node's own resource, whichever that is.
+    let given = |unsaid: bool, amount: i64| if unsaid { PLENTY } else { amount };
+    let mut slot = Resources {
+        cpus: given(request.unsaid.cpus, request.cpus),
+        memory_mib: given(request.unsaid.memory, request.memory_mib),
+        disk_kib: given(request.unsaid.disk, request.disk_kib),
+        extended: request.extended.clone(),
+        ..Resources::default()
+    };
+    let asked = spec.containers.iter().filter_map(|container| container.resources.as_ref()?.limits.as_ref());
+    for name in asked.flat_map(|limits| limits.keys()).filter(|name| classad_name(name) == GPUS) {
+        slot.extended.insert(name.as_str().into(), request.gpus);
+    }
+    if !spec.containers.is_empty()
+        && slot.cpus > 0
+        && slot.memory_mib > 0
+        && let Err(error) = render::check(template, &slot)
+    {
+        problem(".containers", &error.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn facts(spec: Value) -> JobFacts {
+        let object = json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+            "metadata": {"name": "sweep", "namespace": "alice", "uid": "u1", "generation": 3,
+                         "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": spec,
+        });
+        super::facts(&serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    fn good() -> Value {
+        json!({"count": 3, "requests": {"cpus": 2, "memory": "1500M", "disk": "1Gi"},
+               "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}})
+    }
+
+    #[test]
+    fn a_job_is_understood() {
+        let facts = facts(good());
+        let spec = facts.spec.unwrap();
+        assert_eq!(
+            (spec.count, spec.request.cpus, spec.request.memory_mib, spec.request.disk_kib),
+            (3, 2, 1431, 1 << 20)
+        );
+        assert_eq!(spec.submitter.as_str(), "alice");
+        assert_eq!(facts.submitted, Time::from_secs(1_767_225_600));
+    }
+
+    #[test]
+    fn everything_wrong_is_named_at_once() {
+        let mut bad = good();
+        bad["requirements"] = json!("TARGET.Memory >= && 3");
+        bad["rank"] = json!("(1");
+        bad["accountingGroup"] = json!("a..b");
+        bad["attributes"] = json!({"Owner": "\"root\"", "1x": "1", "Ok": "1 +"});
+        bad["template"]["spec"]["restartPolicy"] = json!("Always");
+        bad["template"]["spec"]["nodeName"] = json!("n1");
+        bad["template"]["spec"]["resources"] = json!({"requests": {"cpu": "30"}});
+        bad["template"]["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": "mine"}]);
+        bad["requests"]["memory"] = json!("lots");
+        let problems: Vec<String> = facts(bad).spec.unwrap_err().iter().map(ToString::to_string).collect();
+        insta::assert_yaml_snapshot!(problems);
+    }
+
+    #[test]
+    fn containers_that_do_not_fit_are_refused_before_any_pod_is_made() {
+        let mut greedy = good();
+        greedy["template"]["spec"]["containers"] = json!([
+            {"name": "main"}, {"name": "side", "resources": {"requests": {"memory": "8Gi"}}}]);
+        let problems = facts(greedy).spec.unwrap_err();
+        assert_eq!(problems[0].field, "spec.template.spec.containers");
+        assert!(problems[0].message.contains("more memory than the slot holds"), "{}", problems[0].message);
+    }
+
+    #[test]
+    fn a_template_that_is_none_is_said_so() {
+        let mut bad = good();
+        bad["template"] = json!({"spec": {"containers": "none"}});
+        let problems = facts(bad).spec.unwrap_err();
+        assert_eq!(problems[0].field, "spec.template");
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_read_runs_nothing_again() {
+        let object = json!({
+            "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
+            "metadata": {"name": "sweep", "namespace": "alice", "uid": "u1"},
+            "spec": good(), "status": {"completedProcs": "0-x"},
+        });
+        let facts = super::facts(&serde_json::from_value(object).unwrap()).unwrap();
+        assert_eq!(facts.succeeded.to_string(), "0-2");
+    }
+
+    #[test]
+    fn node_selectors_become_requirements() {
+        let mut selective = good();
+        selective["requirements"] = json!("TARGET.Memory > 1 || false");
+        selective["template"]["spec"]["nodeSelector"] = json!({"it's": "a \"b\""});
+        let spec = facts(selective).spec.unwrap();
+        assert_eq!(
+            spec.ad.get("Requirements").unwrap().to_string(),
+            r#"(TARGET.Memory > 1 || false) && TARGET.NodeLabels.'it\'s' is "a \"b\"""#
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! The job's condition `Matchable`: whether a machine could run its procs, and what keeps those from it that wait.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::super::conditions::{Says, condition};
+use api::condition as types;
+use model::pool::{Cluster, Matchable, RejectReason, Time, Waits};
+
+/// Whether some machine could run a job's procs, and what keeps those from it that wait.
+pub(super) fn matchable(cluster: &Cluster, old: &[Condition], now: Time) -> Condition {
+    let waits = cluster.waits.as_ref().filter(|_| !cluster.idle.is_empty());
+    let (status, reason, message) = match (&cluster.matchable, waits) {
+        (Matchable::No(problem), _) => (Some(false), problem.reason, problem.to_string()),
+        (Matchable::Unknown, Some(waits)) if !no_slot(waits) => (None, waits.reason.word(), barred(waits)),
+        (Matchable::Unknown, _) => {
+            (None, "NotNegotiated", "no cycle has looked for a node that could run the job yet".to_owned())
+        }
+        (Matchable::Yes, Some(waits)) => (
+            Some(true),
+            waits.reason.word(),
+            format!("there is a node that could run a proc, but {}", barred(waits)),
+        ),
+        (Matchable::Yes, None) => (
+            Some(true),
+            "MachineFound",
+            "there is a node that could run a proc, now or once it is free".to_owned(),
+        ),
+    };
+    condition(old, Says { type_: types::MATCHABLE, status, reason, message }, cluster.generation, now)
+}
+
+/// Whether all that is known is that no slot is free: while nobody knows whether any could match, that says nothing.
+fn no_slot(waits: &Waits) -> bool {
+    matches!(waits.reason, RejectReason::NoMatch | RejectReason::NoSlots)
+}
+
+/// What keeps procs from a slot, and what could be done.
+fn barred(waits: &Waits) -> String {
+    let of = waits.of.as_deref();
+    match waits.reason {
+        RejectReason::NoMatch => {
+            "every slot that matches is in use or has too little left, and none may be taken from its job"
+                .to_owned()
+        }
+        RejectReason::NoSlots => "no slot was left when its submitter's turn came".to_owned(),
+        RejectReason::TimeLimit => {
+            "the negotiator had no time left for it: see NEGOTIATOR_MAX_TIME_PER_CYCLE, _SUBMITTER and _PIESPIN"
+                .to_owned()
+        }
+        RejectReason::SubmitterLimit => {
+            "its submitter has the share of the pool that its priority gives it; see kubectl get submitters"
+                .to_owned()
+        }
+        RejectReason::Ceiling => format!("the ceiling of {} is reached", of.unwrap_or("its submitter")),
+        RejectReason::GroupQuota => format!("the quota of group {} is used up", of.unwrap_or("<none>")),
+        RejectReason::ConcurrencyLimit => match of {
+            Some(limit) => format!("concurrency limit {limit} is reached"),
+            None => "a concurrency limit is reached on every machine that matches".to_owned(),
+        },
+        RejectReason::PreemptionPolicy => {
+            "the slots that match are in use, and PREEMPTION_REQUIREMENTS does not let it take one".to_owned()
+        }
+        RejectReason::PreemptionRank => {
+            "the slots that match are in use by jobs that their Rank prefers".to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_bars_is_said_in_words() {
+        let said = |reason: RejectReason, of: Option<&str>| {
+            barred(&Waits { reason, of: of.map(Into::into), since: Time::default() })
+        };
+        for (reason, of, expected) in [
+            (RejectReason::GroupQuota, Some("physics"), "the quota of group physics is used up"),
+            (RejectReason::ConcurrencyLimit, Some("xsw"), "concurrency limit xsw is reached"),
+            (
+                RejectReason::ConcurrencyLimit,
+                None,
+                "a concurrency limit is reached on every machine that matches",
+            ),
+            (RejectReason::Ceiling, Some("alice"), "the ceiling of alice is reached"),
+            (
+                RejectReason::TimeLimit,
+                None,
+                "the negotiator had no time left for it: see NEGOTIATOR_MAX_TIME_PER_CYCLE, _SUBMITTER and _PIESPIN",
+            ),
+        ] {
+            assert_eq!(said(reason, of), expected);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Leases of `kube-node-lease`: that the kubelet of a node lives, and that its agent does.
+//!
+//! An agent has a Lease of its own, `slotwright-agent-NODE`. That of the node says only that the kubelet lives: were the
+//! agent's life concluded from it, then the machine of an agent that died would seem more and more idle, its last report
+//! being all that is known, while its owner works. It lies beside the nodes' Leases, which the operator follows already,
+//! and not in the operator's namespace: whoever may write Leases there could take the leader's.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client, ResourceExt};
+
+use super::sighting::told;
+use super::{News, Stage, Watched};
+use crate::cache::Kind;
+use api::labels::{AGENT_LEASE_PREFIX, FENCES};
+use model::pool::{Event, MachineName, Renewal};
+
+/// Where kubelets and agents renew the Leases of their nodes.
+pub const NAMESPACE: &str = "kube-node-lease";
+
+impl Watched for Lease {
+    type Object = Self;
+    const KIND: Kind = Kind { name: "Lease", plural: "leases" };
+    const STAGE: Stage = Stage::Machines;
+    /// A Lease says that a kubelet or an agent lives, by changing: until one is seen nothing is concluded from its silence.
+    const AWAITED: bool = false;
+
+    fn api(client: Client) -> Api<Self> {
+        Api::namespaced(client, NAMESPACE)
+    }
+
+    fn there(lease: Self) -> Vec<News> {
+        told(heartbeat(&lease))
+    }
+
+    fn gone(lease: Self) -> Vec<News> {
+        told(heartbeats_ended(&lease))
+    }
+}
+
+/// How long a Lease counts that does not say so: as long as a kubelet's.
+const USUAL: u64 = 40;
+
+/// What a Lease that was made or renewed says.
+fn heartbeat(lease: &Lease) -> Event {
+    let ttl = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+    let ttl = Duration::from_secs(ttl.and_then(|ttl| u64::try_from(ttl).ok()).unwrap_or(USUAL));
+    match agent_of(lease) {
+        Some(machine) => Event::AgentHeartbeat { machine, ttl, renewal: renewal(lease) },
+        None => Event::Heartbeat { machine: lease.name_any().into(), ttl },
+    }
+}
+
+/// Which renewal of an agent's Lease this is, and what the agent promises with it.
+pub fn renewal(lease: &Lease) -> Renewal {
+    Renewal {
+        version: lease.resource_version().unwrap_or_default().into(),
+        fences: lease.annotations().get(FENCES).is_some_and(|said| said == "true"),
+    }
+}
+
+/// What the end of a Lease says.
+fn heartbeats_ended(lease: &Lease) -> Event {
+    match agent_of(lease) {
+        Some(machine) => Event::AgentHeartbeatsEnded(machine),
+        None => Event::HeartbeatsEnded(lease.name_any().into()),
+    }
+}
+
+/// The machine whose agent holds the Lease. A node may have any name; its kubelet holds its Lease under that name.
+fn agent_of(lease: &Lease) -> Option<MachineName> {
+    let name = lease.name_any();
+    let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
+    let machine = name.strip_prefix(AGENT_LEASE_PREFIX).filter(|_| holder != Some(&name))?;
+    Some(machine.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn told(name: &str, holder: Option<&str>, seconds: Option<i32>) -> (String, String) {
+        let lease = json!({"metadata": {"name": name},
+                           "spec": {"holderIdentity": holder, "leaseDurationSeconds": seconds}});
+        let lease = serde_json::from_value(lease).unwrap();
+        (format!("{:?}", heartbeat(&lease)), format!("{:?}", heartbeats_ended(&lease)))
+    }
+
+    #[test]
+    fn a_lease_is_the_kubelets_or_the_agents() {
+        let kubelet =
+            (r#"Heartbeat { machine: "n1", ttl: 40s }"#.to_owned(), r#"HeartbeatsEnded("n1")"#.to_owned());
+        assert_eq!(told("n1", Some("n1"), None), kubelet);
+        assert_eq!(told("n1", None, Some(-1)), kubelet);
+        let agent = (
+            r#"AgentHeartbeat { machine: "n1", ttl: 60s, renewal: Renewal { version: "", fences: false } }"#
+                .to_owned(),
+            r#"AgentHeartbeatsEnded("n1")"#.to_owned(),
+        );
+        assert_eq!(told("slotwright-agent-n1", Some("slotwright-agent-x7b2"), Some(60)), agent);
+        assert_eq!(told("slotwright-agent-n1", None, Some(60)), agent);
+        let odd = told("slotwright-agent-n1", Some("slotwright-agent-n1"), Some(40)).0;
+        assert_eq!(odd, r#"Heartbeat { machine: "slotwright-agent-n1", ttl: 40s }"#);
+    }
+
+    #[test]
+    fn an_agents_promise_is_part_of_its_lease() {
+        for (said, fences) in [(Some("true"), true), (Some("false"), false), (None, false)] {
+            let lease = json!({"metadata": {"name": "slotwright-agent-n1", "resourceVersion": "7",
+                "annotations": said.map(|said| json!({FENCES: said}))}});
+            let lease: Lease = serde_json::from_value(lease).unwrap();
+            assert_eq!(renewal(&lease), Renewal { version: "7".into(), fences }, "{said:?}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The kinds that the operator watches. The file of a kind says everything that the shell must know of it: when the pool is
+//! told of its objects at the start, how it is watched, what follows from a change of an object, and what an object's status
+//! says. A kind is added by its file and by a line in [`ALL`].
+
+pub mod concurrency_limit;
+mod conditions;
+mod document;
+pub mod drain_request;
+mod governing;
+pub mod group_quota;
+pub mod job;
+pub mod lease;
+pub mod negotiator;
+pub mod node;
+pub mod node_policy;
+pub mod node_report;
+mod partitionable_slot;
+pub mod pod;
+mod sighting;
+pub mod slot;
+pub mod submit_policy;
+pub mod submitter;
+
+use std::fmt::Debug;
+
+use futures::future::BoxFuture;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::DynamicObject;
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+
+use super::cache::{Kind, Known, ObjectKey};
+use super::{Pauses, watch};
+use model::pool::{Document, Pool, Time};
+
+pub use self::document::{Rendered, merge_patch, object_of, render};
+pub use self::sighting::{News, Seen, Sighting, Trace};
+
+use self::node::SlimNode;
+use self::pod::SlimPod;
+
+/// Every kind that the operator watches. The watches begin in this order; [`Stage`] orders what they find.
+pub const ALL: [Entry; 14] = [
+    Entry::watched::<SlimNode>(),
+    Entry::watched::<SlimPod>(),
+    Entry::watched::<Lease>(),
+    Entry::shown::<api::HTCJob>(),
+    Entry::shown::<api::Slot>(),
+    Entry::shown::<api::PartitionableSlot>(),
+    Entry::shown::<api::Submitter>(),
+    Entry::shown::<api::GroupQuota>(),
+    Entry::shown::<api::ConcurrencyLimit>(),
+    Entry::shown::<api::NodePolicy>(),
+    Entry::shown::<api::SubmitPolicy>(),
+    Entry::shown::<api::Negotiator>(),
+    Entry::watched::<api::NodeReport>(),
+    Entry::shown::<api::DrainRequest>(),
+];
+
+/// The order in which the pool is told of what exists at the start: what others refer to comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Negotiators: submitters have an account with each.
+    Negotiators,
+    /// Policies of nodes and of submission.
+    Policies,
+    /// What admins set besides: quotas, limits, drains.
+    Settings,
+    /// Submitters with their accounts.
+    Submitters,
+    /// Nodes, the Leases of their kubelets and agents, and what the agents report.
+    Machines,
+    /// Jobs.
+    Jobs,
+    /// Slots with their claims: each names its machine and its job.
+    Slots,
+    /// Pods: each names its claim.
+    Pods,
+}
+
+/// A kind that the operator watches.
+pub trait Watched: 'static {
+    /// What the watch decodes of an object.
+    type Object: Resource + Clone + Debug + DeserializeOwned + Send + 'static;
+    /// The kind's names.
+    const KIND: Kind;
+    /// When the pool is told of the objects at the start.
+    const STAGE: Stage;
+    /// Whether the deciders begin only once all objects are known.
+    const AWAITED: bool = true;
+
+    /// The objects that are watched.
+    fn api(client: Client) -> Api<Self::Object>;
+
+    /// What follows from an object that was made or has changed.
+    fn there(object: Self::Object) -> Vec<News>;
+
+    /// What follows from an object that is gone, given as it was last seen.
+    fn gone(object: Self::Object) -> Vec<News>;
+
+    /// What the cache keeps of an object. It keeps objects of the operator's own kinds only.
+    fn known(_: &Self::Object) -> Option<(ObjectKey, Known)> {
+        None
+    }
+}
+
+/// A kind of the operator's own API. Its objects are decoded one by one: one that cannot be decoded does not stop the others.
+pub trait Custom: Resource<DynamicType = ()> + DeserializeOwned + 'static {
+    /// As [`Watched::KIND`].
+    const KIND: Kind;
+    /// As [`Watched::STAGE`].
+    const STAGE: Stage;
+
+    /// As [`Watched::there`].
+    fn there(object: DynamicObject) -> Vec<News>;
+
+    /// As [`Watched::gone`].
+    fn gone(object: DynamicObject) -> Vec<News>;
+}
+
+impl<K: Custom> Watched for K {
+    type Object = DynamicObject;
+    const KIND: Kind = <K as Custom>::KIND;
+    const STAGE: Stage = <K as Custom>::STAGE;
+
+    fn api(client: Client) -> Api<DynamicObject> {
+        Api::all_with(client, &<K as Custom>::KIND.resource())
+    }
+
+    fn there(object: DynamicObject) -> Vec<News> {
+        <K as Custom>::there(object)
+    }
+
+    fn gone(object: DynamicObject) -> Vec<News> {
+        <K as Custom>::gone(object)
+    }
+
+    fn known(object: &DynamicObject) -> Option<(ObjectKey, Known)> {
+        Some((ObjectKey::of(<K as Custom>::KIND, object), Known::of(object)))
+    }
+}
+
+/// A kind whose objects' status the operator writes.
+pub trait Shown: Custom {
+    /// What a document of this kind names its object by.
+    type Subject;
+
+    /// What a document names its object by; `None` where the document is of another kind.
+    fn subject(document: &Document) -> Option<&Self::Subject>;
+
+    /// The object that a subject names.
+    fn object(pool: &Pool, subject: &Self::Subject) -> Option<ObjectKey>;
+
+    /// What the object should say now. Of the conditions that it has, `old`, those that stay keep their times.
+    fn render(pool: &Pool, subject: &Self::Subject, old: &[Condition], now: Time) -> Rendered;
+}
+
+/// A kind in the list of [`ALL`].
+pub struct Entry {
+    /// The kind's names.
+    pub kind: Kind,
+    /// As [`Watched::AWAITED`].
+    pub awaited: bool,
+    /// Watches the kind until nobody receives any more.
+    pub watch: fn(Client, &Pauses, mpsc::Sender<Seen>) -> BoxFuture<'static, ()>,
+    status: Option<Status>,
+}
+
+/// [`Shown`], for any document.
+#[derive(Clone, Copy)]
+struct Status {
+    object: fn(&Pool, &Document) -> Option<ObjectKey>,
+    render: fn(&Pool, &Document, &[Condition], Time) -> Option<Rendered>,
+}
+
+impl Entry {
+    const fn watched<K: Watched>() -> Self {
+        Self { kind: K::KIND, awaited: K::AWAITED, watch: follow::<K>, status: None }
+    }
+
+    const fn shown<K: Shown>() -> Self {
+        let status = Status {
+            object: |pool, document| K::object(pool, K::subject(document)?),
+            render: |pool, document, old, now| Some(K::render(pool, K::subject(document)?, old, now)),
+        };
+        Self { status: Some(status), ..Self::watched::<K>() }
+    }
+}
+
+fn follow<K: Watched>(client: Client, pauses: &Pauses, out: mpsc::Sender<Seen>) -> BoxFuture<'static, ()> {
+    Box::pin(watch::run(K::api(client), pauses.of(K::KIND.plural), out, sighting::seen::<K>))
+}
+
+#[cfg(test)]
+mod tests;

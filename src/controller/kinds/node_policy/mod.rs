@@ -1,0 +1,265 @@
+//! NodePolicies: which nodes, and their startd's configuration.
+
+mod tolerations;
+mod zone;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+
+use self::tolerations::tolerations;
+use self::zone::zone;
+use super::conditions::of_policy;
+use super::document::count;
+use super::governing::{expression, problems_of};
+use super::job::{NO_CONTAINERS, NO_SPEC};
+use super::sighting::{told, typed};
+use super::{Custom, News, Rendered, Shown, Stage};
+use crate::cache::{Kind, ObjectKey};
+use api::{NodePolicy, NodePolicySpec, NodePolicyStatus};
+use model::pool::{
+    BackfillTemplate, ByMachine, ClaimWorklife, Document, Event, NodePolicy as Known, Policy, PolicyFacts,
+    PolicyName, Pool, Problem, Selector, SelectorTerm, SlotConfig, StartdConfig, Time,
+};
+use model::schedd::is_attribute_name;
+use model::startd::config::{self as startd, Understood};
+
+impl Custom for NodePolicy {
+    const KIND: Kind = Kind { name: "NodePolicy", plural: "nodepolicies" };
+    const STAGE: Stage = Stage::Policies;
+
+    fn there(object: DynamicObject) -> Vec<News> {
+        told(typed::<Self>(object).map(|policy| Event::Policy(facts(&policy))))
+    }
+
+    fn gone(object: DynamicObject) -> Vec<News> {
+        told(Event::PolicyGone(object.name_any().as_str().into()))
+    }
+}
+
+impl Shown for NodePolicy {
+    type Subject = PolicyName;
+
+    fn subject(document: &Document) -> Option<&PolicyName> {
+        match document {
+            Document::Policy(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn object(_: &Pool, name: &PolicyName) -> Option<ObjectKey> {
+        Some(Self::KIND.object(name.to_string()))
+    }
+
+    fn render(pool: &Pool, name: &PolicyName, old: &[Condition], now: Time) -> Rendered {
+        let policy = pool.policies.get(name);
+        policy.map_or(Rendered::Nothing, |policy| Rendered::status(&status(pool, name, policy, old, now)))
+    }
+}
+
+/// What the status of a `NodePolicy` says.
+fn status(pool: &Pool, name: &PolicyName, policy: &Known, old: &[Condition], now: Time) -> NodePolicyStatus {
+    let nodes = pool.machines.values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
+    let problems = (policy.problems.as_slice(), policy.meanwhile());
+    NodePolicyStatus {
+        observed_generation: Some(policy.generation),
+        nodes: count(nodes),
+        accepted_spec: policy.accepted.as_deref().map(str::to_owned),
+        conditions: of_policy(old, problems, policy.warnings.as_deref(), policy.generation, now),
+    }
+}
+
+/// What the pool knows of a `NodePolicy`. Where its spec cannot be used: also of the one that its status records.
+pub fn facts(object: &NodePolicy) -> PolicyFacts {
+    let mut facts = policy_facts(object, &object.spec);
+    if facts.config.is_err() {
+        let recorded = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
+        let spec = recorded.and_then(|text| serde_json::from_str::<NodePolicySpec>(text).ok());
+        let recorded = spec.map(|spec| policy_facts(object, &spec)).filter(|facts| facts.config.is_ok());
+        facts.recorded = recorded.map(Box::new);
+    }
+    facts
+}
+
+fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
+    let mut problems = Vec::new();
+    let selector = selector(spec.node_selector.as_ref(), &mut problems);
+    let mut config = startd_config(spec, &mut problems);
+    let warnings = spec.config.as_deref().map(|text| {
+        let understood = startd::understand(text);
+        said_twice(spec, &understood, &mut problems);
+        take_text(text, understood, &mut config, &mut problems)
+    });
+    let warnings = match half_said_backfill(&config).filter(|_| problems.is_empty()) {
+        Some(warning) => Some(warnings.into_iter().flatten().chain([warning]).collect()),
+        None => warnings,
+    };
+    PolicyFacts {
+        name: object.name_any().into(),
+        uid: object.uid().unwrap_or_default().into(),
+        generation: object.metadata.generation.unwrap_or(1),
+        selector,
+        precedence: spec.precedence,
+        spec: serde_json::to_string(spec).unwrap_or_default().into(),
+        recorded: None,
+        config: if problems.is_empty() { Ok(Arc::new(config)) } else { Err(problems) },
+        warnings,
+    }
+}
+
+/// Puts what the text says into the configuration, and its errors among the problems; the rest are warnings.
+fn take_text(
+    text: &str,
+    understood: Understood,
+    config: &mut StartdConfig,
+    problems: &mut Vec<Problem>,
+) -> Vec<Problem> {
+    let (errors, warnings) = problems_of(&understood.remarks);
+    problems.extend(errors);
+    if let Some(said) = understood.config {
+        let fields = config.clone();
+        said.put_into(config);
+        config.by_machine = understood.by_machine.then(|| Arc::new(ByMachine { text: text.into(), fields }));
+    }
+    warnings
+}
+
+/// What a field and the text both say: neither wins, since whoever reads only one of them would be misled.
+fn said_twice(spec: &NodePolicySpec, understood: &Understood, problems: &mut Vec<Problem>) {
+    let mut fields = vec![
+        ("spec.start".to_owned(), "START", spec.start.is_some()),
+        ("spec.slotWeight".to_owned(), "SLOT_WEIGHT", spec.slot_weight.is_some()),
+        ("spec.claimWorklifeSeconds".to_owned(), "CLAIM_WORKLIFE", spec.claim_worklife_seconds.is_some()),
+    ];
+    fields
+        .extend(spec.attributes.keys().map(|name| (format!("spec.attributes[{name}]"), name.as_str(), true)));
+    for (field, name, _) in fields.into_iter().filter(|(_, _, set)| *set) {
+        let said = understood.said.iter().find(|(said, ..)| said.eq_ignore_ascii_case(name));
+        if let Some((_, line, column)) = said {
+            let message = format!(
+                "spec.config says {name} too, at line {line}, column {column}; say it in one of the two"
+            );
+            problems.push(Problem { reason: "SaidTwice", field, message });
+        }
+    }
+}
+
+/// What idle slots do, as the field says it.
+fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<BackfillTemplate>> {
+    let said = spec.backfill.as_ref()?;
+    let mut problem = |field: &str, message: String| {
+        let field = format!("spec.backfill.template{field}");
+        problems.push(Problem { reason: "InvalidTemplate", field, message });
+    };
+    match serde_json::from_value::<PodTemplateSpec>(said.template.clone()) {
+        Err(error) => {
+            problem("", format!("not a pod template: {error}; it takes metadata and spec, as in a Job"));
+        }
+        Ok(PodTemplateSpec { spec: None, .. }) => problem(".spec", NO_SPEC.to_owned()),
+        Ok(PodTemplateSpec { spec: Some(pod), .. }) => {
+            if pod.containers.is_empty() {
+                problem(".spec.containers", NO_CONTAINERS.to_owned());
+            }
+            if pod.node_name.is_some() {
+                problem(".spec.nodeName", "is set by the operator; leave it out".to_owned());
+            }
+            if pod.resources.is_some() {
+                problem(".spec.resources", "is not honored: the pod has what its slot holds".to_owned());
+            }
+        }
+    }
+    let template: Arc<str> = said.template.to_string().into();
+    let mark = format!("{:016x}", fnv(&[said.namespace.as_bytes(), template.as_bytes()]));
+    let namespace = said.namespace.as_str().into();
+    Some(Arc::new(BackfillTemplate { namespace, template, mark: mark.into() }))
+}
+
+/// FNV-1a, which is the same in every build: pods carry it.
+fn fnv(parts: &[&[u8]]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Backfill work takes a template and ENABLE_BACKFILL: one of the two alone does nothing.
+fn half_said_backfill(config: &StartdConfig) -> Option<Problem> {
+    let mut all = [&config.slots].into_iter().chain(config.types.values()).chain(config.single.values());
+    let enabled = all.any(|slot| slot.policy.enable_backfill);
+    let (field, message) = match (enabled, config.backfill.is_some()) {
+        (true, false) => (
+            "spec.config",
+            "ENABLE_BACKFILL is true, and there is no spec.backfill that says what idle slots are to run",
+        ),
+        (false, true) => ("spec.backfill", "does nothing without ENABLE_BACKFILL = true in spec.config"),
+        _ => return None,
+    };
+    let (field, message) = (field.to_owned(), message.to_owned());
+    Some(Problem { reason: "BackfillNotEnabled", field, message })
+}
+
+fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdConfig {
+    let mut attributes = Vec::new();
+    for (name, text) in &spec.attributes {
+        let field = format!("spec.attributes[{name}]");
+        if !is_attribute_name(name) {
+            problems.push(Problem {
+                reason: "InvalidAttribute",
+                field,
+                message: "not an attribute name; use letters, digits and _, and no digit first".to_owned(),
+            });
+        } else if let Some(expr) = expression(&field, Some(text), problems) {
+            attributes.push((name.clone(), expr));
+        }
+    }
+    let policy = Policy {
+        start: expression("spec.start", spec.start.as_ref(), problems),
+        claim_worklife: spec.claim_worklife_seconds.map(|seconds| {
+            u64::try_from(seconds).map_or(ClaimWorklife::Unlimited, |seconds| {
+                ClaimWorklife::Limited(Duration::from_secs(seconds))
+            })
+        }),
+        ..Policy::default()
+    };
+    let slot_weight = expression("spec.slotWeight", spec.slot_weight.as_ref(), problems);
+    let backfill = backfill(spec, problems);
+    StartdConfig {
+        backfill,
+        zone: spec
+            .time_zone
+            .as_deref()
+            .and_then(|name| zone("spec.timeZone", name).map_err(|problem| problems.push(problem)).ok())
+            .unwrap_or_default(),
+        tolerations: tolerations(&spec.tolerations, problems),
+        ..SlotConfig { policy, slot_weight, attributes, ..SlotConfig::default() }.into()
+    }
+}
+
+fn selector(selector: Option<&LabelSelector>, problems: &mut Vec<Problem>) -> Selector {
+    let mut terms = Vec::new();
+    let Some(selector) = selector else { return Selector::default() };
+    for (key, value) in selector.match_labels.iter().flatten() {
+        terms.push(SelectorTerm::In(key.clone(), [value.clone()].into()));
+    }
+    for (at, expression) in selector.match_expressions.iter().flatten().enumerate() {
+        let values = || expression.values.iter().flatten().cloned().collect();
+        let key = expression.key.clone();
+        match expression.operator.as_str() {
+            "In" => terms.push(SelectorTerm::In(key, values())),
+            "NotIn" => terms.push(SelectorTerm::NotIn(key, values())),
+            "Exists" => terms.push(SelectorTerm::Exists(key)),
+            "DoesNotExist" => terms.push(SelectorTerm::DoesNotExist(key)),
+            other => problems.push(Problem {
+                reason: "InvalidSelector",
+                field: format!("spec.nodeSelector.matchExpressions[{at}].operator"),
+                message: format!("{other:?} is no operator; use In, NotIn, Exists or DoesNotExist"),
+            }),
+        }
+    }
+    Selector { terms }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! NodeReports: what agents report.
+
+use std::sync::Arc;
+
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+
+use super::conditions::Says;
+use super::sighting::{told, typed};
+use super::{Custom, News, Stage};
+use crate::cache::Kind;
+use crate::convert::time;
+use api::{NodeReport, NodeReportSpec, NodeReportStatus, condition as types};
+use classad::Expr;
+use model::pool::{Benchmarks, Device, Event, LastInput, Machine, ReportFacts, Sensed};
+use model::schedd::is_attribute_name;
+
+impl Custom for NodeReport {
+    const KIND: Kind = Kind { name: "NodeReport", plural: "nodereports" };
+    const STAGE: Stage = Stage::Machines;
+
+    fn there(object: DynamicObject) -> Vec<News> {
+        let name = object.name_any();
+        let facts = typed::<Self>(object).as_ref().and_then(facts);
+        told(facts.map_or_else(|| Event::ReportGone(name.into()), Event::Report))
+    }
+
+    fn gone(object: DynamicObject) -> Vec<News> {
+        told(Event::ReportGone(object.name_any().into()))
+    }
+}
+
+/// What the pool knows of a report; none while its agent has written nothing. What cannot be read of it is left out: a
+/// report is written by a program, and what is wrong in one part must not hide the rest.
+pub fn facts(report: &NodeReport) -> Option<ReportFacts> {
+    let status = report.status.as_ref()?;
+    let working = !status.conditions.iter().any(|c| c.type_ == types::READY && c.status == "False");
+    let load = |load: Option<f64>| load.filter(|load| load.is_finite()).map_or(0.0, |load| load.max(0.0));
+    let pool_load = load(status.pool_load);
+    let amount = |kib: Option<i64>| kib.map(|kib| kib.max(0));
+    Some(ReportFacts {
+        machine: report.name_any().into(),
+        working,
+        sensed: sensed(status, (load(status.load) - pool_load).max(0.0)),
+        pool_load,
+        suspended: status.suspended_pods.iter().map(|uid| uid.as_str().into()).collect(),
+        benchmarks: benchmarks(&report.spec, status),
+        disk_kib: amount(status.disk_kib),
+        virtual_memory_kib: amount(status.virtual_memory_kib),
+        devices: status.devices.iter().map(device).collect(),
+        attributes: expressions(&status.attributes),
+    })
+}
+
+/// The console's input is a terminal's too: where only one of them is known, it counts for the keyboard.
+fn sensed(status: &NodeReportStatus, owner_load: f64) -> Option<Sensed> {
+    let inputs = status.last_input.as_ref()?;
+    let keyboard = inputs.keyboard.as_ref().or(inputs.console.as_ref())?;
+    let console = inputs.console.as_ref().unwrap_or(keyboard);
+    Some(Sensed { keyboard: input(keyboard), console: input(console), owner_load })
+}
+
+fn input(input: &api::LastInput) -> LastInput {
+    match input {
+        api::LastInput::Ongoing => LastInput::Ongoing,
+        api::LastInput::At(at) => LastInput::At(time(at)),
+    }
+}
+
+/// The average over all runs: the operator writes what it was so far where it asks for another, so that the average can be
+/// told from the report alone.
+fn benchmarks(spec: &NodeReportSpec, status: &NodeReportStatus) -> Option<Benchmarks> {
+    let at = time(status.benchmarked_at.as_ref()?);
+    let run = Benchmarks { mips: status.mips?.max(0), kflops: status.kflops?.max(0), at };
+    let Some((asked, mips, kflops)) =
+        spec.benchmark.as_ref().and_then(|asked| Some((time(asked), spec.mips_so_far?, spec.kflops_so_far?)))
+    else {
+        return Some(run);
+    };
+    let so_far = Benchmarks { mips: mips.max(0), kflops: kflops.max(0), at };
+    Some(if run.answers(asked) { so_far.with(run) } else { so_far })
+}
+
+fn device(device: &api::ReportedDevice) -> Device {
+    Device {
+        resource: device.resource.as_str().into(),
+        id: device.id.as_str().into(),
+        properties: expressions(&device.properties),
+    }
+}
+
+fn expressions<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) -> Vec<(Arc<str>, Expr)> {
+    let expression = |(name, text): (&'a String, &'a String)| {
+        let expr = Expr::parse(text).ok().filter(|_| is_attribute_name(name))?;
+        Some((Arc::from(name.as_str()), expr))
+    };
+    texts.into_iter().filter_map(expression).collect()
+}
+
+/// `AgentReady`: whether an agent is at work on a machine, and what follows where none is.
+pub(super) fn agent_ready(machine: &Machine) -> Says<'static> {
+    let without = "WANT_SUSPEND counts as False, and idle times and load are undefined";
+    let (reason, message) = match &machine.report {
+        _ if machine.agent => ("Reporting", "the agent senses, and suspends pods".to_owned()),
+        None => ("NoAgent", format!("no agent reports of the node: {without}")),
+        Some(report) if !report.working => {
+            ("AgentNotReady", format!("the agent says that it cannot work, see the NodeReport: {without}"))
+        }
+        Some(_) => ("AgentSilent", format!("the agent has not renewed its Lease in time: {without}")),
+    };
+    Says { type_: types::AGENT_READY, status: Some(machine.agent), reason, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use model::pool::Time;
+
+    fn facts(status: Value) -> ReportFacts {
+        let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodeReport",
+                            "metadata": {"name": "n1"}, "spec": {}, "status": status});
+        super::facts(&serde_json::from_value(object).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_whole_report_is_read() {
+        let facts = facts(json!({
+            "lastInput": {"keyboard": "ongoing", "console": "2026-01-02T03:04:05Z"},
+            "load": 2.5, "poolLoad": 1.5, "mips": 21_000, "kflops": 1_800_000, "benchmarkedAt": "2026-01-01T00:00:00Z",
+            "suspendedPods": ["u2", "u1"], "diskKiB": 1024, "virtualMemoryKiB": 2048,
+            "devices": [{"resource": "nvidia.com/gpu", "id": "GPU-1", "properties": {"Capability": "8.0", "bad name": "1"}}],
+            "attributes": {"HasDocker": "true", "Broken": "1 +"},
+            "conditions": [{"type": "Ready", "status": "True", "reason": "Sensing", "message": "",
+                            "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+        }));
+        insta::assert_debug_snapshot!(facts);
+    }
+
+    #[test]
+    fn nothing_is_sensed_where_no_input_is_known() {
+        let quiet = facts(json!({"load": 3.0}));
+        assert_eq!((quiet.sensed, quiet.working, quiet.benchmarks), (None, true, None));
+        let console =
+            facts(json!({"lastInput": {"console": "1970-01-01T00:01:40Z"}, "load": 1.0, "poolLoad": 1.5}));
+        let at = LastInput::At(Time::from_secs(100));
+        assert_eq!(console.sensed, Some(Sensed { keyboard: at, console: at, owner_load: 0.0 }));
+    }
+
+    #[test]
+    fn the_average_of_benchmarks_is_told_from_the_report_alone() {
+        let of = |spec: Value, at: &str| {
+            let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodeReport",
+                "metadata": {"name": "n1"}, "spec": spec,
+                "status": {"mips": 2000, "kflops": 800, "benchmarkedAt": at}});
+            let found = super::facts(&serde_json::from_value(object).unwrap()).unwrap().benchmarks.unwrap();
+            (found.mips, found.kflops, found.at.secs())
+        };
+        let (first, second) = ("1970-01-01T00:01:00Z", "1970-01-01T00:02:00Z");
+        assert_eq!(of(json!({}), first), (2000, 800, 60));
+        assert_eq!(of(json!({"benchmark": first}), first), (2000, 800, 60), "the first run is the average");
+        let asked = json!({"benchmark": second, "mipsSoFar": 1000, "kflopsSoFar": 400});
+        assert_eq!(of(asked.clone(), first), (1000, 400, 60), "what is asked for has not run");
+        assert_eq!(of(asked, second), (1250, 500, 120));
+    }
+
+    #[test]
+    fn an_agent_may_say_that_it_cannot_work() {
+        let condition = json!({"type": "Ready", "status": "False", "reason": "NoFreezer", "message": "",
+                               "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        assert!(!facts(json!({"conditions": [condition]})).working);
+        let silent = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "NodeReport",
+                            "metadata": {"name": "n1"}, "spec": {}});
+        assert_eq!(
+            super::facts(&serde_json::from_value(silent).unwrap()),
+            None,
+            "it has reported nothing yet"
+        );
+    }
+}

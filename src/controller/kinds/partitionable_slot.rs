@@ -1,0 +1,76 @@
+//! Partitionable slots: they follow from nodes and policies alone, and whatever happens to their objects is mended.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{DynamicObject, ObjectMeta};
+
+use super::conditions::condition;
+use super::document::count;
+use super::node_report::agent_ready;
+use super::slot::{activity, offered, shown, standing, state};
+use super::{Custom, News, Rendered, Shown, Stage};
+use crate::cache::{Kind, ObjectKey};
+use crate::convert::label_value;
+use api::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus, labels};
+use model::pool::{Document, Machine, Pool, SlotKind, SlotName, Standing, Time};
+
+impl Custom for PartitionableSlot {
+    const KIND: Kind = Kind { name: "PartitionableSlot", plural: "partitionableslots" };
+    const STAGE: Stage = Stage::Slots;
+
+    fn there(object: DynamicObject) -> Vec<News> {
+        stale(&object)
+    }
+
+    fn gone(object: DynamicObject) -> Vec<News> {
+        stale(&object)
+    }
+}
+
+impl Shown for PartitionableSlot {
+    type Subject = SlotName;
+
+    fn subject(document: &Document) -> Option<&SlotName> {
+        match document {
+            Document::PartitionableSlot(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn object(_: &Pool, name: &SlotName) -> Option<ObjectKey> {
+        Some(Self::KIND.object(name.object_name()))
+    }
+
+    fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
+        match standing(pool, name, SlotKind::Partitionable) {
+            Some((machine, slot)) => rendered(machine, slot, old, now),
+            None => Rendered::Absent,
+        }
+    }
+}
+
+/// The object is looked at, and mended if it is not what the pool says.
+fn stale(object: &DynamicObject) -> Vec<News> {
+    let name = object.data.get("spec").and_then(|spec| spec.get("name")).and_then(|name| name.as_str());
+    let name = name.and_then(|name| SlotName::parse(name).ok());
+    name.map(|name| News::Stale(Document::PartitionableSlot(name))).into_iter().collect()
+}
+
+fn rendered(machine: &Machine, slot: &Standing, old: &[Condition], now: Time) -> Rendered {
+    let name = slot.name(&machine.facts.name);
+    let spec = PartitionableSlotSpec { name: name.to_string(), node: machine.facts.name.to_string() };
+    let metadata = ObjectMeta {
+        name: Some(name.object_name()),
+        labels: Some([(labels::NODE.to_owned(), label_value(machine.facts.name.as_str()))].into()),
+        ..ObjectMeta::default()
+    };
+    let status = PartitionableSlotStatus {
+        observed_generation: Some(1),
+        state: Some(state(slot.state)),
+        activity: Some(activity(slot.state)),
+        total: shown(&slot.total),
+        available: shown(&machine.available_in(slot)),
+        dynamic_slots: count(slot.dynamic.len()),
+        conditions: vec![offered(machine, old, now), condition(old, agent_ready(machine), 1, now)],
+    };
+    Rendered::object(&PartitionableSlot { metadata, spec, status: None }, &status)
+}

@@ -1,0 +1,240 @@
+//! Pods: those of the pool, and those of others that use its nodes.
+
+mod end;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::ObjectMeta;
+use kube::{Api, Client, ResourceExt};
+use serde::{Deserialize, Serialize};
+
+use self::end::{disrupted, end, is_terminal, main_container};
+use super::sighting::told;
+use super::{News, Stage, Watched};
+use crate::cache::Kind;
+use crate::convert::{self, SlimPodSpec};
+use api::labels;
+use model::pool::{
+    Capacity, Event, MachineName, Obstacle, OnHold, PodFacts, PodRef, PodUid, SlotName, VacateReason,
+    backfill,
+};
+
+/// Of a pod, what is read.
+#[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
+#[resource(inherit = "k8s_openapi::api::core::v1::Pod")]
+pub struct SlimPod {
+    /// Standard metadata.
+    pub metadata: ObjectMeta,
+    /// What runs.
+    #[serde(default)]
+    pub spec: SlimPodSpec,
+    /// How it goes.
+    #[serde(default)]
+    pub status: SlimPodStatus,
+}
+
+/// Of a pod's status, what is read.
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SlimPodStatus {
+    phase: String,
+    reason: Option<String>,
+    message: Option<String>,
+    init_container_statuses: Vec<SlimContainerStatus>,
+    container_statuses: Vec<SlimContainerStatus>,
+    conditions: Vec<SlimCondition>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimCondition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimContainerStatus {
+    name: String,
+    state: SlimContainerState,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(default)]
+struct SlimContainerState {
+    waiting: Option<SlimWaiting>,
+    running: Option<SlimRunning>,
+    terminated: Option<SlimTerminated>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(default)]
+struct SlimWaiting {
+    reason: Option<String>,
+    message: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimRunning {
+    started_at: Option<Time>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SlimTerminated {
+    exit_code: i32,
+    reason: Option<String>,
+    message: Option<String>,
+    finished_at: Option<Time>,
+}
+
+impl Watched for SlimPod {
+    type Object = Self;
+    const KIND: Kind = Kind { name: "Pod", plural: "pods" };
+    const STAGE: Stage = Stage::Pods;
+
+    fn api(client: Client) -> Api<Self> {
+        Api::all(client)
+    }
+
+    fn there(pod: Self) -> Vec<News> {
+        match view(&pod) {
+            Some(PodView::Ours(facts)) => {
+                vec![News::PodSeen(facts.pod.clone(), facts.claim.clone()), Event::Pod(facts).into()]
+            }
+            Some(PodView::Backfill(facts)) => told(Event::Backfill(facts)),
+            Some(PodView::Foreign(pod, machine, requests)) => {
+                told(Event::ForeignPod { pod, machine, requests })
+            }
+            Some(PodView::Neither(uid)) => told(Event::ForeignPodGone(uid)),
+            None => Vec::new(),
+        }
+    }
+
+    fn gone(pod: Self) -> Vec<News> {
+        told(view(&pod).map(|pod| match pod {
+            PodView::Ours(facts) => Event::PodGone(facts),
+            PodView::Backfill(facts) => Event::BackfillGone(facts.machine, facts.pod.uid),
+            PodView::Foreign(uid, ..) | PodView::Neither(uid) => Event::ForeignPodGone(uid),
+        }))
+    }
+}
+
+/// What a pod is to the pool.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PodView {
+    /// One of its own.
+    Ours(PodFacts),
+    /// One that does backfill work.
+    Backfill(backfill::Facts),
+    /// Somebody else's, with what it takes from a node.
+    Foreign(PodUid, MachineName, Capacity),
+    /// Of no concern: not on a node, or ended.
+    Neither(PodUid),
+}
+
+/// What the pool knows of a pod.
+pub fn view(pod: &SlimPod) -> Option<PodView> {
+    let uid: PodUid = pod.metadata.uid.as_deref()?.into();
+    let machine = pod.spec.node_name.as_deref().filter(|name| !name.is_empty()).map(MachineName::from);
+    if let Some(facts) = ours(pod, &uid, machine.clone()) {
+        return Some(PodView::Ours(facts));
+    }
+    if let Some(facts) = machine.as_ref().and_then(|machine| backfill_pod(pod, &uid, machine)) {
+        return Some(PodView::Backfill(facts));
+    }
+    Some(match machine {
+        Some(machine) if !is_terminal(pod) => PodView::Foreign(uid, machine, pod.spec.requests()),
+        _ => PodView::Neither(uid),
+    })
+}
+
+fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<PodFacts> {
+    let job = pod.labels().get(labels::JOB_UID)?;
+    let proc = pod.labels().get(labels::PROC)?.parse().ok()?;
+    let claim = pod.annotations().get(labels::CLAIM)?;
+    Some(PodFacts {
+        pod: PodRef {
+            namespace: pod.namespace().unwrap_or_default().into(),
+            name: pod.name_any().into(),
+            uid: uid.clone(),
+        },
+        machine,
+        job: job.as_str().into(),
+        proc,
+        claim: claim.as_str().into(),
+        running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
+        started: started(pod),
+        end: end(pod),
+        hold: hold(pod),
+        obstacle: obstacle(pod).map(Arc::new),
+        deleting: pod.metadata.deletion_timestamp.is_some(),
+        lease: pod
+            .annotations()
+            .get(labels::LEASE_SECONDS)
+            .and_then(|seconds| seconds.parse().ok())
+            .map(Duration::from_secs),
+        tracked: pod.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER),
+        requests: pod.spec.requests(),
+    })
+}
+
+fn backfill_pod(pod: &SlimPod, uid: &PodUid, machine: &MachineName) -> Option<backfill::Facts> {
+    pod.labels().get(labels::BACKFILL)?;
+    let slot = pod.annotations().get(labels::SLOT).and_then(|name| SlotName::parse(name).ok());
+    let mark = pod.annotations().get(labels::BACKFILL_TEMPLATE).map(String::as_str).unwrap_or_default();
+    let phase = if end(pod).is_some() {
+        backfill::Phase::Over
+    } else if pod.status.phase == "Running" {
+        backfill::Phase::Runs
+    } else {
+        backfill::Phase::Waits
+    };
+    Some(backfill::Facts {
+        pod: PodRef {
+            namespace: pod.namespace().unwrap_or_default().into(),
+            name: pod.name_any().into(),
+            uid: uid.clone(),
+        },
+        machine: machine.clone(),
+        slot: slot.filter(|slot| slot.machine == *machine && slot.dynamic.is_none()).map(|slot| slot.slot),
+        mark: mark.into(),
+        phase,
+        started: started(pod),
+        deleting: pod.metadata.deletion_timestamp.is_some(),
+        requests: pod.spec.requests(),
+    })
+}
+
+/// Why a container of a pod cannot start, if one cannot: the first of them, init containers before the others.
+fn obstacle(pod: &SlimPod) -> Option<Obstacle> {
+    let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
+    all.filter_map(|container| Some((container, container.state.waiting.as_ref()?))).find_map(
+        |(container, waits)| {
+            let reason = waits.reason.as_deref().unwrap_or_default();
+            Obstacle::of(&container.name, reason, waits.message.as_deref().unwrap_or_default())
+        },
+    )
+}
+
+/// What the pod's proc is held for, as the operator says on pods that it deletes for that.
+fn hold(pod: &SlimPod) -> Option<OnHold> {
+    let disrupted = disrupted(pod)?;
+    let code = VacateReason::named(disrupted.reason.as_deref()?)?.hold_code()?;
+    Some(OnHold { code, subcode: 0, reason: disrupted.message.as_deref().unwrap_or_default().into() })
+}
+
+/// When the main container started to run, while it does.
+fn started(pod: &SlimPod) -> Option<model::pool::Time> {
+    let state = &main_container(pod)?.state;
+    state.running.as_ref()?.started_at.as_ref().map(convert::time)
+}
+
+#[cfg(test)]
+mod tests;

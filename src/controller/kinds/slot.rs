@@ -1,0 +1,349 @@
+//! Slots: claims as objects, which a new leader reads back, and what the status of a static or dynamic slot says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
+use kube::api::{DynamicObject, ObjectMeta};
+
+use super::conditions::{Says, condition};
+use super::sighting::{told, typed};
+use super::{Custom, News, Rendered, Shown, Stage};
+use crate::cache::{Kind, ObjectKey};
+use crate::convert::{kube_time, label_value, time, timestamp};
+use api::{
+    SlotActivity, SlotResources, SlotRunning, SlotSpec, SlotState, SlotStatus, SlotType, Transition,
+    condition as types, labels,
+};
+use model::decide::PROC_WAITS;
+use model::pool::limits::Wants;
+use model::pool::{
+    Activation, Claim, Claimed, Document, Event, JobKey, Machine, Offer, Pool, Recorded, Resources, Slot,
+    SlotFacts, SlotKind, SlotName, Standing, State, Taken, Time,
+};
+
+impl Custom for api::Slot {
+    const KIND: Kind = Kind { name: "Slot", plural: "slots" };
+    const STAGE: Stage = Stage::Slots;
+
+    fn there(object: DynamicObject) -> Vec<News> {
+        told(typed::<Self>(object).as_ref().and_then(facts).map(Event::Slot))
+    }
+
+    fn gone(object: DynamicObject) -> Vec<News> {
+        let facts = typed::<Self>(object).as_ref().and_then(facts);
+        told(
+            facts.map(|facts| Event::SlotGone { slot: facts.name, claim: facts.claim.map(|claim| claim.id) }),
+        )
+    }
+}
+
+impl Shown for api::Slot {
+    type Subject = SlotName;
+
+    fn subject(document: &Document) -> Option<&SlotName> {
+        match document {
+            Document::Slot(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn object(_: &Pool, name: &SlotName) -> Option<ObjectKey> {
+        Some(Self::KIND.object(name.object_name()))
+    }
+
+    fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
+        render(pool, name, old, now)
+    }
+}
+
+/// What the pool knows of a Slot.
+pub fn facts(slot: &api::Slot) -> Option<SlotFacts> {
+    let name = SlotName::parse(&slot.spec.name).ok()?;
+    // Its name says which object it is; one under another name is not ours.
+    (slot.metadata.name.as_deref() == Some(&name.object_name())).then_some(())?;
+    Some(SlotFacts {
+        name,
+        resources: resources(&slot.spec.resources),
+        claim: slot.spec.claim.as_ref().and_then(claim),
+        recorded: slot.status.as_ref().and_then(|status| status.running.as_ref()).map(recorded),
+    })
+}
+
+fn recorded(running: &api::SlotRunning) -> Recorded {
+    Recorded {
+        pod: running.pod_uid.as_str().into(),
+        pledged_vacate: running.max_vacate_seconds.max(0),
+        suspended: Duration::from_secs(u64::try_from(running.suspended_seconds).unwrap_or(0)),
+        suspended_since: running.suspended_since.as_ref().map(time),
+    }
+}
+
+fn resources(resources: &api::SlotResources) -> Resources {
+    Resources {
+        cpus: resources.cpus.max(0),
+        memory_mib: resources.memory_mib.max(0),
+        disk_kib: resources.disk_kib.max(0),
+        extended: resources
+            .extended
+            .iter()
+            .map(|(name, amount)| (Arc::from(name.as_str()), (*amount).max(0)))
+            .collect(),
+        devices: resources
+            .devices
+            .iter()
+            .map(|(name, ids)| {
+                (Arc::from(name.as_str()), ids.iter().map(|id| Arc::from(id.as_str())).collect())
+            })
+            .collect(),
+    }
+}
+
+fn claim(claim: &api::SlotClaim) -> Option<Claim> {
+    Some(Claim {
+        id: claim.id.as_str().into(),
+        submitter: claim.submitter.as_str().into(),
+        group: claim.accounting_group.as_deref().map(Into::into),
+        negotiator: claim.negotiator.as_deref().into(),
+        regrouped: claim.autoregroup,
+        weight: claim.weight,
+        limits: Wants::parse(&claim.matched_concurrency_limits.join(",")),
+        since: claim.claimed_at.as_ref().map_or(Time::default(), time),
+        job: JobKey {
+            uid: claim.job.uid.as_str().into(),
+            namespace: claim.job.namespace.as_str().into(),
+            name: claim.job.name.as_str().into(),
+        },
+        cluster: claim.job_id.split_once('.').and_then(|(cluster, _)| cluster.parse().ok())?,
+        proc: u32::try_from(claim.proc).ok()?,
+    })
+}
+
+/// A claim as a Slot carries it.
+fn claim_of(claim: &Claim) -> api::SlotClaim {
+    api::SlotClaim {
+        id: claim.id.to_string(),
+        submitter: claim.submitter.to_string(),
+        accounting_group: claim.group.as_ref().map(ToString::to_string),
+        negotiator: claim.negotiator.name().map(ToString::to_string),
+        autoregroup: claim.regrouped,
+        weight: claim.weight,
+        matched_concurrency_limits: claim.limits.each().collect(),
+        claimed_at: Some(kube_time(claim.since)),
+        job_id: claim.job_id(),
+        job: api::JobReference {
+            namespace: claim.job.namespace.to_string(),
+            name: claim.job.name.to_string(),
+            uid: claim.job.uid.to_string(),
+        },
+        proc: i64::from(claim.proc),
+        pod: claim.pod_name(),
+    }
+}
+
+/// Makes the Slot object of a slot with its claim.
+pub fn claimed(name: &SlotName, held: &Resources, claim: &Claim) -> api::Slot {
+    let mut slot = unclaimed(name, held);
+    if name.dynamic.is_some() {
+        let pslot = SlotName { dynamic: None, ..name.clone() };
+        slot.spec.slot_type = SlotType::Dynamic;
+        slot.spec.partitionable_slot = Some(pslot.object_name());
+    }
+    slot.spec.claim = Some(claim_of(claim));
+    slot.metadata.labels.get_or_insert_default().extend([
+        (labels::JOB_UID.to_owned(), claim.job.uid.to_string()),
+        (labels::JOB_NAME.to_owned(), label_value(&claim.job.name)),
+    ]);
+    slot
+}
+
+/// Makes the Slot object of a static slot that nobody has claimed.
+fn unclaimed(name: &SlotName, held: &Resources) -> api::Slot {
+    let spec = SlotSpec {
+        name: name.to_string(),
+        node: name.machine.to_string(),
+        slot_type: SlotType::Static,
+        partitionable_slot: None,
+        resources: shown(held),
+        claim: None,
+    };
+    let metadata = ObjectMeta {
+        name: Some(name.object_name()),
+        labels: Some([(labels::NODE.to_owned(), label_value(name.machine.as_str()))].into()),
+        ..ObjectMeta::default()
+    };
+    api::Slot { metadata, spec, status: None }
+}
+
+/// Resources as objects show them.
+pub(super) fn shown(resources: &Resources) -> SlotResources {
+    SlotResources {
+        cpus: resources.cpus,
+        memory_mib: resources.memory_mib,
+        disk_kib: resources.disk_kib,
+        extended: resources
+            .extended
+            .iter()
+            .filter(|(_, amount)| **amount > 0)
+            .map(|(name, amount)| (name.to_string(), *amount))
+            .collect(),
+        devices: resources
+            .devices
+            .iter()
+            .filter(|(_, ids)| !ids.is_empty())
+            .map(|(name, ids)| (name.to_string(), ids.iter().map(ToString::to_string).collect()))
+            .collect(),
+    }
+}
+
+/// A slot with its claim; or a static one without, which has an object as long as it stands.
+fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
+    if let Some(claimed) = pool.slots.get(name) {
+        return Rendered::status(&status(pool, claimed, old, now));
+    }
+    if name.dynamic.is_some() {
+        return Rendered::Nothing;
+    }
+    let Some((machine, slot)) = standing(pool, name, SlotKind::Static) else { return Rendered::Absent };
+    let status = SlotStatus {
+        observed_generation: Some(1),
+        state: Some(state(slot.state)),
+        activity: Some(activity(slot.state)),
+        entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
+        entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
+        last_transition: slot.last.as_ref().map(transition),
+        running: None,
+        conditions: vec![offered(machine, old, now)],
+    };
+    Rendered::object(&unclaimed(name, &slot.total), &status)
+}
+
+fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus {
+    let claimed = matches!(slot.state, State::Claimed(_));
+    let message = slot.last.as_ref().map(|last| last.why.to_string()).unwrap_or_default();
+    let reason = slot.state.state();
+    let says = Says { type_: types::CLAIMED, status: Some(claimed), reason, message };
+    let mut conditions = vec![condition(old, says, 1, now)];
+    conditions.extend(end_unknown(pool, slot, now).map(|says| condition(old, says, 1, now)));
+    SlotStatus {
+        observed_generation: None,
+        state: Some(state(slot.state)),
+        activity: Some(activity(slot.state)),
+        entered_current_state: Some(MicroTime(timestamp(slot.entered_state))),
+        entered_current_activity: Some(MicroTime(timestamp(slot.entered_activity))),
+        last_transition: slot.last.as_ref().map(transition),
+        running: running(slot),
+        conditions,
+    }
+}
+
+/// What an operator that takes over has to know of the job. It changes with the activity, which is written anyway.
+fn running(slot: &Slot) -> Option<SlotRunning> {
+    let Activation::Active { pod, .. } = &slot.activation else { return None };
+    let activated = !matches!(slot.state, State::Matched | State::Claimed(Claimed::Idle));
+    activated.then(|| SlotRunning {
+        pod_uid: pod.uid.to_string(),
+        max_vacate_seconds: slot.running.pledged_vacate,
+        suspended_seconds: i64::try_from(slot.running.suspended.as_secs()).unwrap_or(i64::MAX),
+        suspended_since: slot.running.suspended_since.map(kube_time),
+    })
+}
+
+/// `EndConfirmed`: of a pod that was killed on a node of which nothing is heard nobody knows whether it still runs.
+fn end_unknown(pool: &Pool, slot: &Slot, now: Time) -> Option<Says<'static>> {
+    let (State::Preempting(_), Activation::Active { pod, .. }) = (slot.state, &slot.activation) else {
+        return None;
+    };
+    let machine = &slot.name.machine;
+    let since = pool.heartbeats.silent_since(machine, now)?;
+    let message = format!(
+        "nothing was heard of node {machine} since {}: whether pod {} still runs is not known, and {PROC_WAITS}",
+        kube_time(since).0,
+        pod.name
+    );
+    Some(Says { type_: types::END_CONFIRMED, status: Some(false), reason: "NodeSilent", message })
+}
+
+/// A standing slot of a machine that is there.
+pub(super) fn standing<'a>(
+    pool: &'a Pool,
+    name: &SlotName,
+    kind: SlotKind,
+) -> Option<(&'a Machine, &'a Standing)> {
+    let machine = pool.machines.get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
+    Some((machine, machine.standing.get(&name.slot).filter(|slot| slot.kind == kind)?))
+}
+
+pub(super) fn offered(machine: &Machine, old: &[Condition], now: Time) -> Condition {
+    let (mut reason, mut message) = (machine.offer.reason(), machine.offer.message());
+    if let (Some(why), Some(policy), true) =
+        (&machine.unfit, &machine.policy, machine.offer == Offer::Offered)
+    {
+        reason = "PolicyUnfit";
+        message = format!(
+            "the node offers its resources as before: spec.config of NodePolicy {policy} cannot be used on it, {why}"
+        );
+    }
+    let status = Some(machine.offer == Offer::Offered);
+    condition(old, Says { type_: types::OFFERED, status, reason, message }, 1, now)
+}
+
+pub(super) fn state(state: State) -> SlotState {
+    match state {
+        State::Owner => SlotState::Owner,
+        State::Unclaimed(_) => SlotState::Unclaimed,
+        State::Matched => SlotState::Matched,
+        State::Claimed(_) => SlotState::Claimed,
+        State::Preempting(_) => SlotState::Preempting,
+        State::Backfill(_) => SlotState::Backfill,
+        State::Drained(_) => SlotState::Drained,
+    }
+}
+
+pub(super) fn activity(state: State) -> SlotActivity {
+    match state.activity() {
+        "Busy" => SlotActivity::Busy,
+        "Suspended" => SlotActivity::Suspended,
+        "Retiring" => SlotActivity::Retiring,
+        "Vacating" => SlotActivity::Vacating,
+        "Killing" => SlotActivity::Killing,
+        "Benchmarking" => SlotActivity::Benchmarking,
+        _ => SlotActivity::Idle,
+    }
+}
+
+fn transition(last: &Taken) -> Transition {
+    Transition {
+        number: Some(i64::from(last.number)),
+        reason: last.why.to_string(),
+        time: Some(kube_time(last.at)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_read_with_its_negotiator() {
+        for negotiator in [None, Some("gpu")] {
+            let claim = Claim {
+                id: "slot1_1@n1#0#1".into(),
+                submitter: "alice".into(),
+                group: None,
+                negotiator: negotiator.into(),
+                regrouped: false,
+                weight: 2.0,
+                limits: Wants::default(),
+                since: Time::from_secs(0),
+                job: JobKey { uid: "u".into(), namespace: "alice".into(), name: "sweep".into() },
+                cluster: 12,
+                proc: 3,
+            };
+            let name = SlotName::parse("slot1_1@n1").unwrap();
+            let object = claimed(&name, &Resources::default(), &claim);
+            assert_eq!(object.spec.claim.as_ref().unwrap().negotiator.as_deref(), negotiator);
+            assert_eq!(facts(&object).unwrap().claim, Some(claim));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! SubmitPolicies, of which one is in force.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
+use kube::api::DynamicObject;
+
+use super::conditions::of_policy;
+use super::governing::{self, Read, problems_of};
+use super::sighting::{told, typed};
+use super::{Custom, News, Rendered, Shown, Stage};
+use crate::cache::{Kind, ObjectKey};
+use api::{SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
+use model::pool::{
+    Document, Event, Governing, JobDefaults, Pool, Problem, SubmitConfig, SubmitPolicyFacts, Time,
+};
+use model::schedd;
+
+impl Custom for SubmitPolicy {
+    const KIND: Kind = Kind { name: "SubmitPolicy", plural: "submitpolicies" };
+    const STAGE: Stage = Stage::Policies;
+
+    fn there(object: DynamicObject) -> Vec<News> {
+        told(typed::<Self>(object).map(|policy| Event::SubmitPolicy(facts(&policy))))
+    }
+
+    fn gone(object: DynamicObject) -> Vec<News> {
+        told(Event::SubmitPolicyGone(object.name_any().into()))
+    }
+}
+
+impl Shown for SubmitPolicy {
+    type Subject = Arc<str>;
+
+    fn subject(document: &Document) -> Option<&Arc<str>> {
+        match document {
+            Document::SubmitPolicy(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn object(_: &Pool, name: &Arc<str>) -> Option<ObjectKey> {
+        Some(Self::KIND.object(name.to_string()))
+    }
+
+    fn render(pool: &Pool, name: &Arc<str>, old: &[Condition], now: Time) -> Rendered {
+        let policy = pool.submit_policies.get(name);
+        policy.map_or(Rendered::Nothing, |policy| Rendered::status(&status(pool, name, policy, old, now)))
+    }
+}
+
+/// What the pool knows of a `SubmitPolicy`. Where its spec cannot be used: also of the one that its status records.
+pub fn facts(object: &SubmitPolicy) -> SubmitPolicyFacts {
+    let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
+    governing::facts(object, &object.spec, accepted, read)
+}
+
+fn read(spec: &SubmitPolicySpec) -> Read<SubmitConfig> {
+    let Some(text) = &spec.config else {
+        return (Ok(Arc::new(SubmitConfig { job_defaults: JobDefaults::own(), groups: None })), None);
+    };
+    let (config, remarks) = schedd::policy::understand(text);
+    let (errors, warnings) = problems_of(&remarks);
+    (config.map(Arc::new).ok_or(errors), Some(warnings))
+}
+
+/// The status of a `SubmitPolicy`.
+fn status(
+    pool: &Pool,
+    name: &Arc<str>,
+    policy: &Governing<SubmitConfig>,
+    old: &[Condition],
+    now: Time,
+) -> SubmitPolicyStatus {
+    let another = another(&pool.submit_policies, name);
+    SubmitPolicyStatus {
+        observed_generation: Some(policy.generation),
+        accepted_spec: policy.accepted.as_deref().map(str::to_owned),
+        conditions: conditions(policy, another, old, now),
+    }
+}
+
+/// Of several the first by name counts, and the others say so.
+fn another(all: &BTreeMap<Arc<str>, Governing<SubmitConfig>>, name: &Arc<str>) -> Option<Problem> {
+    let first = all.keys().next().filter(|first| *first != name)?;
+    let message = format!("the SubmitPolicy {first} is in force, the first by name; delete one of the two");
+    Some(Problem { reason: "AnotherSubmitPolicy", field: "metadata.name".to_owned(), message })
+}
+
+fn conditions(
+    object: &Governing<SubmitConfig>,
+    another: Option<Problem>,
+    old: &[Condition],
+    now: Time,
+) -> Vec<Condition> {
+    let Some(another) = another else {
+        let problems = (object.problems.as_slice(), object.meanwhile(false));
+        return of_policy(old, problems, object.warnings.as_deref(), object.generation, now);
+    };
+    let problems = [object.problems.clone(), vec![another]].concat();
+    of_policy(old, (&problems, ""), None, object.generation, now)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn policy(spec: &Value, status: &Value) -> SubmitPolicyFacts {
+        let object = json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "SubmitPolicy",
+                            "metadata": {"name": "p", "uid": "u1"}, "spec": spec, "status": status});
+        facts(&serde_json::from_value(object).unwrap())
+    }
+
+    fn memory(pool: &Pool) -> String {
+        pool.job_defaults("alice").record()["RequestMemory"].clone()
+    }
+
+    #[test]
+    fn the_last_accepted_text_stays_in_force_and_events_say_what_is_wrong() {
+        let mut pool = Pool::default();
+        let story: Vec<_> = [
+            "JOB_DEFAULT_REQUESTMEMORY = (",
+            "JOB_DEFAULT_REQUESTMEMORY = 256",
+            "JOB_DEFAULT_REQUESTMEMORY = 512 *",
+            "JOB_DEFAULT_REQUESTMEMORY = 1024\nSUBMIT_REQUIREMENT_NAMES = A",
+        ]
+        .map(|text| {
+            pool.apply(
+                Event::SubmitPolicy(policy(&json!({"config": text}), &Value::Null)),
+                Time::from_secs(1),
+            );
+            let told: Vec<String> = std::mem::take(&mut pool.notices)
+                .into_iter()
+                .map(|notice| format!("{} {}", notice.reason, notice.note))
+                .collect();
+            (memory(&pool), told)
+        })
+        .into();
+        insta::assert_yaml_snapshot!(story);
+    }
+
+    #[test]
+    fn a_new_leader_knows_the_accepted_spec_by_the_record() {
+        let bad = json!({"config": "JOB_DEFAULT_REQUESTMEMORY = ("});
+        for (record, in_force) in [
+            (json!({"config": "JOB_DEFAULT_REQUESTMEMORY = 256"}).to_string(), "256"),
+            (bad.to_string(), "128"),
+            ("no JSON".to_owned(), "128"),
+        ] {
+            let mut pool = Pool::default();
+            let facts = policy(&bad, &json!({"acceptedSpec": record}));
+            pool.apply(Event::SubmitPolicy(facts), Time::from_secs(1));
+            assert_eq!(memory(&pool), in_force);
+        }
+    }
+
+    #[test]
+    fn without_a_text_or_without_a_policy_htcondors_defaults_hold() {
+        let mut pool = Pool::default();
+        assert_eq!(memory(&pool), "128");
+        pool.apply(Event::SubmitPolicy(policy(&json!({}), &Value::Null)), Time::from_secs(1));
+        assert_eq!(memory(&pool), "128");
+        pool.apply(Event::SubmitPolicyGone("p".into()), Time::from_secs(1));
+        assert_eq!(memory(&pool), "128");
+    }
+}
