@@ -108,7 +108,7 @@ impl Draw<'_> {
             .iter()
             .flat_map(|(column, name, role)| {
                 let lines = table.series(column).into_iter();
-                lines.map(|(_, points)| Series::new(*name, points).as_role(*role))
+                lines.map(|(_, points)| Series::new(*name, points).in_role(*role))
             })
             .filter(|series| series.points.iter().any(|(_, cores)| *cores > 0.0))
             .collect();
@@ -134,7 +134,7 @@ impl Draw<'_> {
         let (mut got, mut deserved) = (Vec::new(), Vec::new());
         for share in shares {
             got.push(Series::new(share.name.clone(), share.got));
-            deserved.push(Series::new(share.name, share.deserved).as_role(Role::Reference));
+            deserved.push(Series::new(share.name, share.deserved).in_role(Role::Reference));
         }
         if many {
             return self.chart(title, &format!("Slot weight in use by {kind}"), weight, Kind::Stacked, got);
@@ -240,7 +240,7 @@ impl Draw<'_> {
                 table
                     .series(column)
                     .into_iter()
-                    .map(move |(_, points)| Series::new(name, points).as_role(role))
+                    .map(move |(_, points)| Series::new(name, points).in_role(role))
             })
             .collect();
         let of = |name: &str| named(table, name).iter().map(|series| mean(&series.points)).sum::<f64>();

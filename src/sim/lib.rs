@@ -24,7 +24,7 @@
 //! | `report` | the measurements: tables, records of procs, a summary |
 //! | `transitions` | the transitions of slots, with the manual's numbers |
 //! | [`trace`] | reads workloads of the past |
-//! | [`plot`] | draws plots as SVG |
+//! | `plot` | draws plots as SVG |
 //! | [`charts`] | the plots of a report |
 //! | `shares` | the slot weights that submitters and groups used and deserved |
 //! | [`compare`] | compares two policies over the same workload |
@@ -37,7 +37,7 @@ pub mod compare;
 mod number;
 mod observe;
 mod owner;
-pub mod plot;
+mod plot;
 mod queue;
 mod report;
 mod run;
@@ -52,6 +52,7 @@ mod world;
 pub use arrivals::{Arrivals, Listed, Profile};
 pub use number::span;
 pub use owner::{Absence, OwnerActivity, Visits, Window};
+pub use plot::{Pairs, PlotError};
 pub use report::{Column, JobRecord, Refused, Report, Row, Series, Summary, Table, Tally, Waits};
 pub use run::simulate;
 pub use scenario::{MachineGroup, Scenario, Source, Timing};

@@ -1,15 +1,15 @@
-//! What changes with another policy, for people.
+//! Prints and plots what changes from one policy to another.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::output::{named, span};
+use sim::PlotError;
 use sim::compare::{Both, Change, Comparison, Numbers};
-use sim::plot::PlotError;
 use table::{Align, Table};
 
-/// Writes the plots of a comparison, and its numbers.
+/// Writes the plots of a comparison, and its numbers as JSON.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -21,7 +21,7 @@ pub fn write_files(comparison: &Comparison, directory: &Path) -> io::Result<()> 
     for (name, plot) in comparison.plots() {
         match plot.svg() {
             Ok(svg) => write(&format!("{name}.svg"), &svg)?,
-            // Nobody waited, or nobody had anything to ask for.
+            // There is no value to draw, for example because no proc waited.
             Err(PlotError::Empty) => {}
             Err(error) => return Err(io::Error::other(error)),
         }
@@ -29,15 +29,15 @@ pub fn write_files(comparison: &Comparison, directory: &Path) -> io::Result<()> 
     write("comparison.json", &format!("{}\n", serde_json::to_string_pretty(comparison)?))
 }
 
-/// Prints a comparison as tables: submitters, and groups where there are any.
+/// Prints a comparison as tables: one of submitters, and one of groups if there are any.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the output cannot be written.
 pub fn text(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     let Both { against, this } = &comparison.scenarios;
     writeln!(out, "\nWhat changes from {against} to {this}:\n")?;
     let mut whole = Change { name: "all".to_owned(), ..comparison.all.clone() };
-    // What is of all is no part of anything: it is told below.
+    // The fairness of all is Jain's index, not a quotient as in the column: it is printed below the table.
     whole.numbers = whole.numbers.map(|numbers| Numbers { fairness: None, ..*numbers });
     write!(out, "{}", table("SUBMITTER", comparison.submitters.iter().chain([&whole])))?;
     let fairness = comparison

@@ -125,7 +125,7 @@ impl Series {
 
     /// The same series in another role.
     #[must_use]
-    pub fn as_role(self, role: Role) -> Self {
+    pub fn in_role(self, role: Role) -> Self {
         Self { role, ..self }
     }
 }

@@ -12,8 +12,8 @@ fn lines_have_their_names_at_their_ends() {
         kind: Kind::Lines,
         series: vec![
             Series::new("ann", grown),
-            Series::new("ann", hourly([100.0; 49])).as_role(Role::Reference),
-            Series::new("half", hourly([50.0; 49])).as_role(Role::Reference),
+            Series::new("ann", hourly([100.0; 49])).in_role(Role::Reference),
+            Series::new("half", hourly([50.0; 49])).in_role(Role::Reference),
         ],
     };
     insta::assert_snapshot!("lines", chart.svg().unwrap());
@@ -33,7 +33,7 @@ fn areas_have_their_names_beside_or_in_them() {
             Series::new("Claimed/Suspended", part([0.0, 0.0, 60.0, 0.0, 0.0])),
             Series::new("Preempting/Vacating", part([0.0; 5])),
             Series::new("Owner", part([0.0, 0.0, 20.0, 40.0, 30.0])),
-            Series::new("Unclaimed", part([20.0, 20.0, 10.0, 20.0, 10.0])).as_role(Role::Quiet),
+            Series::new("Unclaimed", part([20.0, 20.0, 10.0, 20.0, 10.0])).in_role(Role::Quiet),
         ],
     };
     let svg = chart.svg().unwrap();
@@ -73,7 +73,7 @@ fn of_many_the_largest_are_named_and_the_others_counted() {
 fn what_is_deserved_by_who_has_no_name_is_not_drawn() {
     let user = |user: u32| Series::new(format!("user{user}"), hourly([f64::from(user); 3]));
     let measured: Vec<Series> = (0..20).map(user).collect();
-    let deserved = (0..20).map(|number| user(number).as_role(Role::Reference));
+    let deserved = (0..20).map(|number| user(number).in_role(Role::Reference));
     let chart = chart(Kind::Lines, measured.into_iter().chain(deserved).collect());
     // Only the references of the six named series are drawn, in their colors; none is gray.
     let svg = chart.svg().unwrap();
