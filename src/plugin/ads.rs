@@ -1,7 +1,8 @@
-//! `kubectl slotwright status --long`: whole ads of slots, as policy and matchmaking see them, like `condor_status -l`.
+//! `kubectl slotwright status --long`: prints whole ads of slots, as policy and matchmaking see them, like
+//! `condor_status -l`.
 //!
-//! An ad is in no object: it is made here of the same objects, by the same code, as the operator makes it. What only the
-//! operator remembers is not in it: how a slot's part of the load was reckoned, and since when an expression is true.
+//! No object has an ad: the plugin makes the ads from the same objects and with the same code as the operator. An ad
+//! lacks what only the operator remembers: a slot's part of the load, and since when an expression is true.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use controller::kinds::pod::{PodView, SlimPod};
 use model::pool::{Event, MachineName, Pool, SlotName, Time};
 use model::startd;
 
-/// What slots are made of, in the order in which the pool wants it.
+/// The objects that ads are made from, in the order in which the pool must see them.
 #[derive(Default)]
 pub struct Objects {
     policies: Vec<NodePolicy>,
@@ -31,10 +32,11 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Reads them. What the user may not see is noted: the ads are poorer without it, or wrong in what the note says.
+    /// Reads the objects. Without jobs or pods, which the user may not be allowed to list, the ads lack something; a
+    /// note says what.
     ///
     /// # Errors
-    /// When the API server does not answer, or refuses what no ad can be made without.
+    /// When the API server does not answer, or refuses to list objects without which no ad can be made.
     pub async fn read(cluster: &Cluster, notes: &mut Vec<String>) -> Result<Self, cluster::Error> {
         let jobs = if_allowed(cluster.list_all().await, notes)?;
         let pods = if_allowed(cluster.list_all().await, notes)?;
@@ -59,7 +61,7 @@ impl Objects {
         })
     }
 
-    /// The pool that a new leader would know of them.
+    /// The pool as a new leader would make it from the objects.
     fn pool(&self, now: Time) -> Pool {
         let mut pool = Pool::default();
         let policies = self.policies.iter().map(|object| Event::Policy(kinds::node_policy::facts(object)));
@@ -82,22 +84,22 @@ impl Objects {
         }
         let machines: Vec<MachineName> = pool.machines.keys().cloned().collect();
         for machine in machines {
-            // Of what follows from a policy only the ads are wanted here: nothing is done about it.
+            // The review brings what the ads say up to date; the effects that it asks for are dropped.
             startd::review_machine(&mut pool, &machine, now, &mut Vec::new());
         }
         pool
     }
 
-    /// The slots that a name means: one, or all of a node; all there are where nothing is named. In order.
+    /// The slots of these names, which are slots or nodes, on this node, in order. Without names or node, all slots.
     fn meant(&self, names: &[String], node: Option<&str>) -> BTreeSet<SlotName> {
-        let standing = self.partitionable.iter().map(|slot| &slot.spec.name);
-        let all = standing.chain(self.slots.iter().map(|slot| &slot.spec.name));
+        let machine_slots = self.partitionable.iter().map(|slot| &slot.spec.name);
+        let all = machine_slots.chain(self.slots.iter().map(|slot| &slot.spec.name));
         all.filter_map(|name| SlotName::parse(name).ok())
             .filter(|slot| super::status::is_meant(&slot.to_string(), slot.machine.as_str(), names, node))
             .collect()
     }
 
-    /// The ads of the slots that are meant, in long form with a blank line between them.
+    /// The ads of the slots of these names and this node, in the long form, with a blank line between two ads.
     pub fn render(&self, names: &[String], node: Option<&str>, now: Time) -> String {
         let pool = self.pool(now);
         let ads = self.meant(names, node).into_iter().filter_map(|name| {
@@ -108,8 +110,8 @@ impl Objects {
         ads.collect::<Vec<String>>().join("\n")
     }
 
-    /// State and activity as the operator says them, and since when: they follow from more than from what there is now.
-    /// What the operator does not say since when, no ad made here can.
+    /// Sets state and activity, and their start times, to those in the object's status, because they depend on what
+    /// happened before. Start times that no status has are removed from the ad.
     fn set_state(&self, ad: &mut Ad, name: &SlotName) {
         let object = name.object_name();
         let named = |metadata: &kube::api::ObjectMeta| metadata.name.as_deref() == Some(&object);
@@ -128,14 +130,15 @@ impl Objects {
                 }
             }
         }
-        let standing = self.partitionable.iter().find(|slot| named(&slot.metadata));
-        if let Some(status) = standing.and_then(|slot| slot.status.as_ref()) {
+        let machine_slot = self.partitionable.iter().find(|slot| named(&slot.metadata));
+        if let Some(status) = machine_slot.and_then(|slot| slot.status.as_ref()) {
             set(ad, status.state, status.activity);
         }
     }
 }
 
-/// Since when a claimed slot is in its state and activity, which a partitionable slot's ad lists of its children too.
+/// Sets the start times of a claimed slot's state and activity to those in its object's status. The ad of its
+/// partitionable slot lists them too.
 fn recall_since_when(pool: &mut Pool, object: &Slot) {
     let slot = SlotName::parse(&object.spec.name).ok().and_then(|name| pool.slots.get_mut(&name));
     let (Some(slot), Some(status)) = (slot, &object.status) else { return };

@@ -1,4 +1,4 @@
-//! The cluster that the plugin asks: which one, how objects are listed, and what is said when that fails.
+//! The cluster that the plugin reads from: connects to it, lists objects, and explains failures.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use kube::{Api, Client, Config, Resource};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-/// Objects a page: what one answer of the API server should hold.
+/// The most objects of a page, which is one answer of the API server.
 const PAGE: u32 = 500;
 
-/// Which cluster is asked, as kubectl has these options.
+/// The options that choose the cluster, as kubectl has them.
 #[derive(Args, Debug, Default)]
 pub struct Connection {
-    /// The kubeconfig file [default: that of KUBECONFIG, else ~/.kube/config]
+    /// The kubeconfig file [default: that of KUBECONFIG, or else ~/.kube/config]
     #[arg(long, global = true, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The kubeconfig's context [default: the current one]
@@ -60,19 +60,19 @@ pub enum Error {
         /// What the API server said.
         message: String,
     },
-    /// There was no answer, or one that is not understood.
+    /// The API server did not answer, or its answer is not understood.
     #[error("cannot list {resource} at {server}: {message}")]
     NoAnswer {
         /// The resource with its group.
         resource: String,
-        /// The API server.
+        /// The API server's address.
         server: String,
-        /// What went wrong, the cause last.
+        /// What went wrong; the cause comes last.
         message: String,
     },
 }
 
-/// A cluster, ready to be asked.
+/// A cluster, ready to list objects.
 pub struct Cluster {
     client: Client,
     server: String,
@@ -81,21 +81,21 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Reads the kubeconfig, or takes the pod's service account where there is none and none is asked for. Nothing is sent
-    /// yet.
+    /// Reads the kubeconfig. If there is none and no option names one, the pod's service account is used. Nothing is
+    /// sent yet.
     ///
     /// # Errors
     /// [`Error::NoCluster`] when there is no usable kubeconfig.
     pub async fn connect(connection: &Connection) -> Result<Self, Error> {
         let mut config = config(connection).await?;
-        // A person waits: better an answer now than retries for minutes.
+        // A person waits for the answer: an error now is better than minutes of retries.
         config.default_retry = false;
         let (server, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|error| Error::NoCluster(chain(&error)))?;
         Ok(Self { client, server, namespace })
     }
 
-    /// All objects of a kind, in one namespace where one is given.
+    /// All objects of a kind, in one namespace or in the whole cluster.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
@@ -133,7 +133,7 @@ impl Cluster {
         self.pages::<K, _>(async |params| api.list_metadata(params).await).await
     }
 
-    /// Reads page after page, so that no answer is larger than a server likes to give.
+    /// Lists page after page, so that no single answer is large.
     async fn pages<K, T>(
         &self,
         page: impl AsyncFn(&ListParams) -> kube::Result<ObjectList<T>>,
@@ -176,11 +176,11 @@ async fn config(connection: &Connection) -> Result<Config, Error> {
     Config::from_custom_kubeconfig(file.map_err(no_cluster)?, &options).await.map_err(no_cluster)
 }
 
-/// What the API server's refusal to list means.
+/// The error for a list that the API server refused.
 fn refusal(resource: String, status: &Status) -> Error {
     let message = status.message.clone();
     match status.code {
-        // A list in a namespace that does not exist is empty: only an unknown resource is not found.
+        // 404 means an unknown resource: a list in a namespace that does not exist is empty.
         404 => Error::NotInstalled { resource },
         403 => {
             let role = match resource.split_once('.') {
@@ -194,7 +194,7 @@ fn refusal(resource: String, status: &Status) -> Error {
     }
 }
 
-/// An error with its causes, each said once.
+/// The message of an error and of its causes, each only once.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,15 +1,27 @@
-//! `kubectl slotwright`: the pool as HTCondor people know it, read from the API server. It writes nothing.
+//! `kubectl slotwright`: shows jobs, slots and priorities as HTCondor's tools do.
 //!
-//! Each command lists objects ([`cluster`]), makes lines of them and prints the lines as a table or as JSON; what makes
-//! and prints lines is pure.
+//! A command lists objects from the API server, makes lines of them, and prints the lines as a table or as JSON. Making
+//! and printing lines is pure.
+//!
+//! Invariant: the plugin writes nothing to the API server and never talks to the operator. What the objects do not say,
+//! the plugin does not know.
+//!
+//! | file | is |
+//! | --- | --- |
+//! | `lib` | the command line, and the commands |
+//! | `cluster` | connects to the cluster, lists objects, explains failures |
+//! | `q` | jobs, like `condor_q` |
+//! | `status` | slots, like `condor_status` |
+//! | `ads` | whole ads of slots, like `condor_status -l` |
+//! | `userprio` | submitters and priorities, like `condor_userprio` |
+//! | `text` | amounts and times in tables |
 
-pub mod ads;
-pub mod cluster;
-pub mod q;
-pub mod status;
-
+mod ads;
+mod cluster;
+mod q;
+mod status;
 mod text;
-pub mod userprio;
+mod userprio;
 
 use std::io::{self, Write};
 
@@ -22,7 +34,7 @@ use api::{HTCJob, Negotiator, PartitionableSlot, Slot, Submitter};
 use cluster::{Cluster, Connection};
 use model::pool::Time;
 
-/// Look at jobs, slots and priorities as HTCondor's tools show them. Nothing is changed.
+/// Show jobs, slots and priorities as HTCondor's tools do. Changes nothing.
 #[derive(Parser, Debug)]
 #[command(name = "kubectl-slotwright", bin_name = "kubectl slotwright", version)]
 pub struct Cli {
@@ -41,7 +53,7 @@ enum Output {
     Table,
     /// A table in which nothing is shortened
     Wide,
-    /// A JSON array, an object a line of the table
+    /// A JSON array, with an object for each line of the table
     Json,
 }
 
@@ -60,32 +72,32 @@ struct QArgs {
     /// The namespace [default: the context's]
     #[arg(short, long, conflicts_with = "all_namespaces")]
     namespace: Option<String>,
-    /// Jobs of all namespaces
+    /// Show the jobs of all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,
-    /// One job with its running procs: its name, its ClusterId, or ClusterId.ProcId
+    /// Show one job with its running procs, given by its name, its ClusterId, or ClusterId.ProcId
     job: Option<String>,
 }
 
 #[derive(Args, Debug)]
 struct StatusArgs {
-    /// Only this node's slots
+    /// Show only the slots of this node
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
-    /// Whole ads instead of a table: all that policy and matchmaking see of the slots
+    /// Print whole ads instead of a table: everything that policy and matchmaking see of the slots
     #[arg(short, long)]
     long: bool,
-    /// Only these: a slot, such as slot1@node7, or a node with all its slots
+    /// Show only these slots: a slot, such as slot1@node7, or all slots of a node
     #[arg(value_name = "SLOT|NODE")]
     names: Vec<String>,
 }
 
 #[derive(Args, Debug)]
 struct UserprioArgs {
-    /// Accounts with this Negotiator [default: the first by name]
+    /// Show the accounts of this Negotiator [default: the first by name]
     #[arg(long, value_name = "NEGOTIATOR")]
     name: Option<String>,
-    /// Priorities at this time, in seconds since 1970, if usage stays as it is [default: now]
+    /// Show the priorities at this time, in seconds since 1970, if usage stays as it is [default: now]
     #[arg(long, value_name = "SECONDS")]
     now: Option<i64>,
 }
@@ -93,7 +105,7 @@ struct UserprioArgs {
 /// Why a command failed.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The cluster gave no answer.
+    /// The cluster cannot be reached, or refuses.
     #[error(transparent)]
     Cluster(#[from] cluster::Error),
     /// There is no such job.
@@ -101,15 +113,15 @@ pub enum Error {
         "no job {wanted} in {place}: neither a name nor a ClusterId; see all with: kubectl slotwright q -A"
     )]
     NoSuchJob {
-        /// What was asked for.
+        /// What the user asked for.
         wanted: String,
-        /// Where it was looked for.
+        /// The namespaces that were searched.
         place: String,
     },
     /// There is no such Negotiator.
     #[error("no Negotiator {wanted}; see all with: kubectl get negotiators")]
     NoSuchNegotiator {
-        /// What was asked for.
+        /// What the user asked for.
         wanted: String,
     },
     /// The answer cannot be written.
@@ -117,16 +129,16 @@ pub enum Error {
     Output(#[from] io::Error),
 }
 
-/// What a command found: the answer, and what else its reader should know.
+/// The answer of a command, and notes that its reader should know.
 struct Answer {
     text: String,
     notes: Vec<String>,
 }
 
-/// Runs the command: the answer goes to `out`, notes about it to `err`.
+/// Runs the command. The answer goes to `out`, notes about the answer to `err`.
 ///
 /// # Errors
-/// When there is no cluster, it does not answer or refuses, or there is no such job.
+/// When the cluster cannot be reached or refuses, there is no such job or Negotiator, or the output cannot be written.
 pub async fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Error> {
     let cluster = Cluster::connect(&cli.connection).await?;
     let answer = match &cli.command {
@@ -138,7 +150,7 @@ pub async fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<
         writeln!(err, "{note}")?;
     }
     match out.write_all(answer.text.as_bytes()).and_then(|()| out.flush()) {
-        // The reader has seen enough: `kubectl slotwright status | head`.
+        // The reader has closed the pipe, as in `kubectl slotwright status | head`.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
@@ -163,7 +175,7 @@ async fn q(cluster: &Cluster, args: &QArgs, output: Output) -> Result<Answer, Er
     if lines.is_empty() {
         notes.push(format!("No jobs in {place}."));
     }
-    // One job has the width of the terminal for itself.
+    // Reasons are not shortened if only one job is shown.
     let wide = output == Output::Wide || args.job.is_some();
     let text = print(output, &lines, || q::render(&lines, args.all_namespaces, wide))?;
     Ok(Answer { text, notes })
@@ -207,7 +219,8 @@ async fn userprio(cluster: &Cluster, args: &UserprioArgs, output: Output) -> Res
     let submitters: Vec<Submitter> = cluster.list_all().await?;
     let negotiators: Vec<Negotiator> = cluster.list_all().await?;
     let unknown = || Error::NoSuchNegotiator { wanted: args.name.clone().unwrap_or_default() };
-    let (asked, guess) = userprio::in_force(&negotiators, args.name.as_deref()).ok_or_else(unknown)?;
+    let (asked, guess) =
+        userprio::choose_negotiator(&negotiators, args.name.as_deref()).ok_or_else(unknown)?;
     notes.extend(guess);
     let now = args.now.map_or_else(now, Time::from_secs);
     let lines = userprio::lines(&submitters, &asked, now);
@@ -215,7 +228,7 @@ async fn userprio(cluster: &Cluster, args: &UserprioArgs, output: Output) -> Res
     Ok(Answer { text, notes })
 }
 
-/// What the answer is poorer without, but not worthless: where the user may not see it, that is a note.
+/// Objects without which the answer is still useful: if the user may not list them, that is a note, not an error.
 fn if_allowed<T>(
     found: Result<T, cluster::Error>,
     notes: &mut Vec<String>,
@@ -229,7 +242,7 @@ fn if_allowed<T>(
     }
 }
 
-/// The lines as JSON, else the table; nothing where there are no lines to make a table of.
+/// The lines as JSON or as a table; without lines the table is empty text.
 fn print<T: Serialize>(output: Output, lines: &[T], table: impl FnOnce() -> String) -> io::Result<String> {
     match output {
         Output::Json => Ok(serde_json::to_string_pretty(lines).map_err(io::Error::other)? + "\n"),

@@ -1,4 +1,4 @@
-//! `kubectl slotwright`: the plugin, a thin front of the same library.
+//! `kubectl slotwright`: parses the command line and calls the crate `plugin`.
 
 use std::io;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use plugin::Cli;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    // Two libraries bring TLS; whichever is first would otherwise depend on the build.
+    // Two TLS libraries are compiled in, and rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match plugin::run(&Cli::parse(), &mut io::stdout(), &mut io::stderr()).await {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! `kubectl slotwright q`: jobs, like `condor_q`.
+//! `kubectl slotwright q`: shows jobs, like `condor_q`.
 
 use std::fmt::Write;
 
@@ -12,17 +12,17 @@ use table::{Align, Table, printable};
 /// The longest reason in a list, in characters.
 const LONGEST_REASON: usize = 80;
 
-/// One job.
+/// A line of the answer: one job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobLine {
-    /// HTCondor's ClusterId; none until the operator has seen the job.
+    /// HTCondor's ClusterId; `None` until the operator has seen the job.
     pub cluster_id: Option<i64>,
     /// The HTCJob's namespace.
     pub namespace: String,
     /// The HTCJob's name.
     pub name: String,
-    /// Who is charged.
+    /// The submitter who is charged.
     pub submitter: Option<String>,
     /// When the job was submitted.
     pub submitted: Option<Time>,
@@ -38,28 +38,29 @@ pub struct JobLine {
     pub total: i64,
     /// `JobPrio`.
     pub priority: i32,
-    /// The job in one word.
+    /// The job's state in one word.
     pub status: Option<String>,
-    /// Why procs wait, where some do.
+    /// Why procs wait, if some do.
     pub why: Option<String>,
-    /// What one job is asked for besides.
+    /// More about the job, if the user asked for this job.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub details: Option<Details>,
 }
 
-/// What one sees only of a job that is asked for by name.
+/// What is shown only of a job that the user asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names, reason = "they are the keys of the JSON")]
 pub struct Details {
     /// Which procs ended with exit code 0, as ranges.
     pub completed_procs: String,
     /// Which procs ended with another exit code, as ranges.
     pub failed_procs: String,
-    /// Procs that have a claim, by number; none where the slots could not be read.
+    /// Procs that have a claim, by number; `None` if the slots could not be read.
     pub running_procs: Option<Vec<ProcLine>>,
 }
 
-/// One proc with a claim.
+/// A proc that has a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcLine {
@@ -81,7 +82,7 @@ pub struct ProcLine {
     pub pod: String,
 }
 
-/// A line a job, by ClusterId; jobs that have none yet come last.
+/// A line for each job, in the order of ClusterId; jobs that have none yet come last.
 pub fn lines<'a>(jobs: impl IntoIterator<Item = &'a HTCJob>) -> Vec<JobLine> {
     let mut lines: Vec<JobLine> = jobs.into_iter().map(line).collect();
     lines.sort_by(|a, b| {
@@ -111,7 +112,7 @@ fn line(job: &HTCJob) -> JobLine {
     }
 }
 
-/// Why procs wait: what is wrong with the spec, or what the last negotiation cycle found.
+/// Why procs wait: what is wrong with the job's spec, or what the last negotiation cycle found.
 fn why(job: &HTCJob, status: &HTCJobStatus) -> Option<String> {
     if job.metadata.deletion_timestamp.is_some() {
         return None;
@@ -125,8 +126,8 @@ fn why(job: &HTCJob, status: &HTCJobStatus) -> Option<String> {
     Some(reason.message.clone())
 }
 
-/// The jobs that are meant by `wanted`: those of that name, else the one whose ClusterId it is. `12.3` means proc 3 of
-/// job 12, and gives the number of that proc.
+/// The jobs that `wanted` means: those of this name, or else the job with this ClusterId. `12.3` means proc 3 of job
+/// 12; the second value is then the proc's number.
 pub fn select<'a>(jobs: &'a [HTCJob], wanted: &str) -> (Vec<&'a HTCJob>, Option<i64>) {
     let named: Vec<&HTCJob> =
         jobs.iter().filter(|job| job.metadata.name.as_deref() == Some(wanted)).collect();
@@ -142,8 +143,8 @@ pub fn select<'a>(jobs: &'a [HTCJob], wanted: &str) -> (Vec<&'a HTCJob>, Option<
     (jobs.iter().filter(id).collect(), proc)
 }
 
-/// Everything about one job. `slots` are all slots of the pool, none where they could not be read; `proc` leaves only
-/// that proc.
+/// The line of one job, with its details. `slots` are all slots of the pool, or `None` if they could not be read.
+/// With `proc`, the details list only that proc.
 pub fn detailed(job: &HTCJob, slots: Option<&[Slot]>, proc: Option<i64>) -> JobLine {
     let status = job.status.clone().unwrap_or_default();
     let details = Details {
@@ -157,7 +158,7 @@ pub fn detailed(job: &HTCJob, slots: Option<&[Slot]>, proc: Option<i64>) -> JobL
 fn procs(job: &HTCJob, slots: &[Slot], proc: Option<i64>) -> Vec<ProcLine> {
     let of_job = |slot: &Slot| {
         let claim = slot.spec.claim.as_ref()?;
-        // By uid: a job of the same name that was deleted may still hold claims.
+        // Jobs are compared by uid, because a deleted job of the same name may still have claims.
         (job.metadata.uid.as_deref() == Some(&claim.job.uid)).then_some(())?;
         let status = slot.status.as_ref();
         Some(ProcLine {
@@ -177,7 +178,7 @@ fn procs(job: &HTCJob, slots: &[Slot], proc: Option<i64>) -> Vec<ProcLine> {
     procs
 }
 
-/// The lines as people read them. Details are shown where there are some; reasons are shortened unless `wide`.
+/// The lines as a table for people, and the details of lines that have them. Reasons are shortened unless `wide`.
 pub fn render(lines: &[JobLine], with_namespace: bool, wide: bool) -> String {
     let mut text = job_table(lines, with_namespace, wide).to_string();
     let _ = writeln!(text, "\n{}", summary(lines));

@@ -1,4 +1,4 @@
-//! Jobs by hand, and what is shown of them.
+//! Tests with jobs written by hand.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `kubectl slotwright status`: slots, like `condor_status`.
+//! `kubectl slotwright status`: shows slots, like `condor_status`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use model::pool::{Capacity, Machine, SlotName, Time, classad_name};
 use model::startd::machine_ad;
 use table::{Align, Table};
 
-/// What a node is, as its slots' ads say.
+/// The platform of a node, as the ads of its slots name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// `OpSys`.
@@ -22,25 +22,25 @@ pub struct Platform {
     pub arch: String,
 }
 
-/// One slot.
+/// A line of the answer: one slot.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotLine {
-    /// HTCondor's name, such as slot1_3@node7.
+    /// HTCondor's name of the slot, such as slot1_3@node7.
     pub name: String,
     /// The node.
     pub node: String,
     /// Partitionable, Dynamic or Static: the ad's SlotType.
     pub slot_type: &'static str,
-    /// `OpSys`, where the node can be read.
+    /// `OpSys`, if the node can be read.
     pub op_sys: Option<String>,
-    /// `Arch`, where the node can be read.
+    /// `Arch`, if the node can be read.
     pub arch: Option<String>,
-    /// The state; none while the operator has not said.
+    /// The slot's state; `None` until the operator has set it.
     pub state: Option<SlotState>,
-    /// The activity.
+    /// The slot's activity.
     pub activity: Option<SlotActivity>,
-    /// `Cpus`: of a partitionable slot what is not carved, as in its ad.
+    /// `Cpus`; for a partitionable slot what is not carved, as in its ad.
     pub cpus: i64,
     /// `Memory`, in MiB.
     #[serde(rename = "memoryMiB")]
@@ -48,22 +48,22 @@ pub struct SlotLine {
     /// `Disk`, in KiB.
     #[serde(rename = "diskKiB")]
     pub disk_kib: i64,
-    /// `GPUs`, of all device plugins.
+    /// `GPUs`, the sum over all device plugins.
     pub gpus: i64,
-    /// Who is charged for the claim.
+    /// The submitter who is charged for the claim.
     pub submitter: Option<String>,
-    /// ClusterId.ProcId of the proc that has the claim.
+    /// ClusterId.ProcId of the proc for which the claim was made.
     pub job_id: Option<String>,
     /// The HTCJob of that proc.
     pub job: Option<JobReference>,
 }
 
-/// The platforms of nodes, by their labels.
+/// The platform of each node, which follows from its labels.
 pub fn platforms(nodes: impl IntoIterator<Item = ObjectMeta>) -> BTreeMap<String, Platform> {
     let platform = |metadata: ObjectMeta| {
         let facts = node::facts(&SlimNode { metadata, ..SlimNode::default() })?;
         let name = facts.name.to_string();
-        // The ad knows HTCondor's names of operating systems and architectures.
+        // HTCondor's names of operating systems and architectures come from the machine's ad.
         let machine = Machine::new(facts, Capacity::default(), Time::default());
         let ad = machine_ad(&machine);
         let text = |attribute| ad.eval_attr(attribute, None, &Env::at(0)).as_str().map(str::to_owned);
@@ -72,7 +72,8 @@ pub fn platforms(nodes: impl IntoIterator<Item = ObjectMeta>) -> BTreeMap<String
     nodes.into_iter().filter_map(platform).collect()
 }
 
-/// A line a slot, of one node where one is given: nodes by name, and a partitionable slot before its dynamic ones.
+/// A line for each slot of these names, which are slots or nodes, and of this node; empty `names` mean all. The lines
+/// are in the order of nodes, with each partitionable slot before its dynamic slots.
 pub fn lines(
     partitionable: &[PartitionableSlot],
     slots: &[Slot],
@@ -89,7 +90,7 @@ pub fn lines(
             line.arch = Some(platform.arch.clone());
         }
     }
-    // Numbers by their value: slot1_10 after slot1_9. Names that are none come last.
+    // Numbers are compared by value: slot1_10 comes after slot1_9. Names that cannot be parsed come last.
     lines.sort_by_cached_key(|line| {
         let parsed = SlotName::parse(&line.name).ok().map(|name| (name.slot, name.dynamic));
         (line.node.clone(), parsed.is_none(), parsed, line.name.clone())
@@ -97,7 +98,8 @@ pub fn lines(
     lines
 }
 
-/// Whether a slot is meant by its name or its node's, where any are named, and is on the node that is asked for, if one is.
+/// Whether a slot is to be shown: `names`, unless empty, must have the slot or its node, and the slot must be on
+/// `node`, if given.
 pub(super) fn is_meant(slot: &str, on: &str, names: &[String], node: Option<&str>) -> bool {
     let chosen = names.is_empty() || names.iter().any(|name| name == slot || name == on);
     chosen && node.is_none_or(|node| node == on)
@@ -149,7 +151,7 @@ fn unclaimed(name: &str, node: &str, slot_type: &'static str, resources: &SlotRe
     }
 }
 
-/// The lines and their totals, as people read them.
+/// The lines and their totals, as tables for people.
 pub fn render(lines: &[SlotLine]) -> String {
     let mut table = Table::new(&[
         ("Name", Align::Left),
@@ -193,7 +195,8 @@ const STATES: [(&str, SlotState); 7] = [
     ("Backfill", SlotState::Backfill),
 ];
 
-/// How many slots are in which state, by platform and in all. A slot whose state is not known counts in Total only.
+/// How many slots are in each state, by platform and in all. A slot whose state is not known counts only in the
+/// column Total.
 fn totals(lines: &[SlotLine]) -> Table {
     let mut by_platform: BTreeMap<String, Vec<&SlotLine>> = BTreeMap::new();
     for line in lines {

@@ -1,19 +1,20 @@
-//! How amounts and times are written in tables.
+//! Writes amounts and times for tables.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// A time to the minute, in UTC, without blanks: `2030-01-02T03:04Z`.
+/// A time in UTC to the minute, without blanks: `2030-01-02T03:04Z`.
 pub fn minute(time: &Time) -> String {
     time.0.strftime("%Y-%m-%dT%H:%MZ").to_string()
 }
 
-/// A span as HTCondor writes it: days, `+`, hours and minutes. A negative span counts as none.
+/// A span as HTCondor writes it: days, `+`, hours and minutes. A negative span counts as 0.
 pub fn span(seconds: i64) -> String {
     let minutes = seconds.max(0) / 60;
     format!("{}+{:02}:{:02}", minutes / 1440, minutes / 60 % 24, minutes % 60)
 }
 
-/// An amount in KiB with the largest unit that leaves a whole part, rounded down to a tenth: `15.9Gi`. Nothing needs no unit.
+/// An amount in KiB, written in the largest unit of which it has at least one, rounded down to a tenth: `15.9Gi`. 0
+/// has no unit.
 pub fn bytes(kib: i64) -> String {
     if kib == 0 {
         return "0".to_owned();
@@ -31,7 +32,7 @@ pub fn bytes(kib: i64) -> String {
     }
 }
 
-/// At most `longest` characters, the last of them `…` where something was cut off.
+/// The text, cut to at most `longest` characters; the last one is `…` if something was cut off.
 pub fn shortened(text: &str, longest: usize) -> String {
     if text.chars().count() <= longest {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! `kubectl slotwright userprio`: submitters and their priorities, like `condor_userprio`.
+//! `kubectl slotwright userprio`: shows submitters and their priorities, like `condor_userprio`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as KubeTime;
 use serde::Serialize;
@@ -11,47 +11,52 @@ use model::pool::accountant::Record;
 use model::pool::{NegotiatorConfig, NegotiatorFacts, NegotiatorId, Time};
 use table::{Align, Table};
 
-/// One submitter, at the time asked for.
+/// A line of the answer: one submitter at the time asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserLine {
-    /// The accountant's name.
+    /// The submitter's name at the accountant.
     pub name: String,
-    /// Real priority times factor; lower is better.
+    /// The real priority times the factor; lower is better.
     pub effective_priority: f64,
-    /// Weighted usage smoothed by the half-life.
+    /// The weighted usage, smoothed with the half-life.
     pub real_priority: f64,
-    /// The factor in force.
+    /// The priority factor in force.
     pub priority_factor: f64,
     /// Slots in use.
     pub resources_used: u64,
     /// Slot weight in use.
     pub weighted_resources_used: f64,
-    /// Usage from the beginning, in hours of slot weight.
+    /// The usage since the beginning, in hours of slot weight.
     pub weighted_usage_hours: f64,
-    /// The last moment known at which a slot was in use.
+    /// The last known moment at which a slot was in use.
     pub last_usage_time: Option<KubeTime>,
     /// The most slot weight that may be in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<f64>,
 }
 
-/// A negotiator, whose accounts are shown.
+/// The negotiator whose accounts are shown.
 #[derive(Clone, Debug, PartialEq)]
-pub struct InForce {
-    /// Which one.
+pub struct ChosenNegotiator {
+    /// The negotiator's id.
     pub id: NegotiatorId,
-    /// Whether it is the first by name, with which accounts are that name none.
+    /// Whether this is the first negotiator by name. Accounts that name no negotiator belong to the first.
     first: bool,
-    /// Its configuration in force.
+    /// The negotiator's configuration in force.
     pub config: NegotiatorConfig,
 }
 
-/// The negotiator of this name, the first by name where none is asked for; none where there is no such object. Its configuration
-/// is that of the object, or of its last spec that was accepted, else HTCondor's defaults. The second is a note where that is a
-/// guess, since the operator may know more than the object's status records.
-pub fn in_force(negotiators: &[Negotiator], name: Option<&str>) -> Option<(InForce, Option<String>)> {
-    let unnamed = InForce { id: NegotiatorId::Unnamed, first: true, config: NegotiatorConfig::default() };
+/// The negotiator of this name, or the first by name; `None` if there is no object of this name. The configuration is
+/// that of the object's spec, or of the last spec that was accepted, or else HTCondor's defaults. Defaults for an
+/// object are a guess, because the operator may remember what the object's status does not; the second value is then
+/// a note.
+pub fn choose_negotiator(
+    negotiators: &[Negotiator],
+    name: Option<&str>,
+) -> Option<(ChosenNegotiator, Option<String>)> {
+    let unnamed =
+        ChosenNegotiator { id: NegotiatorId::Unnamed, first: true, config: NegotiatorConfig::default() };
     let mut all: Vec<_> = negotiators.iter().map(kinds::negotiator::facts).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     let config = |facts: &NegotiatorFacts| {
@@ -66,17 +71,17 @@ pub fn in_force(negotiators: &[Negotiator], name: Option<&str>) -> Option<(InFor
     let Some(facts) = asked else { return Some((unnamed, None)) };
     let (id, first) = (Some(&*facts.name).into(), first.is_some_and(|first| first.name == facts.name));
     if let Some(config) = config(facts) {
-        return Some((InForce { id, first, config }, None));
+        return Some((ChosenNegotiator { id, first, config }, None));
     }
     let note = format!(
         "the negotiator {} is not accepted, and never was as far as its status says: HTCondor's defaults are assumed",
         facts.name
     );
-    Some((InForce { id, first, ..unnamed }, Some(note)))
+    Some((ChosenNegotiator { id, first, ..unnamed }, Some(note)))
 }
 
-/// A line a submitter, the best priority first. Objects that the operator does not recognize are left out.
-pub fn lines(submitters: &[Submitter], negotiator: &InForce, now: Time) -> Vec<UserLine> {
+/// A line for each submitter, the best priority first. Objects that the operator does not recognize are left out.
+pub fn lines(submitters: &[Submitter], negotiator: &ChosenNegotiator, now: Time) -> Vec<UserLine> {
     let mut lines: Vec<UserLine> =
         submitters.iter().filter_map(|object| line(object, negotiator, now)).collect();
     lines.sort_by(|a, b| {
@@ -85,9 +90,10 @@ pub fn lines(submitters: &[Submitter], negotiator: &InForce, now: Time) -> Vec<U
     lines
 }
 
-fn line(object: &Submitter, negotiator: &InForce, now: Time) -> Option<UserLine> {
+fn line(object: &Submitter, negotiator: &ChosenNegotiator, now: Time) -> Option<UserLine> {
     let (facts, config) = (kinds::submitter::facts(object)?, &negotiator.config);
-    // What a group or a nice user's name gives the operator has worked out.
+    // A factor that follows from the group or from a nice user's name was worked out by the operator, and is in the
+    // status.
     let in_force = object.status.as_ref().and_then(|status| {
         let other = negotiator.id.name().and_then(|name| status.accounts.get(&**name));
         let own = negotiator.first.then_some(status.priority_factor);
@@ -111,7 +117,7 @@ fn line(object: &Submitter, negotiator: &InForce, now: Time) -> Option<UserLine>
     })
 }
 
-/// The lines as people read them.
+/// The lines as a table for people.
 pub fn render(lines: &[UserLine], config: &NegotiatorConfig, now: Time) -> String {
     let halflife = i64::try_from(config.halflife.as_secs()).unwrap_or(i64::MAX);
     let mut table = Table::new(&[
@@ -134,7 +140,7 @@ pub fn render(lines: &[UserLine], config: &NegotiatorConfig, now: Time) -> Strin
             last_usage(line, now),
         ]);
     }
-    // Starts at +0: an empty sum is -0, which people would see.
+    // The sum starts at +0, because the standard library's sum of nothing is -0, which people would see.
     let total = |of: fn(&UserLine) -> f64| lines.iter().map(of).fold(0.0, |sum, one| sum + one);
     format!(
         "Priorities at {}, half-life {}\n\n{table}\n{} users: {:.2} in use, {:.2} weighted hours\n",
@@ -146,7 +152,7 @@ pub fn render(lines: &[UserLine], config: &NegotiatorConfig, now: Time) -> Strin
     )
 }
 
-/// How long ago, as `condor_userprio` has it.
+/// How long ago the last usage was, as `condor_userprio` writes it.
 fn last_usage(line: &UserLine, now: Time) -> String {
     match &line.last_usage_time {
         _ if line.resources_used > 0 => "<now>".to_owned(),
@@ -201,7 +207,7 @@ mod tests {
             negotiator("b", &json!({"priorityHalflifeSeconds": 1})),
             negotiator("a", &json!({"priorityHalflifeSeconds": 3600, "defaultPriorityFactor": 10.0})),
         ];
-        let (first, note) = in_force(&negotiators, None).unwrap();
+        let (first, note) = choose_negotiator(&negotiators, None).unwrap();
         assert_eq!(note, None);
         let at = |hours| render(&lines(&submitters(), &first, later(hours)), &first.config, later(hours));
         insta::assert_snapshot!(format!("{}\n{}", at(0), at(2)));
@@ -216,7 +222,7 @@ mod tests {
         let status = json!({"name": "alice", "negotiator": "cpu", "realPriority": 2.0, "priorityFactor": 1000.0,
             "updateTime": "2030-01-01T00:00:00.000000Z", "accounts": {"gpu": gpu}});
         let found = |name: Option<&str>| {
-            let (asked, _) = in_force(&negotiators, name)?;
+            let (asked, _) = choose_negotiator(&negotiators, name)?;
             let lines = lines(&[submitter("alice", &json!({}), &status)], &asked, later(0));
             lines.first().map(|line| (line.real_priority, line.priority_factor, line.weighted_resources_used))
         };
@@ -228,7 +234,8 @@ mod tests {
 
     #[test]
     fn a_negotiator_that_is_not_accepted_is_a_guess() {
-        let (asked, note) = in_force(&[negotiator("n", &json!({"slotConstraint": "1 +"}))], None).unwrap();
+        let (asked, note) =
+            choose_negotiator(&[negotiator("n", &json!({"slotConstraint": "1 +"}))], None).unwrap();
         assert_eq!(asked.config, NegotiatorConfig::default());
         assert!(note.is_some_and(|note| note.contains("negotiator n is not accepted")));
     }
