@@ -1,4 +1,4 @@
-//! The `slotwright` command: reads the command line and hands over to the library.
+//! The `slotwright` command: parses the command line and calls the command's function in the crate `cli`.
 
 use std::io;
 use std::process::ExitCode;
@@ -23,15 +23,15 @@ enum Command {
     Classad(classad::ClassadArgs),
     /// Check manifests and configuration text, as the API server and the operator would.
     Lint(lint::LintArgs),
-    /// Read HTCondor configuration: values, or all of it.
+    /// Read HTCondor configuration: print values, or all of it.
     Config(config::ConfigArgs),
     /// Print the custom resource definitions, or write them to a directory.
     Crds(crds::CrdsArgs),
-    /// Say what accounting groups would be given of a pool.
+    /// Say how much of a pool each accounting group would be given.
     Quota(quota::QuotaArgs),
-    /// Say what HTCondor's configuration variables are here.
+    /// Say what HTCondor's configuration variables do in Slotwright.
     Knobs(knobs::KnobsArgs),
-    /// Negotiate one cycle over ads in files.
+    /// Run one negotiation cycle over ads in files.
     Negotiate(negotiate::NegotiateArgs),
     /// Try a policy on a workload in virtual time.
     Simulate(simulate::SimulateArgs),
@@ -40,7 +40,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Two libraries bring TLS; whichever is first would otherwise depend on the build.
+    // Two TLS libraries are compiled in, and rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let outcome: Result<ExitCode, Box<dyn std::error::Error>> = match Cli::parse().command {
         Command::Operator(args) => {
@@ -95,7 +95,7 @@ fn block_on<E: std::error::Error + 'static>(
     runtime.block_on(future).map_err(Into::into)
 }
 
-/// Logs to standard error; `RUST_LOG` overrides what is logged.
+/// Logs to standard error by the filter `default`, unless `RUST_LOG` sets another.
 fn log_to_stderr(default: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();

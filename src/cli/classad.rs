@@ -1,4 +1,4 @@
-//! `slotwright classad eval` and `slotwright classad match`: expressions and matches without a cluster.
+//! `slotwright classad eval` and `slotwright classad match`: evaluate expressions and match ads without a cluster.
 
 mod words;
 
@@ -24,21 +24,21 @@ pub struct ClassadArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the value of each expression on a line
+    /// Print the value of each expression, a line for each
     Eval(EvalArgs),
-    /// Tell whether two ads match, and which clause fails if they do not
+    /// Say whether two ads match, and which clauses fail if they do not
     Match(MatchArgs),
 }
 
 #[derive(Clone, Debug, Args)]
 struct EvalArgs {
-    /// The ad in which bare names and MY are looked up, in either syntax; - is standard input
+    /// The ad of MY, in which names without a scope are looked up first, in either syntax; - is standard input
     #[arg(long, value_name = "FILE")]
     my: Option<PathBuf>,
-    /// The ad that TARGET is, and where bare names are looked up that MY lacks
+    /// The ad of TARGET, in which names without a scope are looked up that MY lacks
     #[arg(long, value_name = "FILE")]
     target: Option<PathBuf>,
-    /// Read cases from standard input, a JSON object a line: id, my, target, expr
+    /// Read cases from standard input, a JSON object on each line: id, my, target, expr
     #[arg(long, conflicts_with_all = ["my", "target", "exprs"])]
     batch: bool,
     #[command(flatten)]
@@ -60,8 +60,8 @@ struct MatchArgs {
     circumstances: Circumstances,
 }
 
-/// Runs the command. Gives the exit status: 0 done, 1 the ads do not match, 2 unusable input, about
-/// which a message went to `stderr`. Fails where the output cannot be written.
+/// Runs the command. Returns the exit status: 0 done, 1 the ads do not match, 2 unusable input, which `stderr`
+/// explains. Fails if the output cannot be written.
 pub fn run(
     args: &ClassadArgs,
     stdin: &mut dyn BufRead,
@@ -81,7 +81,8 @@ pub fn run(
     status("classad", outcome, stderr)
 }
 
-/// What is wrong with an option, in a line. clap's advice on how to pass dashes does not hold in front of all expressions.
+/// What is wrong with an option, in one line. clap's advice on values that begin with a dash is left out, because an
+/// expression needs none of it.
 fn said(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -121,7 +122,7 @@ fn eval(args: &EvalArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) -> Res
     Ok(DONE)
 }
 
-/// An ad that many cases in a row share is parsed once.
+/// The ad of the last case, kept because many cases in a row share one ad.
 #[derive(Default)]
 struct Parsed {
     text: Option<String>,
@@ -139,8 +140,8 @@ impl Parsed {
     }
 }
 
-/// Answers every line, in order. One that is no case has a message and an answer like an expression that does
-/// not parse; the status is then that of unusable input.
+/// Answers every line of the input, in order. A line that is not a case gets the answer of an expression that does
+/// not parse, and a message on `stderr`; the exit status is then [`UNUSABLE`].
 fn batch(
     stdin: &mut dyn BufRead,
     stdout: &mut dyn Write,
@@ -177,7 +178,7 @@ fn batch(
     Ok(status)
 }
 
-/// A line of the batch mode.
+/// An input line of the batch mode.
 #[derive(serde::Deserialize)]
 struct Case {
     #[serde(default)]
@@ -192,17 +193,17 @@ struct Case {
 impl Case {
     fn read(line: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(line).map_err(|error| {
-            // The line is known better than serde_json, which saw only this one.
+            // serde_json counts every line as line 1, because it reads one at a time.
             error.to_string().replace(" at line 1 column", ", column")
         })
     }
 }
 
-/// What the batch mode answers.
+/// An answer of the batch mode.
 struct Answer {
     kind: &'static str,
     value: String,
-    /// For standard error.
+    /// A message for standard error.
     remark: Option<String>,
 }
 
@@ -231,17 +232,18 @@ fn answer(
     Answer { kind, value, remark: Some(long) }
 }
 
-/// The most bytes that the batch mode prints of a value. Text in lists of lists doubles at each level, as it is escaped.
+/// The most bytes that the batch mode prints of a value. Lists in lists need a bound: escaping doubles the text at
+/// each level.
 const LONGEST: usize = 1 << 20;
-/// The answer where there are more.
+/// The type and the value that are printed for a longer value.
 const TOO_LONG: (&str, String) = ("error", String::new());
 
-/// The type and the printed value, as the batch mode writes them: those of an error where that would be too long.
+/// The type and the printed value, as the batch mode writes them; those of an error if the value is too long.
 pub fn describe(value: &Value) -> (&'static str, String) {
     described(value).unwrap_or(TOO_LONG)
 }
 
-/// As [`describe`]; nothing where it is too long.
+/// As [`describe`], but `None` if the value is too long.
 fn described(value: &Value) -> Option<(&'static str, String)> {
     let text = match value {
         Value::Undefined | Value::Error => String::new(),
@@ -254,7 +256,8 @@ fn described(value: &Value) -> Option<(&'static str, String)> {
     (text.len() <= LONGEST).then(|| (value.type_name(), text))
 }
 
-/// JSON of all items. It stops where they alone are too long: what is done for each level is bounded so.
+/// The items as JSON; `None` if they are too long. Reading stops at the first item that is too much, which bounds the
+/// work at each level.
 fn described_list(items: &[Value]) -> Option<String> {
     let (mut all, mut bytes) = (Vec::new(), 0);
     for item in items {

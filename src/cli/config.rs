@@ -1,4 +1,4 @@
-//! `slotwright config value` and `slotwright config dump`: what a configuration says, without a cluster.
+//! `slotwright config value` and `slotwright config dump`: print what a configuration says, without a cluster.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,34 +22,34 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the expanded value of each name on a line, or that it is not defined
+    /// Print the expanded value of each name, a line for each, or say that the name is not defined
     Value(ValueArgs),
-    /// Print all names with their values as they are written
+    /// Print all names, with their values as they are written
     Dump(DumpArgs),
 }
 
-/// What to read, and as whom.
+/// Which files to read, and as which daemon.
 #[derive(Debug, Args)]
 struct Input {
     /// A file to read; several are read in order, as if they were one; - is standard input
     #[arg(short, long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The daemon to read for: SUBSYSTEM.NAME stands above NAME
+    /// The daemon to read for: a value of DAEMON.NAME overrides that of NAME
     #[arg(long, value_name = "DAEMON", default_value = "TOOL")]
     subsystem: String,
-    /// The local name to read for: LOCAL.NAME stands above NAME
+    /// The local name to read for: a value of LOCALNAME.NAME overrides that of NAME
     #[arg(long, value_name = "NAME")]
     local_name: Option<String>,
     /// Predefine a macro, such as DETECTED_CPUS=64
     #[arg(long, value_name = "NAME=VALUE", value_parser = definition)]
     define: Vec<(String, String)>,
-    /// Let the text include files of this machine; commands are never run
+    /// Let the configuration include files of this machine; its commands are never run
     #[arg(long)]
     allow_files: bool,
-    /// Let the text read the environment with $ENV()
+    /// Let the configuration read the environment with $ENV()
     #[arg(long)]
     allow_env: bool,
-    /// Let the text draw random numbers, from this start
+    /// Let the configuration draw random numbers, from this seed
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
@@ -58,13 +58,13 @@ struct Input {
 struct ValueArgs {
     #[command(flatten)]
     input: Input,
-    /// Print what the slot of this number sees
+    /// Print the values for the slot of this number
     #[arg(long, value_name = "N")]
     slot: Option<u32>,
     /// Print values as they are written
     #[arg(long)]
     raw: bool,
-    /// Names
+    /// The names to look up
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
 }
@@ -76,7 +76,7 @@ struct DumpArgs {
     /// Print expanded values
     #[arg(long)]
     expanded: bool,
-    /// Print only what the files set, not what is compiled in
+    /// Print only what the files set, without HTCondor's defaults
     #[arg(long)]
     set: bool,
 }
@@ -86,8 +86,8 @@ fn definition(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Runs the command. Gives the exit status: 0 done, 1 something is not defined, 2 unusable input, about which a
-/// message with file, line and column went to `stderr`. Fails where the output cannot be written.
+/// Runs the command. Returns the exit status: 0 done, 1 a name is not defined, 2 unusable input, which `stderr`
+/// explains with file, line and column. Fails if the output cannot be written.
 pub fn run(
     args: &ConfigArgs,
     stdin: &mut dyn BufRead,
@@ -131,7 +131,7 @@ impl Input {
         Ok(sources)
     }
 
-    /// Reads the files. Warnings go to `stderr`; the first error is where HTCondor would stop.
+    /// Reads the files. Warnings go to `stderr`. Reading stops at the first error, as HTCondor's does.
     fn read(&self, stdin: &mut dyn BufRead, stderr: &mut dyn Write) -> Result<Config, Stop> {
         let sources = self.sources(stdin)?;
         let files = |path: &str| {
@@ -199,7 +199,7 @@ fn dump(
     let config = args.input.read(stdin, stderr)?;
     let mut status = DONE;
     for name in config.names() {
-        // Exactly this name, whatever stands above it for the daemon.
+        // The value of exactly this name, even if a daemon's own value would override it.
         let definition = config.definition(name);
         if args.set && definition.is_none_or(|definition| definition.origin == Origin::Predefined) {
             continue;
@@ -253,7 +253,7 @@ mod tests {
         prints(&["value", "-f", "-", "--slot", "2", "A"], text, "1\n");
     }
 
-    /// Where nothing is to be expanded, a slot sees what is written.
+    /// If a value has nothing to expand, `--raw` prints the same for a slot as the expanded value.
     #[test]
     fn what_a_slot_sees_can_be_told_as_it_is_written() {
         let text = "A = $(B)\nB = b\nSTARTD.A = 2\nLN.A = 3\nLN.LN.A = 4\nSLOT1_A = 5\nSTARTD.SLOT3_A = 6\nSLOT_TYPE_1_A = 7\n\

@@ -8,15 +8,13 @@ use std::process::ExitCode;
 use clap::Args;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use api;
-
 /// Print the custom resource definitions, or write them to a directory.
 #[derive(Args, Debug)]
 pub struct CrdsArgs {
-    /// Write one file a kind into this directory; without it they are printed.
+    /// Write a file for each kind into this directory, instead of printing the definitions.
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Write nothing; exit 1 if a file in --dir differs from what would be written.
+    /// Write nothing; exit with 1 if a file in --dir differs from what would be written.
     #[arg(long, requires = "dir")]
     check: bool,
 }
@@ -41,12 +39,13 @@ pub fn run(args: &CrdsArgs, out: &mut dyn Write) -> io::Result<ExitCode> {
     Ok(if current { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// The YAML of one definition, as it is committed.
+/// The YAML of one definition, as in the repository's files.
 ///
 /// # Errors
-/// When it cannot be written as YAML.
+/// When the definition cannot be written as YAML.
 pub fn yaml(crd: &CustomResourceDefinition) -> io::Result<String> {
-    // By way of JSON: its map is sorted, so that a field added to a type changes only its own lines.
+    // The definition goes through JSON, whose maps are sorted: a field that is added to a type changes only its own
+    // lines.
     let value = serde_json::to_value(crd).map_err(io::Error::other)?;
     serde_saphyr::to_string(&value).map_err(io::Error::other)
 }

@@ -1,4 +1,4 @@
-//! `slotwright knobs`: what a knob is here, and the page about all of them.
+//! `slotwright knobs`: says what a knob does here, and writes the page about all knobs.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,23 +9,25 @@ use clap::Args;
 
 use condor_config::knobs::{self, Class, Knob, Support};
 
-/// Say what HTCondor's configuration variables are here. Without names: the whole table, as docs/reference/knobs.md.
+/// Say what HTCondor's configuration variables do in Slotwright. Without names, print the table of all, which is
+/// docs/reference/knobs.md.
 #[derive(Args, Debug)]
 pub struct KnobsArgs {
-    /// Names to look up, as configuration has them: `START`, `STARTD.START`, `SLOT_TYPE_2_START`.
+    /// Names to look up, as they are written in configuration: `START`, `STARTD.START`, `SLOT_TYPE_2_START`.
     names: Vec<String>,
-    /// Write the table to this file; without it, it is printed.
+    /// Write the table to this file instead of printing it.
     #[arg(long, conflicts_with = "names")]
     file: Option<PathBuf>,
-    /// Write nothing; exit 1 if --file differs from what would be written.
+    /// Write nothing; exit with 1 if --file differs from what would be written.
     #[arg(long, requires = "file")]
     check: bool,
 }
 
-/// Runs the command: exit status 1 when a name is no parameter of HTCondor's, or the file is not current.
+/// Runs the command. The exit status is 1 if a name is not a parameter of HTCondor's, or the checked file is not
+/// current.
 ///
 /// # Errors
-/// When the file cannot be written, or standard output.
+/// When the file or the output cannot be written.
 pub fn run(args: &KnobsArgs, out: &mut dyn Write) -> io::Result<ExitCode> {
     let mut good = true;
     for name in &args.names {

@@ -1,4 +1,22 @@
-//! What the command line does, one file a command.
+//! The commands of `slotwright`, a module for each. `src/main.rs` parses the command line and calls them.
+//!
+//! Invariant: a command decides nothing itself: what it says of a job, a slot or a configuration comes from the same code
+//! that the operator runs. Only [`operator`] and [`demo`] open connections; all others take their input and output as
+//! arguments. No command ends the process, except [`demo`] at a second Ctrl-C.
+//!
+//! | module | is |
+//! | --- | --- |
+//! | [`operator`] | runs the operator on a cluster |
+//! | [`demo`] | runs the operator on an embedded cluster, and judges what it did |
+//! | [`classad`] | evaluates expressions, matches ads |
+//! | [`config`], [`knobs`] | read HTCondor's configuration; say what its variables do here |
+//! | [`lint`] | checks manifests and configuration text |
+//! | [`crds`] | writes the custom resource definitions |
+//! | [`quota`], [`negotiate`] | divide a pool among groups; run one negotiation cycle over ads in files |
+//! | [`simulate`] | tries a policy on a workload in virtual time |
+//! | `circumstances` | the options that set time and random seed |
+//! | `stop`, `problems`, `print` | how commands end, report problems, and print JSON |
+//! | `outcome` | runs a command, for tests |
 
 mod circumstances;
 pub mod classad;

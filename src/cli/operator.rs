@@ -1,4 +1,4 @@
-//! `slotwright operator`: runs the operator on the cluster of the kubeconfig, or of the pod it runs in.
+//! `slotwright operator`: runs the operator on the cluster that the kubeconfig names, or that its pod runs in.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -9,21 +9,19 @@ use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use controller;
-
-/// Run the operator on a cluster: that of the kubeconfig, or the one that it runs in.
+/// Run the operator on the cluster that the kubeconfig names, or that its pod runs in.
 #[derive(Args, Debug)]
 pub struct OperatorArgs {
-    /// Where /livez, /readyz and /metrics are served. [::] is every address, of IPv4 too.
+    /// The address that serves /livez, /readyz and /metrics. [::] means all addresses, IPv4 and IPv6.
     #[arg(long, default_value = "[::]:8081")]
     health_addr: SocketAddr,
     /// The namespace of the leader election's Lease.
     #[arg(long, env = "POD_NAMESPACE", default_value = "slotwright-system")]
     leader_elect_namespace: String,
-    /// Decide at once, without an election. Only where no other operator can run.
+    /// Lead at once, without an election. Use this only where no other operator can run.
     #[arg(long)]
     no_leader_elect: bool,
-    /// Who this operator is, in the Lease and in events.
+    /// This operator's name in the Lease and in events [default: made of host, process and time].
     #[arg(long, env = "POD_NAME")]
     identity: Option<String>,
 }
@@ -31,7 +29,7 @@ pub struct OperatorArgs {
 /// Why the operator did not run, or ended by itself.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// There is no cluster to run on.
+    /// No cluster can be found.
     #[error("no cluster: {0}; set KUBECONFIG, or run in a pod with a service account")]
     NoCluster(#[from] Box<kube::config::InferConfigError>),
     /// Signals cannot be received.
@@ -42,16 +40,17 @@ pub enum Error {
     Operator(#[from] controller::Error),
 }
 
-/// A name that no other operator has: in containers every process has the same id, so that host and time are in it too.
+/// A name that no other operator has. Processes in containers often have the same id, so the name contains the host
+/// and the time too.
 fn own_name() -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "slotwright".to_owned());
     format!("{host}-{}-{:x}", std::process::id(), jiff::Timestamp::now().as_microsecond())
 }
 
-/// Runs the operator until it is told to stop by SIGTERM or SIGINT.
+/// Runs the operator until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When there is no cluster, or the operator ends by itself.
+/// When no cluster can be found, or the operator ends by itself.
 pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
     let config = Config::infer().await.map_err(Box::new)?;
     let identity = args.identity.unwrap_or_else(own_name);

@@ -1,4 +1,4 @@
-//! For tests: a command, run as from the command line.
+//! For tests: runs a command as from the command line.
 
 use std::io::{self, BufRead, Write};
 
@@ -10,8 +10,8 @@ struct Cli<A: Args> {
     args: A,
 }
 
-/// Runs a command with these arguments and this standard input. Gives the exit status, and what went to standard output
-/// and to standard error.
+/// Runs a command with these arguments and this standard input. Returns the exit status, the standard output and the
+/// standard error.
 pub fn outcome<A: Args>(
     command: &str,
     args: &[&str],

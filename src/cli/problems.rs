@@ -1,22 +1,22 @@
-//! What is wrong with files that a command reads.
+//! The problems of the files that a command reads.
 
 use std::fmt;
 use std::io::{self, Write};
 
 use crate::lint::{Finding, Source};
 
-/// Everything that is wrong with them, each with its place.
+/// Problems, each with its place, as messages.
 #[derive(Debug, Default)]
 pub struct Problems(Vec<String>);
 
 impl Problems {
-    /// Something wrong at a byte offset of a file.
+    /// Adds a problem at a byte offset of a file.
     pub fn at(&mut self, source: &Source, offset: usize, message: &str) {
         let (line, column) = source.place(offset);
         self.0.push(format!("{}:{line}:{column}: {message}", source.path));
     }
 
-    /// What lint found.
+    /// Adds findings of lint.
     pub fn extend(&mut self, findings: impl Iterator<Item = Finding>) {
         self.0.extend(findings.map(|found| {
             let object = found.object.map_or_else(String::new, |object| format!("{object}: "));
@@ -25,15 +25,15 @@ impl Problems {
         }));
     }
 
-    /// One that has no place.
+    /// One problem without a place.
     pub fn one(message: String) -> Self {
         Self(vec![message])
     }
 
-    /// Tells them, each on a line.
+    /// Writes every problem to `err`, each on lines of its own.
     ///
     /// # Errors
-    /// When they cannot be written.
+    /// When `err` cannot be written.
     pub fn tell(&self, err: &mut dyn Write) -> io::Result<()> {
         self.0
             .iter()
@@ -41,12 +41,12 @@ impl Problems {
             .try_for_each(|line| writeln!(err, "slotwright: {line}"))
     }
 
-    /// Whether there are none.
+    /// Whether there are no problems.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// How many problems there are.
     pub fn count(&self) -> usize {
         self.0.len()
     }

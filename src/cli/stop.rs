@@ -1,19 +1,19 @@
-//! How a command ends.
+//! How a command ends: exit statuses, and errors that stop it.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Everything was done, or the answer is yes.
+/// The exit status of a command that did everything, or whose answer is yes.
 pub const DONE: u8 = 0;
-/// The answer is no.
+/// The exit status of a command whose answer is no.
 pub const NO: u8 = 1;
-/// The input cannot be used.
+/// The exit status of a command whose input cannot be used.
 pub const UNUSABLE: u8 = 2;
 
-/// What stops a command: a message for standard error, or output that cannot be written.
+/// What stops a command.
 #[derive(Debug)]
 pub enum Stop {
-    /// The input cannot be used.
+    /// The input cannot be used; the message goes to standard error.
     Unusable(String),
     /// The output cannot be written.
     Io(io::Error),
@@ -25,12 +25,12 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// What cannot be used, and why.
+/// The error of an input that cannot be used: what it is, and why.
 pub fn unusable(what: impl Display, error: impl Display) -> Stop {
     Stop::Unusable(format!("{what}: {error}"))
 }
 
-/// The exit status of a command, with a message on standard error where it was stopped.
+/// The exit status of a command. If its input cannot be used, the message is written to `stderr`.
 ///
 /// # Errors
 /// When the output cannot be written.

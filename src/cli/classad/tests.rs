@@ -1,4 +1,4 @@
-//! The commands as they are typed, and what they print.
+//! Runs the commands as they are typed, and checks what they print.
 
 use super::*;
 
@@ -146,7 +146,7 @@ fn batch_goes_on_after_what_is_no_case() {
     assert!(said[4].ends_with("case on line 7: the evaluation nests too deeply"), "{err}");
 }
 
-/// Each level of a list escapes what stands below it: what is printed doubles.
+/// Each level of a list escapes the levels below, which doubles the length of the printed value.
 #[test]
 fn batch_goes_on_after_a_value_that_is_too_long() {
     let nested = |depth: usize| format!("{}\"x\"{}", "{".repeat(depth), "}".repeat(depth));

@@ -1,15 +1,15 @@
-//! Which words of a command line are expressions: these may begin with a dash, as options do.
+//! Tells expressions from options on a command line: expressions, too, may begin with a dash.
 
 use clap::{Args, Command, Error};
 
-/// The arguments with what `words` say, of which some are options. clap takes every word from the first expression on for one
-/// more: it knows no other way to let them begin with a dash.
+/// Adds the options among `words` to `args`. clap takes every word after the first expression for an expression,
+/// because that is its only way to let expressions begin with a dash.
 ///
 /// # Errors
-/// When an option is none, or its value is wrong.
+/// When an option is not known, or its value is wrong.
 pub(super) fn with_late_options<A: Args + Clone>(args: &A, words: &[String]) -> Result<A, Error> {
     let command = A::augment_args(Command::new("eval")).no_binary_name(true).disable_help_flag(true);
-    // What is no option here is none at all.
+    // In this second pass, a word with a dash that is not an option is an error.
     let command = command.mut_args(|arg| arg.allow_hyphen_values(false));
     let (options, exprs) = split(&command, words);
     let words = options.into_iter().chain(["--"]).chain(exprs);
@@ -19,8 +19,8 @@ pub(super) fn with_late_options<A: Args + Clone>(args: &A, words: &[String]) -> 
     Ok(settled)
 }
 
-/// Options with their values, and expressions. A dash twice and a letter begin an option, known or not: a typing error is not
-/// evaluated.
+/// Splits words into options with their values, and expressions. Two dashes and a letter begin an option, known or
+/// not, so that a mistyped option is not evaluated as an expression.
 fn split<'w>(command: &Command, words: &'w [String]) -> (Vec<&'w str>, Vec<&'w str>) {
     let (mut options, mut exprs) = (Vec::new(), Vec::new());
     let mut words = words.iter().map(String::as_str);
@@ -38,7 +38,7 @@ fn split<'w>(command: &Command, words: &'w [String]) -> (Vec<&'w str>, Vec<&'w s
     (options, exprs)
 }
 
-/// Whether the next word is the value of the option of this name.
+/// Whether the option of this name takes the next word as its value.
 fn takes_value(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some(name) && arg.get_action().takes_values())
 }

@@ -18,14 +18,13 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use super::scene::Capacity;
-use api;
 use hollow::nodes::shape::{GIB, NVIDIA_GPU};
 use hollow::nodes::{self, HollowNodes, NodeShape, shapes};
 use hollow::server::{HollowServer, RunningServer, ServerConfig};
 
-/// The operator's namespace, as the chart has it: its leader election's Lease lies here.
+/// The operator's namespace, where its Lease for leader election is. The chart uses the same name.
 pub const NAMESPACE: &str = "slotwright-system";
-/// How long a definition may take until it is served.
+/// How long the server may take to serve a definition.
 const ESTABLISHED_WITHIN: Duration = Duration::from_secs(10);
 /// Millicores of a uniform node.
 const UNIFORM_CPUS: i64 = 8000;
@@ -35,26 +34,26 @@ const UNIFORM_MEMORY: i64 = 32 * GIB;
 /// Why there is no cluster.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The server does not start.
+    /// The server cannot listen.
     #[error("the embedded API server cannot serve at {addr}: {source}; choose another --port")]
     Bind {
-        /// Where it should serve.
+        /// The address at which it should listen.
         addr: SocketAddr,
         /// Why not.
         source: io::Error,
     },
-    /// It cannot be used.
+    /// The server cannot be used.
     #[error("the embedded API server cannot be used: {0}")]
     Client(String),
-    /// A definition is not served.
+    /// The server does not serve a definition.
     #[error("definition {name}: {why}")]
     Definition {
-        /// Its name.
+        /// The definition's name.
         name: String,
         /// What is wrong.
         why: String,
     },
-    /// The nodes do not start.
+    /// The nodes did not start.
     #[error(transparent)]
     Nodes(#[from] nodes::Error),
     /// The kubeconfig cannot be written.
@@ -65,26 +64,26 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
-    /// There is a file that somebody else wrote.
+    /// The file for the kubeconfig exists, and the demo did not write it.
     #[error("kubeconfig {}: this file is not the demo's and is not overwritten; name another by --kubeconfig", .0.display())]
     NotOurs(PathBuf),
 }
 
-/// The running cluster. Dropping it ends it.
+/// The running cluster. Dropping the value ends the cluster.
 pub struct Cluster {
     /// The API server.
     pub server: RunningServer,
-    /// What the nodes have.
+    /// What the nodes have together.
     pub capacity: Capacity,
     nodes: HollowNodes,
 }
 
 impl Cluster {
-    /// Starts the server at a local port (0: any free one), applies the definitions, and starts the demo's dozen nodes or
-    /// `uniform` ones of 8 cores and 32 GiB.
+    /// Starts the server at a local port (0: any free one), applies the definitions, and starts the nodes: the demo's
+    /// dozen, or `uniform` nodes of 8 cores and 32 GiB each.
     ///
     /// # Errors
-    /// When the port is taken, or the server refuses what every Kubernetes takes.
+    /// When the port is taken, or the server refuses a request.
     pub async fn start(port: u16, uniform: Option<usize>) -> Result<Self, Error> {
         let addr = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let started = HollowServer::start(addr, ServerConfig::default()).await;
@@ -104,27 +103,27 @@ impl Cluster {
         Ok(Self { server, capacity, nodes })
     }
 
-    /// Lets the nodes finish their writes, then ends them and the server.
+    /// Lets the nodes finish their writes, then ends the nodes and the server.
     pub async fn shutdown(self) {
         self.nodes.shutdown().await;
         self.server.shutdown().await;
     }
 }
 
-/// A configuration under which the server counts requests as those of `name`.
+/// A client configuration whose requests the server counts under `name`.
 ///
 /// # Errors
-/// When the server's address makes no URL.
+/// When the server's address is not a URL.
 pub fn config(server: &RunningServer, name: &'static str) -> Result<Config, Error> {
     let mut config = server.kube_config().map_err(|error| Error::Client(error.to_string()))?;
     config.headers.push((USER_AGENT, HeaderValue::from_static(name)));
     Ok(config)
 }
 
-/// A client that the server knows by `name`.
+/// A client whose requests the server counts under `name`.
 ///
 /// # Errors
-/// When there can be none.
+/// When the client cannot be made.
 pub fn client(server: &RunningServer, name: &'static str) -> Result<Client, Error> {
     Client::try_from(config(server, name)?).map_err(|error| Error::Client(error.to_string()))
 }
@@ -156,7 +155,7 @@ async fn define(client: &Client) -> Result<(), Error> {
     Ok(())
 }
 
-/// A kubeconfig on disk; one in a temporary directory goes with it.
+/// A kubeconfig on disk. One in a temporary directory is removed when the value is dropped.
 #[derive(Debug)]
 pub struct Kubeconfig {
     /// The file.
@@ -168,7 +167,8 @@ impl Kubeconfig {
     /// Writes the server's kubeconfig to `file`, else into a temporary directory.
     ///
     /// # Errors
-    /// When the file cannot be written, or exists and is of somebody else: a person's own kubeconfig must not be lost.
+    /// When the file cannot be written, or exists and is not a kubeconfig of the demo: a person's own kubeconfig must
+    /// not be lost.
     pub fn write(server: &RunningServer, file: Option<&Path>) -> Result<Self, Error> {
         let text = server.kubeconfig();
         let failed = |path: &Path| {

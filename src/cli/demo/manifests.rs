@@ -1,5 +1,5 @@
-//! Applies manifests as `kubectl apply --server-side -f DIR` does: files in the order of their names, each object in turn; one
-//! that is refused does not stop the others.
+//! Applies manifests as `kubectl apply --server-side -f DIR` does: files in the order of their names, one object
+//! after another. An object that is refused does not stop the others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -43,7 +43,7 @@ pub struct Manifest {
     pub text: String,
 }
 
-/// The YAML files that stand in a directory, by name.
+/// The YAML files of a directory, in the order of names.
 ///
 /// # Errors
 /// When the directory or a file cannot be read.
@@ -64,10 +64,10 @@ pub fn read_dir(dir: &Path) -> io::Result<Vec<Manifest>> {
     Ok(found)
 }
 
-/// The manifests of `dir`; without one those of `./examples` if there are any, else the embedded ones.
+/// The manifests of `dir`. Without `dir`, those of `./examples` if there are any, or else the embedded ones.
 ///
 /// # Errors
-/// When a directory or file cannot be read, or `dir` has no manifests.
+/// When a directory or file cannot be read, or `dir` has no YAML files.
 pub fn find(dir: Option<&Path>) -> io::Result<Vec<Manifest>> {
     if let Some(dir) = dir {
         let found = read_dir(dir)?;
@@ -93,25 +93,25 @@ pub fn find(dir: Option<&Path>) -> io::Result<Vec<Manifest>> {
 pub struct Applied {
     /// The HTCJobs that the API server took.
     pub jobs: Vec<Key>,
-    /// What it took, as kubectl names it: `htcjob/pi-sweep`.
+    /// All objects that the API server took, as kubectl names them: `htcjob/pi-sweep`.
     pub taken: Vec<String>,
-    /// What it refused, and why.
+    /// The objects that the API server refused, and why.
     pub refused: Vec<String>,
 }
 
-/// Applies manifests, and remembers which kinds are served where.
+/// Applies manifests, and remembers which resource serves each kind.
 pub struct Applier {
     client: Client,
     kinds: BTreeMap<String, (ApiResource, ApiCapabilities)>,
 }
 
 impl Applier {
-    /// One that has applied nothing yet.
+    /// An applier that has applied nothing yet.
     pub fn new(client: Client) -> Self {
         Self { client, kinds: BTreeMap::new() }
     }
 
-    /// Applies a file. What is wrong with an object is said in the result, and the next one is applied all the same.
+    /// Applies the objects of a file. An object that is refused is noted in the result, and the next one is applied.
     pub async fn apply(&mut self, file: &Manifest) -> Applied {
         let mut applied = Applied::default();
         let objects: Vec<Value> = match serde_saphyr::from_multiple(&file.text) {

@@ -1,14 +1,15 @@
-//! `slotwright demo`: the embedded cluster, the operator in the same process, the examples as a user applies them, and a
-//! watchdog that is not the operator. Ends with a summary whose numbers come from the API and the watchdog.
+//! `slotwright demo`: runs the embedded cluster and the operator in one process, applies the examples as a user
+//! would, and watches the pods with a watchdog that is independent of the operator. The summary at the end takes its
+//! numbers from the API server and the watchdog.
 //!
 //! | file | is |
 //! | --- | --- |
-//! | `cluster` | API server, definitions, nodes, kubeconfig |
-//! | `manifests` | what is applied, and how |
-//! | `sights`, `scene` | watches, and what they saw (pure) |
-//! | `progress`, `screen` | the table or line (pure), and where it is shown |
-//! | `verdict`, `summary` | the end (pure) |
-//! | `play` | all of it in its order |
+//! | `cluster` | the embedded cluster: API server, definitions, nodes, kubeconfig |
+//! | `manifests` | finds and applies manifests |
+//! | `sights`, `scene` | the watches, and what they saw (`scene` is pure) |
+//! | `progress`, `screen` | progress as text (pure), and the terminal that shows it |
+//! | `verdict`, `summary` | the watchdog's verdict and the summary at the end (both pure) |
+//! | `play` | the demo from beginning to end |
 
 pub mod cluster;
 mod manifests;
@@ -36,10 +37,10 @@ pub use manifests::EMBEDDED;
 /// Run a pool on an embedded cluster: nodes, jobs, the operator, a summary.
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
-    /// Apply the manifests in this directory; otherwise those in ./examples, or the ones built into the program.
+    /// Apply the manifests in this directory [default: those in ./examples, or else those built into the program].
     #[arg(long, value_name = "DIR")]
     examples: Option<PathBuf>,
-    /// Apply those in this directory as well, which are wrong on purpose, and show what becomes of them.
+    /// Apply the manifests in this directory too, which are wrong on purpose, and show what becomes of them.
     #[arg(long, value_name = "DIR")]
     broken: Option<PathBuf>,
     /// Use this many nodes of 8 cores and 32 GiB instead of a varied dozen. Not every example fits on these.
@@ -51,22 +52,23 @@ pub struct DemoArgs {
     /// Keep the cluster and the operator up after the summary, until Ctrl-C.
     #[arg(long)]
     serve: bool,
-    /// Only serve the cluster with its nodes until Ctrl-C: no operator, and no manifests but those of --examples.
+    /// Only serve the cluster with its nodes until Ctrl-C: no operator, and no manifests except those of --examples.
     #[arg(long, conflicts_with_all = ["serve", "timeout"])]
     cluster_only: bool,
-    /// Write the kubeconfig of the cluster to this file. With --serve or --cluster-only it is written in any case.
+    /// Write the kubeconfig of the cluster to this file. Without it, --serve and --cluster-only write a temporary
+    /// one.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The port of the API server on 127.0.0.1; 0 means any free one.
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Log to stderr what the operator does. RUST_LOG says it in detail.
+    /// Log to stderr what the operator does. RUST_LOG overrides what is logged.
     #[arg(long, short)]
     verbose: bool,
 }
 
 impl DemoArgs {
-    /// What is logged where RUST_LOG says nothing: little, for the table stands on the same terminal.
+    /// The default log filter. Without --verbose it lets little through, because the table is on the same terminal.
     pub fn log_filter(&self) -> &'static str {
         if self.verbose { "slotwright=debug,info" } else { "error" }
     }
@@ -75,16 +77,16 @@ impl DemoArgs {
 /// Why there is no summary.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The cluster does not start.
+    /// The cluster did not start.
     #[error(transparent)]
     Cluster(#[from] cluster::Error),
-    /// Manifests cannot be read, or the output is closed.
+    /// A manifest cannot be read, or the output is closed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Runs the command until its end, Ctrl-C or SIGTERM. The exit code is 0 only if every job is complete and the watchdog has
-/// nothing to object to; 130 after an interruption before that.
+/// Runs the demo until its end, Ctrl-C or SIGTERM. The exit code is 0 only if every job is complete, no manifest was
+/// refused and the watchdog has no objection; it is 130 if the demo was interrupted before its end.
 ///
 /// # Errors
 /// When the cluster does not start, manifests cannot be read, or the output is closed.
@@ -96,7 +98,7 @@ pub async fn run(args: DemoArgs) -> Result<ExitCode, Error> {
     played
 }
 
-/// Cancels at Ctrl-C or SIGTERM. A second one ends the process at once.
+/// Cancels `stop` at Ctrl-C or SIGTERM. A second signal ends the process at once.
 async fn on_signal(stop: CancellationToken) {
     interrupted().await;
     stop.cancel();

@@ -1,4 +1,4 @@
-//! The demo from beginning to end.
+//! Runs the demo from beginning to end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,15 +17,15 @@ use super::sights::Sights;
 use super::summary::{self, Ending, Outcome};
 use super::verdict::judge;
 use super::{DemoArgs, Error};
-use controller;
 use hollow::server::RunningServer;
 use hollow::watchdog::watch::Watch;
 
-/// The operator's name at the API server, under which its requests are counted.
+/// The name under which the API server counts the operator's requests.
 const OPERATOR: &str = "slotwright-operator";
 /// How often the table is drawn.
 const FRAME: Duration = Duration::from_millis(250);
-/// After the last job: until claims are returned and the accountant has written its last figures.
+/// How long the demo waits, after the last job has completed, for the operator to end all claims and write the last
+/// figures.
 const SETTLED_WITHIN: Duration = Duration::from_secs(15);
 /// How long the operator may take to stop.
 const STOPPED_WITHIN: Duration = Duration::from_secs(8);
@@ -80,7 +80,7 @@ async fn serve_bare(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Applies files and says so. Returns the jobs that were taken, and what was refused.
+/// Applies files, and shows that. Returns the jobs that the server took, and the manifests that it refused.
 async fn apply(
     applier: &mut Applier,
     files: &[Manifest],
@@ -101,7 +101,7 @@ async fn apply(
     Ok((jobs, refused))
 }
 
-/// What plays on the cluster.
+/// Everything that runs on the cluster.
 struct Show {
     screen: Screen,
     scene: Scene,
@@ -118,7 +118,7 @@ impl Show {
         let sights = Sights::start(&cluster::client(server, "slotwright-demo")?).await;
         let watchdog = Watch::start(&cluster::client(server, "watchdog")?);
         let operator_stop = CancellationToken::new();
-        // Elected as any operator is: another one that is started beside it waits its turn.
+        // The demo's operator takes part in the election, so that another operator on the same cluster waits.
         let options = controller::Options {
             health_addr: None,
             leader_elect_namespace: Some(cluster::NAMESPACE.to_owned()),
@@ -137,8 +137,8 @@ impl Show {
         })
     }
 
-    /// Plays to the end, with `kubeconfig` also beyond it, and ends operator and watches: they would look for their server in
-    /// vain.
+    /// Runs to the end and prints the summary; with `kubeconfig`, then serves on until `stop`. At last it ends the
+    /// operator, before the server goes.
     async fn play(
         mut self,
         args: &DemoArgs,
@@ -162,7 +162,7 @@ impl Show {
         })
     }
 
-    /// Applies the files, those that are broken on purpose last, and shows progress to the end.
+    /// Applies the files, and then those that are broken on purpose, and shows progress to the end.
     async fn run(
         &mut self,
         args: &DemoArgs,
@@ -182,7 +182,7 @@ impl Show {
         }
         let mut watchdog = self.watchdog.report();
         if ending == Ending::Complete {
-            // The API says that all is over; the watchdog's own watch may be a moment behind.
+            // By the API all pods have ended, but the watchdog's own watch may be a moment behind.
             let seen = timeout(Duration::from_secs(5), self.watchdog.until(|seen| seen.live() == 0)).await;
             watchdog = seen.unwrap_or(watchdog);
         }
@@ -228,14 +228,14 @@ impl Show {
         }
     }
 
-    /// Until `stop`; what the watches see is thrown away.
+    /// Waits for `stop`, and drops what the watches see.
     async fn stay(&mut self, stop: &CancellationToken) {
         let forget = async { while self.sights.next().await.is_some() {} };
         stop.run_until_cancelled(forget).await;
         stop.cancelled().await;
     }
 
-    /// Waits a while for the last claims and figures.
+    /// Waits until the operator has ended all claims and written the last figures, or [`SETTLED_WITHIN`] is over.
     async fn settle(&mut self) {
         let until = Instant::now() + SETTLED_WITHIN;
         while !self.scene.is_settled() {
@@ -257,7 +257,7 @@ impl Show {
     }
 }
 
-/// Why the operator ended; pending while it runs.
+/// Waits until the operator ends, and returns why.
 async fn ended(operator: &mut Option<Operator>) -> String {
     let Some(running) = operator.as_mut() else { return std::future::pending().await };
     let result = running.await;
@@ -269,7 +269,7 @@ async fn ended(operator: &mut Option<Operator>) -> String {
     }
 }
 
-/// The operator's writes by resource and subresource.
+/// How many writes the operator made, by resource and subresource.
 fn writes(server: &RunningServer) -> BTreeMap<String, u64> {
     let mut writes = BTreeMap::new();
     for (key, count) in server.request_counts() {
@@ -281,7 +281,7 @@ fn writes(server: &RunningServer) -> BTreeMap<String, u64> {
     writes
 }
 
-/// What can be done with a cluster that stays up.
+/// Tells the user what to do with a cluster that stays up.
 fn invitation(kubeconfig: &Path, scene: &Scene) -> String {
     let job = scene.jobs.keys().next();
     let describe = job.map_or_else(String::new, |key| {

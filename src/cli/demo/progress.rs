@@ -1,4 +1,4 @@
-//! Progress as lines of text: a table for a terminal, one line for a pipe. Pure.
+//! Shows progress as text: a table for a terminal, one line for a pipe. Pure.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub fn table(scene: &Scene, elapsed: Duration, (columns, rows): (usize, usize)) 
     lines.into_iter().map(|line| line.chars().take(columns).collect()).collect()
 }
 
-/// One line for a log. It changes only with what was seen: the time is not in it.
+/// One line for a log. The line does not contain the time, so that it changes only with the scene.
 pub fn line(scene: &Scene) -> String {
     let sum = |of: fn(&Job) -> i64| scene.jobs.values().map(of).sum::<i64>();
     let complete = scene.jobs.values().filter(|job| job.complete).count();
@@ -57,7 +57,7 @@ pub fn line(scene: &Scene) -> String {
     )
 }
 
-/// Minutes and seconds: 0:07, 12:34.
+/// A time in minutes and seconds: 0:07, 12:34.
 pub fn clock(elapsed: Duration) -> String {
     format!("{}:{:02}", elapsed.as_secs() / 60, elapsed.as_secs() % 60)
 }
@@ -82,7 +82,7 @@ fn groups(scene: &Scene) -> String {
     format!("GROUPS  {}", each.collect::<Vec<_>>().join("   "))
 }
 
-/// `#` for what ended, `=` for what runs, `.` for what waits.
+/// The bar of a job: `#` for procs that ended, `=` for procs that run, `.` for procs that wait.
 fn bar(job: &Job) -> String {
     let cells = |procs: i64| {
         let (procs, all) =

@@ -1,4 +1,5 @@
-//! What the demo has seen of the pool: watch events in, numbers out. Pure, and only what the API server showed.
+//! What the demo has seen of the pool: takes in watch events, and gives numbers. Pure: every number comes from the
+//! API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,12 +8,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use api::condition::{ACCEPTED, COMPLETE, MATCHABLE};
 use api::{GroupQuota, HTCJob, Slot, SlotType, Submitter, SubmitterStatus};
 
-/// Names shorter than this leave room.
+/// The least width of a column of names.
 const NARROW: usize = 16;
-/// Names longer than this push the other columns aside.
+/// The most width of a column of names; a longer name pushes the other columns aside.
 const WIDE: usize = 40;
 
-/// What a watch saw: an object that is there or changed, or that is gone.
+/// What a watch saw: an object that is new or changed, or an object that is gone.
 #[derive(Clone, Debug)]
 pub enum Sight {
     /// A job.
@@ -64,7 +65,7 @@ impl std::fmt::Display for Key {
 pub struct Job {
     /// The object's uid.
     pub uid: String,
-    /// Who is charged; empty until the operator has said so.
+    /// The submitter who is charged; empty until the operator has set it.
     pub submitter: String,
     /// How many procs are asked for.
     pub procs: i64,
@@ -76,11 +77,11 @@ pub struct Job {
     pub done: i64,
     /// Procs that ended otherwise.
     pub failed: i64,
-    /// The job in one word; empty until the operator has said so.
+    /// The job's state in one word; empty until the operator has set it.
     pub summary: String,
     /// Whether the condition Complete is True.
     pub complete: bool,
-    /// What the conditions Accepted and Matchable object to, in their order.
+    /// The messages of the conditions Accepted and Matchable that are False, in this order.
     pub objections: Vec<String>,
     /// Milliseconds from the first start to the last end.
     pub took_millis: Option<i64>,
@@ -98,13 +99,13 @@ struct Claim {
 pub struct Group {
     /// The quota in force, as the operator reports it.
     pub quota: f64,
-    /// Slot weight of the claims on existing slots, groups inside included.
+    /// The slot weight of the claims on existing slots, including those of groups inside this one.
     pub used: f64,
-    /// The most of it seen.
+    /// The most slot weight seen in use at a time.
     pub peak: f64,
 }
 
-/// Everything seen.
+/// Everything that the demo has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Scene {
     /// What the nodes have.
@@ -115,16 +116,16 @@ pub struct Scene {
     pub submitters: BTreeMap<String, SubmitterStatus>,
     /// The groups by their names.
     pub groups: BTreeMap<String, Group>,
-    /// Slots that exist, by uid; those without a claim have `None`.
+    /// The slots that exist, by uid; `None` for a slot without a claim.
     slots: BTreeMap<String, Option<Claim>>,
-    /// Uids of the dynamic slots that ever were.
+    /// The uids of all dynamic slots that have existed.
     carved: BTreeSet<String>,
-    /// The most slots that existed at a time.
+    /// The most slots that have existed at a time.
     peak_slots: usize,
 }
 
 impl Scene {
-    /// Nothing seen yet but the nodes.
+    /// A scene in which nothing but the nodes has been seen.
     pub fn new(capacity: Capacity) -> Self {
         Self { capacity, ..Self::default() }
     }
@@ -163,29 +164,29 @@ impl Scene {
         }
     }
 
-    /// Dynamic slots that were ever made.
+    /// How many dynamic slots have existed.
     pub fn carved(&self) -> usize {
         self.carved.len()
     }
 
-    /// Slots that exist.
+    /// How many slots exist.
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The most slots that existed at a time.
+    /// The most slots that have existed at a time.
     pub fn peak_slots(&self) -> usize {
         self.peak_slots
     }
 
-    /// Slot weight that is claimed: by this submitter, or by all.
+    /// The claimed slot weight of a submitter, or of all.
     pub fn weight_in_use(&self, submitter: Option<&str>) -> f64 {
         let claims = self.slots.values().flatten();
         let its = claims.filter(|claim| submitter.is_none_or(|name| claim.submitter == name));
         sum(its)
     }
 
-    /// Those of `expected` that are not complete, missing ones included.
+    /// The jobs of `expected` that are not complete, including missing ones.
     pub fn unfinished<'a>(&self, expected: &'a BTreeSet<Key>) -> Vec<&'a Key> {
         expected.iter().filter(|key| !self.jobs.get(*key).is_some_and(|job| job.complete)).collect()
     }
@@ -197,7 +198,8 @@ impl Scene {
         jobs.chain(others).max().unwrap_or(0).clamp(NARROW, WIDE)
     }
 
-    /// Nothing is claimed, and the accountant says so too: its figures are final until somebody submits again.
+    /// Whether no slot exists and the accountant, too, says that nothing is in use. The accountant's figures are then
+    /// final until somebody submits again.
     pub fn is_settled(&self) -> bool {
         let rests =
             |s: &SubmitterStatus| s.weighted_resources_used == 0.0 && s.resources_used == 0 && s.running == 0;
@@ -228,12 +230,12 @@ impl Scene {
     }
 }
 
-/// The weight of claims. Of none it is 0, where the standard library's sum says -0.
+/// The weight of claims. Without a claim it is 0; the standard library's sum would be -0.
 fn sum<'a>(claims: impl Iterator<Item = &'a Claim>) -> f64 {
     claims.fold(0.0, |sum, claim| sum + claim.weight)
 }
 
-/// Whether a group is another or lies in it. Names of groups know no case.
+/// Whether a group is `other` or lies in it. The case of names does not matter.
 fn lies_in(group: &str, other: &str) -> bool {
     let (mut own, mut outer) = (group.split('.'), other.split('.'));
     outer.all(|part| own.next().is_some_and(|own| own.eq_ignore_ascii_case(part)))

@@ -1,4 +1,4 @@
-//! Where progress is shown: a table that is drawn over itself on a terminal, lines elsewhere.
+//! Shows progress: on a terminal as a table that is drawn over itself, elsewhere as lines.
 
 use std::io::{self, IsTerminal, Stdout, Write};
 use std::time::Duration;
@@ -8,28 +8,28 @@ use terminal_size::{Height, Width, terminal_size};
 use super::progress;
 use super::scene::Scene;
 
-/// A line every so often at most, when the output is no terminal.
+/// The least time between two lines, if the output is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-/// The standard output.
+/// The standard output, with the table that is on it.
 #[derive(Debug)]
 pub struct Screen {
     out: Stdout,
     terminal: bool,
-    /// Lines of the table that stands above the cursor.
+    /// How many lines of the table are above the cursor.
     drawn: usize,
     last: Option<(Duration, String)>,
 }
 
 impl Screen {
-    /// The standard output, whatever it is.
+    /// The standard output, whether a terminal or not.
     pub fn new() -> Self {
         let out = io::stdout();
         let terminal = out.is_terminal();
         Self { out, terminal, drawn: 0, last: None }
     }
 
-    /// Shows how far things are.
+    /// Shows the progress.
     ///
     /// # Errors
     /// When the output is closed.
@@ -37,7 +37,7 @@ impl Screen {
         if self.terminal { self.draw(scene, elapsed) } else { self.log(scene, elapsed) }
     }
 
-    /// Says something for good, below all that was said before.
+    /// Prints a text that stays, below everything printed before.
     ///
     /// # Errors
     /// When the output is closed.
@@ -63,7 +63,7 @@ impl Screen {
 
     fn draw(&mut self, scene: &Scene, elapsed: Duration) -> io::Result<()> {
         let (Width(columns), Height(rows)) = terminal_size().unwrap_or((Width(80), Height(24)));
-        // The cursor stands in the line below the table, which must not scroll.
+        // The cursor is in the line below the table: one line less, or the table would scroll.
         let size = (usize::from(columns).max(1), usize::from(rows).saturating_sub(1).max(1));
         let lines = progress::table(scene, elapsed, size);
         let mut text = format!("\x1b[?25l{}", self.home());
@@ -100,7 +100,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         if self.terminal {
-            // Whatever happened, the terminal gets its cursor back.
+            // The terminal gets its cursor back, even after an error.
             let _ = self.out.write_all(b"\x1b[?25h");
             let _ = self.out.flush();
         }

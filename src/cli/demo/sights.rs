@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 
 use super::scene::Sight;
 
-/// Changes that wait to be taken in.
+/// How many changes may wait to be taken in.
 const AHEAD: usize = 1024;
 
-/// Watches at work; dropping them ends them.
+/// The running watches. Dropping the value ends them.
 #[derive(Debug)]
 pub struct Sights {
     seen: mpsc::Receiver<Sight>,
@@ -24,7 +24,7 @@ pub struct Sights {
 }
 
 impl Sights {
-    /// Watches jobs, slots, submitters and groups. Returns when all watches stand, on a cluster that has none of them yet.
+    /// Watches jobs, slots, submitters and groups. Returns when every watch has read its first list.
     pub async fn start(client: &Client) -> Self {
         let (out, seen) = mpsc::channel(AHEAD);
         let (ready, mut stands) = mpsc::channel(4);
@@ -43,12 +43,12 @@ impl Sights {
         Self { seen, _watches: watches }
     }
 
-    /// The next change; `None` only when all watches have ended, which they do not by themselves.
+    /// The next change; `None` only if all watches have ended, which they do not by themselves.
     pub async fn next(&mut self) -> Option<Sight> {
         self.seen.recv().await
     }
 
-    /// A change that is already here.
+    /// The next change, if one is already waiting.
     pub fn pending(&mut self) -> Option<Sight> {
         self.seen.try_recv().ok()
     }

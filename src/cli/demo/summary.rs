@@ -1,4 +1,4 @@
-//! The summary at the end, as text. Pure: every number comes from the API or from the watchdog.
+//! The summary at the end, as text. Pure: every number comes from the API server or from the watchdog.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,30 +7,30 @@ use std::time::Duration;
 use super::scene::{Key, Scene};
 use super::verdict::Verdict;
 
-/// Resources whose writes are named one by one.
+/// How many resources have their writes listed one by one.
 const NAMED: usize = 5;
 
-/// How it ended.
+/// How the demo ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every job is complete.
     Complete,
-    /// Time was up.
+    /// The timeout was over.
     TimedOut,
-    /// Somebody pressed Ctrl-C.
+    /// The user interrupted the demo.
     Interrupted,
     /// The operator ended by itself, for this reason.
     OperatorEnded(String),
 }
 
-/// Everything that the summary tells.
+/// Everything that is in the summary.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the demo ended.
     pub ending: Ending,
     /// What was seen of the pool.
     pub scene: Scene,
-    /// What the watchdog says.
+    /// The watchdog's verdict.
     pub verdict: Verdict,
     /// Jobs that should be complete and are not.
     pub unfinished: Vec<Key>,
@@ -38,20 +38,20 @@ pub struct Outcome {
     pub refused: Vec<String>,
     /// Jobs that are broken on purpose: what the operator says of them.
     pub broken: Vec<String>,
-    /// Writes of the operator by resource.
+    /// How many writes the operator made, by resource.
     pub writes: BTreeMap<String, u64>,
-    /// From the first manifest to the last end.
+    /// The time from the first manifest to the end.
     pub elapsed: Duration,
 }
 
 impl Outcome {
-    /// Every job is complete, nothing was refused, and the watchdog has nothing to object to.
+    /// Whether every job is complete, nothing was refused, and the watchdog has no objection.
     pub fn is_good(&self) -> bool {
         let complete = self.ending == Ending::Complete && self.unfinished.is_empty();
         complete && self.refused.is_empty() && self.verdict.is_clean()
     }
 
-    /// The text, which ends with a line break.
+    /// The summary as text, which ends with a line break.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
@@ -199,7 +199,7 @@ impl Outcome {
     }
 }
 
-/// Why a job is not complete, as far as the operator says.
+/// Why a job is not complete, as far as its status says.
 pub fn why(scene: &Scene, key: &Key) -> String {
     let Some(job) = scene.jobs.get(key) else { return "there is no such job".to_owned() };
     if !job.objections.is_empty() {

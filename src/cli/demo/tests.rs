@@ -1,4 +1,4 @@
-//! What the pure parts make of what was seen.
+//! Tests of the pure parts.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use hollow::nodes::resources::Resources;
 use hollow::nodes::view::Phase;
 use hollow::watchdog::{Observation, ProcId, SeenPod, Watchdog};
 
-/// Boxed, as the events carry it.
+/// An object in a box, as [`Sight`] has it.
 #[allow(clippy::unnecessary_box_returns, reason = "every caller wants the box")]
 fn object<T: serde::de::DeserializeOwned>(value: Value) -> Box<T> {
     Box::new(serde_json::from_value(value).unwrap())
@@ -68,7 +68,7 @@ fn submitter(name: &str, used: f64) -> Sight {
     })))
 }
 
-/// In the middle: one job complete, one running, one that nothing fits.
+/// A scene in the middle of a demo: one job is complete, one runs, and one fits on no node.
 fn middle() -> Scene {
     let mut scene = Scene::new(Capacity { nodes: 2, cores: 16, gpus: 4 });
     let times = json!({"startTime": "2030-01-01T00:00:01Z", "completionTime": "2030-01-01T00:00:08Z"});
@@ -122,13 +122,13 @@ fn a_line_sums_up() {
 fn slots_are_counted_once_and_groups_hold_what_lies_in_them() {
     let mut scene = middle();
     assert_eq!((scene.slots(), scene.carved(), scene.peak_slots()), (2, 3, 3));
-    // The same slot again, used for the next proc, is no new slot.
+    // The same slot with a claim for the next proc is not a new slot.
     scene.see(Sight::Slot(object(slot("a", "physics.higgs.dave", Some("physics.higgs"), 1.0))));
     assert_eq!(scene.carved(), 3);
     let used = |scene: &Scene, name: &str| scene.groups.get(name).map(|group| (group.used, group.peak));
     assert_eq!(used(&scene, "physics"), Some((3.0, 4.0)));
     assert_eq!(used(&scene, "physics.higgs"), Some((3.0, 4.0)));
-    // A name that begins alike is another group.
+    // A group whose name only begins with the same letters is another group.
     scene.see(Sight::Slot(object(slot("d", "physics2.eve", Some("physics2"), 5.0))));
     assert_eq!(used(&scene, "physics"), Some((3.0, 4.0)));
     assert!((scene.weight_in_use(None) - 8.0).abs() < 1e-9);
@@ -172,7 +172,7 @@ fn pod(uid: &str, proc: i64, phase: Phase) -> Observation {
     })
 }
 
-/// Procs 0 to 2 succeed and proc 3 fails, as the job says.
+/// What the watchdog saw: procs 0 to 2 succeeded and proc 3 failed, as the job reports.
 fn seen() -> Watchdog {
     let mut watchdog = Watchdog::default();
     for (number, end) in

@@ -1,36 +1,36 @@
-//! Whether each proc ran exactly once and no node was over-committed, from what the watchdog saw. Pure.
+//! Judges, from what the watchdog saw, whether each proc ran exactly once and no node was overcommitted. Pure.
 
 use std::collections::BTreeSet;
 
 use super::scene::Scene;
 use hollow::watchdog::{Counts, ProcId, Watchdog};
 
-/// Procs named one by one in a complaint; of more, only the number is said.
+/// How many procs are named one by one in complaints; of the others only the number is given.
 const NAMED: usize = 5;
 
-/// What the watchdog says of the jobs.
+/// The watchdog's verdict on the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Procs of all jobs that were complete.
+    /// The procs of all complete jobs.
     pub procs: u64,
-    /// Those of them that ran exactly once: one pod reached Running, and one reached its end.
+    /// The procs of complete jobs that ran exactly once: one pod reached Running, and one reached its end.
     pub once: u64,
-    /// The most pods seen running at a time.
+    /// The most pods that the watchdog saw running at a time.
     pub peak_running: u64,
-    /// Broken promises that the watchdog noted while it watched.
+    /// Violations of invariants that the watchdog saw.
     pub violations: Vec<String>,
-    /// Whatever else does not add up.
+    /// Everything else that does not add up.
     pub doubts: Vec<String>,
 }
 
 impl Verdict {
-    /// Nothing to object to.
+    /// Whether the watchdog has no objection.
     pub fn is_clean(&self) -> bool {
         self.violations.is_empty() && self.doubts.is_empty()
     }
 }
 
-/// Compares what the operator reports of complete jobs with what the watchdog saw of their pods.
+/// Compares what the operator reports about complete jobs with what the watchdog saw of their pods.
 pub fn judge(scene: &Scene, watchdog: &Watchdog) -> Verdict {
     let mut verdict = Verdict {
         peak_running: watchdog.totals().peak_running,

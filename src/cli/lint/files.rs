@@ -1,15 +1,15 @@
-//! Which files are looked at, and which of them are ours.
+//! Finds and reads the files that are to be checked.
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read; etcd takes objects of 1.5 MB.
+/// The largest file that is read, in bytes. For comparison: etcd takes objects of up to 1.5 MB.
 const LARGEST: u64 = 16 << 20;
-/// How deep directories are searched.
+/// How many levels of directories are searched.
 const DEEPEST: usize = 64;
 
-/// In what language a file is written.
+/// The language of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// YAML or JSON.
@@ -18,29 +18,29 @@ pub enum Form {
     Configuration,
 }
 
-/// A file to look at.
+/// A file to check.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// How it is called in findings.
+    /// The file's path, as findings show it.
     pub path: String,
-    /// Its language.
+    /// The file's language.
     pub form: Form,
-    /// What stands in it, or why it is no text.
+    /// The file's text, or why the file is not text.
     pub text: Result<String, String>,
 }
 
-/// All that the paths lead to.
+/// All files that the paths lead to.
 #[derive(Debug, Default)]
-pub struct Gathered {
-    /// Files, in the order of the arguments and of names.
+pub struct Collected {
+    /// The files, in the order of the arguments, and in a directory in the order of names.
     pub files: Vec<File>,
-    /// Paths that cannot be used, with why.
+    /// Paths that cannot be used, each with the reason.
     pub unusable: Vec<String>,
-    /// Directories that were passed over, with why.
+    /// Directories that were skipped, each with the reason.
     pub skipped: Vec<String>,
 }
 
-impl Gathered {
+impl Collected {
     /// Adds a path from the command line: a file of any name, a directory, or `-` for standard input.
     pub fn add(&mut self, path: &Path, form: Option<Form>, input: &mut dyn Read) {
         if path == Path::new("-") {
@@ -75,8 +75,8 @@ impl Gathered {
         self.files.push(File { path, form, text });
     }
 
-    /// The files in a directory that are ours by their names, in the order of names; not those of hidden directories, of
-    /// a chart's templates, or behind links to directories.
+    /// Adds the files in a directory whose extensions are known, in the order of names. Hidden files and directories,
+    /// the templates and dependencies of a Helm chart, and links to directories are skipped.
     fn directory(&mut self, directory: &Path, form: Option<Form>, depth: usize) {
         if depth > DEEPEST {
             self.skipped.push(format!("{}: deeper than {DEEPEST} directories", directory.display()));
@@ -111,7 +111,7 @@ impl Gathered {
     }
 }
 
-/// By the extension, what a file is; none where it is nothing to look at.
+/// The language of a file by its extension; `None` if the file is not to be checked.
 fn form_of(path: &Path) -> Option<Form> {
     match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
         "yaml" | "yml" | "json" => Some(Form::Manifest),
@@ -120,7 +120,7 @@ fn form_of(path: &Path) -> Option<Form> {
     }
 }
 
-/// A path as pipelines want it: with slashes, and without a dot in front.
+/// A path as pipelines expect it: with slashes, and without `./` in front.
 fn shown(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', "/");
     text.strip_prefix("./").map_or(text.clone(), str::to_owned)

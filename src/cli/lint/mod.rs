@@ -1,14 +1,15 @@
-//! `slotwright lint`: checks manifests and configuration text as the API server and the operator would, without either.
-//! What a GitOps pipeline runs; the rules and their ids are in `docs/reference/lint.md`.
+//! `slotwright lint`: checks manifests and configuration text as the API server and the operator would, but needs neither,
+//! so that a GitOps pipeline can run it. `docs/reference/lint.md` lists the rules and their ids.
 //!
 //! | part | does |
 //! | --- | --- |
-//! | `files` | finds the files |
-//! | `yaml` | reads them with positions, within bounds |
-//! | `object`, `schema`, `policy` | check one object |
-//! | `config_text` | checks configuration text |
+//! | `files` | finds and reads the files |
+//! | `yaml` | parses YAML with positions, within bounds |
+//! | `object`, `schema` | check one object |
+//! | `policy` | checks policies and configuration text |
 //! | `references` | checks objects against each other |
-//! | `rules`, `report`, `output` | what may be found, what was, and how it is written |
+//! | `place`, `nearest` | find the place of a field, and the name that was meant |
+//! | `rules`, `report`, `output` | the rules, the findings, and how findings are written |
 
 mod files;
 mod nearest;
@@ -35,40 +36,40 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use files::{File, Form, Gathered};
+use files::{Collected, File, Form};
 use output::Format;
 use yaml::FaultKind;
 
-/// Nothing is wrong.
+/// The exit status if nothing is wrong.
 const CLEAN: u8 = 0;
-/// There are errors.
+/// The exit status if there are errors.
 const ERRORS: u8 = 1;
-/// A path cannot be used.
+/// The exit status if a path cannot be used.
 const UNUSABLE: u8 = 2;
 
 /// Check manifests and configuration text, as the API server and the operator would.
 #[derive(Args, Debug)]
 #[command(after_help = "Exit status: 0 no errors, 1 errors, 2 a path that cannot be read.")]
 pub struct LintArgs {
-    /// Files, directories, or - for standard input. Of directories: .yaml, .yml and .json as manifests; .config, .conf and
-    /// .htcondor as configuration text
+    /// Files, directories, or - for standard input. In directories, files ending in .yaml, .yml and .json are read as
+    /// manifests, and files ending in .config, .conf and .htcondor as configuration text
     #[arg(value_name = "PATH", required_unless_present = "config")]
     paths: Vec<PathBuf>,
-    /// A file of HTCondor configuration text, whatever its name
+    /// A file to read as HTCondor configuration text, whatever its name
     #[arg(short = 'c', long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// How findings are written
+    /// How to print findings
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
     /// Count warnings as errors
     #[arg(long)]
     strict: bool,
-    /// Say also what was passed over
+    /// Say also which files and directories were skipped
     #[arg(short, long)]
     verbose: bool,
 }
 
-/// Runs the command; the answer is the exit status.
+/// Runs the command, and returns the exit status.
 ///
 /// # Errors
 /// When the output cannot be written.
@@ -78,26 +79,26 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
-    let mut gathered = Gathered::default();
+    let mut collected = Collected::default();
     for path in &args.paths {
-        gathered.add(path, None, input);
+        collected.add(path, None, input);
     }
     for path in &args.config {
-        gathered.add(path, Some(Form::Configuration), input);
+        collected.add(path, Some(Form::Configuration), input);
     }
-    let mut report = lint(gathered.files, args.verbose);
+    let mut report = lint(collected.files, args.verbose);
     report.sort();
-    output::write(&report, &gathered.unusable, args.output, out)?;
+    output::write(&report, &collected.unusable, args.output, out)?;
     if args.verbose {
-        for skipped in &gathered.skipped {
+        for skipped in &collected.skipped {
             writeln!(err, "slotwright: skipped {skipped}")?;
         }
     }
-    for unusable in &gathered.unusable {
+    for unusable in &collected.unusable {
         writeln!(err, "slotwright: {unusable}")?;
     }
     let wrong = report.count(Severity::Error) > 0 || (args.strict && report.count(Severity::Warning) > 0);
-    Ok(if !gathered.unusable.is_empty() {
+    Ok(if !collected.unusable.is_empty() {
         UNUSABLE
     } else if wrong {
         ERRORS
@@ -106,7 +107,7 @@ pub fn run(
     })
 }
 
-/// Looks at all files. `verbose` notes those in which nothing is ours.
+/// Checks all files. With `verbose`, the report also notes files without an object of Slotwright's.
 fn lint(files: Vec<File>, verbose: bool) -> Report {
     let mut report = Report { files: files.len(), ..Report::default() };
     let mut manifests = Vec::new();

@@ -1,6 +1,6 @@
-//! "Did you mean": the known name that is most like an unknown one.
+//! Finds what to suggest in "did you mean": the known name that is most similar to an unknown one.
 
-/// The most similar of the names, if any is similar enough to have been meant. Case does not count.
+/// The most similar of the known names; `None` if none is similar enough to be meant. Case does not matter.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = name.to_lowercase();
     known

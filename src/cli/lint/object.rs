@@ -1,4 +1,4 @@
-//! One manifest: which object it is, and what the API server and the operator would say of it.
+//! Checks one manifest as the API server and the operator would.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde::de::DeserializeOwned;
@@ -16,29 +16,29 @@ use classad::Expr;
 use controller::kinds;
 use model::pool::Problem;
 
-/// An object of ours.
+/// An object of Slotwright's.
 pub struct Object<'a> {
-    /// The file.
+    /// The file of the manifest.
     pub source: &'a Source,
-    /// Its manifest.
+    /// The manifest.
     pub node: Node,
-    /// As the API server would store it.
+    /// The object as the API server would store it.
     pub value: Value,
-    /// Its kind.
+    /// The object's kind.
     pub kind: String,
-    /// Its namespace, where it has one.
+    /// The object's namespace, if the kind is namespaced.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The object's name.
     pub name: String,
 }
 
 impl Object<'_> {
-    /// `HTCJob alice/sweep`.
+    /// The object's title, such as `HTCJob alice/sweep`.
     pub fn title(&self) -> String {
         title(&self.kind, self.namespace.as_deref(), &self.name)
     }
 
-    /// Byte offset of a field's value; of the deepest field around it where it is not there.
+    /// The byte offset of a field's value; if there is no such field, that of the deepest existing field around it.
     pub fn offset(&self, path: &str) -> usize {
         let place = find(&self.node, path);
         if place.found { place.node.start } else { place.key }
@@ -49,7 +49,7 @@ fn title(kind: &str, namespace: Option<&str>, name: &str) -> String {
     namespace.map_or_else(|| format!("{kind} {name}"), |namespace| format!("{kind} {namespace}/{name}"))
 }
 
-/// Looks at a document of a file: an object, or a list of objects. What is not ours is passed over.
+/// Checks a document of a file: an object, or a list of objects. Objects that are not Slotwright's are skipped.
 pub fn document<'a>(
     kinds: &Kinds,
     source: &'a Source,
@@ -149,7 +149,7 @@ fn check_metadata(source: &Source, node: &Node, title: &str, report: &mut Report
     }
 }
 
-/// RFC 1123 subdomain, as Kubernetes asks of names.
+/// Whether a name is an RFC 1123 subdomain, as Kubernetes requires.
 fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     name.len() <= 253
@@ -158,7 +158,7 @@ fn is_name(name: &str) -> bool {
         })
 }
 
-/// What the operator would say, where the schema did not say it already.
+/// Checks an object as the operator does. Problems of fields that the schema has already refused are dropped.
 fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
     let problems = match object.kind.as_str() {
         "HTCJob" => job(object, report),
@@ -184,7 +184,7 @@ fn operator(object: &Object<'_>, checked: &Checked, report: &mut Report) {
     }
 }
 
-/// Reads an object as its type. A failure is reported, unless the schema has already refused the object.
+/// Decodes an object as its type. A failure is reported, unless there is already a finding about the object.
 pub fn decode<T: DeserializeOwned>(object: &Object<'_>, report: &mut Report, value: Value) -> Option<T> {
     match serde_json::from_value(value) {
         Ok(read) => Some(read),
@@ -221,8 +221,8 @@ fn job(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
         .unwrap_or_default()
 }
 
-/// Fields of the pod template that pods do not have: the API server keeps the template as it is, and the operator, which
-/// makes pods of it, drops what it does not know.
+/// Reports fields of the pod template that pods do not have. The API server keeps them, but the operator drops them
+/// when it makes pods.
 fn dropped_fields(object: &Object<'_>, template: &Value, report: &mut Report) {
     let Ok(read) = serde_json::from_value::<PodTemplateSpec>(template.clone()) else { return };
     let kept = serde_json::to_value(read).unwrap_or_default();
@@ -270,7 +270,8 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Reports what the operator finds wrong, at the place that it is about: within an expression, where it stops being one.
+/// Reports a problem that the operator would find, at the place of the field; for a broken expression, at the place
+/// within the expression where it breaks.
 pub fn tell(object: &Object<'_>, problem: &Problem, report: &mut Report) {
     let rule = rules::of_reason(problem.reason);
     let place = find(&object.node, &problem.field);

@@ -1,15 +1,15 @@
-//! Where in a manifest a field stands that a message names.
+//! Finds the place in a manifest of a field that a message names.
 
 use super::yaml::{Kind, Node};
 
-/// What was found of a field.
+/// The place of a field, or of the deepest existing field around it.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// Byte offset of the key, or of the list's item; of the object where there is none.
+    /// The byte offset of the field's key, of the list's item, or of the object itself.
     pub key: usize,
-    /// The field's value, or that of the deepest one around it which is there.
+    /// The value at that place.
     pub node: &'a Node,
-    /// Whether it is the field itself.
+    /// Whether the place is that of the field itself.
     pub found: bool,
 }
 
@@ -36,13 +36,13 @@ fn step<'a, 'p>(node: &'a Node, path: &'p str) -> Option<(Place<'a>, &'p str)> {
         Kind::Map(entries) => entries
             .iter()
             .filter_map(|entry| Some((entry, behind(path, &entry.key)?)))
-            // Keys may hold dots: the longest that fits is meant.
+            // Keys may contain dots: the longest matching key is meant.
             .max_by_key(|(entry, _)| entry.key.len())
             .map(|(entry, rest)| (Place { key: entry.start, node: &entry.value, found: true }, rest)),
     }
 }
 
-/// What follows the key in the path, if the path starts with it.
+/// The rest of a path that starts with this key; `None` if the path starts otherwise.
 fn behind<'p>(path: &'p str, key: &str) -> Option<&'p str> {
     if let Some(rest) =
         path.strip_prefix('[').and_then(|rest| rest.strip_prefix(key)).and_then(|rest| rest.strip_prefix(']'))

@@ -1,4 +1,4 @@
-//! NodePolicies, SubmitPolicies and Negotiators: the typed fields, and configuration text, in a policy or in a file of its own.
+//! Checks NodePolicies, SubmitPolicies and Negotiators, and configuration text, in one of these objects or in a file.
 
 use super::object::{Object, decode};
 use super::place::find;
@@ -10,24 +10,25 @@ use model::pool::Problem;
 use model::schedd;
 use model::startd::config::{Remark, of_file, understand};
 
-/// The field that carries text.
+/// The field of configuration text.
 const TEXT: &str = "spec.config";
 
-/// What the operator would say of a policy. What it says of the text is reported here, at the place in the text.
+/// Checks a NodePolicy as the operator does. Problems of the configuration text are reported here, at their place in
+/// the text; all others are returned.
 pub fn node_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| understand(text).remarks, report);
     let policy = decode::<NodePolicy>(object, report, object.value.clone());
     others(policy.and_then(|policy| kinds::node_policy::facts(&policy).config.err()))
 }
 
-/// The same of a `SubmitPolicy`.
+/// Checks a SubmitPolicy, as [`node_policy`] does.
 pub fn submit_policy(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| schedd::policy::understand(text).1, report);
     let policy = decode::<SubmitPolicy>(object, report, object.value.clone());
     others(policy.and_then(|policy| kinds::submit_policy::facts(&policy).config.err()))
 }
 
-/// The same of a Negotiator.
+/// Checks a Negotiator, as [`node_policy`] does.
 pub fn negotiator(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     of_text(object, |text| kinds::negotiator::understand_text(text).1, report);
     let negotiator = decode::<Negotiator>(object, report, object.value.clone());
@@ -43,7 +44,7 @@ fn of_text(object: &Object<'_>, remarks: impl Fn(&str) -> Vec<Remark>, report: &
     }
 }
 
-/// What is wrong besides the text.
+/// The problems that are not of the configuration text.
 fn others(problems: Option<Vec<Problem>>) -> Vec<Problem> {
     problems.into_iter().flatten().filter(|problem| problem.field != TEXT).collect()
 }
@@ -63,7 +64,8 @@ fn rule(remark: &Remark) -> &'static Rule {
     }
 }
 
-/// The message of a remark, and what follows its last colon or semicolon as the hint.
+/// The message of a remark, with its last part as the hint: what follows the last semicolon, or the last colon before
+/// "did you mean" or "remove it".
 fn saying(remark: &Remark, field: &str) -> Saying {
     let (what, hint) = match remark.message.rsplit_once("; ") {
         Some((what, hint)) => (what, Some(hint)),

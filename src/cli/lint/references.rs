@@ -1,4 +1,4 @@
-//! What objects say of each other: groups, duplicates, which of several counts.
+//! Checks objects against each other: groups, duplicates, and objects of which only one counts.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,8 @@ impl<'a> Groups<'a> {
         self.sums(report);
     }
 
-    /// Quotas of siblings, in the order of the files: the one that passes the limit is named.
+    /// Reports quotas of sibling groups that add up to more than their parent has. The finding is at the group whose
+    /// quota, in the order of the files, exceeds the limit first.
     fn sums(&self, report: &mut Report) {
         let mut fixed: BTreeMap<String, f64> = BTreeMap::new();
         let mut shares: BTreeMap<String, f64> = BTreeMap::new();
@@ -141,7 +142,8 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// A job's accounting group, if any group is declared at all: otherwise they are elsewhere.
+    /// Reports a job whose accounting group is not declared. If the files declare no group at all, groups are
+    /// declared elsewhere, and nothing is reported.
     fn check_charge(&self, job: &Object<'_>, report: &mut Report) {
         let Some(group) = job.value.pointer("/spec/accountingGroup").and_then(Value::as_str) else { return };
         if self.objects.is_empty() || self.tree.find(group).is_some() {
@@ -159,7 +161,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Shares that are meant to add up to 1 may miss it by what decimals lose.
+/// The most that shares may add up to: 1, and the rounding error of decimal fractions.
 const LIMIT: f64 = 1.0 + 1e-9;
 
 fn rounded(sum: f64) -> f64 {
@@ -188,7 +190,7 @@ fn quota_fields(object: &Object<'_>, spec: &GroupSpec, report: &mut Report) {
     add(&rules::GROUP_QUOTA, object, field, saying, report);
 }
 
-/// Of a kind of which one object counts for the whole pool, the others than the first by name.
+/// Reports objects of a kind of which only the first by name counts for the pool: all but that one.
 fn several(kind: &str, rule: &'static Rule, objects: &[Object<'_>], report: &mut Report) {
     let mut all: Vec<&Object<'_>> = objects.iter().filter(|object| object.kind == kind).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -200,7 +202,8 @@ fn several(kind: &str, rule: &'static Rule, objects: &[Object<'_>], report: &mut
     }
 }
 
-/// Several Negotiators share the pool by their constraints: one without any overlaps with all others.
+/// Reports a Negotiator without a slot constraint beside others: several Negotiators share the pool by constraints,
+/// and one without overlaps with all others.
 fn overlapping_negotiators(objects: &[Object<'_>], report: &mut Report) {
     let all: Vec<&Object<'_>> = objects.iter().filter(|object| object.kind == "Negotiator").collect();
     for one in all.iter().filter(|one| takes_every_slot(one)) {
@@ -223,7 +226,8 @@ fn takes_every_slot(negotiator: &Object<'_>) -> bool {
     text("/spec/slotConstraint").is_none() && !text("/spec/config").is_some_and(said)
 }
 
-/// Of policies with the same selector the one of the greatest precedence counts, then the first by name.
+/// Reports NodePolicies that never count, because another has the same selector and a greater precedence, or the same
+/// precedence and an earlier name.
 fn shadowed_policies(objects: &[Object<'_>], report: &mut Report) {
     let mut alike: BTreeMap<String, Vec<(i64, &Object<'_>)>> = BTreeMap::new();
     for object in objects.iter().filter(|object| object.kind == "NodePolicy") {

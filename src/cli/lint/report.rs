@@ -1,33 +1,33 @@
-//! Findings, and where they are gathered.
+//! Findings, and the report that collects them.
 
 use serde::Serialize;
 
 use super::rules::{Rule, Severity};
 use super::yaml::Lines;
 
-/// A file's text, under the name by which it was given.
+/// A file's path and text.
 #[derive(Debug)]
 pub struct Source {
-    /// Its path as given, below the path given.
+    /// The file's path, as the command line gave it or below a directory that the command line gave.
     pub path: String,
-    /// What stands in it.
+    /// The file's text.
     pub text: String,
     lines: Lines,
 }
 
 impl Source {
-    /// A file.
+    /// A file of this path and text.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { path: path.into(), lines: Lines::of(&text), text }
     }
 
-    /// Byte offset of a line and column, from 1.
+    /// The byte offset of a line and column, which count from 1.
     pub fn offset(&self, line: usize, column: usize) -> usize {
         self.lines.offset(&self.text, line, column)
     }
 
-    /// Line and column, from 1, of a byte offset.
+    /// The line and the column, from 1, of a byte offset.
     pub fn place(&self, offset: usize) -> (usize, usize) {
         self.lines.place(&self.text, offset)
     }
@@ -44,7 +44,7 @@ pub struct Finding {
     pub column: usize,
     /// How bad it is.
     pub severity: Severity,
-    /// The rule, of which only the id is written.
+    /// The rule that is broken; only its id is serialized.
     #[serde(serialize_with = "id_only")]
     pub rule: &'static Rule,
     /// What is wrong.
@@ -52,7 +52,7 @@ pub struct Finding {
     /// What to do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The object that it is about, such as `HTCJob alice/sweep`.
+    /// The object that the finding is about, such as `HTCJob alice/sweep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
 }
@@ -62,41 +62,41 @@ fn id_only<S: serde::Serializer>(rule: &&'static Rule, serializer: S) -> Result<
     serializer.serialize_str(rule.id)
 }
 
-/// Everything that was found.
+/// Everything that lint found.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// In order of file, line and column once [`Report::sort`] was called.
+    /// The findings; after [`Report::sort`] in the order of file, line and column.
     pub findings: Vec<Finding>,
-    /// How many files were looked at.
+    /// How many files were read.
     pub files: usize,
-    /// How many objects of ours stand in them.
+    /// How many of Slotwright's objects are in the files.
     pub objects: usize,
 }
 
-/// What is said of one place.
+/// What a finding says: a message, a hint and an object.
 #[derive(Clone, Debug, Default)]
 pub struct Saying {
     /// What is wrong.
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
-    /// The object that it is about.
+    /// The object that the message is about.
     pub object: Option<String>,
 }
 
 impl Saying {
-    /// Only what is wrong.
+    /// A message without a hint.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, object: None }
     }
 
-    /// With what to do.
+    /// The same with a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// With the object that it is about.
+    /// The same with the object that the message is about.
     #[must_use]
     pub fn about(self, object: impl Into<String>) -> Self {
         Self { object: Some(object.into()), ..self }
@@ -119,7 +119,7 @@ impl Report {
         });
     }
 
-    /// Sorts by file, line, column and rule, and drops what was found twice.
+    /// Sorts the findings by file, line, column and rule, and drops duplicates.
     pub fn sort(&mut self) {
         self.findings.sort_by(|a, b| {
             let key = |finding: &Finding| {
@@ -130,13 +130,13 @@ impl Report {
         self.findings.dedup();
     }
 
-    /// How many findings are of a severity.
+    /// How many findings have this severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 }
 
-/// A message stays on its line, whatever the text that it quotes.
+/// The text in one line: control characters, which a quoted text may have, become blanks.
 fn one_line(text: &str) -> String {
     let shown: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     shown.trim().to_owned()

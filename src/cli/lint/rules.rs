@@ -1,4 +1,4 @@
-//! What lint looks for: stable ids that pipelines may name, with how bad each is. `docs/reference/lint.md` lists the same.
+//! The rules of lint, each with a stable id and a severity. `docs/reference/lint.md` lists the same rules.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The API server or the operator refuses it.
+    /// The API server or the operator refuses the object.
     Error,
-    /// It is accepted, and does not do what it seems to say.
+    /// The object is accepted, but does not do what it seems to say.
     Warning,
-    /// Worth knowing.
+    /// Something worth knowing.
     Note,
 }
 
 impl Severity {
-    /// `error`, `warning` or `note`: also what SARIF calls it.
+    /// `error`, `warning` or `note`, which are SARIF's words too.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -25,22 +25,22 @@ impl Severity {
     }
 }
 
-/// A rule.
+/// A rule that manifests and configuration should keep.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its id; never changes its meaning.
+    /// The rule's id. Pipelines may name ids, so an id never changes its meaning.
     pub id: &'static str,
     /// How bad a finding of this rule is.
     pub severity: Severity,
-    /// What it finds, in a line.
+    /// What the rule finds, in a sentence.
     pub summary: &'static str,
 }
 
-/// Declares the rules, and the list of them all.
+/// Declares a static for each rule, and the list of all rules.
 macro_rules! rules {
     ($($name:ident, $id:literal, $severity:ident, $summary:literal;)*) => {
         $(#[doc = $summary] pub static $name: Rule = Rule { id: $id, severity: Severity::$severity, summary: $summary };)*
-        /// Every rule, in the order of the page.
+        /// Every rule, in the order of the page about them.
         pub static ALL: &[&Rule] = &[$(&$name),*];
     };
 }
@@ -87,7 +87,7 @@ rules! {
     FILE_SKIPPED, "file-skipped", Note, "Nothing in the file is Slotwright's.";
 }
 
-/// The rule behind a reason that the operator gives in conditions.
+/// The rule that belongs to a reason of the operator's conditions.
 pub fn of_reason(reason: &str) -> &'static Rule {
     match reason {
         "InvalidExpression" => &EXPRESSION_SYNTAX,

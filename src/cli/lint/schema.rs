@@ -1,4 +1,4 @@
-//! What the API server would say of an object: unknown fields, types, ranges, rules, by our own definitions.
+//! Checks an object as the API server does, by Slotwright's own definitions: unknown fields, types, ranges, rules.
 
 use std::collections::BTreeMap;
 
@@ -9,22 +9,21 @@ use super::place::find;
 use super::report::{Report, Saying, Source};
 use super::rules::{self, Rule};
 use super::yaml::{Kind, Node, Style};
-use api;
 use kube_schema::{FieldError, FieldErrorKind, StructuralSchema};
 
-/// The kinds of our group.
+/// The kinds of the API group slotwright.dev.
 pub struct Kinds(BTreeMap<String, Definition>);
 
-/// One kind.
+/// The definition of a kind.
 pub struct Definition {
     schema: StructuralSchema,
     source: Value,
-    /// Whether its objects live in namespaces.
+    /// Whether objects of the kind are in namespaces.
     pub namespaced: bool,
 }
 
 impl Kinds {
-    /// All of them, from the types.
+    /// All kinds, by the definitions made of the Rust types.
     pub fn new() -> Self {
         let kinds = api::definitions().into_iter().filter_map(|crd| {
             let crd = serde_json::to_value(crd).ok()?;
@@ -37,27 +36,27 @@ impl Kinds {
         Self(kinds.collect())
     }
 
-    /// A kind by its name.
+    /// The definition of a kind, if there is such a kind.
     pub fn get(&self, kind: &str) -> Option<&Definition> {
         self.0.get(kind)
     }
 
-    /// The names of all.
+    /// The names of all kinds.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 }
 
-/// An object as the API server would store it, and the fields that it would refuse.
+/// An object as the API server would store it, and the fields that the API server would refuse.
 pub struct Checked {
-    /// Pruned and with defaults; fields of a wrong type are left out.
+    /// The object without unknown fields and with defaults. Fields of a wrong type are left out.
     pub value: Value,
-    /// Paths of fields that are wrong or missing.
+    /// The paths of fields that are wrong or missing.
     pub wrong: Vec<String>,
 }
 
 impl Definition {
-    /// Checks an object, and reports what is wrong.
+    /// Checks an object, and reports everything that is wrong.
     pub fn check(&self, source: &Source, node: &Node, title: &str, report: &mut Report) -> Checked {
         let mut value = node.json();
         if let Some(object) = value.as_object_mut() {
@@ -88,7 +87,7 @@ impl Definition {
         for error in errors.iter().filter(|error| unreadable.contains(&error.kind)) {
             remove(&mut value, &error.field);
         }
-        // Fields whose wrong value was left out get their defaults, so that the rest can be read.
+        // A field whose wrong value was removed gets its default, so that the object can be decoded.
         self.schema.default(&mut value);
         Checked { value, wrong: errors.into_iter().map(|error| error.field).collect() }
     }
@@ -128,7 +127,7 @@ fn rule(error: &FieldError) -> &'static Rule {
     }
 }
 
-/// The API server's words, without its saying the field twice.
+/// The API server's message, with the field named only once.
 fn shown(error: &FieldError) -> String {
     let mut message = error.message.replace(&format!("{} in body ", error.field), "");
     if let Some((wanted, is)) =
@@ -139,7 +138,7 @@ fn shown(error: &FieldError) -> String {
     if error.field == "<nil>" { message } else { format!("{}: {message}", error.field) }
 }
 
-/// A plain `true` or `12` where text is wanted.
+/// A hint to quote a value such as `true` or `12`, if the schema wants text.
 fn quote_hint(error: &FieldError, node: &Node) -> Option<String> {
     let Kind::Scalar(scalar) = &node.kind else { return None };
     let unquoted = scalar.style == Style::Plain && !scalar.value.is_string();
@@ -147,7 +146,7 @@ fn quote_hint(error: &FieldError, node: &Node) -> Option<String> {
         .then(|| format!("quote it: {:?}", scalar.text))
 }
 
-/// Takes the field at a path out of an object.
+/// Removes the field at a path from an object.
 fn remove(value: &mut Value, path: &str) {
     match value {
         Value::Array(list) => {

@@ -1,4 +1,4 @@
-//! Who is charged: names, what they use, and the priorities that a file gives them.
+//! The accounts of submitters: what they use, and the priorities that a file gives them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -8,29 +8,29 @@ use serde::Deserialize;
 use crate::stop::{Stop, unusable};
 use model::negotiator::accountant::MIN_REAL_PRIORITY;
 
-/// What the accountant knows of a name.
+/// What a file of priorities says of a submitter.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Priority {
-    /// The real user priority; the best there is, where it is not given.
+    /// The real user priority; if unset, the best possible.
     pub(super) rup: Option<f64>,
-    /// The factor; what the configuration and the groups say, where it is not given.
+    /// The priority factor; if unset, that of the configuration and the groups.
     pub(super) factor: Option<f64>,
-    /// The slot weight that it gets before everybody else.
+    /// The slot weight that the submitter gets before all others.
     pub(super) floor: Option<f64>,
-    /// The most slot weight that it may use.
+    /// The most slot weight that the submitter may use.
     pub(super) ceiling: Option<f64>,
 }
 
 impl Priority {
-    /// The effective priority.
+    /// The effective priority. `otherwise` is the priority factor if the file gives none.
     pub(super) fn effective(&self, otherwise: f64) -> f64 {
         let real = self.rup.unwrap_or(MIN_REAL_PRIORITY).max(MIN_REAL_PRIORITY);
         real * self.factor.unwrap_or(otherwise).max(1.0)
     }
 }
 
-/// Reads the file of priorities: JSON, by name.
+/// Reads a file of priorities: a JSON object, by the names of submitters.
 pub(super) fn read(path: &Path, text: &str) -> Result<BTreeMap<String, Priority>, Stop> {
     let priorities: BTreeMap<String, Priority> = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
@@ -51,19 +51,19 @@ pub(super) fn read(path: &Path, text: &str) -> Result<BTreeMap<String, Priority>
     Ok(priorities)
 }
 
-/// Everybody who waits for slots or uses some, in the order in which they were met.
+/// The accounts of all submitters who use slots or wait for them, in the order in which they were read.
 ///
-/// A name without a domain and the same with one are one account: job ads have no domain in `AccountingGroup`, slots' and
-/// the accountant's names do.
+/// A name with a domain and the same name without one are one account: `AccountingGroup` in the ads of jobs has no
+/// domain, but the names in the ads of slots and in the accountant have one.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     names: Vec<String>,
-    /// The slot weight that each uses.
+    /// The slot weight that each account uses.
     used: Vec<f64>,
-    /// The slots that each uses.
+    /// How many slots each account uses.
     running: Vec<u64>,
     places: HashMap<String, usize>,
-    /// By what is before the `@`: the first of that name.
+    /// The first account of each name without its domain.
     by_local: HashMap<String, usize>,
 }
 
@@ -72,7 +72,7 @@ fn local(name: &str) -> &str {
 }
 
 impl Accounts {
-    /// The place of an account, which is opened where there is none.
+    /// The index of an account, which is opened if there is none.
     pub(super) fn open(&mut self, name: &str) -> usize {
         if let Some(place) = self.find(name) {
             return place;
@@ -86,7 +86,7 @@ impl Accounts {
         place
     }
 
-    /// The place of an account.
+    /// The index of an account, if there is one.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         let exact = self.places.get(name);
         let other =
@@ -94,7 +94,7 @@ impl Accounts {
         exact.or_else(other).copied()
     }
 
-    /// Charges what a slot weighs to whoever uses it.
+    /// Charges a slot of this weight to the account of this name.
     pub(super) fn charge(&mut self, name: &str, weight: f64) {
         let place = self.open(name);
         if let (Some(used), Some(running)) = (self.used.get_mut(place), self.running.get_mut(place)) {
@@ -103,22 +103,22 @@ impl Accounts {
         }
     }
 
-    /// The names, by place.
+    /// The names of the accounts, by index.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str)
     }
 
-    /// What a place uses.
+    /// The slot weight that an account uses.
     pub(super) fn used(&self, place: usize) -> f64 {
         self.used.get(place).copied().unwrap_or_default()
     }
 
-    /// How many slots a place uses.
+    /// How many slots an account uses.
     pub(super) fn running(&self, place: usize) -> u64 {
         self.running.get(place).copied().unwrap_or_default()
     }
 
-    /// What a file of priorities says of each place.
+    /// The priority of each account, by index, from a file's priorities by name.
     pub(super) fn priorities(&self, file: &BTreeMap<String, Priority>) -> Vec<Priority> {
         let mut priorities = vec![Priority::default(); self.names.len()];
         for (name, priority) in file {

@@ -8,32 +8,33 @@ use std::path::Path;
 use crate::stop::{Stop, unusable};
 use classad::{Ad, Expr, Name, ParseError};
 
-/// An ad, and where it begins.
+/// An ad, and the line where it begins.
 pub(super) struct Found {
     pub(super) ad: Ad,
     /// The line of its first attribute, from 1.
     pub(super) line: usize,
 }
 
-/// The ads of a file. A text in `[` is an ad in the new syntax; what else there is, up to a blank line, one in the long form.
+/// Reads the ads of a file, in either syntax: a text in brackets is an ad in the new syntax; other lines, up to a
+/// blank one, are an ad in the long form.
 pub(super) struct Ads<'r> {
     path: String,
     input: Box<dyn BufRead + 'r>,
     known: Known,
     bytes: Vec<u8>,
-    /// The line at hand.
+    /// The line that is being read.
     text: String,
-    /// What of it is done with, in bytes.
+    /// How many bytes of the line have been read.
     done: usize,
-    /// Its number, from 1; 0 before the first.
+    /// The number of the line, from 1; 0 before the first.
     line: usize,
 }
 
 impl<'r> Ads<'r> {
-    /// The ads of the file with this path, or of standard input.
+    /// Opens the file of this path, or standard input if the path is `-`.
     ///
     /// # Errors
-    /// The file cannot be opened.
+    /// When the file cannot be opened.
     pub(super) fn open(path: &Path, stdin: &'r mut dyn BufRead) -> Result<Self, Stop> {
         let input: Box<dyn BufRead + 'r> = if path == Path::new("-") {
             Box::new(stdin)
@@ -48,13 +49,13 @@ impl<'r> Ads<'r> {
         Self { path, input, known, bytes: Vec::new(), text: String::new(), done: 0, line: 0 }
     }
 
-    /// The next ad; none at the end of the file.
+    /// The next ad; `None` at the end of the file.
     ///
     /// # Errors
-    /// The file cannot be read, or something in it is no ClassAd.
+    /// When the file cannot be read, or something in it is not a ClassAd.
     pub(super) fn next_ad(&mut self) -> Result<Option<Found>, Stop> {
         loop {
-            // Between ads in the new syntax, what makes a list of them is of no interest.
+            // Ads in the new syntax may stand in a list; its braces and commas are skipped.
             let between = |c: char| c.is_whitespace() || matches!(c, '{' | '}' | ',');
             self.done += self.rest().find(|c| !between(c)).unwrap_or(self.rest().len());
             let rest = self.rest();
@@ -70,7 +71,7 @@ impl<'r> Ads<'r> {
         }
     }
 
-    /// What is wrong with the ad that begins in a line.
+    /// The error of an ad that begins in this line.
     pub(super) fn wrong(&self, line: usize, what: &str) -> Stop {
         Stop::Unusable(format!("{}: line {line}, column 1: {what}", self.path))
     }
@@ -79,7 +80,7 @@ impl<'r> Ads<'r> {
         self.text.get(self.done..).unwrap_or_default()
     }
 
-    /// Goes on to the next line. False at the end of the file.
+    /// Reads the next line. Returns false at the end of the file.
     fn read_line(&mut self) -> Result<bool, Stop> {
         self.bytes.clear();
         self.text.clear();
@@ -106,7 +107,7 @@ impl<'r> Ads<'r> {
         Stop::Unusable(format!("{}: {error}", self.path))
     }
 
-    /// An attribute a line, to a blank line.
+    /// Reads an ad in the long form: an attribute in each line, up to a blank line.
     fn long_form(&mut self) -> Result<Found, Stop> {
         let line = self.line;
         let mut ad = Ad::new();
@@ -122,7 +123,7 @@ impl<'r> Ads<'r> {
         Ok(Found { ad, line })
     }
 
-    /// From `[` to its `]`.
+    /// Reads an ad in the new syntax: from `[` to its `]`.
     fn new_syntax(&mut self) -> Result<Found, Stop> {
         let line = self.line;
         let before = self.text.get(..self.done).unwrap_or_default().chars().count();
@@ -144,26 +145,26 @@ impl<'r> Ads<'r> {
     }
 }
 
-/// Finds where an ad in brackets ends, a line at a time.
+/// Finds the end of an ad in brackets, line by line.
 #[derive(Default)]
 struct Brackets {
     depth: usize,
     within: Within,
 }
 
-/// What the text at hand is part of.
+/// What the next character is part of.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Within {
     #[default]
     Code,
-    /// Something in these quotes.
+    /// A text in these quotes.
     Quotes(u8),
-    /// `/* */`
+    /// A comment: `/* */`.
     Comment,
 }
 
 impl Brackets {
-    /// How many bytes of the line belong to the ad, if it ends there.
+    /// How many bytes of the line belong to the ad; `None` if the ad does not end in this line.
     fn end(&mut self, line: &str) -> Option<usize> {
         let bytes = line.as_bytes();
         let mut at = 0;
@@ -197,15 +198,14 @@ impl Brackets {
     }
 }
 
-/// How many lines are remembered.
+/// How many lines [`Known`] keeps in each of its two maps.
 const LINES: usize = 1 << 16;
 
-/// Lines that were parsed. The ads of a pool have most of theirs in common: parsed once, they take the time and the room
-/// of one.
+/// Lines that were parsed before. The ads of a pool have most lines in common: each is parsed and stored once.
 #[derive(Default)]
 struct Known {
     young: HashMap<Box<str>, Option<(Name, Expr)>>,
-    /// Those from before there were too many: who is not asked for meanwhile is forgotten.
+    /// The lines of the last full `young`. A line that is not read again before `young` is full again is forgotten.
     old: HashMap<Box<str>, Option<(Name, Expr)>>,
 }
 

@@ -1,7 +1,7 @@
-//! The queue: which jobs wait, whose they are, in which order, and which of them are alike.
+//! The queue of waiting jobs: whose they are, in which order they wait, and which are alike.
 //!
-//! A queue may hold a million jobs. Of each its number, its priorities and its autocluster are kept; of each autocluster one
-//! ad.
+//! A queue may have a million jobs. It keeps the id, the priorities and the autocluster of each job, and one ad of
+//! each autocluster.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,10 +17,10 @@ use model::negotiator::Request;
 use model::negotiator::autoclusters::{Autoclusters, Significant};
 use model::pool::JobSpec;
 
-/// `JobStatus` of jobs that wait.
+/// The `JobStatus` of jobs that wait.
 const IDLE: i64 = 1;
 
-/// A job's number, `ClusterId` and `ProcId`.
+/// A job's `ClusterId` and `ProcId`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct JobId {
     cluster: i64,
@@ -33,7 +33,7 @@ impl fmt::Display for JobId {
     }
 }
 
-/// A job that waits. The order is the schedd's: the greater priorities first, then the older job.
+/// A job that waits. Jobs are ordered as by the schedd: greater priorities first, then smaller ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Job {
     /// `PreJobPrio1`, `PreJobPrio2`, `JobPrio`, `PostJobPrio1`, `PostJobPrio2`.
@@ -42,25 +42,25 @@ struct Job {
     autocluster: u32,
 }
 
-/// All jobs that wait.
+/// All jobs that wait, by submitter.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// By the place of their submitter among the accounts.
+    /// The jobs, by the index of their submitter in [`Accounts`].
     jobs: Vec<Vec<Job>>,
-    /// One of each autocluster.
+    /// One ad of each autocluster.
     ads: Vec<Ad>,
 }
 
-/// The jobs of one submitter that are alike.
+/// The jobs of one submitter that are of one autocluster.
 pub(super) struct Alike {
-    /// What the negotiator is asked for.
+    /// The request that the negotiator gets.
     pub(super) request: Request,
-    /// The jobs, the first to be matched first.
+    /// The jobs, in the order in which they are to be matched.
     pub(super) jobs: Vec<JobId>,
 }
 
 impl Queue {
-    /// Reads the jobs that wait and that the negotiator is to consider (`NEGOTIATOR_JOB_CONSTRAINT`).
+    /// Reads the jobs that wait and that `NEGOTIATOR_JOB_CONSTRAINT` lets the negotiator consider.
     pub(super) fn read(
         ads: &mut Ads<'_>,
         significant: &Significant,
@@ -116,7 +116,8 @@ impl Queue {
         &self.ads
     }
 
-    /// The requests of the submitters, in the order of the accounts. An autocluster stands where its first job does.
+    /// The requests of each submitter, in the order of the accounts. A submitter's requests are in the order of their
+    /// first jobs.
     pub(super) fn requests(self) -> Vec<Vec<Alike>> {
         let Self { jobs, ads } = self;
         jobs.into_iter().map(|jobs| alike(jobs, &ads)).collect()
@@ -142,7 +143,7 @@ fn alike(mut jobs: Vec<Job>, ads: &[Ad]) -> Vec<Alike> {
     requests
 }
 
-/// The attributes that the queue itself reads, hashed once.
+/// The names of the attributes that are read of each job, hashed once.
 struct Attributes {
     job_status: Name,
     cluster_id: Name,
@@ -173,7 +174,7 @@ impl Default for Attributes {
     }
 }
 
-/// Reads one ad.
+/// Reads attributes of one ad.
 struct Reader<'a> {
     ad: &'a Ad,
     env: &'a Env,
@@ -192,12 +193,13 @@ impl Reader<'_> {
         self.value(name).as_int()
     }
 
-    /// A string that is not empty.
+    /// The value of an attribute, if it is a string that is not empty.
     fn text(&self, name: &Name) -> Option<String> {
         self.value(name).as_str().filter(|text| !text.is_empty()).map(str::to_owned)
     }
 
-    /// Who is charged: `AccountingGroup`, which condor_submit makes of `AcctGroup` and `AcctGroupUser`, or who submitted it.
+    /// Who is charged for the job: `AccountingGroup`, which condor_submit makes of `AcctGroup` and `AcctGroupUser`,
+    /// or else the user who submitted the job.
     fn submitter(&self, names: &Attributes) -> Option<String> {
         if let Some(group) = self.text(&names.accounting_group) {
             return Some(group);

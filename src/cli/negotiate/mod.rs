@@ -1,13 +1,13 @@
-//! `slotwright negotiate`: one negotiation cycle over ads in files, without a cluster.
+//! `slotwright negotiate`: runs one negotiation cycle over ads in files, without a cluster.
 //!
 //! | part | is |
 //! | --- | --- |
 //! | `ads` | reads files of ads, in either syntax |
-//! | `slots` | which slots may be matched, and to whom the others are charged |
-//! | `jobs` | which jobs wait, sorted into requests |
-//! | `accounts` | who is charged, and their priorities |
-//! | `policy` | all that files say of how to negotiate |
-//! | `output` | matches and figures |
+//! | `slots` | reads the slots, and charges those in use to their users |
+//! | `jobs` | reads the waiting jobs, and sorts them into requests |
+//! | `accounts` | the accounts of submitters: what they use, and their priorities |
+//! | `policy` | reads the configuration, the groups and the priorities |
+//! | `output` | writes the matches and the figures |
 
 mod accounts;
 mod ads;
@@ -36,14 +36,14 @@ use output::Figures;
 use policy::Policy;
 use slots::{Slots, considered};
 
-/// Negotiate one cycle over ads in files.
+/// Run one negotiation cycle over ads in files.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 done, 2 unusable input.")]
 pub struct NegotiateArgs {
-    /// The slots' ads, in either syntax; - is standard input
+    /// The ads of the slots, in either syntax; - is standard input
     #[arg(long, value_name = "FILE")]
     slots: PathBuf,
-    /// The jobs' ads
+    /// The ads of the jobs
     #[arg(long, value_name = "FILE")]
     jobs: PathBuf,
     /// HTCondor configuration; several files are read in order, as if they were one
@@ -55,7 +55,7 @@ pub struct NegotiateArgs {
     /// Priorities of submitters, JSON: {"NAME": {"rup": 0.5, "factor": 1000, "floor": 0, "ceiling": null}}
     #[arg(long, value_name = "FILE")]
     priorities: Option<PathBuf>,
-    /// Write a JSON line for each match
+    /// Write a line of JSON for each match to this file
     #[arg(long, value_name = "FILE")]
     matches: Option<PathBuf>,
     #[command(flatten)]
@@ -71,8 +71,8 @@ enum Format {
     Json,
 }
 
-/// Runs the command. Gives the exit status: 0 done, 2 unusable input, about which a message with file, line and column went
-/// to `stderr`. Fails where the output cannot be written.
+/// Runs the command. Returns the exit status: 0 done, 2 unusable input, which `stderr` explains with file, line and
+/// column. Fails if the output cannot be written.
 pub fn run(
     args: &NegotiateArgs,
     stdin: &mut dyn BufRead,
@@ -99,12 +99,12 @@ fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) 
         autoclusters: queue.ads().len(),
         ..Figures::default()
     };
-    let (cycle, waiting) = gather(policy, slots, queue, &accounts, &env);
+    let (cycle, waiting) = cycle_of(policy, slots, queue, &accounts, &env);
     let read = processor_seconds() - begun - signed.cpu;
 
     let mut ready = Ready::default();
     let ((), prepared) = timed(|| ready.prepare(&cycle));
-    // Whatever machine it is tried on, the same files give the same answer.
+    // A stopped stopwatch never ends the cycle early, so that the same files give the same answer on every machine.
     let (outcome, negotiated) = timed(|| negotiate_with(&cycle, &mut ready, Stopwatch::STOPPED));
     figures.of_cycle(&cycle, &outcome);
     figures.took(read, prepared.cpu, signed.wall + negotiated.wall, signed.cpu + negotiated.cpu);
@@ -123,14 +123,14 @@ fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) 
     Ok(())
 }
 
-/// The jobs of a submitter, by request, in their order.
+/// The waiting jobs of a submitter, by request, each in the order of the queue.
 struct Waiting {
     name: String,
     jobs: Vec<Vec<JobId>>,
 }
 
-/// Puts together what a cycle depends on.
-fn gather(
+/// Puts together the input of a cycle, and the waiting jobs of the submitters in it.
+fn cycle_of(
     policy: Policy,
     slots: Slots,
     queue: Queue,
@@ -183,7 +183,8 @@ fn gather(
     (cycle, waiting)
 }
 
-/// How many kinds of slots there are that no job and no expression of the negotiator's tells apart.
+/// How many classes of slots there are. No job and no expression of the negotiator tells two slots of one class
+/// apart.
 fn slot_classes(slots: &Slots, queue: &Queue, policy: &Policy) -> usize {
     let mut classes = Autoclusters::new(&slot_attributes(queue.ads(), &policy.exprs()));
     for slot in slots.ads() {
@@ -192,7 +193,7 @@ fn slot_classes(slots: &Slots, queue: &Queue, policy: &Policy) -> usize {
     classes.len()
 }
 
-/// What something took.
+/// How long something took, in seconds.
 struct Took {
     wall: f64,
     cpu: f64,
@@ -204,7 +205,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
     (done, Took { wall: began.elapsed().as_secs_f64(), cpu: processor_seconds() - before })
 }
 
-/// Seconds of processor time that this process has had, all its threads together.
+/// The processor time of this process so far, over all its threads, in seconds.
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     #[allow(clippy::cast_precision_loss, reason = "no process has had 2^52 seconds")]

@@ -1,4 +1,4 @@
-//! What comes out: a line for each match, and the figures of the cycle.
+//! Writes the results of a cycle: a line for each match, and figures.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use super::Waiting;
 use classad::{Env, Value};
 use model::negotiator::{Cycle, Match, Outcome, PreemptState};
 
-/// A match, as a line of `--matches` has it.
+/// A match, as a line of `--matches`.
 #[derive(Serialize)]
 struct Line<'a> {
     job: String,
@@ -20,10 +20,10 @@ struct Line<'a> {
     preempts: Vec<String>,
 }
 
-/// Writes a line for each match. The jobs of a request are matched in their order.
+/// Writes a line for each match. A request's matches go to its jobs in their order.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When `out` cannot be written.
 pub(super) fn matches(
     outcome: &Outcome,
     cycle: &Cycle,
@@ -55,7 +55,7 @@ pub(super) fn matches(
     Ok(())
 }
 
-/// Why the slot could be had, in HTCondor's words.
+/// Why the slot could be matched, in HTCondor's words.
 fn reason(found: &Match) -> &'static str {
     match found.preempt {
         PreemptState::None => "NoPreemption",
@@ -77,41 +77,42 @@ fn preempted(found: &Match) -> Vec<usize> {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Figures {
     pub(super) slots: usize,
-    /// How many of them are in use.
+    /// How many slots are in use.
     pub(super) claimed: usize,
-    /// Kinds of slots that no job and none of the negotiator's expressions tells apart.
+    /// Classes of slots that no job and no expression of the negotiator tells apart.
     pub(super) slot_classes: usize,
     /// Jobs that wait.
     pub(super) jobs: usize,
-    /// Kinds of jobs that no slot tells apart.
+    /// Classes of jobs that no slot tells apart.
     pub(super) autoclusters: usize,
     /// Requests: the autoclusters of each submitter.
     pub(super) requests: usize,
-    /// Submitters, those who only use slots included.
+    /// Submitters who took part in the cycle, including those who only use slots.
     pub(super) submitters: usize,
     pub(super) matches: usize,
-    /// Requests of which jobs are left.
+    /// Requests with jobs that were not matched.
     pub(super) rejects: usize,
-    /// Jobs that are left, by the reason.
+    /// Jobs that were not matched, by the reason.
     pub(super) left: BTreeMap<String, u64>,
-    /// Pairs of request and slot that were looked at.
+    /// Pairs of a request and a slot that were considered.
     pub(super) pairs: u64,
     /// Pie spins.
     pub(super) pies: usize,
-    /// Of the cycle: significant attributes, division and matches. Reading and preparing are not in it.
+    /// Seconds of the cycle: finding the significant attributes, dividing the pool, matching. Reading and preparing
+    /// do not count.
     pub(super) wall_s: f64,
     pub(super) cpu_s: f64,
     /// Processor time of reading the files and sorting the jobs.
     pub(super) read_cpu_s: f64,
-    /// Processor time of making slots ready that are as in the cycle before: the operator keeps that from cycle to cycle, and
-    /// HTCondor does it when it fetches their ads.
+    /// Processor time of making slots ready. It does not count as part of the cycle: the operator keeps ready slots
+    /// from one cycle to the next, and HTCondor does this work when it fetches the slots' ads.
     pub(super) prepare_cpu_s: f64,
-    /// The most memory that the process had; none where the system does not tell.
+    /// The most memory that the process had; `None` if the system does not say.
     pub(super) peak_rss_kib: Option<u64>,
 }
 
 impl Figures {
-    /// Takes note of what a cycle came to.
+    /// Sets the figures of a cycle.
     pub(super) fn of_cycle(&mut self, cycle: &Cycle, outcome: &Outcome) {
         self.requests = cycle.submitters.iter().map(|submitter| submitter.requests.len()).sum();
         self.submitters = cycle.submitters.len();
@@ -124,7 +125,7 @@ impl Figures {
         }
     }
 
-    /// Takes note of what it all took, in seconds.
+    /// Sets the times, in seconds, and the memory.
     pub(super) fn took(&mut self, read_cpu: f64, prepare_cpu: f64, wall: f64, cpu: f64) {
         let rounded = |seconds: f64| (seconds * 1e6).round() / 1e6;
         (self.read_cpu_s, self.prepare_cpu_s) = (rounded(read_cpu), rounded(prepare_cpu));
@@ -135,7 +136,7 @@ impl Figures {
     /// Prints the figures for people.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When `out` cannot be written.
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let count = |name: &str, count: usize| (name.to_owned(), count.to_string());
         let seconds = |name: &str, seconds: f64| (name.to_owned(), format!("{seconds:.3} s"));
@@ -165,7 +166,7 @@ impl Figures {
     }
 }
 
-/// The most memory that this process had so far, in KiB.
+/// The most memory that this process has had so far, in KiB.
 fn peak_rss_kib() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     status

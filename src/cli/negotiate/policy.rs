@@ -1,4 +1,4 @@
-//! All that files say of how to negotiate: configuration, groups, priorities.
+//! Reads the files that say how to negotiate: configuration, groups, priorities.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,16 +14,16 @@ use model::negotiator::Config;
 use model::negotiator::groups::Tree;
 use model::negotiator::limits::{Capacity, LimitBook};
 
-/// How to negotiate.
+/// What the files say about how to negotiate.
 #[derive(Debug, Default)]
 pub(super) struct Policy {
     pub(super) config: Config,
     /// `SLOT_WEIGHT`, for slots whose ads have no `SlotWeight`.
     pub(super) slot_weight: Option<Expr>,
     pub(super) groups: Tree,
-    /// What the groups' manifests say of the factors of their submitters, by the groups' place in the tree.
+    /// The priority factors that the groups' manifests give to their submitters, by the groups' index in the tree.
     pub(super) group_factors: Vec<Option<f64>>,
-    /// What the accountant knows, by name.
+    /// The priorities of submitters, by name.
     pub(super) priorities: BTreeMap<String, Priority>,
 }
 
@@ -31,7 +31,7 @@ impl Policy {
     /// Reads all files that the command line names.
     ///
     /// # Errors
-    /// One cannot be read, or something in it cannot be used.
+    /// When a file cannot be read, or something in it cannot be used.
     pub(super) fn read(args: &NegotiateArgs, env: &Env) -> Result<Self, Stop> {
         let (config, slot_weight) = configuration(args, env)?;
         let groups = args.groups.as_deref().map(|path| groups(path, &config)).transpose()?;
@@ -41,7 +41,7 @@ impl Policy {
         Ok(Self { config, slot_weight, groups, group_factors, priorities: priorities.unwrap_or_default() })
     }
 
-    /// The priority factor of a submitter that has none of its own.
+    /// The priority factor of a submitter for whom the file of priorities has none.
     pub(super) fn factor(&self, submitter: &str) -> f64 {
         let group = self.groups.group_of(submitter).and_then(|place| {
             let own = self.group_factors.get(place).copied().flatten();
@@ -65,7 +65,7 @@ impl Policy {
         LimitBook::new(named.chain(sets), self.config.concurrency_limit_default)
     }
 
-    /// The negotiator's expressions about a slot and a job.
+    /// The negotiator's expressions that see a slot and a job.
     pub(super) fn exprs(&self) -> Vec<&Expr> {
         let config = &self.config;
         let exprs = [
@@ -78,7 +78,7 @@ impl Policy {
     }
 }
 
-/// The knobs of a cycle, and `SLOT_WEIGHT`, at the time and with the chance of all expressions.
+/// Reads the knobs of a cycle, and `SLOT_WEIGHT`, with the time and the seed of `env`.
 fn configuration(args: &NegotiateArgs, env: &Env) -> Result<(Config, Option<Expr>), Stop> {
     let sources: Vec<Source> = (args.config.iter())
         .map(|path| Ok(Source::new(path.display().to_string(), text(path)?)))
@@ -93,7 +93,7 @@ fn configuration(args: &NegotiateArgs, env: &Env) -> Result<(Config, Option<Expr
     Ok((config, slot_weight))
 }
 
-/// The groups of a file, and the factors that they say.
+/// The groups of a file, and the priority factor of each.
 fn groups(path: &Path, config: &Config) -> Result<(Tree, Vec<Option<f64>>), Stop> {
     let source = lint::Source::new(path.display().to_string(), text(path)?);
     let declared = quota::declared(&[source], config);

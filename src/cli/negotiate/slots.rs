@@ -1,4 +1,4 @@
-//! The slots of the pool, and who is charged for those in use.
+//! Reads the slots of the pool, and charges those in use to their users.
 
 use std::collections::HashMap;
 
@@ -10,20 +10,20 @@ use classad::{Ad, Env, Expr, Name};
 use model::negotiator::Candidate;
 use model::negotiator::limits::Wants;
 
-/// All slots that the negotiator is to consider.
+/// All slots that the negotiator may consider.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
-    /// The slots. Those in use may be had by preemption.
+    /// The slots. Slots in use may be matched by preemption.
     pub(super) candidates: Vec<Candidate>,
-    /// The weight of all of them.
+    /// The weight of all slots that count for the size of the pool.
     pub(super) weight: f64,
-    /// How many of them are in use.
+    /// How many slots are in use.
     pub(super) claimed: usize,
-    /// What the jobs that run want of limited things.
+    /// The concurrency limits of the running jobs.
     pub(super) limited: Vec<Wants>,
 }
 
-/// The attributes that are read of each slot, hashed once.
+/// The names of the attributes that are read of each slot, hashed once.
 struct Attributes {
     name: Name,
     state: Name,
@@ -49,7 +49,7 @@ impl Default for Attributes {
 }
 
 impl Slots {
-    /// Reads the slots, and charges those in use to those who use them.
+    /// Reads the slots, and charges each slot in use to its user.
     pub(super) fn read(
         ads: &mut Ads<'_>,
         policy: &Policy,
@@ -86,7 +86,7 @@ impl Slots {
         Ok(slots)
     }
 
-    /// Tells dynamic slots which partitionable slot they were carved from: the one of the same machine and `SlotID`.
+    /// Finds the parent of each dynamic slot: the partitionable slot of the same machine and `SlotID`.
     fn find_parents(&mut self, env: &Env) {
         let is = |ad: &Ad, name: &str| ad.eval_attr(name, None, env).as_bool_equiv() == Some(true);
         let key = |ad: &Ad| {
@@ -102,18 +102,18 @@ impl Slots {
         }
     }
 
-    /// Their ads.
+    /// The ads of the slots.
     pub(super) fn ads(&self) -> impl Iterator<Item = &Ad> {
         self.candidates.iter().map(|slot| &slot.ad)
     }
 }
 
-/// Whether an ad is within a constraint of the negotiator's.
+/// Whether an ad makes a constraint of the negotiator true; true if there is no constraint.
 pub(super) fn considered(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool {
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
 }
 
-/// What a slot costs. What is no number, or less than nothing, is 1, as in HTCondor.
+/// The weight of a slot. A value that is negative or not a finite number counts as 1, as in HTCondor.
 fn weigh(slot: &Ad, policy: &Policy, names: &Attributes, env: &Env) -> f64 {
     let expr = slot.get_name(&names.slot_weight).or(policy.slot_weight.as_ref());
     let expr = expr.filter(|_| policy.config.use_slot_weights);
@@ -121,7 +121,7 @@ fn weigh(slot: &Ad, policy: &Policy, names: &Attributes, env: &Env) -> f64 {
     weight.filter(|weight| *weight >= 0.0 && weight.is_finite()).unwrap_or(1.0)
 }
 
-/// Who uses a slot, if anybody does.
+/// The user who is charged for a slot, if it is in use.
 fn user(slot: &Ad, names: &Attributes, env: &Env) -> Option<String> {
     let state = text(slot, &names.state, env)?;
     let in_use = ["Claimed", "Preempting"].iter().any(|used| state.eq_ignore_ascii_case(used));
@@ -129,7 +129,7 @@ fn user(slot: &Ad, names: &Attributes, env: &Env) -> Option<String> {
     in_use.then(user).flatten()
 }
 
-/// Whether the job in a slot stands still.
+/// Whether the job in a slot is suspended.
 fn is_suspended(slot: &Ad, names: &Attributes, env: &Env) -> bool {
     text(slot, &names.activity, env).is_some_and(|activity| activity.eq_ignore_ascii_case("Suspended"))
 }

@@ -1,4 +1,4 @@
-//! The command, whole.
+//! Runs the whole command.
 
 use super::*;
 use crate::stop::UNUSABLE;
@@ -7,7 +7,7 @@ const SLOTS: &str = "Name = \"s1\"\nCpus = 1\nMemory = 1\nRank = 0\nRequirements
                      Name = \"s2\"\nCpus = 1\nMemory = 2\nRank = 0\nRequirements = TARGET.RequestCpus <= Cpus\n\n\
                      Name = \"s3\"\nCpus = 1\nState = \"Claimed\"\nRemoteUser = \"bob@x\"\n";
 
-/// Files of a case, and the command line that names them.
+/// The files of a case, and the command line that names them.
 struct Case {
     directory: tempfile::TempDir,
     args: Vec<String>,
@@ -33,7 +33,7 @@ impl Case {
         (status, out, err.replace(&format!("{}/", self.directory.path().display()), ""))
     }
 
-    /// The figures, and the lines of the matches.
+    /// Runs the command, and returns the figures and the lines of the matches.
     fn figures(self) -> (serde_json::Value, Vec<String>) {
         let case = self.with("--matches", "");
         let (status, out, err) = case.run();
@@ -58,7 +58,7 @@ fn each_match_is_a_line_and_jobs_are_matched_in_their_order() {
             r#"{{"job":"{job}","slot":"{slot}","submitter":"al@x","reason":"NoPreemption","preempts":[]}}"#
         )
     };
-    // The smaller one is the better fit: NEGOTIATOR_PRE_JOB_RANK.
+    // By NEGOTIATOR_PRE_JOB_RANK the smaller slot is the better fit.
     assert_eq!(matches, [line("7.0", "s1"), line("7.1", "s2")]);
     let figure = |name: &str| figures[name].as_u64();
     for (name, expected) in
@@ -69,7 +69,8 @@ fn each_match_is_a_line_and_jobs_are_matched_in_their_order() {
     assert!(figures["cpu_s"].is_number() && figures["wall_s"].is_number() && figure("pies") >= Some(1));
 }
 
-/// ALLOW_PSLOT_PREEMPTION: the match is with the partitionable slot, and its line names the dynamic slots that go.
+/// With ALLOW_PSLOT_PREEMPTION, the match is with the partitionable slot, and its line names the dynamic slots that
+/// it preempts.
 #[test]
 fn a_wide_job_gets_several_dynamic_slots() {
     let requirements = "Requirements = TARGET.RequestCpus <= Cpus && TARGET.RequestMemory <= Memory";
@@ -161,7 +162,7 @@ fn unusable_input_is_told_with_file_line_and_column() {
     assert!(missing.run().2.contains("/nope/nope"));
 }
 
-/// Who got how many jobs matched.
+/// How many jobs of each submitter were matched.
 fn matched(case: Case) -> std::collections::BTreeMap<String, usize> {
     let (_, lines) = case.figures();
     let mut matched = std::collections::BTreeMap::new();
@@ -172,7 +173,7 @@ fn matched(case: Case) -> std::collections::BTreeMap<String, usize> {
     matched
 }
 
-/// So many slots of one core.
+/// The ads of `count` slots of one core.
 fn cores(count: usize) -> String {
     let core = |place| {
         format!(
@@ -196,7 +197,7 @@ fn submitters_outside_the_constraint_are_not_served() {
     assert_eq!(matched(case), [("b@y".to_owned(), 4)].into());
 }
 
-/// The pie is made of what counts, and all may be matched.
+/// NEGOTIATOR_SLOT_POOLSIZE_CONSTRAINT shrinks the pie, but the slots outside it may be matched too.
 #[test]
 fn slots_outside_the_size_of_the_pool_are_matched_all_the_same() {
     let groups = "apiVersion: slotwright.dev/v1alpha1\nkind: GroupQuota\nmetadata: {name: g}\nspec: {dynamicQuota: 0.5}\n";
@@ -207,7 +208,8 @@ fn slots_outside_the_size_of_the_pool_are_matched_all_the_same() {
     }
 }
 
-/// Half the factor, twice the share: by the file before all, else by domain or group.
+/// Half the priority factor gives twice the share. The file of priorities decides first, then the domain or the
+/// group.
 #[test]
 fn factors_are_found_as_the_accountant_finds_them() {
     let shares = |config: &str, priorities: &str| {

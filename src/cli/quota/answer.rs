@@ -1,54 +1,54 @@
-//! What is said of groups, for people and programs.
+//! The answer about groups, for people and programs.
 
 use serde::Serialize;
 
 use model::negotiator::allocation::Allocation;
 use table::{Align, Table};
 
-/// What is said of the whole.
+/// The answer about all groups.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer {
     /// The weight of the pool.
     pub(super) pool: f64,
-    /// What nobody is given.
+    /// The weight that no group is given.
     pub(super) unallocated: f64,
-    /// The root first, then the groups, each parent before its children.
+    /// The root, then the groups, each parent before its children.
     pub(super) groups: Vec<Row>,
 }
 
-/// What is said of a group. In slot weight, but for a dynamic quota as configured.
+/// The answer about a group. All amounts are slot weights, except a configured dynamic quota, which is a share.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
-    /// Its name.
+    /// The group's name.
     pub(super) group: String,
-    /// The quota as configured: slot weight, or a share; none of the root.
+    /// The configured quota: a slot weight or a share; `None` for the root.
     pub(super) config_quota: Option<f64>,
-    /// Whether that is a share.
+    /// Whether `config_quota` is a share.
     pub(super) dynamic: bool,
-    /// Whether it takes what others leave.
+    /// Whether the group takes surplus that other groups leave.
     pub(super) accept_surplus: bool,
-    /// Whether its jobs also compete with those of no group.
+    /// Whether the group's jobs also compete with the jobs of no group.
     pub(super) autoregroup: bool,
-    /// What its own jobs may use without surplus.
+    /// What the group's own jobs may use without surplus.
     pub(super) effective_quota: f64,
-    /// What they and those of the groups inside it may use without surplus from outside.
+    /// What the group's own jobs and those of the groups inside it may use without surplus from outside.
     pub(super) subtree_quota: f64,
-    /// What its own jobs use.
+    /// What the group's own jobs use.
     pub(super) weighted_resources_used: f64,
-    /// What its own jobs use and wait for.
+    /// What the group's own jobs use and wait for.
     pub(super) requested: f64,
-    /// What its own jobs are given.
+    /// What the group's own jobs are given.
     pub(super) allocated: f64,
-    /// How much of that is beyond the effective quota.
+    /// How much of `allocated` is beyond the effective quota.
     pub(super) surplus: f64,
-    /// The most that its own jobs may use by the end of the cycle.
+    /// The most that the group's own jobs may use by the end of the cycle.
     pub(super) limit: f64,
 }
 
 impl Row {
-    /// Of a group by what it is given, without what is configured.
+    /// The row of a group by its allocation, without the group's configuration.
     pub(super) fn new(name: &str, given: &Allocation, used: f64, limit: f64) -> Self {
         Self {
             group: name.to_owned(),
@@ -67,13 +67,13 @@ impl Row {
     }
 }
 
-/// Without what sums and products lose.
+/// Rounds an amount, to remove the errors of floating-point sums.
 pub(super) fn rounded(amount: f64) -> f64 {
     (amount * 1e9).round() / 1e9
 }
 
 impl Answer {
-    /// For people.
+    /// The answer as a table for people.
     pub(super) fn table(&self) -> Table {
         let columns =
             ["CONFIGURED", "EFFECTIVE", "SUBTREE", "USED", "REQUESTED", "SURPLUS", "ALLOCATED", "LIMIT"];
@@ -107,7 +107,7 @@ impl Answer {
     }
 }
 
-/// With four decimals at the most.
+/// An amount with at most four decimals.
 fn number(amount: f64) -> String {
     let text = format!("{amount:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

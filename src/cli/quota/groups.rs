@@ -1,4 +1,4 @@
-//! The groups that files of GroupQuota manifests declare.
+//! Reads the groups that files of GroupQuota manifests declare.
 
 use crate::lint::{Kinds, Object, Report, Severity, Source, check_references, document, parse};
 use crate::problems::Problems;
@@ -9,9 +9,9 @@ use model::pool::Quota;
 
 /// A group that a file declares.
 pub struct Declared {
-    /// For the tree of groups.
+    /// The group, as the tree of groups takes it.
     pub spec: GroupSpec,
-    /// `spec.priorityFactor`: of its submitters that have none of their own.
+    /// `spec.priorityFactor`: the factor of the group's submitters that have none of their own.
     pub priority_factor: Option<f64>,
 }
 

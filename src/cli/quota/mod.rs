@@ -1,9 +1,9 @@
-//! `slotwright quota`: what groups would be given of a pool, without a cluster.
+//! `slotwright quota`: says how much of a pool each accounting group would be given, without a cluster.
 //!
 //! | part | is |
 //! | --- | --- |
 //! | `groups` | the groups that manifests declare |
-//! | `answer` | what is said of them |
+//! | `answer` | the answer, as a table or as JSON |
 
 mod answer;
 mod groups;
@@ -23,7 +23,7 @@ use model::negotiator::allocation::{Demand, plan};
 use model::negotiator::groups::{GroupSpec, Quota, ROOT, Tree};
 use model::negotiator::{Config, Cycle};
 
-/// Say what accounting groups would be given of a pool.
+/// Say how much of a pool each accounting group would be given.
 #[derive(Args, Debug)]
 #[command(after_help = "GROUP is a group's name; <none>, or nothing, stands for jobs of no group. \
                         Exit status: 0 done, 2 unusable input.")]
@@ -31,29 +31,29 @@ pub struct QuotaArgs {
     /// A file of GroupQuota manifests; - is standard input
     #[arg(short, long = "file", value_name = "GROUPS.yaml", required = true)]
     files: Vec<PathBuf>,
-    /// The weight of all slots of the pool, those in use included: its cores, where SLOT_WEIGHT is not set
+    /// The weight of all slots of the pool, including those in use: its cores, unless SLOT_WEIGHT is set
     #[arg(long, value_name = "WEIGHT", value_parser = weight, allow_negative_numbers = true)]
     pool: f64,
-    /// The weight of the jobs of a group that wait
+    /// The weight of the waiting jobs of a group
     #[arg(long, value_name = "GROUP=N", value_parser = amount)]
     demand: Vec<(String, f64)>,
     /// The weight of the slots that a group uses
     #[arg(long = "use", value_name = "GROUP=N", value_parser = amount)]
     used: Vec<(String, f64)>,
-    /// Static quotas hold though they add up to more than there is: NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = True
+    /// Keep static quotas even if they add up to more than the pool: NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = True
     #[arg(long)]
     allow_quota_oversubscription: bool,
-    /// How the answer is written
+    /// How to print the answer
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// A table.
+    /// A table
     #[default]
     Text,
-    /// One object.
+    /// One JSON object
     Json,
 }
 
@@ -67,7 +67,7 @@ fn amount(text: &str) -> Result<(String, f64), String> {
     Ok((group.trim().to_owned(), weight(number)?))
 }
 
-/// Runs the command; the answer is the exit status.
+/// Runs the command, and returns the exit status.
 ///
 /// # Errors
 /// When the output cannot be written.
@@ -149,7 +149,7 @@ impl QuotaArgs {
         sources.collect()
     }
 
-    /// Amounts by group, as one adds to another of the same group.
+    /// The sum of the amounts of each group. `option` is the option that gave them, for messages.
     fn by_group(&self, tree: &Tree, amounts: &[(String, f64)], option: &str) -> Result<Demand, Problems> {
         let mut demand = Demand { root: 0.0, groups: vec![0.0; tree.groups().len()] };
         for (name, amount) in amounts {

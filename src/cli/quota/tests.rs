@@ -1,4 +1,4 @@
-//! The command, run as from the command line.
+//! Runs the command as from the command line.
 
 use super::*;
 use crate::outcome::outcome;

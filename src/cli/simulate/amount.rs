@@ -1,4 +1,4 @@
-//! Amounts in a scenario: spans of time, sizes, numbers, and distributions of them.
+//! Reads the amounts of a scenario: spans of time, sizes, numbers, and distributions of these.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,21 +11,21 @@ use serde::{Deserialize, Deserializer};
 use controller::convert;
 use sim::{BadSpread, Spread};
 
-/// What amounts are of, and how they are written.
+/// A unit of amounts, and how amounts of it are written.
 pub trait Unit {
-    /// What is expected, for messages.
+    /// What a user should write, for messages.
     const EXPECTED: &'static str;
-    /// Reads text.
+    /// Reads an amount; `None` if the text is not one.
     fn read(text: &str) -> Option<f64>;
 }
 
-/// Seconds; written as `90`, `90s`, `1h30m`.
+/// Seconds, written as `90`, `90s` or `1h30m`.
 #[derive(Debug)]
 pub struct Seconds;
-/// Bytes; written as a quantity.
+/// Bytes, written as a Kubernetes quantity.
 #[derive(Debug)]
 pub struct Bytes;
-/// A number of its own.
+/// Numbers without a unit.
 #[derive(Debug)]
 pub struct Count;
 
@@ -55,7 +55,7 @@ impl Unit for Count {
     }
 }
 
-/// Reads a span of time: numbers with units, `w d h m s ms`, one after another.
+/// Reads a span of time: numbers, each followed by one of the units `w d h m s ms`.
 fn span(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -82,20 +82,20 @@ fn span(text: &str) -> Option<f64> {
     Some(sum)
 }
 
-/// Reads a span of time from the command line.
+/// Reads a span of time, or a number of seconds, from the command line.
 ///
 /// # Errors
-/// When the text is none.
+/// When the text is neither.
 pub fn seconds(text: &str) -> Result<f64, String> {
     span(text)
         .or_else(|| text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0))
         .ok_or_else(|| format!("expected {}", Seconds::EXPECTED))
 }
 
-/// One amount.
+/// An amount of the unit `U`.
 #[derive(Debug)]
 pub struct Amount<U> {
-    /// In the unit.
+    /// The amount, in the unit.
     pub value: f64,
     unit: PhantomData<U>,
 }
@@ -152,7 +152,8 @@ impl<'de, U: Unit> Deserialize<'de> for Amount<U> {
     }
 }
 
-/// A distribution of amounts: one amount, a list of amounts that are equally likely, or a law by its name.
+/// A distribution of amounts. It is written as one amount, as a list of equally likely amounts, or as a named
+/// distribution with its parameters.
 #[derive(Debug)]
 pub struct Drawn<U> {
     /// The distribution.

@@ -1,4 +1,4 @@
-//! A scenario as it is written. `docs/reference/simulate.md` describes every field.
+//! The file of a scenario, as it is written. `docs/reference/simulate.md` describes every field.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct File {
     pub seed: u64,
     #[serde(default)]
     pub timing: Timing,
-    /// Objects, and names of files of objects: read apart, with their places.
+    /// Objects, and names of files of objects. `manifests` reads them, because serde gives no positions.
     #[serde(default, rename = "manifests")]
     pub _manifests: Vec<IgnoredAny>,
     pub machines: Vec<Machines>,
@@ -153,7 +153,7 @@ pub enum Arrivals {
     Trace(Trace),
 }
 
-/// Jobs as they were submitted elsewhere.
+/// A trace: jobs that were submitted elsewhere.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Trace {
@@ -165,7 +165,7 @@ pub struct Trace {
     pub people: BTreeMap<String, Person>,
 }
 
-/// Who stands for somebody of a trace.
+/// Who replaces an owner of a trace.
 #[derive(Deserialize, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Person {

@@ -1,4 +1,4 @@
-//! The machines of a scenario, and what their owners do.
+//! Reads the machines of a scenario, and what their owners do.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Seconds since midnight of `17:30`.
+    /// Reads a time of day such as `17:30`, in seconds since midnight. `24:00` is midnight.
     fn clock(&mut self, path: &str, text: &str) -> i64 {
         let read = || {
             let (hours, minutes) = text.split_once(':')?;
@@ -93,7 +93,7 @@ impl Reader<'_> {
     }
 }
 
-/// What the operator would know of such a node.
+/// What the operator would know of a node with these labels and resources.
 fn facts(
     name: &str,
     labels: BTreeMap<String, String>,
@@ -106,7 +106,7 @@ fn facts(
         status: SlimNodeStatus { allocatable, conditions: vec![ready], ..SlimNodeStatus::default() },
         ..SlimNode::default()
     };
-    // A node with a name is always understood.
+    // `node::facts` returns `None` only for a node without a name.
     node::facts(&node).unwrap_or_else(|| MachineFacts::of_nothing(name.into()))
 }
 

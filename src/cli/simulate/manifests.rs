@@ -1,4 +1,5 @@
-//! The manifests of a scenario: checked as `slotwright lint` checks them, and read as the operator reads them.
+//! Reads the manifests of a scenario. They are checked as `slotwright lint` checks them, and read as the operator
+//! reads them.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +15,8 @@ use controller::kinds;
 use model::pool::{Event, Time};
 use model::schedd::Submission;
 
-/// Reads the manifests of a scenario, those in it and those in files beside it, into what the operator's shell would
-/// report of them, in the order in which it does.
+/// Reads the manifests in a scenario and in the files that it names. Returns the events that the operator's shell
+/// would make of them, in the shell's order.
 pub fn objects(source: &Source, root: &Node, directory: &Path, problems: &mut Problems) -> Vec<Event> {
     let place = find(root, "manifests");
     let Kind::List(items) = &place.node.kind else { return Vec::new() };
@@ -44,7 +45,7 @@ pub fn objects(source: &Source, root: &Node, directory: &Path, problems: &mut Pr
     ranked.into_iter().map(|(_, event)| event).collect()
 }
 
-/// The file that an item names, where it names one that can be read.
+/// The file that an item names; `None` if the item is an object, or the file cannot be read.
 fn file(source: &Source, item: &Node, directory: &Path, problems: &mut Problems) -> Option<Source> {
     let name = item.as_str()?;
     let path = directory.join(name);
@@ -57,7 +58,7 @@ fn file(source: &Source, item: &Node, directory: &Path, problems: &mut Problems)
     }
 }
 
-/// The objects of one document; one of which nothing is ours is a problem.
+/// The objects of one document. A document without an object of Slotwright's is a problem.
 fn ours<'s>(source: &'s Source, node: Node, problems: &mut Problems) -> Vec<Object<'s>> {
     let (start, kind) = (node.start, node.get("kind").and_then(Node::as_str).map(str::to_owned));
     let objects = checked(source, node, problems);
@@ -68,14 +69,14 @@ fn ours<'s>(source: &'s Source, node: Node, problems: &mut Problems) -> Vec<Obje
     objects
 }
 
-/// What lint finds wrong between objects: a group in none, two that declare the same one.
+/// Adds what lint finds wrong between objects, such as two that declare the same group.
 fn tell_references(objects: &[Object<'_>], problems: &mut Problems) {
     let mut report = Report::default();
     check_references(objects, &mut report);
     extend(report, problems);
 }
 
-/// Takes the errors of a report, in the order of their places.
+/// Adds the errors of a report to the problems, in the order of their places.
 fn extend(mut report: Report, problems: &mut Problems) {
     report.sort();
     problems.extend(report.findings.into_iter().filter(|finding| finding.severity == Severity::Error));
@@ -113,7 +114,7 @@ fn event(object: &Object<'_>, problems: &mut Problems) -> Option<(u8, Event)> {
     }
 }
 
-/// The objects of a document, with all that lint finds wrong among the problems.
+/// The objects of a document. Everything that lint finds wrong is added to the problems.
 fn checked<'s>(source: &'s Source, node: Node, problems: &mut Problems) -> Vec<Object<'s>> {
     let (mut report, mut objects) = (Report::default(), Vec::new());
     document(&Kinds::new(), source, node, &mut report, &mut objects);
@@ -121,7 +122,8 @@ fn checked<'s>(source: &'s Source, node: Node, problems: &mut Problems) -> Vec<O
     objects
 }
 
-/// The job that a submitter submits over and over: an HTCJob as it would be applied. Its namespace is the submitter's.
+/// The submission of a manifest's HTCJob, which the submitter `owner` submits again and again. Its namespace is the
+/// submitter's.
 pub fn job(source: &Source, node: &Node, owner: &str, problems: &mut Problems) -> Option<Submission> {
     let before = problems.count();
     let objects = checked(source, node.clone(), problems);

@@ -1,15 +1,15 @@
-//! `slotwright simulate`: a policy tried on a workload, in virtual time, by the operator's own logic.
+//! `slotwright simulate`: tries a policy on a workload in virtual time, with the operator's own deciders.
 //!
 //! | part | does |
 //! | --- | --- |
-//! | `file` | the scenario as it is written |
-//! | `amount` | spans, sizes and distributions in it |
-//! | `manifests` | the objects in it, checked and read as everywhere else |
-//! | `machines`, `submitters` | what they are and do |
-//! | `read` | from the file to a [`Scenario`], or to everything that is wrong with it |
-//! | `traces` | jobs as they were submitted elsewhere |
-//! | `output` | CSV files, plots, and the summary for people |
-//! | `compare` | the same of two policies, and what changes from one to the other |
+//! | `file` | the scenario's file, as it is written |
+//! | `amount` | reads spans, sizes and distributions |
+//! | `manifests` | checks the scenario's objects as `lint` does, and reads them as the operator does |
+//! | `machines`, `submitters` | read the machines with their owners, and the submitters |
+//! | `read` | turns the file into a [`Scenario`], or says everything that is wrong with it |
+//! | `traces` | reads submitters whose jobs are those of a trace |
+//! | `output` | writes CSV files and plots, and prints the summary |
+//! | `compare` | prints and plots what changes from one policy to another |
 
 mod amount;
 mod compare;
@@ -37,19 +37,19 @@ use sim::{Refused, Report, Scenario, simulate};
     after_help = "Exit status: 0 done, 1 workloads that differ or jobs that were refused, 2 a scenario that cannot be used."
 )]
 pub struct SimulateArgs {
-    /// The scenario: machines, manifests, submitters
+    /// The file of the scenario: machines, manifests, submitters
     #[arg(value_name = "SCENARIO.yaml")]
     scenario: PathBuf,
-    /// Another scenario: what changes from it to the first, over the same workload
+    /// The file of another scenario with the same workload; print what changes from it to the first
     #[arg(long, value_name = "OTHER.yaml")]
     against: Option<PathBuf>,
-    /// For how long, such as 30d; as the scenario says where unset
+    /// How much time to simulate, such as 30d [default: the scenario's length]
     #[arg(long, value_name = "T", value_parser = amount::seconds)]
     until: Option<f64>,
-    /// Where chance starts; as the scenario says where unset
+    /// The seed of random numbers [default: the scenario's]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write tables as CSV, plots as SVG, and the summary, to this directory
+    /// Write tables as CSV, plots as SVG, and the summary to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// How the summary is printed
@@ -60,14 +60,14 @@ pub struct SimulateArgs {
 /// How the summary is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For people.
+    /// A table
     #[default]
     Text,
-    /// For programs.
+    /// One JSON object
     Json,
 }
 
-/// Runs the command; the answer is the exit status.
+/// Runs the command, and returns the exit status.
 ///
 /// # Errors
 /// When the output cannot be written.
@@ -83,7 +83,8 @@ pub fn run(args: &SimulateArgs, out: &mut dyn Write, err: &mut dyn Write) -> io:
 }
 
 impl SimulateArgs {
-    /// The scenario of a file as the command line changes it; none where it cannot be used.
+    /// The scenario of a file, with the changes of the command line; `None` if it cannot be used, which `err`
+    /// explains.
     fn read(&self, path: &Path, err: &mut dyn Write) -> io::Result<Option<Scenario>> {
         let (mut scenario, notes) = match read::scenario(path) {
             Ok(read) => read,
@@ -155,7 +156,7 @@ impl SimulateArgs {
     }
 }
 
-/// Tells of jobs that nobody took: what is reported is then less than what the scenario says. The answer is the exit status.
+/// Warns of refused jobs: the report then covers less than the scenario says. Returns the exit status.
 fn tell_refused(report: &Report, err: &mut dyn Write) -> io::Result<u8> {
     let Some(Refused { jobs, first }) = &report.refused else { return Ok(DONE) };
     writeln!(
@@ -166,12 +167,12 @@ fn tell_refused(report: &Report, err: &mut dyn Write) -> io::Result<u8> {
     Ok(NO)
 }
 
-/// Both reports, each simulated in a thread of its own: they know nothing of each other.
+/// Simulates both scenarios, each in a thread of its own.
 fn both(this: &Scenario, against: &Scenario) -> (Report, Report) {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| simulate(against, &mut |_| true));
         let report = simulate(this, &mut |_| true);
-        // It panics only where the other one would have.
+        // A panic of the other thread goes on here.
         (report, other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }

@@ -1,4 +1,4 @@
-//! What a simulation leaves: CSV files, plots, and the summary for people.
+//! Writes the results of a simulation: CSV files, plots, and the summary for people.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use sim::charts::charts;
 use sim::{Report, Tally};
 use table::{Align, Table};
 
-/// Writes a file for each table and each plot, one for the procs, and the summary.
+/// Writes a file for each table and each plot, one for the procs, one for the transitions, and the summary.
 ///
 /// # Errors
 /// When the directory cannot be made, or a file written.
@@ -36,7 +36,7 @@ pub(super) fn named(error: &io::Error, path: &Path) -> io::Error {
 /// Prints the summary for people.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the output cannot be written.
 pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let summary = &report.summary;
     writeln!(

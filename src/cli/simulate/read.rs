@@ -1,4 +1,4 @@
-//! From the file to the scenario, or to everything that is wrong with it.
+//! Turns the file of a scenario into the scenario, or says everything that is wrong with it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -16,15 +16,15 @@ use crate::problems::Problems;
 use model::pool::Time;
 use sim::{MachineGroup, Scenario, Spread, Timing};
 
-/// The start where a scenario gives none: a Monday.
+/// The default start of a scenario: a Monday.
 const START: &str = "2026-01-05T00:00:00Z";
-/// The most machines and submitters of a scenario: names are made for each.
+/// The most machines, and the most people, of a scenario: each gets a name.
 pub(super) const MOST: u64 = 1_000_000;
 
-/// Reads a scenario, with notes on what one should know of it: what of a trace is not used.
+/// Reads a scenario, and notes for the user, such as how much of a trace is not used.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with file, line and column.
+/// Everything that is wrong with the scenario, each with file, line and column.
 pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
     let shown = path.display().to_string();
     let text = fs::read_to_string(path)
@@ -64,7 +64,7 @@ pub fn scenario(path: &Path) -> Result<(Scenario, Vec<String>), Problems> {
     if reader.problems.is_empty() { Ok((scenario, reader.notes)) } else { Err(reader.problems) }
 }
 
-/// The path of the innermost field around a place, with a colon behind it; nothing for the file itself.
+/// The path of the innermost field around a place, followed by a colon; empty for the file itself.
 fn path_to(root: &Node, offset: usize) -> String {
     let (mut path, mut node) = (String::new(), root);
     loop {
@@ -88,7 +88,7 @@ fn path_to(root: &Node, offset: usize) -> String {
     if path.is_empty() { path } else { format!("{}: ", path.trim_start_matches('.')) }
 }
 
-/// The parser's message without its own place, which is told in front.
+/// The parser's message without its place, which the caller puts in front.
 fn plain(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
     first.split(" at line ").next().unwrap_or(first).trim_end_matches([',', ' ']).to_owned()
@@ -97,17 +97,17 @@ fn plain(message: &str) -> String {
 pub(super) struct Reader<'a> {
     pub(super) source: &'a Source,
     pub(super) root: &'a Node,
-    /// Where files that it names are.
+    /// The directory of the files that the scenario names.
     pub(super) directory: &'a Path,
     pub(super) problems: Problems,
-    /// How many people submit, of the submitters read so far.
+    /// How many people the submitters read so far have together.
     pub(super) people: u64,
-    /// What one should know of a scenario that can be used.
+    /// Notes for the user about a scenario that can be used.
     pub(super) notes: Vec<String>,
 }
 
 impl Reader<'_> {
-    /// Something wrong with the field of this path.
+    /// Adds a problem of the field of this path.
     pub(super) fn wrong(&mut self, path: &str, message: &str) {
         let place = find(self.root, path);
         let offset = if place.found { place.node.start } else { place.key };
@@ -163,8 +163,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Looks for names that are there twice: those given, and those that are made of them, each with the place of the one
-    /// that it is made of.
+    /// Adds a problem for each name that is used twice. `given` are the names in the file, `made` the names made of
+    /// them, each with the index of the given name.
     fn unique<'n>(&mut self, list: &str, given: &[&str], made: impl Iterator<Item = (usize, Cow<'n, str>)>) {
         let (mut seen, mut told) = (BTreeSet::new(), BTreeSet::new());
         for (index, name) in given.iter().enumerate() {
@@ -177,7 +177,7 @@ impl Reader<'_> {
         let mut makers: HashMap<Cow<'_, str>, usize> = HashMap::new();
         for (index, name) in made {
             let first = *makers.entry(name.clone()).or_insert(index);
-            // Once for each of them: where one name is made twice, many are.
+            // One problem for each given name is enough: if two of them make one name twice, they make many.
             if first != index && told.insert(index) {
                 let message = format!("{name} is made of this name and of {list}[{first}].name; use another");
                 self.wrong(&format!("{list}[{index}].name"), &message);
@@ -185,7 +185,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A span of at least `least` seconds.
+    /// The span that is given, or `otherwise`, in seconds. A span below `least` or above 1e11 seconds is a problem.
     pub(super) fn span(
         &mut self,
         path: &str,
@@ -210,7 +210,7 @@ impl Reader<'_> {
     }
 }
 
-/// The names of all machines, each with the place of its group.
+/// The names of all machines, each with the index of its group.
 fn machine_names(groups: &[MachineGroup]) -> impl Iterator<Item = (usize, Cow<'static, str>)> + '_ {
     let names = |group: &MachineGroup| {
         let name = group.name.clone();
@@ -219,7 +219,7 @@ fn machine_names(groups: &[MachineGroup]) -> impl Iterator<Item = (usize, Cow<'s
     groups.iter().enumerate().flat_map(move |(index, group)| names(group).map(move |name| (index, name)))
 }
 
-/// The distribution given, or always the default.
+/// The distribution that is given, or always `otherwise`.
 pub(super) fn drawn<U>(given: Option<&Drawn<U>>, otherwise: f64) -> Spread {
     given.map_or_else(|| Spread::always(otherwise), |given| given.spread.clone())
 }

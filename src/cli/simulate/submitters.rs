@@ -1,4 +1,4 @@
-//! The submitters of a scenario: what they submit, and when.
+//! Reads the submitters of a scenario: what they submit, and when.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,10 +12,11 @@ use model::pool::{Event, GroupName, Problem, Request, Retention};
 use model::schedd::{MOST_PROCS, Submission, submit};
 use sim::{Arrivals, Listed, Profile, Source as Jobs, Spread};
 
-/// As many jobs a submitter is taken to have where nothing says how many: their numbers are part of their names.
+/// The number of jobs that a submitter is assumed to have if the scenario sets no bound. The number matters because
+/// it is part of the last job's name.
 const MANY_JOBS: u64 = 9_999_999;
 
-/// What the schedd says of a job, for somebody who has never seen the name that was made for it.
+/// The schedd's message about a job, for a user who does not know the job's name, because the simulator made it.
 pub(super) fn said_of(name: &str, problem: &Problem) -> String {
     match problem.reason {
         "NameTooLong" => format!("jobs are named up to {name}: {}", problem.message),
@@ -23,12 +24,13 @@ pub(super) fn said_of(name: &str, problem: &Problem) -> String {
     }
 }
 
-/// The name of the last job of a source that has so many.
+/// The name of the last of a source's jobs.
 pub(super) fn last_name(source: &str, jobs: u64) -> String {
     format!("{source}-{}", jobs.max(1))
 }
 
-/// The longest name that a job gets; of a trace, which has names of its own, only what all of them start with.
+/// The longest name of a submitter's jobs. For a trace, whose sources have names of their own, only the start of
+/// those names.
 fn longest_name(given: &file::Submitter) -> String {
     let jobs = match &given.arrivals {
         file::Arrivals::Trace(_) => return given.name.clone(),
@@ -95,7 +97,8 @@ impl Reader<'_> {
         (1..=given.people).map(person).collect()
     }
 
-    /// Whether there can be as many people, together with those of the submitters before.
+    /// Counts a submitter's people. Returns false, and adds a problem, if they are none, or too many together with
+    /// those of the submitters before.
     fn people(&mut self, path: &str, people: u32) -> bool {
         self.people = self.people.saturating_add(u64::from(people));
         let why = match people {
@@ -113,7 +116,8 @@ impl Reader<'_> {
         false
     }
 
-    /// How many procs a job has: at most as many as the schedd takes. Where the law has no bound of its own, that is the bound.
+    /// The distribution of procs in a job, bounded by what the schedd takes. A distribution that may exceed a bound
+    /// of its own is a problem; one without a bound gets the schedd's.
     fn procs(&mut self, path: &str, count: Spread) -> Spread {
         let most = f64::from(MOST_PROCS);
         match count.largest() {
@@ -127,7 +131,8 @@ impl Reader<'_> {
         }
     }
 
-    /// What is submitted, checked by the schedd as it will be under the longest name that its jobs get.
+    /// The template of a submitter's jobs, checked by the schedd's code under the longest name that a job will have.
+    /// `None`, and a problem, if the manifest cannot be read.
     pub(super) fn template(
         &mut self,
         path: &str,
@@ -207,7 +212,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Jobs of groups that nobody declares never start: on a cluster their authors are told.
+    /// Adds a problem for each accounting group that no GroupQuota declares: its jobs would never start.
     pub(super) fn groups(
         &mut self,
         index: usize,

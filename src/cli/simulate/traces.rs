@@ -1,4 +1,4 @@
-//! Submitters whose jobs are those of a trace: one for each owner and group in it.
+//! Reads submitters whose jobs are those of a trace: one source of jobs for each owner and group of the trace.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use model::schedd::Submission;
 use sim::trace::{Person, Reading, Selection, Trace, TraceJob};
 use sim::{Arrivals, Listed, Source as Jobs, Spread};
 
-/// Who submitted jobs of a trace.
+/// An owner of a trace, and the owner's accounting group.
 type Submitter = (Arc<str>, Option<Arc<str>>);
 
 impl Reader<'_> {
@@ -48,7 +48,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// What a trace says of each job, nobody else may say of all.
+    /// Refuses fields of the submitter that the trace sets for each job.
     fn refuse_what_the_trace_says(&mut self, path: &str, given: &file::Submitter) {
         let requests = &given.requests;
         let said = [
@@ -105,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    /// One submitter of the trace, if the schedd would take jobs of it.
+    /// The source of one owner's jobs; `None`, and a problem, if the schedd would refuse them.
     fn source_of(
         &mut self,
         path: &str,
@@ -151,7 +151,7 @@ impl Reader<'_> {
     }
 }
 
-/// A job of a trace as one whose submission is known. What the trace does not say is as in the template.
+/// Converts a job of a trace. Requests that the trace does not give are the template's.
 fn listed(job: &TraceJob, begin: Duration, template: &Request) -> Listed {
     let whole = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
     let request = Request {
@@ -176,7 +176,7 @@ fn listed(job: &TraceJob, begin: Duration, template: &Request) -> Listed {
     }
 }
 
-/// Reads a trace line by line: it may be larger than memory.
+/// Reads a trace line by line, because it may be larger than memory.
 fn read(path: &Path) -> Result<Trace, String> {
     let mut file = BufReader::new(File::open(path).map_err(|error| error.to_string())?);
     let (mut reading, mut line) = (Reading::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! GitHub's workflow commands: `::error file=a.yaml,line=1,col=2,title=rule::message`.
+//! Writes findings as GitHub's workflow commands: `::error file=a.yaml,line=1,col=2,title=rule::message`.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use super::super::report::Report;
 use super::super::rules::Severity;
 use super::summary;
 
-/// Writes a command for each finding, and the summary as a plain line of the log.
+/// Writes a command for each finding, and the summary as a plain line.
 pub(super) fn commands(report: &Report, unusable: &[String], out: &mut dyn Write) -> io::Result<()> {
     for path in unusable {
         writeln!(out, "::error title=slotwright lint::{}", data(path))?;
@@ -31,12 +31,12 @@ pub(super) fn commands(report: &Report, unusable: &[String], out: &mut dyn Write
     writeln!(out, "{}", summary(report))
 }
 
-/// A message ends at its line's end: what would end it is escaped, and so is the escape.
+/// Escapes a message, which ends at the end of its line: line breaks, and the percent sign of escapes.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property ends also at a comma or colon.
+/// Escapes a property, which ends at a comma or a colon too.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,4 @@
-//! How findings are written: for people, for programs, for code scanning, for GitHub's log.
+//! Writes findings: for people, for programs, for code scanning, for GitHub's log.
 
 mod github;
 mod sarif;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::report::Report;
 use super::rules::Severity;
 
-/// A form of output.
+/// A format of output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A line for each finding: path:line:column: severity: message [rule]
@@ -60,7 +60,7 @@ fn human(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", summary(report))
 }
 
-/// `2 errors, 1 warning in 3 objects of 4 files`.
+/// The last line of the output: `2 errors, 1 warning in 3 objects of 4 files`.
 fn summary(report: &Report) -> String {
     let many = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     format!(

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0 (OASIS), as GitHub code scanning, GitLab and editors read it.
+//! Writes findings as SARIF 2.1.0 (OASIS), which GitHub code scanning, GitLab and editors read.
 
 use serde_json::{Value, json};
 
@@ -64,7 +64,8 @@ fn result(finding: &Finding) -> Value {
     })
 }
 
-/// A path as a relative reference: what a URI does not take is escaped, and so is a colon, which would end a scheme.
+/// A path as a relative reference of a URI. Characters that a URI does not take are escaped, and colons, because a
+/// colon would end a scheme.
 fn uri(path: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=@".contains(&byte);
     path.bytes()

@@ -1,4 +1,4 @@
-//! From the parser's events to a tree with positions.
+//! Builds a tree with positions from the parser's events.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,20 +7,21 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use super::resolve::resolve;
 use super::{Entry, Kind, Node, Scalar};
 
-/// How deep collections may nest. The deepest manifest known to us has 20 levels.
+/// How deep collections may nest. The deepest known manifest has 20 levels.
 const MAX_DEPTH: usize = 100;
-/// What a file may weigh in bytes with its aliases replaced: text, and [`NODE`] for each node.
+/// The most bytes that a file may weigh with its aliases replaced: the length of its texts, and [`NODE`] for each
+/// node.
 const MAX_WEIGHT: usize = 64 << 20;
 const NODE: usize = 64;
-/// How many broken documents of one file are told of.
+/// The most faults that are reported of one file.
 const MAX_FAULTS: usize = 100;
 
-/// What is wrong with a file as YAML.
+/// A fault of a file as YAML.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Byte offset in the file.
+    /// The byte offset in the file.
     pub at: usize,
-    /// Of what kind.
+    /// The class of fault.
     pub kind: FaultKind,
     /// What is wrong.
     pub message: String,
@@ -29,20 +30,20 @@ pub struct Fault {
 /// A class of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It is not YAML.
+    /// The text is not YAML.
     Syntax,
     /// A key stands twice in a map.
     DuplicateKey,
-    /// It is larger or deeper than anything meant.
+    /// The file is larger or deeper than any sensible manifest.
     Limit,
 }
 
-/// A file as YAML.
+/// The documents of a file, and its faults.
 #[derive(Clone, Debug, Default)]
 pub struct Parsed {
     /// The documents that can be read.
     pub documents: Vec<Node>,
-    /// What is wrong with the others, or within them.
+    /// The faults of all documents.
     pub faults: Vec<Fault>,
 }
 
@@ -149,7 +150,7 @@ impl Builder<'_> {
         marker.byte_offset().unwrap_or(0).min(self.text.len())
     }
 
-    /// The length of a plain scalar without the white space behind it.
+    /// The length of a plain scalar without trailing white space.
     fn trimmed(&self, start: usize, end: usize) -> usize {
         self.text.get(start..end).map_or(0, |written| written.trim_end().len())
     }
@@ -182,10 +183,11 @@ impl Builder<'_> {
         self.node(Node { start: frame.start, end, kind }, frame.weight, frame.anchor)
     }
 
-    /// Puts a complete node where it belongs.
+    /// Adds a complete node to the innermost open collection, or to the documents.
     fn node(&mut self, node: Node, weight: usize, anchor: usize) -> Result<(), Fault> {
         if anchor > 0 {
-            // A copy, as an alias is: anchors within anchors would hold the innermost once for each level.
+            // The anchor keeps a copy of the node, which weighs as much as an alias: otherwise anchors within anchors
+            // would multiply the innermost node for free.
             self.weigh(weight, node.start)?;
             self.anchors.insert(anchor, (node.clone(), weight));
         }
@@ -210,7 +212,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A map's entries with `<<` replaced, and a fault for each key that stands twice. The last one wins, as in JSON.
+    /// A map's entries, with those of `<<` merged in. A key that stands twice is a fault, and its last entry counts,
+    /// as in JSON.
     fn merged(&mut self, written: Vec<Entry>) -> Vec<Entry> {
         let mut seen: HashSet<String> = HashSet::new();
         let (mut entries, mut merges) = (Vec::with_capacity(written.len()), Vec::new());

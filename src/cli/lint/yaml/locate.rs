@@ -1,4 +1,4 @@
-//! Where in the file each character of a scalar's text comes from.
+//! Finds the place in the file of each character of a scalar's text.
 
 use std::iter::Peekable;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use granit_parser::ScalarStyle;
 
 use super::Scalar;
 
-/// A byte offset in the file for each character of the scalar's text. `None` where the text cannot be found there, which
-/// the caller answers with the start of the scalar.
+/// The byte offset in the file of each character of the scalar's text; `None` if the text cannot be found in the
+/// file. The caller then takes the start of the scalar.
 pub(super) fn offsets(file: &str, span: Range<usize>, scalar: &Scalar) -> Option<Vec<usize>> {
     let text = scalar.text.as_str();
     match scalar.style {
@@ -19,8 +19,8 @@ pub(super) fn offsets(file: &str, span: Range<usize>, scalar: &Scalar) -> Option
     }
 }
 
-/// The lines of a literal correspond to those of the file; what each has more there is indentation. The parser's span
-/// starts with the first line that is not empty, behind its indentation.
+/// The offsets of a literal block. Its lines are those of the file without the indentation. The parser's span starts
+/// with the first line that is not empty, after its indentation.
 fn literal(file: &str, start: usize, text: &str) -> Option<Vec<usize>> {
     let visible = text.trim_start_matches('\n');
     let mut offsets = vec![start; text.len() - visible.len()];
@@ -42,7 +42,8 @@ fn literal(file: &str, start: usize, text: &str) -> Option<Vec<usize>> {
     Some(offsets)
 }
 
-/// Folding changes only white space: the other characters stand in the file in the same order.
+/// The offsets of a folded block. Folding changes only white space: all other characters are in the file in the same
+/// order.
 fn folded(file: &str, start: usize, text: &str) -> Option<Vec<usize>> {
     let mut at = start;
     let mut offsets = Vec::with_capacity(text.len());
@@ -67,7 +68,7 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-/// Plain and quoted scalars are decoded once more, with the place of each character.
+/// The offsets of a plain or quoted scalar, which is decoded once more to find the place of each character.
 fn flow(written: &str, start: usize, style: ScalarStyle, text: &str) -> Option<Vec<usize>> {
     let quoted = style != ScalarStyle::Plain;
     let inner = if quoted { written.get(1..written.len().checked_sub(1)?)? } else { written };
@@ -101,7 +102,8 @@ impl Decoder<'_> {
         Some(())
     }
 
-    /// White space: as it is within a line; a line break is a space, more of them are one less.
+    /// Decodes white space: blanks within a line stay; one line break becomes a space; of several line breaks, all
+    /// but the first stay.
     fn space(&mut self, at: usize) -> Option<()> {
         let rest = self.text.get(at..)?;
         let run = rest.get(..rest.len() - rest.trim_start_matches(is_space).len())?;
@@ -145,7 +147,7 @@ impl Decoder<'_> {
         Some(())
     }
 
-    /// An escaped line break stands for nothing, with the indentation behind it; empty lines stand for themselves.
+    /// Decodes an escaped line break, which vanishes with the indentation after it; empty lines after it stay.
     fn joined_line(&mut self, at: usize) -> Option<()> {
         let rest = self.text.get(at..)?;
         let run = rest.get(..rest.len() - rest.trim_start_matches(is_space).len())?;
@@ -154,7 +156,7 @@ impl Decoder<'_> {
         Some(())
     }
 
-    /// A character by its number; JSON writes those beyond the first plane as two.
+    /// Decodes a character's number. JSON writes a character beyond the first plane as a surrogate pair.
     fn hex(&mut self, digits: usize) -> Option<char> {
         let high = self.number(digits)?;
         if digits != 4 || !(0xd800..0xdc00).contains(&high) {

@@ -1,8 +1,8 @@
-//! YAML and JSON with positions: what kubectl would send, and where in the file each part of it stands.
+//! Reads YAML and JSON with positions: the values that kubectl would send, and the place of each in the file.
 //!
-//! Built on the events of `granit-parser`, the parser inside `serde-saphyr`, since serde gives no positions. Scalars are
-//! resolved as kubectl's library does (YAML 1.1: a plain `yes` is a boolean). What a hostile file costs is bounded: its
-//! depth, and its size with all aliases replaced.
+//! The tree is built from the events of `granit-parser`, the parser inside `serde-saphyr`, because serde gives no
+//! positions. Scalars are resolved as kubectl's library does (YAML 1.1: a plain `yes` is a boolean). The depth of a
+//! file, and its size with all aliases replaced, are bounded, so that a hostile file costs little.
 
 mod build;
 mod locate;
@@ -13,17 +13,18 @@ use serde_json::Value;
 pub use build::{FaultKind, parse};
 use locate::offsets;
 
-/// How a scalar is written, as the parser says.
+/// The style in which a scalar is written.
 pub use granit_parser::ScalarStyle as Style;
 
-/// A node with its place in the file.
+/// A node of the tree, with its place in the file.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Byte offset of its first character. For what an alias stands for: that of the anchored node.
+    /// The byte offset of the node's first character. A node that replaces an alias has the place of the anchored
+    /// node.
     pub start: usize,
-    /// Byte offset behind its last character; of collections the start of their end.
+    /// The byte offset after the node's last character; for a collection, the offset at which its end begins.
     pub end: usize,
-    /// What it is.
+    /// What the node is.
     pub kind: Kind,
 }
 
@@ -34,18 +35,18 @@ pub enum Kind {
     Scalar(Scalar),
     /// A list.
     List(Vec<Node>),
-    /// A map, in the order written.
+    /// A map, in the order of the file.
     Map(Vec<Entry>),
 }
 
-/// A scalar as written and as meant.
+/// A scalar, as text and as a value.
 #[derive(Clone, Debug)]
 pub struct Scalar {
-    /// Its text after escapes and folding.
+    /// The scalar's text, after escapes and folding are resolved.
     pub text: String,
-    /// How it is written.
+    /// The style in which the scalar is written.
     pub style: Style,
-    /// What JSON gets of it.
+    /// The scalar as JSON.
     pub value: Value,
 }
 
@@ -54,14 +55,14 @@ pub struct Scalar {
 pub struct Entry {
     /// The key's text.
     pub key: String,
-    /// Byte offset of the key.
+    /// The byte offset of the key.
     pub start: usize,
     /// The value.
     pub value: Node,
 }
 
 impl Node {
-    /// The value of a key, if this is a map that has it.
+    /// The value of a key; `None` if the node is not a map or lacks the key.
     pub fn get(&self, key: &str) -> Option<&Self> {
         match &self.kind {
             Kind::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value),
@@ -69,7 +70,7 @@ impl Node {
         }
     }
 
-    /// The text of a scalar that JSON takes for a string.
+    /// The text of the node, if the node is a string in JSON.
     pub fn as_str(&self) -> Option<&str> {
         match &self.kind {
             Kind::Scalar(scalar) => scalar.value.as_str(),
@@ -88,8 +89,8 @@ impl Node {
         }
     }
 
-    /// Byte offset in the file of a place within a scalar's text: line and column from 1, column in characters. The start
-    /// of the node where the scalar is no such text.
+    /// The byte offset in the file of a place within a scalar's text, given by line and column from 1; columns count
+    /// characters. The start of the node if the place cannot be found.
     pub fn inside(&self, file: &str, line: usize, column: usize) -> usize {
         let Kind::Scalar(scalar) = &self.kind else { return self.start };
         let Some(offsets) = offsets(file, self.start..self.end, scalar) else { return self.start };
@@ -100,7 +101,7 @@ impl Node {
             .map(|line| line.chars().count())
             .sum();
         let at = before + column.saturating_sub(1);
-        // The end of the text is where its last visible character ends.
+        // A place at or after the end of the text is where the last visible character ends.
         let last = scalar.text.trim_end().chars().count();
         let after_last = || match last.checked_sub(1).and_then(|last| offsets.get(last)) {
             Some(offset) => {
@@ -112,24 +113,25 @@ impl Node {
     }
 }
 
-/// Where the lines of a text start.
+/// The byte offsets at which the lines of a text start.
 #[derive(Clone, Debug)]
 pub struct Lines(Vec<usize>);
 
 impl Lines {
-    /// Of this text.
+    /// The lines of a text.
     pub fn of(text: &str) -> Self {
         Self([0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
-    /// Byte offset of a line and column, from 1; columns count characters. The end of the text where there is no such line.
+    /// The byte offset of a line and column, which count from 1; columns count characters. The end of the text if
+    /// there is no such line.
     pub fn offset(&self, text: &str, line: usize, column: usize) -> usize {
         let Some(start) = self.0.get(line.max(1) - 1) else { return text.len() };
         let rest = text.get(*start..).unwrap_or_default();
         start + rest.char_indices().nth(column.max(1) - 1).map_or(rest.len(), |(offset, _)| offset)
     }
 
-    /// Line and column, from 1, of a byte offset; columns count characters.
+    /// The line and the column, from 1, of a byte offset; columns count characters.
     pub fn place(&self, text: &str, offset: usize) -> (usize, usize) {
         let line = self.0.partition_point(|start| *start <= offset).max(1);
         let start = self.0.get(line - 1).copied().unwrap_or(0);

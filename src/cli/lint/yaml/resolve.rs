@@ -1,4 +1,4 @@
-//! What a scalar is in JSON, by the rules of kubectl's YAML library (go-yaml 2): YAML 1.1 words and numbers.
+//! Resolves scalars to JSON by the rules of kubectl's YAML library (go-yaml 2): words and numbers of YAML 1.1.
 
 use granit_parser::ScalarStyle;
 use serde_json::{Number, Value};
@@ -57,6 +57,7 @@ fn real(text: &str) -> Option<Value> {
         && digits.chars().any(|c| c.is_ascii_digit())
         && digits.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '-' | '+'))
         && plain.len() - digits.len() <= 1;
-    // JSON has neither infinity nor NaN: kubectl refuses them, and here they stay text that no number's schema takes.
+    // JSON has neither infinity nor NaN. kubectl refuses them; here they stay text, which the schema of a number
+    // refuses.
     shape.then(|| plain.parse::<f64>().ok().and_then(Number::from_f64).map(Value::Number)).flatten()
 }

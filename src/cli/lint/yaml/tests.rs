@@ -1,4 +1,4 @@
-//! Positions, and bounds.
+//! Tests of positions and bounds.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn only(text: &str) -> Node {
     document.clone()
 }
 
-/// The `@` in the text of `x` is found at the `@` of the file.
+/// Checks that the place of the `@` in the text of `x` is the `@` in the file.
 fn at_sign(file: &str) {
     let document = only(file);
     let node = document.get("x").unwrap_or_else(|| panic!("no x in {file:?}"));
