@@ -1,4 +1,4 @@
-//! The benchmark's machines and jobs are those of the reference workload, byte for byte.
+//! Checks that the benchmark's machines and jobs are those of the reference workload, byte for byte.
 
 #![allow(
     dead_code,
@@ -37,7 +37,7 @@ fn the_ads_are_the_references() {
     assert_eq!(digest(&jobs()), JOBS);
 }
 
-/// The same against the program itself, where `BENCH_WORKLOAD` names it.
+/// Compares with the output of the reference program itself, if `BENCH_WORKLOAD` names it.
 #[test]
 fn the_ads_are_what_the_reference_prints() {
     let Ok(program) = std::env::var("BENCH_WORKLOAD") else { return };

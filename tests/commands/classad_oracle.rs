@@ -1,4 +1,4 @@
-//! What HTCondor's own library answered, recorded by `tests/oracle/classad.py`, against our answers.
+//! Compares our answers with those of HTCondor's own library, which `tests/oracle/classad.py` recorded.
 //!
 //! `CLASSAD_ORACLE=FILE` compares another recording.
 
@@ -21,11 +21,11 @@ const DIFFERENCES: &str = include_str!("../oracle/differences.txt");
 fn answer(text: &str, my: Option<&Ad>, target: Option<&Ad>) -> (&'static str, String) {
     let Some(expr) = Expr::parse_leniently(text) else { return ("parse-error", String::new()) };
     let outcome = expr.evaluate(my, target, &Env::at(1_769_860_800));
-    // A list that holds itself: HTCondor prints it as far as one looks.
+    // The value reached a bound: a list may contain itself, and HTCondor prints as much of it as one reads.
     if outcome.bound.is_some() { ("bound", String::new()) } else { described(&outcome.value) }
 }
 
-/// As in the batch mode, but ads as HTCondor prints them.
+/// The type and the printed value, as in the batch mode, but with ads as HTCondor prints them.
 fn described(value: &Value) -> (&'static str, String) {
     match value {
         Value::Ad(ad) => ("classad", printed(ad)),
@@ -44,7 +44,7 @@ fn printed(ad: &Ad) -> String {
     text.as_str().unwrap_or("too long").to_owned()
 }
 
-/// Whether two printed values of a type are the same: reals by number.
+/// Whether two printed values of a type are the same. Reals are compared as numbers.
 fn same(kind: &str, ours: &str, theirs: &str) -> bool {
     match kind {
         "real" | "reltime" => {
@@ -62,8 +62,8 @@ fn same(kind: &str, ours: &str, theirs: &str) -> bool {
     }
 }
 
-/// An ad in the long form up to the first line that does not parse, where HTCondor's library stops reading
-/// until a blank line: what is after one cannot be compared.
+/// An ad in the long form, up to the first line that does not parse. `None` if a blank line follows: HTCondor's
+/// library skips from the broken line to the blank one and reads on, so that the ads cannot be compared.
 fn long_form(text: &str) -> Option<Ad> {
     let (ad, errors) = Ad::parse_long_lenient(text);
     let Some(error) = errors.first() else { return Some(ad) };
@@ -72,7 +72,7 @@ fn long_form(text: &str) -> Option<Ad> {
     (!blank).then(|| Ad::parse_long(&good.join("\n")).unwrap())
 }
 
-/// What a recording is compared by: the ads at hand, and what came of it.
+/// The state of a comparison: the ads of the present cases, and the results so far.
 #[derive(Default)]
 struct Comparison {
     committed: bool,
@@ -96,7 +96,7 @@ impl Comparison {
             }
         } else if field(0) == Some("ads") && !matches!(field(1), Some("error" | "undefined" | "parse-error"))
         {
-            // One that does not parse differs already as an ad.
+            // An ad that does not parse has already been compared as an ad.
             let ad = |place| field(place).map(|text| Ad::parse_new(text).unwrap_or_default());
             (self.my, self.target) = (ad(1), ad(2));
         } else {
@@ -130,7 +130,8 @@ impl Comparison {
     }
 
     fn differs(&mut self, text: &str, our_kind: &str, how: &str) {
-        // The recording here lists its differences one by one; another seed's cannot be listed beforehand.
+        // The differences of the committed recording are listed one by one. Those of another seed's recording cannot
+        // be known beforehand.
         let ads = [self.my.as_ref(), self.target.as_ref()];
         let excuse = !self.committed && (our_kind == "bound" || excusable(text, ads));
         if excuse || self.known.contains(&text) {
@@ -163,19 +164,19 @@ fn recorded_answers_of_htcondor() {
     assert!(wrong.is_empty(), "{} of {count} differ ({excused} excused)\n{shown}", wrong.len());
 }
 
-/// Differences that no list of expressions can hold (docs/reference/differences.md), in the text or in an attribute that it leads
-/// to.
+/// Whether the text, or an attribute that it refers to, uses something that is known to differ in ways that no list of
+/// expressions can cover (docs/reference/differences.md).
 fn excusable(text: &str, ads: [Option<&Ad>; 2]) -> bool {
     reached(text, ads).iter().any(|text| {
         let has = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
-        // Where a lookup leaves HTCondor's state changed, what follows is looked up in the wrong ad.
+        // After some lookups HTCondor looks up later names in the wrong ad.
         let lookup = has(&["evalineachcontext(", "countmatches(", "unresolved("]);
-        // The calendar before the year 0, and of years beyond 32 bits.
+        // Times before the year 0, and years beyond 32 bits, differ.
         let huge = |text: &str| text.split(|c: char| !c.is_ascii_digit()).any(|number| number.len() >= 12);
         let time =
             has(&["splittime(", "formattime("]) && (huge(text) || ads.map(show).iter().any(|ad| huge(ad)));
-        // What the engine of patterns lacks: possessive repetitions, the longer match where an empty one is preferred, and
-        // what a group holds after an empty turn of the repetition around it.
+        // The regex engine lacks possessive repetitions. It also differs in the longer match where an empty one is
+        // preferred, and in what a group matched after an empty turn of the repetition around it.
         let possessive = has(&["regex", "replace"]) && has(&["*+", "++", "?+", "}+", "* +", "+ +"]);
         let lazy = has(&["replaceall(", "regexps("]) && has(&["??", "*?"]);
         let empty_turn = has(&["replace", "regexps("])
@@ -184,7 +185,7 @@ fn excusable(text: &str, ads: [Option<&Ad>; 2]) -> bool {
     })
 }
 
-/// The text and those of all attributes that it leads to, in small letters.
+/// The text, and the texts of all attributes that it refers to directly or through others, in lower case.
 fn reached(text: &str, ads: [Option<&Ad>; 2]) -> Vec<String> {
     let attributes = ads.into_iter().flatten().flat_map(Ad::iter);
     let mut left: Vec<(String, String)> = attributes

@@ -1,4 +1,4 @@
-//! Configuration texts from anyone, read in the operator: nothing panics, nothing takes long.
+//! Checks that hostile configuration text neither panics nor takes long to read.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
@@ -77,7 +77,7 @@ fn arguments_of_templates_are_bounded() {
     assert_eq!(Reader::new(Host::none()).read(&[Source::new("t", text)]).errors().count(), 1);
 }
 
-/// Ten thousand values, each of which may be asked for.
+/// A text of ten thousand values.
 fn many_long_values() -> String {
     let mut text = format!("X = {}\n", "x".repeat(100_000));
     for number in 0..10_000 {
@@ -121,7 +121,7 @@ fn included_files_are_bounded() {
     assert!(reading.errors().count() <= 1000);
 }
 
-/// Pieces of which texts are made that get far into the reader.
+/// Pieces of texts that get far into the reader.
 fn piece() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "A",
@@ -248,7 +248,7 @@ proptest! {
         let config = read(&text);
         let plain = |definition: &&condor_config::Definition| {
             let raw = definition.raw();
-            // With a blank after it, such a name is a conditional's word.
+            // A name such as `if`, followed by a blank, would be read as a conditional.
             let word = ["if", "elif", "else", "endif"].iter().any(|word| word.eq_ignore_ascii_case(&definition.name));
             !word
                 && raw == raw.trim() && !raw.contains(['\n', '\\', '\r']) && !raw.contains(&format!("$({}", definition.name))
@@ -259,7 +259,7 @@ proptest! {
         let again = read(&dump);
         for definition in config.definitions().filter(plain) {
             let name = &definition.name;
-            // References to itself under another spelling are replaced once more.
+            // A value that refers to itself in another case is expanded once more.
             if definition.raw().contains('$') {
                 continue;
             }

@@ -1,6 +1,6 @@
-//! Every configuration example that the seeds print: it parses, and means what the text beside it says. One test for
-//! each, named by its section. Where an example is printed with a slip (a parenthesis short), the test says so and
-//! holds us to HTCondor's answer.
+//! Checks every configuration example in the manual's chapters: each parses, and means what the text beside it says.
+//! There is a test for each example, named by its section. If an example is printed with a mistake (a missing
+//! parenthesis), the test says so and expects HTCondor's answer.
 //!
 //! | file | chapter |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! `slotwright demo` as a person runs it, its output piped.
+//! Runs `slotwright demo` as a person does, with its output piped.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! `slotwright lint` as a pipeline runs it: the examples are clean, what is broken is found at its place, and every form of
-//! output is what its readers expect.
+//! Runs `slotwright lint` as a pipeline does: the examples are clean, each mistake is found at its place, and every
+//! format of output is what its readers expect.
 
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
@@ -46,7 +46,7 @@ fn files(files: &[(&str, &str)]) -> TempDir {
     directory
 }
 
-/// What lint says of some files, and its exit status, below a line of its own.
+/// The output of lint for some files, and its exit status in a line of its own.
 fn found(given: &[(&str, &str)], args: &[&str]) -> String {
     let directory = files(given);
     let output = lint_in(directory.path(), args, "");
@@ -84,7 +84,7 @@ fn the_negotiators_that_share_a_pool_are_clean() {
     assert!(said.starts_with("0 errors, 0 warnings in 2 objects"), "{said}");
 }
 
-/// One at a time: they are for different pools.
+/// Each file is checked alone, because the policies are for different pools.
 #[test]
 fn the_manuals_policies_are_understood() {
     for entry in fs::read_dir(root().join("examples/policies")).unwrap() {
@@ -243,7 +243,7 @@ const GROUP: &str =
 
 #[test]
 fn each_place_is_where_the_text_stands() {
-    // The character at each finding of the job, so that a snapshot cannot be wrong without being seen.
+    // The snapshot has the text at each finding's place, so that a wrong place is seen.
     let directory = files(&[("a.yaml", JOB), ("g.yaml", GROUP)]);
     let output = lint_in(directory.path(), &["-o", "json", "a.yaml", "g.yaml"], "");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! The commands as they are typed, and HTCondor's answers to what they are asked.
+//! Runs the commands as they are typed, and compares their answers with HTCondor's.
 
 mod bench_workload;
 mod classad_oracle;

@@ -1,6 +1,7 @@
-//! Whole cycles as the real negotiator decided them (`hack/oracle/cycles.py`): `slotwright negotiate` matches as many jobs of
-//! each submitter for the same reasons, and the same slots where no two are the same to a job. And which dynamic slots made room
-//! for a wide job in a real pool (`hack/oracle/pslots.py`).
+//! Compares whole cycles with those of the real negotiator, which `hack/oracle/cycles.py` recorded:
+//! `slotwright negotiate` matches as many jobs of each submitter for the same reasons, and the same slots if no job
+//! ranks two slots alike. Also compares which dynamic slots made room for a wide job in a real pool
+//! (`hack/oracle/pslots.py`).
 
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
@@ -17,7 +18,7 @@ use serde::Deserialize;
 const CASES: &str = include_str!("../oracle/cycles.json");
 const PSLOTS: &str = include_str!("../oracle/pslots.json");
 
-/// Cases that we decide otherwise, and why (`docs/reference/differences.md`).
+/// Cases that we decide differently, and why (`docs/reference/differences.md`).
 const DIFFERENT: &[(&str, &str)] = &[
     ("67 floors", "HTCondor does not count towards a floor what is in use already"),
     (
@@ -27,7 +28,7 @@ const DIFFERENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// An ad, as attribute and expression.
+/// An ad: expressions by attribute.
 type Attributes = BTreeMap<String, String>;
 
 #[derive(Deserialize)]
@@ -49,7 +50,7 @@ struct Ads {
 
 #[derive(Clone, Deserialize)]
 struct Each {
-    /// How many jobs of a cluster there are, `ProcId` from 0.
+    /// How many procs the job has; `ProcId` counts from 0.
     #[serde(default)]
     procs: Option<u32>,
     #[serde(flatten)]
@@ -66,7 +67,7 @@ struct Match {
     preempts: Vec<String>,
 }
 
-/// A wide job before a machine full of narrow ones.
+/// A case of a wide job, and a machine full of narrow ones.
 #[derive(Deserialize)]
 struct PslotCase {
     name: String,
@@ -98,7 +99,7 @@ fn long_form(ads: &Ads) -> String {
     text
 }
 
-/// What `slotwright negotiate` makes of a case.
+/// The matches of `slotwright negotiate` for a case.
 fn negotiate(case: &Case) -> Vec<Match> {
     let files = [
         ("--slots", long_form(&case.slots)),
@@ -109,7 +110,7 @@ fn negotiate(case: &Case) -> Vec<Match> {
     matches_of(&case.name, &files)
 }
 
-/// What it makes of files, by the options that name them.
+/// The matches of `slotwright negotiate` for files, given by the options that name them.
 fn matches_of(case: &str, files: &[(&str, String)]) -> Vec<Match> {
     let directory = tempfile::tempdir().unwrap();
     let mut line = vec!["negotiate".to_owned(), "--now=1795000000".to_owned()];
@@ -125,7 +126,8 @@ fn matches_of(case: &str, files: &[(&str, String)]) -> Vec<Match> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What must be the same of a case: how often each submitter was matched for each reason, with which slots.
+/// What must be the same in both answers: how often each submitter was matched for each reason and, with
+/// `with_slots`, with which slots.
 fn essence(matches: &[Match], with_slots: bool) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for found in matches {
@@ -139,7 +141,7 @@ fn essence(matches: &[Match], with_slots: bool) -> BTreeMap<String, u32> {
     counts
 }
 
-/// What one has and the other lacks.
+/// The counts that differ, as text.
 fn difference(theirs: &BTreeMap<String, u32>, ours: &BTreeMap<String, u32>) -> String {
     let mut text = String::new();
     for key in theirs.keys().chain(ours.keys().filter(|key| !theirs.contains_key(*key))) {
@@ -173,13 +175,14 @@ fn cycles_are_decided_as_the_real_negotiator_decides_them() {
         }
     }
     assert!(wrong.is_empty(), "{} of {} cases:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
-    // Cases without preemption would prove little.
+    // The cases must cover every reason, because cases without preemption would prove little.
     for reason in ["NoPreemption", "Rank", "Priority"] {
         assert!(kinds.get(reason).is_some_and(|count| *count >= 20), "{kinds:?}");
     }
 }
 
-/// What a match under `ALLOW_PSLOT_PREEMPTION` is: why, and which dynamic slots go; how many, where the machine ranks some alike.
+/// What must be the same of a match under `ALLOW_PSLOT_PREEMPTION`: the reason, and which dynamic slots are
+/// preempted; only how many, if the machine ranks some alike.
 fn essence_of_room(case: &PslotCase, matches: &[Match]) -> Vec<String> {
     let dynamic = case.slots.iter().filter(|slot| slot.attributes.contains_key("DynamicSlot"));
     let mut ranks: Vec<&String> = dynamic.filter_map(|slot| slot.attributes.get("CurrentRank")).collect();

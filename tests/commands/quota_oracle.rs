@@ -1,4 +1,4 @@
-//! Group quotas held to the real condor_negotiator: the manual's trees and a hundred random ones.
+//! Compares group quotas with those of the real condor_negotiator, for the manual's trees and a hundred random ones.
 //!
 //! `tests/oracle/quotas.json` is what `hack/oracle/quotas.py` recorded. `QUOTA_ORACLE` names another recording.
 
@@ -24,7 +24,7 @@ struct Case {
     groups: BTreeMap<String, Told>,
 }
 
-/// What the real negotiator says of a group.
+/// What the real negotiator logged about a group.
 #[derive(Deserialize)]
 struct Told {
     quota: f64,
@@ -58,7 +58,7 @@ impl Case {
         Tree::new(&specs.collect::<Vec<_>>())
     }
 
-    /// What we say: the tree, what each group is given, and the limits of turns.
+    /// Our answer: the tree, what each group is given, and the limits of the groups' turns.
     fn ours(&self) -> (Tree, Allocations, Vec<f64>) {
         let tree = self.tree();
         let config = Config {
@@ -78,7 +78,7 @@ impl Case {
     }
 }
 
-/// The log has six digits: half of the last one is what a number may be off, and a millionth for how sums are made.
+/// Whether two numbers are the same, but for rounding: the log has six digits, and sums may be made in another order.
 fn near(ours: f64, theirs: f64) -> bool {
     (ours - theirs).abs() <= 6e-6 * theirs.abs() + 1e-9
 }
@@ -106,7 +106,7 @@ fn recorded_quotas_of_condor_negotiator() {
                 }
             };
             compare("quota", given.quota, told.quota);
-            // Of the root that takes in others they count what it was given among what it asks for.
+            // With GROUP_AUTOREGROUP, HTCondor adds what the root was given to what the root asked for.
             if case.knob("GROUP_AUTOREGROUP").is_none() || group.is_some() {
                 compare("requested", given.requested, told.requested);
                 compare("unmet", given.requested - given.allocated, told.unmet);

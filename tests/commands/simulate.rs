@@ -1,4 +1,4 @@
-//! `slotwright simulate` as an admin runs it: the example, the manual's figures, and what is said of scenarios that cannot be.
+//! Runs `slotwright simulate` as an admin does: the example, the manual's figures, and scenarios that are refused.
 
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
@@ -24,7 +24,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Simulates a scenario of ours into a directory of its own.
+/// Simulates one of the repository's scenarios, and returns a directory with the results, and the output.
 fn files(scenario: &str, args: &[&str]) -> (TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().to_str().unwrap();
@@ -150,7 +150,8 @@ fn what_is_wrong_with_a_scenario_is_told_with_its_place() {
     insta::assert_snapshot!(told);
 }
 
-/// What is just within the bounds: no name is made twice, none is too long, and a law without a bound gets the schedd's.
+/// A scenario just within the bounds is taken: no name is made twice, none is too long, and a distribution without a
+/// bound gets the schedd's.
 #[test]
 fn names_and_procs_within_their_bounds_are_taken() {
     let directory = tempfile::tempdir().unwrap();
@@ -171,7 +172,7 @@ fn names_and_procs_within_their_bounds_are_taken() {
     assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
 }
 
-/// A SubmitPolicy refuses jobs only when they come: that they are missing from the report is said.
+/// A SubmitPolicy refuses jobs only when they are submitted; a message says that the report does not count them.
 #[test]
 fn jobs_that_a_submit_policy_refuses_are_told_of() {
     let directory = tempfile::tempdir().unwrap();
@@ -200,7 +201,7 @@ fn a_scenario_that_is_not_there_is_said_so() {
     assert!(text(&output.stderr).contains("no-such.yaml: cannot be read"), "{}", text(&output.stderr));
 }
 
-/// Rows of `transitions.csv`: the time of day, and the row of the page.
+/// The rows of `transitions.csv`, each with its time of day and as a row of the page's table.
 fn transitions(csv: &str) -> Vec<(String, String)> {
     let mut reader = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     assert_eq!(reader.next().unwrap(), ["time", "slot", "number", "from", "to", "why", "job"]);
@@ -251,7 +252,8 @@ fn the_desktops_day_is_what_the_command_prints() {
     }
 }
 
-/// A figure of the manual: its table, by submitter and time in hours. Table and plot are those committed.
+/// Simulates a figure of the manual, and checks that its table and plot are those committed. Returns a function that
+/// gives a value by submitter, column and time in hours.
 fn figure(name: &str, plot: &str) -> impl Fn(&str, &str, f64) -> f64 {
     let (directory, _) = files(&format!("docs/figures/{name}.yaml"), &[]);
     let current = |made: &str, kind: &str| {
@@ -311,7 +313,7 @@ fn two_users_come_to_share_the_pool() {
     near(value("a", "real_priority", 48.0), 75.0, 1.5);
     near(value("b", "real_priority", 48.0), 0.5, 0.0);
     assert!(value("a", "got", 48.0) > 93.0, "A has the pool to itself");
-    // Five minutes later: what A deserves follows at once, what A has as its jobs end.
+    // Five minutes after B came, what A deserves has already dropped; what A uses drops as A's jobs end.
     let soon = 48.0 + 5.0 / 60.0;
     assert!(value("a", "deserved", soon) < 1.0, "{}", value("a", "deserved", soon));
     assert!(value("a", "got", 48.25) <= 4.0, "A's jobs have ended: {}", value("a", "got", 48.25));

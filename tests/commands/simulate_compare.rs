@@ -1,4 +1,4 @@
-//! `slotwright simulate` with a workload that was, and with another policy to compare with.
+//! Runs `slotwright simulate` with a workload of the past, and with another policy to compare with.
 
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! How the real condor_startd divided machines, recorded by `hack/oracle/slot_types.py`, against our slots.
+//! Compares our slots with how the real condor_startd divided machines, which `hack/oracle/slot_types.py` recorded.
 //!
 //! `SLOT_TYPES_ORACLE=FILE` compares another recording.
 
@@ -12,7 +12,7 @@ use model::startd::slot_types::{CustomTotal, Declared, Device, MachineTotals, Sl
 use serde_json::{Value as Json, json};
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/slot_types.jsonl");
-/// Lines of configurations that HTCondor takes and we refuse on purpose: `SlotTypes::read` says why.
+/// Lines of configuration that HTCondor takes and we refuse on purpose; `SlotTypes::read` says why.
 const STRICTER: &str = include_str!("../oracle/slot_types-differences.txt");
 
 fn read(text: &str) -> Config {
@@ -46,7 +46,7 @@ fn device(gpu: &Json) -> Device {
     Device { id: gpu.get(0).and_then(Json::as_str).unwrap().into(), properties: ad }
 }
 
-/// Our slots as the recording has them, or why there are none.
+/// Our slots in the form of the recording, or why there are none.
 fn ours(case: &Json, config: &Config) -> Result<Json, String> {
     let reading = SlotTypes::read(config);
     let faults: Vec<String> = reading.faults.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! `kubectl-slotwright` as a person runs it: the binary, a kubeconfig, and an API server with objects in it.
+//! Runs `kubectl-slotwright` as a person does: the binary, a kubeconfig, and an API server with objects in it.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use std::path::Path;
@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 const NOW: &str = "2030-01-02T03:04:05Z";
 
-/// A server, a client for it, and a directory with a kubeconfig that names it.
+/// A server, a client for it, and a directory with a kubeconfig for it.
 struct Cluster {
-    /// Ends with the test.
+    /// The server, which ends with the test.
     server: RunningServer,
     client: Client,
     directory: tempfile::TempDir,
@@ -67,7 +67,8 @@ impl Cluster {
         created
     }
 
-    /// A node with a slot that runs proc 1 of a job of two, a job that asks too much, and two submitters.
+    /// A cluster with a node whose slot runs proc 1 of a job of two procs, a job that asks for too much, and two
+    /// submitters.
     async fn with_pool() -> Self {
         let cluster = Self::with_definitions().await;
         cluster.add_jobs_and_slots().await;
@@ -118,12 +119,12 @@ impl Cluster {
         self.put::<Slot>(None, "slot1-1.node1", spec, status).await;
     }
 
-    /// Runs the plugin on this cluster.
+    /// Runs the plugin against this cluster.
     async fn run(&self, args: &[&str]) -> Output {
         plugin(&self.directory.path().join("config"), args).await
     }
 
-    /// Standard output of a run that must succeed with nothing to note.
+    /// The standard output of a run that must succeed without a note.
     async fn shows(&self, args: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.run(args).await;
         assert_eq!((status.code(), String::from_utf8(stderr).unwrap().as_str()), (Some(0), ""), "{args:?}");
@@ -134,7 +135,7 @@ impl Cluster {
         serde_json::from_str(&self.shows(&[args, &["-o", "json"]].concat()).await).unwrap()
     }
 
-    /// Standard error of a run that must fail.
+    /// The standard error of a run that must fail.
     async fn fails(&self, args: &[&str]) -> String {
         let Output { status, stdout, stderr } = self.run(args).await;
         assert_eq!((status.code(), stdout.len()), (Some(1), 0), "{args:?}");
@@ -216,7 +217,7 @@ async fn whole_ads() {
     let since = NOW.parse::<Timestamp>().unwrap().as_second();
     has(dynamic, &format!("EnteredCurrentState = {since}"));
     has(whole, &format!("ChildEnteredCurrentState = {{ {since} }}"));
-    // A partitionable slot's object does not say since when.
+    // The object of a partitionable slot has no start times.
     assert!(!whole.contains("\nEnteredCurrent"), "{whole}");
     assert_eq!(cluster.shows(&["status", "-l", "slot1_1@node1"]).await, format!("{dynamic}"));
     let none = cluster.run(&["status", "-l", "slot9@node1"]).await;
@@ -241,7 +242,7 @@ async fn all_pages_are_read() {
         let pslot = PartitionableSlot::new(&format!("slot1.n{i}"), spec);
         pslots.create(&PostParams::default(), &pslot).await.unwrap();
     };
-    // One more than fits on two pages.
+    // One more slot than fits on two pages.
     futures::future::join_all((0..1001).map(create)).await;
     let slots = cluster.json(&["status"]).await;
     assert_eq!(slots.as_array().map(Vec::len), Some(1001));

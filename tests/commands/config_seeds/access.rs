@@ -9,7 +9,7 @@ fn schedd(text: &str) -> Config {
     read_as("SCHEDD", text)
 }
 
-/// The commands of a transform: its lines, without comments, with the references that the job is to fill in.
+/// The commands of a transform: its lines without comments. References that the job fills in stay.
 fn commands(config: &Config, name: &str) -> Vec<String> {
     let raw = config.definition(name).unwrap().raw().into_owned();
     let lines = raw.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -69,7 +69,7 @@ SUBMIT_REQUIREMENT_MinimalRequestMemory_REASON = strcat( "The job only requested
 SUBMIT_REQUIREMENT_NotChris_REASON = "Chris, you may only submit jobs to the instructional pool."
 "#;
 
-/// The reason of the first requirement that is false, in the order of the names: what the submitter is told.
+/// The reason that the submitter is told: that of the first requirement, in the order of names, that is false.
 fn refusal(config: &Config, job: &str) -> Option<Value> {
     let names = config.list("SUBMIT_REQUIREMENT_NAMES").unwrap();
     let failed = names

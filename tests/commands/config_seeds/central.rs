@@ -21,7 +21,7 @@ fn specs(config: &Config) -> Vec<GroupSpec> {
     names.map(|name| GroupSpec { quota: quota(&name), name, ..GroupSpec::default() }).collect()
 }
 
-/// What a group and those below it may use in a pool of that size.
+/// What each group, with the groups below it, may use in a pool of this size.
 fn quotas<const N: usize>(config: &Config, pool: f64, oversubscription: bool, groups: [&str; N]) -> [f64; N] {
     let tree = Tree::new(&specs(config));
     let allotments = tree.assign(pool, oversubscription);
@@ -45,7 +45,7 @@ GROUP_QUOTA_group_chemistry = 10
 ",
     );
     about(quotas(&config, 30.0, false, TWO), [20.0, 10.0]);
-    // Half of the machines fail: the quotas are scaled down. Twice as many: they stay.
+    // If half of the machines fail, the quotas are scaled down; with twice as many machines they stay.
     about(quotas(&config, 15.0, false, TWO), [10.0, 5.0]);
     about(quotas(&config, 60.0, false, TWO), [20.0, 10.0]);
     about(quotas(&config, 15.0, true, TWO), [20.0, 10.0]);
@@ -92,7 +92,7 @@ GROUP_QUOTA_DYNAMIC_group_physics.lep =   0.25
     about(quotas(&config, 30.0, true, TREE), [20.0, 15.0, 5.0, 10.0]);
 }
 
-/// Whether a group takes surplus: by its own knob, else by that of all.
+/// Whether a group takes surplus, by its own knob or else by the knob of all groups.
 #[test]
 fn hierarchical_group_quotas_surplus_is_shared_within_physics_only() {
     let config = negotiator(
@@ -121,7 +121,7 @@ fn setting_accounting_group_automatically_per_user_by_a_template() {
     assert_eq!(config.list("SCHEDD_CLASSAD_USER_MAP_NAMES").unwrap(), ["AssignAccountingGroup"]);
     assert_eq!(value(&config, "CLASSAD_USER_MAPFILE_AssignAccountingGroup"), "file_name_of_map");
     assert!(config.list("JOB_TRANSFORM_NAMES").unwrap().contains(&"AssignAccountingGroup".to_owned()));
-    // Users cannot change the group once it is set, and must be in the map.
+    // Users cannot change the group after it is set, and must be in the map.
     let immutable = config.list("IMMUTABLE_JOB_ATTRS").unwrap();
     assert!(
         ["AcctGroup", "AcctGroupUser", "AccountingGroup"]
@@ -143,7 +143,7 @@ fn setting_accounting_group_automatically_per_user_by_a_template() {
     }
 }
 
-/// The capacity of a limit: its own, that of its set, or that of all others.
+/// The capacity of a limit: its own, that of its set, or that of all other limits.
 fn capacity(config: &Config, limit: &str) -> Option<f64> {
     let set = limit.rsplit_once('.').map(|(set, _)| set);
     let named = config.real(&format!("{limit}_LIMIT")).unwrap();
@@ -162,7 +162,7 @@ fn concurrency_limits_three_licenses() {
 fn concurrency_limits_one_of_everything_that_has_no_limit_of_its_own() {
     let config = negotiator("CONCURRENCY_LIMIT_DEFAULT = 1\n");
     assert_eq!(capacity(&config, "anything"), Some(1.0));
-    // Left out, there is as good as no limit.
+    // Without a knob there is practically no limit.
     assert!(capacity(&negotiator(""), "anything").unwrap() > 1e6);
 }
 

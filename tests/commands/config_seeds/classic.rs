@@ -1,5 +1,5 @@
-//! Startd Policy Configuration of version 6.6: the classic policy. What it has in common with the newer chapter
-//! (START, RANK, the policy for test jobs) is in `execution.rs`.
+//! Startd Policy Configuration of version 6.6: the classic policy. The parts that the newer chapter has too (START,
+//! RANK, the policy for test jobs) are in `execution.rs`.
 
 use classad::Value;
 use condor_config::Config;
@@ -66,7 +66,8 @@ KeyboardNotBusy         = ($(KeyboardBusy) == False)
 MachineBusy             = ($(CPUBusy) || $(KeyboardBusy)
 ";
 
-/// As printed, with the blank that ends a line behind its backslash. IsPVM is a macro that HTCondor defined then.
+/// The policy as it is printed, with a blank after the backslash of one line. HTCondor defined the macro IsPVM at
+/// that time.
 const POLICY: &str = "\
 IsPVM = (TARGET.JobUniverse == 4)
 WANT_SUSPEND       = ( $(SmallJob) || $(KeyboardNotBusy) \\
@@ -93,7 +94,7 @@ fn classic() -> Config {
     startd(&format!("{MACROS}{POLICY}"))
 }
 
-/// A slot whose state, activity and job began so many seconds ago.
+/// A slot whose state, activity and job began `seconds` ago.
 fn slot(seconds: i64, rest: &str) -> String {
     let then = NOW - seconds;
     format!(
@@ -110,7 +111,7 @@ fn policy_settings_the_macros_are_what_the_list_says() {
     for name in ["StateTimer", "ActivityTimer", "ActivationTimer", "LastCkpt"] {
         assert_eq!(eval(&config, name, &slot(7, ""), ""), Value::Int(7), "{name}");
     }
-    // Printed a parenthesis short, as in the newer chapter.
+    // The manual's text lacks a parenthesis, as in the newer chapter.
     assert!(config.expr("MachineBusy").is_err());
     assert_eq!(value(&config, "MachineBusy"), "((LoadAvg - CondorLoadAvg) >= 0.5 || KeyboardIdle < 60");
 }

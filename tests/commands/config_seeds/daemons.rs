@@ -1,5 +1,5 @@
-//! Central Managers: which daemons there are, and what they do: defragmentation, HTCondorView, high availability,
-//! Ganglia. Here most of it has no effect, but it reads the same.
+//! Central Managers: the daemons and what they do: defragmentation, HTCondorView, high availability, Ganglia. Most of
+//! these knobs have no effect in Slotwright, but they are read as in HTCondor.
 
 use condor_config::{Config, Host, Reader, Source, knobs};
 

@@ -54,7 +54,8 @@ fn default_policy_macros_mean_what_the_list_above_them_says() {
     }
 }
 
-/// MachineBusy is printed a parenthesis short: it is text, and no expression until it is closed.
+/// The manual's MachineBusy lacks a parenthesis: it can be read as text, but not as an expression until the
+/// parenthesis is added.
 #[test]
 fn default_policy_machine_busy_lacks_a_parenthesis() {
     let config = startd(MACROS);
@@ -128,7 +129,7 @@ AfterHours = ( (ClockMin < 480 || ClockMin >= 1020) || \\
                (ClockDay == 0 || ClockDay == 6) )
 ";
 
-/// Day of the week, minute of the day, and whether it is in work hours: 8:00 to 17:00, Monday to Friday.
+/// Day of the week, minute of the day, and whether that is in work hours: 8:00 to 17:00, Monday to Friday.
 const TIMES: [(i32, i32, bool); 7] = [
     (1, 479, false),
     (1, 480, true),
@@ -289,7 +290,7 @@ fn desktop_non_desktop_policy_preempts_what_is_suspended_too_long() {
     assert_eq!(config.boolean("KILL").unwrap(), Some(false));
 }
 
-/// NonSuspendableSlotState is printed a parenthesis short; this is the text with it closed.
+/// The manual's NonSuspendableSlotState lacks a parenthesis; in this text it is added.
 const SUSPENSION: &str = r#"
 NUM_CPUS = $(DETECTED_CORES)*2
 MEMORY = $(DETECTED_MEMORY)*2

@@ -45,8 +45,8 @@ fn the_rank_expression_the_bigger_the_job_the_better() {
     assert_eq!(eval(&config, "RANK", "", "ImageSize = 4096"), Value::Int(4096));
 }
 
-/// As it is printed the product goes with the string: HTCondor answers error, and ranks the job 0. With the
-/// parentheses around the comparison it is what the text says.
+/// In the expression as it is printed, the product binds to the string: HTCondor answers error, and ranks the job 0.
+/// With parentheses around the comparison the expression means what the text says.
 #[test]
 fn the_rank_expression_coltranes_jobs_before_larger_ones() {
     let printed = startd("RANK = (Owner == \"coltrane\" * 1000000000000) + Imagesize\n");
@@ -57,7 +57,7 @@ fn the_rank_expression_coltranes_jobs_before_larger_ones() {
     assert!(rank("Owner = \"tyner\"; ImageSize = 2") > rank("Owner = \"tyner\"; ImageSize = 1"));
 }
 
-/// Owner is undefined for the machine alone: FALSE && UNDEFINED is FALSE, FALSE || UNDEFINED is UNDEFINED.
+/// Without a job, Owner is undefined: FALSE && UNDEFINED is FALSE, FALSE || UNDEFINED is UNDEFINED.
 #[test]
 fn owner_state_start_of_the_desktop_template_keeps_the_machine_or_gives_it() {
     let with = |operator: &str| {

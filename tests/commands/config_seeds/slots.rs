@@ -1,6 +1,6 @@
-//! Policy Configuration, *condor_startd* policy: slots, how a machine is divided, what a dynamic slot gets.
+//! Policy Configuration, *condor_startd* policy: slots, how a machine is divided, and what a dynamic slot gets.
 //!
-//! Shares of a machine are held to their text here: nothing carves by `SLOT_TYPE_<N>` yet.
+//! Shares of a machine are compared as text here.
 
 use classad::Value;
 use condor_config::Config;
@@ -17,7 +17,7 @@ fn partitionable(config: &Config, slot_type: u32) -> Option<bool> {
     config.boolean(&format!("SLOT_TYPE_{slot_type}_PARTITIONABLE")).unwrap()
 }
 
-/// Each line alone is a definition; where one follows another, the last one counts.
+/// Checks definitions of `SLOT_TYPE_<N>`: each alone, and all together, when the last one of each name counts.
 fn shares(definitions: &[(&str, &str)]) {
     for (name, wanted) in definitions {
         let config = startd(&format!("{name} = {wanted}\n"));
@@ -167,7 +167,7 @@ NUM_SLOTS_TYPE_3 = 2
     assert_eq!(whole, [Some(true), Some(false), Some(false)]);
 }
 
-/// What a slot publishes: the names that all slots do, then its own.
+/// What a slot publishes: the names that all slots publish, then its own.
 fn published(config: &Config, slot: u32) -> Vec<String> {
     let mut names = config.list("STARTD_ATTRS").unwrap();
     names.extend(config.list(&format!("SLOT{slot}_STARTD_ATTRS")).unwrap());
@@ -213,7 +213,7 @@ fn dynamic_provisioning_one_partitionable_slot_manages_the_machine() {
     assert_eq!(config.integer("NUM_SLOTS").unwrap(), Some(1));
     assert_eq!(types(&config, 2), [Some(1), None]);
     assert_eq!((value(&config, "SLOT_TYPE_1").as_str(), partitionable(&config, 1)), ("100%", Some(true)));
-    // The template is the same in a line.
+    // The template sets the same in one line.
     let template = startd("use FEATURE : PartitionableSlot\n");
     assert_eq!(value(&template, "SLOT_TYPE_1"), "100%");
     assert_eq!((types(&template, 2), partitionable(&template, 1)), (vec![Some(1), None], Some(true)));
@@ -258,7 +258,7 @@ MODIFY_REQUEST_EXPR_REQUESTDISK = quantize(RequestDisk, {1024})
         ("MODIFY_REQUEST_EXPR_REQUESTDISK", "RequestDisk = 1025", 2048),
     ] {
         assert_eq!(eval(&config, name, job, ""), Value::Int(wanted), "{name} {job}");
-        // The text says that these are the defaults. The newer default of disk asks the slot as well.
+        // The text says that these are the defaults. The newer default for disk depends on the slot too.
         if !name.ends_with("DISK") {
             assert_eq!(eval(&startd(""), name, job, ""), Value::Int(wanted), "{name} {job}");
         }

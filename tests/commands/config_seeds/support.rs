@@ -3,7 +3,7 @@
 use classad::{Ad, Env, Expr, Value};
 use condor_config::{Config, Host, Reader, Source};
 
-/// Now, wherever a test needs a time.
+/// The present time of all tests.
 pub const NOW: i64 = 1_000_000_000;
 
 /// Macros that the examples refer to.
@@ -16,7 +16,7 @@ pub fn host() -> Host {
     Host { predefined, seed: Some(1), now: NOW, ..Host::none() }
 }
 
-/// The example, as that daemon reads it.
+/// The example, as the daemon `subsystem` reads it.
 pub fn read_as(subsystem: &str, text: &str) -> Config {
     let reading = Reader::new(host()).subsystem(subsystem).read(&[Source::new("example", text)]);
     reading.into_config().unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -45,7 +45,7 @@ pub fn eval(config: &Config, name: &str, slot: &str, job: &str) -> Value {
     expr(config, name).eval(Some(&ad(slot)), Some(&ad(job)), &Env::at(NOW))
 }
 
-/// The same, for a slot whose ad also has the values of those names as its attributes.
+/// The same as [`eval`], for a slot whose ad also has the values of the names `published`.
 pub fn eval_in(config: &Config, name: &str, published: &[&str], slot: &str, job: &str) -> Value {
     let mut slot = ad(slot);
     for attribute in published {
@@ -59,8 +59,8 @@ pub fn ad(attributes: &str) -> Ad {
     Ad::parse_new(&format!("[{attributes}]")).unwrap_or_else(|error| panic!("{error}: {attributes}"))
 }
 
-/// Holds a condition to the truth for each slot and job. Values that are neither true nor false count as false, as in
-/// HTCondor's states.
+/// Checks a condition for each slot and job. Values that are neither true nor false count as false, as in HTCondor's
+/// state machine.
 pub fn holds(config: &Config, name: &str, cases: &[(&str, &str, bool)]) {
     for (slot, job, wanted) in cases {
         let found = eval(config, name, slot, job);
