@@ -1,4 +1,4 @@
-//! Agents: what they report, what they are asked, and what a pod says that is evicted.
+//! Agents: what they report, what the operator asks of them, and how the status of an evicted pod says why.
 
 use api::{LastInput, NodeReport, NodeReportStatus, labels};
 use controller::kinds::pod::{self, PodView, SlimPod};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, eventually, job};
 
-/// One node with an agent, whose owner comes and goes as the test says.
+/// One node with an agent. Its owner comes and goes when the test says so.
 fn desk() -> Vec<NodeShape> {
     shapes::uniform(1, 4000, 8 << 30).into_iter().map(|shape| shape.agent(Owner::default())).collect()
 }
@@ -32,7 +32,7 @@ async fn reports(cluster: &Cluster, what: &str, met: impl Fn(&NodeReportStatus) 
     eventually(what, || async { report(cluster).await.as_ref().is_some_and(&met) }).await;
 }
 
-/// A pod on the cluster's node; `hollow` are annotations for its kubelet, without their prefix.
+/// Creates a pod on the cluster's node. `hollow` has the annotations for its kubelet, without their prefix.
 async fn pod(cluster: &Cluster, namespace: &str, name: &str, hollow: &[(&str, &str)], changes: Value) -> Pod {
     let hollow = hollow.iter().map(|(key, value)| (format!("hollow.slotwright.dev/{key}"), json!(value)));
     let mut object = json!({
@@ -71,16 +71,16 @@ fn disruption(pod: &Pod) -> Option<&PodCondition> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_pod_stands_still_until_it_may_go_on() {
+async fn a_suspended_pod_does_not_run_until_it_is_continued() {
     let cluster = Cluster::without_operator(desk()).await;
     let namespace = "agents-suspend";
     cluster.namespace(namespace).await;
-    // Asked for before it starts, or a busy machine might be too slow to ask.
+    // The pod is to be suspended from the start: a busy computer might ask so late that the pod has ended.
     let suspended = json!({"metadata": {"annotations": render::suspend(true)}});
     let long = pod(&cluster, namespace, "long", &[("runtime", "1s")], suspended).await;
     let uid = long.uid().unwrap();
     reports(&cluster, "the report names the pod", |status| status.suspended_pods == [uid.clone()]).await;
-    // One that starts now and takes longer has ended, and the suspended one has not.
+    // A pod that starts later and runs longer ends, while the suspended one does not.
     pod(&cluster, namespace, "longer", &[("runtime", "2s")], json!({})).await;
     becomes(&cluster, namespace, "longer", "Succeeded").await;
     assert!(is(&cluster, namespace, "long", "Running").await);
@@ -91,7 +91,7 @@ async fn a_suspended_pod_stands_still_until_it_may_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_is_told_to_go_then_hurried_then_killed_by_the_agent_and_says_why() {
+async fn a_pod_is_deleted_then_given_less_time_then_killed_by_the_agent_and_says_why() {
     let cluster = Cluster::without_operator(desk()).await;
     let namespace = "agents-kill";
     cluster.namespace(namespace).await;
@@ -104,7 +104,7 @@ async fn a_pod_is_told_to_go_then_hurried_then_killed_by_the_agent_and_says_why(
     let stuck = pod(&cluster, namespace, "stuck", &stuck, kept).await;
     becomes(&cluster, namespace, "stuck", "Running").await;
 
-    // The words are the operator's own.
+    // The patch comes from the operator's own function.
     let reference = PodRef {
         namespace: namespace.into(),
         name: "stuck".into(),
@@ -129,7 +129,7 @@ async fn a_pod_is_told_to_go_then_hurried_then_killed_by_the_agent_and_says_why(
     let ended = pods.get("stuck").await.unwrap();
     let condition = disruption(&ended).expect("the kubelet's own conditions take none away");
     assert_eq!(condition.reason.as_deref(), Some("StartdPreemptExpression"));
-    // And so the operator reads it back.
+    // The operator reads the same reason from the pod.
     let slim: SlimPod = serde_json::from_value(serde_json::to_value(&ended).unwrap()).unwrap();
     let Some(PodView::Ours(facts)) = pod::view(&slim) else { panic!("{slim:?}") };
     let end = End::Evicted { why: "StartdPreemptExpression: PREEMPT became true".into() };
@@ -187,7 +187,7 @@ async fn start_sees_the_owner_and_an_agent_that_dies_is_noticed() {
 
     agent_ready(&cluster, &node, "Reporting").await;
     nodes.kill_agent(&node).await.unwrap();
-    // It would be noticed after the Lease's forty seconds; the test shortens them.
+    // The operator notices a dead agent when its Lease has run out. The test shortens the forty seconds of the Lease.
     let leases: Api<Lease> = Api::namespaced(cluster.client.clone(), "kube-node-lease");
     let short = Patch::Merge(json!({"spec": {"leaseDurationSeconds": 1}}));
     let lease = format!("{}{node}", labels::AGENT_LEASE_PREFIX);
@@ -222,7 +222,7 @@ async fn a_pod_that_the_operator_evicts_says_why_and_one_that_its_user_removes_d
     becomes_there(&cluster, namespace, "kept-0").await;
     becomes(&cluster, namespace, "kept-0", "Running").await;
 
-    // A pod of the job under a claim that nobody knows: what a former leader may leave behind.
+    // A pod of the job whose claim is not known, as a former leader may leave it behind.
     let uid = cluster.jobs(namespace).get("kept").await.unwrap().uid().unwrap();
     let marks = json!({"metadata": {
         "labels": {labels::JOB_UID: uid, labels::JOB_NAME: "kept", labels::PROC: "0"},

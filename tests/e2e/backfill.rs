@@ -1,4 +1,5 @@
-//! Backfill pods on hollow nodes: they run while nobody wants a slot, survive the operator, and go before a job comes.
+//! Backfill pods on hollow nodes: they run while nobody claims their slot, survive a restart of the operator, and are
+//! deleted before a job starts in the slot.
 
 use api::{NodePolicy, labels};
 use hollow::nodes::shapes;
@@ -10,7 +11,7 @@ use serde_json::json;
 
 use crate::harness::{Cluster, eventually, job};
 
-/// The class that the chart makes.
+/// Creates the priority class that the chart has.
 async fn priority_class(cluster: &Cluster) {
     let classes: Api<PriorityClass> = Api::all(cluster.client.clone());
     let class = serde_json::from_value(json!({

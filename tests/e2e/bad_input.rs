@@ -1,4 +1,5 @@
-//! Bad input: each gets a message that names field, position and remedy, and harms nobody else.
+//! Bad input: for each mistake the operator writes a message that names field, position and remedy, and the mistake does
+//! not keep other jobs from running.
 
 use hollow::nodes::shapes;
 use serde_json::json;

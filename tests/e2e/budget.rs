@@ -1,4 +1,4 @@
-//! What a proc costs the API server, counted by the server itself.
+//! How many writes a proc costs, as the embedded API server counts them.
 
 use hollow::nodes::shapes;
 use serde_json::json;
@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::harness::{Cluster, job};
 
-/// Writes of the operator for each proc, with claims used once (`CLAIM_WORKLIFE` 0) or again.
+/// How many writes the operator makes for each proc. With a `CLAIM_WORKLIFE` of 0 each claim runs one proc.
 async fn writes_per_proc(worklife: i64) -> f64 {
     const PROCS: u32 = 200;
     if std::env::var_os("SLOTWRIGHT_TEST_KUBECONFIG").is_some() {
@@ -30,8 +30,8 @@ async fn writes_per_proc(worklife: i64) -> f64 {
         .await;
     cluster.apply(job("budget", "sweep", PROCS, "500ms", |_| {})).await;
     cluster.completed("budget", "sweep").await;
-    // What a proc itself costs. Statuses that many procs share are written once a second for each object, however many
-    // procs there are.
+    // Only writes of pods and slots count. Other statuses are shared by many procs and are written at most once a second,
+    // however many procs there are.
     let own = |resource: &str| matches!(resource, "pods" | "slots");
     let counts = server.request_counts();
     let total: u64 = counts
@@ -47,7 +47,7 @@ async fn writes_per_proc(worklife: i64) -> f64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proc_costs_five_writes_of_its_own() {
-    // Slot made, pod made, slot Busy, pod let go, slot deleted; the sixth of the budget is the share in common statuses.
+    // The operator creates the Slot, creates the pod, writes that the slot is Busy, untracks the pod, and deletes the Slot.
     let writes = writes_per_proc(0).await;
     assert!(writes <= 5.0, "{writes} writes a proc");
 }

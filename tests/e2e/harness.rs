@@ -1,4 +1,4 @@
-//! A cluster with hollow nodes, an operator that can be killed, and a watchdog that is not the operator.
+//! The cluster of a test: an API server, hollow nodes, an operator that the test can kill, and a watchdog.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
@@ -16,7 +16,8 @@ use kube::runtime::wait::await_condition;
 use kube::{Client, Config, ResourceExt};
 use serde_json::{Value, json};
 
-/// Longer than anything takes on a busy machine, and shorter than the runner waits: a test that reaches it has failed.
+/// How long a test waits for something before it fails. Nothing takes so long on a busy computer, and the test runner
+/// waits longer.
 pub const PATIENCE: Duration = Duration::from_mins(3);
 
 pub struct Cluster {
@@ -62,7 +63,7 @@ impl Cluster {
         Self { client, watch, nodes: Some(nodes), server, kubeconfig, operator: None, _dir: dir }
     }
 
-    /// Starts the operator as a process of its own, as a cluster would.
+    /// Starts the operator as a process of its own.
     pub fn start_operator(&mut self) {
         let child = Command::new(env!("CARGO_BIN_EXE_slotwright"))
             .args(["operator", "--no-leader-elect", "--health-addr", "127.0.0.1:0"])
@@ -73,7 +74,7 @@ impl Cluster {
         self.operator = Some(child);
     }
 
-    /// `kill -9`.
+    /// Kills the operator with SIGKILL.
     pub fn kill_operator(&mut self) {
         if let Some(mut operator) = self.operator.take() {
             operator.kill().unwrap();
@@ -134,7 +135,7 @@ impl Cluster {
             Err(kube::Error::Api(status)) if status.is_already_exists() => {}
             Err(error) => panic!("{error}"),
         }
-        // A real server refuses pods until the controller manager has made the service account and its token.
+        // A real server refuses pods until the controller manager has created the service account and its token.
         let probe: Pod = serde_json::from_value(json!({
             "metadata": {"name": "probe"}, "spec": {"containers": [{"name": "probe", "image": "busybox"}]},
         }))
@@ -143,7 +144,7 @@ impl Cluster {
         eventually("pods are taken", || async { self.pods(name).create(&dry, &probe).await.is_ok() }).await;
     }
 
-    /// Short cycles: the defaults wait 20 s between two.
+    /// Lets the negotiator run cycles more often than by default, where it waits 20 s between two cycles.
     pub async fn quick_cycles(&self) {
         self.apply(json!({
             "apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator", "metadata": {"name": "quick"},
@@ -152,7 +153,7 @@ impl Cluster {
         .await;
     }
 
-    /// Waits until a job says that it is complete, and gives it.
+    /// Waits until a job is complete, and returns it.
     pub async fn completed(&self, namespace: &str, name: &str) -> HTCJob {
         self.job_when(namespace, name, "is complete", |job| {
             condition(job, "Complete").is_some_and(|c| c.0 == "True")
@@ -178,7 +179,7 @@ impl Cluster {
         }
     }
 
-    /// Ends the cluster; on a shared one, takes away what the test made.
+    /// Stops the operator, the nodes and the embedded server. On a real server, which tests share, removes the nodes.
     pub async fn stop(mut self) {
         self.kill_operator();
         if let Some(nodes) = self.nodes.take() {
@@ -189,7 +190,7 @@ impl Cluster {
                 }
                 nodes.shutdown().await;
             };
-            // What the test is about is over: hollow nodes that do not end are said so, and do not fail it.
+            // The test has passed. If the hollow nodes do not stop, a message says so, and the test still passes.
             if tokio::time::timeout(Duration::from_secs(30), ended).await.is_err() {
                 eprintln!("the hollow nodes did not end within 30 s");
             }
@@ -223,7 +224,7 @@ async fn install(client: &Client) {
     }
 }
 
-/// On a server that outlives a test, nothing of an earlier test may be in the way.
+/// Deletes the objects that an earlier test has left on a real server.
 async fn sweep(client: &Client) {
     let jobs: Api<HTCJob> = Api::all(client.clone());
     for job in jobs.list(&ListParams::default()).await.unwrap() {
@@ -259,7 +260,7 @@ async fn sweep(client: &Client) {
     let _ = Api::<api::Negotiator>::all(client.clone()).delete_collection(&everything.0, &everything.1).await;
 }
 
-/// Waits until something is so; what is asked is the API server, and the pause is only between two questions.
+/// Waits until `met` is true, or fails after [`PATIENCE`]. Asks every 100 ms.
 pub async fn eventually<F, Fut>(what: &str, mut met: F)
 where
     F: FnMut() -> Fut,
@@ -272,7 +273,7 @@ where
     }
 }
 
-/// A job of `count` procs that hollow nodes run for `runtime`.
+/// A job of `count` procs. Hollow nodes run each proc for `runtime`.
 pub fn job(namespace: &str, name: &str, count: u32, runtime: &str, edit: impl FnOnce(&mut Value)) -> Value {
     let mut object = json!({
         "apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob",
@@ -296,7 +297,7 @@ pub fn condition(job: &HTCJob, type_: &str) -> Option<(String, String, String)> 
     Some((found.status.clone(), found.reason.clone(), found.message.clone()))
 }
 
-/// Reasons of the events about a job, with their notes.
+/// The reasons of the events about a job, with their notes.
 pub async fn story(cluster: &Cluster, namespace: &str, job: &str) -> BTreeMap<String, String> {
     let events: Api<k8s_openapi::api::core::v1::Event> = Api::namespaced(cluster.client.clone(), namespace);
     let about =

@@ -1,4 +1,4 @@
-//! Two operators: one leads, and the other takes over when it goes, in peace or not.
+//! Leader election: one of two operators leads, and the other takes over when the leader is killed or stops.
 
 use std::process::{Child, Command, Stdio};
 
@@ -41,13 +41,13 @@ async fn the_work_goes_on_when_the_leader_goes() {
     cluster.apply(job("led", "one", 20, "3s", |_| {})).await;
     cluster.job_when("led", "one", "runs", |job| job.status.as_ref().is_some_and(|s| s.running > 0)).await;
 
-    // kill -9: the lease has to run out before anybody else may decide.
+    // After SIGKILL, the other operator must wait until the lease has run out.
     first.kill().unwrap();
     first.wait().unwrap();
     led_by(&cluster, "second").await;
     cluster.completed("led", "one").await;
 
-    // SIGTERM: the lease is given back.
+    // After SIGTERM, the leader gives up the lease, so that another can lead at once.
     let mut third = candidate(&cluster, "third");
     let pid = second.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());

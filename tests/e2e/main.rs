@@ -1,6 +1,6 @@
-//! The operator, driven through the Kubernetes API only: against the embedded API server, or against the one that
-//! `SLOTWRIGHT_TEST_KUBECONFIG` names (`make e2e`). Each test has a cluster of its own where the server is embedded, and
-//! namespaces and nodes of its own otherwise.
+//! Tests that drive the operator through the Kubernetes API only. They use the embedded API server, or the real one that
+//! `SLOTWRIGHT_TEST_KUBECONFIG` names (`make e2e`). Each test has an embedded server of its own, or namespaces and nodes
+//! of its own on the real server.
 
 #![allow(
     clippy::unwrap_used,

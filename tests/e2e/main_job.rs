@@ -1,4 +1,4 @@
-//! From kubectl apply to finished pods.
+//! The life of a job, from `kubectl apply` to finished pods.
 
 use api::{ConcurrencyLimit, Submitter, labels};
 use hollow::nodes::shapes;
@@ -146,13 +146,12 @@ async fn a_group_stays_within_its_quota() {
         .await;
     let done = cluster.completed("main-group", "higgs").await;
     assert_eq!(done.status.unwrap().submitter.as_deref(), Some("physics.main-group"));
-    // Nobody else used the pool: what ran at once was the group's.
+    // Nobody else used the pool, so all running pods belonged to the group.
     let most = cluster.watch.report().totals().peak_running;
     assert!((1..=3).contains(&most), "{most} procs at once");
     cluster.stop().await;
 }
 
-/// The objects in the API server never say that claims hold more than there is, and the pods are no more than that.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_concurrency_limit_of_two_runs_two_at_once() {
     let cluster = Cluster::start(shapes::uniform(2, 4000, 8 * GIB)).await;

@@ -1,4 +1,5 @@
-//! The manual's policies, through the Kubernetes API alone. `decide/tests/manual.rs` has all of them, by the second.
+//! Two of the policies in HTCondor's manual, through the Kubernetes API. `decide/tests/manual.rs` tests all of them,
+//! second by second.
 
 use api::{NodeReport, Slot};
 use controller::render;
@@ -19,7 +20,7 @@ fn desk() -> Vec<NodeShape> {
     shapes::uniform(1, 4000, 8 << 30).into_iter().map(|shape| shape.agent(Owner::default())).collect()
 }
 
-/// Waits until the one slot that is claimed is in an activity.
+/// Waits until the only claimed slot has this activity.
 async fn is(cluster: &Cluster, activity: &str) {
     eventually(&format!("the slot is {activity}"), || async {
         let slots = cluster.slots().list(&ListParams::default()).await.unwrap();
@@ -31,7 +32,7 @@ async fn is(cluster: &Cluster, activity: &str) {
     .await;
 }
 
-/// The manual's desktop policy, with seconds where it has minutes.
+/// The manual's desktop policy, with seconds in place of its minutes.
 const DESKTOP: &str = "use POLICY : UWCS_Desktop\nStartIdleTime = 0\nContinueIdleTime = 0\nMaxSuspendTime = 3600\n\
     KeyboardBusy = KeyboardIdle < 1\nCPUIdle = true\nPOLLING_INTERVAL = 1\nUPDATE_INTERVAL = 1\n\
     UWCS_CONTINUE = KeyboardIdle > $(ContinueIdleTime)\n";
@@ -80,7 +81,7 @@ async fn a_desktop_suspends_a_job_while_its_owner_is_there_and_vacates_it_when_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_asks_for_cogs_gets_them_and_the_kubelet_is_not_asked() {
+async fn a_job_that_asks_for_cogs_gets_them_and_its_pod_does_not_request_them() {
     let cluster = Cluster::start(shapes::uniform(1, 8000, 8 << 30)).await;
     let namespace = "manual-cogs";
     cluster.quick_cycles().await;
@@ -96,9 +97,9 @@ async fn a_job_that_asks_for_cogs_gets_them_and_the_kubelet_is_not_asked() {
     is(&cluster, "Busy").await;
     let slots = cluster.slots().list(&ListParams::default()).await.unwrap();
     let claimed = slots.iter().map(|slot| serde_json::to_value(&slot.spec).unwrap());
-    let held = claimed.filter(|spec| !spec["claim"].is_null()).map(|spec| spec["resources"].to_string());
-    let held: Vec<String> = held.collect();
-    assert!(held.len() == 1 && held[0].contains("Cogs"), "{held:?}");
+    let carved = claimed.filter(|spec| !spec["claim"].is_null()).map(|spec| spec["resources"].to_string());
+    let carved: Vec<String> = carved.collect();
+    assert!(carved.len() == 1 && carved[0].contains("Cogs"), "{carved:?}");
     let pod = cluster.pods(namespace).get("assembly-0").await.unwrap();
     let asked = pod.spec.unwrap().containers.remove(0).resources.unwrap().requests.unwrap();
     assert!(

@@ -1,4 +1,4 @@
-//! Many procs, and an operator that dies.
+//! A thousand procs, with an operator that runs through and with one that is killed several times.
 
 use hollow::nodes::shapes;
 use hollow::watchdog::Watchdog;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::harness::{Cluster, eventually, job};
 
-/// Each proc ran exactly once, and no node ever held more than it has.
+/// Checks that each proc ran exactly once, and that no node was ever overcommitted.
 fn verify(report: &Watchdog, procs: usize) {
     assert_eq!(report.violations(), []);
     assert_eq!(report.procs().count(), procs);

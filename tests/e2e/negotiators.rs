@@ -1,4 +1,5 @@
-//! Several Negotiators over one pool: each matches its own slots, with accounts of its own, and an overlap is told.
+//! Several Negotiators over one pool: each matches its own slots and keeps accounts of its own, and their statuses say
+//! whether their slots overlap.
 
 use api::{Negotiator, Submitter};
 use hollow::nodes::shapes;
@@ -13,7 +14,7 @@ fn negotiator(name: &str, constraint: &str) -> Value {
                     "slotConstraint": constraint}})
 }
 
-/// Waits until a Negotiator says whether its slots are within another's, too.
+/// Waits until the condition `Overlaps` of a Negotiator has this status.
 async fn overlaps(cluster: &Cluster, name: &str, status: &str) {
     let negotiators: Api<Negotiator> = Api::all(cluster.client.clone());
     eventually(&format!("{name}: Overlaps is {status}"), || async {

@@ -1,4 +1,4 @@
-//! Nodes: cordoned, shared with others, lost.
+//! Nodes that are cordoned, that run pods of others, and that are lost.
 
 use hollow::nodes::shapes;
 use k8s_openapi::api::core::v1::Pod;
@@ -61,7 +61,7 @@ async fn pods_of_others_reduce_what_is_offered() {
     let report = cluster.watch.report();
     assert_eq!(report.violations(), []);
     assert_eq!(report.totals().out_of_resources, 0);
-    // On a server that outlives the test it would take from the nodes of the next.
+    // On a real server, which tests share, this pod would take resources from the nodes of the next test.
     let gone = DeleteParams::default().grace_period(0);
     cluster.pods("nodes-share").delete("database", &gone).await.unwrap();
     cluster.stop().await;
@@ -88,7 +88,7 @@ async fn procs_of_a_lost_node_run_elsewhere() {
     let uid = done.metadata.uid.clone().unwrap();
     let status = done.status.unwrap();
     assert_eq!((status.completed, status.failed), (4, 0), "{status:#?}");
-    // Each ran to its end once. The watchdog may be a moment behind the job's status.
+    // Each proc must succeed exactly once. The watchdog may learn of it a moment after the job's status shows it.
     eventually("the watchdog has seen every proc succeed", || async {
         let report = cluster.watch.report();
         report.procs().filter(|(proc, counts)| proc.job_uid == uid && counts.succeeded > 0).count() == 4

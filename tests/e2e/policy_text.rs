@@ -1,4 +1,5 @@
-//! A NodePolicy in HTCondor's configuration language: it acts, a bad one leaves the last good one in force, and both say so.
+//! A NodePolicy in HTCondor's configuration language: it takes effect, and a bad text leaves the last good text in force.
+//! The policy's status and events say so.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ async fn set(cluster: &Cluster, config: &str) {
     policies.patch("text", &kube::api::PatchParams::default(), &patch).await.unwrap();
 }
 
-/// Waits until a condition of the policy's present generation is as said, and its message has that in it.
+/// Waits until a condition of the policy's current generation has this status and reason, and `part` in its message.
 async fn says(cluster: &Cluster, type_: &str, status: &str, reason: &str, part: &str) {
     let policies: Api<NodePolicy> = Api::all(cluster.client.clone());
     eventually(&format!("{type_} is {status}, {reason}: {part}"), || async {
@@ -79,7 +80,7 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
         .await;
     cluster.completed("policy-text", "narrow").await;
 
-    // A bad text: the old one stays in force, and the place is told.
+    // A bad text leaves the old text in force, and the status names the place of the error.
     set(&cluster, "START = true\nSTARTD_ATTRS = Door\n  Door = 1 + * 2\n").await;
     says(
         &cluster,
@@ -94,7 +95,7 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
         events(&cluster).await.get("InvalidExpression").is_some_and(|note| note.contains("line 3, column 14"))
     })
     .await;
-    // An operator that starts now knows the old one by the record.
+    // An operator that starts now reads the old text from the policy's status.
     cluster.kill_operator();
     cluster.start_operator();
     cluster
@@ -105,7 +106,7 @@ async fn a_policy_in_configuration_text_governs_and_a_bad_one_does_not() {
         .await;
     cluster.completed("policy-text", "again").await;
 
-    // Warnings do not keep it from being in force.
+    // A text with warnings takes effect.
     set(&cluster, "START = true\nSYSTEM_STARTD_LATCH_EXPRS = A\nSTRAT = 1\n").await;
     says(&cluster, "Accepted", "True", "Accepted", "").await;
     says(

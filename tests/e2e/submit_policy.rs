@@ -1,5 +1,5 @@
-//! A SubmitPolicy: a job that says nothing of what it needs gets the defaults of the time when it was submitted, in its pod
-//! and for good.
+//! SubmitPolicies: a job without requests gets the policy's defaults when it is submitted, and keeps them when the policy
+//! changes; a job without an accounting group gets the group that the policy assigns to its owner.
 
 use api::SubmitPolicy;
 use controller::convert::{ceil_units, millis};
@@ -16,7 +16,7 @@ fn policy(name: &str, config: &str) -> Value {
            "spec": {"config": config}})
 }
 
-/// Waits until a condition of a policy is as said, and its message has that in it.
+/// Waits until a condition of a policy's current generation has this reason, and `part` in its message.
 async fn says(cluster: &Cluster, name: &str, type_: &str, reason: &str, part: &str) {
     let policies: Api<SubmitPolicy> = Api::all(cluster.client.clone());
     eventually(&format!("{name}: {type_} for {reason}: {part}"), || async {
@@ -32,12 +32,12 @@ async fn says(cluster: &Cluster, name: &str, type_: &str, reason: &str, part: &s
     .await;
 }
 
-/// Submits a job that asks for nothing.
+/// Submits a job without requests.
 async fn submit(cluster: &Cluster, name: &str, count: u32, runtime: &str) {
     cluster.apply(job("silent", name, count, runtime, |_| ())).await;
 }
 
-/// What the job's pods request: millis of CPUs, MiB of memory, MiB of disk.
+/// What the job's pods request: millicores of CPU, MiB of memory, MiB of disk.
 async fn requested(cluster: &Cluster, name: &str) -> Vec<(i64, i64, i64)> {
     let labels = kube::api::ListParams::default().labels(&format!("{}={name}", api::labels::JOB_NAME));
     let pods = cluster.pods("silent").list(&labels).await.unwrap();
@@ -66,7 +66,7 @@ async fn a_job_that_says_nothing_keeps_the_defaults_of_its_time() {
     says(&cluster, "default", "Accepted", "Accepted", "").await;
     says(&cluster, "default", "FullyApplied", "KnobNotActedOn", "line 4, column 1: SUBMIT_REQUIREMENT_NAMES")
         .await;
-    // Three procs, of which two fit: the third waits.
+    // Only two of the three procs fit, and the third waits.
     submit(&cluster, "wide", 3, "5s").await;
     cluster
         .job_when("silent", "wide", "has two procs running", |job| {
@@ -74,7 +74,7 @@ async fn a_job_that_says_nothing_keeps_the_defaults_of_its_time() {
         })
         .await;
 
-    // Neither an edit of the policy nor another operator changes what the job was given.
+    // Neither an edit of the policy nor a restart of the operator changes the defaults that the job got.
     let policies: Api<SubmitPolicy> = Api::all(cluster.client.clone());
     let edit = Patch::Merge(json!({"spec": {"config": "JOB_DEFAULT_REQUESTMEMORY = 1024\n"}}));
     policies.patch("default", &PatchParams::default(), &edit).await.unwrap();
@@ -87,7 +87,7 @@ async fn a_job_that_says_nothing_keeps_the_defaults_of_its_time() {
     cluster.completed("silent", "late").await;
     assert_eq!(requested(&cluster, "late").await, [(1000, 1024, 1024)]);
 
-    // What is wrong is told with its place, and the last good text stays in force.
+    // The status names the place of an error, and the last good text stays in force.
     let edit = Patch::Merge(json!({"spec": {"config": "JOB_DEFAULT_REQUESTMEMORY = 1 +\n"}}));
     policies.patch("default", &PatchParams::default(), &edit).await.unwrap();
     says(&cluster, "default", "Accepted", "InvalidExpression", "line 1, column 31").await;
@@ -136,7 +136,7 @@ async fn jobs_are_charged_to_the_group_of_their_owner() {
     })
     .await;
 
-    // Another operator finds in the job's status what it was given.
+    // An operator that starts now reads from the job's status what the policy gave the job.
     cluster.kill_operator();
     Api::<SubmitPolicy>::all(cluster.client.clone())
         .delete("default", &DeleteParams::default())

@@ -1,7 +1,7 @@
-//! Hollow nodes against an API server: the one that `SLOTWRIGHT_E2E_KUBECONFIG` names, else the embedded one.
+//! Tests of hollow nodes against the API server that `SLOTWRIGHT_E2E_KUBECONFIG` names, or else the embedded one.
 //!
-//! Nothing here sleeps: each wait ends with what the API server shows, or fails after [`PATIENCE`].
-// Helpers here are tests too; `json!` literals read best without a borrow.
+//! Nothing here sleeps: each wait ends when the API server shows what the test expects, or fails after [`PATIENCE`].
+// Clippy does not take the helpers in this file for tests. `json!` literals read best without a borrow.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_mins(3);
 /// A cluster and the client for it.
 struct Cluster {
     client: Client,
-    /// Ends with the test.
+    /// The embedded server, if the test uses it. It stops when the test drops it.
     embedded: Option<RunningServer>,
 }
 
@@ -51,7 +51,7 @@ async fn cluster() -> Cluster {
     Cluster { client: Client::try_from(config).expect("a client"), embedded: None }
 }
 
-/// Names differ between tests and runs, so that a real server can serve many.
+/// A name that no other test and no other run uses, so that tests can share a real server.
 fn unique(name: &str) -> String {
     format!("{name}-{:x}", jiff::Timestamp::now().as_microsecond())
 }
@@ -65,7 +65,7 @@ fn pods(client: &Client) -> Api<Pod> {
     Api::namespaced(client.clone(), "default")
 }
 
-/// A pod on `node` with `changes` merged in; `script` are annotations without their prefix.
+/// Creates a pod on `node` with `changes` merged in. `script` has the annotations without their prefix.
 async fn create(client: &Client, name: &str, node: &str, script: &[(&str, &str)], changes: Value) -> Pod {
     let pairs =
         script.iter().map(|(key, value)| (format!("hollow.slotwright.dev/{key}"), Value::from(*value)));
@@ -210,7 +210,7 @@ async fn what_does_not_fit_is_refused() {
         phase(&client, &picky, "Failed").await.status.unwrap().reason.as_deref(),
         Some("NodeAffinity")
     );
-    // The machine goes; nobody else cleans up after it on a server without a garbage collector.
+    // The hollow nodes must delete the pods of a removed node: a server may have no pod garbage collector.
     hollow.remove(&node).await.expect("removed");
     for name in [&first, &second, &picky] {
         gone(&client, name).await;
@@ -235,7 +235,7 @@ async fn deletion_takes_its_grace_and_finalizers_keep_the_end_visible() {
         pods(&client).delete(name, &DeleteParams::default().grace_period(grace)).await.expect("deleted");
     }
     assert_eq!(exit_code(&phase(&client, &polite, "Succeeded").await), Some(0));
-    // Five minutes would be longer than this test waits: the second delete shortens them.
+    // The second delete shortens the grace period of five minutes, which is longer than this test waits.
     pods(&client).delete(&stubborn, &DeleteParams::default().grace_period(1)).await.expect("deleted");
     assert_eq!(exit_code(&phase(&client, &stubborn, "Failed").await), Some(137));
     for name in [&polite, &stubborn] {
@@ -260,7 +260,7 @@ async fn a_killed_node_becomes_unreachable_and_continues_after_a_restart() {
     let unreachable = |node: &Node| ready(node) == Some("Unknown") && has_taint(node, UNREACHABLE);
     node_when(&client, &node, "unreachable", unreachable).await;
 
-    // Another process takes over: what ended meanwhile is reported, what runs goes on.
+    // A new set of nodes takes over: it reports the pod that has ended meanwhile, and continues the one that runs.
     hollow.shutdown().await;
     let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
     node_when(&client, &node, "Ready", |node| ready(node) == Some("True") && !has_taint(node, UNREACHABLE))
@@ -298,10 +298,10 @@ async fn nodes_can_be_made_not_ready_and_cordoned() {
 }
 
 #[tokio::test]
-async fn a_new_process_lists_what_is_there_although_the_history_is_gone() {
+async fn a_new_set_of_nodes_lists_pods_although_the_history_is_gone() {
     let Cluster { client, embedded } = cluster().await;
     let (node, first, second) = (unique("relist"), unique("first"), unique("second"));
-    // Bound before any kubelet runs, and with a history that nobody can watch from.
+    // The pod is bound before any kubelet runs, and no watch can start from a version before that.
     create(&client, &first, &node, &[], json!({})).await;
     embedded.iter().for_each(RunningServer::compact);
     let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
@@ -313,7 +313,7 @@ async fn a_new_process_lists_what_is_there_although_the_history_is_gone() {
     hollow.shutdown().await;
 }
 
-/// 50 nodes, 300 pods of one core each: the watchdog sees each run once and no node overfull.
+/// Runs 300 pods of one core each on 50 nodes. The watchdog must see each pod run once and no node overcommitted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_pods_on_many_nodes_each_run_once() {
     let Cluster { client, embedded: _embedded } = cluster().await;

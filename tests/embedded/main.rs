@@ -1,4 +1,4 @@
-//! The embedded API server and the hollow nodes, from outside.
+//! Tests of the embedded API server and of the hollow nodes, through the Kubernetes API.
 
 mod hollow_nodes;
 mod hollow_server;

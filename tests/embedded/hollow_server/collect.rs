@@ -1,9 +1,9 @@
-//! What follows from deletion: dependents and namespaces.
+//! The garbage collector: dependents of deleted owners, and contents of deleted namespaces.
 
 use super::*;
 
 #[tokio::test]
-async fn owners_take_their_dependents_along() {
+async fn dependents_are_deleted_or_orphaned_after_their_owners() {
     let (_server, client) = start().await;
     let maps: Api<ConfigMap> = Api::namespaced(client, "default");
     let owned = |name: &str, owners: &[&ConfigMap]| -> ConfigMap {
@@ -43,13 +43,13 @@ async fn owners_take_their_dependents_along() {
     maps.delete("c", &orphan).await.unwrap();
     gone(&c).await;
     assert!(maps.get("orphan").await.unwrap().owner_references().is_empty());
-    // An owner that never was is one that is gone.
-    let stray = create(&owned("stray", &[&c])).await;
-    gone(&stray).await;
+    // An owner that never existed counts as deleted.
+    let late = create(&owned("late", &[&c])).await;
+    gone(&late).await;
 }
 
 #[tokio::test]
-async fn namespaces_are_emptied_before_they_go() {
+async fn namespaces_are_emptied_before_they_are_removed() {
     let (_server, client) = start().await;
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let made = namespaces
@@ -57,9 +57,9 @@ async fn namespaces_are_emptied_before_they_go() {
         .await
         .unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(client, "team");
-    let mut held = map("held", "1");
-    held.metadata.finalizers = Some(vec!["a.io/b".to_owned()]);
-    maps.create(&PostParams::default(), &held).await.unwrap();
+    let mut kept = map("kept", "1");
+    kept.metadata.finalizers = Some(vec!["a.io/b".to_owned()]);
+    maps.create(&PostParams::default(), &kept).await.unwrap();
     maps.create(&PostParams::default(), &map("free", "1")).await.unwrap();
     namespaces.delete("team", &DeleteParams::default()).await.unwrap();
     let refused = status(maps.create(&PostParams::default(), &map("late", "1")).await);
@@ -69,7 +69,7 @@ async fn namespaces_are_emptied_before_they_go() {
         "{}",
         refused.message
     );
-    maps.patch("held", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": []}})))
+    maps.patch("kept", &PatchParams::default(), &Patch::Merge(json!({"metadata": {"finalizers": []}})))
         .await
         .unwrap();
     let uid = made.uid().unwrap();

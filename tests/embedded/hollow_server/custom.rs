@@ -141,15 +141,15 @@ async fn bad_definitions_are_refused() {
 async fn a_definition_waits_for_its_objects() {
     let (_server, client) = start().await;
     let api = widgets(&client).await;
-    let mut held = widget("held", &json!({"color": "red"}));
-    held.metadata.finalizers = Some(vec!["a.io/b".to_owned()]);
-    api.create(&PostParams::default(), &held).await.unwrap();
+    let mut kept = widget("kept", &json!({"color": "red"}));
+    kept.metadata.finalizers = Some(vec!["a.io/b".to_owned()]);
+    api.create(&PostParams::default(), &kept).await.unwrap();
     let crds: Api<CustomResourceDefinition> = Api::all(client);
     let uid = crds.get("widgets.test.dev").await.unwrap().uid().unwrap();
     crds.delete("widgets.test.dev", &DeleteParams::default()).await.unwrap();
     let late = status(api.create(&PostParams::default(), &widget("late", &json!({"color": "red"}))).await);
     assert_eq!((late.code, late.reason.as_str()), (405, "MethodNotAllowed"));
-    let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    api.patch("held", &PatchParams::default(), &release).await.unwrap();
+    let freed = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    api.patch("kept", &PatchParams::default(), &freed).await.unwrap();
     soon(wait::await_condition(crds, "widgets.test.dev", wait::conditions::is_deleted(&uid))).await.unwrap();
 }

@@ -1,6 +1,6 @@
-//! The embedded API server as real kubectl sees it: the flows of a day, each with what it must print.
+//! Runs common commands of the real kubectl against the embedded API server, and checks what they print.
 //!
-//! Uses `$KUBECTL`, or `kubectl` on the PATH; without one the test says so and passes.
+//! The test uses `$KUBECTL`, or `kubectl` on the PATH. Without a kubectl it says so and passes.
 
 use std::fs;
 use std::io::Write;
@@ -70,7 +70,7 @@ fn widget(color: &str) -> String {
     format!("apiVersion: test.dev/v1\nkind: Widget\nmetadata: {{name: w1}}\nspec: {{color: {color}}}\n")
 }
 
-/// kubectl with its own home, so that nothing is cached between servers.
+/// A kubectl with a home directory of its own, so that it does not use what it has cached of another server.
 struct Kubectl {
     program: String,
     home: PathBuf,
@@ -83,7 +83,8 @@ impl Kubectl {
         found.is_ok_and(|o| o.status.success()).then_some(Self { program, home })
     }
 
-    /// Runs `line` (split at blanks) with `input` as stdin; returns success and all output.
+    /// Runs the arguments in `line`, split at blanks, with `input` as standard input. Returns whether the command
+    /// succeeded, and all that it printed.
     fn run(&self, line: &str, input: &str) -> (bool, String) {
         let mut child = Command::new(&self.program)
             .args(line.split_whitespace())
@@ -103,7 +104,7 @@ impl Kubectl {
     }
 }
 
-/// One command: stdin, whether it must succeed, and what its output must contain.
+/// One command: its arguments, its standard input, whether it must succeed, and texts that its output must contain.
 struct Step(&'static str, String, bool, &'static [&'static str]);
 
 fn does(line: &'static str, says: &'static [&'static str]) -> Step {
@@ -211,7 +212,7 @@ async fn kubectl_works() {
     };
     let story = tokio::task::spawn_blocking(move || {
         for Step(line, input, succeeds, says) in built_in_kinds().into_iter().chain(custom_kinds()) {
-            // kubectl describe finds events by the uid of their object.
+            // `kubectl describe` finds events by the uid of their object.
             let uid = || kubectl.run("get pod web -o jsonpath={.metadata.uid}", "").1;
             let input = if input == EVENT { input.replace("UID", &uid()) } else { input };
             let (ok, output) = kubectl.run(line, &input);

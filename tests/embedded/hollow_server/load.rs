@@ -16,7 +16,7 @@ const WATCHERS: usize = 12;
 
 type Seen = BTreeMap<String, Vec<(&'static str, u64)>>;
 
-/// Follows pods from `version` until `total` of them were deleted: what was seen of each, in order.
+/// Watches pods from `version` until `total` pods have been deleted. Returns the events of each pod, in order.
 async fn follow(pods: Api<Pod>, version: String, total: usize) -> Seen {
     let params = WatchParams::default().timeout(290);
     let mut events = pods.watch(&params, &version).await.unwrap().boxed();
@@ -100,7 +100,7 @@ async fn concurrent_increments_lose_nothing() {
     };
     stream::iter(0..40).map(|_| add(maps.clone())).buffer_unordered(8).collect::<Vec<()>>().await;
     assert_eq!(maps.get("n").await.unwrap().data.unwrap()["n"], "40");
-    // A patch without a version never conflicts, whoever else writes.
+    // A patch without a version does not fail with a conflict, even if others write at the same time.
     let label = async |i: u32| {
         let patch = Patch::Merge(json!({"metadata": {"labels": {format!("l{i}"): "x"}}}));
         maps.patch("n", &PatchParams::default(), &patch).await.unwrap();

@@ -1,4 +1,4 @@
-//! The embedded API server as kube-rs sees it.
+//! Tests of the embedded API server with kube-rs as the client.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod collect;
@@ -45,7 +45,7 @@ async fn start() -> (RunningServer, Client) {
     start_with(fixed()).await
 }
 
-/// What must come within a time that no healthy run needs.
+/// Waits for `work`, and fails after a time that no healthy run needs.
 async fn soon<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), work).await.expect("nothing came")
 }

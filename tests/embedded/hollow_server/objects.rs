@@ -97,7 +97,7 @@ async fn lists_select_and_page_consistently() {
 
     let first = maps.list(&ListParams::default().limit(3)).await.unwrap();
     assert_eq!(first.metadata.remaining_item_count, Some(4));
-    // What happens between the pages is not on them.
+    // The pages of a list do not show changes that were made after the first page.
     maps.delete("m4", &DeleteParams::default()).await.unwrap();
     maps.create(&PostParams::default(), &map("m9", "odd")).await.unwrap();
     let token = first.metadata.continue_.clone().unwrap();

@@ -54,13 +54,13 @@ async fn pods_are_bound_once_and_die_with_grace() {
 }
 
 #[tokio::test]
-async fn finalizers_hold_pods_after_grace() {
+async fn finalizers_keep_pods_after_their_grace_period() {
     let (_server, client) = start().await;
     let pods: Api<Pod> = Api::namespaced(client, "default");
-    let mut held = pod("p");
-    held.metadata.finalizers = Some(vec!["slotwright.dev/track".to_owned()]);
-    held.spec.as_mut().unwrap().node_name = Some("n1".to_owned());
-    pods.create(&PostParams::default(), &held).await.unwrap();
+    let mut kept = pod("p");
+    kept.metadata.finalizers = Some(vec!["slotwright.dev/track".to_owned()]);
+    kept.spec.as_mut().unwrap().node_name = Some("n1".to_owned());
+    pods.create(&PostParams::default(), &kept).await.unwrap();
     pods.delete("p", &DeleteParams::default().grace_period(0)).await.unwrap();
     let dying = pods.get("p").await.unwrap();
     assert!(dying.metadata.deletion_timestamp.is_some());
