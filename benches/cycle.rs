@@ -1,4 +1,4 @@
-//! How long a negotiation cycle takes on one core: a time of this machine in this run.
+//! Measures how long one negotiation cycle takes on one core of this computer.
 
 #![allow(
     missing_docs,

@@ -1,4 +1,4 @@
-//! What one look at the policy of each claimed slot takes on one core: a time of this machine in this run.
+//! Measures how long it takes on one core of this computer to evaluate the policy of every claimed slot once.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a benchmark")]
 
@@ -15,7 +15,7 @@ use model::pool::{
 use model::schedd::{Submission, submit};
 use model::startd::config::understand;
 
-/// Slots of one machine.
+/// How many claimed slots each machine has.
 const EACH: u32 = 8;
 const START: i64 = 1_700_000_000;
 
@@ -44,7 +44,7 @@ fn machine(pool: &mut Pool, name: &MachineName, now: Time) {
     pool.apply(Event::Report(report), now);
 }
 
-/// One job of so many procs, each running in a slot of its own.
+/// Adds one job to the pool, with `slots` procs that each run in a slot of their own.
 fn fill(pool: &mut Pool, slots: u32, now: Time) {
     let submission = Submission {
         name: "sweep".to_owned(),
@@ -145,16 +145,16 @@ fn pool(slots: u32, text: &str, now: Time) -> Pool {
     pool
 }
 
-/// What the process has in memory, in MiB.
+/// The resident memory of this process, in MiB.
 fn resident_mib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
 }
 
-/// One row, in a process of its own: what one pool holds in memory is seen before another was there.
+/// Measures and prints one row. Each row has a process of its own, so that the memory of its pool can be measured.
 fn row(slots: u32, policy: &str) {
-    // The manual's desktop, with all of its expressions.
+    // The manual's desktop policy has all of the policy expressions.
     let text = if policy == "Desktop" { "use POLICY : Desktop\n" } else { "" };
     let before = resident_mib();
     let mut pool = pool(slots, text, Time::from_secs(START));

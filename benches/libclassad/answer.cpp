@@ -1,14 +1,15 @@
 // answer SLOTS JOBS
 //
-// The other side of `make bench`: HTCondor's library, asked by the benchmark over a pipe so that both sides
-// take turns in one run. SLOTS and JOBS are files of ads in the new syntax, one a line.
+// HTCondor's side of `make bench`: matches ads with HTCondor's library. The benchmark asks this program over a pipe, so
+// that both sides take turns in one run. SLOTS and JOBS are files of ads in the new syntax, one on each line.
 //
-// Writes "ready PARSE_US OPTIMIZE_US", the microseconds an ad of a machine takes. Then reads lines "HOW WHAT JOB":
-//   HOW   parsed | optimized    the ads as they came, or after the negotiator's optimization of Requirements
-//   WHAT  match | ranks         Requirements both ways, or these and then the three ranks of each match
+// The program writes "ready PARSE_US OPTIMIZE_US": the microseconds that it takes to parse and to optimize the ad of a
+// machine. Then it reads lines "HOW WHAT JOB":
+//   HOW   parsed | optimized    the ads as parsed, or after the negotiator's optimization of Requirements
+//   WHAT  match | ranks         the Requirements of both ads; or these, and the three ranks of each match
 //   JOB   an index into JOBS
-// and answers each with "SECONDS MATCHES SUM": processor time of matching the job with every slot, how many
-// matched, and the sum of all ranks.
+// It answers each line with "SECONDS MATCHES SUM": the processor time of matching the job with every slot, the number of
+// matches, and the sum of all ranks.
 #include <classad/classad_distribution.h>
 #include <classad/matchClassad.h>
 #include <strings.h>
@@ -65,7 +66,7 @@ Ads parse(const std::vector<std::string> &texts) {
     return ads;
 }
 
-// HTCondor's daemons add this function to the library; without it the machines' START would be an error.
+// HTCondor's daemons add this function to the library. Without it, the machines' START would evaluate to ERROR.
 bool member_of_string_list(const char *, const classad::ArgumentList &args, classad::EvalState &state,
                            classad::Value &result) {
     classad::Value wanted, members;
@@ -106,7 +107,7 @@ class Ranks {
 public:
     Ranks() : pre_(expression(PRE_JOB_RANK)), post_(expression(POST_JOB_RANK)) {}
 
-    // The three ranks of a match; the match must still hold both ads, or the job's Rank sees no slot.
+    // The sum of the three ranks of a match. Both ads must still be in the MatchClassAd: the job's Rank refers to the slot.
     double sum(ClassAd *job, ClassAd *slot) {
         double rank = 0;
         if (!job->EvaluateAttrNumber("Rank", rank)) rank = 0;
@@ -137,7 +138,7 @@ void answer(Pool &pool, Ranks &ranks, bool with_ranks, size_t which) {
     long matches = 0;
     double sum = 0;
     const double start = processor_seconds();
-    // As the negotiator does: the job on the left for all, slot after slot on the right.
+    // As in the negotiator, the job is the left ad throughout, and one slot after another is the right ad.
     match.ReplaceLeftAd(job);
     for (auto &slot : pool.slots) {
         match.ReplaceRightAd(slot.get());

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # run.sh SLOTS JOBS
-# Compiles answer.cpp against HTCondor's library and runs it, standard input and output passed on.
+# Compiles answer.cpp with HTCondor's library and runs it. The program gets this script's standard input and output.
 #
-# The library is Debian's condor-dev: installed here, or in the chroot that CONDOR_CHROOT names (as root; the compiler
-# and the library are installed there where they are missing). Exits with 3 where there is neither.
+# The library is in Debian's package condor-dev, which is installed here or in the chroot that CONDOR_CHROOT names. As root,
+# this script installs compiler and library in the chroot if they are missing. Exits with 3 if neither can be used.
 set -euo pipefail
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 slots=${1:?usage: run.sh SLOTS JOBS} jobs=${2:?usage: run.sh SLOTS JOBS}

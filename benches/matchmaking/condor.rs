@@ -1,4 +1,4 @@
-//! HTCondor's library, as a process that is asked over a pipe.
+//! Runs HTCondor's library in a process of its own, and asks it over a pipe.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -20,7 +20,7 @@ pub struct Condor {
 }
 
 impl Condor {
-    /// Compiles and starts it. `None`: the library is not there, which is said on standard error.
+    /// Compiles and starts the process. Returns `None` if the library is not installed, with a message on standard error.
     pub fn start(slots: &[Attributes], jobs: &[Attributes]) -> Option<Self> {
         let files = tempfile::tempdir().unwrap();
         let write = |name: &str, ads: &[Attributes]| {
@@ -66,7 +66,7 @@ impl Condor {
 impl Drop for Condor {
     fn drop(&mut self) {
         drop(self.questions.take());
-        // It ends with its input.
+        // The process ends when its standard input does.
         let _ = self.child.wait();
     }
 }

@@ -1,8 +1,11 @@
-//! How fast ads match, beside HTCondor's own library: one core, one run, the sides taking turns.
+//! Measures how fast ads match on one core, in comparison with HTCondor's own library.
 //!
-//! `cargo bench --bench matchmaking -- [--write FILE] [--rounds N] [--only PART]`. With `--write` the table of
-//! `docs/reference/benchmarks.md` is written anew, if both sides took part. All times are processor time, so that other work on the machine disturbs
-//! little; what it does disturb it disturbs on both sides, because they take turns. `--only` leaves the lines whose names have that part, for profiling.
+//! Run by `cargo bench --bench matchmaking -- [--write FILE] [--rounds N] [--only PART]`. `--write` replaces the table in
+//! FILE (`docs/reference/benchmarks.md`), if both sides took part. `--only` measures only the lines that have PART in their
+//! names, for profiling.
+//!
+//! All times are processor time, so that other work on the computer has little influence. The two sides take turns, so that
+//! this influence is the same for both.
 
 #![allow(
     missing_docs,
@@ -28,17 +31,17 @@ pub const JOBS: u64 = 1000;
 const KINDS: u64 = 1000;
 const SUBMITTERS: u64 = 10;
 
-/// What came of matching one job with all slots.
+/// The result of matching one job with all slots.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     pub seconds: f64,
     pub matches: u64,
-    /// Of all ranks.
+    /// The sum of all ranks.
     pub sum: f64,
 }
 
 impl Answer {
-    /// Whether both found the same.
+    /// Whether both answers have the same matches and, but for rounding, the same sum of ranks.
     fn agrees(&self, other: &Self) -> bool {
         let tolerance = 1e-9 * self.sum.abs().max(1.0);
         self.matches == other.matches && (self.sum - other.sum).abs() <= tolerance
@@ -82,7 +85,7 @@ fn lines(with_condor: bool) -> Vec<Line> {
     lines
 }
 
-/// Fills the lines. In each round every line has its turn with another job.
+/// Measures the lines. Each round matches another job, by every line in turn.
 fn measure(
     ours: &mut Ours,
     mut condor: Option<&mut Condor>,
@@ -90,7 +93,7 @@ fn measure(
     mut lines: Vec<Line>,
 ) -> Vec<Line> {
     for round in 0..rounds {
-        // Far apart, so that the rounds have jobs of all kinds.
+        // The jobs of two rounds are far apart, so that the rounds have jobs of all kinds.
         let job = round * 379 % usize::try_from(JOBS).unwrap();
         let mut told: Vec<(What, Answer)> = Vec::new();
         for line in &mut lines {
@@ -100,7 +103,7 @@ fn measure(
                 (Share::Ours(how), _) => ours.ask(*how, line.what, job),
             };
             let first = answers[0];
-            // The first to answer tells what all others must.
+            // All lines must give the answer of the first.
             let expected =
                 told.iter().find(|(what, _)| *what == line.what).map_or(first, |(_, answer)| *answer);
             told.push((line.what, expected));

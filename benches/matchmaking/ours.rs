@@ -1,4 +1,4 @@
-//! Our side.
+//! Matches the ads with this project's own ClassAd library.
 
 use std::hint::black_box;
 
@@ -11,20 +11,20 @@ use crate::{Answer, JOBS, SLOTS, clock};
 /// How ads are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// As parsed.
+    /// The ads as they were parsed.
     Plain,
-    /// Made ready, a pair at a time.
+    /// Ads that a [`Roster`] has prepared, one pair at a time.
     Pair,
-    /// Made ready, a job with all slots.
+    /// Ads that a [`Roster`] has prepared, one job with all slots.
     All,
 }
 
-/// What is asked of a pair.
+/// What is computed for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Both requirements.
+    /// Whether the requirements of both ads are true.
     Match,
-    /// And, of a match, the three ranks.
+    /// The same and, if they are, the three ranks.
     Ranks,
 }
 
@@ -34,7 +34,7 @@ pub struct Ours {
     ranks: [Expr; 2],
     roster: Roster,
     env: Env,
-    /// Microseconds to parse a machine's ad and to make it ready.
+    /// The microseconds that it takes to parse a machine's ad, and to prepare it.
     pub preparing: [f64; 2],
 }
 
@@ -42,7 +42,7 @@ fn total(ranks: &Ranks) -> f64 {
     ranks.pre_job.unwrap_or(0.0) + ranks.job + ranks.post_job.unwrap_or(0.0)
 }
 
-/// The time of some work.
+/// Does some work, and returns the result with the processor time that the work took.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = clock::processor_seconds();
     let done = black_box(work());
@@ -68,7 +68,7 @@ impl Ours {
         Self { slots, jobs, ranks, roster, env, preparing: [parsing * each, preparing * each] }
     }
 
-    /// Matches a job with all slots; where that takes little time, also further jobs.
+    /// Matches a job with all slots. If this takes little time, matches further jobs too, so that the times are precise.
     pub fn ask(&mut self, how: How, what: What, job: usize) -> Vec<Answer> {
         let count = match how {
             How::Plain => 1,
@@ -117,12 +117,12 @@ impl Ours {
         (matches, sum)
     }
 
-    /// Goes through the places of the slots that match.
+    /// Counts the slots that match, and adds up their ranks.
     fn add_up(&self, what: What, job: &Prepared, places: impl Iterator<Item = usize>) -> (u64, f64) {
         let (mut matches, mut sum, mut all) = (0, 0.0, 0);
         for place in places {
             matches += 1;
-            // Each place is made use of.
+            // Every place is used, so that the compiler cannot leave out the work of finding it.
             all ^= place;
             if what == What::Ranks
                 && let Some(ranks) = self.roster.ranks(job, place)

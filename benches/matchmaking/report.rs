@@ -1,4 +1,4 @@
-//! The table.
+//! The table of the results.
 
 use std::fmt;
 use std::fs;
@@ -6,11 +6,11 @@ use std::fs;
 use crate::ours::{How, What};
 use crate::{JOBS, SLOTS};
 
-/// Between these lines of the document is what this writes.
+/// The lines of the document between which the table is written.
 const BEGIN: &str = "<!-- make bench writes from here -->";
 const END: &str = "<!-- to here -->";
 
-/// Whose line it is.
+/// Which side a line is about, and how this side matches the ads.
 #[derive(Clone, Debug)]
 pub enum Share {
     Condor(&'static str),
@@ -22,7 +22,7 @@ pub enum Share {
 pub struct Line {
     pub share: Share,
     pub what: What,
-    /// Of matching a job with all slots, a figure a round.
+    /// The seconds of matching one job with all slots, for each answer.
     pub seconds: Vec<f64>,
     pub matches: u64,
 }
@@ -42,7 +42,7 @@ impl Line {
         }
     }
 
-    /// Pairs a second, in the median round.
+    /// The number of pairs per second, by the median of the answers.
     fn rate(&self) -> f64 {
         let mut seconds = self.seconds.clone();
         seconds.sort_by(f64::total_cmp);
@@ -50,24 +50,24 @@ impl Line {
     }
 }
 
-/// All that was measured.
+/// All results.
 pub struct Report {
     pub rounds: usize,
     pub lines: Vec<Line>,
-    /// Microseconds for a machine's ad: to parse, to make ready.
+    /// The microseconds that it takes to parse a machine's ad, and to prepare it.
     pub preparing: [f64; 2],
     pub condor: Option<[f64; 2]>,
 }
 
 impl Report {
-    /// The better figure of HTCondor's library.
+    /// The higher rate of HTCondor's library.
     fn to_beat(&self, what: What) -> Option<f64> {
         let theirs =
             self.lines.iter().filter(|line| line.what == what && matches!(line.share, Share::Condor(_)));
         theirs.map(Line::rate).max_by(f64::total_cmp)
     }
 
-    /// Writes the table into a document, in the stead of the one that is there.
+    /// Replaces the table in a document.
     pub fn write(&self, path: &str) {
         let old = fs::read_to_string(path).unwrap();
         let (head, rest) = old.split_once(BEGIN).unwrap();
@@ -76,7 +76,7 @@ impl Report {
     }
 }
 
-/// A number with commas, of which only three figures mean anything.
+/// A number rounded to three significant digits, with commas.
 fn rounded(number: f64) -> String {
     let unit = 10_f64.powf(number.log10().floor() - 2.0).max(1.0);
     let digits = format!("{:.0}", (number / unit).round() * unit);

@@ -1,9 +1,9 @@
-//! The machines and jobs of the benchmark: the reference workload that HTCondor's negotiator was measured with.
+//! The machines and jobs of the benchmark: the reference workload with which HTCondor's negotiator was measured.
 //!
-//! Each ad is a pure function of an index. Attributes are in the reference's order; values are texts in the
-//! ClassAd language. `tests/bench_workload.rs` holds this to the reference.
+//! Each ad is a pure function of an index. The attributes have the order of the reference; values are texts in the ClassAd
+//! language. `tests/commands/bench_workload.rs` compares these ads with the reference.
 
-/// An ad as names and expressions.
+/// The names and expressions of an ad.
 pub type Attributes = Vec<(&'static str, String)>;
 
 const START: &str = "(MY.Draining =!= true) && (TARGET.JobUniverse =?= 5) && \
@@ -15,7 +15,7 @@ const WITHIN: &str = "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && MY.Memory 
      TARGET.RequestMemory <= MY.Memory && MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk && \
      (TARGET.RequestGPUs =?= undefined || MY.GPUs >= TARGET.RequestGPUs)";
 
-/// What the job's owner wrote, and the clauses that `condor_submit` adds.
+/// The requirements that the job's owner wrote, and the clauses that `condor_submit` adds.
 const JOB_REQUIREMENTS: &str = "((TARGET.Arch == \"X86_64\") && (TARGET.OpSys == \"LINUX\") && \
      (TARGET.Disk >= RequestDisk) && (TARGET.Memory >= RequestMemory) && \
      (TARGET.Cpus >= RequestCpus) && (TARGET.HasFileTransfer) && \
@@ -31,7 +31,7 @@ fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// A machine's ad.
+/// The ad of the machine with this index.
 pub fn slot(index: u64) -> Attributes {
     let x = scramble(index);
     let (os_and_version, os, major) =
@@ -98,7 +98,8 @@ pub fn slot(index: u64) -> Attributes {
     ]
 }
 
-/// The ad of a job of so many, of so many kinds (a multiple of the submitters), as the schedd stores it.
+/// The ad of the job with this index, as the schedd stores it. There are `jobs` jobs of `kinds` kinds; `kinds` must be a
+/// multiple of `submitters`.
 pub fn job(index: u64, jobs: u64, kinds: u64, submitters: u64) -> Attributes {
     let (submitter, place) = (index % submitters, index / submitters);
     let kinds_each = kinds / submitters;
@@ -132,13 +133,14 @@ pub fn job(index: u64, jobs: u64, kinds: u64, submitters: u64) -> Attributes {
 }
 
 /// The ad in the long form.
-#[allow(dead_code, reason = "for the test alone")]
+#[allow(dead_code, reason = "only the test uses it")]
 pub fn long(ad: &Attributes) -> String {
     let lines: Vec<String> = ad.iter().map(|(name, value)| format!("{name} = {value}\n")).collect();
     lines.concat()
 }
 
-/// The ad in the new syntax, on one line. (No string here has a character that the two forms spell differently.)
+/// The ad in the new syntax, on one line. This works because no string here has a character that the two syntaxes write
+/// differently.
 pub fn line(ad: &Attributes) -> String {
     let all: Vec<String> = ad.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     format!("[{}]", all.join("; "))

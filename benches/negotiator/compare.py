@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""A cycle of the real condor_negotiator beside one of `slotwright negotiate`: same ads, same machine, same run.
+"""Compares a cycle of the real condor_negotiator with one of `slotwright negotiate`, on the same ads and the same computer.
 
     compare.py --slotwright PROGRAM [--condor CHROOT] [--rounds N] [--write FILE] SIZE...
 
-A SIZE is SLOTS,JOBS,AUTOCLUSTERS,SUBMITTERS with ,interleaved or ,alone behind it: neighbouring jobs of different kinds; a
-size that is ours alone. Prints a Markdown table; --write puts it between the marks of a document. The sides take turns, the
-real one once a size, ours N times (the median counts). What is compared is CPU seconds, so that other work on the machine
-disturbs little: the real one's phases 2 to 4, our `cpu_s`; neither parses or optimizes ads in that time.
+A SIZE is SLOTS,JOBS,AUTOCLUSTERS,SUBMITTERS. With ",interleaved" behind it, neighboring jobs in the queue are of different
+kinds; with ",alone", only our side is measured. Prints a Markdown table; --write also puts it between the marks of a document.
+
+The two sides take turns: for each size the real negotiator runs once, and ours N times, of which the median counts. The
+figures are CPU seconds, so that other work on the computer has little influence: phases 2 to 4 of the real negotiator, and
+our `cpu_s`. Neither side parses or optimizes ads in that time.
 """
 import argparse
 import json
@@ -27,7 +29,7 @@ BEGIN, END = "<!-- make bench writes cycles from here -->", "<!-- to here -->"
 
 @dataclass(frozen=True)
 class Size:
-    """A pool and a queue."""
+    """The size of a pool and of its queue."""
     slots: int
     jobs: int
     autoclusters: int
@@ -47,7 +49,7 @@ class Size:
 
 
 def ours(program, size, slots):
-    """One run of `slotwright negotiate`: the jobs go through a pipe, which a million of them need no disk for."""
+    """Runs `slotwright negotiate` once. The jobs go through a pipe, so that a million jobs need no disk space."""
     command = [program, "negotiate", "--slots", slots, "--jobs", "-", "--now", "1795100000", "-o", "json"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for ad in size.job_ads():
@@ -60,7 +62,7 @@ def ours(program, size, slots):
 
 
 def row(program, size, rounds, with_condor):
-    """A line of the table."""
+    """Measures one size, and returns its row of the table."""
     theirs = None
     if with_condor and not size.alone:
         import condor

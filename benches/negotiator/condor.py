@@ -1,9 +1,9 @@
-"""The real negotiator on the reference workload: a fresh pool in a chroot, one cycle, its own statistics.
+"""Measures the real negotiator on the reference workload, by its own statistics of one cycle of a fresh pool in a chroot.
 
-The slots' ads are injected and the jobs really submitted while the negotiator is off; then it is turned on, with an empty
-accountant, and its first cycle is read from its statistics. Phases 2 to 4 are what a cycle of ours does: 1 fetches and
-parses the ads and optimizes Requirements; 2 counts usage and collects significant attributes; 3 sorts submitters; 4 matches
-and talks to the schedd.
+While the negotiator is off, this advertises the slots' ads and submits the jobs. Then it turns the negotiator on, with an
+empty accountant, and reads the first cycle from its statistics. A cycle of ours does the work of the phases 2 to 4. Phase 1
+fetches and parses the ads and optimizes Requirements; 2 counts usage and collects significant attributes; 3 sorts submitters;
+4 matches and talks to the schedd.
 """
 import re
 import sys
@@ -27,7 +27,7 @@ QUEUE_TOTALS = re.compile(r"all users: \d+ jobs;.* (\d+) idle, \d+ running")
 def load(pool, size):
     """Advertises the slots and submits the jobs."""
     pool.write(f"{STATE}/slots.ads", "".join(workload.long_form(workload.slot(i)) for i in range(size.slots)))
-    # The private ads stand for claim ids, without which the negotiator skips a machine.
+    # The negotiator skips a machine without a claim id. The option makes up the private ads that have the claim ids.
     pool.advertise("UPDATE_STARTD_AD", f"{STATE}/slots.ads", "-fake-private-ad")
     sizes = [str(number) for number in (size.jobs, size.autoclusters, size.submitters)]
     pool.tool_as_user("python3", f"{ANCHOR}/submit.py", *sizes, *(["--interleaved"] if size.interleaved else []))
@@ -40,7 +40,7 @@ def load(pool, size):
 
 
 def negotiator_ad(pool, since):
-    """The negotiator's own ad, once it tells of a cycle begun at `since` or later."""
+    """Waits until the negotiator's ad has a cycle that began at `since` or later, and returns the ad."""
     ad = {}
 
     def fresh():
@@ -53,7 +53,7 @@ def negotiator_ad(pool, since):
 
 
 def measure(size):
-    """CPU seconds of phases 2 to 4 of a cycle, and its matches."""
+    """Runs one cycle, and returns the CPU seconds of its phases 2 to 4 and its matches."""
     pool = Pool("pool/condor_config", STATE)
     pool.install(ORACLE, "pool/condor_config", "pool/config.d/10-cycle")
     pool.install(HERE, "workload.py", "submit.py")
