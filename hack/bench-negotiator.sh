@@ -1,10 +1,11 @@
 #!/bin/bash
-# bench-negotiator.sh [SIZE...]: a cycle of the real condor_negotiator beside one of ours, as a table that goes into
-# docs/reference/performance.md too. A SIZE is SLOTS,JOBS,AUTOCLUSTERS,SUBMITTERS[,interleaved][,alone]; without any, all that the
-# document has (some 20 minutes, most of them the other side's).
+# bench-negotiator.sh [SIZE...]: compares a cycle of the real condor_negotiator with one of ours, and prints a table.
 #
-# HTCondor is in the chroot that hack/condor.sh makes; root is needed to run it. Without it our side is measured alone and the
-# document stays as it is. One at a time: /tmp/condor.lock.
+# A SIZE is SLOTS,JOBS,AUTOCLUSTERS,SUBMITTERS[,interleaved][,alone]. Without a SIZE, measures all sizes of
+# docs/reference/performance.md and replaces the table there; this takes about 20 minutes, most of them for HTCondor.
+#
+# HTCondor runs in the chroot that hack/condor.sh makes, and needs root. Without HTCondor, only our side is measured, and the
+# document stays as it is. /tmp/condor.lock keeps two runs from measuring at the same time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

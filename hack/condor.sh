@@ -1,9 +1,11 @@
 #!/bin/bash
-# condor.sh: sees to it that HTCondor's tools can be asked, and prints the chroot that they are in: nothing where they are
-# installed on this machine, CONDOR_CHROOT where it is set, else /var/tmp/condor, which is made where it is missing (root,
-# Debian; a minute or two, 700 MB; Debian's unstable, because older packages lack templates).
+# condor.sh: provides HTCondor's tools, and prints the chroot that they are in.
 #
-# Exit 3: they cannot be had here; stderr says why.
+# Prints an empty line if the tools are installed on this computer, CONDOR_CHROOT if it is set, and else /var/tmp/condor. This
+# script makes that chroot if it is missing, which needs root on Debian, a minute or two, and 700 MB. The chroot has Debian
+# unstable, because older packages of HTCondor lack templates.
+#
+# Exits with 3 if the tools cannot be provided here; stderr says why.
 set -euo pipefail
 
 CHROOT=${CONDOR_CHROOT:-/var/tmp/condor}
@@ -17,16 +19,16 @@ install_debootstrap() {
   { apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap; } >&2 || unavailable "apt-get install debootstrap failed"
 }
 
-# From the mirror that apt uses here, whatever it is.
+# Makes the chroot from the mirror that apt uses on this computer.
 make_chroot() {
   local mirror
   [ "$(id -u)" = 0 ] || unavailable "install Debian's package condor, or run this as root once to make a chroot"
   command -v apt-get >/dev/null || unavailable "this is no Debian; name a chroot that has it in CONDOR_CHROOT"
   install_debootstrap
-  # shellcheck disable=SC2016  # apt's own word
+  # shellcheck disable=SC2016  # a placeholder of apt
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 '/debian/\?$') || unavailable "apt has no Debian mirror"
   debootstrap --variant=minbase sid "$CHROOT" "$mirror" >&2 || unavailable "debootstrap failed; see $CHROOT/debootstrap"
-  # Nothing is to be started in it.
+  # Packages must not start daemons in the chroot.
   printf '#!/bin/sh\nexit 101\n' >"$CHROOT/usr/sbin/policy-rc.d"; chmod +x "$CHROOT/usr/sbin/policy-rc.d"
   for shared in proc dev sys; do mountpoint -q "$CHROOT/$shared" || mount --bind "/$shared" "$CHROOT/$shared"; done
   chroot "$CHROOT" apt-get install -y -qq --no-install-recommends condor >&2 || unavailable "apt-get install condor failed in $CHROOT"

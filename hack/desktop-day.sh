@@ -1,6 +1,6 @@
 #!/bin/bash
-# Puts the transitions of examples/simulate/desktop-day.yaml into the tables of docs/concepts/desktop-day.md: below a line
-# `<!-- 08:30 to 09:00 -->` stand those from the one time until the other. The words between the tables stay as they are.
+# Simulates examples/simulate/desktop-day.yaml and writes its transitions into the tables of docs/concepts/desktop-day.md: the
+# table below a line `<!-- 08:30 to 09:00 -->` has the transitions between these two times. The text between the tables stays.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ${CARGO:-cargo} build -q --locked --bin slotwright
@@ -8,7 +8,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 "${CARGO_TARGET_DIR:-target}/debug/slotwright" simulate examples/simulate/desktop-day.yaml --out "$out" >/dev/null
 awk -F, '
-    # The day begins at 06:00.
+    # The simulated day begins at 06:00.
     NR == FNR && FNR > 1 {
         at = int($1) + 6 * 3600
         clock = sprintf("%02d:%02d:%02d", at / 3600, at % 3600 / 60, at % 60)

@@ -1,14 +1,15 @@
 #!/bin/bash
-# e2e.sh [chart|tests]: against a real kube-apiserver with etcd and the controller manager; both parts without an argument.
+# e2e.sh [chart|tests]: runs tests against a real kube-apiserver with etcd and the controller manager. Without an argument,
+# runs both parts.
 #
-#   chart  definitions, roles and Deployment of the chart, as the server sees them: dry run, apply, apply again (nothing
-#          may change), what the operator's account may and may not do, the examples, and the pods that come of
-#          the Deployment.
-#   tests  tests/e2e, the same tests that run against the embedded server. They read:
-#            SLOTWRIGHT_TEST_KUBECONFIG           this cluster, as its administrator
-#            SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG  this cluster, with nothing but what the chart grants the operator
+#   chart  checks the chart: a dry run, an apply, another apply (which must change nothing), what the operator's account may
+#          and may not do, the examples, and the pods of the Deployment.
+#   tests  runs tests/e2e, which also run against the embedded server. They read:
+#            SLOTWRIGHT_TEST_KUBECONFIG           this cluster, with the rights of its administrator
+#            SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG  this cluster, with the rights that the chart grants the operator
 #
-# The control plane lives for this run only, in a directory and on ports of its own. Binaries: hack/kube/assets.sh.
+# Each run starts a control plane in a directory and on ports of its own, and stops it at the end. hack/kube/assets.sh provides
+# the binaries.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
@@ -32,14 +33,14 @@ control_plane() {
 # --- chart -------------------------------------------------------------------------------------------------------------
 
 definitions() {
-  # Servers before 1.25 know no validation rules: they drop them, but kubectl would refuse to send them.
+  # Servers before 1.25 drop validation rules, which they do not know; kubectl would refuse to send them.
   local flags=(); [ "$MINOR" -ge 25 ] || flags=(--validate=false)
   kubectl apply "${flags[@]}" -f "$ROOT/charts/slotwright/crds/"
   kubectl wait --for=condition=Established --timeout=60s -f "$ROOT/charts/slotwright/crds/"
 }
 
 render() {
-  # policy/v1 came with 1.21.
+  # Servers before 1.21 do not serve policy/v1.
   local old=(); [ "$MINOR" -ge 21 ] || { old=(--set podDisruptionBudget.enabled=false); say "no policy/v1 here: without the PodDisruptionBudget"; }
   "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${old[@]}" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
 }
@@ -54,8 +55,8 @@ apply() {
   if [ "$MINOR" -ge 21 ]; then kubectl apply --dry-run=server -f "$SLOTWRIGHT_KUBE_STATE/kustomize.yaml" >/dev/null; fi
 }
 
-# Asks the server's authorizer: expected-answer namespace verb resource.
-may() {
+# Checks the answer of the server's authorizer.
+may() { # expected-answer namespace verb resource
   local expected=$1 namespace=$2 answer; shift 2
   answer=$(kubectl auth can-i --as="$ACCOUNT" -n "$namespace" "$@" 2>/dev/null || true)
   [ "$answer" = "$expected" ] || die "may the operator $* in $namespace? expected $expected, the server says $answer"
@@ -83,7 +84,7 @@ permissions() {
   say "the operator's account may do what it needs, and nothing of what it must not"
 }
 
-# The Deployment's pods are admitted as they are written; there is no node to run them.
+# Checks that the server creates the Deployment's pods. They never run, because there is no node.
 pods() {
   local count
   for _ in $(seq 100); do
@@ -95,15 +96,15 @@ pods() {
   die "the Deployment has $count pods, not 2"
 }
 
-# What a user does first. The columns are those of the definitions: an empty answer would mean that they are wrong.
+# Applies the examples and lists objects, as a new user does.
 examples() {
   local refused
   kubectl apply -f "$ROOT/examples/"
-  # Three mistakes are the operator's to explain; a count of zero is the API server's to refuse.
+  # The API server refuses a count of zero. The operator explains the other three mistakes.
   refused=$(kubectl apply -f "$ROOT/examples/broken/" 2>&1 || true)
   grep -q 'spec.count: Invalid value: 0' <<<"$refused" || die "a job of zero procs was not refused: $refused"
   kubectl get htcjobs,groupquotas,submitters,partitionableslots,slots -A
-  for _ in $(seq 50); do kubectl explain htcjob.spec >/dev/null 2>&1 && break; sleep .2; done    # published a moment late
+  for _ in $(seq 50); do kubectl explain htcjob.spec >/dev/null 2>&1 && break; sleep .2; done    # the server publishes a schema a moment late
   kubectl explain htcjob.spec >/dev/null
   kubectl delete --wait=false --ignore-not-found -f "$ROOT/examples/" -f "$ROOT/examples/broken/"
 }
@@ -122,7 +123,8 @@ chart() {
 
 # --- tests -------------------------------------------------------------------------------------------------------------
 
-# The administrator's credentials, acting as the operator's account: the server then grants what the chart grants.
+# Writes a kubeconfig with the administrator's credentials that acts as the operator's account, so that the server grants only
+# what the chart grants.
 operator_kubeconfig() {
   sed "s|client-key-data: [^}]*|&, as: \"$ACCOUNT\"|" "$KUBECONFIG" >"$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig"
   chmod 600 "$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Writes the manual's figures from their scenarios: docs/figures/NAME.yaml becomes NAME.csv and the plot NAME.svg: real
-# priorities, and for fair-share who has how much.
+# Simulates the scenarios docs/figures/NAME.yaml, and writes NAME.csv and the plot NAME.svg beside each. The plot shows real
+# priorities; that of fair-share shows the resources of each submitter.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ${CARGO:-cargo} build -q --locked --bin slotwright

@@ -3,14 +3,15 @@
 # fuzz.sh --minimize TARGET: merges what was found into the kept corpus, as few and as small inputs as cover it.
 # fuzz.sh --seed: adds inputs made from the oracle's recording to the corpora that grow (for a new or emptied one).
 #
-# The corpus that grows is fuzz/work/TARGET, not kept; fuzz/corpus/TARGET.tar.gz is: thousands of tiny inputs. A finding is written to
-# fuzz/artifacts/TARGET and ends the run with status 1. Needs a nightly toolchain and cargo-fuzz.
+# fuzz/work/TARGET is the corpus that grows, and is not committed; fuzz/corpus/TARGET.tar.gz, with thousands of tiny inputs, is.
+# A finding is written to fuzz/artifacts/TARGET and ends the run with status 1. Needs a nightly toolchain and cargo-fuzz.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 
 [ $# -ge 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 DICTIONARY=$PWD/classad.dict
-# Inputs are policies, not books. Slow is what takes a minute: at the lowest priority, seconds say nothing.
+# Real policies are short, so inputs have at most 4096 bytes. The timeout is a whole minute, because at the lowest priority an
+# input that takes seconds need not be slow.
 OPTIONS=(-max_len=4096 -timeout=60 -rss_limit_mb=2048 -dict="$DICTIONARY" -use_value_profile=1 -print_final_stats=1)
 
 need() {
@@ -18,7 +19,7 @@ need() {
     || { echo "fuzz.sh: needs rustup toolchain install nightly; cargo install cargo-fuzz --locked" >&2; exit 3; }
 }
 
-# Adds what is kept to what grows.
+# Adds the inputs of the kept corpus to the corpus that grows.
 unpack() { # target
   mkdir -p "work/$1"
   [ ! -e "corpus/$1.tar.gz" ] || tar -C "work/$1" -xzf "corpus/$1.tar.gz"
@@ -35,7 +36,7 @@ minimize() {
   unpack "$1"
   rm -rf "work/$1.kept"; mkdir -p "work/$1.kept"
   nice -n 19 cargo +nightly fuzz run "$1" "work/$1.kept" "work/$1" -- -merge=1 -max_len=1024 -timeout=10
-  # The same inputs give the same bytes.
+  # These options make the archive a function of the inputs alone.
   tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "work/$1.kept" -cf - . | gzip -n9 >"corpus/$1.tar.gz"
   rm -rf "work/$1.kept"
   ls -sh "corpus/$1.tar.gz"

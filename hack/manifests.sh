@@ -1,11 +1,12 @@
 #!/bin/bash
-# manifests.sh [--check]: writes what is derived from crds/ and the chart, or with --check says what is out of date.
+# manifests.sh [--check]: writes the files that are derived from crds/ and the chart. With --check, writes nothing, and fails
+# if a file is out of date.
 #
 #   charts/slotwright/crds/*.yaml     copies of crds/ (a link would not survive `helm package` on every system)
 #   deploy/base/crds.yaml             all of crds/ in one file (kustomize reads no file outside its base)
 #   deploy/base/slotwright.yaml       the chart with its default values, without Helm's own labels
 #
-# Without Python or PyPI the last one is left alone, and a line on stderr says so; with CI=true that is an error.
+# Without Python or PyPI the last file is left as it is, and a line on stderr says so; with CI=true this is an error.
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
@@ -13,7 +14,7 @@ CHECK=${1:-}
 fresh=$(mktemp -d); trap 'rm -rf "$fresh"' EXIT
 stale=0
 
-# Puts a fresh file in place, or compares it.
+# Copies a fresh file into the repository, or with --check compares it with the one there.
 place() { # fresh-file path-in-the-repository
   if cmp -s "$1" "$ROOT/$2"; then return; fi
   if [ "$CHECK" = --check ]; then echo "manifests: $2 is out of date: run make crds" >&2; stale=1; return; fi

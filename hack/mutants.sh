@@ -1,21 +1,21 @@
 #!/bin/bash
-# mutants.sh [NAME...]: breaks one guard after another on purpose (tests/mutations), and demands that chaos notices each.
+# mutants.sh [NAME...]: breaks one guard after another (tests/mutations), and checks that the chaos tests notice each.
 #
-# Each patch is applied to a scratch copy of what is committed, built as tests are, and shown to the stories; where they notice
-# nothing, to up to SEEDS seeds (150), which end with the first finding. First of all both have to find nothing in what is
-# committed. Prints the table of docs/reference/chaos.md; status 1 if a mutation is not noticed. About a minute for each.
+# Works on a scratch copy of the committed files. First the chaos tests must find nothing in it. Then each patch is applied,
+# and the stories run; if they notice nothing, up to SEEDS seeds (150) run, until the first finding. Prints the table of
+# docs/reference/chaos.md. Exits with 1 if a mutation is not noticed. Takes about a minute for each mutation.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seeds=${SEEDS:-150}
 mutations=$PWD/tests/mutations
 mutants=${CARGO_TARGET_DIR:-$PWD/target}/mutants
-# A place of its own: cargo takes what it built of a copy elsewhere for what it built here.
+# The copy has a target directory of its own, because cargo would take files that it built from another copy for up to date.
 export CARGO_TARGET_DIR=$mutants/target
 scratch=$mutants/tree
 rm -rf "$scratch"
 mkdir -p "$scratch"
-# All files as new: what an earlier call left built may be a mutation.
+# -m gives all files the current time, so that cargo builds them again: the last build may be one of a mutation.
 git archive HEAD | tar -xm -C "$scratch"
 whole=whatever_happens_the_invariants_hold_and_everything_settles
 export RUST_BACKTRACE=0 CHAOS_NO_STORY=1 CHAOS_FINDINGS=1
@@ -27,19 +27,20 @@ build() {
   exit 2
 }
 
-# What is printed goes to the log. No patch applies where it is applied already.
+# Runs the chaos tests, with their output in the log. Skips the test that applies each patch: one is applied already.
 chaos() { # log ARGUMENT...
   (cd "$scratch" && timeout 600 cargo test -q -p slotwright-controller --test chaos -- --skip every_mutation_still_applies "${@:2}") >"$scratch/$1" 2>&1
 }
 stories() { CHAOS_SEEDS=10 chaos stories.log --skip "$whole"; }
 seeds() { CHAOS_SEEDS=$seeds chaos seeds.log --exact "$whole" --nocapture; }
 
-# What failed: of the stories all, of the seeds the first; a run without an end says nothing.
+# Prints the stories that failed.
 failed() { sed -nE 's/^---- (.*) stdout ----$/\1/p' "$scratch/stories.log"; }
 
+# Prints the first seed with a finding; says so if there is none because the timeout stopped the run.
 found() { grep -oP '^seed \d+(?=:)' "$scratch/seeds.log" | sort -k2n | sed -n 1p || echo 'seeds that do not end'; }
 
-# What is wrong first of all; where a story says nothing but that it failed, its name.
+# Prints the first finding; or, if the story that failed says no more than that, its name.
 said() {
   local text
   text=$(sed -nE 's/^seed [0-9]+: (at [0-9.]+ s: )?//p' "$scratch/stories.log" "$scratch/seeds.log" | cut -c1-100 | sed -n 1p)

@@ -1,8 +1,9 @@
 #!/bin/bash
-# oracle-config.sh [SEED] [COUNT]: asks condor_config_val about fresh configuration files, about that many values, and compares
-# our answers. Exit 1 when one differs that tests/oracle/config-differences.txt does not list; each is printed with its file.
+# oracle-config.sh [SEED] [COUNT]: makes configuration files with about COUNT values, asks condor_config_val for the values, and
+# compares our answers. Prints each difference with its file. Exits with 1 if there is a difference that
+# tests/oracle/config-differences.txt does not list.
 #
-# HTCondor's tools come by hack/condor.sh. Where they cannot be had, says so and asks nothing.
+# hack/condor.sh provides HTCondor's tools. If they cannot be had, this script says so and asks nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

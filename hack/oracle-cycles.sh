@@ -1,8 +1,8 @@
 #!/bin/bash
-# oracle-cycles.sh [SEED] [COUNT]: gives fresh pools and queues to the real condor_negotiator, and compares our matches. Exit 1
-# when a cycle is decided otherwise; each is printed. Eight seconds a cycle.
+# oracle-cycles.sh [SEED] [COUNT]: makes COUNT pools with queues, gives them to the real condor_negotiator, and compares our
+# matches. Prints each cycle in which they differ, and exits with 1 if there is one. Takes eight seconds for each cycle.
 #
-# HTCondor comes by hack/condor.sh, into a chroot: needs root. Where it cannot be had, says so and asks nothing.
+# hack/condor.sh provides HTCondor in a chroot, which needs root. If it cannot be had, this script says so and asks nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

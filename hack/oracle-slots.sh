@@ -1,8 +1,8 @@
 #!/bin/bash
-# oracle-slots.sh [SEED] [COUNT]: gives fresh configurations of slot types to the real condor_startd, and compares our slots.
-# Exit 1 when one differs that tests/oracle/slot_types-differences.txt does not list; each is printed.
+# oracle-slots.sh [SEED] [COUNT]: makes COUNT configurations of slot types, gives them to the real condor_startd, and compares
+# our slots. Prints each difference. Exits with 1 if there is one that tests/oracle/slot_types-differences.txt does not list.
 #
-# HTCondor comes by hack/condor.sh, into a chroot: needs root. Where it cannot be had, says so and asks nothing.
+# hack/condor.sh provides HTCondor in a chroot, which needs root. If it cannot be had, this script says so and asks nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,9 @@
 #!/bin/bash
-# oracle.sh [SEED] [COUNT]: asks HTCondor's own library about that many fresh cases, and compares our answers. Exit 1 when
-# one differs that docs/reference/differences.md does not explain; each is printed with the ads it stood in.
+# oracle.sh [SEED] [COUNT]: makes COUNT cases, asks HTCondor's own library about them, and compares our answers. Prints each
+# difference with its ads. Exits with 1 if there is a difference that docs/reference/differences.md does not explain.
 #
-# HTCondor's library comes from PyPI (hack/pypi.sh), its tools from Debian (hack/condor.sh). The same seed makes the same
-# cases. PYTHON names another interpreter that has the library.
+# HTCondor's library comes from PyPI (hack/pypi.sh), its tools from Debian (hack/condor.sh). The same SEED makes the same
+# cases. PYTHON may name another interpreter that has the library.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ PYTHON=${PYTHON:-$(hack/pypi.sh htcondor $HTCONDOR)/python}
 WORK=$(mktemp -d); trap 'rm -rf "$WORK"' EXIT
 FAILED=0
 
-# Evaluation and parsing: what the library answers, then the replay that CI runs on the recorded answers.
+# Evaluation and parsing: records the library's answers, and compares ours by the test that CI runs on its own recording.
 classads() {
   echo "oracle: ClassAds, seed $SEED, $COUNT cases"
   "$PYTHON" tests/oracle/classad.py --seed "$SEED" --count "$COUNT" >"$WORK/classad.jsonl"
@@ -22,24 +22,24 @@ classads() {
     "$CARGO" test --quiet --test commands -- --nocapture --exact classad_oracle::recorded_answers_of_htcondor
 }
 
-# Printing: what we print, read by the library.
+# Printing: the library reads what we print.
 printing() {
   "$CARGO" build --quiet --bin slotwright
   "$PYTHON" tests/oracle/classad.py --seed "$SEED" --count $((COUNT / 4)) \
     --reads-back "${CARGO_TARGET_DIR:-target}/debug/slotwright"
 }
 
-# Configuration files, by condor_config_val.
+# Configuration files, which condor_config_val reads too.
 configuration() {
   CARGO=$CARGO hack/oracle-config.sh "$SEED" "$COUNT"
 }
 
-# Machines divided into slots, by condor_startd.
+# Slot types, which condor_startd lays out too.
 slots() {
   CARGO=$CARGO hack/oracle-slots.sh "$SEED" $((COUNT / 20))
 }
 
-# Whole negotiation cycles, by condor_negotiator.
+# Negotiation cycles, which condor_negotiator runs too.
 cycles() {
   CARGO=$CARGO hack/oracle-cycles.sh "$SEED" $((COUNT / 1000))
 }

@@ -1,8 +1,10 @@
 #!/bin/bash
-# pypi.sh PACKAGE VERSION: installs one package from PyPI into a Python environment of its own, once, and prints the
-# environment's bin directory. Environments live under ${SLOTWRIGHT_TOOLS_CACHE:-/var/tmp/slotwright-tools}.
+# pypi.sh PACKAGE VERSION: installs one package from PyPI into a Python environment of its own, unless it is installed there
+# already, and prints the environment's bin directory. The environments are in
+# ${SLOTWRIGHT_TOOLS_CACHE:-/var/tmp/slotwright-tools}.
 #
-# Exit 3: it cannot be had here (no Python 3.10 with venv, or PyPI out of reach); stderr says which.
+# Exits with 3 if the package cannot be installed here, because there is no Python 3.10 with venv or PyPI cannot be reached;
+# stderr says which.
 set -euo pipefail
 
 [ $# = 2 ] || { echo "usage: pypi.sh PACKAGE VERSION" >&2; exit 2; }
@@ -12,7 +14,8 @@ ENVIRONMENT=$CACHE/$PACKAGE-$VERSION
 
 unavailable() { rm -rf "$ENVIRONMENT"; echo "pypi.sh: $*" >&2; exit 3; }
 
-# Programs in an environment name its directory, so it is made where it stays; the mark says that it is whole.
+# Makes the environment in its final directory, because the programs in it contain the directory's name. The file .whole says
+# that the environment is complete.
 make_environment() {
   command -v python3 >/dev/null || unavailable "no python3"
   mkdir -p "$CACHE" || unavailable "cannot write $CACHE"

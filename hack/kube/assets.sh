@@ -1,26 +1,26 @@
 #!/bin/bash
-# assets.sh [--check]: provides the binaries of a real Kubernetes control plane, and prints the directory they are in.
+# assets.sh [--check]: provides the binaries of a real Kubernetes control plane, and prints the directory that they are in.
 #
-# In the directory: etcd, kube-apiserver, kube-controller-manager. Looked for in this order:
-#   1. $KUBEBUILDER_ASSETS, where it is set (envtest's layout; a controller manager there is optional): taken as it is;
+# The directory has etcd, kube-apiserver and kube-controller-manager. It is the first of these that has them:
+#   1. $KUBEBUILDER_ASSETS, if it is set (the layout of envtest; the controller manager may be missing);
 #   2. the cache, ${SLOTWRIGHT_KUBE_CACHE:-/var/tmp/slotwright-kube}/bin;
-#   3. otherwise built into the cache from Debian bookworm's own source package: Kubernetes 1.20.2, the newest that a
-#      machine with nothing but the Debian archive can have. Needs Debian 12 and root (apt-get); 3 to 10 minutes, once.
-# --check only says whether 1 or 2 would do: exit 0 and the directory, or exit 1.
+#   3. the cache, after this script has built the binaries from the source package of Debian bookworm: Kubernetes 1.20.2, the
+#      newest version in the Debian archive. This needs Debian 12 and root (apt-get), and takes 3 to 10 minutes once.
+# With --check, builds nothing: prints the directory if 1 or 2 has the binaries, and exits with 1 otherwise.
 #
-# stdout: the directory, nothing else. stderr: progress. Two callers at once: the second waits for the first.
+# Prints nothing but the directory to stdout; progress goes to stderr. If two callers build at once, the second waits.
 set -euo pipefail
 
 CACHE=${SLOTWRIGHT_KUBE_CACHE:-/var/tmp/slotwright-kube}
 VERSION=1.20.2
-SOURCE='1.20.5+really1.20.2-1.1+deb12u1'       # the package's version; named, so that a rebuild is the same build
+SOURCE='1.20.5+really1.20.2-1.1+deb12u1'       # the version of the package, so that each build uses the same source
 COMPONENTS=(kube-apiserver kube-controller-manager)
 STAMP="$CACHE/bin/.stamp-$SOURCE"
 
 say() { echo "assets: [${SECONDS}s] $*" >&2; }
 die() { echo "assets: $*" >&2; exit 1; }
 
-# Exits with the directory on stdout when it has all the given programs.
+# Prints the directory and exits, if the directory has all these programs.
 take() { # dir program...
   local dir=$1 program; shift
   for program in "$@"; do [ -x "$dir/$program" ] || return 0; done
@@ -29,7 +29,7 @@ take() { # dir program...
 
 take_cache() { [ ! -e "$STAMP" ] || take "$CACHE/bin" etcd "${COMPONENTS[@]}"; }
 
-# A daemon that apt installs would start by itself: forbidden while this runs, where nobody else forbids it already.
+# Installs packages. Meanwhile a policy-rc.d, unless there is one already, keeps daemons that apt installs from starting.
 install_packages() {
   local package missing=() policy=/usr/sbin/policy-rc.d own_policy=
   for package in golang-go etcd-server golang-github-modern-go-reflect2-dev dpkg-dev; do
@@ -44,11 +44,11 @@ install_packages() {
   [ -z "$own_policy" ] || rm -f "$policy"
 }
 
-# The source package, by an apt configuration of our own: the machine's list of sources stays as it is.
+# Fetches the source package. Uses an apt configuration of its own, so that the computer's list of sources stays as it is.
 fetch_source() {
   local mirror options
   mkdir -p "$WORK"/{lists/partial,dl,gopath/src/k8s.io}
-  # shellcheck disable=SC2016  # apt's own placeholder
+  # shellcheck disable=SC2016  # a placeholder of apt
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -m1 '/debian/\?$') \
     || die "no Debian mirror is configured in apt"
   echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main" >"$WORK/src.list"
@@ -61,15 +61,15 @@ fetch_source() {
   say "source unpacked"
 }
 
-# 1.20 vendors reflect2 1.0.1, which ends in SIGSEGV at the first custom resource when built with Go 1.18 or later.
-# Debian's package has the fixed release with the same API.
+# Kubernetes 1.20 vendors reflect2 1.0.1, which crashes with SIGSEGV at the first custom resource if it was built with Go 1.18
+# or later. Debian's package has the fixed release, with the same API.
 replace_reflect2() {
   local vendored=$KUBE/vendor/github.com/modern-go/reflect2
   rm -rf "$vendored"
   cp -rL /usr/share/gocode/src/github.com/modern-go/reflect2 "$vendored"
 }
 
-# pkg/generated/openapi/zz_generated.openapi.go is the one generated file that the archive lacks.
+# Generates pkg/generated/openapi/zz_generated.openapi.go, the only generated file that the source package lacks.
 generate_openapi() {
   local trees dirs
   trees=(pkg/apis vendor/k8s.io/{api,apiextensions-apiserver,apimachinery,apiserver,client-go,cloud-provider,controller-manager,kube-aggregator,kube-controller-manager,kube-proxy,kube-scheduler,kubelet,metrics})
@@ -89,7 +89,7 @@ build_components() {
     flags+=" -X k8s.io/kubernetes/vendor/k8s.io/$package.gitMajor=1 -X k8s.io/kubernetes/vendor/k8s.io/$package.gitMinor=20"
     flags+=" -X k8s.io/kubernetes/vendor/k8s.io/$package.gitTreeState=archive"
   done
-  # One call for all: what they share is compiled once, and one links while the other still compiles.
+  # One call builds both programs, so that common packages are compiled once, and one program links while the other compiles.
   $GO build -o "$WORK/out/" -ldflags "$flags" "${COMPONENTS[@]/#/k8s.io/kubernetes/cmd/}" >&2
   for component in "${COMPONENTS[@]}"; do
     mv "$WORK/out/$component" "$CACHE/bin/$component"

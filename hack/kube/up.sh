@@ -1,12 +1,14 @@
 #!/bin/bash
-# up.sh start|stop|status: a real control plane (etcd, kube-apiserver and, where it is there, kube-controller-manager) on
-# 127.0.0.1, from the binaries that assets.sh provides. No scheduler and no node: pods are created, never run.
+# up.sh start|stop|status: runs a real control plane on 127.0.0.1, from the binaries that assets.sh provides: etcd,
+# kube-apiserver and, if it is there, kube-controller-manager. There is no scheduler and no node, so that pods never run.
 #
-#   SLOTWRIGHT_KUBE_STATE  certificates, kubeconfig, logs, process ids and data (default ${TMPDIR:-/tmp}/slotwright-kube-state)
-#   SLOTWRIGHT_KUBE_PORT   first of the 4 ports: API server, etcd, etcd's peers, controller manager (default: free ones)
+#   SLOTWRIGHT_KUBE_STATE  directory of certificates, kubeconfig, logs, process ids and data
+#                          (default ${TMPDIR:-/tmp}/slotwright-kube-state)
+#   SLOTWRIGHT_KUBE_PORT   the first of 4 ports in a row, for API server, etcd, etcd's peers and controller manager
+#                          (default: free ports)
 #
-# start prints `export KUBECONFIG=...` once pods are accepted (3 to 10 s); on a running control plane it only prints.
-# stop ends the processes and, unless SLOTWRIGHT_KUBE_KEEP is set, removes the state.
+# start prints `export KUBECONFIG=...` once the server accepts pods, after 3 to 10 s. If the control plane runs already, start
+# only prints. stop stops the processes and, unless SLOTWRIGHT_KUBE_KEEP is set, removes the directory.
 set -euo pipefail
 
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -17,7 +19,7 @@ die() { echo "up: $*" >&2; exit 1; }
 
 # --- processes ---------------------------------------------------------------------------------------------------------
 
-# A process counts as ours while the id that we noted still runs the program that we started.
+# Whether the process still runs: a process with the recorded id that runs another program is not ours.
 alive() { # name
   local id program
   [ -s "$STATE/pid/$1" ] && read -r id program <"$STATE/pid/$1" && [ "$(readlink "/proc/$id/exe" 2>/dev/null)" = "$program" ]
@@ -30,7 +32,8 @@ spawn() { # name program argument...
   echo "$! $program" >"$STATE/pid/$name"
 }
 
-reap() { # name: asks, waits up to 10 s, then kills
+# Stops a process with SIGTERM, and after 10 s with SIGKILL.
+reap() { # name
   local id
   if alive "$1"; then
     read -r id _ <"$STATE/pid/$1"
@@ -41,7 +44,7 @@ reap() { # name: asks, waits up to 10 s, then kills
   rm -f "$STATE/pid/$1"
 }
 
-# Polls a command until it succeeds. Fails at once when the process ends, or after 90 s.
+# Polls a command until it succeeds. Fails if the process ends, or after 90 s.
 await() { # name command...
   local name=$1; shift
   for _ in $(seq 450); do
@@ -56,7 +59,8 @@ await() { # name command...
 
 port_is_free() { ! (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# Below the range that the kernel gives to outgoing connections, so that nothing takes them by chance.
+# Prints the first of four free ports. They are below the range that the kernel uses for outgoing connections, so that no
+# connection uses them by chance.
 choose_port() {
   local port offset
   for _ in $(seq 50); do
@@ -67,7 +71,7 @@ choose_port() {
   die "no four free ports in a row between 20000 and 30000"
 }
 
-# --- certificates (P-256, PKCS#8: fine for Go and for rustls) ------------------------------------------------------------
+# --- certificates (P-256 and PKCS#8, which both Go and rustls support) ------------------------------------------------------------
 
 authority() { # name
   [ -s "$PKI/$1.crt" ] || openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj "/CN=$1" \
@@ -87,7 +91,8 @@ certificate() { # name authority subject usage [alternative names]
     -extfile "$PKI/$1.ext" -out "$PKI/$1.crt" 2>/dev/null
 }
 
-kubeconfig() { # name: credentials of the certificate of that name, in $STATE/<name>.kubeconfig
+# Writes $STATE/<name>.kubeconfig, with the credentials of the certificate of this name.
+kubeconfig() { # name
   cat >"$STATE/$1.kubeconfig" <<END
 apiVersion: v1
 kind: Config
@@ -118,7 +123,7 @@ credentials() {
 
 api_get() { curl -sf --cacert "$PKI/ca.crt" --cert "$PKI/admin.crt" --key "$PKI/admin.key" "https://127.0.0.1:$API$1"; }
 
-# Data is thrown away: no fsync.
+# etcd needs no fsync, because its data is removed at the end.
 start_etcd() {
   spawn etcd "$BIN/etcd" --name=default --data-dir="$STATE/etcd" --unsafe-no-fsync \
     --listen-client-urls="http://127.0.0.1:$ETCD" --advertise-client-urls="http://127.0.0.1:$ETCD" \
@@ -129,7 +134,7 @@ start_etcd() {
 
 start_apiserver() {
   local old=()
-  [ "$MINOR" -ge 24 ] || old=(--insecure-port=0)     # older ones also listen on 8080, without authentication
+  [ "$MINOR" -ge 24 ] || old=(--insecure-port=0)     # older servers also listen on port 8080, without authentication
   spawn kube-apiserver "$BIN/kube-apiserver" --etcd-servers="http://127.0.0.1:$ETCD" --bind-address=127.0.0.1 --secure-port="$API" \
     --advertise-address=127.0.0.1 --endpoint-reconciler-type=none --service-cluster-ip-range=10.96.0.0/16 \
     --authorization-mode=Node,RBAC --anonymous-auth=false --enable-admission-plugins=NodeRestriction --allow-privileged=true \
@@ -144,7 +149,8 @@ start_apiserver() {
   await kube-apiserver api_get /readyz
 }
 
-# For owner garbage collection, namespaces, ReplicaSets and the default service account, without which pods are refused.
+# The controller manager collects garbage, empties namespaces, and runs ReplicaSets. It also creates the default service
+# account, without which the server refuses pods.
 start_controller_manager() {
   local old=() config=$STATE/controller-manager.kubeconfig
   [ -x "$BIN/kube-controller-manager" ] || { echo "up: no kube-controller-manager: no garbage collection" >&2; return 0; }
