@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Inputs for the fuzz targets from the oracle's recording: seed.py RECORDING CORPORA"""
+"""seed.py RECORDING CORPORA: makes inputs for the fuzz targets from the oracle's recording."""
 import hashlib
 import json
 import pathlib

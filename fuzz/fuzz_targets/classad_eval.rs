@@ -1,6 +1,6 @@
 #![no_main]
-//! Evaluating anything against anything ends soon, without a panic, twice with the same value. The text is
-//! three parts, each ended by a line of `---`: two ads in either syntax, and an expression.
+//! Evaluates any expression against any two ads, and checks what [`slotwright_fuzz::evaluate`] says. The text has three parts,
+//! separated by lines `---`: two ads in either syntax, and an expression.
 
 use classad::{Ad, Expr};
 use libfuzzer_sys::fuzz_target;

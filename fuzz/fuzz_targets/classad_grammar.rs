@@ -1,5 +1,5 @@
 #![no_main]
-//! As classad_eval, with ads and expressions made by grammar: deeper than mutated text gets.
+//! Does the same as classad_eval, with ads and expressions made by a grammar. They nest more deeply than mutated texts.
 
 use classad::{Ad, Expr};
 use libfuzzer_sys::arbitrary::Unstructured;

@@ -1,5 +1,5 @@
 #![no_main]
-//! Tokens of both spellings: any text is an expression or an error with a place in it.
+//! Parses any text in both syntaxes. The result must be an expression, or an error with a place in the text.
 
 use classad::Expr;
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
 #![no_main]
-//! What parses prints as text that parses to the same tree, in every syntax.
+//! Parses any text in every syntax, prints the result, and parses that: the second tree must equal the first.
 
 use classad::{Ad, Expr};
 use libfuzzer_sys::fuzz_target;
@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
     }
     let (ad, errors) = Ad::parse_long_lenient(text);
     assert_eq!(Ad::parse_long(text).is_ok(), errors.is_empty());
-    // In brackets any ad can be written; lines have no way to write some names and strings.
+    // The new syntax can express any ad. The long form cannot express some names and strings.
     assert_eq!(Ad::parse_new(&ad.to_string()), Ok(ad));
     let _ = Ad::parse_long_stream(text);
     let _ = Ad::parse_any(text);

@@ -1,4 +1,4 @@
-//! Expands any text among a few definitions.
+//! Expands any text with a few definitions.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Reads any text as configuration, for a daemon with a local name, and looks at every value.
+//! Reads any text as configuration, for a daemon with a local name, and then the values of the first definitions.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let host = Host { seed: Some(1), environment: Some(BTreeMap::new()), ..Host::none() };
-    // One file there is: the text itself.
+    // The text may include itself, as the file `self`. No other file exists.
     let files = |path: &str| if path == "self" { Ok(text.to_owned()) } else { Err(FileError::Missing) };
     let reader =
         Reader::new(host).subsystem("STARTD").local_name(Some("LN".to_owned())).files(&files).guarded();

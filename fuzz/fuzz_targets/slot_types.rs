@@ -1,5 +1,5 @@
-//! Any configuration of slots: it is read or refused with a reason, and the slots that a machine is divided into never
-//! add up to more than the machine.
+//! Reads any text as a configuration of slot types. It must be read or refused with a reason, and the slots that it lays out
+//! must never add up to more than the machine.
 
 #![no_main]
 

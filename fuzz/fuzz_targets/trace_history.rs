@@ -1,4 +1,4 @@
-//! Any ads of a job history: each is a job or skipped, and jobs come by submission.
+//! Reads any text as a job history. Each ad must become a job or be skipped; see [`slotwright_fuzz::sorted`].
 
 #![no_main]
 
@@ -6,11 +6,11 @@ use libfuzzer_sys::fuzz_target;
 use sim::trace;
 
 fuzz_target!(|text: &str| {
-    // Whichever form it has.
+    // The text may have any form of trace.
     if let Ok(trace) = trace::read(text) {
         slotwright_fuzz::sorted(&trace);
     }
-    // A banner settles the form.
+    // A text that begins with a banner is a job history, which can always be read.
     let text = format!("*** Offset = 0\n{text}");
     slotwright_fuzz::sorted(&trace::read(&text).unwrap());
 });

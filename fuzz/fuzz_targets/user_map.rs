@@ -1,5 +1,5 @@
 #![no_main]
-//! A map of users reads from any text, and maps any user, soon and without a panic. The first line is the user.
+//! Reads any text as a map of users, and maps any user. Both must end soon and not panic. The first line is the user.
 
 use condor_config::user_map::{UserMap, preferred};
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Expressions and ads by grammar, from the fuzzer's bytes.
+//! Makes expressions and ads by a grammar, from the fuzzer's bytes.
 
 use arbitrary::{Result, Unstructured};
 
@@ -67,7 +67,7 @@ const OPERATORS: [&str; 25] = [
     "&", "|", "^", "<<", ">>", ">>>", "?:", ".a ?:",
 ];
 
-/// Every function there is, and one that is not.
+/// The names of all functions, and one that does not exist.
 pub const FUNCTIONS: [&str; 93] = [
     "nosuch",
     "isundefined",
@@ -192,7 +192,7 @@ pub fn expression(u: &mut Unstructured<'_>, depth: u8) -> Result<String> {
     })
 }
 
-/// An ad in the new syntax, most often.
+/// The text of an ad in the new syntax. Not every text is a valid ad.
 pub fn ad(u: &mut Unstructured<'_>, depth: u8) -> Result<String> {
     let mut text = String::from("[");
     for _ in 0..u.int_in_range(0..=5)? {

@@ -4,10 +4,10 @@ pub mod grammar;
 
 use classad::{Ad, Env, Expr, Limits, explain_match, symmetric_match};
 
-/// Evaluates an expression against two ads in every way there is: it ends soon, without a panic, twice with
-/// the same value, and what it prints reads back.
+/// Evaluates an expression against two ads in every combination. Checks that evaluation ends soon and does not panic, that a
+/// second evaluation gives the same value, and that the printed value can be parsed.
 pub fn evaluate(my: Option<&Ad>, target: Option<&Ad>, expr: &Expr) {
-    // Fewer steps than by default: what runs into the bound does so sooner, instrumented as it is.
+    // The limit is lower than by default: the instrumented code is slow, and an input that reaches the limit must end soon.
     let limits = Limits { steps: 20_000, ..Limits::default() };
     let env = Env { limits, ..Env::at(1_769_860_800) };
     for (my, target) in [(my, target), (target, my), (my, None), (None, None)] {
@@ -17,7 +17,7 @@ pub fn evaluate(my: Option<&Ad>, target: Option<&Ad>, expr: &Expr) {
         let printed = outcome.value.to_string();
         drop(outcome.value.clone());
         if let Err(error) = Expr::parse(&printed) {
-            // A value can be deeper than what may be written.
+            // A value may be nested more deeply than the parser allows.
             assert!(error.expected().contains("levels deep"), "{error}\n{printed}");
         }
     }
@@ -27,7 +27,8 @@ pub fn evaluate(my: Option<&Ad>, target: Option<&Ad>, expr: &Expr) {
     }
 }
 
-/// What holds of every trace: jobs by submission, the first at 0, none without a CPU; what was skipped by line.
+/// Checks a trace: jobs are sorted by submission, the first is submitted at 0, each has a CPU, and skipped entries are sorted
+/// by line.
 pub fn sorted(trace: &sim::trace::Trace) {
     assert!(trace.jobs.is_sorted_by_key(|job| job.submitted));
     assert!(trace.jobs.first().is_none_or(|job| job.submitted == 0));
