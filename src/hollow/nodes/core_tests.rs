@@ -64,7 +64,7 @@ fn play(state: &mut NodeState, events: Vec<(i64, Event)>) -> String {
     let mut story = String::new();
     for (time, event) in events {
         run_until(state, at(time), &mut story);
-        tell(at(time), &step(state, event, at(time)), &mut story);
+        write_down(at(time), &step(state, event, at(time)), &mut story);
     }
     run_until(state, at(1_000_000_000), &mut story);
     story
@@ -72,11 +72,11 @@ fn play(state: &mut NodeState, events: Vec<(i64, Event)>) -> String {
 
 fn run_until(state: &mut NodeState, end: Timestamp, story: &mut String) {
     while let Some(wake) = state.next_wake().filter(|wake| *wake < end) {
-        tell(wake, &step(state, Event::Tick, wake), story);
+        write_down(wake, &step(state, Event::Tick, wake), story);
     }
 }
 
-fn tell(now: Timestamp, actions: &[Action], story: &mut String) {
+fn write_down(now: Timestamp, actions: &[Action], story: &mut String) {
     for action in actions {
         let now = now.as_millisecond();
         match action {
@@ -331,7 +331,11 @@ fn a_restarted_kubelet_continues_what_runs_and_reports_what_ended_meanwhile() {
     };
     let mut state = NodeState::new(&shape(), 1);
     let mut story = play(&mut state, vec![]);
-    tell(at(60_000), &step(&mut state, pod("old", running("1970-01-01T00:00:20Z")), at(60_000)), &mut story);
+    write_down(
+        at(60_000),
+        &step(&mut state, pod("old", running("1970-01-01T00:00:20Z")), at(60_000)),
+        &mut story,
+    );
     story += &play(&mut state, vec![(60_000, pod("new", running("1970-01-01T00:00:55Z")))]);
     assert_eq!(story, "60000 old Succeeded exit 0\n65000 new Succeeded exit 0\n");
 }
@@ -432,15 +436,15 @@ proptest! {
             for action in step(&mut state, event, at(now)) {
                 match action {
                     Action::Report { pod, phase, .. } => {
-                        let told = reports.entry(pod.uid).or_default();
-                        told.push(phase);
+                        let reported = reports.entry(pod.uid).or_default();
+                        reported.push(phase);
                         prop_assert!(
-                            matches!(told.as_slice(), [_] | [Phase::Running, Phase::Succeeded | Phase::Failed]),
-                            "{told:?}"
+                            matches!(reported.as_slice(), [_] | [Phase::Running, Phase::Succeeded | Phase::Failed]),
+                            "{reported:?}"
                         );
                     }
                     Action::Remove(pod) => {
-                        let ended = reports.get(&pod.uid).and_then(|told| told.last()).is_some_and(|p| p.is_terminal());
+                        let ended = reports.get(&pod.uid).and_then(|reported| reported.last()).is_some_and(|p| p.is_terminal());
                         prop_assert!(ended, "{pod} was removed before its end was reported");
                     }
                 }

@@ -112,14 +112,14 @@ impl Kubelets {
             watcher::Event::Apply(pod) => {
                 let Some(view) = PodView::from_pod(&pod) else { return };
                 let node = view.node.clone();
-                self.happened(&node, Event::Pod(Box::new(view)));
+                self.handle_event(&node, Event::Pod(Box::new(view)));
             }
             watcher::Event::Delete(pod) => {
                 let (Some(node), Some(uid)) = (pod.spec.and_then(|spec| spec.node_name), pod.metadata.uid)
                 else {
                     return;
                 };
-                self.happened(&node, Event::Gone(uid));
+                self.handle_event(&node, Event::Gone(uid));
             }
         }
     }
@@ -142,16 +142,16 @@ impl Kubelets {
         let gone: Vec<String> =
             kubelet.state.uids().filter(|uid| !listed.contains(uid)).map(str::to_owned).collect();
         for uid in gone {
-            self.happened(node, Event::Gone(uid));
+            self.handle_event(node, Event::Gone(uid));
         }
         for view in in_order_of_admission(pods) {
-            self.happened(node, Event::Pod(Box::new(view)));
+            self.handle_event(node, Event::Pod(Box::new(view)));
         }
     }
 
     /// Gives `event` to the kubelet of `node`, if it runs; queues its writes, tells the agent what the pods do now,
     /// and sets the kubelet's next wake.
-    fn happened(&mut self, node: &str, event: Event) {
+    fn handle_event(&mut self, node: &str, event: Event) {
         let Some(kubelet) = self.living.get_mut(node) else { return };
         let actions = step(&mut kubelet.state, event, self.clock.now());
         self.writers.send(actions, &kubelet.alive);
@@ -178,7 +178,7 @@ impl Kubelets {
         let due: Vec<String> =
             self.wakes.iter().take_while(|(at, _)| *at <= now).map(|(_, node)| node.clone()).collect();
         for node in due {
-            self.happened(&node, Event::Tick);
+            self.handle_event(&node, Event::Tick);
         }
     }
 
@@ -199,14 +199,14 @@ impl Kubelets {
                 let _ = done.send(());
             }
             Command::Agent { name, works, done } => {
-                // An agent that starts knows nothing of the pods: `happened` must tell it, even if nothing changed.
+                // An agent that starts knows nothing of the pods: `handle_event` must tell it, even if nothing changed.
                 if let Some(kubelet) = self.living.get_mut(&name) {
                     kubelet.activity = None;
                 }
-                self.happened(&name, Event::Agent(works));
+                self.handle_event(&name, Event::Agent(works));
                 let _ = done.send(());
             }
-            Command::Renewed { name, at } => self.happened(&name, Event::Renewed(at)),
+            Command::Renewed { name, at } => self.handle_event(&name, Event::Renewed(at)),
             Command::Collect { pods } => self.collect(pods),
             Command::Devices { namespace, name, reply } => {
                 let found = self.living.values().find_map(|k| k.state.devices_of(&namespace, &name));
