@@ -158,18 +158,15 @@ fn row(slots: u32, policy: &str) {
     let text = if policy == "Desktop" { "use POLICY : Desktop\n" } else { "" };
     let before = resident_mib();
     let mut pool = pool(slots, text, Time::from_secs(START));
-    let holds = resident_mib().saturating_sub(before);
+    let used = resident_mib().saturating_sub(before);
     let at = pool.next_wake().unwrap_or(Time::from_secs(START) + Duration::from_secs(5));
     let start = Instant::now();
     let decision = decide(&mut pool, at);
     let took = start.elapsed();
     assert!(decision.effects.is_empty(), "the owners are away");
     let each = took.as_secs_f64() * 1e6 / f64::from(slots);
-    let more = resident_mib().saturating_sub(before + holds);
-    println!(
-        "| {policy} | {slots} | {:.3} s | {each:.2} us | {holds} MiB | {more} MiB |",
-        took.as_secs_f64()
-    );
+    let more = resident_mib().saturating_sub(before + used);
+    println!("| {policy} | {slots} | {:.3} s | {each:.2} us | {used} MiB | {more} MiB |", took.as_secs_f64());
 }
 
 fn main() {

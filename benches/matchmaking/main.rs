@@ -95,7 +95,7 @@ fn measure(
     for round in 0..rounds {
         // The jobs of two rounds are far apart, so that the rounds have jobs of all kinds.
         let job = round * 379 % usize::try_from(JOBS).unwrap();
-        let mut told: Vec<(What, Answer)> = Vec::new();
+        let mut answered: Vec<(What, Answer)> = Vec::new();
         for line in &mut lines {
             let answers = match (&line.share, condor.as_mut()) {
                 (Share::Condor(how), Some(condor)) => vec![condor.ask(how, line.what, job)],
@@ -105,8 +105,8 @@ fn measure(
             let first = answers[0];
             // All lines must give the answer of the first.
             let expected =
-                told.iter().find(|(what, _)| *what == line.what).map_or(first, |(_, answer)| *answer);
-            told.push((line.what, expected));
+                answered.iter().find(|(what, _)| *what == line.what).map_or(first, |(_, answer)| *answer);
+            answered.push((line.what, expected));
             assert!(first.agrees(&expected), "{line:?} job {job}: {first:?}, but {expected:?}");
             line.seconds.extend(answers.iter().map(|answer| answer.seconds));
             line.matches += answers.iter().map(|answer| answer.matches).sum::<u64>();
