@@ -60,12 +60,12 @@ async fn every_mistake_is_explained_and_the_others_run() {
             "spec.requirements: TARGET.Arch == \"S390X\" is not true on 2 of 2 nodes",
         ),
     ] {
-        let told = |job: &api::HTCJob| {
+        let said = |job: &api::HTCJob| {
             condition(job, type_).is_some_and(|(status, why, text)| {
                 status == "False" && why == reason && text.starts_with(message)
             })
         };
-        cluster.job_when("bad", name, "says why it does not run", told).await;
+        cluster.job_when("bad", name, "says why it does not run", said).await;
         eventually("an event says so too", || async {
             story(&cluster, "bad", name).await.get(reason).is_some_and(|note| note.starts_with(message))
         })

@@ -28,7 +28,7 @@ async fn a_job_runs_to_its_end_and_everything_is_returned() {
 
     let pods: Vec<Pod> = cluster.pods("main-alice").list(&ListParams::default()).await.unwrap().items;
     assert_eq!(pods.len(), 12, "pods are kept for their logs");
-    eventually("every pod is let go", || async {
+    eventually("every pod is untracked", || async {
         let pods = cluster.pods("main-alice").list(&ListParams::default()).await.unwrap();
         pods.iter().all(|pod| pod.finalizers().is_empty())
     })
@@ -172,7 +172,7 @@ async fn a_concurrency_limit_of_two_runs_two_at_once() {
     cluster.completed("main-limit", "licensed").await;
     let most = cluster.watch.report().totals().peak_running;
     assert_eq!(most, 2, "procs at once");
-    eventually("all of it is given back", || async {
+    eventually("no claim counts against the limit", || async {
         let limits: kube::Api<ConcurrencyLimit> = kube::Api::all(cluster.client.clone());
         limits.get("xsw").await.unwrap().status.is_some_and(|status| status.claims == 0)
     })

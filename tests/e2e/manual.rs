@@ -60,7 +60,7 @@ async fn a_desktop_suspends_a_job_while_its_owner_is_there_and_vacates_it_when_t
     eventually("the agent has suspended the pod", suspends).await;
     nodes.owner_goes(&node).unwrap();
     is(&cluster, "Busy").await;
-    eventually("the agent has let the pod go on", || async { !suspends().await }).await;
+    eventually("the agent has continued the pod", || async { !suspends().await }).await;
 
     nodes.owner_comes(&node, 0.1).unwrap();
     is(&cluster, "Suspended").await;

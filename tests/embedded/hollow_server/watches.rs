@@ -58,7 +58,7 @@ async fn old_versions_are_gone() {
     assert!(matches!(&error, Error::Api(s) if s.code == 504), "{error:?}");
 }
 
-fn told(event: watcher::Event<ConfigMap>) -> String {
+fn describe(event: watcher::Event<ConfigMap>) -> String {
     match event {
         watcher::Event::Init => "init".to_owned(),
         watcher::Event::InitApply(o) => format!("init {}", o.name_any()),
@@ -74,12 +74,12 @@ async fn names_of_watcher(config: watcher::Config, client: &Client) {
     let mut events = std::pin::pin!(watcher(maps.clone(), config));
     let mut seen = Vec::new();
     for _ in 0..3 {
-        seen.push(told(next(&mut events).await.unwrap()));
+        seen.push(describe(next(&mut events).await.unwrap()));
     }
     maps.create(&PostParams::default(), &map("b", "1")).await.unwrap();
     maps.delete("a", &DeleteParams::default()).await.unwrap();
     for _ in 0..2 {
-        seen.push(told(next(&mut events).await.unwrap()));
+        seen.push(describe(next(&mut events).await.unwrap()));
     }
     assert_eq!(seen, ["init", "init a", "done", "apply b", "delete a"]);
     maps.delete("b", &DeleteParams::default()).await.unwrap();
