@@ -4,7 +4,7 @@
 //! | item | what it does |
 //! | --- | --- |
 //! | [`StructuralSchema`] | validates, defaults and prunes custom resources by the schema in their CRD |
-//! | [`merge_patch`], [`json_patch`], [`strategic_merge_patch`] | apply the three kinds of patches |
+//! | [`merge_patch`], [`json_patch()`], [`strategic_merge_patch`] | apply the three kinds of patches |
 //! | [`apply`], [`track_update`] | server-side apply, and the `metadata.managedFields` of other writes |
 //! | [`Shape`] | says how the fields of a type merge, for apply and strategic merge patch |
 //! | [`Columns`], [`table`] | build the `meta.k8s.io/v1` Tables that `kubectl get` prints |
