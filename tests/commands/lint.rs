@@ -362,8 +362,8 @@ fn every_rule_has_its_place_in_the_page() {
 }
 
 #[test]
-fn the_pipelines_in_the_page_are_yaml() {
-    let page = fs::read_to_string(root().join("docs/reference/lint.md")).unwrap();
+fn the_pipelines_in_the_docs_are_yaml() {
+    let page = fs::read_to_string(root().join("docs/how-to/gitops.md")).unwrap();
     let blocks: Vec<&str> =
         page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(blocks.len() >= 2);
