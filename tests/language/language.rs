@@ -1,5 +1,6 @@
-//! The language itself, section by section of HTCondor's rules: text, operators, names, times.
-//! Each case was asked of HTCondor's own library.
+//! The language, section by section of HTCondor's rules: text, operators, names, times.
+//!
+//! HTCondor's own library gave the same answer in each case.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
@@ -17,7 +18,7 @@ fn eval_in(text: &str, my: Option<&str>, target: Option<&str>) -> String {
     }
 }
 
-/// Each line: an expression, `=>`, its value.
+/// Checks a table. Each line is an expression, `=>`, and its value.
 fn check(table: &str) {
     check_in(None, None, table);
 }
@@ -57,7 +58,7 @@ fn literals() {
     );
 }
 
-/// What is behind the point looks like decimal digits and an exponent, and is read as C reads it.
+/// If decimal digits, and perhaps an exponent, follow the point, HTCondor reads the number as C does.
 #[test]
 fn hexadecimal_reals() {
     check(
@@ -99,7 +100,7 @@ fn argument_lists_of_the_old_notation() {
     );
 }
 
-/// The text must be one expression and nothing else, but that behind `c ? t : f` HTCondor does not look.
+/// The text must be one expression and nothing else, but HTCondor ignores what follows a `c ? t : f`.
 #[test]
 fn eval_of_a_text() {
     check(

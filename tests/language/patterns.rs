@@ -1,4 +1,5 @@
-//! Patterns: HTCondor has PCRE, and ours answer as it does. Answers recorded from HTCondor's library 25.14.
+//! Patterns. HTCondor uses PCRE, and this crate gives the same answers, which were recorded from HTCondor's library
+//! 25.14.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by panicking")]
 
@@ -113,7 +114,7 @@ fn patterns_are_read_as_pcre_reads_them() {
     );
 }
 
-/// docs/reference/differences.md: nothing that takes more than linear time, nor what the engine has no words for.
+/// Whatever takes more than linear time, or has no counterpart in the engine: see docs/reference/differences.md.
 #[test]
 fn what_the_engine_lacks_is_an_error() {
     for pattern in

@@ -1,4 +1,4 @@
-//! Slots made ready for many matches answer as the plain evaluator does, whatever the ads.
+//! A roster answers as the plain evaluator does, whatever the ads are.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ fn env() -> Env {
     Env::at(NOW)
 }
 
-/// Numbers are the same if no expression could tell them apart.
+/// Whether no expression could tell two numbers apart.
 fn same_number(ours: Option<f64>, plain: Option<f64>) -> bool {
     match (ours, plain) {
         (Some(a), Some(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
@@ -31,8 +31,8 @@ fn same_number(ours: Option<f64>, plain: Option<f64>) -> bool {
     }
 }
 
-/// Holds all answers of a roster to the plain evaluator's: a job with every slot, twice, because ranks are
-/// kept from the second time on.
+/// Compares all answers of a roster with the plain evaluator's: a job with every slot, twice, because the roster keeps
+/// ranks from the second time on.
 fn check(slots: &[Option<Ad>], job: &Ad, ranks: [Option<Expr>; 2], roster: &mut Roster, env: &Env) {
     for _ in 0..2 {
         let prepared = roster.prepare(job, env);
@@ -58,7 +58,7 @@ fn check(slots: &[Option<Ad>], job: &Ad, ranks: [Option<Expr>; 2], roster: &mut 
     }
 }
 
-/// An expression as requirements and rank of either side; and what says which value it has.
+/// Checks an expression as requirements and as rank of both sides, and by an expression that tests which value it has.
 fn check_expression(text: &str, my: &Ad, target: &Ad) {
     let expr = Expr::parse(text).unwrap();
     let value = expr.eval(Some(my), Some(target), &env());
@@ -95,12 +95,12 @@ fn every_expression_that_the_oracle_was_asked() {
     let recorded =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/oracle/classad.jsonl"))
             .unwrap();
-    // Without optimization a part of them will do; `cargo test --release` takes them all.
+    // Without optimization, a part of the cases is enough; `cargo test --release` takes all.
     let every = if cfg!(debug_assertions) { (recorded.lines().count() / 3000).max(1) } else { 1 };
     let mut ads = None;
     let mut count = 0;
     for (number, line) in recorded.lines().enumerate() {
-        // Ads alone are objects: of no concern here.
+        // Lines that are objects hold ads alone, which are not compared here.
         let serde_json::Value::Array(line) = serde_json::from_str(line).unwrap() else { continue };
         let field = |place: usize| line.get(place).and_then(serde_json::Value::as_str);
         if field(0) == Some("ads") && field(1).is_some_and(|text| text.starts_with('[')) {
@@ -297,7 +297,7 @@ fn a_job_stays_ready_while_slots_come_and_go() {
     roster.set(1, slot(6, " && TARGET.Owner == \"b\""));
     assert_eq!(roster.matching(&prepared).iter().collect::<Vec<_>>(), [0, 2]);
     assert!(roster.matches(&prepared, 2) && !roster.matches(&prepared, 1));
-    // Many other jobs that ask for many other attributes.
+    // Many other jobs, which ask for many other attributes.
     for n in 0..600 {
         let other = ad(&format!("[Requirements = TARGET.Attribute{n} == {n}]"));
         let other = roster.prepare(&other, &env());
@@ -352,7 +352,7 @@ fn bounds_that_differ_from_slot_to_slot() {
     }
 }
 
-/// Names of attributes; few, that they meet.
+/// Names of attributes: few, so that expressions and ads often use the same name.
 const NAMES: [&str; 8] = ["A", "B", "C", "D", "E", "Memory", "Rank", "Start"];
 
 fn literal() -> impl Strategy<Value = String> {

@@ -5,7 +5,7 @@
 use classad::{Ad, Bound, Env, Expr, Value, explain_match, symmetric_match};
 use proptest::prelude::*;
 
-/// The stack that a thread gets unless told otherwise.
+/// The stack that a thread has by default.
 const STACK: usize = 2 << 20;
 
 #[test]
@@ -130,7 +130,7 @@ fn a_bound_is_told_in_the_report() {
     assert!(!explain_match(&job, &other, &Env::at(0)).matches());
 }
 
-/// What fuzzing found: it printed as text that did not read back as the same.
+/// Texts that fuzzing found: they were printed as text that did not read back as the same.
 #[test]
 fn odd_literals_print_as_what_they_are() {
     for text in [

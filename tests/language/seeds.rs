@@ -1,7 +1,9 @@
-//! The manual's examples of ads, and of expressions that stand by themselves: they parse, and mean what the text beside
-//! them says. A test an example, named by the manual's section. `../../shared/seeds`: chapter 0 is the current policy
-//! chapter (3 is the same, rendered), 1 that of Condor 6, 2 the central manager's. Policies, which are configuration,
-//! are in `config_seeds`.
+//! The manual's examples of ads, and of expressions that stand by themselves: they parse, and mean what the manual
+//! says about them.
+//!
+//! Each example is one test, named by the manual's section. The examples are in `../../shared/seeds`: chapter 0 is the
+//! current policy chapter (3 is the same, rendered), 1 is that of Condor 6, 2 is the central manager's. Policies,
+//! which are configuration, are in `config_seeds`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
@@ -10,7 +12,7 @@ use classad::{Ad, Env, Expr, Value};
 /// 2026-01-31T12:00:00Z
 const NOW: i64 = 1_769_860_800;
 
-/// An ad of attributes with commas between, none of which has one.
+/// An ad of attributes with commas between them; no value may contain a comma.
 fn ad(text: &str) -> Ad {
     Ad::parse_long(&text.replace(", ", "\n")).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
@@ -100,7 +102,7 @@ fn job_transforms() {
         value("join(\".\",AcctGroup,Owner)", "AcctGroup = \"physics\", Owner = \"alice\"", ""),
         Value::from("physics.alice")
     );
-    // There is no map of users here: docs/reference/differences.md.
+    // The crate knows no maps of users: see docs/reference/differences.md.
     assert_eq!(value("userMap(\"Groups\",Owner,AcctGroup)", "Owner = \"alice\"", ""), Value::Undefined);
     let requirements = "JobUniverse==5 && WantSL6 && DockerImage =?= undefined";
     let job = "JobUniverse = 5, WantSL6 = true";

@@ -1,4 +1,4 @@
-//! A job and all slots.
+//! Matching one job with all slots.
 
 use super::Roster;
 use super::bits::Bits;
@@ -10,16 +10,16 @@ use super::prepared::{Group, Prepared};
 use crate::eval::Tri;
 use crate::matching::accepts;
 
-/// What is known so far: the slots that are left, and those where the plain evaluator must be asked.
+/// The state of a search: the slots that are left, and the slots about which the plain evaluator must be asked.
 struct Search {
     left: Bits,
-    /// About the slot's requirements.
+    /// The slots whose own requirements the plain evaluator must decide.
     ask_slot: Bits,
-    /// About the job's requirements.
+    /// The slots for which the plain evaluator must decide the job's requirements.
     ask_job: Bits,
 }
 
-/// Whose requirements.
+/// Whose requirements a verdict is about.
 #[derive(Clone, Copy)]
 enum Of {
     Job,
@@ -27,7 +27,7 @@ enum Of {
 }
 
 impl Search {
-    /// Takes note of a verdict on slots.
+    /// Notes a verdict on slots.
     fn note(&mut self, verdict: Verdict, slots: &Members, of: Of) {
         let asked = match (verdict, of) {
             (Ok(true), _) => return,
@@ -40,7 +40,7 @@ impl Search {
 }
 
 impl Roster {
-    /// The slots that match a job, of all or of some.
+    /// The slots that match a job: of all slots, or of those in `among`.
     pub(super) fn all(&self, job: &Prepared, among: Option<&Bits>) -> Bits {
         if job.asks.never {
             return Bits::default();
@@ -84,7 +84,7 @@ impl Roster {
         self.bounds(job, &mut |verdict, slots| search.note(verdict, slots, Of::Slot));
     }
 
-    /// Asks clauses about each value of their column.
+    /// Asks the job's clauses about one attribute, once for each value of the attribute.
     fn ask_column(&self, job: &Prepared, group: &Group, column: &Column, search: &mut Search) {
         for clause in &group.clauses {
             if column.comparison(clause, &mut |entry| entry.slots.take_from(&mut search.left)) {
@@ -99,7 +99,7 @@ impl Roster {
         }
     }
 
-    /// What a job's clause about one attribute says of a value.
+    /// Whether a job's clause about one attribute is true of a value.
     fn about(&self, job: &Prepared, clause: &Ir, entry: &Entry) -> Verdict {
         let Some(slot) = entry.slots.any().and_then(|slot| self.slot(slot as usize)) else {
             return Ok(true);
@@ -109,7 +109,7 @@ impl Roster {
         Ok(truth == Tri::True)
     }
 
-    /// Asks a clause about each slot that is left.
+    /// Asks a clause of the job about each slot that is left.
     fn ask_rows(&self, job: &Prepared, clause: &Ir, search: &mut Search) {
         let slots: Vec<u32> = search.left.iter().collect();
         for number in slots {
@@ -128,7 +128,7 @@ impl Roster {
         }
     }
 
-    /// Asks the plain evaluator where it must be.
+    /// Asks the plain evaluator where it must decide, and returns the slots that match.
     fn settle(&self, job: &Prepared, search: Search) -> Bits {
         let Search { mut left, mut ask_slot, mut ask_job } = search;
         ask_slot.keep(&left);

@@ -1,4 +1,4 @@
-//! Sets of slots, a bit each.
+//! Sets of slots, with a bit for each slot.
 
 /// A set of small numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub(super) struct Bits {
     words: Vec<u64>,
 }
 
-/// The word of a number, and its bit there.
+/// The index of the word that a number's bit is in, and the bit.
 fn place(number: u32) -> (usize, u64) {
     ((number / 64) as usize, 1 << (number % 64))
 }
@@ -42,7 +42,7 @@ impl Bits {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Keeps what the other set has, too.
+    /// Removes the numbers that the other set lacks.
     pub(super) fn keep(&mut self, other: &Self) {
         let others = other.words.iter().copied().chain(std::iter::repeat(0));
         for (word, other) in self.words.iter_mut().zip(others) {
@@ -50,21 +50,21 @@ impl Bits {
         }
     }
 
-    /// Takes in numbers.
+    /// Adds numbers.
     pub(super) fn extend(&mut self, numbers: &[u32]) {
         for number in numbers {
             self.insert(*number);
         }
     }
 
-    /// Takes numbers out.
+    /// Removes numbers.
     pub(super) fn remove_all(&mut self, numbers: &[u32]) {
         for number in numbers {
             self.remove(*number);
         }
     }
 
-    /// Takes in what the other set has.
+    /// Adds the numbers of the other set.
     pub(super) fn add_all(&mut self, other: &Self) {
         if self.words.len() < other.words.len() {
             self.words.resize(other.words.len(), 0);
@@ -74,7 +74,7 @@ impl Bits {
         }
     }
 
-    /// Drops what the other set has.
+    /// Removes the numbers of the other set.
     pub(super) fn drop_all(&mut self, other: &Self) {
         for (word, other) in self.words.iter_mut().zip(&other.words) {
             *word &= !other;
@@ -86,19 +86,19 @@ impl Bits {
         self.words.iter().zip(&other.words).any(|(word, other)| word & other != 0)
     }
 
-    /// The numbers, the smallest first.
+    /// The numbers in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         numbers(self.words.iter().copied())
     }
 
-    /// The same, of a set that is of no further use.
+    /// The numbers in ascending order, of a set that is consumed.
     pub(super) fn into_numbers(self) -> impl Iterator<Item = u32> {
         numbers(self.words.into_iter())
     }
 }
 
 fn numbers(mut words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
-    // The word that is being looked at, and the number of the bit after its last.
+    // The rest of the word that is being read, and the number of the bit after its last.
     let (mut left, mut end) = (0_u64, 0_u32);
     std::iter::from_fn(move || {
         while left == 0 {

@@ -1,4 +1,4 @@
-//! Calls of functions, which keep their form: the plain evaluator runs them.
+//! Function calls. They are not compiled further: the plain evaluator runs them.
 
 use std::sync::Arc;
 
@@ -13,30 +13,31 @@ use crate::name::Name;
 use crate::syntax::build::Builder;
 use crate::value::Value;
 
-/// A call, as an expression of its own in which attributes of its ad are replaced by their values.
+/// A call as an expression of its own. Attributes of its own ad are replaced by their values.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     expr: Expr,
-    /// The attributes of the other ad that it reads.
+    /// The attributes of the other ad that the call reads.
     pub(super) symbols: Box<[Symbol]>,
-    /// Whether it reads the time.
+    /// Whether the call reads the time.
     timely: bool,
     /// See [`Ir::key`].
     pub(super) key: Box<[u8]>,
 }
 
-/// What may be done with a function.
+/// What may be done with a call of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
-    /// The value depends on the arguments' values alone.
+    /// The value depends on the values of the arguments alone.
     Pure,
-    /// The same, and one argument, in this place, may be a list.
+    /// As `Pure`, and the argument at this index may be a list.
     PureOfList(usize),
-    /// Anything else: it draws numbers, reads the clock or the zone, looks at expressions or scopes.
+    /// Anything else: the function draws random numbers, reads the clock or the zone, or looks at expressions or
+    /// scopes.
     Other,
 }
 
-/// The functions of which we know that they are pure. What is missing here is only slow.
+/// The functions that are known to be pure. A pure function that is missing here is only slow.
 const PURE: &[&str] = &[
     "isundefined",
     "iserror",
@@ -86,7 +87,7 @@ const PURE: &[&str] = &[
     "version_in_range",
 ];
 
-/// Those that take a list, and in which place.
+/// The pure functions that take a list, each with the index of the list.
 const PURE_OF_LIST: &[(&str, usize)] = &[
     ("member", 1),
     ("identicalmember", 1),
@@ -100,7 +101,7 @@ const PURE_OF_LIST: &[(&str, usize)] = &[
     ("max", 0),
 ];
 
-/// Those that take a pattern in the first place, and in which place its options.
+/// The functions whose first argument is a pattern, each with the index of the pattern's options.
 const OF_PATTERNS: &[(&str, usize)] = &[
     ("regexp", 2),
     ("regexpmember", 2),
@@ -110,8 +111,9 @@ const OF_PATTERNS: &[(&str, usize)] = &[
     ("stringlist_regexpmember", 3),
 ];
 
-/// Whether a call costs no more than its size tells. A large pattern is short to write and dear to match, and many that
-/// are each within the bounds may not be together: only the plain evaluator adds up what they cost.
+/// Whether a call costs no more than its size shows. A large pattern is short to write and expensive to match. Many
+/// such patterns may each be within the bounds and exceed them together, and only the plain evaluator adds the costs
+/// up.
 fn costs_what_it_shows(name: &Name, args: &[Ir]) -> bool {
     let Some((_, options)) = OF_PATTERNS.iter().find(|(known, _)| name.is(known)) else { return true };
     let letters = match args.get(*options) {
@@ -119,7 +121,7 @@ fn costs_what_it_shows(name: &Name, args: &[Ir]) -> bool {
         Some(Ir::Const(value)) => value.as_str().unwrap_or_default(),
         Some(_) => return false,
     };
-    // Some of these functions fold the letters.
+    // Some of these functions convert the letters to lower case.
     let plain = !letters.contains(|c: char| c.is_ascii_uppercase());
     match args.first() {
         Some(Ir::Const(pattern)) => {
@@ -140,8 +142,8 @@ impl Nature {
 }
 
 impl Call {
-    /// A call of a pure function: one that was made before, if it is the same. `None`: an argument's form is none
-    /// that it may have, or the call may cost more than it shows.
+    /// A call of a pure function; the same call is made only once. `None`: an argument has a form that it may not
+    /// have, or the call may cost more than its size shows.
     pub(super) fn of(
         name: &Name,
         function: Function,
@@ -176,19 +178,20 @@ impl Call {
         Some(call)
     }
 
-    /// The value of a call that reads neither the other ad nor the time.
+    /// The value of a call that reads neither the other ad nor the time; `None` if it reads one of them, or the value
+    /// is no scalar.
     pub(super) fn constant(&self, env: &Env) -> Option<Value> {
         let constant = self.symbols.is_empty() && !self.timely;
         let done = constant.then(|| self.expr.evaluate(None, None, env))?;
         (done.bound.is_none() && is_scalar(&done.value)).then_some(done.value)
     }
 
-    /// Whether it reads the time.
+    /// Whether the call reads the time.
     pub(super) fn timely(&self) -> bool {
         self.timely
     }
 
-    /// The value, if it is a scalar.
+    /// The value of the call. [`Unknown`]: the value is no scalar.
     pub(super) fn eval<'a>(&'a self, my: &'a Ad, target: &'a Ad, env: &'a Env) -> Result<Val<'a>, Unknown> {
         let done = eval::expression(&self.expr, Some(my), Some(target), env);
         if done.bound.is_none() && is_scalar(&done.value) { Ok(Val::owned(done.value)) } else { Err(Unknown) }
@@ -199,7 +202,7 @@ fn is_scalar(value: &Value) -> bool {
     !matches!(value, Value::List(_) | Value::Ad(_) | Value::AbsTime(_) | Value::RelTime(_))
 }
 
-/// Writes an expression as nodes.
+/// Adds an expression to a builder, as nodes. `None`: it is too deep or has a form that calls may not contain.
 fn write(ir: &Ir, builder: &mut Builder, symbols: &Symbols) -> Option<Id> {
     let all = |builder: &mut Builder, items: &[Ir]| -> Option<Vec<Id>> {
         items.iter().map(|item| write(item, builder, symbols)).collect()
@@ -212,7 +215,7 @@ fn write(ir: &Ir, builder: &mut Builder, symbols: &Symbols) -> Option<Id> {
                 Select { base, name: symbols.name(*symbol)?.clone(), scope: Some(ScopeWord::Target) };
             builder.add(Node::Select(select), &[base])
         }
-        // By its function: the name could be an attribute's.
+        // The function is called directly: an attribute could have its name.
         Ir::Now => {
             let time = Name::from("time");
             let function = functions::find("time");
@@ -257,7 +260,7 @@ fn write(ir: &Ir, builder: &mut Builder, symbols: &Symbols) -> Option<Id> {
     }
 }
 
-/// Copies the nodes of an expression.
+/// Adds the nodes of an expression to a builder.
 fn graft(expr: &Expr, builder: &mut Builder) -> Option<Id> {
     let program = expr.program();
     let mut placed: Vec<Id> = Vec::with_capacity(program.nodes.len());
@@ -294,7 +297,7 @@ fn graft(expr: &Expr, builder: &mut Builder) -> Option<Id> {
             Node::Call(call) => builder.add_over(&list(call.args)?, |args| {
                 Node::Call(CallNode::new(call.name.clone(), call.function, args))
             }),
-            // Nothing else is ever written.
+            // [`write`] makes no other nodes.
             Node::RootAttr(_) | Node::Index(..) | Node::Paren(_) | Node::Ad(_) => None,
         };
         placed.push(id?);
@@ -308,7 +311,7 @@ mod tests {
 
     #[test]
     fn large_patterns_match_as_the_plain_evaluator_says() {
-        // Forty of these are more than an evaluation may cost, and each alone is not.
+        // Each of these is within the bounds of an evaluation; forty together are not.
         let slot = Ad::new().with("Name", "slot1").with("Requirements", true).with("Large", ".{8000}");
         for (clause, matches) in [
             (r#"!regexp("[ T].{8000}#", TARGET.Name)"#, false),
@@ -320,7 +323,7 @@ mod tests {
             (r#"replace("[ T].{8000}#", TARGET.Name, "") == "slot1""#, false),
             (r#"!regexp("[ T].{8}#", TARGET.Name)"#, true),
         ] {
-            // All different, that each counts.
+            // The clauses all differ, so that each counts.
             let clauses: Vec<String> = (0..40).map(|place| clause.replace('#', &place.to_string())).collect();
             let mut job = Ad::new();
             job.insert("Requirements", Expr::parse(&clauses.join(" && ")).unwrap());

@@ -8,7 +8,7 @@ use super::members::Members;
 /// The number of a clause.
 pub(super) type ClauseId = u32;
 
-/// A clause and who requires it.
+/// A clause, and the slots that require it.
 #[derive(Clone, Debug)]
 pub(super) struct Clause {
     pub(super) ir: Ir,
@@ -22,12 +22,12 @@ pub(super) struct Clauses {
     all: Vec<Clause>,
     index: HashMap<Box<[u8]>, ClauseId>,
     free: Vec<ClauseId>,
-    /// Counts the clauses that came.
+    /// Counts the clauses that were added.
     version: u64,
 }
 
 impl Clauses {
-    /// Has a slot require a clause.
+    /// Notes that a slot requires a clause, and returns the clause's number.
     pub(super) fn add(&mut self, ir: Ir, slot: u32) -> ClauseId {
         let mut key = Vec::new();
         ir.key(&mut key);
@@ -54,7 +54,7 @@ impl Clauses {
         id
     }
 
-    /// Ends that a slot requires a clause.
+    /// Notes that a slot no longer requires a clause.
     pub(super) fn remove(&mut self, id: ClauseId, slot: u32) {
         let Some(clause) = self.all.get_mut(id as usize) else { return };
         if clause.slots.is_empty() {
@@ -72,12 +72,12 @@ impl Clauses {
         self.all.get(id as usize)
     }
 
-    /// Changes when a number begins to mean another clause.
+    /// A number that changes when a clause's number begins to mean another clause.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
 
-    /// The clauses; those that no slot requires any more are among them.
+    /// All clauses, with those that no slot requires any more.
     pub(super) fn all(&self) -> &[Clause] {
         &self.all
     }

@@ -1,4 +1,4 @@
-//! One attribute of all slots: which values it has, and which slots have each.
+//! One attribute of all slots: its values, and which slots have each value.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -13,35 +13,34 @@ use crate::value::Value;
 /// The number of a value in its column.
 type ValueId = u32;
 
-/// Stands for the value of a slot that is gone.
+/// Stands for the value of a slot that was removed.
 const GONE: ValueId = ValueId::MAX;
 
 /// One attribute of all slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Column {
-    /// For each slot.
+    /// The number of each slot's value.
     ids: Vec<ValueId>,
     values: Vec<Entry>,
     index: HashMap<Key, ValueId>,
-    /// Entries that no slot has any more.
+    /// Entries that no slot has any more, to be used again.
     free: Vec<ValueId>,
-    /// Counts the values that came.
+    /// Counts the values that were added.
     version: u64,
     sorted: Option<Sorted>,
-    /// For each slot, its value as a rank, where that has been asked for; NaN where it is to be asked for
-    /// again.
+    /// Each slot's value as a rank, once somebody asked for ranks. NaN: the rank must be computed.
     ranks: Option<Vec<f64>>,
 }
 
-/// A value and who has it.
+/// A value, and the slots that have it.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// `None`: no constant scalar.
+    /// `None`: the slots' values are no constant scalars.
     pub(super) value: Option<Value>,
     pub(super) slots: Members,
 }
 
-/// What tells values apart.
+/// Identifies a value: equal keys are the same value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Other,
@@ -67,7 +66,7 @@ impl Key {
     }
 }
 
-/// The entries by their values: integers, reals that are numbers, and all others.
+/// The entries sorted by value: integers, reals except NaN, and all others.
 #[derive(Clone, Debug, Default)]
 struct Sorted {
     integers: BTreeMap<i64, ValueId>,
@@ -75,7 +74,7 @@ struct Sorted {
     others: BTreeSet<ValueId>,
 }
 
-/// A real that is a number, in its order.
+/// A real that is not NaN, in numeric order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Real(f64);
 
@@ -134,7 +133,7 @@ impl Column {
         }
     }
 
-    /// Forgets a slot.
+    /// Removes a slot.
     pub(super) fn unset(&mut self, slot: u32) {
         if let Some(rank) = self.ranks.as_mut().and_then(|ranks| ranks.get_mut(slot as usize)) {
             *rank = f64::NAN;
@@ -177,7 +176,7 @@ impl Column {
         self.values.get(id as usize)?.value.as_ref()
     }
 
-    /// Whether every slot has a constant scalar.
+    /// Whether the value of every slot is a constant scalar.
     pub(super) fn constant(&self) -> bool {
         !self.index.contains_key(&Key::Other)
     }
@@ -187,17 +186,17 @@ impl Column {
         self.ids.get(slot as usize).copied()
     }
 
-    /// Changes when a value's number begins to mean another value.
+    /// A number that changes when a value's number begins to mean another value.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
 
-    /// The values; those that no slot has any more are among them.
+    /// All values, with those that no slot has any more.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.values
     }
 
-    /// Sorts the values, that [`Column::comparison`] finds its way.
+    /// Sorts the values for [`Column::comparison`].
     pub(super) fn sort(&mut self) {
         if self.sorted.is_some() {
             return;
@@ -209,7 +208,7 @@ impl Column {
         self.sorted = Some(sorted);
     }
 
-    /// Makes the values ready for [`Column::rank`].
+    /// Prepares the ranks for [`Column::rank`].
     pub(super) fn count(&mut self) {
         if self.ranks.is_none() {
             let rank =
@@ -218,18 +217,19 @@ impl Column {
         }
     }
 
-    /// A slot's value as a rank: 0 where it is no number. `None`: this cannot tell.
+    /// A slot's value as a rank; 0 if it is no number. `None`: the column cannot tell.
     pub(super) fn rank(&self, place: usize) -> Option<f64> {
         self.ranks.as_ref()?.get(place).copied().filter(|rank| !rank.is_nan())
     }
 
-    /// Whether the clause orders this column's numbers by a number, so that those that pass are at one end.
+    /// Whether the clause compares this attribute with a number by an order, so that all values that pass are at one
+    /// end.
     pub(super) fn orders(clause: &Ir) -> bool {
         threshold(clause).is_some()
     }
 
-    /// Calls back with the entries of which an ordering clause is not true. `false`: the column is not sorted
-    /// or it is no such clause, nothing was done.
+    /// Calls back with the entries that fail an ordering clause. `false`: the column is not sorted, or the clause is
+    /// no ordering one, and nothing was done.
     pub(super) fn comparison(&self, clause: &Ir, failing: &mut dyn FnMut(&Entry)) -> bool {
         let (Some(sorted), Some((op, bound))) = (&self.sorted, threshold(clause)) else { return false };
         let mut fail = |id: ValueId| {
@@ -237,12 +237,12 @@ impl Column {
                 failing(entry);
             }
         };
-        // As the bound is, so are the comparisons: exact between integers, in doubles otherwise.
+        // The bound decides how numbers compare: integers exactly with integers, everything else as doubles.
         let low_passes = matches!(op, Binary::Less | Binary::LessOrEqual);
         let passes = |value: &Value| super::ir::compare(op, value, bound) == Tri::True;
         let integers = sorted.integers.iter().map(|(value, id)| (Value::Int(*value), *id));
         let reals = sorted.reals.iter().map(|(value, id)| (Value::Real(value.0), *id));
-        // Those that fail are at one end.
+        // The values that fail are at one end.
         if low_passes {
             integers.rev().take_while(|(value, _)| !passes(value)).for_each(|(_, id)| fail(id));
             reals.rev().take_while(|(value, _)| !passes(value)).for_each(|(_, id)| fail(id));
@@ -253,19 +253,19 @@ impl Column {
         true
     }
 
-    /// The entries that [`Column::comparison`] says nothing about.
+    /// The entries for which [`Column::comparison`] does not decide.
     pub(super) fn not_numbers(&self) -> impl Iterator<Item = &Entry> {
         let ids = self.sorted.iter().flat_map(|sorted| &sorted.others);
         ids.filter_map(|id| self.values.get(*id as usize))
     }
 }
 
-/// A value as a rank: 0 where it is no number, NaN where it is not known.
+/// A value as a rank: 0 if it is no number, NaN if it is not known.
 fn counted(value: Option<&Value>) -> f64 {
     value.map_or(f64::NAN, |value| value.as_number().unwrap_or(0.0))
 }
 
-/// The operator and the number of a clause that is `attribute < number`, or `<=`, `>`, `>=`.
+/// The operator and the number of a clause `attribute < number`, or with `<=`, `>` or `>=`.
 fn threshold(clause: &Ir) -> Option<(Binary, &Value)> {
     let Ir::Binary(op, operands) = clause else { return None };
     let ordering =
@@ -296,7 +296,7 @@ impl<'a> View<'a> for Row<'a> {
     }
 }
 
-/// One attribute's value, whatever its name.
+/// The value of one attribute, whichever attribute is asked for.
 pub(super) struct Single<'a>(pub(super) Option<&'a Value>);
 
 impl<'a> View<'a> for Single<'a> {
@@ -305,7 +305,7 @@ impl<'a> View<'a> for Single<'a> {
     }
 }
 
-/// The values of all attributes, by symbol.
+/// The values of all attributes, indexed by symbol.
 pub(super) struct Values<'a>(pub(super) &'a [Option<Value>]);
 
 impl<'a> View<'a> for Values<'a> {

@@ -1,7 +1,7 @@
 //! Clauses of slots that compare an attribute of the job with a number: `TARGET.RequestMemory <= 16384`.
 //!
-//! Such bounds differ from slot to slot, so that as clauses they would be as many as slots. Turned around
-//! they are a column: each slot has its bound, and a job's value is compared with the bounds.
+//! Such bounds differ from slot to slot, so there would be as many clauses as slots. A family turns them around: the
+//! bounds of all slots are a column, and a job's value is compared with the bounds.
 
 use super::column::{Column, Entry, Single};
 use super::ir::{Ir, Scene, Symbol, Unknown};
@@ -16,7 +16,8 @@ use crate::value::Value;
 /// The number of a family.
 type FamilyId = u32;
 
-/// The families of a slot: a bit each. Clauses of further families stay clauses.
+/// The families that a slot has a bound in, a bit each. When the bits are used up, a clause of a further family stays
+/// a clause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FamilySet(u64);
 
@@ -44,19 +45,20 @@ impl FamilySet {
 /// Clauses that differ in their bound only.
 #[derive(Clone, Debug)]
 struct Family {
-    /// The attribute of jobs.
+    /// The attribute of jobs that the clauses compare.
     symbol: Symbol,
-    /// The operator, turned around: the bound is on the left.
+    /// The operator with its operands swapped: the bound is on the left.
     op: Binary,
     bounds: Column,
 }
 
-/// The families of a roster's slots.
+/// The families of all slots of a roster.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Families(Vec<Family>);
 
 impl Families {
-    /// Takes a slot's clause over, if it is of the form and the first of its family in that slot.
+    /// Takes a slot's clause over. `false`: the clause has another form, or the slot has a clause of this family
+    /// already.
     pub(super) fn take(&mut self, clause: &Ir, slot: u32, taken: &mut FamilySet) -> bool {
         let Some((symbol, op, bound)) = comparison(clause) else { return false };
         let known = self.0.iter().position(|family| family.symbol == symbol && family.op == op);
@@ -73,7 +75,7 @@ impl Families {
         true
     }
 
-    /// Forgets a slot's clauses.
+    /// Removes a slot's bounds.
     pub(super) fn remove(&mut self, taken: FamilySet, slot: u32) {
         for id in taken.iter() {
             if let Some(family) = self.0.get_mut(id as usize) {
@@ -82,7 +84,7 @@ impl Families {
         }
     }
 
-    /// Makes all ready to be asked.
+    /// Sorts all bounds, to be searched.
     pub(super) fn sort(&mut self) {
         for family in &mut self.0 {
             family.bounds.sort();
@@ -90,7 +92,7 @@ impl Families {
     }
 }
 
-/// The attribute, the operator turned around and the bound of a clause.
+/// The attribute, the operator with its operands swapped, and the bound of a clause.
 fn comparison(clause: &Ir) -> Option<(Symbol, Binary, &Value)> {
     let Ir::Binary(op, operands) = clause else { return None };
     let (symbol, op, bound) = match &**operands {
@@ -104,7 +106,7 @@ fn comparison(clause: &Ir) -> Option<(Symbol, Binary, &Value)> {
     matches!(bound, Value::Int(_) | Value::Real(_)).then_some((symbol, op, bound))
 }
 
-/// The operator that says the same of swapped operands, of those that order.
+/// The operator that gives the same with its operands swapped; `None` if the operator does not order.
 fn turned(op: Binary) -> Option<Binary> {
     match op {
         Binary::Less => Some(Binary::Greater),
@@ -116,7 +118,7 @@ fn turned(op: Binary) -> Option<Binary> {
 }
 
 impl Family {
-    /// The clause about bounds that a job's value makes.
+    /// The clause about bounds that a job's value asks.
     fn question(&self, job: &Prepared) -> Result<Ir, Unknown> {
         let value = job.view.get(self.symbol as usize).and_then(Option::as_ref).ok_or(Unknown)?;
         Ok(Ir::Binary(self.op, Box::new((Ir::Other(0), Ir::Const(value.clone())))))
@@ -137,7 +139,7 @@ impl Roster {
         Ok(true)
     }
 
-    /// Calls back with what each bound says of the job, and the slots that have it. Those that allow it may
+    /// Calls back with what bounds say of the job, and the slots that have these bounds. Bounds that allow the job may
     /// be left out.
     pub(super) fn bounds(&self, job: &Prepared, each: &mut dyn FnMut(Verdict, &Members)) {
         for family in &self.families.0 {

@@ -1,4 +1,4 @@
-//! What is left of an expression once the ad that it stands in is known.
+//! The intermediate form: what is left of an expression once its own ad is known.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::value::Value;
 /// The number of an attribute's name in [`Symbols`](super::symbols::Symbols).
 pub(super) type Symbol = u32;
 
-/// An expression that reads attributes of the other ad and nothing else. Its constants are scalars:
-/// undefined, error, booleans, numbers and strings.
+/// An expression that reads attributes of the other ad and nothing else. Its constants are scalars: undefined, error,
+/// booleans, numbers and strings.
 #[derive(Clone, Debug)]
 pub(super) enum Ir {
     Const(Value),
@@ -29,32 +29,32 @@ pub(super) enum Ir {
     Elvis(Box<(Ir, Ir)>),
     IsUndefined(Box<Ir>),
     Call(Arc<Call>),
-    /// A list, which stands nowhere but in a call's arguments.
+    /// A list; only arguments of calls may be lists.
     List(Box<[Ir]>),
 }
 
-/// The compiled form cannot tell: the plain evaluator has to. Met where the other ad's attribute is no
-/// scalar or depends on this ad, and where a bound is hit.
+/// The compiled form cannot decide, and the plain evaluator must: an attribute of the other ad is no scalar or depends
+/// on this ad, or a bound was hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unknown;
 
-/// Where the other ad's attributes come from.
+/// A source of the other ad's attributes.
 pub(super) trait View<'a> {
     /// The value of an attribute; `None` if it is no constant scalar.
     fn value(&self, symbol: Symbol) -> Option<&'a Value>;
 }
 
-/// What an evaluation of an [`Ir`] is about.
+/// What an [`Ir`] is evaluated with.
 pub(super) struct Scene<'a, V> {
     pub(super) view: V,
-    /// The ads themselves, for calls. The first is any ad that the expression could have come from.
+    /// The two ads, for calls. `my` is any ad that the expression could have come from.
     pub(super) my: &'a Ad,
     pub(super) target: &'a Ad,
     pub(super) env: &'a Env,
 }
 
 impl Ir {
-    /// The value, as the plain evaluator would have it.
+    /// The value that the plain evaluator would give.
     pub(super) fn eval<'a, V: View<'a>>(&'a self, scene: &Scene<'a, V>) -> Result<Val<'a>, Unknown> {
         Ok(match self {
             Self::Const(value) => Val::of(value),
@@ -78,8 +78,8 @@ impl Ir {
             },
             Self::IsUndefined(operand) => Val::Bool(matches!(operand.eval(scene)?, Val::Undefined)),
             Self::Call(call) => {
-                // What it would follow further could lead back to where this came from, and there is nothing here to
-                // tell it so.
+                // The plain evaluator would follow these attributes, perhaps back to this expression; a call cannot
+                // notice that here.
                 if call.symbols.iter().any(|symbol| scene.view.value(*symbol).is_none()) {
                     return Err(Unknown);
                 }
@@ -129,7 +129,7 @@ impl Ir {
         Ok(result)
     }
 
-    /// Calls back with each attribute of the other ad that it reads.
+    /// Calls back with each attribute of the other ad that the expression reads.
     pub(super) fn symbols(&self, found: &mut dyn FnMut(Symbol)) {
         match self {
             Self::Other(symbol) => found(*symbol),
@@ -156,7 +156,7 @@ impl Ir {
         }
     }
 
-    /// Whether it reads the time.
+    /// Whether the expression reads the time.
     pub(super) fn timely(&self) -> bool {
         let mut timely = match self {
             Self::Now => true,
@@ -167,7 +167,7 @@ impl Ir {
         timely
     }
 
-    /// Appends bytes that two expressions have in common exactly if they are the same.
+    /// Appends the expression's key. Two expressions have the same key exactly if they are the same.
     pub(super) fn key(&self, out: &mut Vec<u8>) {
         match self {
             Self::Const(value) => value_key(value, out),
@@ -190,7 +190,7 @@ impl Ir {
     }
 }
 
-/// A comparison of integers. `None`: the operator is none.
+/// Compares two integers. `None`: the operator is no comparison.
 fn compare_integers(op: Binary, left: i64, right: i64) -> Option<bool> {
     Some(match op {
         Binary::Less => left < right,
@@ -225,12 +225,12 @@ pub(super) fn value_key(value: &Value, out: &mut Vec<u8>) {
             list_key(b'S', text.len(), out);
             out.extend_from_slice(text.as_bytes());
         }
-        // Constants are scalars.
+        // Constants are scalars, so nothing else comes here.
         _ => out.push(b'E'),
     }
 }
 
-/// A value as a constant, if it is a scalar.
+/// A value as a constant; `None` if it is no scalar.
 pub(super) fn scalar(value: &Val<'_>) -> Option<Value> {
     match value {
         Val::Undefined => Some(Value::Undefined),
@@ -243,7 +243,7 @@ pub(super) fn scalar(value: &Val<'_>) -> Option<Value> {
     }
 }
 
-/// The truth of an operation on two constants.
+/// The truth of a comparison of two constants.
 pub(super) fn compare(op: Binary, left: &Value, right: &Value) -> Tri {
     if let (Value::Int(left), Value::Int(right)) = (left, right)
         && let Some(truth) = compare_integers(op, *left, *right)
@@ -253,7 +253,7 @@ pub(super) fn compare(op: Binary, left: &Value, right: &Value) -> Tri {
     Tri::of(&binary(op, &Val::of(left), &Val::of(right)))
 }
 
-/// The number in a value, as [`Value::as_number`] has it.
+/// The value as a number, as [`Value::as_number`] converts it.
 #[allow(clippy::cast_precision_loss, reason = "ranks are doubles")]
 pub(super) fn number(value: &Val<'_>) -> Option<f64> {
     match value {

@@ -1,9 +1,9 @@
-//! From an expression in its ad to what is left of it: attributes of the ad replaced by what they stand
-//! for, constants folded, conditions split into clauses.
+//! Lowering: from an expression in its ad to what is left of it. Attributes of the ad are replaced by their values,
+//! constants are folded, and conditions are split into clauses.
 //!
-//! What comes out has the value that the plain evaluator gives, for every other ad. Where this cannot be
-//! promised the expression is refused: it looks at scopes, draws random numbers, makes lists, or is so large
-//! that a bound of the evaluation might be hit.
+//! The lowered expression has the value that the plain evaluator gives, whatever the other ad is. An expression for
+//! which this cannot be promised is refused: it looks at scopes, draws random numbers, makes lists, or is so large
+//! that an evaluation might hit a bound.
 
 use super::calls::{Call, Nature};
 use super::ir::{Ir, scalar};
@@ -16,17 +16,17 @@ use crate::expr::{Call as CallNode, Expr, Id, Kids, Node, Program, ScopeWord, Se
 use crate::name::Name;
 use crate::value::Value;
 
-/// How deep an expression may be, attributes that it stands on included. The plain evaluator counts up to
-/// two levels for each of these, on both sides of a match.
+/// The deepest expression that is lowered, counted with the attributes that it refers to. The plain evaluator counts
+/// up to two levels for each of these, on both sides of a match.
 const DEPTH: u16 = 90;
 
-/// How large an expression may be, in nodes and bytes of text, attributes that it stands on included.
+/// The largest expression that is lowered, in nodes and bytes of text, counted with the attributes that it refers to.
 const SIZE: usize = 20_000;
 
-/// The bounds on an evaluation within which no expression of that depth and size can come to any of them.
+/// The narrowest limits that no expression of that depth and size can hit.
 const LEAST: Limits = Limits { steps: 150_000, depth: 400, string: 1 << 18, list: 20_000 };
 
-/// Whether bounds are wide enough that compiled expressions need none.
+/// Whether the limits are wide enough for compiled expressions, which do not check them.
 pub(super) fn allowed(limits: &Limits) -> bool {
     limits.steps >= LEAST.steps
         && limits.depth >= LEAST.depth
@@ -34,27 +34,27 @@ pub(super) fn allowed(limits: &Limits) -> bool {
         && limits.list >= LEAST.list
 }
 
-/// The expression cannot be lowered.
+/// An expression cannot be lowered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refused;
 
-/// A condition as clauses that are joined by `&&`, none of them constant.
+/// A condition as clauses that are joined by `&&`. No clause is constant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Condition {
     pub(super) clauses: Vec<Ir>,
-    /// The condition is not true, whatever the other ad.
+    /// The condition is true of no other ad.
     pub(super) never: bool,
-    /// The clauses are not all: where they hold the plain evaluator has to be asked.
+    /// The clauses are not the whole condition: where they are true, the plain evaluator must decide.
     pub(super) verify: bool,
 }
 
 impl Condition {
-    /// A condition of which nothing is known.
+    /// A condition that the plain evaluator must decide.
     pub(super) fn unknown() -> Self {
         Self { verify: true, ..Self::default() }
     }
 
-    /// The `Requirements` of an ad; without it nothing is accepted.
+    /// The `Requirements` of an ad. An ad without `Requirements` accepts nothing.
     pub(super) fn requirements(ad: &Ad, symbols: &mut Symbols, recall: Option<&mut Recall>) -> Self {
         let mut condition = Self::default();
         match ad.get("Requirements") {
@@ -68,7 +68,8 @@ impl Condition {
     }
 }
 
-/// The value of an attribute if it depends on its own ad alone and is a scalar; undefined if there is none.
+/// The value of an attribute if it depends on its own ad alone and is a scalar; `undefined` if there is no such
+/// attribute.
 pub(super) fn closed(ad: &Ad, name: &Name) -> Option<Value> {
     let Some(expr) = ad.get_name(name) else { return Some(Value::Undefined) };
     if let [Node::Literal(value)] = &*expr.program().nodes {
@@ -80,7 +81,7 @@ pub(super) fn closed(ad: &Ad, name: &Name) -> Option<Value> {
     }
 }
 
-/// An attribute of an ad, as [`Ad::eval_attr`] evaluates it.
+/// Lowers an attribute of an ad, as [`Ad::eval_attr`] evaluates it.
 pub(super) fn attribute(ad: &Ad, name: &str, symbols: &mut Symbols) -> Result<Ir, Refused> {
     match ad.get(name) {
         Some(expr) => Lowering::new(ad, symbols).attribute(expr),
@@ -88,7 +89,7 @@ pub(super) fn attribute(ad: &Ad, name: &str, symbols: &mut Symbols) -> Result<Ir
     }
 }
 
-/// An expression evaluated in an ad without standing in it.
+/// Lowers an expression that is evaluated in an ad but is no attribute of it.
 pub(super) fn expression(ad: &Ad, expr: &Expr, symbols: &mut Symbols) -> Result<Ir, Refused> {
     Lowering::new(ad, symbols).expr(expr.program(), expr.program().root())
 }
@@ -96,7 +97,7 @@ pub(super) fn expression(ad: &Ad, expr: &Expr, symbols: &mut Symbols) -> Result<
 /// Lowers expressions of one ad.
 struct Lowering<'a, 's> {
     ad: &'a Ad,
-    /// Names of attributes of the other ad; `None`: it must not be looked at.
+    /// The attributes of the other ad by number. `None`: the expression must not look at the other ad.
     symbols: Option<&'s mut Symbols>,
     /// What is remembered of clauses.
     recall: Option<&'s mut Recall>,
@@ -108,7 +109,7 @@ struct Lowering<'a, 's> {
 
 impl<'a, 's> Lowering<'a, 's> {
     fn new(ad: &'a Ad, symbols: &'s mut Symbols) -> Self {
-        // Residual expressions reach the other ad by this name.
+        // Lowered expressions reach the other ad by the name TARGET.
         let symbols = if ad.contains("TARGET") { None } else { Some(symbols) };
         Self { ad, symbols, recall: None, active: Vec::new(), depth: 0, size: 0 }
     }
@@ -117,7 +118,7 @@ impl<'a, 's> Lowering<'a, 's> {
         Self { ad, symbols: None, recall: None, active: Vec::new(), depth: 0, size: 0 }
     }
 
-    /// Splits the condition that an attribute's expression is.
+    /// Splits the condition that is an attribute's expression.
     fn condition(&mut self, expr: &'a Expr, into: &mut Condition) {
         let program = expr.program();
         if self.active.iter().any(|active| std::ptr::eq(*active, program)) {
@@ -155,7 +156,7 @@ impl<'a, 's> Lowering<'a, 's> {
     }
 
     fn clause(&mut self, expr: &'a Expr, id: Id, into: &mut Condition) {
-        // Without symbols nothing may be left that asks the other ad.
+        // A remembered outcome may ask the other ad, which is not allowed without symbols.
         let known = match &mut self.recall {
             Some(recall) if self.symbols.is_some() => recall.find(expr, id, self.ad),
             _ => Known::Never,
@@ -188,7 +189,7 @@ impl<'a, 's> Lowering<'a, 's> {
         }
     }
 
-    /// The attribute of this ad that a reference stands for.
+    /// The attribute of this ad that a node refers to.
     fn own(&self, program: &'a Program, node: &'a Node) -> Option<&'a Expr> {
         match node {
             Node::Attr(name) => self.ad.get_name(name),
@@ -199,7 +200,7 @@ impl<'a, 's> Lowering<'a, 's> {
         }
     }
 
-    /// The ad that a selection selects from, where it is one of the match.
+    /// The ad of the match that a selection selects from, if it is one of the two.
     fn scope(&self, program: &Program, select: &Select) -> Option<ScopeWord> {
         let scope = select.scope?;
         match program.node(select.base) {
@@ -302,7 +303,7 @@ impl<'a, 's> Lowering<'a, 's> {
             match self.expr(program, *id)? {
                 Ir::Const(value) => match Tri::of(&Val::of(&value)) {
                     Tri::True => {}
-                    // Nothing after it is looked at.
+                    // The operands after this one do not matter.
                     end @ (Tri::False | Tri::Error) => {
                         left.push(Ir::Const(end.value()));
                         break;
@@ -397,12 +398,12 @@ impl<'a, 's> Lowering<'a, 's> {
     }
 }
 
-/// Whether a name means something where no attribute has it.
+/// Whether a name that no attribute has means something.
 fn is_special(name: &Name) -> bool {
     ScopeWord::of(name.as_str()).is_some() || name.is("CurrentTime") || is_around_a_match(name.as_str())
 }
 
-/// What it means, if it is no ad.
+/// What such a name means. It is refused if it means an ad.
 fn special(name: &Name) -> Result<Ir, Refused> {
     if name.is("CurrentTime") { Ok(Ir::Now) } else { Err(Refused) }
 }

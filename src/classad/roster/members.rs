@@ -1,17 +1,17 @@
-//! Sets of slots that change while jobs are matched: few as a list, many as bits.
+//! Sets of slots that change while jobs are matched: a list of few slots, or bits for many.
 //!
-//! A match changes what a partitionable slot has left, and with it which values it shares with others: each change must
-//! cost little even where a hundred thousand slots have a value in common.
+//! A match changes what is left of a partitionable slot, and so with which slots it shares values. Each change must
+//! cost little, even where 100,000 slots share a value.
 
 use super::bits::Bits;
 
-/// As many are kept as a list.
+/// The most slots that are kept as a list.
 const FEW: usize = 512;
 
 /// Slots that have something in common.
 #[derive(Clone, Debug)]
 pub(super) enum Members {
-    /// In order.
+    /// In ascending order.
     Few(Vec<u32>),
     Many {
         bits: Bits,
@@ -59,7 +59,8 @@ impl Members {
                     bits.remove(slot);
                     *count -= 1;
                 }
-                // Not at the same number, lest one that comes and goes turn it over each time.
+                // The list comes back at half the number only, so that one slot that comes and goes does not convert
+                // the set each time.
                 if *count < FEW / 2 {
                     *self = Self::Few(bits.iter().collect());
                 }
@@ -82,7 +83,7 @@ impl Members {
         }
     }
 
-    /// Takes them out of a set.
+    /// Removes these slots from a set.
     pub(super) fn take_from(&self, set: &mut Bits) {
         match self {
             Self::Few(list) => set.remove_all(list),
@@ -90,7 +91,7 @@ impl Members {
         }
     }
 
-    /// Puts them into a set.
+    /// Adds these slots to a set.
     pub(super) fn add_to(&self, set: &mut Bits) {
         match self {
             Self::Few(list) => set.extend(list),
@@ -105,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever comes and goes, it is the set that it should be.
+    /// A set agrees with a plain one, whatever is added and removed.
     #[test]
     fn a_set_whatever_its_size() {
         let (mut members, mut model) = (Members::default(), BTreeSet::new());
@@ -113,7 +114,7 @@ mod tests {
         for step in 0..20_000_u32 {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let slot = (state >> 16) % 3000;
-            // Grows for the first half, shrinks in the second.
+            // The set grows in the first half and shrinks in the second.
             let grows = (state >> 8) % 8 < if step < 10_000 { 6 } else { 1 };
             if grows {
                 members.insert(slot);

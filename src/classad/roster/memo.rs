@@ -1,34 +1,34 @@
-//! Answers that were found out before.
+//! Verdicts that are remembered.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::ir::Unknown;
 
-/// Yes or no, or that the plain evaluator must be asked.
+/// Whether a condition is true, or that the plain evaluator must decide.
 pub(super) type Verdict = Result<bool, Unknown>;
 
 const YES: u8 = 1;
 const NO: u8 = 2;
 const UNKNOWN: u8 = 3;
 
-/// Verdicts by number, each found out when it is first asked for.
+/// Verdicts by number, each computed when it is first asked for.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
-    /// What the numbers mean: the version of whatever gave them.
+    /// The version of the table in which the numbers are indices.
     version: u64,
     verdicts: Box<[AtomicU8]>,
 }
 
 impl Memo {
-    /// Room for verdicts on numbers below `size`, as they are meant in this version.
+    /// Room for verdicts on the numbers below `size` in this version of the table.
     pub(super) fn new(version: u64, size: usize) -> Self {
         Self { version, verdicts: (0..size).map(|_| AtomicU8::new(0)).collect() }
     }
 
-    /// The verdict on a number, found out if it is not known. With another version nothing is known.
+    /// The verdict on a number, which `find` computes if it is not known. With another version, no verdict is known.
     #[inline]
     pub(super) fn verdict(&self, version: u64, number: u32, find: impl FnOnce() -> Verdict) -> Verdict {
-        // Two threads that find out the same thing find the same: no order is needed.
+        // Two threads that compute the same verdict get the same result, so no order between them is needed.
         let place = self.verdicts.get(number as usize).filter(|_| version == self.version);
         match place.map(|place| place.load(Ordering::Relaxed)) {
             Some(YES) => return Ok(true),
@@ -49,7 +49,7 @@ impl Memo {
     }
 }
 
-/// A copy knows nothing yet.
+/// A clone starts empty.
 impl Clone for Memo {
     fn clone(&self) -> Self {
         Self::new(self.version, self.verdicts.len())

@@ -1,32 +1,31 @@
-//! Slots made ready for many matches.
+//! A roster: slots that are made ready for many matches.
 //!
-//! A negotiator asks the same slots about one job after another. A [`Roster`] holds slots so that this is
-//! fast, with the answers of [`symmetric_match`](super::symmetric_match), [`rank`](super::rank) and
-//! [`Expr::eval`](super::Expr::eval), always:
+//! A negotiator asks the same slots about one job after another. A [`Roster`] answers such questions fast, and always
+//! as [`symmetric_match`](super::symmetric_match), [`rank`](super::rank) and [`Expr::eval`](super::Expr::eval) would:
 //!
-//! - A slot's `Requirements` is lowered against its own ad, once: what it says about the slot itself is
-//!   decided, constants are folded, and clauses are left that only ask about a job. Equal clauses of
-//!   different slots are one, so that each is evaluated once a job.
-//! - A job's `Requirements` is lowered the same way. The attributes that its clauses ask for are kept as
-//!   columns: each value once, with the slots that have it. A clause about one attribute is evaluated once
-//!   a value; where it compares with a number, two searches find the slots that fail.
-//! - Only the truth of the whole counts, and a chain of `&&` is true where each of its clauses is; so clauses may be
-//!   evaluated in any order, and the first one that is not true ends it.
-//! - What cannot be lowered (it looks at expressions or scopes, draws random numbers, makes lists, is huge) goes to the
-//!   plain evaluator, a pair at a time, after all that could be lowered.
+//! - A slot's `Requirements` is lowered against the slot's ad once: what it says about the slot itself is decided,
+//!   constants are folded, and clauses are left that only ask about a job. Equal clauses of different slots are one
+//!   clause, which is evaluated once for each job.
+//! - A job's `Requirements` is lowered the same way. The attributes that its clauses ask for are kept as columns: each
+//!   value once, with the slots that have it. A clause about one attribute is evaluated once for each value; if it
+//!   compares the attribute with a number, two searches find the slots that fail.
+//! - Only the truth of the whole counts, and a chain of `&&` is true if each of its clauses is. So clauses are evaluated
+//!   in any order, and the first clause that is not true ends the evaluation.
+//! - What cannot be lowered goes to the plain evaluator, one pair of job and slot at a time, after all that could be
+//!   lowered: expressions that look at expressions or scopes, draw random numbers, make lists, or are huge.
 //!
-//! | part | is |
+//! | part | holds |
 //! | --- | --- |
-//! | `lower`, `recall` | partial evaluation: an expression and its ad in, what is left out; what that came to before |
-//! | `ir`, `calls` | what is left, and its evaluation |
+//! | `lower`, `recall` | partial evaluation: what is left of an expression in its ad; outcomes that are remembered |
+//! | `ir`, `calls` | the form of what is left, and its evaluation |
 //! | `symbols`, `column`, `members`, `bits` | names, values of slots, sets of slots |
 //! | `clauses`, `families` | requirements of slots; those that are bounds |
-//! | `prepared`, `memo` | a job made ready, and what was found out about it |
+//! | `prepared`, `memo` | a job that is made ready; verdicts that are remembered |
 //! | `one`, `all` | matching a pair; matching all slots |
 //! | `ranks`, `questions` | the job's rank of slots; the negotiator's ranks and other questions |
 //!
-//! **Bounds.** Lowered expressions are so small that none of [`Limits`](super::Limits) could be hit; with
-//! limits narrower than that (150,000 steps, 400 levels, 256 KiB of text) nothing is lowered.
+//! **Bounds.** Lowered expressions are so small that they cannot hit [`Limits`](super::Limits) of 150,000 steps, 400
+//! levels, strings of 256 KiB and lists of 20,000 elements. With narrower limits, nothing is lowered.
 
 mod all;
 mod bits;
@@ -65,7 +64,8 @@ use questions::{Asked, Questions, RANKS};
 use recall::Recall;
 use symbols::Symbols;
 
-/// How many attributes of slots are kept as columns. A job that asks for more makes the roster begin anew.
+/// The most attributes of slots that are kept as columns. When jobs ask for more, the columns are dropped and made
+/// anew.
 const MAX_COLUMNS: usize = 512;
 
 /// Slots, made ready to be matched with jobs.
@@ -87,18 +87,18 @@ const MAX_COLUMNS: usize = 512;
 #[derive(Clone, Debug)]
 pub struct Roster {
     slots: Vec<Option<Slot>>,
-    /// The slots that match some job, as far as one knows.
+    /// The slots that may match some job.
     open: Bits,
-    /// Those of them whose clauses do not say all.
+    /// The open slots whose clauses are not all they require.
     doubtful: Bits,
-    /// Attributes of jobs that slots ask for.
+    /// The attributes of jobs that slots ask for.
     asked: Symbols,
     clauses: Clauses,
     families: Families,
-    /// Attributes of slots that jobs ask for, and their values.
+    /// The attributes of slots that jobs ask for; `columns` has their values.
     wanted: Symbols,
     columns: Vec<Column>,
-    /// Counts how often the columns began anew.
+    /// Counts how often the columns were made anew.
     epoch: u64,
     questions: Questions,
     recall: Recall,
@@ -108,21 +108,21 @@ pub struct Roster {
 #[derive(Clone, Debug)]
 struct Slot {
     ad: Ad,
-    // In here: what is elsewhere costs a pair more than all the rest.
+    // Kept inside the slot: a look elsewhere would cost more than all the rest of matching a pair.
     clauses: SmallVec<[ClauseId; 6]>,
-    /// Those of its clauses that are bounds.
+    /// The families in which the slot has a bound.
     families: FamilySet,
     never: bool,
     verify: bool,
-    /// The negotiator's questions about it.
+    /// The answers to the negotiator's questions about the slot, as far as they are known.
     asked: Asked,
 }
 
 impl Roster {
     /// A roster without slots.
     ///
-    /// The expressions are `NEGOTIATOR_PRE_JOB_RANK` and `NEGOTIATOR_POST_JOB_RANK`: MY is the slot, TARGET
-    /// the job.
+    /// The expressions are `NEGOTIATOR_PRE_JOB_RANK` and `NEGOTIATOR_POST_JOB_RANK`, in which MY is the slot and
+    /// TARGET is the job.
     pub fn new(pre_job_rank: Option<Expr>, post_job_rank: Option<Expr>) -> Self {
         Self {
             slots: Vec::new(),
@@ -139,23 +139,22 @@ impl Roster {
         }
     }
 
-    /// Has it answer more questions about slots in use: expressions of which MY is the slot, TARGET the job. Before there
-    /// are slots.
+    /// Adds questions about slots in use: expressions in which MY is the slot and TARGET is the job. Call this before
+    /// slots are added.
     #[must_use]
     pub fn with_questions(mut self, exprs: impl IntoIterator<Item = Expr>) -> Self {
         self.questions.add(exprs);
         self
     }
 
-    /// Puts a slot in a place, in the stead of one that is there. Places are numbers below 2^32; what is
-    /// beyond is not taken.
+    /// Puts a slot in a place; a slot that is there is replaced. A place beyond 2^32 - 1 is ignored.
     ///
-    /// Jobs that are prepared stay so.
+    /// Jobs that were prepared before stay valid.
     pub fn set(&mut self, place: usize, ad: Ad) {
         self.put(place, ad, RANKS);
     }
 
-    /// As [`Roster::set`], for a slot about which the further questions are asked, too.
+    /// As [`Roster::set`], for a slot in use: the questions of [`Roster::with_questions`] are also asked about it.
     pub fn set_in_use(&mut self, place: usize, ad: Ad) {
         self.put(place, ad, self.questions.len());
     }
@@ -189,7 +188,7 @@ impl Roster {
         }
     }
 
-    /// Takes the slot in a place away.
+    /// Removes the slot in a place, and returns its ad.
     pub fn clear(&mut self, place: usize) -> Option<Ad> {
         let slot = self.slots.get_mut(place)?.take()?;
         let number = u32::try_from(place).ok()?;
@@ -206,7 +205,7 @@ impl Roster {
         Some(slot.ad)
     }
 
-    /// Takes the slots in this place and after it away.
+    /// Removes the slots in the places from `places` on.
     pub fn truncate(&mut self, places: usize) {
         for place in places..self.slots.len() {
             self.clear(place);
@@ -223,7 +222,7 @@ impl Roster {
         self.slots.get(place)?.as_ref()
     }
 
-    /// Makes a job ready. It is good for this roster only, and for the circumstances given.
+    /// Makes a job ready for matching. The result is valid for this roster only, and for this environment.
     pub fn prepare(&mut self, job: &Ad, env: &Env) -> Prepared {
         if self.columns.len() > MAX_COLUMNS {
             self.columns.clear();
@@ -250,7 +249,7 @@ impl Roster {
         prepared
     }
 
-    /// Whether all that an expression reads of slots is constant.
+    /// Whether all attributes of slots that an expression reads are constant scalars.
     fn constant(&self, ir: &Ir) -> bool {
         let mut constant = true;
         ir.symbols(&mut |symbol| {
@@ -272,7 +271,7 @@ impl Roster {
         }
     }
 
-    /// Makes the columns that the job asks for ready to be asked.
+    /// Sorts what the job searches, and makes room for the verdicts on it.
     fn ready(&mut self, job: &mut Prepared) {
         self.families.sort();
         job.memo = Memo::new(self.clauses.version(), self.clauses.all().len());
@@ -301,17 +300,18 @@ impl Roster {
         Matching(self.all(job, None))
     }
 
-    /// Those of some slots that match a job.
+    /// The slots among `among` that match a job.
     pub fn matching_among(&self, job: &Prepared, among: &Matching) -> Matching {
         Matching(self.all(job, Some(&among.0)))
     }
 
-    /// The answer to one of the further questions about a slot in use and a job, as a number; a truth value is 1 or 0.
+    /// The answer to a question of [`Roster::with_questions`] about a slot in use and a job, as a number; true is 1,
+    /// false is 0. `None`: the answer is no number, or there is no such slot or question.
     pub fn answer(&self, job: &Prepared, place: usize, question: usize) -> Option<f64> {
         self.questions.answer(job, self.slot(place)?, RANKS + question)
     }
 
-    /// The same, if it does not depend on the job.
+    /// As [`Roster::answer`], if the answer is the same for every job; else the outer `None`.
     pub fn constant_answer(&self, place: usize, question: usize) -> Option<Option<f64>> {
         match self.slot(place)?.asked.get(RANKS + question)? {
             Ranking::Constant(answer) => Some(*answer),
@@ -319,8 +319,8 @@ impl Roster {
         }
     }
 
-    /// What all ranks and answers about any slot depend on: jobs of equal keys have equal ones, as long as the slots stay.
-    /// `None`: that is not known.
+    /// A key of what all ranks and answers depend on. As long as the slots stay, jobs with equal keys have equal ranks
+    /// and answers about every slot. `None`: what they depend on is not known.
     pub fn rank_key(&self, job: &Prepared) -> Option<Box<[u8]>> {
         let mut key = Vec::new();
         match &job.rank {
@@ -335,12 +335,12 @@ impl Roster {
         self.questions.key(job, &mut key).then(|| key.into())
     }
 
-    /// The ranks of a job and the slot in a place, whether they match or not. `None`: there is no slot.
+    /// The ranks of a job and the slot in a place, whether they match or not. `None`: there is no such slot.
     pub fn ranks(&self, job: &Prepared, place: usize) -> Option<Ranks> {
         self.ranker(job).ranks(place)
     }
 
-    /// The ranks of a job and slots that match it, in the order of places.
+    /// The ranks of a job and each slot in `matching`, in the order of places.
     pub fn ranked<'a>(
         &'a self,
         job: &'a Prepared,

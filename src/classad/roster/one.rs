@@ -1,4 +1,4 @@
-//! A job and one slot.
+//! Matching one job with one slot.
 
 use super::column::{Row, Values};
 use super::ir::{Scene, Unknown};

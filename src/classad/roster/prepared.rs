@@ -1,4 +1,4 @@
-//! A job, made ready to be matched with the slots of a roster.
+//! A job that is made ready for matching with the slots of a roster.
 
 use super::bits::Bits;
 use super::ir::{Ir, Scene, Symbol, View};
@@ -9,18 +9,18 @@ use crate::env::Env;
 use crate::eval::Tri;
 use crate::value::Value;
 
-/// A job, made ready by [`Roster::prepare`](super::Roster::prepare) to be matched with slots.
+/// A job that [`Roster::prepare`](super::Roster::prepare) made ready for matching.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     pub(super) ad: Ad,
     pub(super) env: Env,
-    /// The state of the roster's columns that symbols in here are about.
+    /// The roster's epoch in which symbols of slots' attributes are numbered.
     pub(super) epoch: u64,
-    /// What slots ask of the job, by the roster's symbols.
+    /// The values of the attributes that slots ask for, by the roster's symbols.
     pub(super) view: Vec<Option<Value>>,
     /// What the job asks of slots.
     pub(super) asks: Asks,
-    /// Whether slots' clauses are true of the job.
+    /// Whether each clause of slots is true of the job.
     pub(super) memo: Memo,
     pub(super) rank: Ranking,
 }
@@ -35,9 +35,9 @@ impl Prepared {
 /// What a job asks of slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asks {
-    /// About one attribute each.
+    /// Clauses about one attribute each.
     pub(super) groups: Vec<Group>,
-    /// About several attributes, or only about time.
+    /// Clauses about several attributes, or about the time alone.
     pub(super) others: Vec<Ir>,
     /// See [`Condition`].
     pub(super) never: bool,
@@ -49,7 +49,7 @@ pub(super) struct Asks {
 pub(super) struct Group {
     pub(super) symbol: Symbol,
     pub(super) clauses: Vec<Ir>,
-    /// Whether all are true, by the number of the attribute's value.
+    /// Whether all clauses of the group are true of a value, by the number of the value.
     pub(super) memo: Memo,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn all_true<'a, V: View<'a>>(clauses: &'a [Ir], scene: &Scene<'a, V>)
 pub(super) enum Ranking {
     Constant(Option<f64>),
     Ir(Box<Ir>),
-    /// Only the plain evaluator can tell.
+    /// Only the plain evaluator can tell the value.
     Plain,
 }
 
@@ -90,7 +90,7 @@ impl Ranking {
 }
 
 impl Asks {
-    /// Sorts clauses by what they read. Their order does not matter.
+    /// Groups clauses by the attributes that they read. The order of clauses does not matter.
     pub(super) fn of(condition: Condition) -> Self {
         let mut asks = Self { never: condition.never, verify: condition.verify, ..Self::default() };
         for clause in condition.clauses {
@@ -110,7 +110,7 @@ impl Asks {
     }
 }
 
-/// The attribute that an expression reads, if it reads no other.
+/// The attribute that an expression reads; `None` if it reads several or none.
 fn only_symbol(ir: &Ir) -> Option<Symbol> {
     let mut first = None;
     let mut several = false;
@@ -118,46 +118,46 @@ fn only_symbol(ir: &Ir) -> Option<Symbol> {
     first.filter(|_| !several)
 }
 
-/// Places of slots: those that match a job, for example.
+/// A set of places of slots, such as those that match a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matching(pub(super) Bits);
 
 impl Matching {
-    /// Whether the slot in this place matches.
+    /// Whether the place is in the set.
     pub fn contains(&self, place: usize) -> bool {
         u32::try_from(place).is_ok_and(|place| self.0.contains(place))
     }
 
-    /// Adds a place. Places beyond 2^32 are not taken.
+    /// Adds a place. A place beyond 2^32 - 1 is ignored.
     pub fn insert(&mut self, place: usize) {
         if let Ok(place) = u32::try_from(place) {
             self.0.insert(place);
         }
     }
 
-    /// Leaves out a place.
+    /// Removes a place.
     pub fn remove(&mut self, place: usize) {
         if let Ok(place) = u32::try_from(place) {
             self.0.remove(place);
         }
     }
 
-    /// Whether the two have a place in common.
+    /// Whether the two sets have a place in common.
     pub fn meets(&self, other: &Self) -> bool {
         self.0.meets(&other.0)
     }
 
-    /// How many slots match.
+    /// The number of places.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none does.
+    /// Whether the set has no places.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Leaves out the slots in places that are not wanted.
+    /// Removes the places that are not wanted.
     pub fn retain(&mut self, mut wanted: impl FnMut(usize) -> bool) {
         let unwanted: Vec<u32> = self.0.iter().filter(|place| !wanted(*place as usize)).collect();
         for place in unwanted {
@@ -165,7 +165,7 @@ impl Matching {
         }
     }
 
-    /// The places of the slots that match, in order.
+    /// The places in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().map(|place| place as usize)
     }

@@ -1,6 +1,6 @@
-//! The negotiator's own questions about slots: how it ranks them, and of those in use whether they may be had.
+//! The negotiator's own questions about slots: how it ranks a slot, and whether a slot in use may be preempted.
 //!
-//! They are about slots; of a job they ask little, and most jobs answer alike.
+//! The questions read much of slots and little of a job, so most jobs give the same answers.
 
 use smallvec::SmallVec;
 
@@ -12,20 +12,20 @@ use super::{Slot, lower};
 use crate::ad::Ad;
 use crate::expr::Expr;
 
-/// The first of the questions are the ranks.
+/// The number of ranks, which are the first questions.
 pub(super) const RANKS: usize = 2;
 
-/// What is asked about slots.
+/// The questions, and what their answers depend on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Questions {
     exprs: Vec<Option<Expr>>,
-    /// The attributes of jobs that the answers depend on, in order.
+    /// The attributes of jobs that the answers depend on, sorted.
     reads: Vec<Symbol>,
-    /// How many answers take the plain evaluator: they may depend on all of a job.
+    /// How many answers need the plain evaluator. They may depend on everything in a job.
     plain: usize,
 }
 
-/// The questions of a slot, lowered against its ad.
+/// The questions about one slot, lowered against its ad.
 pub(super) type Asked = SmallVec<[Ranking; RANKS]>;
 
 impl Questions {
@@ -38,7 +38,7 @@ impl Questions {
         self.exprs.extend(exprs.into_iter().map(Some));
     }
 
-    /// Makes the first questions ready to be asked about a slot.
+    /// Lowers the first `count` questions against a slot's ad.
     pub(super) fn lower(&mut self, ad: &Ad, count: usize, symbols: &mut Symbols) -> Asked {
         let (reads, plain) = (&mut self.reads, &mut self.plain);
         let lowered = self.exprs.iter().take(count).map(|expr| {
@@ -64,7 +64,7 @@ impl Questions {
         self.exprs.len()
     }
 
-    /// Appends what the answers about any slot depend on. `false`: that is not to be told.
+    /// Appends what the answers about any slot depend on. `false`: that is not known.
     pub(super) fn key(&self, job: &Prepared, out: &mut Vec<u8>) -> bool {
         if self.plain > 0 {
             return false;
@@ -79,7 +79,7 @@ impl Questions {
         })
     }
 
-    /// The answer about a slot, as a number.
+    /// The answer about a slot, as a number; `None` if it is no number.
     pub(super) fn answer(&self, job: &Prepared, slot: &Slot, question: usize) -> Option<f64> {
         let ranking = slot.asked.get(question)?;
         let plain = |Unknown| {
@@ -101,7 +101,7 @@ fn value(ranking: &Ranking, job: &Prepared, slot: &Slot) -> Result<Option<f64>, 
     }
 }
 
-/// Adds the attributes that an expression reads.
+/// Adds the attributes that an expression reads to a sorted list.
 fn note_reads(ir: &Ir, reads: &mut Vec<Symbol>) {
     ir.symbols(&mut |symbol| {
         if let Err(place) = reads.binary_search(&symbol) {

@@ -1,4 +1,4 @@
-//! What the three ranks make of a job and a slot.
+//! The three ranks of a job and a slot.
 
 use super::column::Column;
 use super::ir::{Ir, Unknown, number};
@@ -6,15 +6,14 @@ use super::prepared::{Prepared, Ranking};
 use super::{Roster, Slot};
 use crate::matching::rank;
 
-/// What the three ranks make of a match.
+/// The three ranks of a job and a slot, by which a negotiator sorts matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranks {
-    /// The value of the first of the roster's expressions; `None` if it is no number or there is no
-    /// expression.
+    /// The value of `NEGOTIATOR_PRE_JOB_RANK`. `None`: the value is no number, or the roster has no such expression.
     pub pre_job: Option<f64>,
-    /// The job's `Rank` of the slot, as [`rank`] has it.
+    /// The job's `Rank` of the slot, as [`rank`] returns it.
     pub job: f64,
-    /// The value of the second of the roster's expressions.
+    /// The value of `NEGOTIATOR_POST_JOB_RANK`. `None`: the value is no number, or the roster has no such expression.
     pub post_job: Option<f64>,
 }
 
@@ -22,7 +21,7 @@ pub struct Ranks {
 pub(super) struct Ranker<'a> {
     roster: &'a Roster,
     job: &'a Prepared,
-    /// The job's rank is this attribute.
+    /// The column of the attribute that the job's rank is, if it is one attribute.
     column: Option<&'a Column>,
 }
 

@@ -1,8 +1,8 @@
-//! What is left of clauses, remembered: slots that share an expression, and the values of what it reads of them, share what is
-//! left of it.
+//! Outcomes of lowering clauses, remembered. Slots whose clause is the same expression, and reads the same values,
+//! share the outcome.
 //!
-//! The slots of a pool have few expressions, and of each of most attributes few values; to look an outcome up takes a part of
-//! the time that lowering takes.
+//! The slots of a pool have few expressions, and few values of most attributes. Looking an outcome up takes a fraction
+//! of the time that lowering takes.
 
 use std::collections::HashMap;
 
@@ -12,22 +12,22 @@ use crate::expr::{Expr, Id, Node, Program};
 use crate::name::Name;
 use crate::value::Value;
 
-/// Where there are more outcomes than this, slots have hardly any in common: they are not worth remembering.
+/// A clause with more outcomes than this is not worth remembering: slots have hardly any outcomes in common.
 const OUTCOMES: usize = 1024;
 
-/// How many clauses are remembered. Pools have tens.
+/// The most clauses that are remembered. A pool has tens.
 const CLAUSES: usize = 4096;
 
-/// What a clause of a slot comes to.
+/// The outcome of lowering a slot's clause.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// True of every job.
+    /// The clause is true of every job.
     True,
-    /// True of none.
+    /// The clause is true of no job.
     Never,
-    /// It is left to the plain evaluator.
+    /// The plain evaluator must decide.
     Verify,
-    /// What is left of it.
+    /// What is left of the clause.
     Clause(Ir),
 }
 
@@ -37,9 +37,9 @@ pub(super) struct Recall(HashMap<(usize, Id), Remembered>);
 
 #[derive(Clone, Debug)]
 struct Remembered {
-    /// As long as this lives no other expression has its address.
+    /// Keeps the expression alive, so that no other expression gets its address.
     _expr: Expr,
-    /// The attributes that it names; none where its outcomes are not worth remembering.
+    /// The attributes that the clause names. `None`: outcomes of the clause are not remembered.
     names: Option<Box<[Name]>>,
     outcomes: HashMap<Box<[u8]>, Outcome>,
 }
@@ -50,17 +50,17 @@ pub(super) struct Place {
     key: Box<[u8]>,
 }
 
-/// What is known of a clause.
+/// What is remembered of a clause.
 pub(super) enum Known {
     Outcome(Outcome),
-    /// Nothing; what is found out may be remembered there.
+    /// No outcome is known; [`Recall::keep`] may remember one in this place.
     Nothing(Place),
-    /// Nothing, and nothing will be.
+    /// No outcome is known, and none can be remembered.
     Never,
 }
 
 impl Recall {
-    /// What is known of the clause that a node of an expression is, in a slot with this ad.
+    /// What is remembered of a clause, the node `id` of an expression, for a slot with this ad.
     pub(super) fn find(&mut self, expr: &Expr, id: Id, ad: &Ad) -> Known {
         let program = expr.program();
         let clause = (std::ptr::from_ref(program).addr(), id);
@@ -79,7 +79,7 @@ impl Recall {
             match ad.get_name(name).map(|expr| &*expr.program().nodes) {
                 None => key.push(b'-'),
                 Some([Node::Literal(value)]) if is_scalar(value) => value_key(value, &mut key),
-                // What that comes to depends on more.
+                // The value of such an attribute depends on more than its text.
                 Some(_) => return Known::Never,
             }
         }
@@ -89,7 +89,7 @@ impl Recall {
         }
     }
 
-    /// Remembers what was found out.
+    /// Remembers an outcome.
     pub(super) fn keep(&mut self, place: Place, outcome: Outcome) {
         let Some(remembered) = self.0.get_mut(&place.clause) else { return };
         if remembered.outcomes.len() >= OUTCOMES {
@@ -110,7 +110,7 @@ fn is_scalar(value: &Value) -> bool {
     }
 }
 
-/// Collects the names that a part of an expression is made of. False, where it has parts that say more than their names.
+/// Collects the names in a part of an expression. `false`: the value of the part depends on more than these names.
 fn collect(program: &Program, id: Id, names: &mut Vec<Name>) -> bool {
     let mut add = |name: &Name| {
         if !names.contains(name) {

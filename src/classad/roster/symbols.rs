@@ -1,4 +1,4 @@
-//! Names by number.
+//! Attribute names by number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,15 +7,16 @@ use super::calls::Call;
 use super::ir::Symbol;
 use crate::name::Name;
 
-/// How many calls are kept. Jobs bring new ones without end; those that are in use live on anyway.
+/// The most calls that are kept for others. Jobs bring new calls without end; a call in use lives on without being
+/// kept.
 const CALLS: usize = 1024;
 
-/// Names of attributes, numbered from 0 in the order in which they came.
+/// Attribute names, numbered from 0 in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Symbols {
     numbers: HashMap<Name, Symbol>,
     names: Vec<Name>,
-    /// Calls whose arguments are about these symbols, by [`Call::key`]: compiled patterns are in them.
+    /// Calls with arguments that use these symbols, by [`Call::key`]. They own compiled patterns.
     calls: HashMap<Box<[u8]>, Arc<Call>>,
 }
 
@@ -36,12 +37,12 @@ impl Symbols {
         self.names.get(symbol as usize)
     }
 
-    /// The names in order.
+    /// The names in the order of their numbers.
     pub(super) fn names(&self) -> &[Name] {
         &self.names
     }
 
-    /// A call that was kept.
+    /// The call with this key, if it was kept.
     pub(super) fn call(&self, key: &[u8]) -> Option<&Arc<Call>> {
         self.calls.get(key)
     }
