@@ -1,9 +1,9 @@
-//! What all expansions of one configuration may cost together.
+//! The work that all expansions of one configuration may take together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that may still be looked at or moved. It goes down with each question, and questions share the configuration:
-/// hence the atomic number.
+/// The bytes that may still be looked at or moved. Every question to the configuration uses some up, and questions
+/// share the configuration, so the number is atomic.
 #[derive(Debug)]
 pub(super) struct Allowance(AtomicU64);
 
@@ -17,21 +17,21 @@ impl Allowance {
     }
 
     pub fn spend(&self, bytes: u64) {
-        // The update never refuses: what is not there counts as nothing.
+        // The update never fails: more than is left leaves 0.
         let _ = self
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(bytes)));
     }
 }
 
-/// No bound but that of each value.
+/// No bound on all expansions together; each value still has its own.
 impl Default for Allowance {
     fn default() -> Self {
         Self::of(u64::MAX)
     }
 }
 
-/// A copy has what is left.
+/// A clone may take what is left.
 impl Clone for Allowance {
     fn clone(&self) -> Self {
         Self::of(self.left())

@@ -1,16 +1,16 @@
-//! The names after `use CATEGORY :`, with their arguments, and arguments in a template's text.
+//! The templates after `use CATEGORY :` with their arguments, and the arguments in a template's text.
 
 use super::scan::{self, Wanted};
 use super::text::{Place, Text, is_space};
 
-/// Parentheses within parentheses.
+/// The deepest parentheses within parentheses.
 const MAX_DEPTH: usize = 25;
-/// Arguments that are put into one template.
+/// The most arguments that are put into one template.
 const MAX_REPLACED: usize = 10_000;
-/// Bytes of a template with its arguments.
+/// The longest text of a template with its arguments, in bytes.
 const MAX_LENGTH: usize = 1 << 20;
 
-/// A template that is used.
+/// One use of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Use {
     pub name: String,
@@ -18,7 +18,7 @@ pub(super) struct Use {
     pub place: Place,
 }
 
-/// The templates that a list names: names between commas or blanks, with arguments in parentheses or not.
+/// The templates that a list names. Names stand between commas or white space, and may have arguments in parentheses.
 pub(super) fn uses(list: &Text) -> Result<Vec<Use>, &'static str> {
     let mut uses = Vec::new();
     let mut at = 0;
@@ -48,7 +48,7 @@ pub(super) fn uses(list: &Text) -> Result<Vec<Use>, &'static str> {
     }
 }
 
-/// Where the parenthesis that opens at `at` closes. Brackets within must close too.
+/// Where the parenthesis that opens at `at` closes. Brackets within it must close, too.
 fn closing(bytes: &[u8], at: usize) -> Option<usize> {
     let mut open = Vec::new();
     for (at, byte) in bytes.iter().enumerate().skip(at) {
@@ -70,7 +70,7 @@ fn closing(bytes: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// A template's text with the arguments in place.
+/// The text of a template with its arguments put in.
 pub(super) fn replace(template: &str, arguments: &str) -> Result<String, &'static str> {
     let mut text = template.to_owned();
     let mut work = 10_000_000;
@@ -88,12 +88,12 @@ pub(super) fn replace(template: &str, arguments: &str) -> Result<String, &'stati
     Err("an argument refers to itself")
 }
 
-/// What stands in `$(...)` for an argument.
+/// One `$(...)` of a template that stands for an argument.
 struct Argument<'a> {
     index: usize,
-    /// `?`: 1 or 0 for whether it is given.
+    /// `?`: the value is 1 if the argument is given, else 0.
     given: bool,
-    /// `+` or `#`: it and all that follow; of 0, the number of arguments.
+    /// `+` or `#`: the value is this argument and all that follow; for argument 0, the number of arguments.
     rest: bool,
     default: Option<&'a str>,
 }

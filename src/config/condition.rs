@@ -1,22 +1,22 @@
-//! `if`, `elif`, `else`, `endif`.
+//! Conditionals: `if`, `elif`, `else`, `endif`.
 
 use super::table::{Config, Found};
 use super::templates;
 
-/// The HTCondor whose language this is: what `version` is compared with.
+/// The version of HTCondor whose language this is. `version` in a condition is compared with it.
 pub(super) const VERSION: [u32; 3] = [25, 14, 1];
 
-/// Conditionals within conditionals.
+/// The deepest conditionals within conditionals.
 const MAX_DEPTH: usize = 63;
 
-/// One `if` that is not yet closed.
+/// One `if` without its `endif` so far.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Whether the lines of this branch count, as far as this conditional goes.
+    /// Whether the lines of this branch count, if the conditional itself counts.
     on: bool,
-    /// Whether a branch was chosen.
+    /// Whether a branch was chosen already.
     chosen: bool,
-    /// Whether `else` was seen.
+    /// Whether the `else` was read.
     last: bool,
 }
 
@@ -51,18 +51,18 @@ pub(super) fn keyword(line: &[u8]) -> Option<(Keyword, usize)> {
 }
 
 impl Conditionals {
-    /// Whether lines count here.
+    /// Whether lines count at this place.
     pub fn enabled(&self) -> bool {
         self.levels.iter().all(|level| level.on)
     }
 
-    /// Whether a conditional is open.
+    /// Whether a conditional is open at this place.
     pub fn inside(&self) -> bool {
         !self.levels.is_empty()
     }
 
-    /// Takes a line of a conditional. The condition is asked for only where it decides; where it cannot be
-    /// decided, it counts as false and is an error.
+    /// Reads a line of a conditional. `condition` is asked only if it decides. If it cannot be decided, it counts as
+    /// false, and its error is returned.
     pub fn take(
         &mut self,
         keyword: Keyword,
@@ -113,14 +113,14 @@ fn split(truth: Result<bool, String>) -> (bool, Result<(), String>) {
     }
 }
 
-/// Decides an expanded condition: one test, with `!` before it or not.
+/// Decides an expanded condition, which is one test, perhaps with `!` before it.
 pub(super) fn decide(config: &Config, condition: &str, was_expanded: bool) -> Result<bool, String> {
     let whole = condition.trim_ascii();
     let (negated, test) = match whole.strip_prefix('!') {
         Some(rest) => (true, rest.trim_ascii_start()),
         None => (false, whole),
     };
-    // What expands to nothing is false.
+    // A condition that expands to nothing is false.
     let truth = if was_expanded && test.is_empty() { Ok(false) } else { simple(config, test) };
     truth
         .map(|truth| truth != negated)
@@ -147,30 +147,30 @@ fn simple(config: &Config, test: &str) -> Result<bool, String> {
     }
 }
 
-/// What follows a keyword, which no letter or digit may follow at once.
+/// The text after a keyword. `None`: the text does not start with the keyword, or a letter or digit follows at once.
 fn after_word<'a>(test: &'a str, word: &str) -> Option<&'a str> {
     let (start, rest) = test.split_at_checked(word.len())?;
     let ends = !rest.starts_with(|next: char| next.is_ascii_alphanumeric());
     (ends && start.eq_ignore_ascii_case(word)).then(|| rest.trim_ascii_start())
 }
 
-/// What a condition looks like, by the kinds of characters in it.
+/// The form of a condition, by the kinds of characters in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Number,
     /// A name or a keyword.
     Word,
-    /// What may be `defined` and its argument.
+    /// Perhaps `defined` and its argument.
     Words,
-    /// What may be `version` and its argument.
+    /// Perhaps `version` and its argument.
     Comparison,
     Complex,
 }
 
-/// Kinds of characters, as bits.
+/// The kinds of characters, as bits.
 mod kind {
     pub const DIGIT: u8 = 1;
-    /// A point or an e after digits.
+    /// A point or an `e` of a number.
     pub const FLOAT: u8 = 2;
     pub const ALPHA: u8 = 4;
     pub const NAME: u8 = 8;
@@ -180,7 +180,7 @@ mod kind {
     pub const OTHER: u8 = 128;
 }
 
-/// The kinds of characters in a condition. What a point, an e or a sign is depends on what stands before it.
+/// The kinds of characters in a condition. The kind of a point, an `e` or a sign depends on the characters before it.
 fn kinds(text: &str) -> u8 {
     use kind::{ALPHA, COLON, COMPARE, DIGIT, FLOAT, NAME, OTHER, SPACE};
     let text = text.strip_prefix('-').unwrap_or(text).as_bytes();
@@ -208,7 +208,7 @@ impl Shape {
     fn of(text: &str) -> Self {
         use kind::{ALPHA, COLON, COMPARE, DIGIT, FLOAT, NAME, SPACE};
         let kinds = kinds(text);
-        // A point counts as a number's only where there are digits.
+        // A point belongs to a number only if there are digits.
         if kinds & (DIGIT | FLOAT) == FLOAT {
             return Self::Complex;
         }
@@ -224,12 +224,12 @@ impl Shape {
     }
 }
 
-/// The number that a text starts with; 0 if there is none.
+/// The number that a text starts with; 0 if the text starts with none.
 fn leading_real(text: &str) -> f64 {
     (1..=text.len()).rev().find_map(|end| text.get(..end)?.parse().ok()).unwrap_or(0.0)
 }
 
-/// `defined NAME`, `defined use CATEGORY`, `defined use CATEGORY:NAME`
+/// Decides `defined NAME`, `defined use CATEGORY` and `defined use CATEGORY:NAME`.
 fn defined(config: &Config, what: &str) -> Result<bool, String> {
     if what.is_empty() {
         return Ok(false);
@@ -261,7 +261,7 @@ fn defined_use(what: &str) -> Result<bool, String> {
     })
 }
 
-/// `version OPERATOR x.y[.z]`: how the version of HTCondor compares.
+/// Decides `version OPERATOR x.y[.z]`, a comparison with [`VERSION`].
 fn version(test: &str) -> Result<bool, String> {
     let (negated, rest) = test.strip_prefix('!').map_or((false, test), |rest| (true, rest));
     let wanted = match rest.bytes().next() {
@@ -280,7 +280,7 @@ fn version(test: &str) -> Result<bool, String> {
     Ok((order == wanted || (or_equal && order.is_eq())) != negated)
 }
 
-/// Two or three numbers with points between them; a third that is missing is our own.
+/// Reads two or three numbers with points between them. If the third is missing, it is that of [`VERSION`].
 fn version_literal(text: &str) -> Option<[u32; 3]> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let number = |text: &str| text.get(..digits(text))?.parse::<u32>().ok();

@@ -1,14 +1,14 @@
-//! What can go wrong when a text is read, a value expanded, a value understood.
+//! Errors: texts that cannot be read, values that cannot be expanded or understood.
 
 use super::source::{Diagnostic, Position};
 use classad::ParseError;
 
-/// The texts have errors. Reading goes on after an error, so that all can be told at once; HTCondor stops at
-/// the first.
+/// The texts have errors. Unlike HTCondor, which stops at the first, the reader goes on after an error, so that all
+/// errors are reported at once.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", list(.errors))]
 pub struct ReadError {
-    /// At least one, in the order of the text.
+    /// At least one error, in the order of the texts.
     pub errors: Vec<Diagnostic>,
 }
 
@@ -18,11 +18,11 @@ fn list(errors: &[Diagnostic]) -> String {
     lines.join("\n")
 }
 
-/// A value cannot be expanded.
+/// A value cannot be expanded: where, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{position}: {fault}")]
 pub struct ExpandError {
-    /// The reference or function that cannot be replaced.
+    /// The place of the reference or function that cannot be replaced.
     pub position: Position,
     /// Why not.
     pub fault: ExpandFault,
@@ -31,22 +31,22 @@ pub struct ExpandError {
 /// Why a value cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandFault {
-    /// A name that leads back to itself. HTCondor would never finish.
+    /// A name refers back to itself. HTCondor would never finish.
     #[error("{} refer to each other without end: let one of them stand for something else", .0.join(" -> "))]
     Cycle(Vec<String>),
-    /// The text becomes too long.
+    /// The text becomes longer than so many bytes.
     #[error("expands to more than {0} bytes: make the values that it refers to shorter")]
     TooLong(usize),
-    /// Expanding takes too long.
+    /// Expanding the value takes more work than is allowed.
     #[error("takes too many steps to expand: it refers to too many values that refer to others")]
     TooMuchWork,
-    /// References nest too deeply.
+    /// References nest deeper than so many levels.
     #[error("references nest more than {0} deep: shorten the chain")]
     TooDeep(usize),
-    /// The host must be asked and may not be.
+    /// The text asks the host for something that the caller did not allow: what it asks for, and why it is refused.
     #[error("{0} is refused here: {1}")]
     Refused(String, &'static str),
-    /// A function cannot make anything of its arguments.
+    /// A function cannot use its arguments.
     #[error("${function}(): {message}")]
     Function {
         /// Such as `INT`.
@@ -56,23 +56,23 @@ pub enum ExpandFault {
     },
 }
 
-/// A value cannot be understood.
+/// A value cannot be understood as what the caller asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// It cannot be expanded.
+    /// The value cannot be expanded.
     #[error(transparent)]
     Expand(#[from] ExpandError),
-    /// It is no ClassAd expression. The position is the place in the configuration text.
+    /// The value is no ClassAd expression.
     #[error("{position}: {name} is no expression: expected {}, found {}", .error.expected(), .error.found())]
     Expression {
         /// The name whose value it is.
         name: String,
-        /// Where the text stops being an expression.
+        /// Where the configuration text stops being an expression.
         position: Position,
-        /// What the expression parser says of the expanded value.
+        /// The error of the expression parser, about the expanded value.
         error: ParseError,
     },
-    /// It has the wrong type.
+    /// The value has the wrong type.
     #[error("{position}: {name} is {text}, which is no {wanted}")]
     Type {
         /// The name whose value it is.
@@ -81,10 +81,10 @@ pub enum ValueError {
         position: Position,
         /// The expanded value.
         text: String,
-        /// Such as `integer`.
+        /// What the value should be, such as `integer`.
         wanted: &'static str,
     },
-    /// It is out of the knob's range.
+    /// The value is a number that the knob does not allow.
     #[error("{position}: {message}")]
     Range {
         /// Where the value starts.
@@ -95,7 +95,7 @@ pub enum ValueError {
 }
 
 impl ValueError {
-    /// Where it is.
+    /// The place in the configuration text.
     pub fn position(&self) -> &Position {
         match self {
             Self::Expand(error) => &error.position,

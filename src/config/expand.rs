@@ -1,7 +1,7 @@
-//! Replaces references and functions in a text by what they stand for, within bounds.
+//! Expands a text: replaces references and functions by what they stand for, within bounds.
 //!
-//! As in HTCondor, a replacement is looked at again together with what follows it, until nothing is left to be
-//! replaced; what stands before it is done with. Unlike there, a name that leads back to itself is an error.
+//! As in HTCondor, a replacement is searched again together with the text that follows it, until nothing is left to
+//! replace. The text before a replacement is final. Unlike in HTCondor, a name that refers back to itself is an error.
 
 use super::error::{ExpandError, ExpandFault};
 use super::functions;
@@ -9,38 +9,38 @@ use super::scan::{self, Bytes, Macro, Wanted};
 use super::table::{Config, Found};
 use super::text::{Place, Text};
 
-/// Bytes of an expanded text.
+/// The longest expanded text, in bytes.
 pub(super) const MAX_LENGTH: usize = 1 << 20;
-/// Bytes looked at or moved for one value.
+/// The most bytes that are looked at or moved for one value.
 const MAX_WORK: u64 = 5_000_000;
-/// What replacing costs apart from that, in bytes.
+/// The price of one replacement besides its bytes, in bytes.
 const REPLACEMENT: usize = 200;
-/// References within what references stand for.
+/// The deepest references within replacements of references.
 const MAX_DEPTH: usize = 500;
-/// Functions within arguments of functions: each takes stack.
+/// The deepest functions within arguments of functions. Each takes stack.
 const MAX_FUNCTIONS: usize = 30;
 
-/// One expansion, with what it has cost so far.
+/// One expansion, and the work that is left for it.
 pub(super) struct Expander<'c> {
     pub config: &'c Config,
-    /// What is left for this value.
+    /// The work that is left for this value.
     work: u64,
-    /// What was.
+    /// The work that was left at the start.
     given: u64,
-    /// Names that stand around the text in work, through arguments of functions.
+    /// The names whose values contain the text that is being expanded, through arguments of functions.
     around: Vec<String>,
     functions: usize,
     random: u64,
 }
 
-/// A reference within whose replacement we are.
+/// A reference whose replacement is being searched.
 struct Frame {
     name: String,
-    /// How many bytes of the text remain where its replacement ends.
+    /// The number of bytes that remain of the text where the replacement ends.
     end: usize,
 }
 
-/// The part of the text that is not yet looked at: the next byte is the last.
+/// The part of the text that was not searched yet, in reverse: the next byte is the last.
 #[derive(Default)]
 struct Rest {
     bytes: Vec<u8>,
@@ -66,7 +66,7 @@ impl Rest {
         }
     }
 
-    /// Takes away the next bytes.
+    /// Removes the next bytes and returns them.
     fn take(&mut self, count: usize) -> Text {
         let mut text = Text::default();
         for _ in 0..count {
@@ -90,7 +90,7 @@ impl<'c> Expander<'c> {
         }
     }
 
-    /// Expands the text of a name, so that the name in it is a cycle.
+    /// Expands the value of a name. A reference to the name itself is then a cycle.
     pub fn expand_named(&mut self, name: &str, text: &Text) -> Result<Text, ExpandError> {
         self.random =
             name.bytes().fold(self.random, |seed, byte| mix(seed ^ u64::from(byte.to_ascii_lowercase())));
@@ -100,7 +100,7 @@ impl<'c> Expander<'c> {
         expanded
     }
 
-    /// Expands everything, `$(DOLLAR)` last.
+    /// Expands all references and functions, and `$(DOLLAR)` last.
     pub fn expand(&mut self, text: &Text) -> Result<Text, ExpandError> {
         let mut text = self.expand_references(text)?;
         let mut at = 0;
@@ -116,7 +116,7 @@ impl<'c> Expander<'c> {
         Ok(text)
     }
 
-    /// Expands everything but `$(DOLLAR)`.
+    /// Expands all references and functions but `$(DOLLAR)`.
     fn expand_references(&mut self, text: &Text) -> Result<Text, ExpandError> {
         let mut done = Text::default();
         let mut rest = Rest::default();
@@ -128,7 +128,7 @@ impl<'c> Expander<'c> {
             let call = rest.take(found.close + 1 - found.dollar);
             let place = call.place(0).unwrap_or_default();
             self.spend(call.len() + found.dollar + REPLACEMENT, place)?;
-            // What is passed, or is only in part within a replacement, is no longer within it.
+            // A call that starts behind a replacement, or that ends behind it, is not within that replacement.
             frames.retain(|frame| frame.end < before && frame.end <= rest.len());
             let call = Call::of(call, &found, place);
             let (value, name) = self.replace(&call, &frames)?;
@@ -147,7 +147,7 @@ impl<'c> Expander<'c> {
         Ok(done)
     }
 
-    /// What a call stands for, and the name if it is that name's value.
+    /// What a call stands for; and the name, if it stands for the value of a name.
     fn replace(
         &mut self,
         call: &Call,
@@ -168,7 +168,7 @@ impl<'c> Expander<'c> {
                 if self.functions >= MAX_FUNCTIONS {
                     return Err(self.error(call.place, ExpandFault::TooDeep(MAX_FUNCTIONS)));
                 }
-                // The frames stand around the arguments too.
+                // The arguments of a function stand within the same references as the function.
                 let depth = self.around.len();
                 self.around.extend(frames.iter().map(|frame| frame.name.clone()));
                 self.functions += 1;
@@ -218,7 +218,7 @@ impl<'c> Expander<'c> {
         })
     }
 
-    /// The value of a name as `$(NAME)` finds it. A default that is compiled in comes from where it is used.
+    /// The value of a name as `$(NAME)` finds it. The place of a compiled-in default is the place of the reference.
     pub fn value_of(&self, name: &str, place: Place) -> Option<Text> {
         Some(match self.config.lookup(name)? {
             Found::Defined(definition) => definition.text.clone(),
@@ -226,7 +226,7 @@ impl<'c> Expander<'c> {
         })
     }
 
-    /// What an argument stands for: the value of that name, or else itself; expanded.
+    /// What an argument stands for, expanded: the value of the name that it is, else the argument itself.
     pub fn argument(&mut self, argument: &Text, place: Place) -> Result<Text, ExpandError> {
         let name = argument.as_str().to_ascii_uppercase();
         let Some(value) = self.value_of(&name, place) else { return self.expand(argument) };
@@ -237,7 +237,7 @@ impl<'c> Expander<'c> {
         expanded
     }
 
-    /// The next number by chance, below a bound that is not 0.
+    /// A random number below `below`, which is not 0. The error: the host has no random numbers for this text.
     pub fn random(&mut self, below: u64, what: &str, place: Place) -> Result<u64, ExpandError> {
         if self.config.host.seed.is_none() {
             let refused = ExpandFault::Refused(what.to_owned(), "a policy must mean the same at each look");
@@ -251,8 +251,8 @@ impl<'c> Expander<'c> {
         ExpandError { position: self.config.position_of(place), fault }
     }
 
-    /// Takes from what is left. Nothing left is a fault even where nothing is taken: a search that came to its bound
-    /// looks like one that found nothing.
+    /// Uses work up. With no work left this is an error even for 0 steps, because a search that runs out of work looks
+    /// like a search that found nothing.
     fn spend(&mut self, steps: usize, place: Place) -> Result<(), ExpandError> {
         self.work = self.work.saturating_sub(steps as u64);
         if self.work == 0 {
@@ -261,7 +261,8 @@ impl<'c> Expander<'c> {
         Ok(())
     }
 
-    /// Replaces the name's own references in a text that is to be its value, once and for all.
+    /// Replaces references to the name itself in a text that becomes the name's value. They are replaced when the
+    /// value is defined, and never again.
     pub fn expand_own(&mut self, name: &str, text: &Text) -> Result<Text, ExpandError> {
         let short = self.config.without_prefix(name);
         let mut text = text.clone();
@@ -297,12 +298,12 @@ impl Drop for Expander<'_> {
     }
 }
 
-/// A reference or function with its parts.
+/// A reference or function, and its parts.
 pub(super) struct Call {
     pub kind: Macro,
-    /// All of it.
+    /// All of the call.
     text: Text,
-    /// The name, or all arguments.
+    /// The name of a reference, or all arguments of a function.
     pub name: Text,
     pub default: Option<Text>,
     pub place: Place,
@@ -320,7 +321,7 @@ impl Call {
         }
     }
 
-    /// What stands between the dollar and the parenthesis.
+    /// The word between the dollar and the parenthesis.
     pub fn word(&self) -> impl Iterator<Item = u8> {
         self.text.bytes().iter().skip(1).copied().take_while(|byte| *byte != b'(')
     }
@@ -330,7 +331,7 @@ fn found_place(text: &Text, at: usize) -> Place {
     text.place(at).unwrap_or_default()
 }
 
-/// A step of a generator that is good enough to choose by (SplitMix64).
+/// A step of SplitMix64, a generator that is good enough to choose values by.
 fn mix(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

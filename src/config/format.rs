@@ -1,16 +1,16 @@
-//! Numbers and strings in C's formats.
+//! C's formats of numbers and strings.
 
 use super::scan::Macro;
 
-/// The longest width and precision.
+/// The largest width and precision.
 const MAX_WIDTH: usize = 1000;
 
-/// A format with one conversion: text, `%`, flags, width, precision, length, type, text.
+/// A format with one conversion: text, `%`, flags, width, precision, length, conversion, text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Format {
     before: String,
     after: String,
-    /// Of `-0+ #'`.
+    /// The flags among `-0+ #'`.
     flags: String,
     width: usize,
     precision: Option<usize>,
@@ -19,7 +19,7 @@ pub(super) struct Format {
 }
 
 impl Format {
-    /// Reads a format. `None` if it has no conversion, or one that nothing here can print.
+    /// Parses a format. `None`: the format has no conversion, several, or one that is not supported.
     pub fn parse(text: &str) -> Option<Self> {
         let (before, rest) = conversion(text)?;
         let mut format = Self {
@@ -56,7 +56,7 @@ impl Format {
         }
         format.conversion = chars.next().filter(|conversion| "diouxXcpeEfFgGaAs".contains(*conversion))?;
         let after: String = chars.collect();
-        // A second conversion has nothing to print.
+        // There is no second value for a second conversion.
         format.after = match conversion(&after) {
             None => after.replace("%%", "%"),
             Some(_) => return None,
@@ -64,7 +64,7 @@ impl Format {
         Some(format)
     }
 
-    /// Whether the function prints what this converts.
+    /// Whether a function's value can be printed with this conversion.
     pub fn fits(&self, kind: Macro) -> bool {
         match kind {
             Macro::Int => "diouxXcp".contains(self.conversion),
@@ -154,7 +154,7 @@ impl Format {
     }
 }
 
-/// What stands before the first conversion, and what follows its percent sign.
+/// The text before the first conversion, and the text after its percent sign.
 fn conversion(text: &str) -> Option<(String, &str)> {
     let mut before = String::new();
     let mut rest = text;
@@ -171,7 +171,7 @@ fn conversion(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// `d.ddde+dd`
+/// `d.ddde+dd`, as `%e` prints.
 fn exponential(number: f64, precision: usize) -> String {
     let text = format!("{number:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -179,7 +179,7 @@ fn exponential(number: f64, precision: usize) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
-/// The shorter of `f` and `e`, without zeros at the end.
+/// The shorter of `%f` and `%e`, without zeros at the end: as `%g` prints.
 fn general(number: f64, precision: usize, keep_zeros: bool) -> String {
     let text = exponential(number, precision - 1);
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -196,7 +196,7 @@ fn general(number: f64, precision: usize, keep_zeros: bool) -> String {
     }
 }
 
-/// `0x1.8p+1`
+/// `0x1.8p+1`, as `%a` prints.
 fn hexadecimal(number: f64, precision: Option<usize>) -> String {
     let bits = number.to_bits();
     let exponent = i64::try_from((bits >> 52) & 0x7FF).unwrap_or(0);
@@ -208,7 +208,7 @@ fn hexadecimal(number: f64, precision: Option<usize>) -> String {
         _ => exponent - 1023,
     };
     if let Some(digits) = precision.filter(|digits| *digits < 13) {
-        // Rounds half to even in the digits that remain.
+        // Rounds half to even in the digits that are kept.
         let drop = 52 - 4 * digits;
         let all = (whole << 52) | fraction;
         let (kept, lost, half) = (all >> drop, all & ((1 << drop) - 1), 1u64 << (drop - 1));
@@ -225,17 +225,18 @@ fn hexadecimal(number: f64, precision: Option<usize>) -> String {
     format!("0x{whole:x}{point}{digits}p{power:+}")
 }
 
-/// A real as `%.16G` prints it.
+/// The real as `%.16G` prints it.
 pub(super) fn shortest(number: f64) -> String {
     Format::parse("%.16G").map_or_else(|| number.to_string(), |format| format.real(number))
 }
 
-/// The integer that a text starts with, as C's strtol reads it.
+/// The integer that a text starts with, as C's strtol reads it. `None`: the text starts with no integer.
 pub(super) fn leading_integer(text: &str) -> Option<i64> {
     leading_integer_and_rest(text).map(|(number, _)| number)
 }
 
-/// The integer that a text starts with, and the rest of the text. Numbers out of range become the last in range.
+/// The integer that a text starts with, and the rest of the text. A number out of range becomes the nearest that is in
+/// range.
 pub(super) fn leading_integer_and_rest(text: &str) -> Option<(i64, &str)> {
     let text = text.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\u{B}');
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);

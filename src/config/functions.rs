@@ -1,7 +1,7 @@
-//! `$INT()` and its kin: functions in a text, evaluated when it is expanded.
+//! `$INT()` and the other functions, evaluated when a text is expanded.
 //!
-//! Arguments end at the first closing parenthesis. HTCondor complains of arguments that it can make nothing of
-//! and goes on with what is left; here such a value is an error.
+//! Arguments end at the first closing parenthesis. HTCondor prints a complaint about arguments that it cannot use, and
+//! goes on; here they are an error.
 
 use super::error::{ExpandError, ExpandFault};
 use super::expand::{Call, Expander};
@@ -14,7 +14,7 @@ use classad::{Env, Value};
 
 type Answer = Result<Text, ExpandError>;
 
-/// What a function makes of its arguments.
+/// The value of a function call.
 pub(super) fn call(expander: &mut Expander, call: &Call) -> Answer {
     match call.kind {
         Macro::Int => int(expander, call),
@@ -26,7 +26,7 @@ pub(super) fn call(expander: &mut Expander, call: &Call) -> Answer {
         Macro::RandomChoice => random_choice(expander, call),
         Macro::RandomInteger => random_integer(expander, call),
         Macro::Basename | Macro::Dirname | Macro::Filename => path(expander, call),
-        // References are no functions.
+        // References are no functions; the caller replaces them.
         Macro::Name | Macro::Env => Ok(Text::default()),
     }
 }
@@ -58,7 +58,7 @@ fn env(expander: &Expander) -> Env {
     Env::at(expander.config.host.now)
 }
 
-/// The text up to the first comma, and what follows that.
+/// The text up to the first comma, and the text after the comma if there is one.
 fn split(text: &Text) -> (Text, Option<Text>) {
     match text.bytes().iter().position(|byte| *byte == b',') {
         Some(comma) => (text.slice(0, comma), Some(text.slice(comma + 1, text.len()))),
@@ -108,7 +108,7 @@ fn real(expander: &mut Expander, call: &Call) -> Answer {
     let Some(format) = format else { return Ok(Text::at(&format::shortest(number), call.place)) };
     let mut text = format.real(number);
     if !text.contains('.') {
-        // So that it looks like a real.
+        // HTCondor makes a real look like one.
         text.push_str(".0");
     }
     Ok(Text::at(&text, call.place))
@@ -138,7 +138,7 @@ fn eval(expander: &mut Expander, call: &Call) -> Answer {
     })
 }
 
-/// An argument that is a number or a name that stands for one, within 32 bits.
+/// The value of an argument as a number of at most 32 bits. The argument is a number, or a name that stands for one.
 fn index(expander: &mut Expander, call: &Call, argument: &Text, what: &str) -> Result<i64, ExpandError> {
     let text = expander.argument(argument, call.place)?;
     match parse_integer(&text.as_str(), &env(expander)) {
@@ -162,7 +162,7 @@ fn substr(expander: &mut Expander, call: &Call) -> Answer {
     }
     let text = expander.argument(&name, call.place)?;
     let clamp = |number: i64, limit: usize| usize::try_from(number).map_or(0, |number| number.min(limit));
-    // Negative numbers count from the end.
+    // A negative number counts from the end.
     let from_end = |number: i64, len: usize| match i64::try_from(len) {
         Ok(len) if number < 0 => len + number,
         _ => number,

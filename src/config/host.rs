@@ -1,39 +1,41 @@
-//! What a configuration may know of the machine that reads it.
+//! What a configuration may know of the machine.
 
 use std::collections::BTreeMap;
 
-/// What a configuration text may ask of the host, as data. What is not given is refused with a message, so
-/// [`Host::none`] is for texts out of manifests: the operator's own machine is none of their business.
+/// What a configuration text may ask about the machine, as data.
+///
+/// Whatever is not given is refused with a message. [`Host::none`] is for texts from people who must not see the
+/// machine that reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Host {
-    /// Predefined macros, such as `DETECTED_CPUS` and `HOSTNAME`. SUBSYSTEM and LOCALNAME are the reader's.
+    /// Predefined macros, such as `DETECTED_CPUS` and `HOSTNAME`. The reader adds SUBSYSTEM and LOCALNAME.
     pub predefined: Vec<(String, String)>,
-    /// What `$ENV()` sees; `None` refuses it.
+    /// The variables that `$ENV()` finds. `None`: `$ENV()` is refused.
     pub environment: Option<BTreeMap<String, String>>,
-    /// Where `$RANDOM_CHOICE()` and `$RANDOM_INTEGER()` start; `None` refuses them. With the same seed, a value
-    /// is the same at each look.
+    /// The seed of `$RANDOM_CHOICE()` and `$RANDOM_INTEGER()`. With the same seed, a value is always the same. `None`:
+    /// both are refused.
     pub seed: Option<u64>,
-    /// The time in seconds since 1970, for `time()` in `$INT()` and its kin.
+    /// The time in seconds since 1970-01-01T00:00:00Z, for `time()` in `$INT()` and the other functions.
     pub now: i64,
 }
 
 impl Host {
-    /// Nothing is known and nothing may be asked.
+    /// A host that tells nothing: no macros, no environment, no random numbers, and the time 0.
     pub fn none() -> Self {
         Self::default()
     }
 }
 
-/// Why there is no file for an `include`.
+/// Why an `include` gets no file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// There is none: an error, unless the statement is `include ifexist`.
+    /// There is no such file. This is an error, unless the statement is `include ifexist`.
     #[error("there is no such file")]
     Missing,
-    /// Files are not to be read here.
+    /// Files may not be read. The text is added to the message.
     #[error("files are not read here: put what they hold into the text itself{0}")]
     Refused(&'static str),
-    /// It cannot be read.
+    /// The file cannot be read: why.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
 }

@@ -1,17 +1,19 @@
-//! A text as lines: trimmed, continued lines joined.
+//! A text as lines: trimmed, with continued lines joined.
 
 use std::str::SplitInclusive;
 
 use super::text::{Text, is_space};
 
-/// The lines of a text as HTCondor reads them. A backslash at the end joins the next line, whose leading blanks
-/// go; a comment does not continue, and within a continued line only the last character of a comment counts (a
-/// backslash, if the line is to go on). A last line without a newline is taken as it stands.
+/// The lines of a text as HTCondor reads them.
+///
+/// A backslash at the end of a line joins the next line, whose leading white space is dropped. A comment does not
+/// continue. Within a continued line, a comment is dropped except for a backslash at its end, which continues the
+/// line. A last line without a newline is taken as it stands.
 pub(super) struct Lines<'a> {
     physical: SplitInclusive<'a, char>,
     source: u32,
     line: u32,
-    /// `#opt:oldcomment`: a comment is continued like any line, and is text within a continued one.
+    /// `#opt:oldcomment`: a comment is continued like any other line, and is text within a continued line.
     pub old_comments: bool,
 }
 
@@ -49,8 +51,8 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// Trims the line that starts at `start`, and takes away a backslash at its end. Tells whether there was one
-/// that joins the next line.
+/// Trims the line that starts at `start` and drops a backslash at its end. Returns whether that backslash joins the
+/// next line.
 fn goes_on(buffer: &mut Text, start: usize, old_comments: bool) -> bool {
     let mut end = buffer.len();
     while end > start && buffer.byte(end - 1).is_some_and(is_space) {

@@ -1,4 +1,4 @@
-//! `$F` and the letters that say which parts of a path are wanted.
+//! `$F`, `$BASENAME` and `$DIRNAME`: parts of a path.
 
 use super::scan::Macro;
 
@@ -9,16 +9,16 @@ pub(super) struct Parts {
     extension: bool,
     name: bool,
     directory: bool,
-    /// How many directories from the last.
+    /// How many directories, counted from the last.
     directories: usize,
     bare: bool,
     quote: Option<u8>,
-    /// What slashes of either kind become.
+    /// What slashes of either kind are replaced by.
     slash: Option<char>,
 }
 
 impl Parts {
-    /// What a function wants: for `$F`, by the letters after it.
+    /// The parts that a function wants; for `$F`, the letters after it say which.
     pub fn of(kind: Macro, word: impl Iterator<Item = u8>) -> Self {
         let mut parts = Self::default();
         match kind {
@@ -37,7 +37,7 @@ impl Parts {
                         b'q' => quoted = true,
                         b'w' => parts.slash = Some('\\'),
                         b'u' => parts.slash = Some('/'),
-                        // f: a configuration has no directory of its own to complete a path with.
+                        // `f` asks for a full path, but a configuration has no directory to complete a path with.
                         _ => {}
                     }
                 }
@@ -47,7 +47,7 @@ impl Parts {
         parts
     }
 
-    /// The wanted parts of a path, without the quotes around it unless they are wanted.
+    /// The wanted parts of a path. Quotes around the path are dropped unless quotes are wanted.
     pub fn of_path(self, path: &str) -> String {
         let mut text = unquoted(path).to_owned();
         if let Some(slash) = self.slash {
@@ -65,12 +65,12 @@ impl Parts {
         }
     }
 
-    /// Where the wanted part starts and ends.
+    /// Where the wanted parts start and end.
     fn cut(self, text: &str) -> (usize, usize) {
         let all = text.len();
         let name = text.rfind('/').map_or(0, |slash| slash + 1);
         let dot = text.rfind('.').filter(|dot| *dot > name).unwrap_or(all);
-        // Of a path without directories, there is nothing else to want.
+        // A path without directories has no directory part.
         let alone = name == 0 && (self.name || self.extension);
         let directory = self.directory && !alone;
         let directories = if alone { 0 } else { self.directories };
@@ -95,7 +95,8 @@ impl Parts {
     }
 }
 
-/// A part of a quoted text, with quotes put over what stands at its sides where they are not within it.
+/// The wanted part of a quoted text. If a quote is not within the part, it is written over the character beside the
+/// part, as HTCondor does.
 fn requoted(text: &str, mut start: usize, mut end: usize, quote: u8) -> String {
     let mut bytes = text.as_bytes().to_vec();
     // Room for a quote after the end.
@@ -116,7 +117,7 @@ fn requoted(text: &str, mut start: usize, mut end: usize, quote: u8) -> String {
     String::from_utf8_lossy(bytes.get(start..=end).unwrap_or_default()).into_owned()
 }
 
-/// Where the last `count` directories and the file name start.
+/// Where the last `count` directories before the file name start.
 fn last_directories(text: &str, count: usize) -> usize {
     let starts = text.char_indices().filter(|(_, letter)| matches!(letter, '/' | '\\')).map(|(at, _)| at + 1);
     let starts: Vec<usize> = starts.collect();

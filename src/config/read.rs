@@ -1,4 +1,4 @@
-//! Statements to definitions.
+//! The reader: from texts to definitions.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use super::table::{Config, Definition, Found, Origin};
 use super::templates::{self, Template};
 use super::text::{Place, Text, is_name_byte, is_space};
 
-/// Included files and templates within each other.
+/// The deepest nesting of included files and templates.
 const MAX_NESTING: usize = 20;
-/// Included files in all.
+/// The most files that are included.
 const MAX_INCLUDED: usize = 1000;
-/// Bytes of text that is read, and bytes of values that are kept.
+/// The most bytes of text that are read, and of values that are kept.
 const MAX_TOTAL: usize = 32 << 20;
-/// What expansions may cost together where texts come from anyone, in bytes looked at or moved: about half a second.
+/// The work that a guarded configuration may take, in bytes looked at or moved: about half a second.
 const MAX_WORK: u64 = 50_000_000;
-/// Findings that are told.
+/// The most findings that are reported.
 const MAX_DIAGNOSTICS: usize = 1000;
 
-/// Predefined macros that no text can change: they are set again after reading.
+/// Predefined macros that no text can change: they are defined again after reading.
 const FIXED: &[&str] = &[
     "HOSTNAME",
     "FULL_HOSTNAME",
@@ -47,6 +47,20 @@ const FIXED: &[&str] = &[
 type Files<'f> = &'f dyn Fn(&str) -> Result<String, FileError>;
 
 /// Reads configuration texts for one daemon.
+///
+/// ```
+/// use condor_config::{FileError, Host, Reader, Source};
+///
+/// let files = |path: &str| match path {
+///     "/etc/slots" => Ok("NUM_SLOTS = 4\n".to_owned()),
+///     _ => Err(FileError::Missing),
+/// };
+/// let reader = Reader::new(Host::none()).subsystem("STARTD").files(&files);
+/// let text = "include : /etc/slots\nSTARTD.NUM_SLOTS = $(NUM_SLOTS) * 2\n";
+/// let config = reader.read(&[Source::new("main", text)]).into_config()?;
+/// assert_eq!(config.integer("NUM_SLOTS")?, Some(8));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Reader<'f> {
     subsystem: String,
     local_name: Option<String>,
@@ -56,17 +70,17 @@ pub struct Reader<'f> {
     allowance: Allowance,
 }
 
-/// What reading gave: a configuration, and all that is to be said about the texts.
+/// The result of reading: a configuration, and all findings about the texts.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// What was defined. After an error it is what the rest of the texts defined.
+    /// The definitions. What follows an error is read all the same, unless [`Reader::first_error_only`] was called.
     pub config: Config,
-    /// In the order of the texts.
+    /// All findings, in the order of the texts.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Reading {
-    /// The errors among the findings.
+    /// The findings that are errors.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|finding| finding.severity == Severity::Error)
     }
@@ -79,7 +93,7 @@ impl Reading {
 }
 
 impl<'f> Reader<'f> {
-    /// A reader for tools, which HTCondor calls the subsystem `TOOL`, without files to include.
+    /// A reader for HTCondor's tools (subsystem `TOOL`) that includes no files.
     pub fn new(host: Host) -> Self {
         Self {
             subsystem: "TOOL".to_owned(),
@@ -91,44 +105,47 @@ impl<'f> Reader<'f> {
         }
     }
 
-    /// Reads for a daemon, such as `STARTD`: `STARTD.NAME` stands above `NAME`.
+    /// Sets the daemon, such as `STARTD`: `STARTD.NAME` then stands above `NAME`.
     #[must_use]
     pub fn subsystem(mut self, subsystem: impl Into<String>) -> Self {
         self.subsystem = subsystem.into();
         self
     }
 
-    /// Reads for a daemon with a local name: `LOCAL.NAME` stands above `NAME`.
+    /// Sets the daemon's local name: `LOCAL.NAME` then stands above `NAME`. An empty name is none.
     #[must_use]
     pub fn local_name(mut self, local_name: Option<String>) -> Self {
         self.local_name = local_name.filter(|name| !name.is_empty());
         self
     }
 
-    /// Lets `include : PATH` have files. The function is given the path as it is written, macros expanded.
+    /// Provides the files for `include : PATH`. The function gets the path with its macros expanded, and is asked
+    /// again each time.
     #[must_use]
     pub fn files(mut self, files: Files<'f>) -> Self {
         self.files = Some(files);
         self
     }
 
-    /// Stops at the first error, as HTCondor does.
+    /// Makes the reader stop at the first error, as HTCondor does.
     #[must_use]
     pub fn first_error_only(mut self) -> Self {
         self.first_only = true;
         self
     }
 
-    /// Bounds what reading, and all questions to the configuration that comes of it, may cost together: for texts
-    /// from anyone, read where others wait. Without it only each value for itself is bounded. A text of 1 MiB can
-    /// hold a hundred thousand of them.
+    /// Bounds the work that reading, and all later questions to the configuration, may take together: about half a
+    /// second.
+    ///
+    /// Use this for texts from people who are not trusted, where others wait for the answer. Without it, each value
+    /// has its own bound, but a text of 1 MiB can hold 100,000 values.
     #[must_use]
     pub fn guarded(mut self) -> Self {
         self.allowance = Allowance::of(MAX_WORK);
         self
     }
 
-    /// Reads the texts one after the other, as if they were one.
+    /// Reads the texts one after the other, as if they were one text.
     pub fn read(&self, sources: &[Source]) -> Reading {
         let mut config = Config::empty(&self.subsystem, self.local_name.as_deref(), self.host.clone());
         config.allowance = self.allowance.clone();
@@ -143,29 +160,29 @@ impl<'f> Reader<'f> {
     }
 }
 
-/// One pass over the texts.
+/// The state of one call of [`Reader::read`].
 struct Pass<'r> {
     reader: &'r Reader<'r>,
     config: Config,
     diagnostics: Vec<Diagnostic>,
     total: usize,
     included: usize,
-    /// Nothing more is to be read.
+    /// Whether the rest of the texts is skipped.
     stopped: bool,
 }
 
-/// A text that is being read: a source or a template.
+/// The state of a text that is being read: a source, an included file or a template.
 struct Context {
     origin: Origin,
     conditionals: Conditionals,
     block: Option<Block>,
-    /// How deep it is nested.
+    /// How deep the text is nested in others.
     depth: usize,
-    /// Whether `:` as an assignment is an error: `#opt:strict`.
+    /// Whether an assignment by `:` is an error: `#opt:strict`.
     strict: bool,
 }
 
-/// A block that is not yet closed.
+/// A block that is not closed yet.
 struct Block {
     name: String,
     place: Place,
@@ -221,7 +238,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Takes from what may be read and kept.
+    /// Adds to the bytes that were read or kept. `false`: reading has stopped.
     fn spend(&mut self, bytes: usize, place: Place) -> bool {
         self.total += bytes;
         if self.total > MAX_TOTAL && !self.stopped {
@@ -231,7 +248,7 @@ impl Pass<'_> {
         !self.stopped
     }
 
-    /// Reads a source.
+    /// Reads a source or an included file.
     fn text(&mut self, name: &str, text: &str, depth: usize) {
         let source = u32::try_from(self.config.sources.len()).unwrap_or(u32::MAX);
         self.config.sources.push(Arc::from(name));
@@ -256,7 +273,7 @@ impl Pass<'_> {
         self.end(&context, Place { source, line: lines.line(), column: 1 });
     }
 
-    /// What is still open at the end of a text.
+    /// Reports what is still open at the end of a text.
     fn end(&mut self, context: &Context, place: Place) {
         if self.stopped {
             return;
@@ -275,7 +292,7 @@ impl Pass<'_> {
             context.block = self.block_line(block, &line, context);
             return;
         }
-        // So that a conditional could be hidden from old HTCondors.
+        // A conditional with a colon in front is hidden from old versions of HTCondor.
         let hidden = line.bytes().first() == Some(&b':') && !context.in_template();
         if hidden && (context.conditionals.inside() || is_hidden_if(line.bytes())) {
             line.cut(0, 1);
@@ -298,7 +315,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Adds a line to a block, or ends it.
+    /// Adds a line to a block, or ends the block and returns `None`.
     fn block_line(&mut self, mut block: Block, line: &Text, context: &Context) -> Option<Block> {
         if line.bytes().strip_prefix(b"@") == Some(&block.tag) {
             self.define(&block.name, &block.text, block.place, context);
@@ -366,7 +383,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Complains of `NAME : value`. Tells whether to go on.
+    /// Reports `NAME : value`. Returns whether the assignment counts.
     fn colon(&mut self, name: &Text, place: Place, context: &mut Context) -> bool {
         let name = name.as_str();
         if name.eq_ignore_ascii_case("RunBenchmarks") {
@@ -378,7 +395,7 @@ impl Pass<'_> {
         !context.strict
     }
 
-    /// What there was, a blank, and the value.
+    /// The value that the name has, a blank, and the appended value.
     fn appended(&self, name: &str, value: &Text, place: Place) -> Text {
         let mut text = match self.config.lookup(name) {
             Some(Found::Defined(definition)) => definition.text.clone(),
@@ -500,12 +517,12 @@ impl Pass<'_> {
     }
 }
 
-/// Whether a line is `:if`.
+/// Whether a line starts with `:if`.
 fn is_hidden_if(line: &[u8]) -> bool {
     line.strip_prefix(b":if").is_some_and(|rest| rest.first().is_none_or(|byte| is_space(*byte)))
 }
 
-/// Comments that change how the rest of the text is read.
+/// Reads a comment that changes how the rest of the text is read.
 fn option(comment: &str, lines: &mut Lines, context: &mut Context) {
     let is = |option: &str| comment.eq_ignore_ascii_case(option);
     if is("#opt:oldcomment") {

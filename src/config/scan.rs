@@ -2,7 +2,7 @@
 
 use super::text::is_name_byte;
 
-/// What can be found, by what stands between the dollar and the parenthesis.
+/// A kind of macro, by the word between the dollar and the parenthesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Macro {
     /// `$(NAME)` and `$(NAME:default)`
@@ -19,12 +19,12 @@ pub(super) enum Macro {
     Eval,
     Basename,
     Dirname,
-    /// `$F` and letters that say which parts of a path
+    /// `$F` with letters that say which parts of a path are wanted
     Filename,
 }
 
 impl Macro {
-    /// The macro with that word after the dollar. The case counts.
+    /// The macro with this word after the dollar; upper and lower case differ.
     pub fn of(word: &[u8]) -> Option<Self> {
         Some(match word {
             b"" => Self::Name,
@@ -48,47 +48,47 @@ impl Macro {
         })
     }
 
-    /// Whether it takes a name and a default; any other takes all up to the first closing parenthesis.
+    /// Whether the macro takes a name and a default. Any other takes everything up to the first closing parenthesis.
     fn takes_name(self) -> bool {
         matches!(self, Self::Name | Self::Env)
     }
 }
 
-/// Which macros are wanted.
+/// Which macros a search looks for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted<'a> {
     /// All but `$(DOLLAR)`.
     All,
     /// Only `$(DOLLAR)`.
     Dollar,
-    /// Only references and `$F` functions of this name, or of the second.
+    /// Only references to this name, or to the second one, and `$F` functions of them.
     Own(&'a str, Option<&'a str>),
     /// Only a template's arguments: `$(1)`, `$(2+)`, `$(1?)`, `$(0#)`, `$(1:default)`.
     Arguments,
 }
 
-/// A macro in a text, by offsets.
+/// A macro in a text, as offsets in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub kind: Macro,
-    /// Of the dollar.
+    /// The dollar.
     pub dollar: usize,
-    /// Of what follows the opening parenthesis.
+    /// What follows the opening parenthesis.
     pub body: usize,
-    /// Of what follows the first colon, where there is a default.
+    /// What follows the first colon, if there is a default.
     pub default: Option<usize>,
-    /// Of the closing parenthesis.
+    /// The closing parenthesis.
     pub close: usize,
 }
 
 impl Found {
-    /// Where the name ends.
+    /// The offset at which the name ends.
     pub fn name_end(&self) -> usize {
         self.default.map_or(self.close, |default| default - 1)
     }
 }
 
-/// Text that can be looked at byte by byte.
+/// A text that can be read byte by byte.
 pub(super) trait Bytes {
     /// The byte at an offset; `None` past the end.
     fn at(&self, offset: usize) -> Option<u8>;
@@ -100,8 +100,8 @@ impl Bytes for [u8] {
     }
 }
 
-/// The next macro at or after `from`. What it costs, in bytes looked at, is taken off `work`; at zero there is
-/// nothing more to be found.
+/// The next macro at or after `from`. The number of bytes that were looked at is subtracted from `work`. `None`: there
+/// is no further macro, or `work` is used up.
 pub(super) fn find(
     text: &(impl Bytes + ?Sized),
     from: usize,
@@ -123,7 +123,7 @@ pub(super) fn find(
     }
 }
 
-/// The next `$word(` with a word that means something: the macro, the offset of the dollar and that of the body.
+/// The next `$word(` with a known word: the macro, the offset of the dollar, and the offset of the body.
 fn prefix(
     text: &(impl Bytes + ?Sized),
     mut at: usize,
@@ -155,7 +155,8 @@ fn prefix(
     }
 }
 
-/// Where the default starts and where the parenthesis closes, if what is between may stand there.
+/// The offset of the default and the offset of the closing parenthesis. `None`: what stands between the parentheses
+/// may not stand there.
 fn span(
     text: &(impl Bytes + ?Sized),
     body: usize,
@@ -203,7 +204,7 @@ fn is_wanted(text: &(impl Bytes + ?Sized), found: &Found, wanted: Wanted) -> boo
             })
     };
     let own = |name: &str| {
-        // A name up to a colon, also where the function takes none.
+        // HTCondor ends the name at a colon here, also for a function that takes no default.
         is(found.close, name)
             || (text.at(found.body + name.len()) == Some(b':')
                 && found.body + name.len() < found.close

@@ -1,7 +1,7 @@
-//! What a slot sees: the same name can have a value of its own for a slot or for a type of slots.
+//! What a slot sees: a name may have a value of its own for a slot, or for a type of slots.
 //!
-//! There are two ways, and they do not meet. Policy knobs look at the slot's type only. Attributes that a
-//! slot publishes look at the slot, then at its type.
+//! There are two ways, which do not mix. A policy knob looks at the slot's type only. An attribute that a slot
+//! publishes looks at the slot, then at its type.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::error::ExpandError;
 use super::table::{Config, Found};
 use super::text::Text;
 
-/// The knobs that a type of slots can have for itself, as `SLOT_TYPE_<N>_<KNOB>`.
+/// The knobs that a type of slots may have for itself, as `SLOT_TYPE_<N>_<KNOB>`.
 const POLICY_KNOBS: &[&str] = &[
     "START",
     "SUSPEND",
@@ -39,11 +39,11 @@ const POLICY_KNOBS: &[&str] = &[
     "HIDDEN",
 ];
 
-/// Types of slots that are looked at.
+/// The highest number of a type of slots.
 const MAX_TYPES: u32 = 64;
 
 impl Config {
-    /// Whether a knob is one that looks at the slot's type and never at the slot.
+    /// Whether a knob looks at the slot's type only, never at the slot.
     pub fn is_policy_knob(name: &str) -> bool {
         let plain = ["_VANILLA", "_VM"].into_iter().find_map(|end| {
             let (start, rest) = name.split_at_checked(name.len().checked_sub(end.len())?)?;
@@ -54,8 +54,8 @@ impl Config {
         request || POLICY_KNOBS.iter().any(|knob| knob.eq_ignore_ascii_case(name))
     }
 
-    /// A policy knob for a slot of a type: `SLOT_TYPE_<N>_<NAME>` where it is defined, even if it is empty, or
-    /// else the knob.
+    /// The value of a policy knob for a type of slots: of `SLOT_TYPE_<N>_<NAME>` if it is defined, even if it is
+    /// empty, else of the knob itself.
     pub fn policy_text(&self, slot_type: Option<u32>, name: &str) -> Result<Option<Text>, ExpandError> {
         match self.of_type(slot_type, name) {
             Some((own, found)) => self.expand_found(&own, Some(found)),
@@ -63,9 +63,8 @@ impl Config {
         }
     }
 
-    /// An attribute for a slot: `<PREFIX><SLOT>_<NAME>`, or else `SLOT_TYPE_<N>_<NAME>`, or else the name itself,
-    /// the first of them that is defined, even if it is empty. The prefix is STARTD_RESOURCE_PREFIX, which is
-    /// `slot` where it is not set.
+    /// The value of an attribute for a slot: the first of `<PREFIX><SLOT>_<NAME>`, `SLOT_TYPE_<N>_<NAME>` and the name
+    /// itself that is defined, even if it is empty. The prefix is STARTD_RESOURCE_PREFIX, by default `slot`.
     pub fn attribute_text(
         &self,
         slot: u32,
@@ -93,7 +92,8 @@ impl Config {
         Ok(own.or_else(|| self.of_type(slot_type, name)))
     }
 
-    /// What a slot sees under a name, whichever way the name takes.
+    /// The value that a slot sees under a name: [`Config::policy_text`] for a policy knob, else
+    /// [`Config::attribute_text`].
     pub fn slot_text(&self, slot: u32, name: &str) -> Result<Option<Text>, ExpandError> {
         let slot_type = self.type_of_slot(slot)?;
         if Self::is_policy_knob(name) {
@@ -102,7 +102,7 @@ impl Config {
         self.attribute_text(slot, slot_type, name)
     }
 
-    /// The same as it is written: the text of what [`Config::slot_text`] expands.
+    /// As [`Config::slot_text`], but unexpanded.
     pub fn slot_raw(&self, slot: u32, name: &str) -> Result<Option<Cow<'_, str>>, ExpandError> {
         let slot_type = self.type_of_slot(slot)?;
         let own = if Self::is_policy_knob(name) {
@@ -113,12 +113,12 @@ impl Config {
         Ok(own.map(|(_, found)| found).or_else(|| self.knob(name)).map(Found::raw))
     }
 
-    /// The type of a slot: slots are numbered type by type, `NUM_SLOTS_TYPE_<N>` of each. `None` where the types
-    /// have fewer slots.
+    /// The type of a slot: slots are numbered type by type, `NUM_SLOTS_TYPE_<N>` of each type. `None`: all types
+    /// together have fewer slots.
     pub fn type_of_slot(&self, slot: u32) -> Result<Option<u32>, ExpandError> {
         let mut last = 0;
         for kind in 1..=MAX_TYPES {
-            // What cannot be read as a number counts none: reading says so elsewhere.
+            // A value that is no number counts as 0; the readers of NUM_SLOTS_TYPE_N report it.
             let count = self.integer(&format!("NUM_SLOTS_TYPE_{kind}")).unwrap_or_default().unwrap_or(0);
             last += count.max(0);
             if i64::from(slot) <= last {

@@ -1,25 +1,25 @@
-//! Texts to read, places in them, and what is to be said about them.
+//! Texts to read, places in them, and findings about them.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A configuration text and what to call it in messages.
+/// A configuration text, and its name in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// A file's path, or the field of a manifest such as `NodePolicy/gpus spec.config`.
+    /// The path of a file, or the field of a manifest, such as `NodePolicy/gpus spec.config`.
     pub name: String,
-    /// The text, as in the file. HTCondor takes a last line that does not end in a newline as it stands, blanks
-    /// around it included: see [`Source::block`].
+    /// The text. HTCondor takes a last line without a newline as it stands, with the white space around it: see
+    /// [`Source::block`].
     pub text: String,
 }
 
 impl Source {
-    /// The text of a file.
+    /// The text of a file, as it is.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
     }
 
-    /// Text out of a manifest: its last line is a line, whether or not a newline ends it.
+    /// A text from a manifest. A newline is added if the last line has none.
     pub fn block(name: impl Into<String>, text: impl Into<String>) -> Self {
         let mut text = text.into();
         if !text.is_empty() && !text.ends_with('\n') {
@@ -32,11 +32,12 @@ impl Source {
 /// A place in a source. It prints like `policy.config, line 3, column 14`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// The source's name; `<Default>` for what is compiled in, `<Detected>` for what [`Host`](super::Host) predefines.
+    /// The name of the source. `<Default>` is a compiled-in default, `<Detected>` is what [`Host`](super::Host)
+    /// predefines.
     pub file: Arc<str>,
-    /// The line, from 1; 0 where there are no lines.
+    /// The line, from 1; 0 if the source has no lines.
     pub line: u32,
-    /// The column in characters, from 1; 0 where there are no lines.
+    /// The column in characters, from 1; 0 if the source has no lines.
     pub column: u32,
 }
 
@@ -49,12 +50,12 @@ impl fmt::Display for Position {
     }
 }
 
-/// How bad it is.
+/// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// The text is read, but it may not say what was meant.
+    /// The text is read, but may not mean what its author meant.
     Warning,
-    /// HTCondor would stop here.
+    /// The text has an error, at which HTCondor would stop.
     Error,
 }
 
@@ -70,11 +71,11 @@ impl fmt::Display for Severity {
 /// A finding about a text. It prints like `error: policy.config, line 3, column 1: ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// How bad the finding is.
     pub severity: Severity,
-    /// Where it is.
+    /// The place that the finding is about.
     pub position: Position,
-    /// What is wrong and what to do.
+    /// What is wrong, and what to do.
     pub message: String,
 }
 

@@ -1,37 +1,36 @@
-//! What a line says.
+//! Statements: the meaning of one line.
 
 use super::text::{Text, is_space};
 
 /// A line that is neither blank, nor comment, nor part of a conditional, nor within a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Statement {
-    /// `NAME = value` and its kin.
+    /// `NAME = value`, and the other assignments.
     Assign { name: Text, how: Assignment, value: Text },
     /// `use CATEGORY : names`
     Use { category: Text, names: Text },
     /// `include OPTIONS : path`
     Include { options: Text, path: Text },
-    /// `error : message`, `warning : message`
+    /// `error : message` and `warning : message`
     Message { fatal: bool, text: Text },
     /// `[section]`
     Section,
 }
 
-/// What an assignment does to the name.
+/// How an assignment changes its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Assignment {
     /// `=`
     Set,
-    /// `:`, obsolete
+    /// `:`, which is obsolete
     Colon,
     /// `+=`
     Append,
-    /// `@=`, what follows being the tag
+    /// `@=`, which is followed by the tag that ends the block
     Block,
 }
 
-/// Reads a line. In a template, a name may not be followed by words, and nothing but assignments, `use`,
-/// `error` and `warning` has a meaning.
+/// Parses a line that is neither blank nor a comment, a conditional or a part of a block.
 pub(super) fn parse(line: &Text) -> Result<Statement, &'static str> {
     let bytes = line.bytes();
     let name_end = bytes.iter().position(|byte| is_space(*byte) || is_plain_operator(*byte));
@@ -72,8 +71,8 @@ fn skip_blanks(line: &Text, mut at: usize) -> usize {
     at
 }
 
-/// Where the operator starts and ends, and which one it is. Words between name and operator mean nothing unless
-/// the statement has a keyword.
+/// Where the operator starts and ends, and which operator it is. Words between the name and the operator are ignored
+/// unless the statement has a keyword.
 fn operator(line: &Text, name_end: usize) -> Result<(usize, usize, Assignment), &'static str> {
     let is_operator = |byte: u8| is_plain_operator(byte) || matches!(byte, b'@' | b'+');
     let mut at = name_end;

@@ -1,4 +1,4 @@
-//! What was defined, where, and in which order a name is looked up.
+//! The definitions of a configuration, and the order in which a name is looked up.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,8 +10,10 @@ use super::knobs;
 use super::source::Position;
 use super::text::{Place, Text};
 
-/// A configuration as one daemon sees it: definitions, and what is known of the host. Values are expanded when
-/// they are asked for, so a name may be defined after those that refer to it.
+/// A configuration as one daemon sees it.
+///
+/// Values are expanded when they are asked for, so a name may be defined after the names that refer to it.
+/// [`Reader::read`](super::Reader::read) makes a configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(super) definitions: BTreeMap<String, Definition>,
@@ -22,19 +24,19 @@ pub struct Config {
     pub(super) allowance: Allowance,
 }
 
-/// A name and the value it has at the end of reading.
+/// A name, and its value at the end of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// As it was written.
+    /// The name as it was written, with its prefix if it has one.
     pub name: String,
-    /// Who defined it.
+    /// Who defined the name.
     pub origin: Origin,
     pub(super) text: Text,
     pub(super) place: Place,
 }
 
 impl Definition {
-    /// The value as it was written, the name's own references apart. It may be empty.
+    /// The value as it was written, except that references to the name itself are replaced. It may be empty.
     pub fn raw(&self) -> Cow<'_, str> {
         self.text.as_str()
     }
@@ -43,15 +45,15 @@ impl Definition {
 /// Who defined a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A source.
+    /// A source that was read, or a file that it included.
     Source,
-    /// A template, used in a source: `CATEGORY:NAME`.
+    /// A template that a source used: its category and its name.
     Template(&'static str, &'static str),
-    /// The host.
+    /// The host or the reader, before any text was read.
     Predefined,
 }
 
-/// The value that a name has in a table.
+/// The value that a look-up found.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found<'a> {
     Defined(&'a Definition),
@@ -59,7 +61,7 @@ pub(super) enum Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// The text as it is written.
+    /// The unexpanded text.
     pub(super) fn raw(self) -> Cow<'a, str> {
         match self {
             Self::Defined(definition) => definition.text.as_str(),
@@ -80,13 +82,13 @@ impl Config {
         }
     }
 
-    /// Every definition, in the order of names, case aside. Those of the host are among them, compiled-in
-    /// defaults are not.
+    /// Every definition, sorted by name without case. What the host predefines is among them; compiled-in defaults are
+    /// not.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.definitions.values()
     }
 
-    /// Every name that is defined or compiled in, in the order of names, case aside.
+    /// Every name that is defined or has a compiled-in default, sorted without case.
     pub fn names(&self) -> Vec<&str> {
         let compiled_in = knobs::defaults().map(|(name, _)| (name.to_ascii_lowercase(), name));
         let mut names: BTreeMap<String, &str> = compiled_in.collect();
@@ -95,28 +97,29 @@ impl Config {
         names.into_values().collect()
     }
 
-    /// The definition of exactly this name (case aside), with its prefix if it has one. It may be empty.
+    /// The definition of exactly this name, case aside: a prefix is part of the name. Its value may be empty.
     pub fn definition(&self, name: &str) -> Option<&Definition> {
         self.definitions.get(&name.to_ascii_lowercase())
     }
 
-    /// Whether a guarded reading ([`Reader::guarded`](super::Reader::guarded)) has no more work left: no value is told.
+    /// Whether a guarded reading ([`Reader::guarded`](super::Reader::guarded)) has used up its work. From then on, no
+    /// value is returned.
     pub fn is_spent(&self) -> bool {
         self.allowance.left() == 0
     }
 
-    /// Where a definition starts.
+    /// The place where a definition starts.
     pub fn position(&self, definition: &Definition) -> Position {
         self.position_of(definition.place)
     }
 
-    /// The unexpanded value of a name as `$(NAME)` finds it: with the local name before it, with the subsystem
-    /// before it, plain, compiled in. `None` if it is not defined; a definition may be empty.
+    /// The unexpanded value of a name as `$(NAME)` finds it: with the local name before it, with the subsystem before
+    /// it, without prefix, or the compiled-in default. `None`: the name is not defined. A defined value may be empty.
     pub fn raw(&self, name: &str) -> Option<Cow<'_, str>> {
         self.lookup(name).map(Found::raw)
     }
 
-    /// The subsystem whose prefix counts, such as `STARTD`.
+    /// The subsystem that the configuration was read for, such as `STARTD`.
     pub fn subsystem(&self) -> &str {
         &self.subsystem
     }
@@ -130,10 +133,11 @@ impl Config {
         self.definition(&format!("{prefix}.{name}")).map(Found::Defined)
     }
 
-    /// As `$(NAME)` looks a name up. An empty definition is one.
+    /// Looks a name up as `$(NAME)` does. An empty definition counts.
     pub(super) fn lookup(&self, name: &str) -> Option<Found<'_>> {
         let own_default = || {
-            // The default that the subsystem has apart from the others'.
+            // The subsystem's own default stands above definitions without a prefix, but only if it differs from the
+            // common default.
             let own = knobs::default_of(Some(&self.subsystem), name)?;
             (knobs::default_of(None, name) != Some(own)).then_some(Found::Default(own))
         };
@@ -146,8 +150,8 @@ impl Config {
             .or_else(|| knobs::default_of(None, name).map(Found::Default))
     }
 
-    /// As condor_config_val looks a knob up: as [`Config::lookup`], and what that finds with a prefix is looked
-    /// up once more, so that `SUBSYSTEM.LOCAL.NAME` stands above `LOCAL.NAME` where there is one.
+    /// Looks a name up as condor_config_val looks up a knob: as [`Config::lookup`], but a name that is found with a
+    /// prefix is looked up once more with it. So `SUBSYSTEM.LOCAL.NAME` stands above `LOCAL.NAME`.
     pub(super) fn knob(&self, name: &str) -> Option<Found<'_>> {
         match self.lookup(name)? {
             Found::Defined(definition) if definition.name.len() > name.len() => self.lookup(&definition.name),
@@ -155,7 +159,7 @@ impl Config {
         }
     }
 
-    /// The name without the prefix of the local name or of the subsystem, if it has one.
+    /// The name without the local name or the subsystem before it. `None`: the name has neither prefix.
     pub(super) fn without_prefix(&self, name: &str) -> Option<String> {
         let prefixes = self.local_name.iter().chain([&self.subsystem]);
         prefixes.into_iter().find_map(|prefix| {

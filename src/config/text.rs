@@ -1,8 +1,8 @@
-//! Text in which each byte knows the place it comes from, through joins, cuts and expansions.
+//! Text in which each byte knows its place in a source, through joins, cuts and expansions.
 
 use std::borrow::Cow;
 
-/// A place in a source, by the number of the source.
+/// A place in a source. The source is an index into the configuration's list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub source: u32,
@@ -11,13 +11,14 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What is compiled in comes from nowhere.
+    /// The place of compiled-in defaults.
     pub const DEFAULT: Self = Self { source: 0, line: 0, column: 0 };
-    /// What the host predefines.
+    /// The place of what the host predefines.
     pub const DETECTED: Self = Self { source: 1, line: 0, column: 0 };
 }
 
-/// Text and where each of its bytes comes from.
+/// A text, and the place in a source that each of its bytes comes from.
+/// [`Config::position_in`](super::Config::position_in) looks a place up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     bytes: Vec<u8>,
@@ -25,24 +26,24 @@ pub struct Text {
 }
 
 impl Text {
-    /// Text all of which comes from one place.
+    /// A text that comes from one place as a whole.
     pub(super) fn at(text: &str, place: Place) -> Self {
         Self { bytes: text.as_bytes().to_vec(), places: vec![place; text.len()] }
     }
 
-    /// A line of a source, without what ends it.
+    /// A line of a source, without its newline.
     pub(super) fn line(text: &str, source: u32, line: u32) -> Self {
         let mut column = 0;
         let mut places = Vec::with_capacity(text.len());
         for byte in text.bytes() {
-            // Bytes that continue a character share its column.
+            // The bytes of one character share a column.
             column += u32::from(byte & 0xC0 != 0x80);
             places.push(Place { source, line, column });
         }
         Self { bytes: text.as_bytes().to_vec(), places }
     }
 
-    /// The characters. A function that cuts a character in two leaves a replacement character.
+    /// The text. If a function cut a character in two, the text has a replacement character there.
     pub fn as_str(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.bytes)
     }
@@ -64,12 +65,12 @@ impl Text {
         self.bytes.get(at).copied()
     }
 
-    /// The place of the byte at an offset; past the end, that of the last one.
+    /// The place of the byte at an offset; past the end, the place of the last byte.
     pub(super) fn place(&self, at: usize) -> Option<Place> {
         self.places.get(at).or(self.places.last()).copied()
     }
 
-    /// The place of the byte that the `line`th line's `column`th character starts with, both from 1.
+    /// The place of a character, by its line and column, both from 1.
     pub(super) fn place_at(&self, line: usize, column: usize) -> Option<Place> {
         let text = self.as_str();
         let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
@@ -93,7 +94,7 @@ impl Text {
         self.places.truncate(len);
     }
 
-    /// The bytes from `from` up to `to`.
+    /// A copy of the bytes from `from` up to `to`.
     pub(super) fn slice(&self, from: usize, to: usize) -> Self {
         let to = to.min(self.len());
         let from = from.min(to);
@@ -103,7 +104,7 @@ impl Text {
         }
     }
 
-    /// Cuts out the bytes from `from` up to `to`.
+    /// Removes the bytes from `from` up to `to`.
     pub(super) fn cut(&mut self, from: usize, to: usize) {
         let to = to.min(self.len());
         if from < to {
@@ -112,7 +113,7 @@ impl Text {
         }
     }
 
-    /// Without blanks on both sides.
+    /// A copy without white space at both ends.
     pub(super) fn trimmed(&self) -> Self {
         let blank = |byte: &u8| is_space(*byte);
         let start = self.bytes.iter().take_while(|byte| blank(byte)).count();
@@ -121,12 +122,12 @@ impl Text {
     }
 }
 
-/// What C calls a blank.
+/// Whether C's `isspace` is true of a byte.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0B | 0x0C | b'\r')
 }
 
-/// What a name is made of.
+/// Whether a byte may stand in a name.
 pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/')
 }

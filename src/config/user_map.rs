@@ -1,21 +1,31 @@
-//! Maps of users, as `userMap()` asks them: `CLASSAD_USER_MAPDATA_<name>`.
+//! Maps of users, which `userMap()` reads: `CLASSAD_USER_MAPDATA_<name>`.
 //!
-//! A line is `* USER RESULT`. The user is taken literally, or is a regular expression between slashes, with an `i` behind it
-//! where case is not to count; the result may refer to what its groups matched by `\1` to `\9`, and to all of it by `\0`. Fields
-//! end at white space unless they are in double quotes. The first line that matches counts.
+//! A line is `* USER RESULT`. USER is literal text, or a regular expression between slashes, with an `i` behind the
+//! second slash if case does not count. In RESULT, `\1` to `\9` stand for what the groups matched, and `\0` for the
+//! whole user. A field ends at white space, unless it is in double quotes. The first line that matches a user counts.
 //!
-//! Source: the manual, "HTCondor's unified map file"; tests/oracle/user_maps.json for what it leaves out.
+//! ```
+//! use condor_config::user_map::UserMap;
+//!
+//! let (map, idle) = UserMap::read("* anna physics\n* /^student_(.*)/ students.\\1\n", false);
+//! assert!(idle.is_empty());
+//! assert_eq!(map.of("student_otto").as_deref(), Some("students.otto"));
+//! assert_eq!(map.of("nobody"), None);
+//! ```
+//!
+//! Source: the manual, "HTCondor's unified map file". For what the manual leaves out, HTCondor's answers are recorded
+//! in `tests/oracle/user_maps.json`.
 
 use std::collections::HashMap;
 
 use classad::Pattern;
 
-/// A map of users.
+/// A map from users to results, such as accounting groups.
 #[derive(Clone, Debug, Default)]
 pub struct UserMap {
-    /// What it was read from.
+    /// The text that was read.
     text: String,
-    /// Users as they are, each with its line.
+    /// The lines with literal users, by user: the line's number and its result.
     literal: HashMap<String, (usize, String)>,
     patterns: Vec<(usize, Pattern, String)>,
     by_prefix: bool,
@@ -30,15 +40,17 @@ impl PartialEq for UserMap {
 /// A line of a map that maps nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleLine {
-    /// The line, from 0.
+    /// The number of the line, from 0.
     pub line: usize,
-    /// Why it maps nobody, and what to do.
+    /// Why the line maps nobody, and what to do.
     pub message: String,
 }
 
 impl UserMap {
-    /// Reads a map, and names the lines that map nobody. With `by_prefix`, as `CLASSAD_USER_MAP_PREFIX_<name>` has it, a user
-    /// stands for all that begin with it, the longest counts, and there are no regular expressions.
+    /// Reads a map, and returns the lines that map nobody with it.
+    ///
+    /// With `by_prefix` (`CLASSAD_USER_MAP_PREFIX_<name>`), a line maps all users that begin with its USER, the
+    /// longest USER that fits counts, and there are no regular expressions.
     pub fn read(text: &str, by_prefix: bool) -> (Self, Vec<IdleLine>) {
         let mut map = Self { text: text.to_owned(), by_prefix, ..Self::default() };
         let mut idle = Vec::new();
@@ -78,7 +90,7 @@ impl UserMap {
         Ok(())
     }
 
-    /// What a user is mapped to; none for one that no line matches.
+    /// The result for a user. `None`: no line matches the user.
     pub fn of(&self, user: &str) -> Option<String> {
         let literal = self.literal_of(user);
         if let Some((_, result)) = literal.filter(|_| self.by_prefix) {
@@ -100,15 +112,15 @@ impl UserMap {
     }
 }
 
-/// What `userMap(map, user, preferred)` makes of a result: the one of its comma separated items that is preferred, whatever its
-/// case, else the first.
+/// The item that `userMap(map, user, preferred)` chooses from a result, whose items are separated by commas: the
+/// wanted item, case aside, if the result has it, else the first.
 pub fn preferred<'a>(result: &'a str, wanted: Option<&str>) -> &'a str {
     let items = || result.split(',').map(str::trim).filter(|item| !item.is_empty());
     let chosen = wanted.and_then(|wanted| items().find(|item| item.eq_ignore_ascii_case(wanted)));
     chosen.or_else(|| items().next()).unwrap_or_default()
 }
 
-/// A result with `\N` replaced by what a group matched. A group that there is not stays as it is written.
+/// A result with `\N` replaced by what the group matched. A `\N` without a group stays as it is.
 fn fill<'a>(result: &str, group: impl Fn(usize) -> Option<&'a str>) -> String {
     let mut filled = String::with_capacity(result.len());
     let mut rest = result;
@@ -127,7 +139,7 @@ fn fill<'a>(result: &str, group: impl Fn(usize) -> Option<&'a str>) -> String {
     filled
 }
 
-/// The result at the beginning of what is left of a line.
+/// The result, which is the next field of a line.
 fn result_of(rest: &str) -> Result<String, String> {
     let (result, _) = field(rest.trim_start());
     if result.is_empty() {
@@ -137,7 +149,7 @@ fn result_of(rest: &str) -> Result<String, String> {
     }
 }
 
-/// A field at the beginning of a text, and what comes after it.
+/// The field at the beginning of a text, and the text after it.
 fn field(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let (field, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
@@ -158,7 +170,7 @@ fn field(text: &str) -> (String, &str) {
     (field, "")
 }
 
-/// A pattern up to its slash, and what comes after that. A slash with a backslash before it is one of the pattern's.
+/// A pattern up to the slash that ends it, and the text after the slash. `\/` is a slash within the pattern.
 fn until_slash(text: &str) -> Option<(String, &str)> {
     let mut escaped = false;
     for (at, next) in text.char_indices() {

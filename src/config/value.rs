@@ -1,4 +1,4 @@
-//! Values as text, numbers, booleans, lists, expressions.
+//! Values of names as text, numbers, booleans, lists and expressions.
 
 use super::error::{ExpandError, ValueError};
 use super::expand::Expander;
@@ -8,13 +8,15 @@ use super::table::{Config, Definition, Found};
 use super::text::{Place, Text};
 use classad::{Ad, Env, Expr, Value};
 
-/// What looking at a byte of a value costs, in bytes of expanding.
+/// The price of looking at one byte of a value, in bytes of expanding.
 const LOOKING: u64 = 10;
 
 impl Config {
-    /// The expanded value of a name, as condor_config_val prints it: looked up with the local name before it (and
-    /// then with both prefixes), with the subsystem before it, plain, compiled in. `None` if it is not defined or
-    /// expands to nothing.
+    /// The expanded value of a name, as condor_config_val prints it. `None`: the name is not defined, or its value is
+    /// empty.
+    ///
+    /// The name is looked up with the local name before it (and then with both prefixes), with the subsystem before
+    /// it, without prefix, and among the compiled-in defaults.
     pub fn value(&self, name: &str) -> Result<Option<String>, ExpandError> {
         Ok(self.text(name)?.map(|text| text.as_str().into_owned()))
     }
@@ -24,13 +26,14 @@ impl Config {
         self.expand_found(name, self.knob(name))
     }
 
-    /// The expanded value of a definition, whatever stands above it. It may be empty.
+    /// The expanded value of this definition, even if another definition of the name stands above it. The value may be
+    /// empty.
     pub fn value_of(&self, definition: &Definition) -> Result<String, ExpandError> {
         let text = self.expand_found(&definition.name, Some(Found::Defined(definition)))?;
         Ok(text.map(|text| text.as_str().into_owned()).unwrap_or_default())
     }
 
-    /// Expands a text as the value of a name would be: `condor_config_val -macro`.
+    /// Expands a text as if it were the value of a name, as `condor_config_val -macro` does.
     pub fn expand(&self, text: &str) -> Result<String, ExpandError> {
         let expanded = Expander::new(self).expand(&Text::at(text, Place::DEFAULT))?;
         Ok(expanded.as_str().into_owned())
@@ -43,17 +46,17 @@ impl Config {
             Some(Found::Default(text)) => Text::at(text, Place::DEFAULT),
         };
         let text = Expander::new(self).expand_named(name, &text)?;
-        // Whoever asks looks at it, and parses it perhaps.
+        // The caller will look at the text, and perhaps parse it.
         self.allowance.spend(LOOKING * text.len() as u64);
         Ok(Some(text).filter(|text| !text.is_empty()))
     }
 
-    /// The value as a ClassAd expression. A parse error points into the configuration text.
+    /// The value as a ClassAd expression. The position of a parse error is the place in the configuration text.
     pub fn expr(&self, name: &str) -> Result<Option<Expr>, ValueError> {
         self.text(name)?.map(|text| self.parse_expr(name, &text)).transpose()
     }
 
-    /// An expanded text as a ClassAd expression; `name` is what messages call it.
+    /// An expanded text as a ClassAd expression; `name` is what an error calls the text.
     pub fn parse_expr(&self, name: &str, text: &Text) -> Result<Expr, ValueError> {
         Expr::parse_old(&text.as_str()).map_err(|error| {
             let place = text.place_at(error.line(), error.column()).unwrap_or_default();
@@ -61,13 +64,12 @@ impl Config {
         })
     }
 
-    /// The value as an integer: one that is written out, or an expression that evaluates to a number, whose
-    /// fraction is dropped.
+    /// The value as an integer: a literal, or an expression that evaluates to a number, whose fraction is dropped.
     pub fn integer(&self, name: &str) -> Result<Option<i64>, ValueError> {
         self.typed(name, "integer", parse_integer)
     }
 
-    /// The value as a real: one that is written out, or an expression that evaluates to a number.
+    /// The value as a real: a literal, or an expression that evaluates to a number.
     pub fn real(&self, name: &str) -> Result<Option<f64>, ValueError> {
         self.typed(name, "number", parse_real)
     }
@@ -77,14 +79,15 @@ impl Config {
         self.typed(name, "boolean", parse_boolean)
     }
 
-    /// The value as a list: items between commas and blanks. Empty if it is not defined.
+    /// The value as a list: items between commas and white space. Empty if the name is not defined.
     pub fn list(&self, name: &str) -> Result<Vec<String>, ExpandError> {
         let value = self.value(name)?.unwrap_or_default();
         let items = value.split(|c: char| c == ',' || c.is_ascii_whitespace());
         Ok(items.filter(|item| !item.is_empty()).map(str::to_owned).collect())
     }
 
-    /// A number that is the value of a name, if the knob allows it.
+    /// Returns the number, which is the value of `name`, if the knob allows it; else an error at the place of the
+    /// value.
     pub fn in_range(&self, name: &str, number: f64) -> Result<f64, ValueError> {
         let Some(message) = knobs::find(name).and_then(|knob| knob.out_of_range(name, number)) else {
             return Ok(number);
@@ -94,12 +97,12 @@ impl Config {
         Err(ValueError::Range { position: self.position_of(place), message })
     }
 
-    /// Where the character at a line and column (both from 1) of an expanded text comes from.
+    /// Where a character of an expanded text comes from. Line and column count from 1.
     pub fn position_in(&self, text: &Text, line: usize, column: usize) -> super::Position {
         self.position_of(text.place_at(line, column).unwrap_or_default())
     }
 
-    /// The one of `words` that the value is, whatever its case. `wanted` is what the error says the value should be.
+    /// The word among `words` that the value is, case aside. `wanted` is what the error says the value should be.
     pub fn one_of<'w>(
         &self,
         name: &str,
@@ -131,12 +134,13 @@ impl Config {
     }
 }
 
-/// The value of an expression in an ad without attributes, as HTCondor evaluates what a configuration says; `None` if it does not parse.
+/// The value of an expression, evaluated in an ad without attributes as HTCondor evaluates a configuration. `None`:
+/// the text does not parse.
 pub(super) fn evaluate(text: &str, env: &Env) -> Option<Value> {
     Some(Expr::parse_old(text).ok()?.eval(Some(&Ad::new()), None, env))
 }
 
-/// An integer as HTCondor reads one from a text: `1`, or an expression such as `2 * 3.5`.
+/// The integer in a text, as HTCondor reads it: `1`, or an expression such as `2 * 3.5`.
 #[allow(clippy::cast_possible_truncation, reason = "reals lose their fraction")]
 pub(super) fn parse_integer(text: &str, env: &Env) -> Option<i64> {
     if let Some((number, rest)) = leading_integer_and_rest(text)
@@ -147,20 +151,20 @@ pub(super) fn parse_integer(text: &str, env: &Env) -> Option<i64> {
     match evaluate(text, env)? {
         Value::Int(number) => Some(number),
         Value::Bool(truth) => Some(i64::from(truth)),
-        // Out of range, the processor gives the least number.
+        // The processor converts a number that does not fit to the least integer.
         Value::Real(number) if number.abs() < 9_223_372_036_854_775_808.0 => Some(number as i64),
         Value::Real(_) => Some(i64::MIN),
         _ => None,
     }
 }
 
-/// A real as HTCondor reads one from a text: `1.5`, or an expression such as `1 / 3.0`.
+/// The real in a text, as HTCondor reads it: `1.5`, or an expression such as `1 / 3.0`.
 pub(super) fn parse_real(text: &str, env: &Env) -> Option<f64> {
     let plain = text.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\u{B}');
     c_real(plain).or_else(|| evaluate(text, env)?.as_number())
 }
 
-/// What C's strtod reads: decimal, hexadecimal, `inf`, `nan`.
+/// The number that C's strtod reads: decimal, hexadecimal, `inf`, `nan`.
 fn c_real(text: &str) -> Option<f64> {
     let (sign, size) = match text.as_bytes().first()? {
         b'-' => (-1.0, text.get(1..)?),
@@ -197,7 +201,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(number * 2f64.powi(power.saturating_sub(4 * shift)))
 }
 
-/// A boolean as HTCondor reads one from a text.
+/// The boolean in a text, as HTCondor reads it: `true`, `false`, `t`, `f`, or an expression.
 pub(super) fn parse_boolean(text: &str, env: &Env) -> Option<bool> {
     let word = text.trim_ascii();
     if word.eq_ignore_ascii_case("true") || word.eq_ignore_ascii_case("t") {

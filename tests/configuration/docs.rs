@@ -6,7 +6,8 @@ use condor_config::{Host, Reader, Source};
 
 const PAGE: &str = include_str!("../../docs/reference/configuration.md");
 
-/// A comment such as `# NAME is VALUE`, `# NAME is not defined`, `# slot 1 NAME is VALUE`, `# error: PLACE: MESSAGE`.
+/// Checks a comment such as `# NAME is VALUE`, `# NAME is not defined`, `# slot 1 NAME is VALUE`, `# error: PLACE:
+/// MESSAGE`. `false`: the comment has another form.
 fn check(text: &str, comment: &str) -> bool {
     let reading = Reader::new(Host::none()).subsystem("STARTD").read(&[Source::block("page", text)]);
     let config = match reading.into_config() {

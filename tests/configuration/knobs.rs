@@ -1,4 +1,4 @@
-//! Holds the knob table to the seeds: no name of theirs may be missing, and sections are theirs.
+//! Compares the knob table with the manual's examples: every name that they use is in the table, with its section.
 
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used)]
@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use condor_config::{Config, knobs};
 
-/// Each name that the seeds use, and the sections that do. Spellings of a name are one; `<N>` is a number.
+/// Each name that the manual's examples use, with the sections that use it. Spellings of a name count as one; `<N>` is
+/// a number.
 fn seeds() -> BTreeMap<String, Vec<&'static str>> {
     let mut names: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
     for (name, sections) in include_str!("knobs/seeds.tsv").lines().filter_map(|line| line.split_once('\t')) {
@@ -28,7 +29,7 @@ fn every_knob_says_which_section_of_the_seeds_names_it() {
     for (name, sections) in seeds() {
         let knob = knobs::find(&name).expect(&name);
         assert!(!knob.section.is_empty(), "{}", knob.name);
-        // A pattern is named by several examples: its section need not be that of all of them.
+        // Several examples name a pattern, whose section need not be that of all of them.
         let known =
             knob.is_pattern() || !knob.name.eq_ignore_ascii_case(&name) || sections.contains(&knob.section);
         assert!(known, "{name}: {} is not among {sections:?}", knob.section);

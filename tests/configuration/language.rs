@@ -1,4 +1,4 @@
-//! The configuration language, rule by rule, as the manual tells it and condor_config_val answers.
+//! The configuration language, rule by rule, as the manual describes it and condor_config_val answers.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
@@ -16,7 +16,7 @@ fn read(text: &str) -> Config {
     read_as("TOOL", None, text).into_config().unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Each name has this value: `-` for one that is not defined.
+/// Checks the values of names; `-` stands for a name that is not defined.
 #[track_caller]
 fn check_in(config: &Config, expected: &[(&str, &str)]) {
     for (name, expected) in expected {
@@ -30,7 +30,7 @@ fn check(text: &str, expected: &[(&str, &str)]) {
     check_in(&read(text), expected);
 }
 
-/// The text cannot be read: line, column and a part of the message.
+/// Checks that a text cannot be read: the line, the column, and a part of the message.
 #[track_caller]
 fn fails(text: &str, line: u32, column: u32, message: &str) {
     let reading = read_as("TOOL", None, text);
@@ -143,7 +143,7 @@ fn messages() {
         shown,
         ["warning: test.config, line 2, column 1: A is 1", "error: test.config, line 6, column 1: stop"]
     );
-    // Reading goes on, so that all errors can be told.
+    // Reading goes on, so that all errors are reported.
     check_in(&reading.config, &[("B", "2")]);
 }
 

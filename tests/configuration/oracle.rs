@@ -1,4 +1,4 @@
-//! What condor_config_val answered, recorded by `tests/oracle/config.py`, against our answers.
+//! Our answers against those of condor_config_val, which `tests/oracle/config.py` recorded.
 //!
 //! `CONFIG_ORACLE=FILE` compares another recording.
 
@@ -29,7 +29,7 @@ fn read(text: &str, subsystem: Option<&str>, local_name: Option<&str>) -> Readin
         .read(&[Source::new("case", text)])
 }
 
-/// What is compared: a value, not defined, or no answer.
+/// An answer as JSON: the value, null if the name is not defined, false if there is no answer.
 fn value(config: &Config, name: &str) -> Json {
     match config.value(name) {
         Ok(Some(value)) => Json::String(value),
@@ -83,7 +83,7 @@ fn recorded_answers_of_condor_config_val() {
             continue;
         }
         let Some(config) = &config else { continue };
-        // What is empty is not defined. That HTCondor knows a name without a default is not told here.
+        // An empty value counts as not defined: the recording does not tell whether HTCondor knows the name.
         let raw = config.raw(name).filter(|raw| !raw.is_empty());
         let raw = raw.map_or(Json::Null, |raw| Json::from(&*raw));
         let theirs = line.get(1).filter(|theirs| **theirs != "").unwrap_or(&Json::Null);
@@ -98,7 +98,7 @@ fn recorded_answers_of_condor_config_val() {
     assert!(wrong.is_empty(), "{} of {count} differ ({excused} excused)\n{}", wrong.len(), shown.join("\n"));
 }
 
-/// What `userMap()` makes of maps, recorded by `hack/oracle/user_maps.py`.
+/// Our maps of users against HTCondor's `userMap()`, which `hack/oracle/user_maps.py` recorded.
 #[test]
 fn maps_of_users_map_whom_htcondors_do() {
     let recorded: Json = serde_json::from_str(include_str!("../oracle/user_maps.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Holds our templates to what HTCondor's set: `tests/oracle/templates.json`, recorded by `templates.py` beside it.
+//! Our templates against HTCondor's: `templates.py` recorded what each sets in `tests/oracle/templates.json`.
 
 // A test states what it expects by panicking.
 #![allow(clippy::expect_used)]
@@ -27,7 +27,7 @@ struct Case {
     values: BTreeMap<String, String>,
 }
 
-/// Expands to another number each time: templates.py leaves it out.
+/// Names whose values expand to another number each time, so `templates.py` leaves them out.
 const RANDOM: [&str; 2] = ["PERIODIC_CHECKPOINT", "UWCS_PERIODIC_CHECKPOINT"];
 
 fn record() -> Record {
@@ -43,15 +43,15 @@ fn read(record: &Record, case: &Case) -> Option<Config> {
     reader.read(&[Source::new("case", text)]).into_config().ok()
 }
 
-/// As templates.py takes down values of several lines.
+/// Trims a value of several lines as `templates.py` does.
 fn trimmed(value: &str) -> String {
     value.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }
 
-/// What differs between our reading and HTCondor's.
+/// The values that our reading and HTCondor's give differently.
 fn differences(config: &Config, case: &Case) -> Vec<String> {
     let mut found = Vec::new();
-    // HTCondor takes the template's own `warning: ...` for a definition of that name, which is not what it means.
+    // HTCondor takes the template's own `warning: ...` for a definition of that name, which is not meant.
     for (name, wanted) in case.values.iter().filter(|(name, _)| *name != "warning") {
         let ours = config.value(name).map(Option::unwrap_or_default);
         if ours.as_deref().map(trimmed) != Ok(trimmed(wanted)) {

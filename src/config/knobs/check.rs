@@ -1,29 +1,29 @@
-//! Whether a value suits its knob.
+//! Checks whether a value suits its knob.
 
 use super::knob::{Kind, Knob, Support};
 use super::name::{Class, classify};
 use classad::{Env, Expr, Value};
 
-/// How bad a finding is.
+/// How bad a finding about a knob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Good to know.
+    /// The assignment has no effect, which is harmless.
     Note,
-    /// It does not do what was probably meant.
+    /// The assignment does not do what was probably meant.
     Warning,
-    /// It cannot be used.
+    /// The value cannot be used.
     Error,
 }
 
-/// What is to be said of an assignment. The message names the knob and what to do.
+/// A finding about an assignment. The message names the knob and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// How bad the finding is.
     pub severity: Severity,
-    /// What it is, for machines: `WrongType`, `OutOfRange`, `NotInForce`, `MappedKnob`, `MeaninglessKnob`,
+    /// The kind of finding, for programs: `WrongType`, `OutOfRange`, `NotInForce`, `MappedKnob`, `MeaninglessKnob` or
     /// `UnknownKnob`.
     pub reason: &'static str,
-    /// What it is, for people.
+    /// The finding, for people.
     pub message: String,
 }
 
@@ -33,10 +33,10 @@ impl Finding {
     }
 }
 
-/// What is to be said of assigning that value, all macros expanded, to that name.
+/// The findings about assigning an expanded value to a name.
 ///
-/// A name that is neither a knob nor a parameter of HTCondor's gives no finding here: it may be a macro of the
-/// admin's own. [`unknown`] is for those that nothing refers to.
+/// A name that means nothing to HTCondor gives no finding: it may be a macro of the author's own. [`unknown`] is for
+/// such names that nothing refers to.
 pub fn check(name: &str, value: &str) -> Vec<Finding> {
     match classify(name) {
         Class::Knob(knob) => {
@@ -54,8 +54,10 @@ pub fn check(name: &str, value: &str) -> Vec<Finding> {
     }
 }
 
-/// What is to be said of a name that is assigned and that nothing reads: no knob, in no `$(...)`, in no list of
-/// attributes. `None` if it is a knob or a parameter of HTCondor's.
+/// The finding about a name that is assigned and that nothing reads. `None`: the name is a knob or a parameter of
+/// HTCondor.
+///
+/// The caller has checked that no `$(NAME)` and no list of attributes refers to the name.
 pub fn unknown(name: &str) -> Option<Finding> {
     let Class::Unknown { nearest } = classify(name) else { return None };
     let advice = match nearest {
@@ -81,7 +83,7 @@ fn support(name: &str, knob: &Knob) -> Option<Finding> {
     Some(Finding::new(severity, reason, message))
 }
 
-/// Empty un-defines a knob: whatever its kind.
+/// A finding about the value. An empty value is always right: it unsets the knob.
 fn wrong_value(name: &str, knob: &Knob, value: &str) -> Option<Finding> {
     if value.is_empty() {
         return None;
@@ -118,7 +120,7 @@ impl Knob {
     }
 }
 
-/// As HTCondor reads a boolean: an expression that needs no ad. It takes no `yes` and `no`.
+/// Reads a boolean as HTCondor does: an expression that needs no ad. `yes` and `no` are not booleans.
 fn boolean(text: &str) -> Result<bool, String> {
     let value = constant(text)?;
     value
@@ -126,7 +128,7 @@ fn boolean(text: &str) -> Result<bool, String> {
         .ok_or_else(|| format!("{text} is of type {}; write True or False", value.type_name()))
 }
 
-/// As HTCondor reads a number: an expression that needs no ad.
+/// Reads a number as HTCondor does: an expression that needs no ad.
 fn number(text: &str) -> Result<f64, String> {
     let value = constant(text)?;
     value.as_number().ok_or_else(|| format!("{text} is of type {}", value.type_name()))

@@ -1,4 +1,4 @@
-//! The collector and what looks back on it.
+//! The collector, and its clients that look back.
 
 use super::knob::Support::{MappedTo, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader, Support};

@@ -1,32 +1,33 @@
-//! What is said of a knob.
+//! The types of the knob table.
 
 /// A knob: a configuration variable that means something to HTCondor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Knob {
-    /// As the manual spells it. A variable part stands in angle brackets: `SLOT_TYPE_<N>` (`<N>` is a number).
+    /// The name as the manual spells it. A variable part stands in angle brackets: `SLOT_TYPE_<N>_START` (`<N>` is a
+    /// number).
     pub name: &'static str,
-    /// What its value is.
+    /// The type of its value.
     pub kind: Kind,
-    /// The unit of a number: `seconds`, `MiB`, ...; empty where there is none.
+    /// The unit of a number: `seconds`, `MiB`, ...; empty if it has none.
     pub unit: &'static str,
-    /// The least and the greatest number allowed; infinite where there is no such bound.
+    /// The least and the greatest number allowed. Infinity means no bound.
     pub range: Option<(f64, f64)>,
-    /// The default as documented, where HTCondor has it in its code and not in its parameter table.
+    /// The documented default, if HTCondor has the default in its code and not in its parameter table.
     pub fallback: Option<&'static str>,
-    /// Who reads it.
+    /// Who reads the knob; the first decides where the manual page lists it.
     pub readers: &'static [Reader],
-    /// Whether `SLOT_TYPE_<N>_NAME` overrides it for the slots of a type.
+    /// Whether `SLOT_TYPE_<N>_NAME` overrides the knob for a type of slots.
     pub per_slot_type: bool,
-    /// What Slotwright does with it.
+    /// What Slotwright does with the knob.
     pub support: Support,
-    /// The section of the seeds that names it first; empty where none does.
+    /// The section of the manual that names the knob first; empty if none does.
     pub section: &'static str,
-    /// What it does, in a line.
+    /// What the knob does, in one line.
     pub doc: &'static str,
 }
 
 impl Knob {
-    /// A knob without unit, range and section, not overridden by slot types.
+    /// A knob without unit, range and section, which slot types do not override.
     pub(super) const fn new(
         name: &'static str,
         kind: Kind,
@@ -48,59 +49,59 @@ impl Knob {
         }
     }
 
-    /// The same, counted in that unit.
+    /// The knob, with a unit.
     pub(super) const fn unit(self, unit: &'static str) -> Self {
         Self { unit, ..self }
     }
 
-    /// The same, at least so much.
+    /// The knob, with a least number.
     pub(super) const fn at_least(self, least: f64) -> Self {
         Self { range: Some((least, f64::INFINITY)), ..self }
     }
 
-    /// The same, between those two.
+    /// The knob, with a least and a greatest number.
     pub(super) const fn between(self, least: f64, greatest: f64) -> Self {
         Self { range: Some((least, greatest)), ..self }
     }
 
-    /// The same, with a default that is not in HTCondor's table.
+    /// The knob, with a default that is not in HTCondor's table.
     pub(super) const fn fallback(self, fallback: &'static str) -> Self {
         Self { fallback: Some(fallback), ..self }
     }
 
-    /// The same, named in that section of the seeds.
+    /// The knob, with the section of the manual that names it.
     pub(super) const fn section(self, section: &'static str) -> Self {
         Self { section, ..self }
     }
 
-    /// The same, overridden by `SLOT_TYPE_<N>_NAME`.
+    /// The knob, which `SLOT_TYPE_<N>_NAME` overrides.
     pub(super) const fn per_slot_type(self) -> Self {
         Self { per_slot_type: true, ..self }
     }
 
-    /// Whether its name has a variable part.
+    /// Whether the name has a variable part.
     pub fn is_pattern(&self) -> bool {
         self.name.contains('<')
     }
 
-    /// Its default, raw: HTCondor's compiled-in one, else the documented one. `None`: unset by default.
+    /// The unexpanded default: the compiled-in one, else the documented one. `None`: unset by default.
     pub fn default(&self) -> Option<&'static str> {
         super::default_of(None, self.name).or(self.fallback)
     }
 }
 
-/// What a knob's value is.
+/// The type of a knob's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// True or false, or an expression that is so without an ad.
+    /// True or false, or an expression that evaluates to a boolean without an ad.
     Boolean,
-    /// A whole number, or an expression that is one without an ad.
+    /// A whole number, or an expression that evaluates to one without an ad.
     Integer,
-    /// A number, or an expression that is one without an ad.
+    /// A number, or an expression that evaluates to one without an ad.
     Real,
-    /// A ClassAd expression, evaluated again and again against ads.
+    /// A ClassAd expression that is evaluated again and again against ads.
     Expression,
-    /// Names, separated by commas or blanks.
+    /// Names between commas or white space.
     List,
     /// Shares of a machine's resources: `cpus=2, memory=25%, 50%`.
     Shares,
@@ -111,7 +112,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in the documentation and in messages, with the article.
+    /// The type's name in the documentation and in messages, with its article.
     pub const fn described(self) -> &'static str {
         match self {
             Self::Boolean => "a boolean",
@@ -126,31 +127,31 @@ impl Kind {
     }
 }
 
-/// Who reads a knob: HTCondor's daemons and tools, and what stands in for them here.
+/// Who reads a knob: HTCondor's daemons and tools. In Slotwright, objects stand for some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reader {
-    /// The startd: a NodePolicy's text.
+    /// The startd; its configuration is a NodePolicy's text.
     Startd,
-    /// The negotiator: the Negotiator object.
+    /// The negotiator; its configuration is the Negotiator object.
     Negotiator,
-    /// The accountant: Submitter and GroupQuota objects.
+    /// The accountant; its configuration is in Submitter and GroupQuota objects, and in the Negotiator.
     Accountant,
     /// The schedd: the job queue and its policy.
     Schedd,
-    /// `condor_submit`: defaults of a job.
+    /// `condor_submit`, which fills in defaults of a job.
     Submit,
     /// The defrag daemon.
     Defrag,
-    /// The collector, and what looks back on it: HTCondorView, Ganglia.
+    /// The collector, and its clients that look back: HTCondorView, Ganglia.
     Collector,
-    /// The master and the daemons of high availability.
+    /// The master, and the daemons of high availability.
     Master,
-    /// Nobody but other values, by `$(NAME)`.
+    /// No daemon; other values refer to the knob by `$(NAME)`.
     Macros,
 }
 
 impl Reader {
-    /// The object whose text it reads, with the article; none where nothing here reads one for it.
+    /// The object whose text sets the knob, with its article. `None`: no object of Slotwright does.
     pub const fn place(self) -> Option<&'static str> {
         match self {
             Self::Startd => Some("a NodePolicy"),
@@ -160,7 +161,7 @@ impl Reader {
         }
     }
 
-    /// Its name in the documentation.
+    /// The reader's name in the documentation.
     pub const fn described(self) -> &'static str {
         match self {
             Self::Startd => "startd",

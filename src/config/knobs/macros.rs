@@ -1,4 +1,4 @@
-//! Names that only other values read, to write policies with.
+//! Names that only other values refer to, for writing policies.
 
 use super::knob::Support::{Honored, Meaningless};
 use super::knob::{Kind, Knob, Reader};

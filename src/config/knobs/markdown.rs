@@ -1,4 +1,4 @@
-//! `docs/reference/knobs.md`, from the table.
+//! Prints the knob table as a page: `docs/reference/knobs.md`.
 
 use std::fmt::Write;
 
@@ -24,7 +24,7 @@ A parameter of HTCondor's that is not in this list is accepted and has no effect
 nothing refers to is reported with the nearest name there is.
 ";
 
-/// The page: the knobs, grouped by who reads them.
+/// The page: the knobs by reader, in a table each.
 pub fn markdown() -> String {
     let mut page = HEAD.to_owned();
     let mut readers: Vec<Reader> = all().filter_map(|knob| knob.readers.first().copied()).collect();

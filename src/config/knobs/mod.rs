@@ -1,4 +1,5 @@
-//! The knob table: every knob of the manual, its type and default, who reads it, and what it is here.
+//! The knob table: every configuration variable of HTCondor's manual, with its type, its default, who reads it, and
+//! what Slotwright does with it.
 //!
 //! ```
 //! use condor_config::knobs::{self, Class, Support};
@@ -9,13 +10,14 @@
 //! assert!(matches!(knobs::classify("STRAT"), Class::Unknown { nearest: Some("START") }));
 //! ```
 //!
-//! | part | is |
+//! | module | holds |
 //! | --- | --- |
-//! | `knob` | what is said of a knob |
+//! | `knob` | the types of the table |
 //! | `startd`, `slots`, `negotiator`, `groups`, `schedd`, `defrag`, `collector`, `daemons`, `macros` | the table |
-//! | `defaults`, `unset` | every parameter HTCondor has, with its compiled-in default |
+//! | `defaults`, `unset` | every parameter that HTCondor has, with its compiled-in default |
+//! | `name` | which knob a name sets |
 //! | `check` | whether a value suits its knob |
-//! | `markdown` | `docs/reference/knobs.md` |
+//! | `markdown` | the page `docs/reference/knobs.md` |
 
 mod check;
 mod collector;
@@ -38,7 +40,7 @@ pub use knob::{Kind, Knob, Reader, Support};
 pub use markdown::markdown;
 pub use name::{Class, classify, find};
 
-/// Every table. A knob is in one of them.
+/// All tables. A knob is in one of them only.
 const TABLES: &[&[Knob]] = &[
     startd::KNOBS,
     slots::KNOBS,
@@ -56,13 +58,14 @@ pub fn all() -> impl Iterator<Item = &'static Knob> {
     TABLES.iter().copied().flatten()
 }
 
-/// Every name that HTCondor knows a default of, raw, in the order of names without case. Empty: known and unset.
+/// Every parameter of HTCondor's table with its unexpanded default, sorted by name without case. An empty default
+/// means unset.
 pub fn defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
     defaults::DEFAULTS.iter().copied()
 }
 
-/// The compiled-in default of a knob, raw: what HTCondor's parameter table says for `SUBSYSTEM.NAME`, else for `NAME`.
-/// Names are compared without case. `None`: no such knob, or one without a default.
+/// The unexpanded default that HTCondor has compiled in for `SUBSYSTEM.NAME`, else for `NAME`. Names are compared
+/// without case. `None`: there is no such parameter, or it is unset by default.
 pub fn default_of(subsystem: Option<&str>, name: &str) -> Option<&'static str> {
     subsystem
         .and_then(|subsystem| name::lookup(&[subsystem, ".", name]))

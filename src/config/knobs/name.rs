@@ -1,4 +1,4 @@
-//! From a name as written to what is known of it.
+//! Names: which knob a name sets, with its prefixes and variable parts.
 
 use std::cmp::Ordering;
 
@@ -7,24 +7,25 @@ use super::knob::Knob;
 use super::unset::UNSET;
 use super::{TABLES, all};
 
-/// Bytes of a name that is looked at: names come from tenants, and patterns are tried at each place of one.
+/// The longest name that is looked at, in bytes. Names may come from anybody, and patterns are tried at each place of
+/// a name.
 const LONGEST: usize = 1000;
 
-/// What a name is.
+/// What a name means to HTCondor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Class {
-    /// A knob of the table.
+    /// The name sets a knob of the table.
     Knob(&'static Knob),
-    /// A parameter of HTCondor's that has no effect here.
+    /// The name is a parameter of HTCondor that has no effect in Slotwright.
     Parameter,
-    /// Nothing of HTCondor's.
+    /// The name means nothing to HTCondor.
     Unknown {
         /// The name that was perhaps meant.
         nearest: Option<&'static str>,
     },
 }
 
-/// What is known of the name, prefixes of subsystems and slot types included.
+/// What a name means. Prefixes of subsystems and slot types are understood.
 pub fn classify(name: &str) -> Class {
     match find(name) {
         Some(knob) => Class::Knob(knob),
@@ -33,8 +34,9 @@ pub fn classify(name: &str) -> Class {
     }
 }
 
-/// The knob that this name sets: `START`, `STARTD.START`, `SLOT_TYPE_2_START`, `GROUP_QUOTA_physics.hep` are found;
-/// names are compared without case. A name has two prefixes at the most, `SUBSYSTEM.LOCAL.NAME`, and 1000 bytes.
+/// The knob that a name sets, such as `START`, `STARTD.START`, `SLOT_TYPE_2_START` or `GROUP_QUOTA_physics.hep`. Names
+/// are compared without case. `None` for a name with more than two prefixes (`SUBSYSTEM.LOCAL.NAME`) or more than 1000
+/// bytes.
 pub fn find(name: &str) -> Option<&'static Knob> {
     if name.len() > LONGEST {
         return None;
@@ -51,19 +53,20 @@ fn of_bare(name: &str) -> Option<&'static Knob> {
         .or_else(|| if is_parameter(name) { None } else { by_pattern(name) })
 }
 
-/// Whether HTCondor has a parameter of that name (of that name behind its prefix), with a default or without.
+/// Whether HTCondor has a parameter of this name, with or without a default. A prefix is ignored.
 pub(super) fn is_parameter(name: &str) -> bool {
     let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare);
     lookup(&[bare]).is_some() || UNSET.binary_search_by(|known| compare(known, &[bare])).is_ok()
 }
 
-/// The default of the name that these parts make up; empty where HTCondor leaves it unset.
+/// The default of the name that the parts make up together. Empty: HTCondor leaves the parameter unset. `None`: there
+/// is no such parameter.
 pub(super) fn lookup(parts: &[&str]) -> Option<&'static str> {
     let at = DEFAULTS.binary_search_by(|(known, _)| compare(known, parts)).ok()?;
     DEFAULTS.get(at).map(|(_, default)| *default)
 }
 
-/// Compares without case, and without putting the parts together.
+/// Compares a name with parts of a name, without case and without joining the parts.
 fn compare(known: &str, parts: &[&str]) -> Ordering {
     let folded = |byte: u8| byte.to_ascii_lowercase();
     known.bytes().map(folded).cmp(parts.iter().flat_map(|part| part.bytes()).map(folded))
@@ -73,7 +76,7 @@ fn exact(name: &str) -> Option<&'static Knob> {
     all().find(|knob| !knob.is_pattern() && knob.name.eq_ignore_ascii_case(name))
 }
 
-/// `SLOT_TYPE_<N>_` before a knob that slot types may override.
+/// The knob after `SLOT_TYPE_<N>_`, if slot types may override it.
 fn of_slot_type(name: &str) -> Option<&'static Knob> {
     let rest = strip_prefix(name, "SLOT_TYPE_")?;
     let (number, rest) = rest.split_once('_')?;
@@ -83,7 +86,7 @@ fn of_slot_type(name: &str) -> Option<&'static Knob> {
     exact(rest).or_else(|| by_pattern(rest)).filter(|knob| knob.per_slot_type)
 }
 
-/// The pattern that fits with the fewest characters left to its variable part.
+/// The pattern that fits the name with the shortest variable part.
 fn by_pattern(name: &str) -> Option<&'static Knob> {
     let patterns = TABLES.iter().copied().flatten().filter(|knob| knob.is_pattern());
     patterns
@@ -92,14 +95,14 @@ fn by_pattern(name: &str) -> Option<&'static Knob> {
         .map(|(_, knob)| knob)
 }
 
-/// How many characters the variable parts of the pattern take; `None` if it does not fit.
+/// How many bytes the variable parts of the pattern take. `None`: the pattern does not fit.
 fn fits(pattern: &str, name: &str) -> Option<usize> {
     let Some((before, rest)) = pattern.split_once('<') else {
         return name.eq_ignore_ascii_case(pattern).then_some(0);
     };
     let (hole, after) = rest.split_once('>')?;
     let rest = strip_prefix(name, before)?;
-    // The variable part ends where the literal text behind it begins for the last time, or at the end.
+    // The variable part ends where the literal text behind it occurs last, or at the end.
     let literal = after.split('<').next().unwrap_or_default();
     let at = if after.is_empty() { rest.len() } else { rfind(rest, literal)? };
     let (value, rest) = rest.split_at_checked(at)?;
@@ -122,8 +125,8 @@ fn rfind(text: &str, wanted: &str) -> Option<usize> {
     })
 }
 
-/// The known name with the fewest edits, if they are few enough for a slip of the hand. The table goes before
-/// HTCondor's other parameters.
+/// The known name that is the fewest edits away, if these are few enough for a typing error. Of equally near names, a
+/// knob of the table goes before other parameters.
 fn nearest(name: &str) -> Option<&'static str> {
     let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare).to_ascii_uppercase();
     let allowed = (bare.len() / 4).clamp(1, 3);

@@ -1,4 +1,4 @@
-//! The access point: what jobs become, which are refused, and what is done about those that wait or run.
+//! The access point: how jobs are transformed, which are refused, and what happens to jobs that wait or run.
 
 use super::knob::Support::{Honored, MappedTo, Planned};
 use super::knob::{Kind, Knob, Reader, Support};

@@ -1,4 +1,4 @@
-//! The startd's policy: when a slot takes a job, suspends it, lets it go.
+//! The startd's policy: when a slot takes a job, suspends it, and evicts it.
 
 use super::knob::Support::{Honored, MappedTo, Meaningless, Planned};
 use super::knob::{Kind, Knob, Reader};

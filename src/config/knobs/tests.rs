@@ -1,4 +1,4 @@
-//! What the table promises.
+//! Tests of the knob table.
 
 use std::collections::BTreeSet;
 

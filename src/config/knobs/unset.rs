@@ -1,4 +1,4 @@
-//! Parameters that HTCondor's programs read and its table leaves out.
+//! Parameters that HTCondor's programs read but that its parameter table lacks.
 
 /// Names of parameters without an entry in the parameter table, sorted without case.
 pub(super) const UNSET: &[&str] = &[

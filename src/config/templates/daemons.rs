@@ -1,4 +1,5 @@
-//! `use FEATURE : ...` that starts a daemon or runs a program on the host. None has a host to do so on here; each
+//! `use FEATURE : ...` that starts a daemon or runs a program on the host. There is no host to do so in Slotwright;
+//! each template's advice says what does the same on a cluster.
 //! says what does the same on a cluster.
 
 use super::Template;
@@ -208,8 +209,8 @@ STARTD_ENVIRONMENT = ;NEAREST_CACHE=unix:/$(PELICANCACHE_RUNLOCATION)/cache.sock
 ",
         "run the cache as a DaemonSet and give its socket to jobs as a volume of the pod template",
     ),
-    // It sets up an access point for pilots on other clusters: nothing of it means anything to a Pool, so it sets only
-    // what a test for the feature looks at.
+    // The template sets up an access point for pilots on other clusters, which means nothing to a Pool. So it sets
+    // only what a test for the feature looks at.
     feature(
         "HPC_Annex",
         "HPC_ANNEX_ENABLED = true\n",

@@ -22,7 +22,8 @@ ActivationTimer = ifThenElse(JobStart =!= UNDEFINED, (time() - JobStart), 0)
 LastCkpt = (time() - LastPeriodicCheckpoint)
 ",
     ),
-    // Minutes of the day: half a minute either way, so that a whole minute never falls between START and PREEMPT.
+    // The times are minutes of the day. Half a minute is added or taken off, so that a whole minute never falls
+    // between START and PREEMPT.
     feature(
         "Policy_Hours_To_Start",
         "WorkdayBeginHour = $(1:8)
@@ -88,7 +89,7 @@ SLOT_TYPE_$(1:1)_PARTITIONABLE = true
 SLOT_TYPE_$(1:1) = $(2+:100%)
 ",
     ),
-    // The last line undoes the share of the one before it where no resources are given: as in HTCondor.
+    // As in HTCondor, the last line undoes the share that the line before sets if no resources are given.
     feature(
         "StaticSlots",
         "NUM_SLOTS_TYPE_$(1:1) = $(2:$(NUM_CPUS))

@@ -1,10 +1,9 @@
-//! What `use CATEGORY : NAME` stands for.
+//! HTCondor's templates: the texts that `use CATEGORY : NAME` stands for.
 //!
-//! The names a template sets and the values they get are `HTCondor` 25's, whitespace included:
-//! `tests/config_templates.rs` holds each one to what `condor_config_val` answered
-//! (`tests/oracle/templates.py` records it). Templates that start daemons, run programs on the host or guard
-//! network traffic expand all the same, so that text which builds on them means what it meant, and carry
-//! [`Template::advice`].
+//! The names that a template sets, and their values, are those of HTCondor 25.14, white space included:
+//! `tests/configuration/templates.rs` compares each with what `condor_config_val` answered. Templates that start
+//! daemons, run programs on the host or guard network traffic are expanded all the same, so that texts which build on
+//! them keep their meaning; such a template has [`Template::advice`].
 
 mod daemons;
 mod feature;
@@ -16,29 +15,30 @@ mod security;
 /// A configuration template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// As the manual spells it: `POLICY`, `FEATURE`, `ROLE`, `SECURITY`.
+    /// The category as the manual spells it: `POLICY`, `FEATURE`, `ROLE` or `SECURITY`.
     pub category: &'static str,
-    /// As the manual spells it.
+    /// The name as the manual spells it.
     pub name: &'static str,
-    /// Configuration text, in which `$(0)`, `$(1)`, `$(2+)`, `$(1:default)`, `$(1?)` and `$(#)` stand for arguments.
+    /// Configuration text, in which `$(0)`, `$(1)`, `$(2+)`, `$(1:default)`, `$(1?)` and `$(#)` stand for the
+    /// arguments.
     pub text: &'static str,
-    /// Where it makes no sense on Kubernetes: what to use instead.
+    /// For a template that makes no sense on Kubernetes: what to use instead.
     pub advice: Option<&'static str>,
 }
 
 impl Template {
-    /// A template that means here what it means there.
+    /// A template that means what it means in HTCondor.
     const fn of(category: &'static str, name: &'static str, text: &'static str) -> Self {
         Self { category, name, text, advice: None }
     }
 
-    /// The same, with what to use instead.
+    /// The same template, with advice on what to use instead.
     const fn instead(self, advice: &'static str) -> Self {
         Self { advice: Some(advice), ..self }
     }
 }
 
-/// Every template, category by category. The same name is in no category twice.
+/// Every template, by category. No template is listed twice.
 const TABLES: &[&[Template]] = &[
     policy::TEMPLATES,
     feature::TEMPLATES,
@@ -48,19 +48,19 @@ const TABLES: &[&[Template]] = &[
     security::TEMPLATES,
 ];
 
-/// Every template there is.
+/// Every template.
 pub fn all() -> impl Iterator<Item = &'static Template> {
     TABLES.iter().copied().flatten()
 }
 
-/// The template of that category and name, compared without case.
+/// The template with this category and name, case aside.
 pub fn find(category: &str, name: &str) -> Option<&'static Template> {
     all().find(|template| {
         template.name.eq_ignore_ascii_case(name) && template.category.eq_ignore_ascii_case(category)
     })
 }
 
-/// Whether there is such a category.
+/// Whether a category has templates; case does not count.
 pub(crate) fn is_category(category: &str) -> bool {
     all().any(|template| template.category.eq_ignore_ascii_case(category))
 }

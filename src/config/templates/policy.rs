@@ -1,4 +1,4 @@
-//! `use POLICY : ...`: when jobs start, are suspended, preempted or held.
+//! `use POLICY : ...`: when jobs start, are suspended, are preempted or are put on hold.
 
 use super::Template;
 
@@ -6,7 +6,7 @@ const fn policy(name: &'static str, text: &'static str) -> Template {
     Template::of("POLICY", name, text)
 }
 
-/// The slots' end of a policy that evicts jobs and never suspends them, for desktops.
+/// The part of a policy for desktops that evicts jobs and never suspends them.
 macro_rules! evict_never_suspend {
     ($before:literal) => {
         concat!(

@@ -1,4 +1,4 @@
-//! `use ROLE : ...`: which daemons a host runs. Here the operator is all of them.
+//! `use ROLE : ...`: which daemons a host runs. In Slotwright, the operator stands for all of them.
 
 use super::Template;
 
