@@ -19,19 +19,21 @@ pub(super) fn delete_pod(
     effects: &mut Vec<Effect>,
 ) {
     let off = is_for_off(pool, name, grace, now).then(|| name.machine.clone());
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    let seconds = match grace {
-        Grace::Own => None,
-        Grace::Force => Some(0),
-        Grace::Vacating => Some(vacating_left(slot, now)),
-    };
-    // Of one that goes because its job was removed there is nothing to say: that is what its user asked for.
-    let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
-    let why = (grace != Grace::Own && !said).then(|| vacate(slot));
-    if let (Grace::Force, Some(eviction)) = (grace, &mut slot.eviction) {
-        eviction.forced = true;
-    }
-    if let Some(pod) = being_deleted(slot) {
+    let asked = pool.step_slot(name, |slot| {
+        let seconds = match grace {
+            Grace::Own => None,
+            Grace::Force => Some(0),
+            Grace::Vacating => Some(vacating_left(slot, now)),
+        };
+        // Of one that goes because its job was removed there is nothing to say: that is what its user asked for.
+        let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
+        let why = (grace != Grace::Own && !said).then(|| vacate(slot));
+        if let (Grace::Force, Some(eviction)) = (grace, &mut slot.eviction) {
+            eviction.forced = true;
+        }
+        (being_deleted(slot), seconds, why)
+    });
+    if let Some((Some(pod), seconds, why)) = asked {
         effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: seconds, off, why });
     }
 }
@@ -57,31 +59,35 @@ fn being_deleted(slot: &mut Slot) -> Option<PodRef> {
 
 /// Deletes a pod that cannot start. Its proc is held once it has gone.
 pub(super) fn give_up(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    let Some(stuck) = &mut slot.running.stuck else { return };
-    stuck.given_up = true;
-    let hold = &stuck.obstacle.hold;
-    let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::FailedToCreateProcess);
-    let why = Some(Vacate { reason, message: hold.reason.clone() });
-    if let Some(pod) = being_deleted(slot) {
+    let given_up = pool.step_slot(name, |slot| {
+        let stuck = slot.running.stuck.as_mut()?;
+        stuck.given_up = true;
+        let hold = &stuck.obstacle.hold;
+        let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::FailedToCreateProcess);
+        let why = Some(Vacate { reason, message: hold.reason.clone() });
+        Some((being_deleted(slot)?, why))
+    });
+    if let Some((pod, why)) = given_up.flatten() {
         effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: None, off: None, why });
     }
 }
 
 /// Kills the job: Kubernetes shortens the grace of a pod that is being deleted already.
 pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
-    let why = (!said).then(|| vacate(slot));
-    let eviction = slot.eviction.get_or_insert(Eviction {
-        until: now,
-        killed: None,
-        agent_asked: false,
-        forced: false,
-        hold: None,
+    let killed = pool.step_slot(name, |slot| {
+        let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
+        let why = (!said).then(|| vacate(slot));
+        let eviction = slot.eviction.get_or_insert(Eviction {
+            until: now,
+            killed: None,
+            agent_asked: false,
+            forced: false,
+            hold: None,
+        });
+        eviction.killed.get_or_insert(now);
+        (being_deleted(slot), why)
     });
-    eviction.killed.get_or_insert(now);
-    if let Some(pod) = being_deleted(slot) {
+    if let Some((Some(pod), why)) = killed {
         effects.push(Effect::DeletePod {
             pod,
             slot: Some(name.clone()),
@@ -96,12 +102,14 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
 pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let silent = pool.heartbeats.is_silent(&name.machine, now);
     let agent = pool.machines.get(&name.machine).is_some_and(|machine| machine.agent);
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    if let Some(eviction) = &mut slot.eviction {
-        eviction.agent_asked = true;
-    }
-    let Activation::Active { pod, .. } = &slot.activation else { return };
-    let (pod, job) = (pod.clone(), slot.claim.job.clone());
+    let asked = pool.step_slot(name, |slot| {
+        if let Some(eviction) = &mut slot.eviction {
+            eviction.agent_asked = true;
+        }
+        let Activation::Active { pod, .. } = &slot.activation else { return None };
+        Some((pod.clone(), slot.claim.job.clone()))
+    });
+    let Some((pod, job)) = asked.flatten() else { return };
     let next = if agent {
         "the node's agent is asked to kill it"
     } else {
@@ -126,10 +134,13 @@ pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, eff
 
 /// Asks the agent to suspend the job, or to let it go on.
 pub(super) fn suspend(pool: &mut Pool, name: &SlotName, suspended: bool, effects: &mut Vec<Effect>) {
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    slot.frozen = Some(suspended);
-    if let Activation::Active { pod, .. } = &slot.activation {
-        effects.push(Effect::Suspend { pod: pod.clone(), slot: name.clone(), suspended });
+    let pod = pool.step_slot(name, |slot| {
+        slot.frozen = Some(suspended);
+        let Activation::Active { pod, .. } = &slot.activation else { return None };
+        Some(pod.clone())
+    });
+    if let Some(pod) = pod.flatten() {
+        effects.push(Effect::Suspend { pod, slot: name.clone(), suspended });
     }
 }
 

@@ -147,13 +147,12 @@ pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) ->
 
 /// Something of a machine has changed: who waits there is looked at again.
 pub(super) fn review(pool: &mut Pool, machine: &MachineName) {
-    let there = pool.gatherings.iter().filter(|(_, gathering)| gathering.parent.machine == *machine);
-    pool.attention.gathered.extend(there.map(|(id, _)| id.clone()));
+    pool.look_at_gatherings(machine);
 }
 
 /// Carves the slots of claims for which nothing has to go any more. One that cannot be made is negotiated again.
 pub(super) fn complete(pool: &mut Pool, now: Time) {
-    while let Some(id) = pool.attention.gathered.pop_first() {
+    while let Some(id) = pool.next_gathering() {
         if pool.gatherings.get(&id).is_none_or(|gathering| !gathering.slots.is_empty()) {
             if !may_go_on(pool, &id, false, now) {
                 pool.disperse(&id);

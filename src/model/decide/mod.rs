@@ -42,24 +42,22 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     if !pool.synced {
         return Decision::default();
     }
-    if pool.woken(now) {
-        pool.schedule.wanted = true;
-    }
+    pool.wake(now);
     pool.note_silence(now);
     review_machines(pool, now, &mut effects);
-    review_groups(pool);
+    pool.spread_groups();
     orphans::settle(pool, now, &mut effects);
     loop {
         gathering::complete(pool, now);
-        let Some(name) = pool.attention.slots.pop_first() else { break };
+        let Some(name) = pool.next_slot() else { break };
         slots::drive(pool, &name, now, &mut effects);
     }
-    while let Some(name) = pool.attention.costs.pop_first() {
+    while let Some(name) = pool.next_drain_cost() {
         startd::expect_costs(pool, &name, now);
     }
     // A slot that let go may be the last of its machine or job.
     review_machines(pool, now, &mut effects);
-    while let Some(uid) = pool.attention.jobs.pop_first() {
+    while let Some(uid) = pool.next_job() {
         schedd::review_job(pool, &uid, &mut effects);
     }
     let strays = std::mem::take(&mut pool.strays);
@@ -75,30 +73,13 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
 }
 
 fn review_machines(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
-    if std::mem::take(&mut pool.attention.policies) {
-        pool.attention.machines.extend(pool.machines.keys().cloned());
-        pool.attention.slots.extend(pool.slots.keys().cloned());
-        pool.offers += 1;
-        pool.schedule.wanted = true;
-    }
-    while let Some(name) = pool.attention.machines.pop_first() {
+    pool.spread_policies();
+    while let Some(name) = pool.next_machine() {
         startd::review_machine(pool, &name, now, effects);
         gathering::review(pool, &name);
         if pool.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Gone) {
-            pool.touch_standing(&name);
+            pool.show_gone(&name);
         }
-    }
-}
-
-/// Groups came or went: jobs of unknown groups may start, or may no longer.
-fn review_groups(pool: &mut Pool) {
-    if std::mem::take(&mut pool.attention.groups) {
-        let grouped =
-            pool.jobs.iter().filter(|(_, c)| c.spec.as_ref().is_some_and(|spec| spec.group.is_some()));
-        let uids: Vec<_> = grouped.map(|(uid, _)| uid.clone()).collect();
-        pool.stale.extend(uids.iter().cloned().map(crate::pool::Document::Job));
-        pool.attention.jobs.extend(uids);
-        pool.schedule.wanted = true;
     }
 }
 

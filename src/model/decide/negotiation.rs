@@ -9,8 +9,8 @@ use super::{gathering, preemption, quotas, reasons, sharing};
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
-    AtWork, Cluster, CycleFigures, Document, Given, JobUid, MachineName, Matchable, NegotiatorConfig,
-    NegotiatorId, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
+    AtWork, Cluster, CycleFigures, Given, JobUid, MachineName, Matchable, NegotiatorConfig, NegotiatorId,
+    PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Matched};
 use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
@@ -40,7 +40,7 @@ impl Negotiation {
 
 /// While nothing waits, nothing waits for a limit.
 pub(super) fn nothing_waits(pool: &mut Pool) {
-    set_barred(pool, BTreeMap::new());
+    pool.set_barred(BTreeMap::new());
 }
 
 /// What a negotiator's cycle works on: its slots, the jobs that wait, and what their submitters used of its slots.
@@ -210,13 +210,8 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     count_barred(pool, negotiation);
     explain_rejections(pool, negotiation, outcome, now);
     let rejections = reasons::note(pool, negotiation, outcome, now).into();
-    pool.stale.extend(id.name().cloned().map(Document::Negotiator));
-    let turn = pool.schedule.turns.entry(id).or_default();
-    turn.cycles += 1;
-    turn.ended = Some(now);
-    turn.last = Some(CycleFigures { rejections, ..figures(negotiation, outcome, now) });
-    // While matches are made there may be more to make.
-    turn.wanted |= !claims.is_empty();
+    let figures = CycleFigures { rejections, ..figures(negotiation, outcome, now) };
+    pool.end_cycle(id, figures, !claims.is_empty(), now);
 }
 
 fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
@@ -246,28 +241,21 @@ fn keep_allocations(pool: &mut Pool, id: &NegotiatorId, cycle: &Cycle, outcome: 
             groups: named.map(|(group, given)| (group.name.to_ascii_lowercase(), *given)).collect(),
         }
     });
-    let given = given.unwrap_or_default();
-    let turn = pool.schedule.turns.entry(id.clone()).or_default();
-    let before = std::mem::replace(&mut turn.given, given.clone());
-    for group in pool.groups.values() {
-        let name = group.name.as_str().to_ascii_lowercase();
-        if before.groups.get(&name) != given.groups.get(&name) {
-            pool.stale.insert(Document::Group(group.object.clone()));
-        }
-    }
+    pool.set_given(id, given.unwrap_or_default());
 }
 
 fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<MachineName>)>) {
     for (uid, (procs, machines)) in claims {
-        let Some(cluster) = pool.jobs.get_mut(uid) else { continue };
-        if cluster.matchable != Matchable::Yes {
-            (cluster.matchable, cluster.clauses) = (Matchable::Yes, Arc::default());
-            pool.stale.insert(Document::Job(uid.clone()));
-        }
-        if cluster.idle.is_empty() {
-            cluster.waits = None;
-        }
-        let key = cluster.key.clone();
+        let matched = pool.edit_job(uid, |cluster| {
+            if cluster.matchable != Matchable::Yes {
+                (cluster.matchable, cluster.clauses) = (Matchable::Yes, Arc::default());
+            }
+            if cluster.idle.is_empty() {
+                cluster.waits = None;
+            }
+            cluster.key.clone()
+        });
+        let Some(key) = matched else { continue };
         let first: Vec<&str> = machines.iter().take(3).map(MachineName::as_str).collect();
         let more = if machines.len() > first.len() { ", ..." } else { "" };
         let note = format!(
@@ -290,14 +278,7 @@ fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
             *barred.entry(limit.into()).or_default() += cluster.idle.len();
         }
     }
-    set_barred(pool, barred);
-}
-
-fn set_barred(pool: &mut Pool, barred: BTreeMap<Arc<str>, u64>) {
-    if pool.barred != barred {
-        pool.barred = barred;
-        pool.stale.extend(pool.limits.keys().cloned().map(Document::Limit));
-    }
+    pool.set_barred(barred);
 }
 
 /// How many jobs are explained after one cycle: it happens on the thread that everything else waits for.
@@ -309,7 +290,7 @@ const EXPLAINED_FOR: Duration = Duration::from_mins(10);
 /// Whether a job has to be looked at again.
 fn unexplained(pool: &Pool, cluster: &Cluster, now: Time) -> bool {
     cluster.matchable == Matchable::Unknown
-        || cluster.explained_by != pool.offers
+        || cluster.explained_by != pool.offers()
         || now.since(cluster.explained) >= EXPLAINED_FOR
 }
 
@@ -330,15 +311,15 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
     let explained: Vec<_> =
         waiting.into_iter().map(|cluster| (cluster.key.uid.clone(), offers.explain(cluster, now))).collect();
     for (uid, (matchable, clauses)) in explained {
-        let Some(cluster) = pool.jobs.get_mut(&uid) else { continue };
-        cluster.clauses = clauses;
-        (cluster.explained, cluster.explained_by) = (now, pool.offers);
-        if cluster.matchable == matchable {
-            continue;
-        }
-        let key = cluster.key.clone();
-        cluster.matchable = matchable.clone();
-        pool.stale.insert(Document::Job(uid));
+        let by = pool.offers();
+        let news = pool.edit_job(&uid, |cluster| {
+            cluster.clauses = clauses;
+            (cluster.explained, cluster.explained_by) = (now, by);
+            let news = cluster.matchable != matchable;
+            cluster.matchable.clone_from(&matchable);
+            news.then(|| cluster.key.clone())
+        });
+        let Some(key) = news.flatten() else { continue };
         if let Matchable::No(problem) = matchable {
             pool.warn(&key, problem.reason, "Negotiate", problem.to_string());
         }

@@ -1,25 +1,21 @@
 //! Pods of the pool that run under no live claim: left behind by a crash between two writes, or by a leader that lost its
 //! lease with a call under way.
 
-use super::slots::{goes, let_go};
+use super::slots::{goes, untrack};
 use crate::pool::{Activation, Effect, End, PodFacts, Pool, Time, Vacate, VacateReason};
 
 /// Books the ends of orphans that have ended, lets them go once that is recorded, and ends those that live: without a
 /// claim nothing of the pool may run. Pods whose letting go failed are let go again.
 pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
-    for release in pool.released.values_mut().filter(|release| release.again) {
-        release.again = false;
-        effects.push(Effect::ReleasePod { pod: release.pod.clone(), delete: release.delete });
-    }
+    let again = pool.untrack_again().into_iter();
+    effects.extend(again.map(|(pod, delete)| Effect::ReleasePod { pod, delete }));
     let uids: Vec<_> = pool.orphans.keys().cloned().collect();
     for uid in uids {
         let Some(facts) = pool.orphans.get(&uid).cloned() else { continue };
         match &facts.end {
             Some(end) => settle_ended(pool, &facts, end.clone(), now, effects),
             None if facts.tracked && !facts.deleting => {
-                if let Some(orphan) = pool.orphans.get_mut(&uid) {
-                    orphan.deleting = true;
-                }
+                pool.orphan_deleted(&uid);
                 let why = vacated(pool, &facts);
                 effects.push(Effect::DeletePod { pod: facts.pod, slot: None, grace: None, off: None, why });
             }
@@ -46,11 +42,10 @@ fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects:
         return;
     }
     let delete = !facts.deleting && cluster.is_none_or(|cluster| goes(cluster, facts.proc));
-    pool.orphans.remove(&facts.pod.uid);
-    pool.attention.jobs.insert(facts.job.clone());
+    pool.orphan_settled(&facts.pod.uid, &facts.job);
     // One that was let go already stays, unless it is in the way of the proc's next pod, which has the same name.
     if facts.tracked || (genuine && delete && !done) {
-        let_go(pool, facts.pod.clone(), delete, effects);
+        untrack(pool, facts.pod.clone(), delete, effects);
     }
 }
 

@@ -11,7 +11,7 @@ use super::Negotiation;
 use crate::negotiator::groups::ROOT;
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Outcome, RejectReason, Rejection};
-use crate::pool::{Cluster, Document, JobUid, Matchable, Pool, Problem, Rejected, Rejections, Time, Waits};
+use crate::pool::{Cluster, JobUid, Matchable, Pool, Problem, Rejected, Rejections, Time, Waits};
 use classad::Env;
 
 /// How many reasons are kept of a cycle.
@@ -50,10 +50,7 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
     // Those of which nothing is said come first, then those of which the same is said for longest.
     changed.sort_by_key(|(since, ..)| *since);
     for (_, uid, waits) in changed.into_iter().take(WRITTEN) {
-        if let Some(cluster) = pool.jobs.get_mut(&uid) {
-            cluster.waits = waits;
-            pool.stale.insert(Document::Job(uid));
-        }
+        pool.edit_job(&uid, |cluster| cluster.waits = waits);
     }
     bounded(counted.into_values().collect())
 }

@@ -7,15 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::negotiation::{is_true, slot_ad};
-use crate::pool::{
-    AtWork, Document, NegotiatorId, Notice, Offer, Pool, Sharing, SlotName, SlotTally, Subject, Time,
-};
+use crate::pool::{AtWork, NegotiatorId, Notice, Offer, Pool, Sharing, SlotName, SlotTally, Subject, Time};
 use crate::startd::{keep_slot_ad, slot_weight, unclaimed_slot_ad};
 use classad::{Ad, Env};
 
 /// Looks again which negotiator has which slots if negotiators changed.
 pub(super) fn review(pool: &mut Pool, now: Time) {
-    if std::mem::take(&mut pool.attention.negotiators) {
+    if pool.take_negotiators_changed() {
         survey(pool, now);
     }
 }
@@ -28,13 +26,7 @@ pub(super) fn survey(pool: &mut Pool, now: Time) {
         return;
     }
     let news: Vec<Notice> = all.iter().filter_map(|one| overlap_notice(pool, &one.id, &found)).collect();
-    pool.notices.extend(news);
-    if (&found.overlaps, &found.uncovered) != (&pool.sharing.overlaps, &pool.sharing.uncovered) {
-        pool.stale.extend(pool.negotiators.keys().cloned().map(Document::Negotiator));
-    }
-    pool.sharing = found;
-    // Dynamic quotas are shares of what each has.
-    pool.stale.extend(pool.groups.keys().cloned().map(Document::Group));
+    pool.set_sharing(found, news);
 }
 
 fn look(pool: &mut Pool, all: &[AtWork], now: Time) -> Sharing {
@@ -47,8 +39,8 @@ fn look(pool: &mut Pool, all: &[AtWork], now: Time) -> Sharing {
     for slot in standing(pool) {
         let Some(host) = pool.machines.get(&slot.machine) else { continue };
         let config = pool.startd(host);
-        let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
-        let Some(ad) = keep_slot_ad(host, slot.slot, &config) else { continue };
+        let ad = pool.keep_ads(&slot.machine, |host| keep_slot_ad(host, slot.slot, &config));
+        let Some(ad) = ad.flatten() else { continue };
         let takers: Vec<&NegotiatorId> = takers(all, &ad, &env).collect();
         for (index, one) in takers.iter().enumerate() {
             for other in takers.iter().skip(index + 1) {

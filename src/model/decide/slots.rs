@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_pod, suspend};
 use crate::pool::{
-    Activation, BackfillStage, Cause, Claim, Cluster, Document, DrainSchedule, Effect, Fence, Machine, Noted,
-    Offer, PodPlan, PodRef, Pool, Record, Release, Resources, Retention, Shown, Slot, SlotName, State, Time,
+    Activation, BackfillStage, Cause, Claim, Cluster, DrainSchedule, Effect, Fence, Machine, Offer, PodPlan,
+    PodRef, Pool, Record, Resources, Retention, Shown, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
@@ -29,21 +29,8 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
         }
     }
     set_alarm(pool, name, now);
-    // A slot whose pod is about to be made is Busy in a moment: telling that it is Idle would cost a write for each proc.
-    let passing = pool.slots.get(name).is_some_and(|slot| {
-        matches!(slot.state, State::Matched | State::Owner | State::Backfill(_))
-            || matches!(slot.activation, Activation::Assigned | Activation::Requested)
-    });
-    if changed && let Some(machine) = pool.machines.get(&name.machine) {
-        pool.attention.costs.insert(name.machine.clone());
-        // Its neighbours may look at its state.
-        let seen = machine.sensed.is_some() || !pool.startd(machine).slot_attrs.is_empty();
-        if seen {
-            pool.attention.machines.insert(name.machine.clone());
-        }
-    }
-    if changed && !passing {
-        pool.stale.insert(Document::Slot(name.clone()));
+    if changed {
+        pool.slot_rests(name);
     }
 }
 
@@ -51,10 +38,8 @@ pub(super) fn drive(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut V
 fn keep_ad(pool: &mut Pool, name: &SlotName, now: Time) {
     let asks =
         |slot: &Slot, view: &View, job: Option<&Ad>| is_polled(view.policy, slot.state, view.agent, job);
-    if with_view(pool, name, now, asks) == Some(true)
-        && let Some(machine) = pool.machines.get_mut(&name.machine)
-    {
-        startd::keep_machine_ad(machine);
+    if with_view(pool, name, now, asks) == Some(true) {
+        pool.keep_ads(&name.machine, |machine| startd::keep_machine_ad(machine));
     }
 }
 
@@ -184,26 +169,16 @@ fn take(
     change: Change,
     now: Time,
 ) -> bool {
-    let Some(slot) = pool.slots.get_mut(name) else { return false };
-    let from = slot.state;
-    if !startd::take(&mut *slot, transition, why, now) {
+    let Some(from) = pool.slots.get(name).map(|slot| slot.state) else { return false };
+    if pool.step_slot(name, |slot| startd::take(slot, transition, why, now)) != Some(true) {
         return false;
     }
-    if let Some(trace) = &mut pool.trace {
-        trace.extend(Noted::of_claimed(slot, from));
-    }
+    pool.note_transition(name, from);
     pool.review_charge(name, now);
-    let Some(slot) = pool.slots.get_mut(name) else { return false };
-    let before = slot.claim.clone();
-    change.make(slot, now);
-    if slot.claim.id != before.id {
+    let Some(before) = pool.slots.get(name).map(|slot| slot.claim.clone()) else { return true };
+    pool.step_slot(name, |slot| change.make(slot, now));
+    if pool.slots.get(name).is_some_and(|slot| slot.claim.id != before.id) {
         pool.claim_changed(name, &before, now);
-        let after = pool.slots.get(name).map(|slot| (slot.claim.id.clone(), slot.claim.job.uid.clone()));
-        if let Some((taken, job)) = after
-            && let Some(cluster) = pool.jobs.get_mut(&job)
-        {
-            cluster.waits_for.remove(&taken);
-        }
     }
     true
 }
@@ -219,7 +194,7 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
     match chore {
         Chore::WriteClaim => write_claim(pool, name, effects),
         Chore::CreatePod => create_pod(pool, name, now, effects),
-        Chore::Withdraw => schedd::withdraw(pool, name),
+        Chore::Withdraw => pool.withdraw(name),
         Chore::DeletePod(grace) => delete_pod(pool, name, *grace, now, effects),
         Chore::GiveUp => give_up(pool, name, effects),
         Chore::KillPod => kill_pod(pool, name, now, effects),
@@ -230,26 +205,25 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
         }
         Chore::Suspend(still) => suspend(pool, name, *still, effects),
         Chore::Condemn => {
-            if let Some(slot) = pool.slots.get_mut(name) {
-                slot.retirement = Some(Cause::Preempt);
-            }
+            pool.step_slot(name, |slot| slot.retirement = Some(Cause::Preempt));
         }
         Chore::Dismiss => pool.dismiss(name),
         Chore::ReleasePod => release_pod(pool, name, effects),
         Chore::FindWork => find_work(pool, name, now),
         Chore::DeleteClaim => delete_claim(pool, name, effects),
         Chore::GiveBack => {
-            schedd::withdraw(pool, name);
+            pool.withdraw(name);
             pool.give_back(name, now);
         }
     }
 }
 
 fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    slot.record = Record::Writing;
-    let (resources, claim) = (slot.resources.clone(), slot.claim.clone());
-    let again = slot.state != State::Matched;
+    let written = pool.step_slot(name, |slot| {
+        slot.record = Record::Writing;
+        (slot.resources.clone(), slot.claim.clone(), slot.state != State::Matched)
+    });
+    let Some((resources, claim, again)) = written else { return };
     effects.push(Effect::WriteSlot { slot: name.clone(), resources, claim, again });
 }
 
@@ -266,11 +240,13 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
     let tolerations = config.tolerations.clone();
     // Nobody knows it of a claim that an earlier leader made.
     let rank = startd::rank(pool, name, now);
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    slot.rank = rank;
-    slot.activation = Activation::Requested;
-    slot.running.generation = generation;
-    let claim = slot.claim.clone();
+    let requested = pool.step_slot(name, |slot| {
+        slot.rank = rank;
+        slot.activation = Activation::Requested;
+        slot.running.generation = generation;
+        (slot.claim.clone(), slot.resources.clone())
+    });
+    let Some((claim, resources)) = requested else { return };
     let environment = BTreeMap::from([
         ("_CONDOR_SLOT".into(), name.to_string()),
         ("_CONDOR_JOB_ID".into(), claim.job_id()),
@@ -280,7 +256,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         job: claim.job.clone(),
         proc: claim.proc_id(),
         slot: name.clone(),
-        resources: slot.resources.clone(),
+        resources,
         claim,
         lease,
         tolerations,
@@ -289,21 +265,19 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
 }
 
 fn release_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
-    let Some(slot) = pool.slots.get_mut(name) else { return };
+    let Some(slot) = pool.slots.get(name) else { return };
     let Activation::Ended { pod, deleting } = slot.activation.clone() else { return };
-    slot.activation = Activation::Vacant;
     let cluster = pool.jobs.get(&slot.claim.job.uid);
     let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim.proc));
-    // What is gone already needs no letting go.
-    if !pool.vanished.remove(&pod.uid) {
-        let_go(pool, pod, delete, effects);
+    pool.step_slot(name, |slot| slot.activation = Activation::Vacant);
+    if !pool.has_vanished(&pod.uid) {
+        untrack(pool, pod, delete, effects);
     }
 }
 
-/// Lets a pod go, and keeps that in mind until it is seen.
-pub(super) fn let_go(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut Vec<Effect>) {
-    let release = Release { pod: pod.clone(), delete, again: false };
-    pool.released.insert(pod.uid.clone(), release);
+/// Takes the tracking finalizer off a pod, and keeps that in mind until it is seen.
+pub(super) fn untrack(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut Vec<Effect>) {
+    pool.untracking(pod.clone(), delete);
     effects.push(Effect::ReleasePod { pod, delete });
 }
 
@@ -321,9 +295,7 @@ pub(super) fn goes(cluster: &Cluster, proc: u32) -> bool {
 
 fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
     if let Some((job, proc, limits)) = schedd::find_work(pool, name, now) {
-        if let Some(slot) = pool.slots.get_mut(name) {
-            slot.removal = None;
-        }
+        pool.step_slot(name, |slot| slot.removal = None);
         schedd::assign(pool, name, &job, proc, limits, now);
     } else {
         let why = "the schedd has nothing more for the claim";
@@ -333,15 +305,16 @@ fn find_work(pool: &mut Pool, name: &SlotName, now: Time) {
 
 /// The claim is over; what it holds returns once its object is gone.
 fn delete_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
-    schedd::withdraw(pool, name);
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    if slot.name.dynamic.is_none() && slot.record != Record::Written {
-        slot.shown = Shown::Unheard;
-    }
-    slot.record = Record::Deleting;
-    let claim = slot.claim.id.clone();
+    pool.withdraw(name);
+    let over = pool.step_slot(name, |slot| {
+        if slot.name.dynamic.is_none() && slot.record != Record::Written {
+            slot.shown = Shown::Unheard;
+        }
+        slot.record = Record::Deleting;
+        slot.claim.id.clone()
+    });
+    let Some(claim) = over else { return };
     pool.expect_gone(name, &claim);
-    pool.stale.remove(&Document::Slot(name.clone()));
     let before = pool.holdings.carried_by(name).map(|claim| claim.id.clone()).collect();
     effects.push(Effect::DeleteSlot { slot: name.clone(), claim: Some(claim), before });
 }

@@ -17,11 +17,7 @@ pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
         return None;
     }
     let all = pool.at_work();
-    if std::mem::take(&mut pool.schedule.wanted) {
-        for one in &all {
-            pool.schedule.turns.entry(one.id.clone()).or_default().wanted = true;
-        }
-    }
+    pool.spread_wish(&all);
     let turns = all.iter().map(|one| {
         let turn = pool.schedule.turns.get(&one.id);
         let due = turn.and_then(|turn| due(turn, one)).unwrap_or(now);

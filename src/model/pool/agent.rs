@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::fence::Renewal;
-use super::ids::{MachineName, PodUid, SlotName};
+use super::ids::{MachineName, PodUid};
 use super::machine::Sensed;
+use super::marks::Change;
 use super::resources::ResourceName;
 use super::time::Time;
 use classad::Expr;
@@ -124,7 +125,7 @@ impl Pool {
         self.agents.beat(name, now, until);
         self.fences.see(name, renewal, now);
         if returns {
-            self.attention.machines.insert(name.clone());
+            self.changed(Change::Machine(name));
         }
         self.look_at_agent(name, now);
     }
@@ -132,19 +133,19 @@ impl Pool {
     pub(super) fn agent_unheard(&mut self, name: &MachineName, now: Time) {
         self.agents.forget(name);
         self.fences.forget(name);
-        self.attention.machines.insert(name.clone());
+        self.changed(Change::Machine(name));
         self.look_at_agent(name, now);
     }
 
     /// Takes note of machines and agents that have become silent.
     pub fn note_silence(&mut self, now: Time) {
         for name in self.heartbeats.lapsed(now) {
-            self.look_at_claims(&name);
-            self.attention.machines.insert(name);
+            self.changed(Change::ClaimsOn(&name));
+            self.changed(Change::Machine(&name));
         }
         for name in self.agents.lapsed(now) {
             self.look_at_agent(&name, now);
-            self.attention.machines.insert(name);
+            self.changed(Change::Machine(&name));
         }
     }
 
@@ -169,20 +170,7 @@ impl Pool {
         if !same_machine {
             machine.recount();
         }
-        // Which pods are suspended is not in the machine's ad.
-        if !same_start || !same_load {
-            self.offers += 1;
-        }
-        // START may look at it. That the pool's own load moves is nothing to negotiate about before the next cycle.
-        if !same_start {
-            self.schedule.wanted = true;
-        }
-        self.touch_standing(name);
-        self.attention.machines.insert(name.clone());
-        // The policy of each slot looks at what is sensed, and a suspension that took place is one of its transitions.
-        let from = SlotName { machine: name.clone(), slot: 0, dynamic: None };
-        let slots = self.slots.range(from..).map(|(slot, _)| slot).take_while(|slot| slot.machine == *name);
-        self.attention.slots.extend(slots.cloned());
+        self.changed(Change::Agent { machine: name, start: !same_start, load: !same_load });
     }
 }
 
@@ -247,10 +235,10 @@ mod tests {
         assert_eq!(state(&pool), (true, true));
         pool.note_silence(at(59));
         assert_eq!((state(&pool), pool.agents.next()), ((true, true), Some(at(60))));
-        let offers = pool.offers;
+        let offers = pool.offers();
         pool.note_silence(at(60));
         assert_eq!(state(&pool), (false, false));
-        assert!(pool.offers > offers, "KeyboardIdle has become undefined");
+        assert!(pool.offers() > offers, "KeyboardIdle has become undefined");
         pool.apply(beat(), at(70));
         assert_eq!(state(&pool), (true, true));
         pool.apply(Event::AgentHeartbeatsEnded("n1".into()), at(80));
@@ -290,16 +278,20 @@ mod tests {
         let mut pool = Pool::default();
         pool.apply(node(), at(0));
         pool.apply(Event::Report(busy()), at(0));
-        let offers = pool.offers;
-        pool.schedule.wanted = false;
+        let offers = pool.offers();
+        pool.take_cycle_wanted();
         pool.apply(Event::Report(ReportFacts { suspended: ["p1".into()].into(), ..busy() }), at(1));
         let machine = &pool.machines[&"n1".into()];
         assert!(machine.suspends(&"p1".into()) && !machine.suspends(&"p2".into()));
-        assert_eq!((pool.offers, pool.schedule.wanted), (offers, false));
+        assert_eq!((pool.offers(), pool.take_cycle_wanted()), (offers, false));
         pool.apply(Event::Report(ReportFacts { pool_load: 2.0, ..busy() }), at(2));
-        assert_eq!((pool.offers, pool.schedule.wanted), (offers + 1, false), "TotalCondorLoadAvg has moved");
+        assert_eq!(
+            (pool.offers(), pool.take_cycle_wanted()),
+            (offers + 1, false),
+            "TotalCondorLoadAvg has moved"
+        );
         let benchmarks = Some(Benchmarks { mips: 1, kflops: 1, at: at(3) });
         pool.apply(Event::Report(ReportFacts { pool_load: 2.0, benchmarks, ..busy() }), at(3));
-        assert_eq!((pool.offers, pool.schedule.wanted), (offers + 2, true));
+        assert_eq!((pool.offers(), pool.take_cycle_wanted()), (offers + 2, true));
     }
 }

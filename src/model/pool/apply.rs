@@ -1,8 +1,9 @@
 //! Events into the pool, each to the room of what it is about.
 
+use super::Pool;
 use super::event::Event;
+use super::marks::Change;
 use super::time::Time;
-use super::{Document, Pool};
 
 impl Pool {
     /// Takes note of what happened.
@@ -13,7 +14,7 @@ impl Pool {
             Event::Heartbeat { machine, ttl } => self.heartbeat(machine, now, now + ttl),
             Event::HeartbeatsEnded(machine) => {
                 self.heartbeats.forget(&machine);
-                self.attention.machines.insert(machine);
+                self.changed(Change::Machine(&machine));
             }
             Event::Report(facts) => self.report(facts, now),
             Event::ReportGone(name) => self.report_gone(&name, now),
@@ -39,13 +40,13 @@ impl Pool {
             Event::SubmitterGone(name) => {
                 if let Some(submitter) = self.submitters.get_mut(&name) {
                     submitter.forget_object();
-                    self.stale.insert(Document::Submitter(name));
+                    self.changed(Change::Submitter(&name));
                 }
             }
             Event::Group(group) => self.group_seen(group),
             Event::GroupGone(object) => {
                 self.groups.remove(&object);
-                self.groups_changed();
+                self.changed(Change::Groups);
             }
             Event::Limit(limit) => self.limit_seen(limit),
             Event::LimitGone(object) => self.limit_gone(&object),
@@ -53,12 +54,12 @@ impl Pool {
             Event::PolicyGone(name) => {
                 self.policies.remove(&name);
                 self.backfill.forget_policy(&name);
-                self.attention.policies = true;
+                self.changed(Change::PolicyGone);
             }
             Event::SubmitPolicy(facts) => self.submit_policy(facts),
             Event::SubmitPolicyGone(name) => {
                 self.submit_policies.remove(&name);
-                self.touch_submit_policies();
+                self.changed(Change::SubmitPolicies);
             }
             Event::Drain(facts) => self.drain_seen(facts),
             Event::DrainGone(name) => self.drain_gone(&name),
@@ -78,11 +79,6 @@ impl Pool {
         self.number_jobs(now);
         // The accounts were last written before the crash; the claims say what is held now.
         self.settle_accounts(now);
-        self.attention.negotiators = true;
-        self.attention.machines.extend(self.machines.keys().cloned());
-        self.attention.slots.extend(self.slots.keys().cloned());
-        self.attention.jobs.extend(self.jobs.keys().cloned());
-        self.attention.policies = true;
-        self.schedule.wanted = true;
+        self.changed(Change::Synced);
     }
 }

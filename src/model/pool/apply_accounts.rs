@@ -1,15 +1,14 @@
 //! Events into the pool: submitters and groups.
 
-use std::sync::Arc;
-
+use super::Pool;
 use super::accountant::Correction;
 use super::event::SubmitterFacts;
-use super::ids::{GroupName, SubmitterName};
+use super::ids::SubmitterName;
 use super::job::Problem;
+use super::marks::Change;
 use super::negotiators::NegotiatorId;
 use super::policy::Group;
 use super::time::Time;
-use super::{Document, Pool};
 
 impl Pool {
     pub(super) fn submitter(&mut self, facts: SubmitterFacts, now: Time) {
@@ -25,8 +24,7 @@ impl Pool {
         }
         let changed = before != (submitter.factor, submitter.ceiling, submitter.floor);
         if self.correct(&facts.name, facts.correction.as_ref(), now) || changed {
-            self.stale.insert(Document::Submitter(facts.name));
-            self.schedule.wanted = true;
+            self.changed(Change::SubmitterSet(&facts.name));
         }
     }
 
@@ -52,24 +50,10 @@ impl Pool {
         let before = self.groups.get(&group.object);
         if before != Some(&group) {
             if before.is_none_or(|before| before.priority_factor != group.priority_factor) {
-                self.stale.extend(self.submitters.keys().cloned().map(Document::Submitter));
+                self.changed(Change::Priorities);
             }
             self.groups.insert(group.object.clone(), group);
-            self.groups_changed();
+            self.changed(Change::Groups);
         }
-    }
-
-    pub(super) fn groups_changed(&mut self) {
-        self.attention.groups = true;
-        self.schedule.wanted = true;
-        self.stale.extend(self.groups.keys().cloned().map(Document::Group));
-    }
-
-    /// Marks the statuses of a group and the groups around it.
-    pub(super) fn touch_groups(&mut self, group: Option<&GroupName>) {
-        let Some(group) = group else { return };
-        let around = self.groups.values().filter(|declared| declared.name.contains(group));
-        let touched: Vec<Arc<str>> = around.map(|declared| declared.object.clone()).collect();
-        self.stale.extend(touched.into_iter().map(Document::Group));
     }
 }

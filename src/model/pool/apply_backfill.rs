@@ -1,11 +1,10 @@
 //! Events into the pool: backfill pods, and what became of calls about them.
 
-use std::collections::BTreeSet;
-
 use super::Pool;
 use super::backfill::{Facts, Work};
 use super::effect::{Notice, Subject};
 use super::ids::{MachineName, PodUid, SlotName};
+use super::marks::Change;
 use super::time::Time;
 
 impl Pool {
@@ -66,7 +65,7 @@ impl Pool {
 
     fn backfill_expected(&mut self, slot: &SlotName, now: Time) {
         self.backfill.expect(slot, now);
-        self.attention.machines.insert(slot.machine.clone());
+        self.changed(Change::Machine(&slot.machine));
     }
 
     /// What the template is refused for is the same on every node: it is told of the policy, and not for each of them.
@@ -94,15 +93,12 @@ impl Pool {
         if let Some(work) = self.backfill.get_mut(machine, pod) {
             (work.asked, work.killed) = (None, false);
         }
-        self.attention.machines.insert(machine.clone());
+        self.changed(Change::Machine(machine));
     }
 
     /// The machine has to be looked at, and every claim on it: one may have waited for what was held.
     fn backfill_changed(&mut self, machine: &MachineName) {
-        self.attention.machines.insert(machine.clone());
-        if let Some(machine) = self.machines.get(machine) {
-            let waiting: BTreeSet<SlotName> = machine.claimed_slots().collect();
-            self.attention.slots.extend(waiting);
-        }
+        self.changed(Change::Machine(machine));
+        self.changed(Change::ClaimsOn(machine));
     }
 }

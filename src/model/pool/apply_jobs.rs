@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Pool;
 use super::event::JobFacts;
 use super::ids::{JobUid, SlotName};
 use super::job::{Cluster, Hold, JobSpec, Matchable, Problem, Told};
+use super::marks::Change;
 use super::ranges::Ranges;
 use super::slot::Removal;
 use super::time::Time;
-use super::{Document, Pool};
 
 /// How many problems of one job become events of their own; the condition names all.
 const TOLD_AT_ONCE: usize = 4;
@@ -20,13 +21,13 @@ impl Pool {
         if !self.jobs.contains_key(&uid) {
             let cluster = self.new_cluster(&facts);
             self.jobs.insert(uid.clone(), cluster);
-            self.stale.insert(Document::Job(uid.clone()));
+            self.changed(Change::NewJob(&uid));
         }
         self.unqueue(&uid);
         self.update_job(&uid, facts);
         self.enqueue(&uid, now);
         self.look_at_waiting(&uid);
-        self.attention.jobs.insert(uid);
+        self.changed(Change::Job(&uid));
     }
 
     fn new_cluster(&mut self, facts: &JobFacts) -> Cluster {
@@ -111,14 +112,14 @@ impl Pool {
         let (over, waiting) = waiting.into_iter().partition(|(proc, _)| cluster.is_settled(*proc));
         cluster.unrecorded = waiting;
         let over: BTreeMap<u32, SlotName> = over;
-        self.attention.slots.extend(over.into_values());
+        self.slots_changed(over.values());
     }
 
     /// Puts a new spec in force, or tells what is wrong with it; the last good one stays for what runs.
     fn take_spec(&mut self, uid: &JobUid, spec: Result<Arc<JobSpec>, Vec<Problem>>, new: bool) {
         let nice = self.negotiator().cycle.nice_user_group.clone();
+        self.changed(Change::Spec(uid));
         let Some(cluster) = self.jobs.get_mut(uid) else { return };
-        self.stale.insert(Document::Job(uid.clone()));
         let completed = spec.and_then(|mut spec| {
             let own = Arc::make_mut(&mut spec);
             cluster.defaults.complete(own, cluster.submitted)?;
@@ -130,10 +131,11 @@ impl Pool {
                 cluster.problems.clear();
                 set_spec(cluster, &spec, new);
                 // Pods of another spec that cannot start are waited for no longer.
-                self.attention.slots.extend(cluster.active.values().cloned());
                 (cluster.matchable, cluster.waits) = (Matchable::Unknown, None);
                 cluster.resting = None;
-                self.schedule.wanted = true;
+                let active: Vec<SlotName> = cluster.active.values().cloned().collect();
+                self.slots_changed(&active);
+                self.changed(Change::SpecInForce);
             }
             Err(problems) => {
                 let key = cluster.key.clone();
@@ -152,10 +154,10 @@ impl Pool {
         for name in active {
             if let Some(slot) = self.slots.get_mut(&name) {
                 slot.removal.get_or_insert(Removal::JobRemoved);
-                self.attention.slots.insert(name);
+                self.changed(Change::Slot(&name));
             }
         }
-        self.stale.insert(Document::Job(uid.clone()));
+        self.changed(Change::JobStatus(uid));
     }
 
     pub(super) fn job_gone(&mut self, uid: &JobUid) {
@@ -167,27 +169,25 @@ impl Pool {
         // The slots know that the job is no more by its absence.
         if let Some(cluster) = self.jobs.remove(uid) {
             // Ends that wait to be recorded wait for nothing any more.
-            self.attention.slots.extend(cluster.unrecorded.into_values());
+            self.slots_changed(cluster.unrecorded.values());
         }
-        self.stale.remove(&Document::Job(uid.clone()));
-        self.attention.jobs.remove(uid);
+        self.changed(Change::JobGone(uid));
     }
 
     /// A claim that waits for a slot may not be wanted any more.
     fn look_at_waiting(&mut self, uid: &JobUid) {
-        if let Some(cluster) = self.jobs.get(uid) {
-            self.attention.slots.extend(cluster.awaited().cloned());
-        }
+        let awaited: Vec<SlotName> =
+            self.jobs.get(uid).into_iter().flat_map(Cluster::awaited).cloned().collect();
+        self.slots_changed(&awaited);
     }
 
     fn unqueue(&mut self, uid: &JobUid) {
         let Some(cluster) = self.jobs.get(uid) else { return };
-        let Some(spec) = &cluster.spec else { return };
+        let Some(spec) = cluster.spec.clone() else { return };
         if let Some(submitter) = self.submitters.get_mut(&spec.submitter) {
             submitter.queue.remove(&cluster.queue_key());
-            self.stale.insert(Document::Submitter(spec.submitter.clone()));
         }
-        self.touch_groups(spec.group.clone().as_ref());
+        self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
     }
 
     fn enqueue(&mut self, uid: &JobUid, now: Time) {
@@ -195,8 +195,7 @@ impl Pool {
         let Some(spec) = cluster.spec.clone() else { return };
         let key = cluster.queue_key();
         self.submitter_mut(&spec.submitter, now).queue.insert(key);
-        self.stale.insert(Document::Submitter(spec.submitter.clone()));
-        self.touch_groups(spec.group.as_ref());
+        self.changed(Change::Queue(&spec.submitter, spec.group.as_ref()));
     }
 }
 

@@ -1,10 +1,11 @@
 //! Events into the pool: machines, and what pods outside the pool hold of them.
 
+use super::Pool;
 use super::ids::{MachineName, PodUid};
 use super::machine::{Machine, MachineFacts, Offer};
+use super::marks::Change;
 use super::resources::Capacity;
 use super::time::Time;
-use super::{Document, Pool};
 
 impl Pool {
     pub(super) fn machine(&mut self, facts: MachineFacts, now: Time) {
@@ -26,29 +27,20 @@ impl Pool {
                 self.look_at_agent(&name, now);
             }
         }
-        self.machine_changed(name);
+        self.changed(Change::Node(&name));
     }
 
     pub(super) fn heartbeat(&mut self, name: MachineName, now: Time, until: Time) {
         self.heartbeats.beat(&name, now, until);
         if self.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Silent) {
-            self.attention.machines.insert(name);
+            self.changed(Change::Machine(&name));
         }
-    }
-
-    fn machine_changed(&mut self, name: MachineName) {
-        self.offers += 1;
-        self.schedule.wanted = true;
-        self.touch_standing(&name);
-        self.attention.machines.insert(name);
-        // Dynamic quotas are shares of the pool.
-        self.stale.extend(self.groups.keys().cloned().map(Document::Group));
     }
 
     pub(super) fn machine_gone(&mut self, name: &MachineName) {
         if let Some(machine) = self.machines.get_mut(name) {
             machine.offer = Offer::Gone;
-            self.machine_changed(name.clone());
+            self.changed(Change::Node(name));
         }
     }
 
@@ -83,14 +75,12 @@ impl Pool {
         if held.beyond {
             // What the machine is, and what groups have a share of, is as before.
             if host.change_beyond(|beyond| weigh(beyond, &held.requests)) {
-                self.offers += 1;
-                self.schedule.wanted = true;
-                self.touch_standing(&held.machine);
+                self.changed(Change::ToCarve(&held.machine));
             }
         } else {
             weigh(&mut host.foreign, &held.requests);
             host.recount();
-            self.machine_changed(held.machine.clone());
+            self.changed(Change::Node(&held.machine));
         }
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Pool;
 use super::event::{Outcome, Retry};
+use super::marks::Change;
 use super::slot::{Activation, Record, Shown, Slot};
 use super::time::Time;
 
@@ -34,7 +35,7 @@ impl Pool {
                     known.record = Record::Written;
                     known.shown = Shown::Own;
                     self.claim_written(&slot);
-                    self.attention.slots.insert(slot);
+                    self.changed(Change::Slot(&slot));
                 }
             }
             Outcome::SlotRefused { slot, claim, proc, why } => {
@@ -63,7 +64,7 @@ impl Pool {
             Outcome::JobHeld(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
                     cluster.hold = cluster.hold.seen(true);
-                    self.attention.jobs.insert(uid);
+                    self.changed(Change::Job(&uid));
                 }
             }
             Outcome::AgentLeaseRead { machine, found } => self.agent_lease_read(&machine, found, now),
@@ -88,14 +89,14 @@ impl Pool {
                     if let Some(known) = self.slots.get_mut(&slot) {
                         forget_asked(known);
                     }
-                    self.attention.slots.insert(slot);
+                    self.changed(Change::Slot(&slot));
                 }
             }
             Retry::Backfill(machine, pod) => self.backfill_stays(&machine, &pod),
             Retry::Slot(name) => match self.slots.get_mut(&name) {
                 Some(slot) if slot.record == Record::Deleting => {
                     slot.record = Record::Written;
-                    self.attention.slots.insert(name);
+                    self.changed(Change::Slot(&name));
                 }
                 _ => self.stray(name),
             },
@@ -104,7 +105,7 @@ impl Pool {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
                     cluster.hold = cluster.hold.failed();
                 }
-                self.attention.jobs.insert(uid);
+                self.changed(Change::Job(&uid));
             }
         }
     }

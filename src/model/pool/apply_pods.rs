@@ -1,13 +1,14 @@
 //! Events into the pool: pods and what became of calls about slots and pods.
 
+use super::Pool;
 use super::event::PodFacts;
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
 use super::leaving::{Cause, OnHold};
+use super::marks::Change;
 use super::resources::Capacity;
 use super::slot::{Activation, CLAIM_RETRY, Record, Slot, State};
 use super::time::Time;
-use super::{Document, Pool};
 
 impl Pool {
     pub(super) fn pod(&mut self, facts: PodFacts, now: Time) {
@@ -63,7 +64,7 @@ impl Pool {
         if let Some(slot) = self.slots.get_mut(&name) {
             slot.activation = Activation::Assigned;
         }
-        self.attention.slots.extend([name, other]);
+        self.slots_changed(&[name, other]);
     }
 
     /// The slot whose present proc this pod is. The labels alone prove nothing, since anybody may write them: namespace,
@@ -125,13 +126,10 @@ impl Pool {
             return;
         }
         slot.activation = next;
-        self.attention.slots.insert(name.clone());
-        if started {
-            self.attention.costs.insert(name.machine.clone());
-        }
+        self.changed(if started { Change::Started(name) } else { Change::Slot(name) });
         if started && let Some(cluster) = self.jobs.get_mut(&facts.job) {
             cluster.first_start.get_or_insert(now);
-            self.stale.insert(Document::Job(facts.job));
+            self.changed(Change::JobStatus(&facts.job));
         }
     }
 
@@ -161,7 +159,7 @@ impl Pool {
         // What the job was edited for meanwhile is not held against it.
         let as_it_was =
             self.jobs.get(&facts.job).is_some_and(|cluster| !slot.running.is_of_before(cluster.generation));
-        self.attention.slots.insert(name.clone());
+        self.changed(Change::Slot(name));
         match (hold, &end) {
             (Some(hold), End::Evicted { .. }) if as_it_was && self.is_wanted(facts) => {
                 self.hold_proc(facts, hold);
@@ -185,29 +183,33 @@ impl Pool {
     /// `WANT_HOLD`: a proc that was sent away does not run again until its job is edited.
     fn hold_proc(&mut self, facts: &PodFacts, hold: OnHold) {
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
-        self.attention.slots.extend(cluster.active.remove(&facts.proc));
+        let mut slots: Vec<SlotName> = cluster.active.remove(&facts.proc).into_iter().collect();
         let (key, proc) = (cluster.key.clone(), facts.proc);
         if !cluster.is_held_for(hold.code) {
             // What others wait for was in vain here.
-            self.attention.slots.extend(cluster.active.values().cloned());
+            slots.extend(cluster.active.values().cloned());
         }
         let note = format!("proc {proc} is held (code {}): {}", hold.code, hold.reason);
         cluster.on_hold.insert(proc, hold);
-        self.stale.insert(Document::Job(facts.job.clone()));
-        self.attention.jobs.insert(facts.job.clone());
+        self.slots_changed(&slots);
+        self.changed(Change::Procs(&facts.job));
         self.warn(&key, "ProcHeld", "Hold", note);
     }
 
     /// Books a proc's end: done for good, or idle again.
     pub(crate) fn proc_ended(&mut self, facts: &PodFacts, end: End, now: Time) {
+        if !self.jobs.contains_key(&facts.job) {
+            return;
+        }
+        self.changed(Change::Procs(&facts.job));
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
-        self.stale.insert(Document::Job(facts.job.clone()));
-        self.attention.jobs.insert(facts.job.clone());
         if cluster.is_done(facts.proc) {
             return;
         }
         // Another slot may be about to run it again.
-        self.attention.slots.extend(cluster.active.remove(&facts.proc));
+        let other = cluster.active.remove(&facts.proc);
+        self.slots_changed(&other);
+        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
         match end {
             End::Exited { code } => {
                 cluster.first_start.get_or_insert(now);
@@ -249,8 +251,8 @@ impl Pool {
     pub(crate) fn send_back(&mut self, job: &super::JobUid, proc: u32, now: Time) {
         let Some(cluster) = self.jobs.get_mut(job) else { return };
         cluster.active.remove(&proc);
-        self.stale.insert(Document::Job(job.clone()));
-        self.attention.jobs.insert(job.clone());
+        self.changed(Change::Procs(job));
+        let Some(cluster) = self.jobs.get_mut(job) else { return };
         let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
         if cluster.removing || cluster.is_done(proc) || !wanted {
             return;
@@ -275,7 +277,7 @@ impl Pool {
             self.pod_ended(&name, facts, end, now);
             self.vanished.insert(uid.clone());
         }
-        self.attention.jobs.insert(facts.job.clone());
+        self.changed(Change::Job(&facts.job));
     }
 
     pub(super) fn pod_created(&mut self, name: &SlotName, claim: &ClaimId, pod: PodRef, now: Time) {
@@ -289,7 +291,7 @@ impl Pool {
             self.unseen.made(pod.clone(), name.clone(), now);
             slot.activation = Activation::Active { pod, running: false, deleting: false };
             let job = slot.claim.job.uid.clone();
-            self.attention.slots.insert(name.clone());
+            self.changed(Change::Slot(name));
             if let Some(cluster) = self.jobs.get_mut(&job) {
                 cluster.resting = None;
             }
@@ -303,7 +305,7 @@ impl Pool {
         }
         slot.activation = Activation::Vacant;
         let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
-        self.attention.slots.insert(name.clone());
+        self.changed(Change::Slot(name));
         self.send_back(&job.uid, proc, now);
         if let Some(cluster) = self.jobs.get_mut(&job.uid) {
             let until = cluster.rest(now);
@@ -324,7 +326,7 @@ impl Pool {
         slot.record = Record::Refused { at: now };
         let assigned = slot.activation == Activation::Assigned;
         let (job, proc) = (slot.claim.job.clone(), slot.claim.proc);
-        self.attention.slots.insert(name.clone());
+        self.changed(Change::Slot(name));
         if assigned {
             if let Some(slot) = self.slots.get_mut(name) {
                 slot.activation = Activation::Vacant;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Pool;
 use super::effect::{Notice, Subject};
 use super::event::{NegotiatorFacts, PolicyFacts, SubmitPolicyFacts};
 use super::governing::{Governing, GoverningFacts};
 use super::job::Problem;
+use super::marks::Change;
 use super::policy::NodePolicy;
 use super::time::Time;
-use super::{Document, Pool};
 
 /// What there is to say of a policy.
 #[derive(Clone, Copy)]
@@ -112,8 +113,7 @@ impl Pool {
             let notices = found.notices(&about, policy.meanwhile(), told);
             self.notices.extend(notices);
             self.policies.insert(facts.name.clone(), policy);
-            self.attention.policies = true;
-            self.stale.insert(Document::Policy(facts.name));
+            self.changed(Change::Policy(&facts.name));
         }
     }
 
@@ -121,13 +121,8 @@ impl Pool {
         let about = Subject::SubmitPolicy { name: facts.name.clone(), uid: facts.uid.clone() };
         if let Some(notices) = see(&mut self.submit_policies, facts, &about, false) {
             self.notices.extend(notices);
-            self.touch_submit_policies();
+            self.changed(Change::SubmitPolicies);
         }
-    }
-
-    /// Which one counts may be another now.
-    pub(super) fn touch_submit_policies(&mut self) {
-        self.stale.extend(self.submit_policies.keys().cloned().map(Document::SubmitPolicy));
     }
 
     pub(super) fn negotiator_seen(&mut self, facts: NegotiatorFacts, now: Time) {

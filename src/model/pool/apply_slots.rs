@@ -1,11 +1,12 @@
 //! Events into the pool: objects of slots.
 
+use super::Pool;
 use super::event::SlotFacts;
 use super::ids::{ClaimId, SlotName};
 use super::machine::Machine;
+use super::marks::Change;
 use super::slot::{Activation, Claim, Claimed, Record, Removal, Shown, Slot, State};
 use super::time::Time;
-use super::{Document, Pool};
 
 impl Pool {
     pub(super) fn slot(&mut self, facts: SlotFacts, now: Time) {
@@ -31,7 +32,7 @@ impl Pool {
             });
             if slot.record == Record::Written && !same {
                 slot.record = Record::Due;
-                self.attention.slots.insert(facts.name);
+                self.changed(Change::Slot(&facts.name));
             } else if slot.name.dynamic.is_some() {
                 slot.shown = if same { Shown::Own } else { Shown::Another };
             }
@@ -59,7 +60,7 @@ impl Pool {
         if !self.machines.contains_key(&name.machine) {
             let gone = Machine::gone(name.machine.clone(), now);
             self.machines.insert(name.machine.clone(), gone);
-            self.attention.machines.insert(name.machine.clone());
+            self.changed(Change::Machine(&name.machine));
         }
         if let Some(machine) = self.machines.get_mut(&name.machine) {
             machine.stand(&name, now);
@@ -82,7 +83,7 @@ impl Pool {
             recorded: facts.recorded,
             ..Slot::new(name, facts.resources, claim, State::Claimed(Claimed::Idle), now)
         };
-        self.stale.insert(Document::Slot(slot.name.clone()));
+        self.changed(Change::SlotObject(&slot.name));
         self.carve(slot, now);
     }
 
@@ -94,7 +95,7 @@ impl Pool {
         }
         if name.dynamic.is_none() {
             // A static slot has an object as long as it stands.
-            self.stale.insert(Document::Slot(name.clone()));
+            self.changed(Change::SlotObject(name));
         }
         if let Some(claim) = claim {
             self.forget_deleted(name, claim);
@@ -109,8 +110,8 @@ impl Pool {
     pub(super) fn write_again(&mut self, name: &SlotName, is_live: impl Fn(&Slot) -> bool) {
         if let Some(slot) = self.slots.get_mut(name).filter(|slot| is_live(slot)) {
             slot.record = Record::Due;
-            self.attention.slots.insert(name.clone());
-            self.stale.insert(Document::Slot(name.clone()));
+            self.changed(Change::Slot(name));
+            self.changed(Change::SlotObject(name));
         }
     }
 }

@@ -1,10 +1,14 @@
 //! Claimed slots that come and go: the one place where a machine's resources change hands.
 
-use super::ids::{ClaimId, MachineName, SlotName};
+use std::collections::BTreeSet;
+
+use super::ids::{ClaimId, JobUid, MachineName, SlotName};
 use super::leaving::Preemptor;
-use super::machine::Machine;
-use super::slot::{Claim, Record, Shown, Slot};
-use super::slot_types::Kind as SlotKind;
+use super::limits::Wants;
+use super::machine::{Machine, Offer};
+use super::marks::Change;
+use super::slot::{Activation, Claim, Record, Removal, Shown, Slot, State};
+use super::standing::Share;
 use super::time::Time;
 use super::{Document, Pool};
 
@@ -31,9 +35,11 @@ impl Pool {
             self.charge(&slot.claim, now);
         }
         self.claims.insert(slot.claim.id.clone(), slot.name.clone());
-        self.touch(&slot);
+        self.changed(Change::Carved(&slot));
+        if matches!(slot.state, State::Backfill(_)) {
+            self.changed(Change::Machine(&slot.name.machine));
+        }
         let name = slot.name.clone();
-        self.attention.slots.insert(name.clone());
         self.slots.insert(name.clone(), slot);
         self.count_limits(&name);
         true
@@ -72,11 +78,45 @@ impl Pool {
         if self.synced {
             self.discharge(&slot.claim, now);
         }
-        self.touch(&slot);
-        self.attention.machines.insert(name.machine.clone());
-        self.attention.costs.insert(name.machine.clone());
-        self.schedule.wanted = true;
+        self.changed(Change::Returned(&slot));
         Some(slot)
+    }
+
+    /// Gives an idle proc to a claim, with what it takes of limited things. False where the claim or the job is not there.
+    pub fn assign(&mut self, name: &SlotName, job: &JobUid, proc: u32, limits: Wants) -> bool {
+        let (Some(slot), Some(cluster)) = (self.slots.get_mut(name), self.jobs.get_mut(job)) else {
+            return false;
+        };
+        cluster.idle.remove(proc);
+        cluster.active.insert(proc, name.clone());
+        slot.claim.job = cluster.key.clone();
+        slot.claim.cluster = cluster.cluster;
+        slot.claim.proc = proc;
+        slot.activation = Activation::Assigned;
+        slot.record = Record::Due;
+        let submitter = slot.claim.submitter.clone();
+        let awaited: Vec<SlotName> = cluster.awaited().cloned().collect();
+        self.slots_changed(&awaited);
+        self.take_limits(name, limits);
+        self.changed(Change::Assigned(name, job, &submitter));
+        true
+    }
+
+    /// Takes a proc that has not started from its claim: it is idle again at once.
+    pub fn withdraw(&mut self, name: &SlotName) {
+        let Some(slot) = self.slots.get_mut(name) else { return };
+        if slot.activation != Activation::Assigned {
+            return;
+        }
+        slot.activation = Activation::Vacant;
+        let (job, proc) = (slot.claim.job.uid.clone(), slot.claim.proc);
+        let Some(cluster) = self.jobs.get_mut(&job) else { return };
+        cluster.active.remove(&proc);
+        let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
+        if wanted && !cluster.removing && !cluster.is_done(proc) {
+            cluster.idle.insert(proc);
+        }
+        self.changed(Change::Withdrawn(&job));
     }
 
     /// Has a claim wait for a slot; one that waited before goes.
@@ -88,7 +128,7 @@ impl Pool {
         }
         slot.preempting = Some(Box::new(next));
         self.count_limits(name);
-        self.attention.slots.insert(name.clone());
+        self.changed(Change::Waits(name));
     }
 
     /// The claim that waits for a slot goes, be it for several.
@@ -98,8 +138,7 @@ impl Pool {
             self.disperse(&waited.claim.id);
         } else if let Some(cluster) = self.jobs.get_mut(&waited.claim.job.uid) {
             cluster.waits_for.remove(&waited.claim.id);
-            // Its proc may be matched again.
-            self.schedule.wanted = true;
+            self.changed(Change::WaitsNoLonger);
         }
         self.count_limits(name);
     }
@@ -115,15 +154,16 @@ impl Pool {
             self.discharge(before, now);
             self.charge(&after, now);
         }
-        self.touch(&Slot { claim: before.clone(), ..slot.clone() });
-        self.touch(&slot);
-        self.attention.slots.insert(name.clone());
-        self.schedule.wanted = true;
+        self.changed(Change::Replaced(&Slot { claim: before.clone(), ..slot.clone() }, &slot));
+        if let Some(cluster) = self.jobs.get_mut(&after.job.uid) {
+            cluster.waits_for.remove(&after.id);
+        }
     }
 
     /// Keeps in mind that a claim was deleted by us, until it is seen gone.
     pub fn expect_gone(&mut self, name: &SlotName, claim: &ClaimId) {
         self.deleted_claims.insert(name.clone(), claim.clone());
+        self.changed(Change::SlotObjectGoes(name));
     }
 
     /// The object of a claim that is over is gone: what it held returns.
@@ -150,40 +190,50 @@ impl Pool {
         }
     }
 
-    /// The objects of a machine's standing slots say no longer what is so.
-    pub fn touch_standing(&mut self, machine: &MachineName) {
-        if let Some(machine) = self.machines.get(machine) {
-            self.stale.extend(machine.documents());
+    /// Lays a machine out into slots. True if claims on the present slots keep it from that.
+    pub fn lay_out(&mut self, name: &MachineName, shares: Vec<Share>, now: Time) -> bool {
+        let Some(machine) = self.machines.get_mut(name) else { return false };
+        let before: BTreeSet<Document> = machine.documents().collect();
+        let relaid = machine.lay_out(shares, now);
+        if !relaid.changed.is_empty() {
+            self.changed(Change::Layout(name, &before));
+            // The object of a static slot says how large it is: one that is wrong now is made anew.
+            let shown = relaid.changed.into_iter().filter(|name| self.unclaimed_objects.contains_key(name));
+            self.strays.extend(shown);
+        }
+        relaid.waits
+    }
+
+    /// The procs on a machine on which nothing runs any more are to leave their slots.
+    pub fn evacuate(&mut self, name: &MachineName) {
+        let from = SlotName { machine: name.clone(), slot: 0, dynamic: None };
+        let on_it = self.slots.range_mut(from..).take_while(|(slot, _)| slot.machine == *name);
+        for (_, slot) in on_it {
+            if slot.removal.replace(Removal::MachineGone) != Some(Removal::MachineGone)
+                && let Activation::Active { deleting, .. } = &mut slot.activation
+            {
+                // Whoever was asked to end the pod is gone with the node: it is deleted once more, by force.
+                *deleting = false;
+            }
+        }
+        self.changed(Change::ClaimsOn(name));
+    }
+
+    /// Forgets a machine whose node is gone, once nothing is carved of it any more.
+    pub fn forget_if_gone(&mut self, name: &MachineName) {
+        let over = self.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && !m.is_held());
+        if over && let Some(machine) = self.forget_machine(name) {
+            let documents = machine.documents().collect();
+            self.changed(Change::Forgotten(&documents, machine.policy.as_ref()));
         }
     }
 
-    /// Forgets a machine whose node is gone and on which nothing is carved any more.
-    pub fn forget_machine(&mut self, name: &MachineName) -> Option<Machine> {
+    /// Forgets a machine with all that is known of it.
+    fn forget_machine(&mut self, name: &MachineName) -> Option<Machine> {
         self.deleted_claims.retain(|slot, _| slot.machine != *name);
         self.wake_machine_at(name, None);
         self.backfill.forget_machine(name);
         self.unclaimed_objects.retain(|slot, _| slot.machine != *name);
         self.machines.remove(name)
-    }
-
-    /// Marks what the existence of a slot shows in.
-    fn touch(&mut self, slot: &Slot) {
-        self.stale.insert(Document::of_holder(&slot.name));
-        self.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
-        self.stale.insert(Document::Job(slot.claim.job.uid.clone()));
-        let machine = self.machines.get(&slot.name.machine);
-        // What is left of the machine is left for all that may still carve of it, such as pods.
-        let carvers = machine.into_iter().flat_map(|machine| {
-            let partitionable = machine.slots().filter(|slot| slot.kind == SlotKind::Partitionable);
-            partitionable.map(|slot| slot.document(&machine.facts.name))
-        });
-        self.stale.extend(carvers);
-        if machine.is_some_and(|machine| self.startd(machine).has_weights()) {
-            // Such a weight need not be the same before and after carving: the pool's may change, and with it the dynamic
-            // quotas of groups that have nothing to do with this claim.
-            self.stale.extend(self.groups.keys().cloned().map(Document::Group));
-        } else {
-            self.touch_groups(slot.claim.group.as_ref());
-        }
     }
 }

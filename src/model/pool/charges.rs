@@ -3,11 +3,12 @@
 //! As in HTCondor what is not charged counts nowhere: not in the submitter's usage and priority, and not against a ceiling or a
 //! quota, which may be exceeded when the job goes on.
 
+use super::Pool;
 use super::ids::SlotName;
+use super::marks::Change;
 use super::negotiators::NegotiatorId;
 use super::slot::{Claimed, Slot, State};
 use super::time::Time;
-use super::{Document, Pool};
 
 impl Pool {
     /// Whether slots that a negotiator matches cost their weight, and not 1.
@@ -53,8 +54,6 @@ impl Pool {
         } else {
             self.charge(&claim, now);
         }
-        self.stale.insert(Document::Submitter(claim.submitter));
-        // There may be more to be had now, or less.
-        self.schedule.wanted = true;
+        self.changed(Change::Charge(&claim.submitter));
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::Pool;
 use super::ids::MachineName;
 use super::job::Problem;
+use super::marks::Change;
 use super::time::Time;
-use super::{Document, Pool};
 use classad::Expr;
 
 /// How jobs leave a machine that is drained: `condor_drain`'s schedules.
@@ -263,9 +264,9 @@ impl Pool {
         if before == Some(&drain) {
             return;
         }
-        let specs = [before.and_then(|before| before.spec.as_ref()), drain.spec.as_ref()];
-        self.attention.machines.extend(specs.into_iter().flatten().map(|spec| spec.machine.clone()));
-        self.stale.insert(Document::Drain(facts.name.clone()));
+        let specs = [before.and_then(|before| before.spec.clone()), drain.spec.clone()];
+        let machines = specs.each_ref().map(|spec| spec.as_ref().map(|spec| &spec.machine));
+        self.changed(Change::Drain(Some(&facts.name), machines));
         self.drains.insert(facts.name, drain);
     }
 
@@ -284,9 +285,22 @@ impl Pool {
         }
     }
 
+    /// A drain goes on with so many claims left. The cost grows all the time: it is put on record when a claim has gone.
+    pub fn drain_goes_on(&mut self, request: &Arc<str>, claims: usize, cost: Cost) {
+        self.changed(Change::DrainStatus(request));
+        if let Some(drain) = self.drains.get_mut(request).filter(|drain| drain.claims != claims) {
+            (drain.claims, drain.cost) = (claims, cost);
+        }
+    }
+
+    /// A drain of a machine is over: another may be next.
+    pub fn next_drain(&mut self, machine: &MachineName) {
+        self.changed(Change::Machine(machine));
+    }
+
     pub(super) fn drain_gone(&mut self, name: &str) {
         if let Some(spec) = self.drains.remove(name).and_then(|drain| drain.spec) {
-            self.attention.machines.insert(spec.machine.clone());
+            self.changed(Change::Drain(None, [Some(&spec.machine), None]));
         }
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::Pool;
 use super::ids::MachineName;
+use super::marks::Change;
 use super::time::Time;
 
 /// What is waited for beyond the lease: the agent has half of it to end the pods, the rest is for clocks that go at
@@ -130,20 +131,13 @@ impl Pool {
     /// An agent's Lease was read.
     pub(super) fn agent_lease_read(&mut self, name: &MachineName, found: Option<Renewal>, now: Time) {
         self.fences.answer(name, found, now);
-        self.look_at_claims(name);
+        self.changed(Change::ClaimsOn(name));
     }
 
     /// An agent's Lease could not be read.
     pub(super) fn agent_lease_unread(&mut self, name: &MachineName) {
         self.fences.give_up(name);
-        self.look_at_claims(name);
-    }
-
-    /// The claims on a machine are looked at.
-    pub(super) fn look_at_claims(&mut self, name: &MachineName) {
-        if let Some(machine) = self.machines.get(name) {
-            self.attention.slots.extend(machine.claimed_slots());
-        }
+        self.changed(Change::ClaimsOn(name));
     }
 }
 

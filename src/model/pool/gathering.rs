@@ -6,12 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use super::ids::{ClaimId, SlotName};
+use super::Pool;
+use super::ids::{ClaimId, MachineName, SlotName};
 use super::leaving::Preemptor;
 use super::limits::Wants;
+use super::marks::Change;
 use super::resources::Resources;
 use super::slot::Claim;
-use super::{Document, Pool};
 
 /// A claim that waits until several dynamic slots have gone.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +45,7 @@ impl Pool {
         for (name, rank) in slots {
             self.wait_for(name, Preemptor { claim: part.clone(), rank: *rank, part: true });
         }
-        self.attention.gathered.insert(id);
+        self.changed(Change::Gathering(&id));
         self.count_gathered(&parent);
     }
 
@@ -54,14 +55,14 @@ impl Pool {
         for name in &gathering.slots {
             if let Some(slot) = self.slots.get_mut(name) {
                 slot.preempting = None;
-                self.attention.slots.insert(name.clone());
+                self.changed(Change::Waits(name));
             }
         }
         if let Some(cluster) = self.jobs.get_mut(&gathering.claim.job.uid) {
             cluster.waits_for.remove(id);
         }
         self.count_gathered(&gathering.parent);
-        self.schedule.wanted = true;
+        self.changed(Change::GatheringOver);
         Some(gathering)
     }
 
@@ -73,7 +74,7 @@ impl Pool {
         if let Some(slots) = self.jobs.get_mut(&job).and_then(|cluster| cluster.waits_for.get_mut(id)) {
             slots.remove(name);
         }
-        self.attention.gathered.insert(id.clone());
+        self.changed(Change::Gathering(id));
         self.count_gathered(&parent);
     }
 
@@ -112,6 +113,15 @@ impl Pool {
         own.floor_at_zero()
     }
 
+    /// Those who wait at a machine's slots are looked at: something of the machine has changed.
+    pub fn look_at_gatherings(&mut self, machine: &MachineName) {
+        let there = self.gatherings.iter().filter(|(_, gathering)| gathering.parent.machine == *machine);
+        let there: Vec<ClaimId> = there.map(|(id, _)| id.clone()).collect();
+        for id in there {
+            self.changed(Change::Gathering(&id));
+        }
+    }
+
     fn gathered_at<'p>(&'p self, parent: &'p SlotName) -> impl Iterator<Item = &'p Gathering> {
         self.gatherings.values().filter(move |gathering| gathering.parent == *parent)
     }
@@ -125,7 +135,7 @@ impl Pool {
         let standing = self.machines.get_mut(&parent.machine).and_then(|m| m.standing.get_mut(&parent.slot));
         if let Some(standing) = standing {
             standing.kept = (kept != Resources::default()).then(|| Box::new(kept));
-            self.stale.insert(Document::PartitionableSlot(parent.clone()));
+            self.changed(Change::Kept(parent));
         }
         self.count_limits(parent);
     }

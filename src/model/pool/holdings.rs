@@ -4,14 +4,15 @@
 //! a claim that waits for it will take. So whatever a leader finds in the API server when this one dies, it is no more than
 //! was counted here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::Pool;
 use super::ids::SlotName;
 use super::job::Problem;
 use super::limits::{Capacities, Capacity, LimitBook, Wants};
+use super::marks::Change;
 use super::slot::{Claim, Slot};
-use super::{Document, Pool};
 
 /// A `ConcurrencyLimit`.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,10 +119,10 @@ impl Pool {
         }
         let Some(before) = self.holdings.hold(name, held.clone()) else { return };
         let less = before.iter().any(|(limit, amount)| held.amount(limit) < amount);
-        self.schedule.wanted |= less;
         let changed: Vec<&str> = before.iter().chain(held.iter()).map(|(limit, _)| limit).collect();
         let objects = self.limits.values().filter(|object| changed.iter().any(|name| object.concerns(name)));
-        self.stale.extend(objects.map(|object| Document::Limit(object.object.clone())));
+        let objects: BTreeSet<Arc<str>> = objects.map(|object| object.object.clone()).collect();
+        self.changed(Change::Limit { objects: &objects, less });
     }
 
     /// A slot's claim is for another proc, or another claim's: it takes this of limited things. What it took before counts
@@ -145,7 +146,9 @@ impl Pool {
     pub(super) fn claim_written(&mut self, name: &SlotName) {
         let Some(slot) = self.slots.get_mut(name) else { return };
         slot.carried_limits = Wants::default();
-        self.schedule.wanted |= self.holdings.carried.remove(name).is_some();
+        if self.holdings.carried.remove(name).is_some() {
+            self.changed(Change::LimitFreed);
+        }
         self.count_limits(name);
     }
 
@@ -174,10 +177,10 @@ impl Pool {
         let said = named.chain(sets).chain(objects.flat_map(LimitObject::capacities));
         let default = knobs.iter().map(|knobs| knobs.concurrency_limit_default).fold(f64::INFINITY, f64::min);
         let capacities = Capacities::new(said, default);
-        if *self.holdings.book.capacities() != capacities {
+        let other = *self.holdings.book.capacities() != capacities;
+        if other {
             self.holdings.book.set_capacities(capacities);
-            self.schedule.wanted = true;
         }
-        self.stale.extend(self.limits.keys().cloned().map(Document::Limit));
+        self.changed(Change::Limits(other));
     }
 }

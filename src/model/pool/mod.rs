@@ -23,6 +23,7 @@ mod carve;
 mod charges;
 mod devices;
 mod drain;
+mod edit;
 mod effect;
 mod event;
 mod fence;
@@ -39,6 +40,7 @@ mod leaving;
 pub mod limits;
 mod machine;
 mod made;
+mod marks;
 pub mod negotiation;
 mod negotiators;
 mod policy;
@@ -58,6 +60,8 @@ mod zone;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
+
+use marks::{Change, Marks};
 
 pub use agent::{Benchmarks, Device, ReportFacts};
 pub use backfill::{Backfill as BackfillWork, Stage as BackfillStage, Template as BackfillTemplate};
@@ -120,8 +124,6 @@ pub use zone::Zone;
 pub struct Schedule {
     /// A cycle is under way: there is one at a time, whose ever it is, so that no proc is matched by two.
     pub under_way: bool,
-    /// Something changed that a cycle of any negotiator could act on: `condor_reschedule`.
-    pub wanted: bool,
     /// Cycles of all negotiators since the start.
     pub cycles: u64,
     /// Each negotiator's own.
@@ -192,8 +194,6 @@ pub struct Pool {
     pub gatherings: BTreeMap<ClaimId, Gathering>,
     /// Drain requests by the name of their object.
     pub drains: BTreeMap<Arc<str>, Drain>,
-    /// How often what machines would offer has changed: what follows from it alone need not be worked out again until then.
-    pub offers: u64,
     /// When cycles run.
     pub schedule: Schedule,
     /// Which negotiator has which slots.
@@ -222,10 +222,7 @@ pub struct Pool {
     pub fences: Fences,
     /// What agents reported last; a report may be seen before its node.
     pub reports: BTreeMap<MachineName, Arc<ReportFacts>>,
-    /// What the deciders have to look at.
-    pub attention: Attention,
-    /// Statuses to be written.
-    pub stale: BTreeSet<Document>,
+    marks: Marks,
     /// What to tell people.
     pub notices: Vec<Notice>,
     /// The transitions since somebody began to note them down; none where nobody does.
@@ -241,27 +238,6 @@ pub struct Pool {
     retries: BTreeSet<(Time, Retry)>,
     last_cluster: i64,
     last_claim: u64,
-}
-
-/// What changed since the deciders last looked: work follows from what an event touches, not from the pool's size.
-#[derive(Clone, Debug, Default)]
-pub struct Attention {
-    /// Machines.
-    pub machines: BTreeSet<MachineName>,
-    /// Slots.
-    pub slots: BTreeSet<SlotName>,
-    /// Jobs.
-    pub jobs: BTreeSet<JobUid>,
-    /// Claims for which a slot has gone that they waited for.
-    pub gathered: BTreeSet<ClaimId>,
-    /// Machines on which jobs began or ended: what draining one would cost is another now.
-    pub costs: BTreeSet<MachineName>,
-    /// Every machine: a policy changed.
-    pub policies: bool,
-    /// Every job of unknown standing: groups changed.
-    pub groups: bool,
-    /// Which negotiator has which slots: negotiators changed.
-    pub negotiators: bool,
 }
 
 impl Pool {
@@ -310,11 +286,6 @@ impl Pool {
         self.claims.get(claim).and_then(|name| self.slots.get(name))
     }
 
-    /// Statuses to be written; asking takes them.
-    pub fn take_stale(&mut self) -> BTreeSet<Document> {
-        std::mem::take(&mut self.stale)
-    }
-
     /// Asks for a look at this time, whatever happens until then.
     pub fn wake_at(&mut self, at: Time) {
         self.wakes.insert(at);
@@ -354,26 +325,28 @@ impl Pool {
         [self.wakes.first().copied(), alarm, machine].into_iter().flatten().min()
     }
 
-    /// Whether a time asked for has come at which a cycle may find something new; it is forgotten then. A slot's own time
-    /// is its own affair.
-    pub fn woken(&mut self, now: Time) -> bool {
+    /// Looks at what was to be looked at by now: slots and machines by their alarms, calls that failed, and whether a cycle may
+    /// find something new.
+    pub fn wake(&mut self, now: Time) {
         while let Some((_, name)) = self.alarms.first().filter(|(at, _)| *at <= now).cloned() {
             self.alarms.pop_first();
             if let Some(slot) = self.slots.get_mut(&name) {
                 slot.alarm = slot.alarm.filter(|at| *at > now);
             }
-            self.attention.slots.insert(name);
+            self.changed(Change::Slot(&name));
         }
         while let Some((_, name)) = self.machine_alarms.0.first().filter(|(at, _)| *at <= now).cloned() {
             self.wake_machine_at(&name, None);
-            self.attention.machines.insert(name);
+            self.changed(Change::Machine(&name));
         }
         while let Some((_, retry)) = self.retries.first().filter(|(at, _)| *at <= now).cloned() {
             self.retries.pop_first();
             self.retry(retry);
         }
         let later = self.wakes.split_off(&(now + std::time::Duration::from_millis(1)));
-        !std::mem::replace(&mut self.wakes, later).is_empty()
+        if !std::mem::replace(&mut self.wakes, later).is_empty() {
+            self.changed(Change::Time);
+        }
     }
 
     /// A number for a new claim.
@@ -401,12 +374,112 @@ impl Pool {
         })
     }
 
+    /// Notes a transition down, for whom transitions are noted.
+    pub fn note(&mut self, noted: impl IntoIterator<Item = Noted>) {
+        if let Some(trace) = &mut self.trace {
+            trace.extend(noted);
+        }
+    }
+
+    /// Notes a claimed slot's transition down, for whom it is noted.
+    pub fn note_transition(&mut self, name: &SlotName, from: State) {
+        if let (Some(trace), Some(slot)) = (&mut self.trace, self.slots.get(name)) {
+            trace.extend(Noted::of_claimed(slot, from));
+        }
+    }
+
+    /// Whether a pod went before its tracking finalizer was taken off: then nothing is left to take off. Asking forgets it.
+    pub fn has_vanished(&mut self, pod: &PodUid) -> bool {
+        self.vanished.remove(pod)
+    }
+
+    /// Keeps in mind that the tracking finalizer of a pod is being taken off, and whether the pod is deleted with it.
+    pub fn untracking(&mut self, pod: PodRef, delete: bool) {
+        self.released.insert(pod.uid.clone(), Release { pod, delete, again: false });
+    }
+
+    /// Pods whose tracking finalizer has to be taken off again, since the call failed; whether each is deleted with it.
+    pub fn untrack_again(&mut self) -> Vec<(PodRef, bool)> {
+        let again = self.released.values_mut().filter(|release| release.again);
+        again
+            .map(|release| {
+                release.again = false;
+                (release.pod.clone(), release.delete)
+            })
+            .collect()
+    }
+
+    /// A pod without a claim is being deleted.
+    pub fn orphan_deleted(&mut self, pod: &PodUid) {
+        if let Some(orphan) = self.orphans.get_mut(pod) {
+            orphan.deleting = true;
+        }
+    }
+
+    /// A pod without a claim is settled: its end is booked, or it is none of ours.
+    pub fn orphan_settled(&mut self, pod: &PodUid, job: &JobUid) {
+        self.orphans.remove(pod);
+        self.changed(Change::Job(job));
+    }
+
+    /// Other procs than before wait for concurrency limits, by the limit's name.
+    pub fn set_barred(&mut self, barred: BTreeMap<Arc<str>, u64>) {
+        if self.barred != barred {
+            self.barred = barred;
+            self.changed(Change::Barred);
+        }
+    }
+
+    /// Puts on record what a negotiator's cycle gave to groups.
+    pub fn set_given(&mut self, id: &NegotiatorId, given: Given) {
+        let turn = self.schedule.turns.entry(id.clone()).or_default();
+        let before = std::mem::replace(&mut turn.given, given.clone());
+        let name = |group: &Group| group.name.as_str().to_ascii_lowercase();
+        let differs = |group: &&Group| before.groups.get(&name(group)) != given.groups.get(&name(group));
+        let changed: Vec<Arc<str>> =
+            self.groups.values().filter(differs).map(|group| Arc::clone(&group.object)).collect();
+        for group in changed {
+            self.changed(Change::Given(&group));
+        }
+    }
+
+    /// A negotiator's cycle is over.
+    pub fn end_cycle(&mut self, id: NegotiatorId, figures: CycleFigures, matched: bool, now: Time) {
+        self.changed(Change::Cycle(id.name()));
+        let turn = self.schedule.turns.entry(id).or_default();
+        turn.cycles += 1;
+        turn.ended = Some(now);
+        turn.last = Some(figures);
+        // While matches are made there may be more to make.
+        turn.wanted |= matched;
+    }
+
+    /// Puts on record which negotiator has which slots, and tells of overlaps that are new.
+    pub fn set_sharing(&mut self, sharing: Sharing, news: Vec<Notice>) {
+        self.notices.extend(news);
+        if (&sharing.overlaps, &sharing.uncovered) != (&self.sharing.overlaps, &self.sharing.uncovered) {
+            self.changed(Change::Overlaps);
+        }
+        self.sharing = sharing;
+        // Dynamic quotas are shares of what each has.
+        self.changed(Change::Shares);
+    }
+
+    /// Somebody asked for a cycle since the last one began: each of these negotiators has one to make.
+    pub fn spread_wish(&mut self, all: &[AtWork]) {
+        if self.take_cycle_wanted() {
+            for one in all {
+                self.schedule.turns.entry(one.id.clone()).or_default().wanted = true;
+            }
+        }
+    }
+
     /// The submitter of this name, made where there was none.
     pub fn submitter_mut(&mut self, name: &SubmitterName, now: Time) -> &mut Submitter {
-        self.submitters.entry(name.clone()).or_insert_with(|| {
-            self.stale.insert(Document::Submitter(name.clone()));
-            Submitter::new(name.clone(), now)
-        })
+        if !self.submitters.contains_key(name) {
+            self.changed(Change::Submitter(name));
+        }
+        self.submitters.entry(name.clone()).or_insert_with(|| Submitter::new(name.clone(), now))
     }
 
     /// Tells the people who look at a job.

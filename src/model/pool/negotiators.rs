@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use super::ids::{SlotName, SubmitterName};
+use super::marks::Change;
 use super::policy::NegotiatorConfig;
 use super::slot::Claim;
 use super::time::Time;
-use super::{CycleFigures, Document, Given, Pool};
+use super::{CycleFigures, Given, Pool};
 
 /// A negotiator: `NEGOTIATOR_NAME`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -188,15 +189,13 @@ impl Pool {
 
     /// There are other negotiators than before, or what they say is another.
     pub(super) fn negotiators_changed(&mut self, now: Time) {
-        self.stale.extend(self.negotiators.keys().cloned().map(Document::Negotiator));
+        self.changed(Change::Negotiators);
         self.limits_changed();
-        self.schedule.wanted = true;
-        self.attention.negotiators = true;
         self.hand_over_turns();
         if self.synced {
             self.settle_accounts(now);
             // Factors in force, and which account comes first, may be others.
-            self.stale.extend(self.submitters.keys().cloned().map(Document::Submitter));
+            self.changed(Change::Priorities);
         }
     }
 
@@ -230,6 +229,7 @@ impl Pool {
             .map(|id| (id.clone(), self.halflife_of(&id)))
             .collect();
         let of_first = self.halflife_of(&first);
+        let mut others = Vec::new();
         for (name, submitter) in &mut self.submitters {
             let (accounts, held) = (&mut submitter.accounts, held.remove(name).unwrap_or_default());
             let before: Vec<NegotiatorId> = accounts.iter().map(|(id, _)| id.clone()).collect();
@@ -251,8 +251,11 @@ impl Pool {
                 *id == first || halflives.contains_key(id) || !account.is_forgotten(now.millis(), halflife)
             });
             if !accounts.iter().map(|(id, _)| id).eq(&before) {
-                self.stale.insert(Document::Submitter(name.clone()));
+                others.push(name.clone());
             }
+        }
+        for name in others {
+            self.changed(Change::Submitter(&name));
         }
     }
 

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Document, Given, GroupName, Hold, JobKey,
-    JobUid, NegotiatorId, Noted, Pool, Record, Slot, SlotKind, SlotName, State, Submitter, SubmitterName,
-    Taken, Time,
+    Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Given, GroupName, Hold, JobKey, JobUid, NegotiatorId,
+    Noted, Pool, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken, Time,
 };
 use crate::startd::{
     self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
@@ -67,7 +66,7 @@ pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time
     // What is left is another slot: its ad is made once for all that are tried on it.
     if made && let Some(host) = pool.machines.get(&slot.machine) {
         let config = pool.startd(host);
-        pool.machines.get_mut(&slot.machine).and_then(|host| keep_slot_ad(host, slot.slot, &config));
+        pool.keep_ads(&slot.machine, |host| keep_slot_ad(host, slot.slot, &config));
     }
     made
 }
@@ -134,11 +133,8 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Opt
     };
     let matched_now = pool.trace.is_some() && slot.state == State::Matched;
     let noted = matched_now.then(|| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from)).flatten();
-    pool.attention.machines.extend((slot.state != State::Matched).then(|| name.machine.clone()));
     pool.carve(slot, now).then_some(())?;
-    if let Some(trace) = &mut pool.trace {
-        trace.extend(noted);
-    }
+    pool.note(noted);
     assign(pool, &name, matched.job, proc, limits, now);
     Some(proc)
 }
@@ -146,8 +142,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Opt
 /// A job that was matched with a slot of which none may be carved for it rests for a while: the negotiator does not know why, and
 /// would match it so again.
 fn set_aside(pool: &mut Pool, job: &JobKey, slot: &SlotName, now: Time) {
-    if let Some(cluster) = pool.jobs.get_mut(&job.uid) {
-        let until = cluster.rest(now);
+    if let Some(until) = pool.edit_job(&job.uid, |cluster| cluster.rest(now)) {
         pool.wake_at(until);
     }
     let why = format!(
@@ -168,42 +163,11 @@ pub fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
 
 /// Gives a proc to a claim, with what it takes of limited things. From now on the slot ranks others against this job.
 pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits: Wants, now: Time) {
-    let (Some(slot), Some(cluster)) = (pool.slots.get_mut(name), pool.jobs.get_mut(job)) else { return };
-    cluster.idle.remove(proc);
-    cluster.active.insert(proc, name.clone());
-    pool.attention.slots.extend(cluster.awaited().cloned());
-    slot.claim.job = cluster.key.clone();
-    slot.claim.cluster = cluster.cluster;
-    slot.claim.proc = proc;
-    slot.activation = Activation::Assigned;
-    slot.record = Record::Due;
-    pool.stale.insert(Document::Submitter(slot.claim.submitter.clone()));
-    pool.take_limits(name, limits);
-    pool.attention.slots.insert(name.clone());
-    pool.stale.insert(Document::Job(job.clone()));
-    let rank = startd::rank(pool, name, now);
-    if let Some(slot) = pool.slots.get_mut(name) {
-        slot.rank = rank;
-    }
-}
-
-/// Takes a proc that has not started from its claim: it is idle again at once.
-pub fn withdraw(pool: &mut Pool, name: &SlotName) {
-    let Some(slot) = pool.slots.get_mut(name) else { return };
-    if slot.activation != Activation::Assigned {
+    if !pool.assign(name, job, proc, limits) {
         return;
     }
-    slot.activation = Activation::Vacant;
-    let (job, proc) = (slot.claim.job.uid.clone(), slot.claim.proc);
-    let Some(cluster) = pool.jobs.get_mut(&job) else { return };
-    cluster.active.remove(&proc);
-    let wanted = cluster.spec.as_ref().is_some_and(|spec| proc < spec.count);
-    if wanted && !cluster.removing && !cluster.is_done(proc) {
-        cluster.idle.insert(proc);
-    }
-    pool.schedule.wanted = true;
-    pool.stale.insert(Document::Job(job.clone()));
-    pool.attention.jobs.insert(job);
+    let rank = startd::rank(pool, name, now);
+    pool.edit_slot(name, |slot| slot.rank = rank);
 }
 
 /// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used again

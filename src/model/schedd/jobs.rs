@@ -12,9 +12,9 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
         let clear = cluster.active.is_empty()
             && cluster.unrecorded.is_empty()
             && !pool.orphans.values().any(|pod| pod.job == *uid && cluster.owns(pod));
-        if let Some(cluster) = pool.jobs.get_mut(uid).filter(|cluster| clear && cluster.hold == Hold::Held) {
-            cluster.hold = Hold::Releasing;
+        if clear && cluster.hold == Hold::Held {
             effects.push(Effect::ReleaseJob(cluster.key.clone()));
+            pool.edit_job(uid, |cluster| cluster.hold = Hold::Releasing);
         }
         return;
     }
@@ -26,7 +26,7 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
             cluster.cluster, spec.count, spec.submitter
         );
         effects.push(Effect::HoldJob(key.clone()));
-        let told = pool.jobs.get_mut(uid).map(|cluster| {
+        let told = pool.edit_job(uid, |cluster| {
             cluster.hold = Hold::Asked;
             std::mem::replace(&mut cluster.told.accepted, true)
         });
@@ -39,10 +39,11 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
 /// Says once that the group is missing, and says it again only after it was there.
 fn tell_group(pool: &mut Pool, uid: &JobUid) {
     let Some(problem) = pool.jobs.get(uid).map(|cluster| unknown_group(pool, cluster)) else { return };
-    let Some(cluster) = pool.jobs.get_mut(uid) else { return };
-    let known = std::mem::replace(&mut cluster.told.group_missing, problem.is_some());
-    if let Some(problem) = problem.filter(|_| !known) {
-        let key = cluster.key.clone();
+    let told = pool.edit_job(uid, |cluster| {
+        let known = std::mem::replace(&mut cluster.told.group_missing, problem.is_some());
+        (!known).then(|| cluster.key.clone())
+    });
+    if let (Some(problem), Some(key)) = (problem, told.flatten()) {
         pool.warn(&key, problem.reason, "Accept", problem.to_string());
     }
 }

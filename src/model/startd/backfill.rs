@@ -95,11 +95,13 @@ pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Tim
         })
         .collect();
     for (id, since) in found {
-        let standing = pool.machines.get_mut(name).and_then(|machine| machine.standing.get_mut(&id));
-        if let Some(slot) = standing.filter(|slot| slot.state == State::Owner) {
-            slot.state = State::Backfill(Backfill::Idle);
-            (slot.entered_state, slot.entered_activity) = (since, since);
-        }
+        let slot = SlotName { machine: name.clone(), slot: id, dynamic: None };
+        pool.edit_machine_slot(&slot, |slot| {
+            if slot.state == State::Owner {
+                slot.state = State::Backfill(Backfill::Idle);
+                (slot.entered_state, slot.entered_activity) = (since, since);
+            }
+        });
     }
 }
 

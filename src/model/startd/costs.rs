@@ -22,10 +22,8 @@ pub fn expect_costs(pool: &mut Pool, name: &MachineName, now: Time) {
         .map(|slot| Job::of(slot, now))
         .collect();
     let expected = if jobs.is_empty() { nothing(machine, now) } else { of_jobs(&jobs) };
-    if let Some(machine) = pool.machines.get_mut(name)
-        && *machine.expected != *expected
-    {
-        machine.expected = expected;
+    if *machine.expected != *expected {
+        pool.edit_machine(name, |machine| machine.expected = expected);
     }
 }
 

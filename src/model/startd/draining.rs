@@ -9,8 +9,8 @@ use super::policy::{Answers, Asker};
 use super::retirement::Terms;
 use super::view::{seconds, span};
 use crate::pool::{
-    Activation, Document, Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining,
-    Machine, MachineName, Pool, Problem, Standing, State, Time, UnclaimedTime,
+    Activation, Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining, Machine,
+    MachineName, Pool, Problem, Standing, State, Time, UnclaimedTime,
 };
 use classad::{Env, Value};
 
@@ -44,16 +44,13 @@ fn is_of(draining: &Draining, machine: &Machine, spec: &DrainSpec) -> bool {
 
 /// Has the machine take jobs again.
 fn end(pool: &mut Pool, name: &MachineName, now: Time) {
-    if let Some(machine) = pool.machines.get_mut(name) {
+    pool.edit_machine(name, |machine| {
         machine.count_unclaimed(now);
         if let Some(draining) = machine.draining.take() {
             machine.drains.cost.add(draining.cost());
             machine.drains.stopped = Some(now);
         }
-        pool.attention.slots.extend(machine.claimed_slots());
-        pool.stale.extend(machine.documents());
-        pool.offers += 1;
-    }
+    });
 }
 
 /// The request for a machine that is the first in line.
@@ -140,13 +137,11 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
 
 fn drain(pool: &mut Pool, name: &MachineName, draining: Draining, now: Time) {
     let default = pool.machines.get(name).and_then(|machine| pool.startd(machine).draining_start.clone());
-    let Some(machine) = pool.machines.get_mut(name) else { return };
-    machine.drains.started = Some(draining.since);
-    machine.draining = Some(Draining { start: draining.start.clone().or(default), ..draining });
-    machine.count_unclaimed(now);
-    pool.attention.slots.extend(machine.claimed_slots());
-    pool.stale.extend(machine.documents());
-    pool.offers += 1;
+    pool.edit_machine(name, |machine| {
+        machine.drains.started = Some(draining.since);
+        machine.draining = Some(Draining { start: draining.start.clone().or(default), ..draining });
+        machine.count_unclaimed(now);
+    });
 }
 
 fn why_waiting(machine: Option<&Machine>) -> Problem {
@@ -189,42 +184,26 @@ fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result
 }
 
 fn set_phase(pool: &mut Pool, request: &Arc<str>, phase: DrainPhase) {
-    if let Some(drain) = pool.drains.get_mut(request)
-        && drain.phase != phase
-    {
-        drain.phase = phase;
-        pool.stale.insert(Document::Drain(Arc::clone(request)));
-    }
+    pool.edit_drain(request, |drain| drain.phase = phase);
 }
 
 /// Jobs may start while others leave: until nothing is left for which they might fill in.
 fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
-    if let Some(machine) = pool.machines.get_mut(name) {
-        machine.count_unclaimed(now);
-    }
+    pool.edit_machine(name, |machine| machine.count_unclaimed(now));
     let Some(machine) = pool.machines.get(name) else { return };
     let Some(draining) = &machine.draining else { return };
-    if let DrainedFor::Request(request) = &draining.why {
-        pool.stale.insert(Document::Drain(Arc::clone(request)));
-        // What it costs grows all the time: it is said where something is written anyway.
-        let claims = machine.claimed_slots().count();
-        if let Some(drain) = pool.drains.get_mut(request).filter(|drain| drain.claims != claims) {
-            (drain.claims, drain.cost) = (claims, draining.cost());
-        }
-    }
-    let since = draining.since;
+    let (since, fills_in) = (draining.since, draining.start.is_some());
     let there_before = |slot| pool.slots.get(&slot).is_some_and(|slot| slot.claim.since <= since);
-    if draining.start.is_some() {
-        if machine.claimed_slots().any(there_before) {
-            return;
-        }
-        if let Some(draining) = pool.machines.get_mut(name).and_then(|machine| machine.draining.as_mut()) {
-            draining.start = None;
-        }
-        if let Some(machine) = pool.machines.get(name) {
-            pool.attention.slots.extend(machine.claimed_slots());
-            pool.offers += 1;
-        }
+    let until_done = machine.claimed_slots().any(there_before);
+    if let DrainedFor::Request(request) = draining.why.clone() {
+        pool.drain_goes_on(&request, machine.claimed_slots().count(), draining.cost());
+    }
+    if fills_in && !until_done {
+        pool.edit_machine(name, |machine| {
+            if let Some(draining) = &mut machine.draining {
+                draining.start = None;
+            }
+        });
     }
 }
 
@@ -252,18 +231,17 @@ pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
         });
     let deadline = deadlines.max();
     let before = draining.deadline;
-    let Some(machine) = pool.machines.get_mut(name) else { return };
-    machine.looked_at = Some(now);
     let same = match (before, deadline) {
         (Some(before), Some(deadline)) => before.since(deadline).max(deadline.since(before)) < SAME,
         (None, None) => true,
         _ => false,
     };
-    if let Some(draining) = machine.draining.as_mut().filter(|_| !same) {
-        draining.deadline = deadline;
-        pool.attention.slots.extend(machine.claimed_slots());
-        pool.offers += 1;
-    }
+    pool.edit_machine(name, |machine| {
+        machine.looked_at = Some(now);
+        if let Some(draining) = machine.draining.as_mut().filter(|_| !same) {
+            draining.deadline = deadline;
+        }
+    });
 }
 
 /// Deadlines that differ by less are one: run times are whole seconds.
@@ -278,22 +256,21 @@ pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
         return false;
     }
     let at = draining.done.unwrap_or(now);
-    if let Some(draining) = pool.machines.get_mut(name).and_then(|machine| machine.draining.as_mut()) {
-        draining.done = Some(at);
-    }
+    pool.edit_machine(name, |machine| {
+        if let Some(draining) = &mut machine.draining {
+            draining.done = Some(at);
+        }
+    });
     let DrainedFor::Request(request) = &draining.why else { return false };
     let since = draining.since;
     // What it costs to stay drained is what its admin asked for.
-    if draining.done.is_none()
-        && let Some(drain) = pool.drains.get_mut(request)
-    {
-        drain.cost = draining.cost();
+    if draining.done.is_none() {
+        pool.edit_drain(request, |drain| drain.cost = draining.cost());
     }
     if draining.resume {
         set_phase(pool, request, DrainPhase::Resumed { since, at });
         end(pool, name, now);
-        // Another drain may be next.
-        pool.attention.machines.insert(name.clone());
+        pool.next_drain(name);
     } else {
         set_phase(pool, request, DrainPhase::Drained { since, at });
     }

@@ -3,8 +3,7 @@
 
 use super::{backfill, config, draining, layout, neighbours, unclaimed};
 use crate::pool::{
-    Activation, Document, Effect, Machine, MachineName, NodePolicy, OUT_OF_SERVICE, Offer, PolicyName, Pool,
-    Removal, Time, Toleration,
+    Effect, Machine, MachineName, NodePolicy, OUT_OF_SERVICE, Offer, PolicyName, Pool, Time, Toleration,
 };
 
 /// Looks at a machine that changed: policy, offer, state. A machine whose node is gone stays until its claims have ended.
@@ -17,13 +16,11 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
         offer => offer,
     };
     if offer == Offer::Gone || is_out_of_service(pool, machine, now) {
-        evacuate(pool, name);
+        pool.evacuate(name);
     }
     let Some(machine) = pool.machines.get(name) else { return };
     let config = pool.startd(machine);
-    if let Some(machine) = pool.machines.get_mut(name) {
-        machine.utc_offset = config.zone.offset(now);
-    }
+    pool.edit_machine(name, |machine| machine.utc_offset = config.zone.offset(now));
     draining::review(pool, name, now);
     backfill::adopt(pool, name, &offer, now);
     unclaimed::step(pool, name, &offer, now, effects);
@@ -31,19 +28,13 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
         unclaimed::step(pool, name, &offer, now, effects);
     }
     backfill::tend(pool, name, &offer, now, effects);
-    let Some(machine) = pool.machines.get_mut(name) else { return };
-    if machine.offer != offer {
-        pool.stale.extend(machine.documents());
-        // A slot on it may have to let go, or may start what waited.
-        pool.attention.slots.extend(machine.claimed_slots());
-        pool.offers += 1;
-    }
+    let Some(machine) = pool.machines.get(name) else { return };
     let again = if offer == Offer::Offered { unclaimed::again(machine, &config, now) } else { None };
-    machine.offer = offer;
+    pool.edit_machine(name, |machine| machine.offer = offer);
     neighbours::look_around(pool, name, now);
     let fills = pool.machines.get(name).and_then(|machine| backfill::again(pool, machine, &config, now));
     pool.wake_machine_at(name, [again, fills, config.zone.next_change(now)].into_iter().flatten().min());
-    forget_if_gone(pool, name);
+    pool.forget_if_gone(name);
 }
 
 /// Puts a machine under the policy that selects it, unless what that says cannot be used here: then what was in force stays.
@@ -51,25 +42,19 @@ fn govern(pool: &mut Pool, name: &MachineName) {
     let Some(machine) = pool.machines.get(name) else { return };
     let policy = governing(pool, machine);
     let config = policy.as_ref().and_then(|name| pool.policies.get(name)?.config.clone()).unwrap_or_default();
-    let Some(machine) = pool.machines.get_mut(name) else { return };
-    config::review(&config, machine);
-    if machine.policy != policy {
-        pool.stale.extend(machine.policy.iter().chain(&policy).cloned().map(Document::Policy));
+    pool.edit_machine(name, |machine| {
+        config::review(&config, machine);
         machine.policy = policy;
-    }
-    let own = machine.own_config.as_ref().map(|own| own.config.clone());
-    let unfit = own.unwrap_or(Ok(config)).and_then(|config| layout::fits(machine, &config).map(|()| config));
-    let before = machine.unfit.take();
-    match unfit {
-        Ok(config) => {
-            layout::declare(machine, &config);
-            machine.in_force = Some(config);
+        let own = machine.own_config.as_ref().map(|own| own.config.clone());
+        match own.unwrap_or(Ok(config)).and_then(|config| layout::fits(machine, &config).map(|()| config)) {
+            Ok(config) => {
+                layout::declare(machine, &config);
+                machine.in_force = Some(config);
+                machine.unfit = None;
+            }
+            Err(why) => machine.unfit = Some(why),
         }
-        Err(why) => machine.unfit = Some(why),
-    }
-    if machine.unfit != before {
-        pool.stale.extend(machine.documents());
-    }
+    });
 }
 
 /// Lays a machine out into slots as its policy says. True if claims on the present slots keep it from that.
@@ -78,19 +63,7 @@ fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
         return false;
     };
     let Ok(shares) = layout::shares(machine, &pool.startd(machine)) else { return false };
-    let Some(machine) = pool.machines.get_mut(name) else { return false };
-    let before: Vec<Document> = machine.documents().collect();
-    let relaid = machine.lay_out(shares, now);
-    if !relaid.changed.is_empty() {
-        pool.stale.extend(before);
-        pool.stale.extend(machine.documents());
-        // The object of a static slot says how large it is: one that is wrong now is made anew.
-        let shown = relaid.changed.into_iter().filter(|name| pool.unclaimed_objects.contains_key(name));
-        pool.strays.extend(shown);
-        pool.offers += 1;
-        pool.schedule.wanted = true;
-    }
-    relaid.waits
+    pool.lay_out(name, shares, now)
 }
 
 /// Whether an admin says that nothing runs on a machine any more. That counts only while nothing is heard of it: a taint that
@@ -104,28 +77,6 @@ fn is_out_of_service(pool: &Pool, machine: &Machine, now: Time) -> bool {
 /// Whether it is certain that nothing runs on a machine: its node is gone, or an admin says that it is off.
 pub fn is_off(pool: &Pool, machine: &Machine, now: Time) -> bool {
     machine.offer == Offer::Gone || is_out_of_service(pool, machine, now)
-}
-
-fn evacuate(pool: &mut Pool, name: &MachineName) {
-    let from = crate::pool::SlotName { machine: name.clone(), slot: 0, dynamic: None };
-    let on_it = pool.slots.range_mut(from..).take_while(|(slot, _)| slot.machine == *name);
-    for (slot_name, slot) in on_it {
-        if slot.removal.replace(Removal::MachineGone) != Some(Removal::MachineGone)
-            && let Activation::Active { deleting, .. } = &mut slot.activation
-        {
-            // Whoever was asked to end the pod is gone with the node: it is deleted once more, by force.
-            *deleting = false;
-        }
-        pool.attention.slots.insert(slot_name.clone());
-    }
-}
-
-fn forget_if_gone(pool: &mut Pool, name: &MachineName) {
-    let over = pool.machines.get(name).is_some_and(|m| m.offer == Offer::Gone && !m.is_held());
-    if over && let Some(machine) = pool.forget_machine(name) {
-        pool.stale.extend(machine.documents());
-        pool.stale.extend(machine.policy.map(Document::Policy));
-    }
 }
 
 /// The policy that governs a machine: of those that select it the one of the greatest precedence, then the first by name.

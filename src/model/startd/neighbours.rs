@@ -44,12 +44,8 @@ fn divide_load(pool: &mut Pool, name: &MachineName) {
         slots(pool, machine).map(|(name, slot)| (name, bearer(machine, &slot))).unzip();
     let loads = divide(&bearers, sensed.owner_load, report.pool_load);
     for (slot, load) in names.into_iter().zip(loads) {
-        if let Some(claimed) = pool.slots.get_mut(&slot) {
-            claimed.load = load;
-        } else if let Some(standing) =
-            pool.machines.get_mut(name).and_then(|machine| machine.standing.get_mut(&slot.slot))
-        {
-            standing.load = load;
+        if pool.edit_slot(&slot, |claimed| claimed.load = load).is_none() {
+            pool.edit_machine_slot(&slot, |unclaimed| unclaimed.load = load);
         }
     }
 }
@@ -93,13 +89,8 @@ fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
         })
         .collect();
     for (slot, gives) in changed {
-        pool.offers += 1;
-        if let Some(claimed) = pool.slots.get_mut(&slot) {
-            claimed.latched = gives;
-        } else if let Some(standing) =
-            pool.machines.get_mut(name).and_then(|machine| machine.standing.get_mut(&slot.slot))
-        {
-            standing.latched = gives;
+        if pool.edit_slot(&slot, |claimed| claimed.latched.clone_from(&gives)).is_none() {
+            pool.edit_machine_slot(&slot, |unclaimed| unclaimed.latched = gives);
         }
     }
 }
@@ -121,12 +112,8 @@ fn cross(pool: &mut Pool, name: &MachineName, now: Time) {
     let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
     let crossed: Vec<(String, Expr)> =
         slots(pool, machine).flat_map(|(name, slot)| shown(machine, &config, &name, &slot, &env)).collect();
-    if let Some(machine) = pool.machines.get_mut(name)
-        && *machine.crossed != *crossed
-    {
-        machine.crossed = Arc::from(crossed);
-        pool.offers += 1;
-        pool.schedule.wanted = true;
+    if *machine.crossed != *crossed {
+        pool.edit_machine(name, |machine| machine.crossed = Arc::from(crossed));
     }
 }
 

@@ -23,14 +23,14 @@ const MOST: usize = 8;
 
 /// Takes the slots of a machine that nobody has claimed as far as they go now.
 pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time, effects: &mut Vec<Effect>) {
-    if let Some(machine) = pool.machines.get_mut(name) {
+    pool.edit_machine(name, |machine| {
         // A slot that was claimed meanwhile measures no more.
         let measures = |id: u32| {
             let slot = machine.standing.get(&id).filter(|slot| !slot.claimed);
             slot.is_some_and(|slot| slot.state == State::Unclaimed(Unclaimed::Benchmarking))
         };
         machine.benchmarking = machine.benchmarking.filter(|(id, _)| measures(*id));
-    }
+    });
     for _ in 0..MOST {
         let Some(machine) = pool.machines.get(name) else { return };
         let config = pool.startd(machine);
@@ -62,39 +62,57 @@ fn advance(
     now: Time,
     effects: &mut Vec<Effect>,
 ) {
-    let Some(machine) = pool.machines.get_mut(name) else { return };
+    let Some(machine) = pool.machines.get(name) else { return };
     // One slot measures for the machine.
     let busy = machine.benchmarking.is_some_and(|(other, _)| other != id);
-    let Some(slot) = machine.standing.get_mut(&id).filter(|slot| !slot.claimed) else { return };
-    if (transition.number == IDLE_TO_BENCHMARKING.number && busy) || !take(&mut *slot, transition, why, now) {
+    if transition.number == IDLE_TO_BENCHMARKING.number && busy {
         return;
     }
-    if let Some(trace) = &mut pool.trace {
-        trace.extend(Noted::of_standing(slot, name, transition.from));
+    let so_far = machine.report.as_ref().and_then(|report| report.benchmarks);
+    let slot = SlotName { machine: name.clone(), slot: id, dynamic: None };
+    if !advance_slot(pool, &slot, transition, why, now) {
+        return;
     }
-    pool.stale.insert(slot.document(name));
-    pool.schedule.wanted |= matches!(slot.state, State::Unclaimed(Unclaimed::Idle));
     if transition.number == IDLE_TO_BENCHMARKING.number {
-        machine.benchmarking = Some((id, now));
-        let so_far = machine.report.as_ref().and_then(|report| report.benchmarks);
+        pool.edit_machine(name, |machine| machine.benchmarking = Some((id, now)));
         effects.push(Effect::Benchmark { machine: name.clone(), asked: now, so_far });
     } else if transition.number == BENCHMARKING_TO_IDLE.number {
-        machine.benchmarking = None;
+        pool.edit_machine(name, |machine| machine.benchmarking = None);
     }
+}
+
+/// Has a slot that nobody has claimed take a transition. False where the transition does not begin in its state.
+fn advance_slot(
+    pool: &mut Pool,
+    name: &SlotName,
+    transition: &Transition,
+    why: impl Into<Arc<str>>,
+    now: Time,
+) -> bool {
+    let taken = pool.edit_machine_slot(name, |slot| {
+        let taken = !slot.claimed && take(&mut *slot, transition, why, now);
+        taken.then(|| Noted::of_standing(slot, &name.machine, transition.from))
+    });
+    let Some(noted) = taken.flatten() else { return false };
+    pool.note(noted);
+    true
 }
 
 /// Benchmarks on a static slot that is about to be claimed end first (4): the manual has arrows to Matched and Claimed out
 /// of Unclaimed/Idle only. What is carved of a partitionable slot leaves that one as it is.
 pub fn end_benchmarks(pool: &mut Pool, name: &SlotName, now: Time) {
-    let Some(machine) = pool.machines.get_mut(&name.machine) else { return };
-    let Some(slot) = machine.standing.get_mut(&name.slot).filter(|slot| slot.kind == SlotKind::Static) else {
-        return;
-    };
-    if take(&mut *slot, &BENCHMARKING_TO_IDLE, "the slot is wanted for something else", now) {
-        if let Some(trace) = &mut pool.trace {
-            trace.extend(Noted::of_standing(slot, &name.machine, BENCHMARKING_TO_IDLE.from));
-        }
-        machine.benchmarking = machine.benchmarking.filter(|(id, _)| *id != name.slot);
+    let kind = pool
+        .machines
+        .get(&name.machine)
+        .and_then(|machine| machine.standing.get(&name.slot))
+        .map(|slot| slot.kind);
+    let own = SlotName { dynamic: None, ..name.clone() };
+    if kind == Some(SlotKind::Static)
+        && advance_slot(pool, &own, &BENCHMARKING_TO_IDLE, "the slot is wanted for something else", now)
+    {
+        pool.edit_machine(&name.machine, |machine| {
+            machine.benchmarking = machine.benchmarking.filter(|(id, _)| *id != name.slot);
+        });
     }
 }
 

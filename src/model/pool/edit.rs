@@ -1,0 +1,185 @@
+//! Editing methods: how the deciders change what the pool holds.
+//!
+//! Each hands the object to a closure, compares what others depend on before and after, and names the changes that it finds;
+//! the table in `marks` says what follows. A caller cannot forget a mark.
+
+use std::sync::Arc;
+
+use super::Pool;
+use super::drain::{Drain, Draining};
+use super::ids::{JobUid, MachineName, PolicyName, SlotName};
+use super::job::{Cluster, Matchable};
+use super::machine::{Machine, Offer};
+use super::marks::Change;
+use super::slot::{Activation, Record, Removal, Slot, State, Unclaimed};
+use super::standing::Standing;
+use super::stuck::Stuck;
+use super::time::Time;
+use super::waits::Waits;
+
+/// What the next step of a claimed slot depends on, of all that an edit may change.
+#[derive(PartialEq)]
+struct SlotFace {
+    activation: Activation,
+    record: Record,
+    removal: Option<Removal>,
+    doomed: Option<Time>,
+    stuck: Option<Stuck>,
+}
+
+impl SlotFace {
+    fn of(slot: &Slot) -> Self {
+        Self {
+            activation: slot.activation.clone(),
+            record: slot.record,
+            removal: slot.removal.clone(),
+            doomed: slot.running.doomed,
+            stuck: slot.running.stuck.clone(),
+        }
+    }
+}
+
+/// What others see of a machine.
+struct MachineFace {
+    offer: Offer,
+    policy: Option<PolicyName>,
+    unfit: Option<String>,
+    draining: Option<Draining>,
+    crossed: Arc<[(String, classad::Expr)]>,
+}
+
+impl MachineFace {
+    fn of(machine: &Machine) -> Self {
+        Self {
+            offer: machine.offer.clone(),
+            policy: machine.policy.clone(),
+            unfit: machine.unfit.clone(),
+            draining: machine.draining.clone(),
+            crossed: Arc::clone(&machine.crossed),
+        }
+    }
+}
+
+/// Whether two are the same drain, and whether claims may go on for as long.
+fn same_drain(before: Option<&Draining>, after: Option<&Draining>) -> (bool, bool) {
+    match (before, after) {
+        (None, None) => (true, true),
+        (Some(before), Some(after)) => (
+            before.why == after.why && before.since == after.since && before.schedule == after.schedule,
+            before.deadline == after.deadline && before.start.is_some() == after.start.is_some(),
+        ),
+        _ => (false, false),
+    }
+}
+
+impl Pool {
+    /// Changes a claimed slot. Where its claim, record or pod is another then, the slot is looked at.
+    pub fn edit_slot<T>(&mut self, name: &SlotName, edit: impl FnOnce(&mut Slot) -> T) -> Option<T> {
+        let slot = self.slots.get_mut(name)?;
+        let (before, latched) = (SlotFace::of(slot), slot.latched.clone());
+        let result = edit(slot);
+        let (step, latched) = (SlotFace::of(slot) != before, slot.latched != latched);
+        if step {
+            self.changed(Change::Slot(name));
+        }
+        if latched {
+            self.changed(Change::Latched);
+        }
+        Some(result)
+    }
+
+    /// Changes a claimed slot that the caller is driving: nothing is marked, since the driver looks again until the slot rests.
+    pub fn step_slot<T>(&mut self, name: &SlotName, edit: impl FnOnce(&mut Slot) -> T) -> Option<T> {
+        self.slots.get_mut(name).map(edit)
+    }
+
+    /// A claimed slot has taken transitions and rests. Its status is written, unless its next state is a matter of moments:
+    /// telling that a slot is Idle whose pod is about to be made would cost a write for each proc.
+    pub fn slot_rests(&mut self, name: &SlotName) {
+        let Some(machine) = self.machines.get(&name.machine) else {
+            return;
+        };
+        let seen = machine.sensed.is_some() || !self.startd(machine).slot_attrs.is_empty();
+        let passing = self.slots.get(name).is_some_and(|slot| {
+            matches!(slot.state, State::Matched | State::Owner | State::Backfill(_))
+                || matches!(slot.activation, Activation::Assigned | Activation::Requested)
+        });
+        self.changed(Change::Rests { slot: name, seen, passing });
+    }
+
+    /// Changes a machine. What others see of it is compared: whether it offers anything, its policy, its drain.
+    pub fn edit_machine<T>(&mut self, name: &MachineName, edit: impl FnOnce(&mut Machine) -> T) -> Option<T> {
+        let machine = self.machines.get_mut(name)?;
+        let before = MachineFace::of(machine);
+        let result = edit(machine);
+        let after = MachineFace::of(machine);
+        if before.offer != after.offer {
+            self.changed(Change::Offer(name));
+        }
+        if before.policy != after.policy {
+            self.changed(Change::PolicyOf(before.policy.as_ref(), after.policy.as_ref()));
+        }
+        if before.unfit != after.unfit {
+            self.changed(Change::Unfit(name));
+        }
+        match same_drain(before.draining.as_ref(), after.draining.as_ref()) {
+            (false, _) => self.changed(Change::Draining(name)),
+            (true, false) => self.changed(Change::DrainPace(name)),
+            (true, true) => {}
+        }
+        if *before.crossed != *after.crossed {
+            self.changed(Change::Crossed);
+        }
+        Some(result)
+    }
+
+    /// A machine, to keep ads with it that were made of it: they are no part of what the machine is.
+    pub fn keep_ads<T>(&mut self, name: &MachineName, keep: impl FnOnce(&mut Machine) -> T) -> Option<T> {
+        self.machines.get_mut(name).map(keep)
+    }
+
+    /// Changes a machine slot that nobody has claimed. Where its state is another then, its object shows so.
+    pub fn edit_machine_slot<T>(
+        &mut self,
+        name: &SlotName,
+        edit: impl FnOnce(&mut Standing) -> T,
+    ) -> Option<T> {
+        let slot = self.machines.get_mut(&name.machine)?.standing.get_mut(&name.slot)?;
+        let before = (slot.state, slot.latched.clone());
+        let result = edit(slot);
+        let (state, latched, document) =
+            (slot.state != before.0, slot.latched != before.1, slot.document(&name.machine));
+        let idle = slot.state == State::Unclaimed(Unclaimed::Idle);
+        if state {
+            self.changed(Change::MachineSlot { document: &document, idle });
+        }
+        if latched {
+            self.changed(Change::Latched);
+        }
+        Some(result)
+    }
+
+    /// Changes a job. Where another answer stands to whether it can be matched and what it waits for, its status shows so.
+    pub fn edit_job<T>(&mut self, uid: &JobUid, edit: impl FnOnce(&mut Cluster) -> T) -> Option<T> {
+        let job = self.jobs.get_mut(uid)?;
+        let face =
+            |job: &Cluster| -> (Matchable, Option<Waits>) { (job.matchable.clone(), job.waits.clone()) };
+        let before = face(job);
+        let result = edit(job);
+        if face(job) != before {
+            self.changed(Change::JobStatus(uid));
+        }
+        Some(result)
+    }
+
+    /// Changes what became of a DrainRequest. Where its phase is another then, its status shows so.
+    pub fn edit_drain<T>(&mut self, request: &Arc<str>, edit: impl FnOnce(&mut Drain) -> T) -> Option<T> {
+        let drain = self.drains.get_mut(request)?;
+        let before = drain.phase.clone();
+        let result = edit(drain);
+        if drain.phase != before {
+            self.changed(Change::DrainStatus(request));
+        }
+        Some(result)
+    }
+}
