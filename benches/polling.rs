@@ -141,7 +141,7 @@ fn pool(slots: u32, text: &str, now: Time) -> Pool {
     fill(&mut pool, slots, now);
     pool.apply(Event::Synced, now);
     decide(&mut pool, now);
-    pool.take_stale();
+    pool.take_statuses();
     pool
 }
 
@@ -159,7 +159,7 @@ fn row(slots: u32, policy: &str) {
     let before = resident_mib();
     let mut pool = pool(slots, text, Time::from_secs(START));
     let used = resident_mib().saturating_sub(before);
-    let at = pool.next_wake().unwrap_or(Time::from_secs(START) + Duration::from_secs(5));
+    let at = pool.next_look().unwrap_or(Time::from_secs(START) + Duration::from_secs(5));
     let start = Instant::now();
     let decision = decide(&mut pool, at);
     let took = start.elapsed();

@@ -143,9 +143,9 @@ impl Engine {
         self.pool.apply(Event::Synced, now);
         self.health.ready();
         tracing::info!(
-            machines = self.pool.machines.len(),
-            slots = self.pool.slots.len(),
-            jobs = self.pool.jobs.len(),
+            machines = self.pool.machines().len(),
+            slots = self.pool.slots().len(),
+            jobs = self.pool.jobs().len(),
             "everything is known, the operator begins"
         );
     }
@@ -185,7 +185,7 @@ impl Engine {
         if self.early.is_some() {
             return;
         }
-        self.publisher.mark(self.pool.take_stale());
+        self.publisher.mark(self.pool.take_statuses());
         let now = self.clock.now();
         for document in self.publisher.due(now) {
             // One at a time: what is worked out while another write is under way would be over an old version.

@@ -57,14 +57,14 @@ impl Health {
     pub fn beat(&self, pool: &Pool, now: Time) {
         self.last_beat.store(now.millis(), Ordering::Relaxed);
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Figures {
-            machines: pool.machines.len(),
-            agents: pool.machines.values().filter(|machine| machine.agent).count(),
-            suspended: pool.reports.values().map(|report| report.suspended.len()).sum(),
-            slots: pool.slots.len(),
-            jobs: pool.jobs.len(),
-            submitters: pool.submitters.len(),
-            orphans: pool.orphans.len(),
-            cycles: pool.schedule.cycles,
+            machines: pool.machines().len(),
+            agents: pool.machines().values().filter(|machine| machine.agent).count(),
+            suspended: pool.reports().values().map(|report| report.suspended.len()).sum(),
+            slots: pool.slots().len(),
+            jobs: pool.jobs().len(),
+            submitters: pool.submitters().len(),
+            orphans: pool.orphans().len(),
+            cycles: pool.schedule().cycles,
         };
     }
 

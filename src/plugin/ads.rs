@@ -82,7 +82,7 @@ impl Objects {
         for object in &self.slots {
             recall_since_when(&mut pool, object);
         }
-        let machines: Vec<MachineName> = pool.machines.keys().cloned().collect();
+        let machines: Vec<MachineName> = pool.machines().keys().cloned().collect();
         for machine in machines {
             // The review brings what the ads say up to date; the effects that it asks for are dropped.
             startd::review_machine(&mut pool, &machine, now, &mut Vec::new());
@@ -140,11 +140,12 @@ impl Objects {
 /// Sets the start times of a claimed slot's state and activity to those in its object's status. The ad of its
 /// partitionable slot lists them too.
 fn recall_since_when(pool: &mut Pool, object: &Slot) {
-    let slot = SlotName::parse(&object.spec.name).ok().and_then(|name| pool.slots.get_mut(&name));
-    let (Some(slot), Some(status)) = (slot, &object.status) else { return };
+    let (Ok(name), Some(status)) = (SlotName::parse(&object.spec.name), &object.status) else { return };
     let since = |time: &MicroTime| Time::from_millis(time.0.as_millisecond());
-    slot.entered_state = status.entered_current_state.as_ref().map_or(slot.entered_state, since);
-    slot.entered_activity = status.entered_current_activity.as_ref().map_or(slot.entered_activity, since);
+    pool.edit_slot(&name, |slot| {
+        slot.entered_state = status.entered_current_state.as_ref().map_or(slot.entered_state, since);
+        slot.entered_activity = status.entered_current_activity.as_ref().map_or(slot.entered_activity, since);
+    });
 }
 
 fn set(ad: &mut Ad, state: Option<SlotState>, activity: Option<SlotActivity>) {

@@ -134,7 +134,7 @@ impl Measures {
         let at = seconds(self.start, now);
         let mut procs = vec![Procs::default(); books.names.len()];
         let mut waiting: BTreeMap<Shape, &JobSpec> = BTreeMap::new();
-        for (index, job) in pool.jobs.values().filter_map(|job| Some((submitter_of(books, job)?, job))) {
+        for (index, job) in pool.jobs().values().filter_map(|job| Some((submitter_of(books, job)?, job))) {
             let Some(sum) = procs.get_mut(index) else { continue };
             sum.idle += job.idle.len();
             sum.running += job.active.len() as u64;
@@ -147,7 +147,7 @@ impl Measures {
         self.sample_pool(pool, &waiting, &procs, &counts, now);
         self.sample_submitters(pool, books, &procs, &counts, now);
         let (quotas, _) = quotas(pool, now);
-        for group in pool.groups.values() {
+        for group in pool.groups().values() {
             let name = group.name.as_str();
             let deserved = quotas.of(name).unwrap_or(f64::NAN);
             self.groups.push(at, Some(name.into()), &[deserved, group_usage(pool, &group.name)]);
@@ -161,15 +161,15 @@ impl Measures {
                 *sum += cores;
             }
         };
-        add(0, real(pool.slots.len() as u64));
-        for machine in pool.machines.values() {
+        add(0, real(pool.slots().len() as u64));
+        for machine in pool.machines().values() {
             let all = cores(&machine.facts.allocatable);
             add(1, all.min(cores(&machine.foreign)));
             for slot in machine.standing.values().filter(|slot| !slot.claimed) {
                 add(column_of(slot.state), amount(machine.available_in(slot).cpus));
             }
         }
-        for slot in pool.slots.values() {
+        for slot in pool.slots().values() {
             add(column_of(slot.state), amount(slot.resources.cpus));
         }
         self.slots.push(at, None, &sums);
@@ -187,11 +187,11 @@ impl Measures {
         for counts in counts {
             all.add(counts);
         }
-        let present: f64 = pool.machines.values().map(|machine| amount(machine.total.cpus)).sum();
-        let claimed: f64 = pool.slots.values().map(|slot| amount(slot.resources.cpus)).sum();
+        let present: f64 = pool.machines().values().map(|machine| amount(machine.total.cpus)).sum();
+        let claimed: f64 = pool.slots().values().map(|slot| amount(slot.resources.cpus)).sum();
         let slots = || {
             let of = |machine| Machine::slots(machine).map(move |slot| (machine, slot));
-            pool.machines.values().flat_map(of)
+            pool.machines().values().flat_map(of)
         };
         let offered = || slots().filter(|(_, slot)| slot.state != State::Owner && !slot.claimed);
         let free = |(machine, slot): (&Machine, &Standing)| amount(machine.available_in(slot).cpus);
@@ -211,7 +211,7 @@ impl Measures {
                 unusable,
                 real(procs.iter().map(|procs| procs.idle).sum()),
                 real(procs.iter().map(|procs| procs.running).sum()),
-                real(pool.jobs.len() as u64),
+                real(pool.jobs().len() as u64),
                 real(all.started),
                 real(all.done),
                 real(all.evictions),
@@ -235,7 +235,8 @@ impl Measures {
         let (first, config) = (pool.first_negotiator(), pool.negotiator());
         let deserved = self.deserved(books);
         for (name, index) in &books.submitters {
-            let (Some(submitter), Some(label)) = (pool.submitters.get(name), books.names.get(*index)) else {
+            let (Some(submitter), Some(label)) = (pool.submitters().get(name), books.names.get(*index))
+            else {
                 continue;
             };
             let account = submitter.account_with(&first).at(now.millis(), config.halflife.as_secs_f64());
@@ -303,7 +304,7 @@ impl Measures {
             }
         }
         let mut left = vec![Procs::default(); books.names.len()];
-        for job in pool.jobs.values() {
+        for job in pool.jobs().values() {
             if let Some(sum) = submitter_of(&books, job).and_then(|index| left.get_mut(index)) {
                 sum.idle += job.idle.len();
                 sum.running += job.active.len() as u64;
@@ -313,8 +314,10 @@ impl Measures {
         for (name, index) in &books.submitters {
             let total = books.total.get(*index).copied().unwrap_or_default();
             let left = left.get(*index).copied().unwrap_or_default();
-            let charged =
-                pool.submitters.get(name).map_or(0.0, |submitter| submitter.accounts.weighted_usage_at(now));
+            let charged = pool
+                .submitters()
+                .get(name)
+                .map_or(0.0, |submitter| submitter.accounts.weighted_usage_at(now));
             let tally = Tally {
                 name: name.to_string(),
                 submitted: submitted.get(*index).copied().unwrap_or_default(),

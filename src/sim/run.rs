@@ -17,7 +17,7 @@ use model::pool::{Document, NegotiatorId, Pool, Time};
 /// returns false, the simulation stops, and the report covers the time up to then.
 pub fn simulate(scenario: &Scenario, progress: &mut dyn FnMut(Time) -> bool) -> Report {
     let mut pool = Pool::default();
-    pool.trace = Some(Vec::new());
+    pool.begin_trace();
     let mut simulation = Simulation {
         pool,
         world: World::new(scenario),
@@ -93,11 +93,11 @@ impl Simulation<'_> {
         loop {
             let Decision { effects, negotiation, next } = decide(&mut self.pool, self.now);
             self.next = next;
-            self.transitions.extend(self.pool.trace.replace(Vec::new()).unwrap_or_default());
+            self.transitions.extend(self.pool.take_trace());
             for effect in effects {
                 self.world.perform(effect, self.now);
             }
-            let stale = self.pool.take_stale();
+            let stale = self.pool.take_statuses();
             for document in stale {
                 if let Document::Job(uid) = document {
                     self.world.mark_status(&uid, &self.pool, self.now);

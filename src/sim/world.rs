@@ -218,7 +218,7 @@ impl<'s> World<'s> {
     /// Schedules a write of a job's status, if its finished procs have changed; writes are at least `timing.status`
     /// apart.
     pub fn mark_status(&mut self, uid: &JobUid, pool: &Pool, now: Time) {
-        let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs.get(uid)) else { return };
+        let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs().get(uid)) else { return };
         let same = (&queued.succeeded, &queued.failed) == (&job.facts.succeeded, &job.facts.failed);
         if job.status_due || same {
             return;
@@ -230,7 +230,7 @@ impl<'s> World<'s> {
     }
 
     fn write_status(&mut self, uid: &JobUid, pool: &mut Pool, now: Time) {
-        let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs.get(uid)) else { return };
+        let (Some(job), Some(queued)) = (self.jobs.get_mut(uid), pool.jobs().get(uid)) else { return };
         (job.status_due, job.status_written) = (false, Some(now));
         job.facts.succeeded.clone_from(&queued.succeeded);
         job.facts.failed.clone_from(&queued.failed);

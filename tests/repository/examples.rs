@@ -268,8 +268,8 @@ fn the_operator_accepts_every_object() {
 fn every_job_finds_machines_among_the_demos() {
     let mut world = World::new(&all("examples"));
     world.negotiate();
-    assert_eq!(world.pool.jobs.len(), 8);
-    for cluster in world.pool.jobs.values() {
+    assert_eq!(world.pool.jobs().len(), 8);
+    for cluster in world.pool.jobs().values() {
         let found = cluster.matchable == Matchable::Yes || !cluster.active.is_empty();
         assert!(found, "{}: {:?}", cluster.key.name, cluster.matchable);
         for slot in cluster.active.values() {
@@ -311,13 +311,13 @@ fn the_negotiators_share_the_demos_nodes_without_overlap() {
     let demo = all("examples").into_iter().filter(|object| object["kind"] != "Negotiator");
     let mut world = World::new(&demo.chain(all("examples/negotiators")).collect::<Vec<_>>());
     world.negotiate();
-    assert_eq!((world.pool.sharing.overlaps.len(), world.pool.sharing.uncovered.count), (0, 0));
+    assert_eq!((world.pool.sharing().overlaps.len(), world.pool.sharing().uncovered.count), (0, 0));
     let gpu = |slot: &model::pool::Slot| slot.name.machine.as_str().starts_with("gpu-");
-    for slot in world.pool.slots.values() {
+    for slot in world.pool.slots().values() {
         let expected = if gpu(slot) { "gpu" } else { "cpu" };
         assert_eq!(slot.claim.negotiator.name().map(|name| &**name), Some(expected), "{}", slot.name);
     }
-    assert!(world.pool.slots.values().any(gpu));
+    assert!(world.pool.slots().values().any(gpu));
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn idle_nodes_of_the_demo_do_backfill_work() {
         }
         world.now = world.now + Duration::from_secs(15);
     }
-    let governed = world.pool.machines.values().filter(|m| m.policy == Some("backfill".into())).count();
+    let governed = world.pool.machines().values().filter(|m| m.policy == Some("backfill".into())).count();
     assert!(governed >= 5 && made.len() == governed, "{made:?} of {governed}");
 }
 
@@ -362,9 +362,9 @@ fn found(object: &Value) -> Vec<Problem> {
     let mut world = World::new(&objects);
     world.negotiate();
     let wanted = object["metadata"]["name"].as_str().unwrap();
-    let cluster = world.pool.jobs.values().find(|cluster| &*cluster.key.name == wanted).unwrap();
+    let cluster = world.pool.jobs().values().find(|cluster| &*cluster.key.name == wanted).unwrap();
     assert!(cluster.active.is_empty(), "{wanted} must not start");
-    let others = world.pool.jobs.values().filter(|cluster| !cluster.active.is_empty()).count();
+    let others = world.pool.jobs().values().filter(|cluster| !cluster.active.is_empty()).count();
     assert!(others >= 5, "the others must not suffer from {wanted}: only {others} have claims");
     let mut problems = cluster.problems.clone();
     problems.extend(schedd::unknown_group(&world.pool, cluster));

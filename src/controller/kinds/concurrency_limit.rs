@@ -42,7 +42,7 @@ impl Shown for ConcurrencyLimit {
     }
 
     fn render(pool: &Pool, object: &Arc<str>, old: &[Condition], now: Time) -> Rendered {
-        let limit = pool.limits.get(object);
+        let limit = pool.limits().get(object);
         limit.map_or(Rendered::Nothing, |limit| Rendered::status(&status(pool, limit, old, now)))
     }
 }
@@ -86,9 +86,9 @@ const SHOWN: usize = 20;
 fn status(pool: &Pool, limit: &LimitObject, old: &[Condition], now: Time) -> ConcurrencyLimitStatus {
     let mut problems = limit.problems.clone();
     problems.extend(shared(pool, limit));
-    let tally = pool.holdings.book().tally(&limit.name);
+    let tally = pool.holdings().book().tally(&limit.name);
     let waits = |name: &Arc<str>| limit.concerns(name);
-    let waiting: u64 = pool.barred.iter().filter(|(name, _)| waits(name)).map(|(_, procs)| procs).sum();
+    let waiting: u64 = pool.barred().iter().filter(|(name, _)| waits(name)).map(|(_, procs)| procs).sum();
     ConcurrencyLimitStatus {
         observed_generation: Some(limit.generation),
         name: limit.name.to_string(),
@@ -102,7 +102,7 @@ fn status(pool: &Pool, limit: &LimitObject, old: &[Condition], now: Time) -> Con
 
 /// What is in use of the set of which it sets the limit of each.
 fn of_set(pool: &Pool, limit: &LimitObject) -> Vec<LimitInUse> {
-    let members = pool.holdings.book().in_use().filter(|(name, ..)| limit.is_of_set_of(name));
+    let members = pool.holdings().book().in_use().filter(|(name, ..)| limit.is_of_set_of(name));
     let mut shown: Vec<LimitInUse> = members
         .map(|(name, tally, limit)| LimitInUse { name: name.to_owned(), in_use: tally.amount, limit })
         .collect();
@@ -113,7 +113,7 @@ fn of_set(pool: &Pool, limit: &LimitObject) -> Vec<LimitInUse> {
 
 /// Two objects that speak of the same: the smaller limit counts, and both say so.
 fn shared(pool: &Pool, limit: &LimitObject) -> Option<Problem> {
-    let other = pool.limits.values().find(|other| {
+    let other = pool.limits().values().find(|other| {
         other.object != limit.object
             && other.name == limit.name
             && (other.limit.is_some() && limit.limit.is_some()

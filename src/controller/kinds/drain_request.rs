@@ -46,7 +46,7 @@ impl Shown for DrainRequest {
     }
 
     fn render(pool: &Pool, name: &Arc<str>, old: &[Condition], now: Time) -> Rendered {
-        let drain = pool.drains.get(name);
+        let drain = pool.drains().get(name);
         drain.map_or(Rendered::Nothing, |drain| Rendered::status(&status(pool, drain, old, now)))
     }
 }
@@ -106,7 +106,7 @@ fn recorded(status: &DrainRequestStatus, generation: i64) -> Option<DrainPhase> 
 
 /// The status of a drain.
 fn status(pool: &Pool, drain: &Drain, old: &[Condition], now: Time) -> DrainRequestStatus {
-    let machine = drain.spec.as_ref().and_then(|spec| pool.machines.get(&spec.machine));
+    let machine = drain.spec.as_ref().and_then(|spec| pool.machines().get(&spec.machine));
     let under_way = matches!(drain.phase, DrainPhase::Draining { .. });
     let claims = machine.filter(|_| under_way).map_or(0, |machine| machine.claimed_slots().count());
     let (reason, message) = match &drain.phase {
@@ -197,7 +197,7 @@ mod tests {
             (0, DrainPhase::Drained { since, at }, 0, "Drained"),
         ] {
             let pool = draining(claims, phase);
-            let status = status(&pool, &pool.drains["d"], &[], Time::from_secs(1000));
+            let status = status(&pool, &pool.drains()["d"], &[], Time::from_secs(1000));
             let drained = status.conditions.iter().find(|condition| condition.type_ == types::DRAINED);
             assert_eq!((status.claims, drained.unwrap().reason.as_str()), (left, reason));
             assert_eq!((status.badput_cpu_seconds, status.unclaimed_cpu_seconds), (70, 90), "{reason}");

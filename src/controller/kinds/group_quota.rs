@@ -44,7 +44,7 @@ impl Shown for GroupQuota {
     }
 
     fn render(pool: &Pool, object: &Arc<str>, old: &[Condition], now: Time) -> Rendered {
-        let group = pool.groups.get(object);
+        let group = pool.groups().get(object);
         group.map_or(Rendered::Nothing, |group| Rendered::status(&status(pool, group, old, now)))
     }
 }
@@ -82,8 +82,8 @@ fn status(pool: &Pool, group: &Group, old: &[Condition], now: Time) -> GroupQuot
     let given = pool.given().groups.get(&name.to_ascii_lowercase()).copied().unwrap_or_default();
     let inside = |submitter: &&Submitter| submitter.group().is_some_and(|own| group.name.contains(&own));
     let (mut idle, mut running) = (0, 0);
-    for key in pool.submitters.values().filter(inside).flat_map(|submitter| &submitter.queue) {
-        if let Some(cluster) = pool.jobs.get(&key.job().uid) {
+    for key in pool.submitters().values().filter(inside).flat_map(|submitter| &submitter.queue) {
+        if let Some(cluster) = pool.jobs().get(&key.job().uid) {
             idle += size(cluster.idle.len());
             running += count(cluster.active.len());
         }

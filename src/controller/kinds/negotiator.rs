@@ -56,7 +56,7 @@ impl Shown for Negotiator {
     }
 
     fn render(pool: &Pool, name: &Arc<str>, old: &[Condition], now: Time) -> Rendered {
-        let negotiator = pool.negotiators.get(name);
+        let negotiator = pool.negotiators().get(name);
         negotiator.map_or(Rendered::Nothing, |negotiator| {
             Rendered::status(&status(pool, name, negotiator, old, now))
         })
@@ -166,8 +166,8 @@ fn status(
     now: Time,
 ) -> NegotiatorStatus {
     let id = NegotiatorId::Named(name.clone());
-    let turn = pool.schedule.turn(&id);
-    let several = pool.negotiators.len() > 1;
+    let turn = pool.schedule().turn(&id);
+    let several = pool.negotiators().len() > 1;
     NegotiatorStatus {
         observed_generation: Some(object.generation),
         accepted_spec: object.accepted.as_deref().map(str::to_owned),
@@ -184,7 +184,7 @@ fn status(
             rejections: cycle.rejections.reasons.iter().map(rejection).collect(),
             other_rejected_procs: size(cycle.rejections.other_procs),
         }),
-        uncovered_slots: several.then(|| size(pool.sharing.uncovered.count)),
+        uncovered_slots: several.then(|| size(pool.sharing().uncovered.count)),
         conditions: {
             let problems = (object.problems.as_slice(), object.meanwhile(pool.others_work(name)));
             let own = of_policy(old, problems, object.warnings.as_deref(), object.generation, now);
@@ -196,7 +196,7 @@ fn status(
 
 /// `Overlaps`: whether a negotiator's slots are within another's constraint, too.
 fn overlaps(pool: &Pool, id: &NegotiatorId) -> Says<'static> {
-    let message = overlap_message(id, &pool.sharing);
+    let message = overlap_message(id, &pool.sharing());
     let (status, reason) =
         (Some(message.is_some()), if message.is_some() { "SlotsShared" } else { "NoneShared" });
     let none = || "no slot is within the slotConstraint of this Negotiator and another's".to_owned();
@@ -296,7 +296,7 @@ mod tests {
             let facts = facts_of(&bad, &json!({"acceptedSpec": record.to_string()}));
             pool.apply(Event::Negotiator(facts), Time::from_secs(1));
             assert_eq!(pool.negotiator().interval, Duration::from_secs(interval));
-            assert_eq!(pool.notices.len(), 1);
+            assert_eq!(pool.take_notices().len(), 1);
         }
     }
 
@@ -375,8 +375,10 @@ mod tests {
         ]);
         let [cpu, gpu] = ["cpu", "gpu"].map(|name| NegotiatorId::from(Some(name)));
         let example = model::pool::SlotName::parse("slot1@n1").ok();
-        pool.sharing.overlaps.insert((cpu, gpu), SlotTally { count: 2, example });
-        pool.sharing.uncovered.count = 3;
+        let mut sharing = pool.sharing().clone();
+        sharing.overlaps.insert((cpu, gpu), SlotTally { count: 2, example });
+        sharing.uncovered.count = 3;
+        pool.set_sharing(sharing, Vec::new());
         insta::assert_yaml_snapshot!(["cpu", "gpu", "new"].map(|name| conditions(&pool, name)));
         assert_eq!(status(&pool, &Document::Negotiator("new".into()))["uncoveredSlots"], 3);
     }

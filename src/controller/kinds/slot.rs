@@ -198,7 +198,7 @@ pub(super) fn shown(resources: &Resources) -> SlotResources {
 
 /// A slot with its claim; or a static one without, which has an object as long as it stands.
 fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
-    if let Some(claimed) = pool.slots.get(name) {
+    if let Some(claimed) = pool.slots().get(name) {
         return Rendered::status(&status(pool, claimed, old, now));
     }
     if name.dynamic.is_some() {
@@ -255,7 +255,7 @@ fn end_unknown(pool: &Pool, slot: &Slot, now: Time) -> Option<Says<'static>> {
         return None;
     };
     let machine = &slot.name.machine;
-    let since = pool.heartbeats.silent_since(machine, now)?;
+    let since = pool.heartbeats().silent_since(machine, now)?;
     let message = format!(
         "nothing was heard of node {machine} since {}: whether pod {} still runs is not known, and {PROC_WAITS}",
         kube_time(since).0,
@@ -270,7 +270,7 @@ pub(super) fn standing<'a>(
     name: &SlotName,
     kind: SlotKind,
 ) -> Option<(&'a Machine, &'a Standing)> {
-    let machine = pool.machines.get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
+    let machine = pool.machines().get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
     Some((machine, machine.standing.get(&name.slot).filter(|slot| slot.kind == kind)?))
 }
 

@@ -46,7 +46,7 @@ impl Shown for SubmitPolicy {
     }
 
     fn render(pool: &Pool, name: &Arc<str>, old: &[Condition], now: Time) -> Rendered {
-        let policy = pool.submit_policies.get(name);
+        let policy = pool.submit_policies().get(name);
         policy.map_or(Rendered::Nothing, |policy| Rendered::status(&status(pool, name, policy, old, now)))
     }
 }
@@ -74,7 +74,7 @@ fn status(
     old: &[Condition],
     now: Time,
 ) -> SubmitPolicyStatus {
-    let another = another(&pool.submit_policies, name);
+    let another = another(&pool.submit_policies(), name);
     SubmitPolicyStatus {
         observed_generation: Some(policy.generation),
         accepted_spec: policy.accepted.as_deref().map(str::to_owned),
@@ -133,7 +133,8 @@ mod tests {
                 Event::SubmitPolicy(policy(&json!({"config": text}), &Value::Null)),
                 Time::from_secs(1),
             );
-            let told: Vec<String> = std::mem::take(&mut pool.notices)
+            let told: Vec<String> = pool
+                .take_notices()
                 .into_iter()
                 .map(|notice| format!("{} {}", notice.reason, notice.note))
                 .collect();

@@ -46,7 +46,7 @@ impl Shown for Submitter {
     }
 
     fn render(pool: &Pool, name: &SubmitterName, old: &[Condition], now: Time) -> Rendered {
-        let submitter = pool.submitters.get(name);
+        let submitter = pool.submitters().get(name);
         submitter.map_or(Rendered::Nothing, |submitter| render(pool, submitter, old, now))
     }
 }
@@ -165,7 +165,7 @@ fn recorded(status: &AccountStatus) -> Option<Account> {
 
 fn render(pool: &Pool, submitter: &Known, old: &[Condition], now: Time) -> Rendered {
     let (mut idle, mut running) = (0, 0);
-    for cluster in submitter.queue.iter().filter_map(|key| pool.jobs.get(&key.job().uid)) {
+    for cluster in submitter.queue.iter().filter_map(|key| pool.jobs().get(&key.job().uid)) {
         idle += size(cluster.idle.len());
         running += count(cluster.active.len());
     }
@@ -289,7 +289,7 @@ mod tests {
         account(&mut pool, None, 2.0);
         let alone = written(&pool);
         let read = facts(&alone).unwrap().accounts;
-        assert_eq!(read, pool.submitters[&alice].accounts);
+        assert_eq!(read, pool.submitters()[&alice].accounts);
         let before = alone.status.unwrap();
         assert_eq!(
             (before.negotiator, before.accounts.len(), before.weighted_resources_used),
@@ -301,7 +301,7 @@ mod tests {
         account(&mut pool, Some("gpu"), 5.0);
         let several = written(&pool);
         let read = facts(&several).unwrap().accounts;
-        assert_eq!(read, pool.submitters[&alice].accounts);
+        assert_eq!(read, pool.submitters()[&alice].accounts);
         let status = several.status.unwrap();
         assert_eq!((status.negotiator.as_deref(), status.weighted_resources_used), (Some("cpu"), 3.0));
         let gpu = &status.accounts["gpu"];

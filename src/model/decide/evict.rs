@@ -40,7 +40,7 @@ pub(super) fn delete_pod(
 
 /// Whether a pod is deleted by force since its machine is off; else its agent has ended it.
 fn is_for_off(pool: &Pool, name: &SlotName, grace: Grace, now: Time) -> bool {
-    let machine = pool.machines.get(&name.machine);
+    let machine = pool.machines().get(&name.machine);
     grace == Grace::Force && machine.is_none_or(|machine| is_off(pool, machine, now))
 }
 
@@ -100,8 +100,8 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
 
 /// `KILLING_TIMEOUT` is over: something is seriously wrong with the kubelet, and people should know.
 pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
-    let silent = pool.heartbeats.is_silent(&name.machine, now);
-    let agent = pool.machines.get(&name.machine).is_some_and(|machine| machine.agent);
+    let silent = pool.heartbeats().is_silent(&name.machine, now);
+    let agent = pool.machines().get(&name.machine).is_some_and(|machine| machine.agent);
     let asked = pool.step_slot(name, |slot| {
         if let Some(eviction) = &mut slot.eviction {
             eviction.agent_asked = true;

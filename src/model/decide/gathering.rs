@@ -35,8 +35,8 @@ pub(super) fn claim(
     now: Time,
 ) -> Option<()> {
     let env = Env::at(now.secs());
-    let machine = pool.machines.get(&parent.machine).filter(|machine| may_gather(machine, parent))?;
-    let cluster = pool.jobs.get(matched.job).filter(|cluster| schedd::may_start(pool, cluster))?;
+    let machine = pool.machines().get(&parent.machine).filter(|machine| may_gather(machine, parent))?;
+    let cluster = pool.jobs().get(matched.job).filter(|cluster| schedd::may_start(pool, cluster))?;
     let (proc, spec) = (cluster.next_idle(now)?, cluster.spec.clone()?);
     let preemptible = slots.iter().filter_map(|name| preemptible(pool, name, &spec, &env)).collect();
     let Room { slots, ad, resources, weight } =
@@ -47,7 +47,7 @@ pub(super) fn claim(
         return None;
     }
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
-    if pool.holdings.book().blocked(&limits).is_some() {
+    if pool.holdings().book().blocked(&limits).is_some() {
         return None;
     }
     let slots: Vec<_> = slots.into_iter().map(|(slot, rank)| (slot.name.clone(), rank)).collect();
@@ -67,7 +67,7 @@ fn may_gather(machine: &Machine, parent: &SlotName) -> bool {
 /// A dynamic slot that a job may still preempt, with its `RANK` for the job: no other claim waits for it, and it likes its own
 /// job no better.
 fn preemptible<'p>(pool: &'p Pool, name: &SlotName, spec: &JobSpec, env: &Env) -> Option<(&'p Slot, f64)> {
-    let slot = pool.slots.get(name)?;
+    let slot = pool.slots().get(name)?;
     let free = matches!(slot.state, State::Claimed(_)) && slot.removal.is_none() && slot.preempting.is_none();
     let rank = slot_ad(pool, slot, env).eval_attr("Rank", Some(&spec.ad), env).as_number().unwrap_or(0.0);
     (free && rank >= slot.rank).then_some((slot, rank))
@@ -127,19 +127,19 @@ fn without(machine: &Machine, slots: &[(&Slot, f64)]) -> Machine {
 /// Whether a claim that waits for several slots may go on waiting. Before one of them goes for good, quotas, ceilings and limits
 /// are held against it again.
 pub(super) fn may_go_on(pool: &Pool, id: &ClaimId, for_good: bool, now: Time) -> bool {
-    let Some(gathering) = pool.gatherings.get(id) else { return false };
+    let Some(gathering) = pool.gatherings().get(id) else { return false };
     let parent = &gathering.parent;
-    if !pool.machines.get(&parent.machine).is_some_and(|machine| may_gather(machine, parent))
+    if !pool.machines().get(&parent.machine).is_some_and(|machine| may_gather(machine, parent))
         || !pool.has_room(gathering)
     {
         return false;
     }
     let within = || {
-        let slots = gathering.slots.iter().filter_map(|name| pool.slots.get(name));
+        let slots = gathering.slots.iter().filter_map(|name| pool.slots().get(name));
         let present: Vec<&Claim> = slots.map(|slot| &slot.claim).collect();
         let Claim { submitter, group, weight, limits, negotiator, .. } = &gathering.claim;
         let quotas = quotas_with(pool, &pool.answering(negotiator), now);
-        pool.holdings.blocked_in(parent, limits).is_none()
+        pool.holdings().blocked_in(parent, limits).is_none()
             && schedd::within_caps_in_place_of(&present, pool, submitter, group.as_ref(), *weight, &quotas)
     };
     !for_good || within()
@@ -153,7 +153,7 @@ pub(super) fn review(pool: &mut Pool, machine: &MachineName) {
 /// Carves the slots of claims for which nothing has to go any more. One that cannot be made is negotiated again.
 pub(super) fn complete(pool: &mut Pool, now: Time) {
     while let Some(id) = pool.next_gathering() {
-        if pool.gatherings.get(&id).is_none_or(|gathering| !gathering.slots.is_empty()) {
+        if pool.gatherings().get(&id).is_none_or(|gathering| !gathering.slots.is_empty()) {
             if !may_go_on(pool, &id, false, now) {
                 pool.disperse(&id);
             }

@@ -39,7 +39,7 @@ pub struct Decision {
 /// Decides what is to be done now.
 pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     let mut effects = Vec::new();
-    if !pool.synced {
+    if !pool.is_synced() {
         return Decision::default();
     }
     pool.wake(now);
@@ -60,16 +60,17 @@ pub fn decide(pool: &mut Pool, now: Time) -> Decision {
     while let Some(uid) = pool.next_job() {
         schedd::review_job(pool, &uid, &mut effects);
     }
-    let strays = std::mem::take(&mut pool.strays);
-    let unknown = strays.into_iter().filter(|name| !pool.is_right(name));
-    effects.extend(unknown.map(|slot| Effect::DeleteSlot { slot, claim: None, before: Vec::new() }));
+    let strays = pool.take_strays();
+    effects.extend(strays.into_iter().map(|slot| Effect::DeleteSlot {
+        slot,
+        claim: None,
+        before: Vec::new(),
+    }));
     let overdue = pool.overdue_pods(now);
     effects.extend(overdue.into_iter().map(|(pod, slot)| Effect::LookAtPod { pod, slot }));
     let negotiation = turns::begin(pool, now);
-    effects.extend(std::mem::take(&mut pool.notices).into_iter().map(Effect::Tell));
-    let others = [pool.heartbeats.next(), pool.agents.next(), pool.unseen.next(), pool.schedule.next];
-    let next = others.into_iter().chain([pool.next_wake()]).flatten().min();
-    Decision { effects, negotiation, next }
+    effects.extend(pool.take_notices().into_iter().map(Effect::Tell));
+    Decision { effects, negotiation, next: pool.next_look() }
 }
 
 fn review_machines(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
@@ -77,7 +78,7 @@ fn review_machines(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     while let Some(name) = pool.next_machine() {
         startd::review_machine(pool, &name, now, effects);
         gathering::review(pool, &name);
-        if pool.machines.get(&name).is_some_and(|machine| machine.offer == Offer::Gone) {
+        if pool.machines().get(&name).is_some_and(|machine| machine.offer == Offer::Gone) {
             pool.show_gone(&name);
         }
     }

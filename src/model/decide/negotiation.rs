@@ -59,15 +59,15 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
     let cycle = &mut negotiation.cycle;
     cycle.now = now.secs();
     cycle.config = Config::clone(&config.cycle);
-    cycle.limits = pool.holdings.book().clone();
+    cycle.limits = pool.holdings().book().clone();
     let several = cycle.config.allow_pslot_preemption && cycle.config.consider_preemption;
     let mut parents = BTreeMap::new();
     for (slot, left, startd) in unclaimed(pool, several) {
-        if !pool.sharing.has(&one.id, &slot) {
+        if !pool.sharing().has(&one.id, &slot) {
             continue;
         }
-        let Some(host) = pool.machines.get_mut(&slot.machine) else { continue };
-        let Some(ad) = keep_slot_ad(host, slot.slot, &startd) else { continue };
+        let ad = pool.keep_ads(&slot.machine, |host| keep_slot_ad(host, slot.slot, &startd));
+        let (Some(ad), Some(host)) = (ad.flatten(), pool.machines().get(&slot.machine)) else { continue };
         let own = host.slot_config(&startd, slot.slot);
         let weight = slot_weight(&ad, &left, own, &env);
         cycle
@@ -88,7 +88,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
     let tree = quotas::tree(pool, one, all, now);
     cycle.pool_weight = sharing::weight(pool, one, &env);
     let mut own_usage = vec![0.0; tree.groups().len()];
-    for submitter in pool.submitters.values() {
+    for submitter in pool.submitters().values() {
         let group = tree.group_of(submitter.name.as_str());
         let used = submitter.accounts.used_with(&one.id);
         match group.and_then(|group| own_usage.get_mut(group)) {
@@ -130,8 +130,10 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
 /// their configuration. Backfill work leaves for any of them. Where several dynamic slots may make room, partitionable ones that
 /// have them are among them, too.
 fn unclaimed(pool: &Pool, several: bool) -> Vec<(SlotName, Resources, Arc<StartdConfig>)> {
-    let slots =
-        pool.machines.values().flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)));
+    let slots = pool
+        .machines()
+        .values()
+        .flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)));
     let left = slots
         .filter(|(_, slot)| matches!(slot.state, State::Unclaimed(_) | State::Backfill(_)) && !slot.claimed)
         .filter_map(|(machine, slot)| {
@@ -160,7 +162,7 @@ fn requests(
     let env = Env::at(now.secs());
     let constraint = config.cycle.job_constraint.as_ref();
     let waiting = submitter.queue.iter().filter_map(|key| {
-        let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
+        let cluster = pool.jobs().get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
         let count = cluster.unmatched(now);
         let spec = cluster.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
         Some((Request { ad: spec.ad.clone(), count }, cluster.key.uid.clone()))
@@ -170,8 +172,8 @@ fn requests(
 
 /// The ad of a claimed slot; an empty one where its machine is not known.
 pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot, env: &Env) -> Ad {
-    let Some(machine) = pool.machines.get(&slot.name.machine) else { return Ad::new() };
-    let spec = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    let Some(machine) = pool.machines().get(&slot.name.machine) else { return Ad::new() };
+    let spec = pool.jobs().get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
     claimed_slot_ad(machine, &pool.startd(machine), slot, spec.map(|spec| &spec.ad), env)
 }
 
@@ -179,8 +181,7 @@ pub(super) fn slot_ad(pool: &Pool, slot: &crate::pool::Slot, env: &Env) -> Ad {
 pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     // Its object may have gone meanwhile.
     let id = pool.answering(&negotiation.negotiator);
-    pool.schedule.under_way = false;
-    pool.schedule.cycles += 1;
+    pool.cycle_answered();
     keep_allocations(pool, &id, &negotiation.cycle, outcome);
     let quotas = quotas::quotas_with(pool, &id, now);
     let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
@@ -215,14 +216,14 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
 }
 
 fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {
-    if let Some(key) = pool.jobs.get(job).map(|cluster| cluster.key.clone()) {
+    if let Some(key) = pool.jobs().get(job).map(|cluster| cluster.key.clone()) {
         let note = format!("a proc was matched with {slot}, which it gets when the job that has it is gone");
         pool.tell(&key, "Matched", "Negotiate", note);
     }
 }
 
 fn tell_gathering(pool: &mut Pool, job: &JobUid, parent: &SlotName, slots: &[SlotName]) {
-    if let Some(key) = pool.jobs.get(job).map(|cluster| cluster.key.clone()) {
+    if let Some(key) = pool.jobs().get(job).map(|cluster| cluster.key.clone()) {
         let slots: Vec<String> = slots.iter().map(ToString::to_string).collect();
         let slots = slots.join(", ");
         let note = format!(
@@ -271,10 +272,10 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
 fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
     let env = Env::at(negotiation.cycle.now);
     let mut barred: BTreeMap<Arc<str>, u64> = BTreeMap::new();
-    for cluster in negotiation.jobs.iter().flatten().filter_map(|job| pool.jobs.get(job)) {
+    for cluster in negotiation.jobs.iter().flatten().filter_map(|job| pool.jobs().get(job)) {
         let spec = cluster.spec.as_ref().filter(|_| !cluster.idle.is_empty());
         let wants = spec.and_then(|spec| Wants::on_any_slot(&spec.ad, &env)).unwrap_or_default();
-        if let Some(limit) = pool.holdings.book().blocked(&wants) {
+        if let Some(limit) = pool.holdings().book().blocked(&wants) {
             *barred.entry(limit.into()).or_default() += cluster.idle.len();
         }
     }
@@ -299,7 +300,7 @@ fn unexplained(pool: &Pool, cluster: &Cluster, now: Time) -> bool {
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
         let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
-        pool.jobs.get(uid).filter(|cluster| cluster.active.is_empty() && unexplained(pool, cluster, now))
+        pool.jobs().get(uid).filter(|cluster| cluster.active.is_empty() && unexplained(pool, cluster, now))
     });
     let mut waiting: Vec<&Cluster> = rejected.collect();
     waiting.sort_by_key(|cluster| cluster.explained);

@@ -9,9 +9,9 @@ use crate::pool::{Activation, Effect, End, PodFacts, Pool, Time, Vacate, VacateR
 pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     let again = pool.untrack_again().into_iter();
     effects.extend(again.map(|(pod, delete)| Effect::ReleasePod { pod, delete }));
-    let uids: Vec<_> = pool.orphans.keys().cloned().collect();
+    let uids: Vec<_> = pool.orphans().keys().cloned().collect();
     for uid in uids {
-        let Some(facts) = pool.orphans.get(&uid).cloned() else { continue };
+        let Some(facts) = pool.orphans().get(&uid).cloned() else { continue };
         match &facts.end {
             Some(end) => settle_ended(pool, &facts, end.clone(), now, effects),
             None if facts.tracked && !facts.deleting => {
@@ -26,17 +26,17 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
 
 /// What is said of an orphan that is ended; nothing where its job's user removed the job.
 fn vacated(pool: &Pool, facts: &PodFacts) -> Option<Vacate> {
-    pool.jobs.get(&facts.job).filter(|cluster| !cluster.removing)?;
+    pool.jobs().get(&facts.job).filter(|cluster| !cluster.removing)?;
     let message = format!("its claim {} is not known any more: nothing runs without one", facts.claim);
     Some(Vacate { reason: VacateReason::ReconnectFailed, message: message.into() })
 }
 
 fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects: &mut Vec<Effect>) {
-    let genuine = pool.jobs.get(&facts.job).is_some_and(|cluster| cluster.owns(facts));
+    let genuine = pool.jobs().get(&facts.job).is_some_and(|cluster| cluster.owns(facts));
     if genuine && matches!(end, End::Exited { .. }) && has_no_other_pod(pool, facts) {
         pool.proc_ended(facts, end, now);
     }
-    let cluster = pool.jobs.get(&facts.job);
+    let cluster = pool.jobs().get(&facts.job);
     let done = cluster.is_some_and(|cluster| cluster.is_done(facts.proc));
     if done && cluster.is_some_and(|cluster| !cluster.is_recorded(facts.proc)) {
         return;
@@ -51,11 +51,11 @@ fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects:
 
 /// Whether the proc has no other pod, though it may be about to: then what this pod did counts.
 fn has_no_other_pod(pool: &Pool, facts: &PodFacts) -> bool {
-    let Some(cluster) = pool.jobs.get(&facts.job) else { return false };
+    let Some(cluster) = pool.jobs().get(&facts.job) else { return false };
     // While a job's spec is not understood, or asks for fewer procs, one may be neither idle nor active.
     cluster
         .active
         .get(&facts.proc)
-        .and_then(|name| pool.slots.get(name))
+        .and_then(|name| pool.slots().get(name))
         .is_none_or(|slot| matches!(slot.activation, Activation::Assigned | Activation::Requested))
 }

@@ -20,9 +20,9 @@ pub(super) fn candidates(pool: &Pool, config: &Config, env: &Env) -> Vec<(SlotNa
         return Vec::new();
     }
     let by_priority = !config.preemption_requirements.as_ref().is_some_and(is_never_true);
-    let slots = pool.slots.values().filter(|slot| matches!(slot.state, State::Claimed(_)));
+    let slots = pool.slots().values().filter(|slot| matches!(slot.state, State::Claimed(_)));
     let candidates = slots.filter_map(|slot| {
-        let machine = pool.machines.get(&slot.name.machine)?;
+        let machine = pool.machines().get(&slot.name.machine)?;
         if slot.removal.is_some() || machine.offer != Offer::Offered {
             return None;
         }
@@ -54,7 +54,7 @@ pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
         return gathering::may_go_on(pool, &next.claim.id, gone, now);
     }
     // One that will not have the slot may be matched elsewhere.
-    let machine = pool.machines.get(&slot.name.machine);
+    let machine = pool.machines().get(&slot.name.machine);
     if machine.is_none_or(|machine| machine.offer != Offer::Offered || machine.draining.is_some()) {
         return false;
     }
@@ -62,7 +62,7 @@ pub(super) fn may_go_on(pool: &Pool, slot: &Slot, now: Time) -> bool {
         return true;
     }
     let Claim { submitter, group, weight, limits, negotiator, .. } = &next.claim;
-    if pool.holdings.blocked_in(&slot.name, limits).is_some() {
+    if pool.holdings().blocked_in(&slot.name, limits).is_some() {
         return false;
     }
     let quotas = quotas_with(pool, &pool.answering(negotiator), now);
@@ -78,9 +78,9 @@ pub(super) fn claim(pool: &mut Pool, name: &SlotName, matched: Matched, now: Tim
 
 fn preemptor(pool: &mut Pool, name: &SlotName, matched: Matched, now: Time) -> Option<Preemptor> {
     let env = Env::at(now.secs());
-    let slot = pool.slots.get(name)?;
+    let slot = pool.slots().get(name)?;
     let ad = slot_ad(pool, slot, &env);
-    let cluster = pool.jobs.get(matched.job).filter(|cluster| schedd::may_start(pool, cluster))?;
+    let cluster = pool.jobs().get(matched.job).filter(|cluster| schedd::may_start(pool, cluster))?;
     let proc = cluster.next_idle(now)?;
     let spec = cluster.spec.as_ref().filter(|spec| symmetric_match(&spec.ad, &ad, &env))?;
     let weight = slot.claim.weight;

@@ -17,13 +17,13 @@ use classad::Env;
 /// The quotas in force now in the whole pool, with what the last cycles gave beyond them, and why groups that are not accepted
 /// are not.
 pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
-    if pool.groups.is_empty() {
+    if pool.groups().is_empty() {
         return (Quotas::none(pool.first_negotiator()), BTreeMap::new());
     }
     let all = pool.at_work();
     let config = &pool.negotiator().cycle;
     let tree = whole(pool, config);
-    let objects: Vec<_> = pool.groups.keys().cloned().collect();
+    let objects: Vec<_> = pool.groups().keys().cloned().collect();
     let refused = tree
         .refused()
         .iter()
@@ -40,26 +40,26 @@ pub fn quotas(pool: &Pool, now: Time) -> (Quotas, BTreeMap<Arc<str>, String>) {
 pub(super) fn quotas_with(pool: &Pool, id: &NegotiatorId, now: Time) -> Quotas {
     let all = pool.at_work();
     let one = all.iter().find(|one| one.id == *id).or_else(|| all.first());
-    let (Some(one), false) = (one, pool.groups.is_empty()) else {
+    let (Some(one), false) = (one, pool.groups().is_empty()) else {
         return Quotas::none(id.clone());
     };
     let tree = tree(pool, one, &all, now);
     let weight = sharing::weight(pool, one, &Env::at(now.secs()));
     let oversubscription = one.config.cycle.allow_quota_oversubscription;
-    Quotas::new(id.clone(), &tree, weight, oversubscription, &pool.schedule.turn(&one.id).given)
+    Quotas::new(id.clone(), &tree, weight, oversubscription, &pool.schedule().turn(&one.id).given)
 }
 
 /// The groups as a negotiator's cycle knows them. What a group uses of other negotiators' slots is off its static quota, and off
 /// the share that a dynamic one gives it of a static one.
 pub(super) fn tree(pool: &Pool, one: &AtWork, all: &[AtWork], now: Time) -> Tree {
     let config = &one.config.cycle;
-    if all.len() < 2 || pool.groups.is_empty() {
+    if all.len() < 2 || pool.groups().is_empty() {
         return whole(pool, config);
     }
     let whole = whole(pool, config);
     let allotments = whole.assign(weight_of(pool, all, now), config.allow_quota_oversubscription);
     let specs: Vec<GroupSpec> = pool
-        .groups
+        .groups()
         .values()
         .map(|group| {
             let mut spec = spec_of(group, config);
@@ -86,7 +86,7 @@ fn amount_of(pool: &Pool, group: &Group, whole: &Tree, allotments: &Allotments) 
 
 fn used_elsewhere(pool: &Pool, group: &Group, id: &NegotiatorId) -> f64 {
     let inside = |submitter: &&Submitter| submitter.group().is_some_and(|own| group.name.contains(&own));
-    let submitters = pool.submitters.values().filter(inside);
+    let submitters = pool.submitters().values().filter(inside);
     submitters.fold(0.0, |sum, submitter| sum + submitter.accounts.used_elsewhere(id))
 }
 
@@ -98,7 +98,7 @@ fn weight_of(pool: &Pool, all: &[AtWork], now: Time) -> f64 {
 
 /// The groups as they are declared.
 fn whole(pool: &Pool, config: &Config) -> Tree {
-    let specs: Vec<GroupSpec> = pool.groups.values().map(|group| spec_of(group, config)).collect();
+    let specs: Vec<GroupSpec> = pool.groups().values().map(|group| spec_of(group, config)).collect();
     Tree::new(&specs)
 }
 

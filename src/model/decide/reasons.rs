@@ -26,7 +26,7 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
     let mut changed: Vec<(Option<Time>, JobUid, Option<Waits>)> = Vec::new();
     for rejection in &outcome.rejections {
         let uid = negotiation.job(rejection.submitter, rejection.request);
-        let Some((uid, cluster)) = uid.and_then(|uid| Some((uid, pool.jobs.get(uid)?))) else { continue };
+        let Some((uid, cluster)) = uid.and_then(|uid| Some((uid, pool.jobs().get(uid)?))) else { continue };
         let waits = waits(pool, negotiation, rejection, cluster, now);
         let (reason, of) = match (&cluster.matchable, &waits) {
             (Matchable::No(problem), _) => (problem.reason, detail(cluster, problem)),
@@ -71,7 +71,7 @@ fn waits(
     let of = match rejection.reason {
         RejectReason::ConcurrencyLimit => {
             let wants = Wants::on_any_slot(&cluster.spec.as_ref()?.ad, &Env::at(cycle.now));
-            wants.and_then(|wants| pool.holdings.book().blocked(&wants).map(Arc::from))
+            wants.and_then(|wants| pool.holdings().book().blocked(&wants).map(Arc::from))
         }
         RejectReason::GroupQuota => {
             let group = submitter.group.and_then(|group| cycle.groups.get(group));

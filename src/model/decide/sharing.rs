@@ -22,7 +22,7 @@ pub(super) fn review(pool: &mut Pool, now: Time) {
 pub(super) fn survey(pool: &mut Pool, now: Time) {
     let all = pool.at_work();
     let found = look(pool, &all, now);
-    if found == pool.sharing {
+    if found == *pool.sharing() {
         return;
     }
     let news: Vec<Notice> = all.iter().filter_map(|one| overlap_notice(pool, &one.id, &found)).collect();
@@ -37,7 +37,7 @@ fn look(pool: &mut Pool, all: &[AtWork], now: Time) -> Sharing {
     let env = Env::at(now.secs());
     let (mut sharing, mut owners) = (Sharing::default(), BTreeMap::new());
     for slot in standing(pool) {
-        let Some(host) = pool.machines.get(&slot.machine) else { continue };
+        let Some(host) = pool.machines().get(&slot.machine) else { continue };
         let config = pool.startd(host);
         let ad = pool.keep_ads(&slot.machine, |host| keep_slot_ad(host, slot.slot, &config));
         let Some(ad) = ad.flatten() else { continue };
@@ -60,7 +60,7 @@ fn look(pool: &mut Pool, all: &[AtWork], now: Time) -> Sharing {
 
 /// The partitionable and static slots of machines that offer any.
 fn standing(pool: &Pool) -> Vec<SlotName> {
-    let offered = pool.machines.values().filter(|machine| machine.offer == Offer::Offered);
+    let offered = pool.machines().values().filter(|machine| machine.offer == Offer::Offered);
     offered.flat_map(|machine| machine.standing.values().map(|slot| slot.name(&machine.facts.name))).collect()
 }
 
@@ -81,10 +81,10 @@ fn overlap_notice(pool: &Pool, id: &NegotiatorId, found: &Sharing) -> Option<Not
     let with = |sharing: &Sharing| -> BTreeSet<NegotiatorId> {
         sharing.overlaps_of(id).map(|(other, _)| other.clone()).collect()
     };
-    if with(found).is_subset(&with(&pool.sharing)) {
+    if with(found).is_subset(&with(&pool.sharing())) {
         return None;
     }
-    let about = Subject::Negotiator { name: name.clone(), uid: pool.negotiators.get(name)?.uid.clone() };
+    let about = Subject::Negotiator { name: name.clone(), uid: pool.negotiators().get(name)?.uid.clone() };
     let note = overlap_message(id, found)?;
     Some(Notice { about, warning: true, reason: "SlotsShared", action: "Sharing", note })
 }
@@ -119,17 +119,17 @@ pub(super) fn weight(pool: &Pool, one: &AtWork, env: &Env) -> f64 {
             && (constraint.is_none() || is_true(constraint, &slot_ad(pool, slot, env), env))
     };
     let weighted = one.config.cycle.use_slot_weights;
-    let claimed = pool.slots.values().filter(|slot| counts(slot));
+    let claimed = pool.slots().values().filter(|slot| counts(slot));
     let claimed: f64 = claimed.map(|slot| if weighted { slot.claim.weight } else { 1.0 }).sum();
     let free: f64 = pool
-        .machines
+        .machines()
         .values()
         .filter(|machine| machine.offer == Offer::Offered)
         .flat_map(|machine| machine.standing.values().map(move |slot| (machine, slot)))
         .filter(|(machine, slot)| {
             !slot.claimed
-                && (pool.sharing.owners.is_none()
-                    || pool.sharing.has(&one.id, &slot.name(&machine.facts.name)))
+                && (pool.sharing().owners.is_none()
+                    || pool.sharing().has(&one.id, &slot.name(&machine.facts.name)))
         })
         .map(|(machine, slot)| {
             let config = pool.startd(machine);

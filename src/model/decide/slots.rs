@@ -50,12 +50,12 @@ fn with_view<T>(
     now: Time,
     look: impl FnOnce(&Slot, &View, Option<&Ad>) -> T,
 ) -> Option<T> {
-    let slot = pool.slots.get(name)?;
-    let machine = pool.machines.get(&name.machine)?;
+    let slot = pool.slots().get(name)?;
+    let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
-    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let cluster = pool.jobs().get(&slot.claim.job.uid);
     let job = cluster.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
-    let next = slot.preempting.as_ref().and_then(|next| pool.jobs.get(&next.claim.job.uid));
+    let next = slot.preempting.as_ref().and_then(|next| pool.jobs().get(&next.claim.job.uid));
     let next_job = next.and_then(|cluster| cluster.spec.as_ref()).map(|spec| &spec.ad);
     let proc = slot.claim.proc;
     let stands_still = match &slot.activation {
@@ -63,7 +63,7 @@ fn with_view<T>(
         _ => false,
     };
     let policy = &machine.slot_config(&config, name.slot).policy;
-    let silent = pool.heartbeats.silent_since(&name.machine, now);
+    let silent = pool.heartbeats().silent_since(&name.machine, now);
     let lease =
         || slot.running.lease.unwrap_or_else(|| startd::claim_lease(policy, job, &Env::at(now.secs())));
     let view = View {
@@ -107,17 +107,17 @@ fn starts_by(slot: &Slot, cluster: Option<&Cluster>) -> Option<Time> {
 /// Whether the agent has ended the slot's pod, where it carries the lease that the agent goes by and is known to be deleted.
 fn fence(pool: &Pool, slot: &Slot, now: Time) -> Fence {
     let known = slot.running.lease.zip(slot.running.doomed);
-    known.map_or(Fence::None, |(lease, doomed)| pool.fences.of(&slot.name.machine, lease, doomed, now))
+    known.map_or(Fence::None, |(lease, doomed)| pool.fences().of(&slot.name.machine, lease, doomed, now))
 }
 
 /// How far the backfill work has come that holds what a claim without a pod is to have.
 fn backfill_stage(pool: &Pool, machine: &Machine, slot: &Slot) -> BackfillStage {
     let waits = matches!(slot.state, State::Backfill(_)) || slot.activation == Activation::Assigned;
     let standing = machine.standing.get(&slot.name.slot).filter(|_| waits);
-    if standing.is_none_or(|standing| !pool.backfill.holds(machine, standing, &Resources::default())) {
+    if standing.is_none_or(|standing| !pool.backfill().holds(machine, standing, &Resources::default())) {
         return BackfillStage::None;
     }
-    match pool.backfill.stage(&SlotName { dynamic: None, ..slot.name.clone() }) {
+    match pool.backfill().stage(&SlotName { dynamic: None, ..slot.name.clone() }) {
         // That of other slots, all of which is more than the machine has.
         BackfillStage::None => BackfillStage::Coming,
         own => own,
@@ -150,7 +150,7 @@ fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
         return true;
     }
     let Claim { submitter, group, weight, limits, negotiator, .. } = &slot.claim;
-    if pool.holdings.blocked_in(&slot.name, limits).is_some() {
+    if pool.holdings().blocked_in(&slot.name, limits).is_some() {
         return false;
     }
     let quotas = super::quotas::quotas_with(pool, &pool.answering(negotiator), now);
@@ -169,15 +169,15 @@ fn take(
     change: Change,
     now: Time,
 ) -> bool {
-    let Some(from) = pool.slots.get(name).map(|slot| slot.state) else { return false };
+    let Some(from) = pool.slots().get(name).map(|slot| slot.state) else { return false };
     if pool.step_slot(name, |slot| startd::take(slot, transition, why, now)) != Some(true) {
         return false;
     }
     pool.note_transition(name, from);
     pool.review_charge(name, now);
-    let Some(before) = pool.slots.get(name).map(|slot| slot.claim.clone()) else { return true };
+    let Some(before) = pool.slots().get(name).map(|slot| slot.claim.clone()) else { return true };
     pool.step_slot(name, |slot| change.make(slot, now));
-    if pool.slots.get(name).is_some_and(|slot| slot.claim.id != before.id) {
+    if pool.slots().get(name).is_some_and(|slot| slot.claim.id != before.id) {
         pool.claim_changed(name, &before, now);
     }
     true
@@ -200,7 +200,7 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
         Chore::KillPod => kill_pod(pool, name, now, effects),
         Chore::AskAgentToKill => ask_agent_to_kill(pool, name, now, effects),
         Chore::ReadAgentLease => {
-            pool.fences.ask(&name.machine, now);
+            pool.ask_agent_lease(&name.machine, now);
             effects.push(Effect::ReadAgentLease { machine: name.machine.clone() });
         }
         Chore::Suspend(still) => suspend(pool, name, *still, effects),
@@ -228,11 +228,11 @@ fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
 }
 
 fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
-    let (Some(machine), Some(slot)) = (pool.machines.get(&name.machine), pool.slots.get(name)) else {
+    let (Some(machine), Some(slot)) = (pool.machines().get(&name.machine), pool.slots().get(name)) else {
         return;
     };
     let config = pool.startd(machine);
-    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let cluster = pool.jobs().get(&slot.claim.job.uid);
     let (spec, generation) =
         (cluster.and_then(|cluster| cluster.spec.as_ref()), cluster.map(|cluster| cluster.generation));
     let policy = &machine.slot_config(&config, name.slot).policy;
@@ -265,9 +265,9 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
 }
 
 fn release_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
-    let Some(slot) = pool.slots.get(name) else { return };
+    let Some(slot) = pool.slots().get(name) else { return };
     let Activation::Ended { pod, deleting } = slot.activation.clone() else { return };
-    let cluster = pool.jobs.get(&slot.claim.job.uid);
+    let cluster = pool.jobs().get(&slot.claim.job.uid);
     let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim.proc));
     pool.step_slot(name, |slot| slot.activation = Activation::Vacant);
     if !pool.has_vanished(&pod.uid) {
@@ -315,6 +315,6 @@ fn delete_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     });
     let Some(claim) = over else { return };
     pool.expect_gone(name, &claim);
-    let before = pool.holdings.carried_by(name).map(|claim| claim.id.clone()).collect();
+    let before = pool.holdings().carried_by(name).map(|claim| claim.id.clone()).collect();
     effects.push(Effect::DeleteSlot { slot: name.clone(), claim: Some(claim), before });
 }

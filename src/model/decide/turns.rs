@@ -8,8 +8,8 @@ use crate::schedd;
 /// Begins a cycle if one is due, or asks to be woken when it is.
 pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
     sharing::review(pool, now);
-    pool.schedule.next = None;
-    if pool.schedule.under_way {
+    pool.set_next_cycle(None);
+    if pool.schedule().under_way {
         return None;
     }
     if !anything_waits(pool, now) {
@@ -19,7 +19,7 @@ pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
     let all = pool.at_work();
     pool.spread_wish(&all);
     let turns = all.iter().map(|one| {
-        let turn = pool.schedule.turns.get(&one.id);
+        let turn = pool.schedule().turns.get(&one.id);
         let due = turn.and_then(|turn| due(turn, one)).unwrap_or(now);
         // Of several that are due who had its last turn longest ago goes first, and then the first by name.
         (due.max(now), turn.and_then(|turn| turn.started), one)
@@ -28,15 +28,13 @@ pub(super) fn begin(pool: &mut Pool, now: Time) -> Option<Box<Negotiation>> {
     if due > now {
         if all.len() > 1 {
             // Not a time at which something may have changed: that would call for the others' cycles, too.
-            pool.schedule.next = Some(due);
+            pool.set_next_cycle(Some(due));
         } else {
             pool.wake_at(due);
         }
         return None;
     }
-    pool.schedule.under_way = true;
-    let turn = pool.schedule.turns.entry(next.id.clone()).or_default();
-    (turn.wanted, turn.started) = (false, Some(now));
+    pool.begin_cycle(&next.id, now);
     Some(Box::new(negotiation::snapshot(pool, next, &all, now)))
 }
 
@@ -49,5 +47,5 @@ fn due(turn: &Turn, one: &AtWork) -> Option<Time> {
 }
 
 fn anything_waits(pool: &Pool, now: Time) -> bool {
-    pool.jobs.values().any(|cluster| cluster.unmatched(now) > 0 && schedd::may_start(pool, cluster))
+    pool.jobs().values().any(|cluster| cluster.unmatched(now) > 0 && schedd::may_start(pool, cluster))
 }

@@ -1,10 +1,13 @@
 //! Events into the pool: backfill pods, and what became of calls about them.
 
+use std::sync::Arc;
+
 use super::Pool;
 use super::backfill::{Facts, Work};
 use super::effect::{Notice, Subject};
 use super::ids::{MachineName, PodUid, SlotName};
 use super::marks::Change;
+use super::resources::Resources;
 use super::time::Time;
 
 impl Pool {
@@ -61,6 +64,30 @@ impl Pool {
     pub(super) fn backfill_missing(&mut self, slot: &SlotName) {
         self.backfill.settle(slot);
         self.backfill_changed(&slot.machine);
+    }
+
+    /// The slots of a machine whose backfill pods should have been seen by now, and the namespaces in which to look for the pods.
+    pub fn overdue_backfill(&mut self, machine: &MachineName, now: Time) -> Vec<(SlotName, Arc<str>)> {
+        self.backfill.overdue(machine, now)
+    }
+
+    /// A backfill pod was asked for.
+    pub fn ask_for_backfill(&mut self, slot: &SlotName, namespace: Arc<str>, resources: Resources) {
+        self.backfill.ask(slot, namespace, resources);
+    }
+
+    /// A backfill pod was asked to go, or is killed. False where no such pod is known.
+    pub fn backfill_asked_to_go(
+        &mut self,
+        machine: &MachineName,
+        pod: &PodUid,
+        kill: bool,
+        now: Time,
+    ) -> bool {
+        let Some(work) = self.backfill.get_mut(machine, pod) else { return false };
+        work.asked.get_or_insert(now);
+        work.killed |= kill;
+        true
     }
 
     fn backfill_expected(&mut self, slot: &SlotName, now: Time) {

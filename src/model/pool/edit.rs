@@ -172,6 +172,14 @@ impl Pool {
         Some(result)
     }
 
+    /// Changes a submitter as an admin would, without an object.
+    #[cfg(test)]
+    pub fn edit_submitter(&mut self, name: &str, edit: impl FnOnce(&mut super::Submitter)) {
+        let name = name.into();
+        edit(self.submitters.get_mut(&name).unwrap());
+        self.changed(Change::SubmitterSet(&name));
+    }
+
     /// Changes what became of a DrainRequest. Where its phase is another then, its status shows so.
     pub fn edit_drain<T>(&mut self, request: &Arc<str>, edit: impl FnOnce(&mut Drain) -> T) -> Option<T> {
         let drain = self.drains.get_mut(request)?;

@@ -45,6 +45,7 @@ pub mod negotiation;
 mod negotiators;
 mod policy;
 mod ranges;
+mod read;
 mod resources;
 mod slot;
 mod slot_policy;
@@ -169,64 +170,64 @@ static DEFAULT_STARTD: LazyLock<Arc<StartdConfig>> = LazyLock::new(Arc::default)
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     /// Machines by name.
-    pub machines: BTreeMap<MachineName, Machine>,
+    machines: BTreeMap<MachineName, Machine>,
     /// Claimed slots by name: dynamic ones, and static ones that have a claim.
-    pub slots: BTreeMap<SlotName, Slot>,
+    slots: BTreeMap<SlotName, Slot>,
     /// Jobs by uid.
-    pub jobs: BTreeMap<JobUid, Cluster>,
+    jobs: BTreeMap<JobUid, Cluster>,
     /// Submitters by name.
-    pub submitters: BTreeMap<SubmitterName, Submitter>,
+    submitters: BTreeMap<SubmitterName, Submitter>,
     /// Accounting groups by the name of their object.
-    pub groups: BTreeMap<Arc<str>, Group>,
+    groups: BTreeMap<Arc<str>, Group>,
     /// Node policies by name.
-    pub policies: BTreeMap<PolicyName, NodePolicy>,
+    policies: BTreeMap<PolicyName, NodePolicy>,
     /// Submit policies by name; the first counts.
-    pub submit_policies: BTreeMap<Arc<str>, Governing<SubmitConfig>>,
+    submit_policies: BTreeMap<Arc<str>, Governing<SubmitConfig>>,
     /// Negotiators by name.
-    pub negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
+    negotiators: BTreeMap<Arc<str>, Governing<NegotiatorConfig>>,
     /// Concurrency limits by the name of their object.
-    pub limits: BTreeMap<Arc<str>, LimitObject>,
+    limits: BTreeMap<Arc<str>, LimitObject>,
     /// What claims hold of limited things.
-    pub holdings: Holdings,
+    holdings: Holdings,
     /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
-    pub barred: BTreeMap<Arc<str>, u64>,
+    barred: BTreeMap<Arc<str>, u64>,
     /// Claims that wait until several dynamic slots have gone.
-    pub gatherings: BTreeMap<ClaimId, Gathering>,
+    gatherings: BTreeMap<ClaimId, Gathering>,
     /// Drain requests by the name of their object.
-    pub drains: BTreeMap<Arc<str>, Drain>,
+    drains: BTreeMap<Arc<str>, Drain>,
     /// When cycles run.
-    pub schedule: Schedule,
+    schedule: Schedule,
     /// Which negotiator has which slots.
-    pub sharing: Sharing,
+    sharing: Sharing,
     /// Whether everything that existed at the start is known.
-    pub synced: bool,
+    synced: bool,
     /// Pods of the pool whose claim is not known.
-    pub orphans: BTreeMap<PodUid, PodFacts>,
+    orphans: BTreeMap<PodUid, PodFacts>,
     /// Pods that were let go, until that is seen.
-    pub released: BTreeMap<PodUid, Release>,
+    released: BTreeMap<PodUid, Release>,
     /// Pods that went before they were let go, until their slots take note.
-    pub vanished: BTreeSet<PodUid>,
+    vanished: BTreeSet<PodUid>,
     /// Pods that were made and that no watch has shown.
-    pub unseen: Unseen,
+    unseen: Unseen,
     /// Slot objects that perhaps should not be, or not be so.
-    pub strays: BTreeSet<SlotName>,
+    strays: BTreeSet<SlotName>,
     /// Objects of static slots that carry no claim, as they were seen last, with the size that they show.
-    pub unclaimed_objects: BTreeMap<SlotName, Resources>,
+    unclaimed_objects: BTreeMap<SlotName, Resources>,
     /// Backfill work.
-    pub backfill: BackfillWork,
+    backfill: BackfillWork,
     /// Which machines were heard of.
-    pub heartbeats: Heartbeats,
+    heartbeats: Heartbeats,
     /// Which machines' agents were heard of.
-    pub agents: Heartbeats,
+    agents: Heartbeats,
     /// What they promised with that.
-    pub fences: Fences,
+    fences: Fences,
     /// What agents reported last; a report may be seen before its node.
-    pub reports: BTreeMap<MachineName, Arc<ReportFacts>>,
+    reports: BTreeMap<MachineName, Arc<ReportFacts>>,
     marks: Marks,
     /// What to tell people.
-    pub notices: Vec<Notice>,
+    notices: Vec<Notice>,
     /// The transitions since somebody began to note them down; none where nobody does.
-    pub trace: Option<Vec<Noted>>,
+    trace: Option<Vec<Noted>>,
     claims: BTreeMap<ClaimId, SlotName>,
     /// The last claim of each slot that was deleted by us and is not seen gone yet.
     deleted_claims: BTreeMap<SlotName, ClaimId>,
@@ -319,10 +320,12 @@ impl Pool {
     }
 
     /// When to look next, if nothing happens.
-    pub fn next_wake(&self) -> Option<Time> {
+    pub fn next_look(&self) -> Option<Time> {
         let alarm = self.alarms.first().map(|(at, _)| *at);
         let machine = self.machine_alarms.0.first().map(|(at, _)| *at);
-        [self.wakes.first().copied(), alarm, machine].into_iter().flatten().min()
+        let silence = [self.heartbeats.next(), self.agents.next(), self.unseen.next()];
+        let own = [self.wakes.first().copied(), alarm, machine, self.schedule.next];
+        silence.into_iter().chain(own).flatten().min()
     }
 
     /// Looks at what was to be looked at by now: slots and machines by their alarms, calls that failed, and whether a cycle may
@@ -372,6 +375,60 @@ impl Pool {
                 self.claims, self.gatherings, self.vanished, self.outside, self.strays
             )
         })
+    }
+
+    /// Whether everything that existed at the start is known.
+    pub fn is_synced(&self) -> bool {
+        self.synced
+    }
+
+    /// Slot objects that should not be, or not be so; asking takes them.
+    pub fn take_strays(&mut self) -> Vec<SlotName> {
+        let strays = std::mem::take(&mut self.strays);
+        strays.into_iter().filter(|name| !self.is_right(name)).collect()
+    }
+
+    /// What to tell people; asking takes it.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Begins to note transitions down.
+    pub fn begin_trace(&mut self) {
+        self.trace.get_or_insert_default();
+    }
+
+    /// Whether transitions are noted down.
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// The transitions since somebody began to note them down, or asked last.
+    pub fn take_trace(&mut self) -> Vec<Noted> {
+        self.trace.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// A negotiator's cycle begins: there is one at a time, whose ever it is.
+    pub fn begin_cycle(&mut self, id: &NegotiatorId, now: Time) {
+        self.schedule.under_way = true;
+        let turn = self.schedule.turns.entry(id.clone()).or_default();
+        (turn.wanted, turn.started) = (false, Some(now));
+    }
+
+    /// The cycle that was under way has an outcome.
+    pub fn cycle_answered(&mut self) {
+        self.schedule.under_way = false;
+        self.schedule.cycles += 1;
+    }
+
+    /// When the next cycle is due, where there are several negotiators.
+    pub fn set_next_cycle(&mut self, at: Option<Time>) {
+        self.schedule.next = at;
+    }
+
+    /// An agent's Lease is being read.
+    pub fn ask_agent_lease(&mut self, machine: &MachineName, now: Time) {
+        self.fences.ask(machine, now);
     }
 
     /// Notes a transition down, for whom transitions are noted.

@@ -26,7 +26,7 @@ impl<'a> Offers<'a> {
     /// Those of the pool, up to a bound.
     pub fn of(pool: &'a Pool) -> Self {
         let offered = |machine: &&Machine| machine.offer == Offer::Offered;
-        let machines: Vec<&Machine> = pool.machines.values().filter(offered).take(LOOKED_AT).collect();
+        let machines: Vec<&Machine> = pool.machines().values().filter(offered).take(LOOKED_AT).collect();
         let slots = machines
             .iter()
             .flat_map(|machine| machine.standing.values().map(|slot| (*machine, slot, OnceCell::new())));

@@ -41,7 +41,7 @@ impl Matched<'_> {
         now: Time,
     ) -> Option<Claim> {
         let id = ClaimId::new(slot, now, pool.next_claim_number());
-        let cluster = pool.jobs.get(self.job)?;
+        let cluster = pool.jobs().get(self.job)?;
         let spec = cluster.spec.as_ref()?;
         Some(Claim {
             id,
@@ -64,7 +64,7 @@ impl Matched<'_> {
 pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time) -> bool {
     let made = claim_one(pool, slot, matched, now).is_some();
     // What is left is another slot: its ad is made once for all that are tried on it.
-    if made && let Some(host) = pool.machines.get(&slot.machine) {
+    if made && let Some(host) = pool.machines().get(&slot.machine) {
         let config = pool.startd(host);
         pool.keep_ads(&slot.machine, |host| keep_slot_ad(host, slot.slot, &config));
     }
@@ -74,9 +74,9 @@ pub fn claim_match(pool: &mut Pool, slot: &SlotName, matched: Matched, now: Time
 /// Claims a static slot, or carves one dynamic slot, for the next proc of a job.
 fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Option<u32> {
     let env = Env::at(now.secs());
-    let host = pool.machines.get(&on.machine)?;
+    let host = pool.machines().get(&on.machine)?;
     let standing = host.standing.get(&on.slot).filter(|slot| !slot.claimed)?;
-    let cluster = pool.jobs.get(matched.job).filter(|cluster| may_start(pool, cluster))?;
+    let cluster = pool.jobs().get(matched.job).filter(|cluster| may_start(pool, cluster))?;
     let spec = cluster.spec.clone()?;
     let proc = cluster.next_idle(now)?;
     if !matches!(standing.state, State::Unclaimed(_) | State::Backfill(_)) {
@@ -103,14 +103,14 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Opt
         return None;
     }
     let limits = Wants::on_slot(&spec.ad, &ad, &env);
-    if pool.holdings.book().blocked(&limits).is_some() {
+    if pool.holdings().book().blocked(&limits).is_some() {
         return None;
     }
     let dynamic = (standing.kind == SlotKind::Partitionable).then(|| standing.free_dynamic_id());
     let name = SlotName { dynamic, ..on.clone() };
     let before = match standing.state {
         // Work that holds what the claim is to have ends first: until then the slot stays what it was matched as.
-        state @ State::Backfill(_) if pool.backfill.holds(host, standing, &resources) => state,
+        state @ State::Backfill(_) if pool.backfill().holds(host, standing, &resources) => state,
         State::Backfill(_) => State::Backfill(Backfill::Idle),
         other => other,
     };
@@ -131,7 +131,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Opt
             ..Slot::new(name.clone(), resources, claim, State::Matched, now)
         },
     };
-    let matched_now = pool.trace.is_some() && slot.state == State::Matched;
+    let matched_now = pool.is_traced() && slot.state == State::Matched;
     let noted = matched_now.then(|| Noted::of_claimed(&slot, UNCLAIMED_TO_MATCHED.from)).flatten();
     pool.carve(slot, now).then_some(())?;
     pool.note(noted);
@@ -174,8 +174,8 @@ pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits:
 /// without the negotiator. The slot's own expressions are asked again, as at any activation, and concurrency limits too:
 /// what the claim took for the last job goes back if the next one does not want it.
 pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32, Wants)> {
-    let slot = pool.slots.get(name).filter(|slot| !slot.spent && !pool.has_stray_pod(&slot.claim.id))?;
-    let machine = pool.machines.get(&name.machine)?;
+    let slot = pool.slots().get(name).filter(|slot| !slot.spent && !pool.has_stray_pod(&slot.claim.id))?;
+    let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
     if let ClaimWorklife::Limited(worklife) = machine.slot_config(&config, name.slot).policy.worklife()
         && now.since(slot.claim.since) > worklife
@@ -183,17 +183,17 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
         return None;
     }
     let env = Env::at(now.secs());
-    let queue = &pool.submitters.get(&slot.claim.submitter)?.queue;
+    let queue = &pool.submitters().get(&slot.claim.submitter)?.queue;
     let ad = claimed_slot_ad(machine, &config, slot, None, &env);
     let waiting = queue.iter().filter_map(|key| {
-        let cluster = pool.jobs.get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
+        let cluster = pool.jobs().get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
         Some((cluster, cluster.next_idle(now)?))
     });
     waiting.take(LOOKED_AT).find_map(|(cluster, proc)| {
         let spec = cluster.spec.as_ref()?;
         fits(&spec.ad, &ad, &env).then_some(())?;
         let limits = Wants::on_slot(&spec.ad, &ad, &env);
-        pool.holdings.blocked_in(name, &limits).is_none().then(|| (cluster.key.uid.clone(), proc, limits))
+        pool.holdings().blocked_in(name, &limits).is_none().then(|| (cluster.key.uid.clone(), proc, limits))
     })
 }
 
@@ -310,7 +310,7 @@ pub fn within_caps_in_place_of(
         let sum = |claims: &mut dyn Iterator<Item = &Claim>| {
             claims.filter(|claim| shares(claim)).map(|claim| claim.weight).sum::<f64>()
         };
-        sum(&mut pool.holdings.carried()) - sum(&mut present.iter().copied())
+        sum(&mut pool.holdings().carried()) - sum(&mut present.iter().copied())
     };
     let with = &quotas.negotiator;
     let shared = |claim: &Claim| pool.answering(&claim.negotiator) == *with;
@@ -324,8 +324,10 @@ pub fn within_caps_in_place_of(
         })
     };
     let fits = |used: f64, cap: f64| used + weight <= cap + SLACK;
-    let ceiling =
-        pool.submitters.get(submitter).and_then(|s| Some((s.ceiling?, s.accounts.weighted_resources_used())));
+    let ceiling = pool
+        .submitters()
+        .get(submitter)
+        .and_then(|s| Some((s.ceiling?, s.accounts.weighted_resources_used())));
     let own = more(&|claim| claim.submitter == *submitter);
     if ceiling.is_some_and(|(ceiling, used)| !fits(used + own, ceiling)) {
         return false;
@@ -355,7 +357,7 @@ fn own_usage(pool: &Pool, group: Option<&GroupName>, with: &NegotiatorId) -> f64
         (Some(own), Some(group)) => own.is_same(group),
         (own, group) => own.is_none() && group.is_none(),
     };
-    pool.submitters.values().filter(own).map(|submitter| submitter.accounts.used_with(with)).sum()
+    pool.submitters().values().filter(own).map(|submitter| submitter.accounts.used_with(with)).sum()
 }
 
 /// Slot weight that a group and the groups inside it hold.
@@ -370,5 +372,5 @@ fn group_usage_with(pool: &Pool, group: &GroupName, with: &NegotiatorId) -> f64 
 
 /// The submitters of a group and of the groups inside it.
 fn inside<'p>(pool: &'p Pool, group: &GroupName) -> impl Iterator<Item = &'p Submitter> {
-    pool.submitters.values().filter(|submitter| submitter.group().is_some_and(|own| group.contains(&own)))
+    pool.submitters().values().filter(|submitter| submitter.group().is_some_and(|own| group.contains(&own)))
 }

@@ -4,14 +4,14 @@ use crate::pool::{Cluster, Effect, Hold, JobUid, Pool, Problem};
 
 /// Looks at a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
-    if pool.jobs.get(uid).is_some_and(|cluster| !cluster.removing) {
+    if pool.jobs().get(uid).is_some_and(|cluster| !cluster.removing) {
         tell_group(pool, uid);
     }
-    let Some(cluster) = pool.jobs.get(uid) else { return };
+    let Some(cluster) = pool.jobs().get(uid) else { return };
     if cluster.removing {
         let clear = cluster.active.is_empty()
             && cluster.unrecorded.is_empty()
-            && !pool.orphans.values().any(|pod| pod.job == *uid && cluster.owns(pod));
+            && !pool.orphans().values().any(|pod| pod.job == *uid && cluster.owns(pod));
         if clear && cluster.hold == Hold::Held {
             effects.push(Effect::ReleaseJob(cluster.key.clone()));
             pool.edit_job(uid, |cluster| cluster.hold = Hold::Releasing);
@@ -38,7 +38,7 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
 
 /// Says once that the group is missing, and says it again only after it was there.
 fn tell_group(pool: &mut Pool, uid: &JobUid) {
-    let Some(problem) = pool.jobs.get(uid).map(|cluster| unknown_group(pool, cluster)) else { return };
+    let Some(problem) = pool.jobs().get(uid).map(|cluster| unknown_group(pool, cluster)) else { return };
     let told = pool.edit_job(uid, |cluster| {
         let known = std::mem::replace(&mut cluster.told.group_missing, problem.is_some());
         (!known).then(|| cluster.key.clone())
@@ -53,7 +53,7 @@ pub fn unknown_group(pool: &Pool, cluster: &Cluster) -> Option<Problem> {
     let group = cluster.spec.as_ref()?.group.as_ref()?;
     // A group whose parent is missing is not accepted either: without the parent its cap is not known.
     let group = group.ancestry().find(|name| pool.group(name).is_none())?;
-    let known: Vec<&str> = pool.groups.values().map(|group| group.name.as_str()).collect();
+    let known: Vec<&str> = pool.groups().values().map(|group| group.name.as_str()).collect();
     let known = if known.is_empty() {
         "none is declared".to_owned()
     } else {

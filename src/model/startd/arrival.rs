@@ -18,8 +18,8 @@ fn admits(slot: &Slot, rank: f64) -> bool {
 /// that waited before goes.
 pub fn offer_claim(pool: &mut Pool, name: &SlotName, next: Preemptor) -> bool {
     let limits = &next.claim.limits;
-    let admitted = pool.slots.get(name).is_some_and(|slot| admits(slot, next.rank))
-        && pool.holdings.book().blocked(limits).is_none();
+    let admitted = pool.slots().get(name).is_some_and(|slot| admits(slot, next.rank))
+        && pool.holdings().book().blocked(limits).is_none();
     if admitted {
         pool.wait_for(name, next);
     }

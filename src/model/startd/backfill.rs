@@ -20,7 +20,7 @@ const KILL_GRACE: u32 = 1;
 pub(super) fn fills(pool: &Pool, machine: &Machine, slot: &Standing, config: &StartdConfig) -> bool {
     template(machine, slot, config).is_some()
         && (size(machine, slot, &machine.available()).is_some()
-            || pool.backfill.stage(&slot.name(&machine.facts.name)) != BackfillStage::None)
+            || pool.backfill().stage(&slot.name(&machine.facts.name)) != BackfillStage::None)
 }
 
 /// What a slot does when idle.
@@ -51,13 +51,13 @@ fn size(machine: &Machine, slot: &Standing, room: &Resources) -> Option<Resource
 /// now, or the slot has become twice as large.
 pub(super) fn is_in_the_way(pool: &Pool, machine: &Machine, slot: &Standing, config: &StartdConfig) -> bool {
     let (name, none) = (slot.name(&machine.facts.name), Resources::default());
-    let over_holds = |slot: &Standing| pool.backfill.over_holds(machine, slot, &none);
+    let over_holds = |slot: &Standing| pool.backfill().over_holds(machine, slot, &none);
     let lives = |work: &&Work| work.lives() && work.facts.slot == Some(slot.id);
     over_holds(slot)
         // Where it is nobody's in particular, it is everybody's.
-        || pool.backfill.crowds(machine, &none) && !machine.slots().any(over_holds)
+        || pool.backfill().crowds(machine, &none) && !machine.slots().any(over_holds)
         || pool
-            .backfill
+            .backfill()
             .on(&machine.facts.name)
             .filter(lives)
             .any(|work| is_outdated(machine, slot, config, &name, work))
@@ -80,7 +80,7 @@ fn is_outdated(
 
 /// Gives the slots of a machine just seen the work that they did under an earlier leader.
 pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time) {
-    let Some(machine) = pool.machines.get(name).filter(|_| *offer == Offer::Offered) else { return };
+    let Some(machine) = pool.machines().get(name).filter(|_| *offer == Offer::Offered) else { return };
     let config = pool.startd(machine);
     let own = |slot: &Standing, work: &&Work| {
         let of =
@@ -90,7 +90,7 @@ pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Tim
     let fresh = machine.slots().filter(|slot| slot.last.is_none() && !slot.claimed);
     let found: Vec<(u32, Time)> = fresh
         .filter_map(|slot| {
-            let work = pool.backfill.on(name).find(|work| own(slot, work))?;
+            let work = pool.backfill().on(name).find(|work| own(slot, work))?;
             Some((slot.id, work.facts.started.unwrap_or(now)))
         })
         .collect();
@@ -107,20 +107,20 @@ pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Tim
 
 /// Ends the pods that have to go, and asks for those that are to be. Comes after the slots took their transitions.
 pub(super) fn tend(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time, effects: &mut Vec<Effect>) {
-    for (slot, namespace) in pool.backfill.overdue(name, now) {
+    for (slot, namespace) in pool.overdue_backfill(name, now) {
         effects.push(Effect::LookForBackfill { slot, namespace });
     }
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);
     let asks: Vec<(Ask, Work)> = pool
-        .backfill
+        .backfill()
         .on(name)
         .filter_map(|work| Some((what_of(pool, machine, &config, offer, work, now)?, work.clone())))
         .collect();
     for (ask, work) in asks {
-        let Some(known) = pool.backfill.get_mut(name, &work.facts.pod.uid) else { continue };
-        known.asked.get_or_insert(now);
-        known.killed |= ask == Ask::Kill;
+        if !pool.backfill_asked_to_go(name, &work.facts.pod.uid, ask == Ask::Kill, now) {
+            continue;
+        }
         let grace = match ask {
             Ask::Note => continue,
             Ask::Delete => None,
@@ -199,12 +199,12 @@ fn make(
     now: Time,
     effects: &mut Vec<Effect>,
 ) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let waits = |slot: &&Standing| slot.state == State::Backfill(Backfill::Idle) && !slot.claimed;
     let idle: Vec<u32> = machine.slots().filter(waits).map(|slot| slot.id).collect();
     for id in idle {
         if let Some(plan) = plan(pool, name, id, config, offer, now) {
-            pool.backfill.ask(&plan.slot, plan.template.namespace.clone(), plan.resources.clone());
+            pool.ask_for_backfill(&plan.slot, plan.template.namespace.clone(), plan.resources.clone());
             effects.push(Effect::CreateBackfill(Box::new(plan)));
         }
     }
@@ -218,21 +218,21 @@ fn plan(
     offer: &Offer,
     now: Time,
 ) -> Option<Plan> {
-    let machine = pool.machines.get(name)?;
+    let machine = pool.machines().get(name)?;
     let slot = machine.standing.get(&id)?;
     let template = Arc::clone(template(machine, slot, config)?);
     let slot_name = slot.name(name);
-    let may = pool.backfill.may_make(&slot_name, now)
+    let may = pool.backfill().may_make(&slot_name, now)
         && !backfill_ends(&surroundings(pool, machine, slot, config, offer, now));
     if !may {
         return None;
     }
     // What other slots' work holds is theirs, though nobody has claimed it.
     let mut room = Capacity::of(&machine.available());
-    room.subtract(&pool.backfill.held(name));
+    room.subtract(&pool.backfill().held(name));
     let resources = size(machine, slot, &room.whole())?;
     let policy = machine.policy.clone()?;
-    let uid = Arc::clone(&pool.policies.get(&policy)?.uid);
+    let uid = Arc::clone(&pool.policies().get(&policy)?.uid);
     let tolerations = config.tolerations.clone();
     Some(Plan { slot: slot_name, template, policy: (policy, uid), resources, tolerations })
 }
@@ -240,9 +240,9 @@ fn plan(
 /// When a machine's backfill work has to be looked at though nothing happens.
 pub(super) fn again(pool: &Pool, machine: &Machine, config: &StartdConfig, now: Time) -> Option<Time> {
     let name = &machine.facts.name;
-    let kills = pool.backfill.on(name).filter(|work| work.lives() && !work.killed).filter_map(|work| {
+    let kills = pool.backfill().on(name).filter(|work| work.lives() && !work.killed).filter_map(|work| {
         let at = work.asked? + killing_timeout(machine, config, work);
         (at > now).then_some(at)
     });
-    kills.chain(pool.backfill.wake(name, now)).min()
+    kills.chain(pool.backfill().wake(name, now)).min()
 }

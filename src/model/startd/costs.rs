@@ -14,10 +14,10 @@ use classad::Expr;
 
 /// Works out anew what draining a machine would cost.
 pub fn expect_costs(pool: &mut Pool, name: &MachineName, now: Time) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let jobs: Vec<Job> = machine
         .claimed_slots()
-        .filter_map(|slot| pool.slots.get(&slot))
+        .filter_map(|slot| pool.slots().get(&slot))
         .filter(|slot| matches!(slot.activation, Activation::Active { .. }))
         .map(|slot| Job::of(slot, now))
         .collect();

@@ -24,11 +24,11 @@ pub(super) fn review(pool: &mut Pool, name: &MachineName, now: Time) {
 
 /// Ends a drain that nobody asks for any more.
 fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     let wanted = match &draining.why {
         DrainedFor::Cordon => machine.facts.cordoned && next_request(pool, name).is_none(),
-        DrainedFor::Request(request) => pool.drains.get(request).is_some_and(|drain| {
+        DrainedFor::Request(request) => pool.drains().get(request).is_some_and(|drain| {
             !drain.phase.is_over() && drain.spec.as_ref().is_some_and(|spec| is_of(draining, machine, spec))
         }),
     };
@@ -65,7 +65,7 @@ fn requests<'a>(
     name: &MachineName,
 ) -> impl Iterator<Item = (&'a Arc<str>, &'a Drain, &'a Arc<DrainSpec>)> {
     let name = name.clone();
-    pool.drains.iter().filter_map(move |(request, drain)| {
+    pool.drains().iter().filter_map(move |(request, drain)| {
         let spec = drain.spec.as_ref().filter(|spec| spec.machine == name && !drain.phase.is_over())?;
         Some((request, drain, spec))
     })
@@ -73,9 +73,9 @@ fn requests<'a>(
 
 /// Begins the drain that is next, or goes on with the one that a former leader had begun.
 fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
-    while pool.machines.get(name).is_some_and(|machine| machine.draining.is_none()) {
+    while pool.machines().get(name).is_some_and(|machine| machine.draining.is_none()) {
         let Some((request, spec)) = next_request(pool, name) else { break };
-        let began = pool.drains.get(&request).and_then(|drain| drain.phase.began());
+        let began = pool.drains().get(&request).and_then(|drain| drain.phase.began());
         if began.is_none()
             && let Err(why) = check(pool, name, &spec, now)
         {
@@ -87,8 +87,8 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
         let start = spec.start.clone();
         let (schedule, resume) = (spec.schedule, spec.resume);
         let why = DrainedFor::Request(Arc::clone(&request));
-        let done = pool.drains.get(&request).and_then(|drain| drain.phase.completed());
-        let cost = pool.drains.get(&request).map(|drain| drain.cost).unwrap_or_default();
+        let done = pool.drains().get(&request).and_then(|drain| drain.phase.completed());
+        let cost = pool.drains().get(&request).map(|drain| drain.cost).unwrap_or_default();
         let draining = Draining {
             why,
             schedule,
@@ -111,10 +111,10 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
         .map(|(request, ..)| Arc::clone(request))
         .collect();
     for request in waiting {
-        set_phase(pool, &request, DrainPhase::Waiting(why_waiting(pool.machines.get(name))));
+        set_phase(pool, &request, DrainPhase::Waiting(why_waiting(pool.machines().get(name))));
     }
     let cordoned = |machine: &Machine| machine.facts.cordoned && machine.draining.is_none();
-    if pool.machines.get(name).is_some_and(cordoned) {
+    if pool.machines().get(name).is_some_and(cordoned) {
         drain(
             pool,
             name,
@@ -136,7 +136,7 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
 }
 
 fn drain(pool: &mut Pool, name: &MachineName, draining: Draining, now: Time) {
-    let default = pool.machines.get(name).and_then(|machine| pool.startd(machine).draining_start.clone());
+    let default = pool.machines().get(name).and_then(|machine| pool.startd(machine).draining_start.clone());
     pool.edit_machine(name, |machine| {
         machine.drains.started = Some(draining.since);
         machine.draining = Some(Draining { start: draining.start.clone().or(default), ..draining });
@@ -162,14 +162,14 @@ fn why_waiting(machine: Option<&Machine>) -> Problem {
 
 /// `condor_drain -check`: true of every slot, with no job to look at.
 fn check(pool: &Pool, name: &MachineName, spec: &DrainSpec, now: Time) -> Result<(), Problem> {
-    let (Some(check), Some(machine)) = (&spec.check, pool.machines.get(name)) else { return Ok(()) };
+    let (Some(check), Some(machine)) = (&spec.check, pool.machines().get(name)) else { return Ok(()) };
     let config = pool.startd(machine);
     let env = Env::at(now.secs());
     let standing = machine.slots().filter(|slot| !slot.claimed);
     let standing = standing.map(|slot| (slot.name(name), unclaimed_slot_ad(machine, slot, &config)));
     let claimed = machine.claimed_slots().filter_map(|name| {
-        let slot = pool.slots.get(&name)?;
-        let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+        let slot = pool.slots().get(&name)?;
+        let job = pool.jobs().get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
         Some((name, claimed_slot_ad(machine, &config, slot, job.map(|spec| &spec.ad), &env)))
     });
     for (slot, ad) in standing.chain(claimed) {
@@ -190,10 +190,10 @@ fn set_phase(pool: &mut Pool, request: &Arc<str>, phase: DrainPhase) {
 /// Jobs may start while others leave: until nothing is left for which they might fill in.
 fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
     pool.edit_machine(name, |machine| machine.count_unclaimed(now));
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     let (since, fills_in) = (draining.since, draining.start.is_some());
-    let there_before = |slot| pool.slots.get(&slot).is_some_and(|slot| slot.claim.since <= since);
+    let there_before = |slot| pool.slots().get(&slot).is_some_and(|slot| slot.claim.since <= since);
     let until_done = machine.claimed_slots().any(there_before);
     if let DrainedFor::Request(request) = draining.why.clone() {
         pool.drain_goes_on(&request, machine.claimed_slots().count(), draining.cost());
@@ -210,19 +210,19 @@ fn go_on(pool: &mut Pool, name: &MachineName, now: Time) {
 /// Works out when the retirement of the last job ends that a drain found: once at each time, however many slots ask. Where
 /// that is another than before, each claim has to look at it.
 pub fn keep_deadline(pool: &mut Pool, name: &MachineName, now: Time) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     if draining.schedule != DrainSchedule::Graceful || machine.looked_at == Some(now) {
         return;
     }
     let config = pool.startd(machine);
-    let original = machine.claimed_slots().filter_map(|slot| pool.slots.get(&slot));
+    let original = machine.claimed_slots().filter_map(|slot| pool.slots().get(&slot));
     let deadlines = original
         .filter(|slot| {
             slot.claim.since <= draining.since && matches!(slot.activation, Activation::Active { .. })
         })
         .filter_map(|slot| {
-            let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+            let job = pool.jobs().get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
             let asker = Asker::new(machine, &config, slot, job.map(|spec| &spec.ad), None, now);
             let terms = Terms { machine: asker.retirement(), job: asker.job_retirement() };
             let left = terms.remaining(seconds(slot.running.run_time(now)));
@@ -249,7 +249,7 @@ const SAME: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// When all slots are drained the machine stays so, or takes jobs again. True if it does.
 pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
-    let Some(machine) = pool.machines.get(name) else { return false };
+    let Some(machine) = pool.machines().get(name) else { return false };
     let Some(draining) = machine.draining.clone() else { return false };
     let drained = |slot: &Standing| slot.state == State::Drained(Drained::Idle);
     if machine.is_held() || !machine.slots().all(drained) {

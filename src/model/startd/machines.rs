@@ -10,7 +10,7 @@ use crate::pool::{
 pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &mut Vec<Effect>) {
     govern(pool, name);
     let waits = lay_out(pool, name, now);
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let offer = match offer(pool, machine, now) {
         Offer::Offered if waits => Offer::LayoutWaits,
         offer => offer,
@@ -18,7 +18,7 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
     if offer == Offer::Gone || is_out_of_service(pool, machine, now) {
         pool.evacuate(name);
     }
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);
     pool.edit_machine(name, |machine| machine.utc_offset = config.zone.offset(now));
     draining::review(pool, name, now);
@@ -28,20 +28,21 @@ pub fn review_machine(pool: &mut Pool, name: &MachineName, now: Time, effects: &
         unclaimed::step(pool, name, &offer, now, effects);
     }
     backfill::tend(pool, name, &offer, now, effects);
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let again = if offer == Offer::Offered { unclaimed::again(machine, &config, now) } else { None };
     pool.edit_machine(name, |machine| machine.offer = offer);
     neighbours::look_around(pool, name, now);
-    let fills = pool.machines.get(name).and_then(|machine| backfill::again(pool, machine, &config, now));
+    let fills = pool.machines().get(name).and_then(|machine| backfill::again(pool, machine, &config, now));
     pool.wake_machine_at(name, [again, fills, config.zone.next_change(now)].into_iter().flatten().min());
     pool.forget_if_gone(name);
 }
 
 /// Puts a machine under the policy that selects it, unless what that says cannot be used here: then what was in force stays.
 fn govern(pool: &mut Pool, name: &MachineName) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let policy = governing(pool, machine);
-    let config = policy.as_ref().and_then(|name| pool.policies.get(name)?.config.clone()).unwrap_or_default();
+    let config =
+        policy.as_ref().and_then(|name| pool.policies().get(name)?.config.clone()).unwrap_or_default();
     pool.edit_machine(name, |machine| {
         config::review(&config, machine);
         machine.policy = policy;
@@ -59,7 +60,7 @@ fn govern(pool: &mut Pool, name: &MachineName) {
 
 /// Lays a machine out into slots as its policy says. True if claims on the present slots keep it from that.
 fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
-    let Some(machine) = pool.machines.get(name).filter(|machine| machine.offer != Offer::Gone) else {
+    let Some(machine) = pool.machines().get(name).filter(|machine| machine.offer != Offer::Gone) else {
         return false;
     };
     let Ok(shares) = layout::shares(machine, &pool.startd(machine)) else { return false };
@@ -71,7 +72,8 @@ fn lay_out(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
 fn is_out_of_service(pool: &Pool, machine: &Machine, now: Time) -> bool {
     let said = machine.facts.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE);
     let name = &machine.facts.name;
-    said && (pool.heartbeats.is_silent(name, now) || !(machine.facts.ready || pool.heartbeats.knows(name)))
+    said && (pool.heartbeats().is_silent(name, now)
+        || !(machine.facts.ready || pool.heartbeats().knows(name)))
 }
 
 /// Whether it is certain that nothing runs on a machine: its node is gone, or an admin says that it is off.
@@ -82,7 +84,7 @@ pub fn is_off(pool: &Pool, machine: &Machine, now: Time) -> bool {
 /// The policy that governs a machine: of those that select it the one of the greatest precedence, then the first by name.
 fn governing(pool: &Pool, machine: &Machine) -> Option<PolicyName> {
     let mut best: Option<(&PolicyName, &NodePolicy)> = None;
-    for (name, policy) in &pool.policies {
+    for (name, policy) in pool.policies() {
         if policy.selector.selects(&machine.facts.labels)
             && best.is_none_or(|(_, b)| policy.precedence > b.precedence)
         {
@@ -100,16 +102,16 @@ fn offer(pool: &Pool, machine: &Machine, now: Time) -> Offer {
     if !facts.ready {
         return Offer::NotReady;
     }
-    if pool.heartbeats.is_silent(&facts.name, now) {
+    if pool.heartbeats().is_silent(&facts.name, now) {
         return Offer::Silent;
     }
-    if pool.agents.is_silent(&facts.name, now) && pool.fences.promised(&facts.name) {
+    if pool.agents().is_silent(&facts.name, now) && pool.fences().promised(&facts.name) {
         return Offer::AgentSilent;
     }
     if facts.cordoned {
         return Offer::Cordoned;
     }
-    let policy = machine.policy.as_ref().and_then(|name| pool.policies.get_key_value(name));
+    let policy = machine.policy.as_ref().and_then(|name| pool.policies().get_key_value(name));
     if let Some((name, policy)) = policy
         && policy.config.is_none()
     {

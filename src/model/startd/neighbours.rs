@@ -31,14 +31,14 @@ fn slots<'a>(pool: &'a Pool, machine: &'a Machine) -> impl Iterator<Item = (Slot
             (!standing.claimed).then(|| (standing.name(&machine.facts.name), Either::Standing(standing)));
         let claimed = standing.claimed_slots(&machine.facts.name);
         own.into_iter().chain(claimed.filter_map(|name| {
-            let slot = pool.slots.get(&name)?;
+            let slot = pool.slots().get(&name)?;
             Some((name, Either::Claimed(slot)))
         }))
     })
 }
 
 fn divide_load(pool: &mut Pool, name: &MachineName) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let (Some(sensed), Some(report)) = (&machine.sensed, &machine.report) else { return };
     let (names, bearers): (Vec<SlotName>, Vec<Bearer>) =
         slots(pool, machine).map(|(name, slot)| (name, bearer(machine, &slot))).unzip();
@@ -71,7 +71,7 @@ fn cpus(resources: &Resources) -> f64 {
 
 /// What slots remember the last change of.
 fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);
     let env = Env { utc_offset: machine.utc_offset, ..Env::at(now.secs()) };
     let changed: Vec<(SlotName, Vec<Latched>)> = slots(pool, machine)
@@ -104,7 +104,7 @@ fn ad(machine: &Machine, config: &StartdConfig, slot: &Either, env: &Env) -> Ad 
 
 /// `STARTD_SLOT_ATTRS`: `slot2_State` is the second slot's `State`, `slot1_3_State` that of a dynamic slot.
 fn cross(pool: &mut Pool, name: &MachineName, now: Time) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);
     if config.slot_attrs.is_empty() && machine.crossed.is_empty() {
         return;

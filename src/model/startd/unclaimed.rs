@@ -32,7 +32,7 @@ pub(super) fn step(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time
         machine.benchmarking = machine.benchmarking.filter(|(id, _)| measures(*id));
     });
     for _ in 0..MOST {
-        let Some(machine) = pool.machines.get(name) else { return };
+        let Some(machine) = pool.machines().get(name) else { return };
         let config = pool.startd(machine);
         let taken: Vec<(u32, &Transition, &str)> = machine
             .slots()
@@ -62,7 +62,7 @@ fn advance(
     now: Time,
     effects: &mut Vec<Effect>,
 ) {
-    let Some(machine) = pool.machines.get(name) else { return };
+    let Some(machine) = pool.machines().get(name) else { return };
     // One slot measures for the machine.
     let busy = machine.benchmarking.is_some_and(|(other, _)| other != id);
     if transition.number == IDLE_TO_BENCHMARKING.number && busy {
@@ -102,7 +102,7 @@ fn advance_slot(
 /// of Unclaimed/Idle only. What is carved of a partitionable slot leaves that one as it is.
 pub fn end_benchmarks(pool: &mut Pool, name: &SlotName, now: Time) {
     let kind = pool
-        .machines
+        .machines()
         .get(&name.machine)
         .and_then(|machine| machine.standing.get(&name.slot))
         .map(|slot| slot.kind);
@@ -148,7 +148,7 @@ pub(super) fn surroundings(
         owner: undecided && (!offered || asks(policy.is_owner.as_ref(), Question::IsOwner)),
         draining: draining.map(|_| Pace::Graceful),
         all_drained: !machine.is_held()
-            && pool.backfill.is_off(&machine.facts.name)
+            && pool.backfill().is_off(&machine.facts.name)
             && machine.slots().all(|slot| matches!(slot.state, State::Drained(_))),
         benchmark: idle
             && offered
@@ -170,7 +170,7 @@ pub(super) fn surroundings(
             && asks(policy.start_backfill.as_ref(), Question::StartBackfill)
             && !evicted(),
         evict_backfill: matches!(slot.state, State::Backfill(_)) && (!fills || evicted()),
-        backfill: pool.backfill.stage(&slot.name(&machine.facts.name)),
+        backfill: pool.backfill().stage(&slot.name(&machine.facts.name)),
         clear: matches!(slot.state, State::Backfill(_))
             && backfill::is_in_the_way(pool, machine, slot, config),
         // Matches are taken by the claimed slots that they make.

@@ -30,7 +30,7 @@ fn one(agent: bool) -> Scenario {
 /// Runs a scenario until a condition of the pool is met, and returns when that was.
 fn run_until(world: &mut World<'_>, pool: &mut Pool, met: impl Fn(&Pool) -> bool) -> Time {
     let mut now = Time::default();
-    let mut wanted = pool.next_wake();
+    let mut wanted = pool.next_look();
     while !met(pool) {
         now = world.queue.next().into_iter().chain(wanted).min().expect("it goes on").max(now);
         while let Some(what) = world.queue.take(now) {
@@ -42,7 +42,7 @@ fn run_until(world: &mut World<'_>, pool: &mut Pool, met: impl Fn(&Pool) -> bool
             for effect in effects {
                 world.perform(effect, now);
             }
-            for document in pool.take_stale() {
+            for document in pool.take_statuses() {
                 if let model::pool::Document::Job(uid) = document {
                     world.mark_status(&uid, pool, now);
                 }
@@ -56,14 +56,14 @@ fn run_until(world: &mut World<'_>, pool: &mut Pool, met: impl Fn(&Pool) -> bool
 }
 
 fn running(pool: &Pool) -> Option<PodRef> {
-    pool.slots.values().find_map(|slot| match &slot.activation {
+    pool.slots().values().find_map(|slot| match &slot.activation {
         Activation::Active { pod, running: true, .. } => Some(pod.clone()),
         _ => None,
     })
 }
 
 fn ended(pool: &Pool) -> bool {
-    pool.slots.values().any(|slot| matches!(slot.activation, Activation::Ended { .. } | Activation::Vacant))
+    pool.slots().values().any(|slot| matches!(slot.activation, Activation::Ended { .. } | Activation::Vacant))
 }
 
 /// A policy that suspends each job after half an hour, for ten hours.
@@ -95,7 +95,7 @@ fn end(agent: bool, policy: Option<Event>) -> (Time, bool) {
     world.begin(&mut pool);
     run_until(&mut world, &mut pool, |pool| running(pool).is_some());
     let pod = running(&pool).unwrap();
-    let suspends = |pool: &Pool| pool.machines.values().any(|machine| machine.suspends(&pod.uid));
+    let suspends = |pool: &Pool| pool.machines().values().any(|machine| machine.suspends(&pod.uid));
     let mut end = run_until(&mut world, &mut pool, |pool| suspends(pool) || ended(pool));
     let said = suspends(&pool);
     if said {

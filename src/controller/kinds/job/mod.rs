@@ -55,11 +55,11 @@ impl Shown for HTCJob {
     }
 
     fn object(pool: &Pool, uid: &JobUid) -> Option<ObjectKey> {
-        Some(key(&pool.jobs.get(uid)?.key))
+        Some(key(&pool.jobs().get(uid)?.key))
     }
 
     fn render(pool: &Pool, uid: &JobUid, old: &[Condition], now: Time) -> Rendered {
-        let job = pool.jobs.get(uid);
+        let job = pool.jobs().get(uid);
         job.map_or(Rendered::Nothing, |job| Rendered::status(&status(pool, job, old, now)))
     }
 }

@@ -56,14 +56,14 @@ impl Shown for NodePolicy {
     }
 
     fn render(pool: &Pool, name: &PolicyName, old: &[Condition], now: Time) -> Rendered {
-        let policy = pool.policies.get(name);
+        let policy = pool.policies().get(name);
         policy.map_or(Rendered::Nothing, |policy| Rendered::status(&status(pool, name, policy, old, now)))
     }
 }
 
 /// What the status of a `NodePolicy` says.
 fn status(pool: &Pool, name: &PolicyName, policy: &Known, old: &[Condition], now: Time) -> NodePolicyStatus {
-    let nodes = pool.machines.values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
+    let nodes = pool.machines().values().filter(|machine| machine.policy.as_ref() == Some(name)).count();
     let problems = (policy.problems.as_slice(), policy.meanwhile());
     NodePolicyStatus {
         observed_generation: Some(policy.generation),

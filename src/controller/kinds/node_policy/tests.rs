@@ -119,8 +119,8 @@ fn the_last_accepted_text_stays_in_force_and_events_say_what_is_wrong() {
     let mut pool = Pool::default();
     let mut apply = |text: &str| {
         pool.apply(Event::Policy(with_text("p", json!({"config": text}))), Time::from_secs(1));
-        let notices: Vec<Notice> = std::mem::take(&mut pool.notices);
-        let policy = pool.policies.values().next().unwrap();
+        let notices: Vec<Notice> = pool.take_notices();
+        let policy = pool.policies().values().next().unwrap();
         let start = policy
             .config
             .as_ref()
@@ -163,7 +163,7 @@ fn a_new_leader_knows_the_accepted_spec_by_the_record() {
         let facts = facts(&serde_json::from_value(object).unwrap());
         let mut pool = Pool::default();
         pool.apply(Event::Policy(facts), Time::from_secs(1));
-        let policy = pool.policies.values().next().unwrap();
+        let policy = pool.policies().values().next().unwrap();
         let start = policy
             .config
             .as_ref()

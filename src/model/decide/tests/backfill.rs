@@ -44,7 +44,7 @@ fn numbers(world: &mut World) -> Vec<String> {
 }
 
 fn state(world: &World, slot: u32) -> (&'static str, &'static str) {
-    let state = world.pool.machines[&"n1".into()].standing[&slot].state;
+    let state = world.pool.machines()[&"n1".into()].standing[&slot].state;
     (state.state(), state.activity())
 }
 
@@ -164,7 +164,7 @@ fn a_match_of_a_static_slot_waits_for_the_end_of_its_work() {
 #[test]
 fn a_match_that_is_over_a_ceiling_or_limit_by_then_comes_to_nothing() {
     let lower: [fn(&mut World); 2] = [
-        |world| world.pool.submitters.get_mut(&"alice".into()).unwrap().ceiling = Some(2.0),
+        |world| world.pool.edit_submitter("alice", |alice| alice.ceiling = Some(2.0)),
         |world| super::limits::set(world, "lic", Some(0.0), None),
     ];
     for lower in lower {
@@ -176,7 +176,7 @@ fn a_match_that_is_over_a_ceiling_or_limit_by_then_comes_to_nothing() {
         world.end_backfill("backfill-slot1.n1");
         world.pass(5);
         assert!(world.slots.is_empty() && world.pods.is_empty(), "a slot weighs 4");
-        assert!(world.pool.jobs.values().all(|job| job.idle.len() == 1));
+        assert!(world.pool.jobs().values().all(|job| job.idle.len() == 1));
     }
 }
 
@@ -187,7 +187,7 @@ fn a_match_that_waits_too_long_comes_to_nothing() {
     world.backfill_obeys = false;
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(65);
-    assert!(world.pool.jobs.values().all(|job| job.idle.len() == 1), "the proc may look elsewhere");
+    assert!(world.pool.jobs().values().all(|job| job.idle.len() == 1), "the proc may look elsewhere");
     world.backfill_obeys = true;
     world.end_backfill("backfill-slot1.n1");
     world.settle();
@@ -204,10 +204,10 @@ fn what_stands_in_the_place_of_a_match_that_comes_to_nothing_goes() {
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(5);
     let (name, resources) = {
-        let slot = world.pool.slots.values().next().expect("a match waits");
+        let slot = world.pool.slots().values().next().expect("a match waits");
         (slot.name.clone(), slot.resources.clone())
     };
-    let claim = Claim { id: "somebody#1#1".into(), ..world.pool.slots[&name].claim.clone() };
+    let claim = Claim { id: "somebody#1#1".into(), ..world.pool.slots()[&name].claim.clone() };
     world.slots.insert(name.clone(), (resources.clone(), claim.clone()));
     let made_up = SlotFacts { name: name.clone(), resources, claim: Some(claim), recorded: None };
     world.pool.apply(Event::Slot(made_up), world.now);
@@ -217,7 +217,7 @@ fn what_stands_in_the_place_of_a_match_that_comes_to_nothing_goes() {
     world.backfill_obeys = true;
     world.end_backfill("backfill-slot1.n1");
     world.pass(70);
-    assert_eq!((world.pool.slots.len(), world.slots.len()), (0, 0));
+    assert_eq!((world.pool.slots().len(), world.slots.len()), (0, 0));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn pods_of_others_have_its_place() {
     world.pool.apply(Event::ForeignPod { pod: "f".into(), machine: "n1".into(), requests }, world.now);
     world.pass(3);
     assert_eq!((cpus(&world), state(&world, 1)), (vec![5], ("Backfill", "Busy")));
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     assert_eq!(machine.foreign.milli_cpu, 3_000, "backfill pods are not pods of others");
 }
 
@@ -408,8 +408,8 @@ fn a_node_that_is_gone_leaves_nothing_behind() {
     world.backfill_obeys = false;
     world.pool.apply(Event::MachineGone("n1".into()), world.now);
     world.pass(5);
-    assert!(world.backfill.is_empty() && world.pool.machines.is_empty());
-    assert!(world.pool.backfill.is_off(&"n1".into()));
+    assert!(world.backfill.is_empty() && world.pool.machines().is_empty());
+    assert!(world.pool.backfill().is_off(&"n1".into()));
 }
 
 #[test]
@@ -419,11 +419,11 @@ fn transitions_of_a_backfilled_slot_are_those_of_its_slot() {
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(3);
     let name = SlotName { machine: "n1".into(), slot: 1, dynamic: None };
-    assert!(matches!(world.pool.slots[&name].state, State::Backfill(_)));
+    assert!(matches!(world.pool.slots()[&name].state, State::Backfill(_)));
     world.remove("sweep");
     world.pass(3);
-    assert!(world.pool.slots.contains_key(&name), "its owner has it when the work has ended");
+    assert!(world.pool.slots().contains_key(&name), "its owner has it when the work has ended");
     world.end_backfill("backfill-slot1.n1");
     world.settle();
-    assert!(world.pool.slots.is_empty() && world.jobs.is_empty());
+    assert!(world.pool.slots().is_empty() && world.jobs.is_empty());
 }

@@ -8,7 +8,7 @@ use classad::{Env, Expr};
 
 /// What a submitter is charged: slots and weight.
 fn charged(world: &World, submitter: &str) -> (u64, f64) {
-    let (_, submitter) = world.pool.submitters.iter().find(|(name, _)| name.as_str() == submitter).unwrap();
+    let (_, submitter) = world.pool.submitters().iter().find(|(name, _)| name.as_str() == submitter).unwrap();
     (submitter.accounts.resources_used(), submitter.accounts.weighted_resources_used())
 }
 
@@ -83,7 +83,7 @@ fn suspend_the_polite(world: &mut World) {
 
 fn suspended(world: &World) -> usize {
     let activity = |slot: &&crate::pool::Slot| slot.state.activity() == "Suspended";
-    world.pool.slots.values().filter(activity).count()
+    world.pool.slots().values().filter(activity).count()
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_suspended_job_costs_nothing_as_long_as_it_stands_still() {
         world.remove(job);
     }
     world.pass(600);
-    assert_eq!((world.pool.slots.len(), charged(&world, "alice")), (0, (0, 0.0)));
+    assert_eq!((world.pool.slots().len(), charged(&world, "alice")), (0, (0, 0.0)));
 }
 
 /// What costs nothing counts against no ceiling: another proc may run meanwhile.
@@ -144,7 +144,7 @@ fn what_stands_still_makes_room_below_a_ceiling() {
         assert_eq!(suspended(&world), 1);
         world.submit("next", "alice", 1, |_| ());
         world.pass(120);
-        assert_eq!(world.pool.slots.len(), running, "{discount_suspended_resources}");
+        assert_eq!(world.pool.slots().len(), running, "{discount_suspended_resources}");
     }
 }
 
@@ -162,7 +162,7 @@ fn depth_first_fills_one_node_before_the_next() {
         world.submit("narrow", "alice", 4, |_| ());
         world.pass(60);
         let used: std::collections::BTreeSet<_> =
-            world.pool.slots.values().map(|slot| slot.name.machine.clone()).collect();
-        assert_eq!((world.pool.slots.len(), used.len()), (4, nodes), "{depth_first}");
+            world.pool.slots().values().map(|slot| slot.name.machine.clone()).collect();
+        assert_eq!((world.pool.slots().len(), used.len()), (4, nodes), "{depth_first}");
     }
 }

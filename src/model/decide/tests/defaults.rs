@@ -16,7 +16,7 @@ fn submit(world: &mut World, name: &str, cpus: Option<i64>) {
 fn held(world: &World) -> Vec<(i64, i64, i64)> {
     let size =
         |slot: &crate::pool::Slot| (slot.resources.cpus, slot.resources.memory_mib, slot.resources.disk_kib);
-    world.pool.slots.values().map(size).collect()
+    world.pool.slots().values().map(size).collect()
 }
 
 fn world() -> World {
@@ -59,7 +59,7 @@ fn another_leader_gives_a_job_what_it_was_given() {
     world.settle();
     world.restart();
     world.settle();
-    let waits = world.pool.jobs.values().next().unwrap();
+    let waits = world.pool.jobs().values().next().unwrap();
     assert_eq!(waits.spec.as_ref().unwrap().request.cpus, 20, "there is no policy any more, and a record");
 }
 
@@ -81,7 +81,7 @@ fn a_default_that_is_no_amount_is_the_jobs_problem() {
     submit_by(&mut world, "p", "JOB_DEFAULT_REQUESTMEMORY = MemoryUsage\n");
     submit(&mut world, "odd", None);
     world.settle();
-    let job = world.pool.jobs.values().next().unwrap();
+    let job = world.pool.jobs().values().next().unwrap();
     assert_eq!(
         job.problems.first().map(|problem| (problem.reason, problem.field.as_str())),
         Some(("InvalidDefault", "spec.requests.memory"))
@@ -97,9 +97,9 @@ fn assign(world: &mut World, lines: &str, check: &str) {
 
 /// Submits a job of an owner that names a group or none. Who is charged, or why it is not accepted.
 fn charged(world: &mut World, owner: &str, group: Option<&str>) -> Result<String, String> {
-    let name = format!("job{}", world.pool.jobs.len());
+    let name = format!("job{}", world.pool.jobs().len());
     world.submit(&name, owner, 1, |job| job.group = group.map(str::to_owned));
-    let job = world.pool.jobs.values().find(|job| *job.key.name == *name).unwrap();
+    let job = world.pool.jobs().values().find(|job| *job.key.name == *name).unwrap();
     match &job.spec {
         Some(spec) => Ok(spec.submitter.as_str().to_owned()),
         None => Err(job.problems.iter().map(|problem| problem.message.clone()).collect()),
@@ -133,7 +133,7 @@ fn unchecked_a_job_that_names_anothers_group_is_charged_to_its_owners() {
     let mut world = world();
     assign(&mut world, GROUPS, "False");
     assert_eq!(charged(&mut world, "alice", Some("cms")).as_deref(), Ok("physics.alice"));
-    let spec = world.pool.jobs.values().next().unwrap().spec.clone().unwrap();
+    let spec = world.pool.jobs().values().next().unwrap().spec.clone().unwrap();
     let said = |name: &str| spec.ad.eval_attr(name, None, &classad::Env::at(0)).as_str().map(str::to_owned);
     assert_eq!(
         ["RequestedAcctGroup", "AcctGroup", "AcctGroupUser", "AccountingGroup"]
@@ -154,7 +154,7 @@ fn a_job_keeps_the_groups_of_its_time_whoever_leads() {
     world.settle();
     world.restart();
     world.settle();
-    let of = |name: &str| world.pool.jobs.values().find(|job| *job.key.name == *name).unwrap();
+    let of = |name: &str| world.pool.jobs().values().find(|job| *job.key.name == *name).unwrap();
     assert_eq!(of("job0").spec.as_ref().unwrap().submitter.as_str(), "physics.alice");
     assert_eq!(of("job1").problems.len(), 1);
 }

@@ -81,7 +81,7 @@ fn describe(job: &mut Submission, text: &str) {
 
 /// The ads of all slots, by the first part of their names.
 fn ads(world: &World) -> BTreeMap<String, Ad> {
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     let config = world.pool.startd(machine);
     let short = |name: &SlotName| name.to_string().split('@').next().unwrap().to_owned();
     let standing = machine
@@ -90,7 +90,7 @@ fn ads(world: &World) -> BTreeMap<String, Ad> {
         .map(|slot| (short(&slot.name(&"n1".into())), unclaimed_slot_ad(machine, slot, &config)));
     let claimed = world
         .pool
-        .slots
+        .slots()
         .values()
         .map(|slot| (short(&slot.name), claimed_slot_ad(machine, &config, slot, None, &Env::at(0))));
     standing.chain(claimed).collect()

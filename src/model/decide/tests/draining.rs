@@ -37,12 +37,12 @@ fn request(world: &mut World, name: &str, created: i64, spec: DrainSpec) {
 
 /// State, activity and the number of the transition that led there, of the first slot.
 fn stands(world: &World, node: &str) -> (&'static str, &'static str, u8) {
-    let slot = &world.pool.machines[&node.into()].standing[&1];
+    let slot = &world.pool.machines()[&node.into()].standing[&1];
     (slot.state.state(), slot.state.activity(), slot.last.as_ref().map_or(0, |last| last.number))
 }
 
 fn phase(world: &World, name: &str) -> String {
-    let drain = &world.pool.drains[name];
+    let drain = &world.pool.drains()[name];
     match &drain.phase {
         DrainPhase::Waiting(why) | DrainPhase::Refused(why) => format!("{}: {}", why.reason, why.message),
         DrainPhase::Draining { .. } => "Draining".to_owned(),
@@ -168,7 +168,7 @@ fn a_new_leader_goes_on_with_a_drain() {
     world.node("n1", 4, 0);
     world.settle();
     request(&mut world, "d", 1, spec("n1"));
-    let phase_then = world.pool.drains["d"].phase.clone();
+    let phase_then = world.pool.drains()["d"].phase.clone();
     world.restart();
     let facts = DrainFacts {
         name: "d".into(),
@@ -180,7 +180,7 @@ fn a_new_leader_goes_on_with_a_drain() {
     };
     world.pool.apply(Event::Drain(facts), world.now);
     world.settle();
-    assert_eq!(world.pool.drains["d"].phase, phase_then);
+    assert_eq!(world.pool.drains()["d"].phase, phase_then);
     assert_eq!(stands(&world, "n1"), ("Drained", "Idle", 33));
 }
 
@@ -227,7 +227,7 @@ fn living(world: &World) -> Vec<String> {
 
 /// An attribute of the machine's ad now.
 fn says(world: &World, attribute: &str) -> String {
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     let ad = crate::startd::unclaimed_slot_ad(machine, &machine.standing[&1], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &classad::Env::at(world.now.secs())).to_string()
 }
@@ -319,7 +319,7 @@ fn what_a_drain_costs_is_counted_in_cpu_seconds() {
     // Each job has run since the first cycles: 100 s less a few.
     let ran: Vec<i64> = world
         .pool
-        .slots
+        .slots()
         .values()
         .map(|slot| world.now.secs() - slot.running.started.unwrap().secs())
         .collect();
@@ -335,7 +335,7 @@ fn what_a_drain_costs_is_counted_in_cpu_seconds() {
     request(&mut world, "d", 1, DrainSpec { schedule: DrainSchedule::Quick, resume: true, ..spec("n1") });
     world.pass(3);
     assert_eq!(phase(&world, "d"), "Resumed");
-    let cost = world.pool.drains["d"].cost;
+    let cost = world.pool.drains()["d"].cost;
     assert_eq!(cost.badput, expected);
     assert_eq!(says(&world, "TotalMachineDrainingBadput"), expected.to_string());
     assert_eq!(says(&world, "LastDrainStopTime"), says(&world, "LastDrainStartTime"));
@@ -353,14 +353,14 @@ fn cpus_that_nobody_may_claim_are_counted_while_they_are_drained() {
     assert!((195..=200).contains(&lost), "{lost}");
     world.pass(900);
     assert_eq!(phase(&world, "d"), "Drained");
-    let drained = match world.pool.drains["d"].phase {
+    let drained = match world.pool.drains()["d"].phase {
         DrainPhase::Drained { at, .. } => i64::try_from(at.since(since).as_secs()).unwrap(),
         _ => 0,
     };
-    let cost = world.pool.drains["d"].cost;
+    let cost = world.pool.drains()["d"].cost;
     assert!((2 * drained - 10..=2 * drained).contains(&cost.unclaimed), "{cost:?} in {drained} s");
     world.pass(100);
-    assert_eq!(world.pool.drains["d"].cost, cost, "to stay drained is what its admin asked for");
+    assert_eq!(world.pool.drains()["d"].cost, cost, "to stay drained is what its admin asked for");
     let total: i64 = says(&world, "TotalMachineDrainingUnclaimedTime").parse().unwrap();
     assert!(total >= cost.unclaimed + 4 * 100, "the machine's own counts on, as HTCondor's does: {total}");
 }
@@ -370,7 +370,7 @@ fn a_new_leader_knows_what_drains_have_cost() {
     let mut world = three_jobs(BY_JOB);
     request(&mut world, "d", 1, DrainSpec { schedule: DrainSchedule::Quick, resume: true, ..spec("n1") });
     world.pass(3);
-    let (drain, total) = (world.pool.drains["d"].clone(), says(&world, "TotalMachineDrainingBadput"));
+    let (drain, total) = (world.pool.drains()["d"].clone(), says(&world, "TotalMachineDrainingBadput"));
     let stopped = says(&world, "LastDrainStopTime");
     let facts = DrainFacts {
         name: "d".into(),
@@ -387,7 +387,7 @@ fn a_new_leader_knows_what_drains_have_cost() {
     }
     world.pool.apply(Event::Drain(facts), world.now);
     world.pool.apply(Event::Synced, world.now);
-    world.pool.trace = Some(Vec::new());
+    world.pool.begin_trace();
     let decided = crate::decide::decide(&mut world.pool, world.now);
     assert!(decided.effects.is_empty(), "{:?}", decided.effects);
     assert_eq!(
@@ -401,7 +401,7 @@ fn a_new_leader_knows_what_drains_have_cost() {
 fn a_request_says_how_many_claims_are_left() {
     let mut world = three_jobs(BY_JOB);
     request(&mut world, "d", 1, spec("n1"));
-    let claims = |world: &World| world.pool.drains["d"].claims;
+    let claims = |world: &World| world.pool.drains()["d"].claims;
     assert_eq!(claims(&world), 2, "the job without retirement is gone");
     let long = world.pods["long-0"].facts.pod.clone();
     world.end_pod(&long, Some(0));

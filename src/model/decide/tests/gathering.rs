@@ -42,18 +42,18 @@ fn governed(world: &mut World, text: &str) {
 /// How many pods of a job run.
 fn running(world: &World, job: &str) -> usize {
     let active =
-        world.pool.slots.values().filter(|slot| matches!(slot.activation, Activation::Active { .. }));
+        world.pool.slots().values().filter(|slot| matches!(slot.activation, Activation::Active { .. }));
     active.filter(|slot| &*slot.claim.job.name == job).count()
 }
 
 /// The cores that anybody may have.
 fn free(world: &World) -> i64 {
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     machine.slots().map(|slot| machine.available_in(slot).cpus).sum()
 }
 
 fn slot(world: &World, job: &str) -> Vec<(String, i64)> {
-    let of = world.pool.slots.values().filter(|slot| &*slot.claim.job.name == job);
+    let of = world.pool.slots().values().filter(|slot| &*slot.claim.job.name == job);
     of.map(|slot| (slot.name.to_string(), slot.resources.cpus)).collect()
 }
 
@@ -121,17 +121,17 @@ fn each_proc_waits_for_its_own() {
     world.obeys = false;
     wide(&mut world, 3, 3);
     world.pass(90);
-    let slots: Vec<usize> = world.pool.gatherings.values().map(|gathering| gathering.slots.len()).collect();
+    let slots: Vec<usize> = world.pool.gatherings().values().map(|gathering| gathering.slots.len()).collect();
     assert_eq!(slots, [3, 3], "two cores are too few for the third");
-    let waits = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "wide").unwrap();
+    let waits = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "wide").unwrap();
     assert_eq!((waits.waits_for.len(), waits.unmatched(world.now)), (2, 1));
 }
 
 /// Has a claim of alice's wait for the first slots of bob's.
 fn gather(world: &mut World, slots: usize) {
     let names: Vec<(SlotName, f64)> =
-        world.pool.slots.keys().take(slots).map(|name| (name.clone(), 0.0)).collect();
-    let wide = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "wide").unwrap();
+        world.pool.slots().keys().take(slots).map(|name| (name.clone(), 0.0)).collect();
+    let wide = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "wide").unwrap();
     let (key, cluster) = (wide.key.clone(), wide.cluster);
     let parent = SlotName { dynamic: None, ..names[0].0.clone() };
     let claim = Claim {
@@ -140,14 +140,14 @@ fn gather(world: &mut World, slots: usize) {
         weight: 4.0,
         job: key,
         cluster,
-        ..world.pool.slots[&names[0].0].claim.clone()
+        ..world.pool.slots()[&names[0].0].claim.clone()
     };
     let resources = Resources { cpus: 4, memory_mib: 128, disk_kib: 1024, ..Resources::default() };
     world.pool.gather(claim, parent, resources, &names);
 }
 
 fn states(world: &World, state: State) -> usize {
-    world.pool.slots.values().filter(|slot| slot.state == state).count()
+    world.pool.slots().values().filter(|slot| slot.state == state).count()
 }
 
 /// Where nobody wants the slots any more, the jobs that are still in retirement go on.
@@ -197,7 +197,7 @@ fn who_waits_no_more_lets_the_others_go_on() {
         assert_eq!(states(&world, State::Claimed(Retiring)), 4, "{case}");
         edit(&mut world);
         world.pass(3);
-        assert_eq!(world.pool.gatherings.is_empty(), dismissed, "{case}");
+        assert_eq!(world.pool.gatherings().is_empty(), dismissed, "{case}");
         assert_eq!(states(&world, State::Claimed(Busy)), goes_on, "{case}");
     }
 }
@@ -211,9 +211,9 @@ fn ceilings_are_held_against_it_again() {
     world.settle();
     gather(&mut world, 4);
     world.pass(3);
-    world.pool.submitters.values_mut().find(|s| s.name.as_str() == "alice").unwrap().ceiling = Some(3.0);
+    world.pool.edit_submitter("alice", |alice| alice.ceiling = Some(3.0));
     world.pass(200);
-    assert!(world.pool.gatherings.is_empty());
+    assert!(world.pool.gatherings().is_empty());
     assert_eq!(running(&world, "wide"), 0);
     assert_eq!(free(&world), 0, "bob has it again");
 }
@@ -229,8 +229,8 @@ fn limits_count_once() {
         job.limits = vec!["lic:2".to_owned()];
     });
     world.pass(30);
-    let held = |world: &World| world.pool.holdings.book().tally("lic").amount;
-    assert_eq!((world.pool.gatherings.len(), held(&world)), (2, 4.0));
+    let held = |world: &World| world.pool.holdings().book().tally("lic").amount;
+    assert_eq!((world.pool.gatherings().len(), held(&world)), (2, 4.0));
     world.obeys = true;
     for pod in world.pods.values().map(|pod| pod.facts.pod.clone()).collect::<Vec<_>>() {
         if world.pods[&*pod.name].facts.deleting {
@@ -279,11 +279,11 @@ fn the_node_may_go() {
     world.obeys = false;
     wide(&mut world, 1, 4);
     world.pass(30);
-    assert_eq!(world.pool.gatherings.len(), 1);
+    assert_eq!(world.pool.gatherings().len(), 1);
     world.machines.remove("n1");
     world.pool.apply(Event::MachineGone("n1".into()), world.now);
     world.pass(30);
-    assert!(world.pool.gatherings.is_empty() && world.pool.slots.is_empty());
+    assert!(world.pool.gatherings().is_empty() && world.pool.slots().is_empty());
     world.node("n2", 8, 0);
     world.obeys = true;
     world.pass(30);

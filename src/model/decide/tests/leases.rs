@@ -29,7 +29,7 @@ fn listen(world: &mut World, seconds: u64) {
 }
 
 fn stands(world: &World) -> String {
-    match world.pool.slots.values().next() {
+    match world.pool.slots().values().next() {
         Some(slot) => format!("{}/{}", slot.state.state(), slot.state.activity()),
         None => "none".to_owned(),
     }
@@ -41,7 +41,7 @@ fn told(world: &World, what: &str) -> usize {
 
 /// Whether the only proc of the job waits to be run.
 fn is_idle(world: &World) -> bool {
-    world.pool.jobs.values().next().unwrap().idle.contains(0)
+    world.pool.jobs().values().next().unwrap().idle.contains(0)
 }
 
 fn node(world: &World) -> MachineFacts {
@@ -67,7 +67,7 @@ fn a_claim_is_kept_for_its_lease_and_killed_after() {
     listen(&mut world, 20);
     assert_eq!(stands(&world), "Preempting/Killing", "at once, without retirement and vacating");
     assert_eq!(world.numbers, [13, 18]);
-    let slot = world.pool.slots.values().next().unwrap();
+    let slot = world.pool.slots().values().next().unwrap();
     assert_eq!(
         &*slot.last.as_ref().unwrap().why,
         "the claim's lease has expired: nothing was heard of the node"
@@ -96,7 +96,7 @@ fn a_proc_of_which_nobody_is_certain_waits_for_its_node_and_people_are_told_once
     assert!(!is_idle(&world), "it may run yet");
     assert_eq!((told(&world, "NodeSilent"), told(&world, "KillingTimeout")), (1, 0), "{:?}", world.log);
     assert_eq!(world.graces, [Some(1)]);
-    assert_eq!(world.pool.next_wake(), None, "nothing is looked at because time passes");
+    assert_eq!(world.pool.next_look(), None, "nothing is looked at because time passes");
     world.reconnect("n1");
     world.settle();
     assert_eq!((stands(&world).as_str(), is_idle(&world)), ("none", true));
@@ -228,7 +228,7 @@ fn a_job_that_is_removed_waits_for_certainty_too() {
 fn a_node_whose_agent_would_end_them_takes_no_more_jobs() {
     let mut world = world(Some(true));
     world.node("n1", 2, 0);
-    let reason = |world: &World| world.pool.machines[&"n1".into()].offer.reason();
+    let reason = |world: &World| world.pool.machines()[&"n1".into()].offer.reason();
     // The agent is cut off, the kubelet is not.
     let agent = world.agents.remove("n1").unwrap();
     listen(&mut world, 60);

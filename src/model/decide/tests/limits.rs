@@ -22,7 +22,7 @@ fn in_use(world: &World, name: &str) -> f64 {
 }
 
 fn running(world: &World, job: &str) -> usize {
-    world.pool.jobs.values().filter(|c| &*c.key.name == job).map(|c| c.active.len()).sum()
+    world.pool.jobs().values().filter(|c| &*c.key.name == job).map(|c| c.active.len()).sum()
 }
 
 #[track_caller]
@@ -54,7 +54,7 @@ fn three_licenses_run_three_jobs_though_the_operator_dies_each_second() {
         }
         assert!(most >= 3.0, "nobody waits for what is there: {most}");
         all_done(&world, 16);
-        assert_eq!(world.pool.holdings.book().in_use().count(), 0, "all of it is given back");
+        assert_eq!(world.pool.holdings().book().in_use().count(), 0, "all of it is given back");
     }
 }
 
@@ -132,5 +132,5 @@ fn procs_that_wait_for_a_limit_are_counted() {
     set(&mut world, "xsw", Some(2.0), None);
     world.submit("licensed", "alice", 6, |job| job.limits = vec!["xsw".to_owned()]);
     world.pass(120);
-    assert_eq!(world.pool.barred.get("xsw"), Some(&4));
+    assert_eq!(world.pool.barred().get("xsw"), Some(&4));
 }

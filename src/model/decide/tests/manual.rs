@@ -90,11 +90,11 @@ fn nobody_since(world: &mut World, since: Time) {
 
 /// The slot's job, state and activity; a slot that nobody has claimed has no job.
 fn stands(world: &World, slot: u32) -> String {
-    let claimed = world.pool.slots.values().find(|claimed| claimed.name.slot == slot);
+    let claimed = world.pool.slots().values().find(|claimed| claimed.name.slot == slot);
     let shown = |state: State| format!("{}/{}", state.state(), state.activity());
     match claimed {
         Some(slot) => format!("{} {}", slot.claim.job.name, shown(slot.state)),
-        None => shown(world.pool.machines[&"n1".into()].standing[&slot].state),
+        None => shown(world.pool.machines()[&"n1".into()].standing[&slot].state),
     }
 }
 
@@ -315,7 +315,7 @@ fn slot_1_is_for_interactive_jobs_and_the_keyboard_is_its_alone() {
 
 /// An attribute of a slot that nobody has claimed.
 fn shown(world: &World, slot: u32, attribute: &str) -> String {
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     let ad = unclaimed_slot_ad(machine, &machine.standing[&slot], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &Env::at(world.now.secs())).to_string()
 }
@@ -353,7 +353,7 @@ pub(super) fn gpu_slots() -> World {
 #[test]
 fn gpus_are_divided_by_what_they_are() {
     let mut world = gpu_slots();
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     let devices: Vec<String> =
         machine.slots().map(|slot| slot.total.devices_of("nvidia.com/gpu").join(" ")).collect();
     assert_eq!(devices, ["GPU-2 GPU-3", "GPU-6a96bd13", "GPU-1", ""]);

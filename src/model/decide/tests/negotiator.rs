@@ -23,7 +23,7 @@ fn pool_weight(world: &World) -> f64 {
 /// Who has which slot.
 fn claims(world: &World) -> Vec<(String, String)> {
     let claim = |slot: &crate::pool::Slot| (slot.name.to_string(), slot.claim.job.name.to_string());
-    world.pool.slots.values().map(claim).collect()
+    world.pool.slots().values().map(claim).collect()
 }
 
 /// A claim is the submitter's: what else of theirs it is used for the negotiator is not asked.
@@ -94,7 +94,7 @@ fn a_proc_preempts_one_job_and_no_more() {
         world.pass(10);
         world.submit("urgent", "bob", 1, |_| ());
         world.pass(300);
-        let waiting = world.pool.slots.values().filter(|slot| slot.preempting.is_some()).count();
+        let waiting = world.pool.slots().values().filter(|slot| slot.preempting.is_some()).count();
         assert_eq!(waiting, preempted, "{requirements}");
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn configure(world: &mut World, text: &str) {
     let facts = PolicyFacts {
         name: "owners".into(),
         uid: "u".into(),
-        generation: 1 + world.pool.policies.values().next().map_or(0, |policy| policy.generation),
+        generation: 1 + world.pool.policies().values().next().map_or(0, |policy| policy.generation),
         selector: Selector::default(),
         precedence: 0,
         config: Ok(Arc::new(startd)),
@@ -64,7 +64,7 @@ pub(super) fn world(text: &str) -> World {
 }
 
 pub(super) fn stands(world: &World) -> String {
-    match world.pool.slots.values().next() {
+    match world.pool.slots().values().next() {
         Some(slot) => format!("{}/{}", slot.state.state(), slot.state.activity()),
         None => "none".to_owned(),
     }
@@ -91,13 +91,13 @@ fn a_job_is_suspended_while_its_owner_is_there_for_a_moment() {
     world.pass(6);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Suspended", vec![14]));
     assert_eq!(world.still.len(), 1, "the agent was asked");
-    let ran = world.pool.slots.values().next().unwrap().running.run_time(world.now);
+    let ran = world.pool.slots().values().next().unwrap().running.run_time(world.now);
     world.pass(60);
     report(&mut world, false);
     world.pass(6);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![15]));
     assert!(world.still.is_empty());
-    let later = world.pool.slots.values().next().unwrap().running.run_time(world.now);
+    let later = world.pool.slots().values().next().unwrap().running.run_time(world.now);
     assert!(later.as_secs() <= ran.as_secs() + 6, "time in suspension is no run time");
 }
 
@@ -120,7 +120,7 @@ fn a_job_whose_owner_stays_is_vacated() {
     assert_eq!(world.log.iter().filter(|line| line.starts_with("KillingTimeout")).count(), 1);
     assert_eq!(world.pods.len(), 0, "the agent killed it");
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("none", vec![25]));
-    assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 1);
+    assert_eq!(world.pool.machines().values().next().unwrap().available().cpus, 1);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn nothing_is_returned_before_the_pods_end_is_confirmed() {
     world.pass(3600);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Preempting/Killing", vec![13, 18]));
     assert_eq!(world.graces, [Some(1)]);
-    assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 0);
+    assert_eq!(world.pool.machines().values().next().unwrap().available().cpus, 0);
     let pod = world.pods.values().next().unwrap().facts.pod.clone();
     world.end_pod(&pod, None);
     world.settle();
@@ -163,7 +163,7 @@ fn want_hold_holds_the_proc_until_its_job_is_edited() {
     world.pass(6);
     report(&mut world, false);
     world.pass(600);
-    let cluster = world.pool.jobs.values().next().unwrap();
+    let cluster = world.pool.jobs().values().next().unwrap();
     let hold = cluster.on_hold.values().next().expect("it is held");
     assert_eq!((hold.code, hold.subcode, &*hold.reason), (21, 3, "used by its owner: n1"));
     assert_eq!((cluster.idle.len(), cluster.active.len(), world.pods.len()), (0, 0, 0));
@@ -180,9 +180,9 @@ fn want_hold_holds_the_proc_until_its_job_is_edited() {
 
 /// A better claim on the slot for the next proc of bob's.
 fn better_claim(world: &mut World, rank: f64) -> bool {
-    let (name, slot) = world.pool.slots.iter().next().unwrap();
+    let (name, slot) = world.pool.slots().iter().next().unwrap();
     let name: SlotName = name.clone();
-    let bob = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
+    let bob = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
     let claim = Claim {
         id: ClaimId::new(&name, world.now, 4711),
         submitter: "bob".into(),
@@ -208,10 +208,10 @@ fn a_better_claim_waits_for_the_job_and_takes_its_slot() {
     assert!(!better_claim(&mut world, 9.0), "it likes the claim that waits better");
     world.pass(100);
     assert_eq!((stands(&world).as_str(), numbers(&mut world)), ("Claimed/Busy", vec![18, 23, 11]));
-    let slot = world.pool.slots.values().next().unwrap();
+    let slot = world.pool.slots().values().next().unwrap();
     assert_eq!(slot.claim.submitter.as_str(), "bob");
     let used = |name: &str| {
-        world.pool.submitters.values().find(|s| s.name.as_str() == name).unwrap().accounts.resources_used()
+        world.pool.submitters().values().find(|s| s.name.as_str() == name).unwrap().accounts.resources_used()
     };
     assert_eq!((used("alice"), used("bob")), (0, 1));
     assert_eq!(world.slots.values().next().unwrap().1.submitter.as_str(), "bob", "and it is written");
@@ -231,8 +231,8 @@ fn a_claim_does_not_wait_for_a_slot_that_nobody_will_have() {
         leaves(&mut world);
         world.set_node(world.machines["n1"].clone());
         world.pass(2);
-        assert!(world.pool.slots.values().all(|slot| slot.preempting.is_none()));
-        let urgent = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
+        assert!(world.pool.slots().values().all(|slot| slot.preempting.is_none()));
+        let urgent = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "urgent").unwrap();
         assert_eq!(urgent.unmatched(world.now), 1, "it may be matched elsewhere");
     }
 }
@@ -291,7 +291,7 @@ fn a_new_leader_knows_what_was_pledged_and_how_long_a_job_stood_still() {
     };
     let mut world = world(&text(60));
     let ran = |world: &World| {
-        let running = &world.pool.slots.values().next().unwrap().running;
+        let running = &world.pool.slots().values().next().unwrap().running;
         (running.run_time(world.now).as_secs(), running.pledged_vacate)
     };
     let lead = |world: &mut World, at_it| {
@@ -325,7 +325,7 @@ fn a_new_leader_knows_what_was_pledged_and_how_long_a_job_stood_still() {
 #[test]
 fn the_default_policy_asks_for_no_look_at_what_runs() {
     let world = world("");
-    assert_eq!(world.pool.next_wake(), None);
+    assert_eq!(world.pool.next_look(), None);
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn is_owner_keeps_a_slot_its_owners() {
     world.node("n1", 1, 0);
     report(&mut world, true);
     world.settle();
-    let state = |world: &World| world.pool.machines.values().next().unwrap().standing[&1].state.state();
+    let state = |world: &World| world.pool.machines().values().next().unwrap().standing[&1].state.state();
     assert_eq!(state(&world), "Owner");
     let sensed =
         Sensed { keyboard: LastInput::At(world.now), console: LastInput::At(world.now), owner_load: 0.0 };
@@ -365,13 +365,13 @@ fn the_negotiator_preempts_by_startd_rank() {
     let mut world = world("RANK = ifThenElse(TARGET.Owner == \"bob\", 10, 1)\nMachineMaxVacateTime = 10\n");
     world.submit("urgent", "bob", 1, |_| {});
     world.pass(120);
-    let slot = world.pool.slots.values().next().unwrap();
+    let slot = world.pool.slots().values().next().unwrap();
     assert_eq!(slot.claim.submitter.as_str(), "bob");
     assert_eq!(numbers(&mut world)[..4], [13, 18, 23, 11]);
     // What a job of alice's would have to beat now, it does not.
     world.submit("late", "alice", 1, |_| {});
     world.pass(600);
-    assert_eq!(world.pool.slots.values().next().unwrap().claim.submitter.as_str(), "bob");
+    assert_eq!(world.pool.slots().values().next().unwrap().claim.submitter.as_str(), "bob");
 }
 
 /// A ceiling that others have reached while a claim waited bars it.
@@ -381,8 +381,7 @@ fn a_claim_that_waited_is_held_against_the_ceiling_again() {
     world.submit("urgent", "bob", 1, |_| {});
     world.pass(2);
     assert!(better_claim(&mut world, 10.0));
-    let bob = world.pool.submitters.values_mut().find(|submitter| submitter.name.as_str() == "bob");
-    bob.unwrap().ceiling = Some(0.0);
+    world.pool.edit_submitter("bob", |bob| bob.ceiling = Some(0.0));
     world.pass(200);
-    assert!(world.pool.slots.values().all(|slot| slot.claim.submitter.as_str() != "bob"));
+    assert!(world.pool.slots().values().all(|slot| slot.claim.submitter.as_str() != "bob"));
 }

@@ -76,7 +76,7 @@ fn with_ceiling(mut world: World) -> World {
 }
 
 fn job<'a>(world: &'a World, name: &str) -> &'a Cluster {
-    world.pool.jobs.values().find(|cluster| &*cluster.key.name == name).unwrap()
+    world.pool.jobs().values().find(|cluster| &*cluster.key.name == name).unwrap()
 }
 
 /// A pool in which a job named `job` waits.
@@ -96,7 +96,7 @@ fn said(cluster: &Cluster) -> Said<'_> {
 
 /// The last cycle.
 fn last(world: &World) -> &CycleFigures {
-    world.pool.schedule.turns.values().find_map(|turn| turn.last.as_ref()).unwrap()
+    world.pool.schedule().turns.values().find_map(|turn| turn.last.as_ref()).unwrap()
 }
 
 /// What the Negotiator's status has for a job that stands for others.
@@ -191,9 +191,8 @@ const STORIES: [(&str, Story, Said<'static>); 13] = [
             world.submit("theirs", "bob", 8, |_| ());
             world.pass(30);
             world.submit("job", "alice", 3, |_| ());
-            world.pool.submitters.values_mut().for_each(|one| one.factor = Some(1000.0));
-            let alice = world.pool.submitters.get_mut(&"alice".into()).unwrap();
-            alice.factor = Some(1e6);
+            world.pool.edit_submitter("bob", |one| one.factor = Some(1000.0));
+            world.pool.edit_submitter("alice", |one| one.factor = Some(1e6));
             world
         },
         (Some(true), "PreemptionNotAllowed", None),
@@ -255,7 +254,7 @@ fn each_reason_is_said_of_the_job_and_counted() {
         assert!(of.is_none() || counted.of.as_deref() == of, "{reason}: {:?}", counted.of);
         let alike: Vec<&Cluster> = world
             .pool
-            .jobs
+            .jobs()
             .values()
             .filter(|other| said(other) == expected && !other.idle.is_empty())
             .collect();

@@ -6,7 +6,7 @@ use crate::startd::published_ad;
 use classad::{Env, Value};
 
 fn of_slot(world: &World, attribute: &str) -> Value {
-    let slot = world.pool.slots.keys().next().unwrap();
+    let slot = world.pool.slots().keys().next().unwrap();
     let ad = published_ad(&world.pool, slot, world.now).unwrap();
     ad.eval_attr(attribute, None, &Env::at(world.now.secs()))
 }
@@ -20,7 +20,7 @@ fn a_job_that_runs_too_long_is_held_and_keeps_its_retirement_until_then() {
     let left = of_slot(&world, "RetirementTimeRemaining").as_number().unwrap();
     assert!(left > 6.9 * 24.0 * 3600.0, "{left}");
     world.pass(700);
-    let cluster = world.pool.jobs.values().next().unwrap();
+    let cluster = world.pool.jobs().values().next().unwrap();
     let hold = cluster.on_hold.values().next().expect("it is held");
     assert_eq!((hold.code, hold.subcode), (21, 103));
     assert_eq!(&*hold.reason, "runtime exceeded maximum (3600 seconds)");
@@ -40,7 +40,7 @@ fn a_job_that_runs_too_long_is_vacated_by_preempt_if() {
 #[test]
 fn a_slot_shows_what_it_is_told_to_of_its_running_job() {
     let world = world("STARTD_JOB_ATTRS = JobCurrentStartDate JobState JobStatus\n");
-    let started = world.pool.slots.values().next().unwrap().running.started.unwrap().secs();
+    let started = world.pool.slots().values().next().unwrap().running.started.unwrap().secs();
     assert_eq!(of_slot(&world, "JobCurrentStartDate"), Value::from(started));
     assert_eq!(of_slot(&world, "JobState"), Value::from("Running"));
     assert_eq!(of_slot(&world, "JobStatus"), Value::from(2));

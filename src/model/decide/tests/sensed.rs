@@ -17,20 +17,20 @@ fn report(world: &mut World, edit: impl FnOnce(&mut ReportFacts)) {
 }
 
 fn state(world: &World) -> (&'static str, &'static str, u8) {
-    let slot = &world.pool.machines[&"n1".into()].standing[&1];
+    let slot = &world.pool.machines()[&"n1".into()].standing[&1];
     (slot.state.state(), slot.state.activity(), slot.last.as_ref().map_or(0, |last| last.number))
 }
 
 /// A load of the machine's first slot.
 fn load(world: &World, attribute: &str) -> f64 {
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     let ad = unclaimed_slot_ad(machine, &machine.standing[&1], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &Env::at(0)).as_number().unwrap()
 }
 
 /// An attribute of the machine's first slot.
 fn says(world: &World, attribute: &str) -> String {
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     let ad = unclaimed_slot_ad(machine, &machine.standing[&1], &world.pool.startd(machine));
     ad.eval_attr(attribute, None, &Env::at(world.now.secs())).to_string()
 }
@@ -81,7 +81,7 @@ fn clocks_change_when_the_zone_does_though_nothing_happens() {
     let summer = Time::from_secs(world.now.secs() + 100);
     let zone = Zone::new(3600, vec![(summer, 7200)]);
     govern(&mut world, "summer", StartdConfig { zone, ..StartdConfig::default() });
-    let offset = |world: &World| world.pool.machines[&"n1".into()].utc_offset;
+    let offset = |world: &World| world.pool.machines()[&"n1".into()].utc_offset;
     world.pass(95);
     assert_eq!(offset(&world), 3600);
     world.pass(10);
@@ -110,11 +110,11 @@ fn a_machines_load_is_divided_among_its_slots() {
     assert!(loads.iter().zip([2.0, 0.0, 3.5]).all(|(load, known)| (load - known).abs() < 1e-9), "{loads:?}");
     let claimed = |dynamic| {
         let name = SlotName { machine: "n1".into(), slot: 1, dynamic: Some(dynamic) };
-        let machine = &world.pool.machines[&name.machine];
+        let machine = &world.pool.machines()[&name.machine];
         let ad = claimed_slot_ad(
             machine,
             &world.pool.startd(machine),
-            &world.pool.slots[&name],
+            &world.pool.slots()[&name],
             None,
             &Env::at(world.now.secs()),
         );

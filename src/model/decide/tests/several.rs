@@ -82,7 +82,7 @@ fn submit_on(world: &mut World, name: &str, owner: &str, count: i64, machine: &s
 /// Claims by node, negotiator and submitter.
 fn claims(world: &World) -> BTreeMap<(String, String, String), usize> {
     let mut claims = BTreeMap::new();
-    for slot in world.pool.slots.values() {
+    for slot in world.pool.slots().values() {
         let negotiator = slot.claim.negotiator.name().map(ToString::to_string).unwrap_or_default();
         let key = (slot.name.machine.to_string(), negotiator, slot.claim.submitter.to_string());
         *claims.entry(key).or_default() += 1;
@@ -101,7 +101,7 @@ fn claim(
 
 /// Real priority and slots in use of a submitter with a negotiator.
 fn account(world: &World, submitter: &str, negotiator: &NegotiatorId) -> (f64, u64) {
-    let submitter = &world.pool.submitters[&submitter.into()];
+    let submitter = &world.pool.submitters()[&submitter.into()];
     let account = submitter.account_with(negotiator);
     (account.at(world.now.millis(), world.pool.halflife_of(negotiator)).real_priority, account.resources_used)
 }
@@ -114,13 +114,13 @@ fn each_matches_slots_of_its_own() {
     let expected = [claim("n1", "cpu", "alice", 4), claim("n2", "gpu", "alice", 4)];
     assert_eq!(claims(&world), expected.into());
     for name in ["cpu", "gpu"] {
-        let turn = world.pool.schedule.turn(&id(name));
+        let turn = world.pool.schedule().turn(&id(name));
         let last = turn.last.unwrap();
         assert_eq!((turn.cycles, last.matches, last.slots), (1, 4, 1), "{name}");
     }
-    assert_eq!(world.pool.schedule.cycles, 2);
-    let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), &world.pool.sharing);
-    assert_eq!((of("cpu"), of("gpu"), world.pool.sharing.uncovered.count), (None, None, 0));
+    assert_eq!(world.pool.schedule().cycles, 2);
+    let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), &world.pool.sharing());
+    assert_eq!((of("cpu"), of("gpu"), world.pool.sharing().uncovered.count), (None, None, 0));
 }
 
 /// "Let's say you have some GPU machines and non-GPU machines, and you want usage of the non-GPU machine to not 'count' against
@@ -158,14 +158,14 @@ fn slots_that_several_take_are_told_of_and_the_first_by_name_has_them() {
     world.submit("sweep", "alice", 20, |_| ());
     world.settle();
     assert_eq!(claims(&world), [claim("n1", "b", "alice", 4), claim("n2", "a", "alice", 4)].into());
-    let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), &world.pool.sharing);
+    let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), &world.pool.sharing());
     let end = "of several the first by name matches a slot: let the constraints exclude each other";
     let says = |other: &str| {
         let first = format!("NEGOTIATOR_SLOT_CONSTRAINT of {other} takes 1 of these slots, too (slot1@n2)");
         Some(format!("{first}; {end}"))
     };
     assert_eq!((of("a"), of("b"), of("c")), (says("b"), says("a"), None));
-    let uncovered = &world.pool.sharing.uncovered;
+    let uncovered = &world.pool.sharing().uncovered;
     assert_eq!(
         (uncovered.count, uncovered.example.as_ref().map(ToString::to_string)),
         (1, Some("slot1@n3".to_owned()))
@@ -180,10 +180,10 @@ fn overlaps_are_told_though_nothing_waits_and_no_more_once_they_are_gone() {
         world.log.iter().filter(of).count()
     };
     world.settle();
-    assert_eq!((world.pool.sharing.overlaps.len(), told(&world), world.pool.schedule.cycles), (1, 2, 0));
+    assert_eq!((world.pool.sharing().overlaps.len(), told(&world), world.pool.schedule().cycles), (1, 2, 0));
     add(&mut world, "b", "Cpus > 4");
     world.settle();
-    assert_eq!((world.pool.sharing.overlaps.len(), told(&world)), (0, 2));
+    assert_eq!((world.pool.sharing().overlaps.len(), told(&world)), (0, 2));
 }
 
 #[test]
@@ -195,13 +195,13 @@ fn what_never_was_valid_takes_no_slots_from_others() {
     world.submit("job", "alice", 1, |_| ());
     world.settle();
     assert_eq!(claims(&world), [claim("n1", "b", "alice", 1)].into());
-    assert!(world.pool.sharing.overlaps.is_empty());
+    assert!(world.pool.sharing().overlaps.is_empty());
     // Alone it works with HTCondor's defaults.
     remove(&mut world, "b");
     world.submit("more", "alice", 1, |_| ());
     world.pass(60);
     assert_eq!(world.pool.at_work()[0].id, id("a"));
-    assert!(world.pool.slots.values().all(|slot| slot.claim.negotiator == id("a")));
+    assert!(world.pool.slots().values().all(|slot| slot.claim.negotiator == id("a")));
 }
 
 /// Found by chaos: what one used that no longer works was off nobody's quota.
@@ -217,7 +217,7 @@ fn quotas_count_what_one_used_that_is_at_work_no_more() {
     assert_eq!(claims(&world), [claim("n1", "a", "physics.alice", 2)].into());
     add(&mut world, "b", "true");
     world.pass(100);
-    assert_eq!(world.pool.slots.len(), 2);
+    assert_eq!(world.pool.slots().len(), 2);
     assert_eq!(account(&world, "physics.alice", &id("b")).1, 2);
 }
 
@@ -242,7 +242,7 @@ fn the_claims_of_one_that_is_deleted_count_with_the_first_by_name_and_its_accoun
     world.now = crate::pool::Time::from_secs(world.now.secs() + 90 * DAY);
     add(&mut world, "other", "Machine == \"n2\"");
     world.settle();
-    assert!(world.pool.submitters[&"alice".into()].accounts.of(&id("gpu")).is_none());
+    assert!(world.pool.submitters()[&"alice".into()].accounts.of(&id("gpu")).is_none());
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_restart_keeps_the_accounts_with_all() {
         world.restart();
         world.settle();
         assert_eq!(accounts(&world), before);
-        let used = |name: &str| world.pool.submitters[&"alice".into()].accounts.used_with(&id(name));
+        let used = |name: &str| world.pool.submitters()[&"alice".into()].accounts.used_with(&id(name));
         assert_eq!((used("cpu"), used("gpu")), (3.0, 1.0));
     }
 }
@@ -289,7 +289,7 @@ fn the_only_negotiator_goes_on_with_the_account_of_the_one_before() {
     add(&mut world, "y", "true");
     world.settle();
     assert_eq!(account(&world, "alice", &id("y")), (2.25, 4));
-    let accounts = &world.pool.submitters[&"alice".into()].accounts;
+    let accounts = &world.pool.submitters()[&"alice".into()].accounts;
     assert_eq!(accounts.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), [id("y")]);
 }
 
@@ -303,9 +303,9 @@ fn each_has_cycles_of_its_own() {
     }
     world.submit("never", "alice", 1, |job| job.requirements = Some("false".to_owned()));
     world.pass(1205);
-    let cycles = |name: &str| world.pool.schedule.turn(&id(name)).cycles;
+    let cycles = |name: &str| world.pool.schedule().turn(&id(name)).cycles;
     assert_eq!((cycles("often"), cycles("seldom")), (21, 3));
-    assert!(world.pool.jobs.values().all(|job| matches!(job.matchable, Matchable::No(_))));
+    assert!(world.pool.jobs().values().all(|job| matches!(job.matchable, Matchable::No(_))));
 }
 
 /// `condor_userprio -name`.
@@ -325,7 +325,7 @@ fn a_correction_is_of_the_account_with_the_negotiator_that_it_names() {
         let facts = SubmitterFacts { correction: Some(correction), ..alice(None) };
         world.pool.apply(Event::Submitter(facts), world.now);
         let priorities = ["cpu", "gpu"].map(|name| account(&world, "alice", &super::several::id(name)).0);
-        (priorities, world.pool.submitters[&"alice".into()].problems.len())
+        (priorities, world.pool.submitters()[&"alice".into()].problems.len())
     };
     assert_eq!(correct("1", Some("typo")), ([0.5, 0.5], 1));
     assert_eq!(correct("1", Some("gpu")), ([0.5, 9.0], 0));
@@ -339,7 +339,7 @@ fn ceilings_are_of_the_whole_pool() {
     world.pool.apply(Event::Submitter(alice(Some(5.0))), world.now);
     world.submit("sweep", "alice", 20, |_| ());
     world.settle();
-    assert_eq!(world.pool.slots.len(), 5);
+    assert_eq!(world.pool.slots().len(), 5);
 }
 
 /// Who has his floor of one's slots has no floor of the other's.
@@ -408,7 +408,7 @@ fn the_pie_is_of_the_negotiators_own_slots() {
         world.submit("job", "alice", 3, |_| ());
         world.settle();
         assert_eq!(
-            (world.pool.slots.len(), weight(&world)),
+            (world.pool.slots().len(), weight(&world)),
             (3, weights.to_vec()),
             "{negotiators:?}, claimed"
         );
@@ -426,7 +426,7 @@ fn concurrency_limits_are_of_the_whole_pool() {
     }
     world.submit("sweep", "alice", 20, |job| job.limits = vec!["xsw".to_owned()]);
     world.pass(25);
-    assert_eq!(world.pool.slots.len(), 3);
+    assert_eq!(world.pool.slots().len(), 3);
 }
 
 proptest! {
@@ -458,24 +458,24 @@ proptest! {
             covered += usize::from(owner.is_some());
             let slot = crate::pool::SlotName { machine: (*node).into(), slot: 1, dynamic: None };
             let having: Vec<NegotiatorId> = (0..takes.len()).map(|index| id(&format!("neg{index}")))
-                .filter(|id| world.pool.sharing.has(id, &slot)).collect();
+                .filter(|id| world.pool.sharing().has(id, &slot)).collect();
             prop_assert_eq!(having, owner.clone().into_iter().collect::<Vec<_>>());
-            for claimed in world.pool.slots.values().filter(|slot| slot.name.machine.as_str() == *node) {
+            for claimed in world.pool.slots().values().filter(|slot| slot.name.machine.as_str() == *node) {
                 prop_assert_eq!(Some(&claimed.claim.negotiator), owner.as_ref());
             }
             for first in 0..takes.len() {
                 for second in first + 1..takes.len() {
                     let both = nodes.iter().enumerate().filter(|(at, _)| takes[first][*at] && takes[second][*at]).count();
                     let key = (id(&format!("neg{first}")), id(&format!("neg{second}")));
-                    let told = world.pool.sharing.overlaps.get(&key).map_or(0, |slots| slots.count);
+                    let told = world.pool.sharing().overlaps.get(&key).map_or(0, |slots| slots.count);
                     prop_assert_eq!(usize::try_from(told).unwrap(), both);
                 }
             }
         }
         if !again {
-            prop_assert_eq!(world.pool.slots.len(), usize::try_from(procs).unwrap().min(covered * 4));
+            prop_assert_eq!(world.pool.slots().len(), usize::try_from(procs).unwrap().min(covered * 4));
         }
-        let used: u64 = world.pool.submitters.values().map(|one| one.accounts.resources_used()).sum();
-        prop_assert_eq!(usize::try_from(used).unwrap(), world.pool.slots.len());
+        let used: u64 = world.pool.submitters().values().map(|one| one.accounts.resources_used()).sum();
+        prop_assert_eq!(usize::try_from(used).unwrap(), world.pool.slots().len());
     }
 }

@@ -14,7 +14,7 @@ fn divide(world: &mut World, text: &str) {
 
 /// Each standing slot of a node: its name, CPUs, state, and whether it is claimed.
 fn slots(world: &World, node: &str) -> Vec<String> {
-    let machine = &world.pool.machines[&node.into()];
+    let machine = &world.pool.machines()[&node.into()];
     let shown = |slot: &crate::pool::Standing| {
         let claimed = if slot.claimed { " claimed" } else { "" };
         format!("slot{} {} {}{claimed}", slot.id, slot.total.cpus, slot.state.state())
@@ -33,7 +33,7 @@ fn a_static_slot_runs_one_job_after_another_and_keeps_its_size() {
     assert!(world.slots.values().all(|(resources, _)| resources.cpus == 4));
     world.pass(120);
     assert_eq!(world.runs.len(), 6);
-    assert!(world.pool.slots.is_empty() && world.slots.is_empty());
+    assert!(world.pool.slots().is_empty() && world.slots.is_empty());
     assert_eq!(slots(&world, "n1"), ["slot1 4 Unclaimed", "slot2 4 Unclaimed"]);
 }
 
@@ -62,7 +62,7 @@ fn other_slot_types_wait_for_the_claims_that_there_are() {
     world.submit("sweep", "alice", 9, |_| {});
     world.pass(5);
     divide(&mut world, "NUM_SLOTS_TYPE_1 = 4\nSLOT_TYPE_1 = 25%\n");
-    assert_eq!(world.pool.machines[&"n1".into()].offer, Offer::LayoutWaits);
+    assert_eq!(world.pool.machines()[&"n1".into()].offer, Offer::LayoutWaits);
     assert_eq!(slots(&world, "n1"), ["slot1 8 Owner"]);
     world.pass(40);
     assert_eq!(world.runs.len(), 8, "nothing new starts meanwhile, not even under the claims that there are");
@@ -77,7 +77,7 @@ fn types_that_a_machine_has_not_enough_for_leave_it_as_it_was() {
     world.node("n1", 8, 0);
     world.settle();
     divide(&mut world, "NUM_SLOTS_TYPE_1 = 3\nSLOT_TYPE_1 = cpus=4\n");
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     assert_eq!(machine.offer, Offer::Offered);
     assert!(machine.unfit.as_ref().is_some_and(|why| why.contains("Cpus")), "{:?}", machine.unfit);
     assert_eq!(slots(&world, "n1"), ["slot1 8 Unclaimed"]);
@@ -86,7 +86,7 @@ fn types_that_a_machine_has_not_enough_for_leave_it_as_it_was() {
     assert_eq!(slots(&world, "n2").len(), 3);
     world.node("n3", 4, 0);
     world.settle();
-    let machine = &world.pool.machines[&"n3".into()];
+    let machine = &world.pool.machines()[&"n3".into()];
     assert!(matches!(machine.offer, Offer::PolicyUnfit(..)), "what its owner wants is not known");
 }
 
@@ -116,7 +116,7 @@ fn an_object_does_not_show_what_its_slot_has_nothing_of() {
     world.node("n1", 8, 1);
     world.settle();
     let name = SlotName { machine: "n1".into(), slot: 1, dynamic: None };
-    let mut resources = world.pool.machines[&name.machine].standing[&1].total.clone();
+    let mut resources = world.pool.machines()[&name.machine].standing[&1].total.clone();
     assert!(resources.extended.values().any(|amount| *amount == 0), "{resources:?}");
     resources.extended.retain(|_, amount| *amount > 0);
     world.pool.apply(
@@ -134,7 +134,7 @@ fn a_match_ends_the_benchmarks_of_a_static_slot_first() {
     world.node("n1", 8, 0);
     world.pool.apply(Event::Report(ReportFacts::of("n1".into())), world.now);
     world.pass(2);
-    assert!(world.pool.machines[&"n1".into()].benchmarking.is_some());
+    assert!(world.pool.machines()[&"n1".into()].benchmarking.is_some());
     world.taken.clear();
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(20);
@@ -142,5 +142,5 @@ fn a_match_ends_the_benchmarks_of_a_static_slot_first() {
     assert_eq!(numbers, [4, 6, 9, 11]);
     let whole = world.taken.windows(2).all(|pair| pair[0].to == pair[1].from);
     assert!(whole, "each begins where the one before ended: {:?}", world.taken);
-    assert_eq!(world.pool.machines[&"n1".into()].benchmarking, None);
+    assert_eq!(world.pool.machines()[&"n1".into()].benchmarking, None);
 }

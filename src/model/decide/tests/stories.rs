@@ -14,7 +14,7 @@ use crate::{decide, negotiator};
 use classad::Expr;
 
 fn done(world: &World, job: &str) -> (u64, u64, u64) {
-    let cluster = world.pool.jobs.values().find(|c| &*c.key.name == job).unwrap();
+    let cluster = world.pool.jobs().values().find(|c| &*c.key.name == job).unwrap();
     (cluster.idle.len(), cluster.active.len() as u64, cluster.succeeded.len())
 }
 
@@ -34,10 +34,10 @@ fn every_proc_runs_once_and_everything_is_returned() {
     world.pass(200);
     assert_eq!(done(&world, "sweep"), (0, 0, 20));
     each_once(&world, 20);
-    assert!(world.slots.is_empty() && world.pool.slots.is_empty());
-    assert!(world.pool.machines.values().all(|m| m.available() == m.total));
+    assert!(world.slots.is_empty() && world.pool.slots().is_empty());
+    assert!(world.pool.machines().values().all(|m| m.available() == m.total));
     assert_eq!(world.pods.len(), 20, "pods are kept for their logs");
-    let account = world.pool.submitters.values().next().unwrap().account_with(&NegotiatorId::Unnamed);
+    let account = world.pool.submitters().values().next().unwrap().account_with(&NegotiatorId::Unnamed);
     assert_eq!(account.resources_used, 0);
     assert!(
         (account.weighted_accumulated_usage - 600.0).abs() < 60.0,
@@ -137,7 +137,7 @@ fn what_admission_adds_to_a_pod_is_counted_against_its_node() {
     world.fate = |_| (60, 0);
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(5);
-    let left = |world: &World| world.pool.machines[&"n1".into()].available().cpus;
+    let left = |world: &World| world.pool.machines()[&"n1".into()].available().cpus;
     assert_eq!(left(&world), 3);
     let mut facts = world.pods.values().next().unwrap().facts.clone();
     facts.requests = Capacity { milli_cpu: 1000, ..Capacity::default() };
@@ -147,7 +147,7 @@ fn what_admission_adds_to_a_pod_is_counted_against_its_node() {
         Capacity { milli_cpu: 2500, extended: [("pods".into(), 1)].into(), ..Capacity::default() };
     world.pool.apply(Event::Pod(facts), world.now);
     assert_eq!(left(&world), 1, "1.5 CPUs beyond the slot");
-    assert_eq!(world.pool.machines[&"n1".into()].total.cpus, 4, "the machine is what it was");
+    assert_eq!(world.pool.machines()[&"n1".into()].total.cpus, 4, "the machine is what it was");
     world.pass(90);
     assert_eq!((world.runs.len(), left(&world)), (1, 4));
 }
@@ -162,21 +162,21 @@ fn what_admission_adds_to_a_pod_changes_no_layout() {
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(5);
     let slots = |world: &World| {
-        world.pool.machines[&"n1".into()].slots().map(|slot| slot.total.cpus).collect::<Vec<_>>()
+        world.pool.machines()[&"n1".into()].slots().map(|slot| slot.total.cpus).collect::<Vec<_>>()
     };
     assert_eq!(slots(&world), [1; 4]);
     let mut facts = world.pods.values().next().unwrap().facts.clone();
     facts.requests = Capacity { milli_cpu: 1100, ..Capacity::default() };
     world.pool.apply(Event::Pod(facts), world.now);
     world.settle();
-    let machine = &world.pool.machines[&"n1".into()];
+    let machine = &world.pool.machines()[&"n1".into()];
     assert_eq!(
         (slots(&world), machine.offer.clone(), machine.available().cpus),
         (vec![1; 4], Offer::Offered, 2)
     );
     world.submit("more", "alice", 3, |_| {});
     world.pass(60);
-    assert_eq!(world.pool.slots.len(), 3, "the fourth slot's CPU is not there");
+    assert_eq!(world.pool.slots().len(), 3, "the fourth slot's CPU is not there");
 }
 
 /// With autoregroup a quota is no limit for what is left in the end, also when claims are made.
@@ -193,12 +193,12 @@ fn a_group_with_autoregroup_has_what_nobody_else_wants() {
         world.pass(1);
         most = most.max(group_usage(&world.pool, &"physics".into()));
         let of_physics = |slot: &&crate::pool::Slot| slot.claim.regrouped;
-        regrouped = regrouped.max(world.pool.slots.values().filter(of_physics).count());
+        regrouped = regrouped.max(world.pool.slots().values().filter(of_physics).count());
         assert!(group_usage(&world.pool, &"biology".into()) <= 2.0);
     }
     assert!((most - 6.0).abs() < 1e-9, "{most}");
     assert!(regrouped >= 4, "what is beyond the quota was negotiated with those of no group: {regrouped}");
-    let slot = world.pool.slots.values().find(|slot| slot.claim.regrouped).unwrap();
+    let slot = world.pool.slots().values().find(|slot| slot.claim.regrouped).unwrap();
     let ad = crate::startd::published_ad(&world.pool, &slot.name, world.now).unwrap();
     let said = |name: &str| ad.eval_attr(name, None, &classad::Env::at(0));
     assert_eq!((said("RemoteAutoregroup"), said("RemoteNegotiatingGroup")), (true.into(), "<none>".into()));
@@ -215,7 +215,7 @@ fn jobs_of_no_group_get_what_the_groups_leave() {
     world.submit("scan", "bob", 100, |s| s.group = Some("physics".to_owned()));
     world.pass(1);
     let ungrouped = |world: &World| -> f64 {
-        let claims = world.pool.slots.values().map(|slot| &slot.claim);
+        let claims = world.pool.slots().values().map(|slot| &slot.claim);
         claims.filter(|claim| claim.group.is_none()).map(|claim| claim.weight).sum()
     };
     for _ in 0..30 {
@@ -246,7 +246,7 @@ fn a_job_that_no_machine_can_hold_is_told_so() {
     world.pass(5);
     let reasons: BTreeMap<&str, String> = world
         .pool
-        .jobs
+        .jobs()
         .values()
         .map(|cluster| match &cluster.matchable {
             Matchable::No(problem) => (&*cluster.key.name, problem.to_string()),
@@ -265,7 +265,7 @@ fn a_removed_job_ends_its_pods_and_goes() {
     world.remove("sweep");
     world.pass(2);
     assert!(world.jobs.is_empty() && world.slots.is_empty() && world.pods.is_empty());
-    assert_eq!(world.pool.machines.values().next().unwrap().available().cpus, 4);
+    assert_eq!(world.pool.machines().values().next().unwrap().available().cpus, 4);
 }
 
 /// A claim that somebody edited while nobody led is not used again while the pod lives that was made under it.
@@ -304,7 +304,7 @@ fn a_pod_in_another_namespace_does_not_keep_a_job_that_it_names() {
     world.pool.apply(Event::Pod(facts), world.now);
     world.remove("sweep");
     world.pass(2);
-    assert!(world.jobs.is_empty() && world.pool.orphans.len() == 1);
+    assert!(world.jobs.is_empty() && world.pool.orphans().len() == 1);
 }
 
 /// A policy for all nodes.
@@ -341,7 +341,7 @@ fn a_cordoned_node_starts_nothing_and_what_runs_has_its_retirement() {
     world.set_node(facts.clone());
     world.pass(60);
     assert_eq!(done(&world, "sweep"), (4, 0, 4));
-    assert_eq!(world.pool.machines.values().next().unwrap().offer, Offer::Cordoned);
+    assert_eq!(world.pool.machines().values().next().unwrap().offer, Offer::Cordoned);
     facts.cordoned = false;
     world.set_node(facts.clone());
     world.pass(5);
@@ -366,7 +366,7 @@ fn a_node_that_falls_silent_starts_nothing_until_it_is_heard_of() {
     world.submit("sweep", "alice", 2, |_| {});
     world.pass(10);
     assert_eq!(done(&world, "sweep"), (2, 0, 0));
-    assert_eq!(world.pool.machines.values().next().unwrap().offer, Offer::Silent);
+    assert_eq!(world.pool.machines().values().next().unwrap().offer, Offer::Silent);
     world.pool.apply(beat(), world.now);
     world.pass(60);
     assert_eq!(done(&world, "sweep"), (0, 0, 2));
@@ -382,7 +382,7 @@ fn a_lost_node_gives_its_procs_back() {
     world.pool.apply(Event::MachineGone("n1".into()), world.now);
     world.pass(2);
     assert_eq!(done(&world, "sweep"), (4, 0, 0));
-    assert!(world.pool.machines.is_empty() && world.slots.is_empty() && world.pods.is_empty());
+    assert!(world.pool.machines().is_empty() && world.slots.is_empty() && world.pods.is_empty());
     world.node("n2", 4, 0);
     world.pass(90);
     assert_eq!(done(&world, "sweep"), (0, 0, 4));
@@ -396,7 +396,7 @@ fn failed_procs_are_done_and_counted() {
     world.fate = |name| (3, i32::from(name.ends_with('1')));
     world.submit("sweep", "alice", 4, |_| {});
     world.pass(10);
-    let cluster = world.pool.jobs.values().next().unwrap();
+    let cluster = world.pool.jobs().values().next().unwrap();
     assert_eq!(
         (cluster.succeeded.to_string(), cluster.failed.to_string()),
         ("0,2-3".to_owned(), "1".to_owned())
@@ -427,10 +427,10 @@ fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
     world.pool.apply(Event::Job(job), world.now);
     let negotiation = decide::decide(&mut world.pool, world.now).negotiation.unwrap();
     let outcome = negotiator::negotiate(&negotiation.cycle);
-    world.pool.take_stale();
+    world.pool.take_statuses();
     decide::conclude(&mut world.pool, &negotiation, &outcome, world.now);
-    assert_eq!(world.pool.slots.len(), 1);
-    let stale = world.pool.take_stale();
+    assert_eq!(world.pool.slots().len(), 1);
+    let stale = world.pool.take_statuses();
     assert!(stale.contains(&Document::Group("physics".into())), "{stale:?}");
 }
 
@@ -450,7 +450,7 @@ fn an_end_that_nobody_can_record_any_more_frees_its_slot() {
     world.jobs.clear();
     world.pool.apply(Event::JobGone(uid), world.now);
     world.settle();
-    assert!(world.pool.slots.is_empty() && world.slots.is_empty());
+    assert!(world.pool.slots().is_empty() && world.slots.is_empty());
 }
 
 /// One cycle fills as many nodes as there are jobs for.
@@ -463,5 +463,5 @@ fn one_cycle_fills_all_nodes() {
     world.fate = |_| (7200, 0);
     world.submit("sweep", "alice", 8, |_| {});
     world.pass(5);
-    assert_eq!((world.pool.slots.len(), world.pool.schedule.cycles), (8, 1));
+    assert_eq!((world.pool.slots().len(), world.pool.schedule().cycles), (8, 1));
 }

@@ -21,7 +21,7 @@ fn world() -> World {
 }
 
 fn held(world: &World) -> Vec<OnHold> {
-    let train = world.pool.jobs.values().find(|cluster| &*cluster.key.name == "train").unwrap();
+    let train = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "train").unwrap();
     train.on_hold.values().cloned().collect()
 }
 
@@ -107,7 +107,6 @@ fn a_held_proc_that_ran_after_all_is_done() {
     let pod = PodRef { uid: "late".into(), ..late.pod.clone() };
     let ended = PodFacts { pod, obstacle: None, end: Some(End::Exited { code: 0 }), ..late };
     world.pool.apply(Event::Pod(ended), world.now);
-    world.pool.attention.jobs.insert("uid-train".into());
     decide::decide(&mut world.pool, world.now);
     assert_eq!(held(&world).len(), 1);
 }

@@ -111,7 +111,7 @@ impl World {
             numbers: Vec::new(),
             next_uid: 0,
         };
-        world.pool.trace = Some(Vec::new());
+        world.pool.begin_trace();
         world.pool.apply(Event::Synced, world.now);
         world
     }
@@ -224,7 +224,7 @@ impl World {
         for _ in 0..1000 {
             let twin = decide::decide(&mut self.pool.clone(), self.now);
             let Decision { effects, negotiation, .. } = decide::decide(&mut self.pool, self.now);
-            let taken = self.pool.trace.replace(Vec::new()).unwrap_or_default();
+            let taken = self.pool.take_trace();
             let claimed = taken.iter().filter(|noted| {
                 !matches!(
                     noted.from,
@@ -266,12 +266,12 @@ impl World {
 
     fn write_statuses(&mut self) -> bool {
         let mut wrote = false;
-        for document in self.pool.take_stale() {
+        for document in self.pool.take_statuses() {
             if let Document::Slot(name) = &document {
                 self.record(name);
             }
             let Document::Job(uid) = document else { continue };
-            let Some(cluster) = self.pool.jobs.get(&uid) else { continue };
+            let Some(cluster) = self.pool.jobs().get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
             let (succeeded, failed) = (cluster.succeeded.clone(), cluster.failed.clone());
             if (&facts.succeeded, &facts.failed, facts.cluster, &facts.on_hold)
@@ -290,7 +290,7 @@ impl World {
 
     /// As `controller/kinds/slot.rs` does.
     fn record(&mut self, name: &SlotName) {
-        let Some(slot) = self.pool.slots.get(name) else { return };
+        let Some(slot) = self.pool.slots().get(name) else { return };
         let Activation::Active { pod, .. } = &slot.activation else { return };
         let recorded = Recorded {
             pod: pod.uid.clone(),
@@ -391,7 +391,7 @@ impl World {
     /// Kills the operator and starts another from what the API server has.
     pub(super) fn restart(&mut self) {
         let mut submitters = Vec::new();
-        for submitter in self.pool.submitters.values() {
+        for submitter in self.pool.submitters().values() {
             submitters.push(SubmitterFacts {
                 name: submitter.name.clone(),
                 generation: 1,
@@ -403,11 +403,11 @@ impl World {
                 accounts: submitter.accounts.clone(),
             });
         }
-        let groups: Vec<Group> = self.pool.groups.values().cloned().collect();
-        let limits: Vec<LimitObject> = self.pool.limits.values().cloned().collect();
-        let negotiators = std::mem::take(&mut self.pool.negotiators);
+        let groups: Vec<Group> = self.pool.groups().values().cloned().collect();
+        let limits: Vec<LimitObject> = self.pool.limits().values().cloned().collect();
+        let negotiators = self.pool.negotiators().clone();
         self.pool = Pool::default();
-        self.pool.trace = Some(Vec::new());
+        self.pool.begin_trace();
         let mut events: Vec<Event> = negotiators.into_iter().filter_map(negotiator_event).collect();
         events.extend(groups.into_iter().map(Event::Group));
         events.extend(limits.into_iter().map(Event::Limit));

@@ -26,7 +26,7 @@ impl World {
         let mut held = LimitBook::default();
         self.slots.values().for_each(|(_, claim)| held.used(&claim.limits));
         for (name, tally, _) in held.in_use() {
-            let counted = self.pool.holdings.book().tally(name);
+            let counted = self.pool.holdings().book().tally(name);
             assert!(tally.amount <= counted.amount + 1e-9, "{name}: {tally:?} are held, {counted:?} counted");
         }
     }
@@ -36,9 +36,9 @@ impl World {
         self.check_pods();
         self.check_limits();
         super::chaos::gatherings(&self.pool);
-        for (name, machine) in &self.pool.machines {
+        for (name, machine) in self.pool.machines() {
             let mut carved = Resources::default();
-            for slot in self.pool.slots.values().filter(|slot| slot.name.machine == *name) {
+            for slot in self.pool.slots().values().filter(|slot| slot.name.machine == *name) {
                 carved.add(&slot.resources);
             }
             assert_eq!(
@@ -57,7 +57,7 @@ impl World {
                 assert!(carved.fits_in(&facts.allocatable.whole()), "{name}: {carved} are carved");
             }
         }
-        for (uid, cluster) in &self.pool.jobs {
+        for (uid, cluster) in self.pool.jobs() {
             let Some(spec) = &cluster.spec else { continue };
             let sum = cluster.idle.len()
                 + cluster.active.len() as u64
@@ -66,7 +66,7 @@ impl World {
                 + cluster.on_hold.len() as u64;
             assert!(cluster.removing || sum == u64::from(spec.count), "{uid:?}: {sum} procs");
         }
-        for slot in self.pool.slots.values() {
+        for slot in self.pool.slots().values() {
             assert!(
                 slot.record == Record::Deleting || !matches!(slot.state, State::Owner | State::Unclaimed(_)),
                 "{}: {:?}",

@@ -171,7 +171,9 @@ impl World {
                 || !matches!(found.facts.end, Some(End::Exited { .. }))
         });
         assert!(recorded, "{} was let go before its end was recorded", pod.name);
-        assert!(slot.is_some() || found.plan.claim.id.as_str().is_empty() || !recorded || self.pool.synced);
+        assert!(
+            slot.is_some() || found.plan.claim.id.as_str().is_empty() || !recorded || self.pool.is_synced()
+        );
         found.facts.tracked = false;
         let facts = found.facts.clone();
         if delete || facts.deleting {

@@ -228,9 +228,9 @@ pub fn claimed_slot_ad(
 /// The whole ad of a slot, as `condor_status -l` shows it, with what a partitionable slot shows of its dynamic slots. None
 /// where there is no such slot.
 pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
-    let machine = pool.machines.get(&name.machine)?;
+    let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
-    if let Some(slot) = pool.slots.get(name) {
+    if let Some(slot) = pool.slots().get(name) {
         return Some(claimed_slot_ad(
             machine,
             &config,

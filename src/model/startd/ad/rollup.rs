@@ -31,7 +31,7 @@ pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &Standing, 
     let env = Env::at(now.secs());
     let children: Vec<Ad> = slot
         .claimed_slots(&machine.facts.name)
-        .filter_map(|name| pool.slots.get(&name))
+        .filter_map(|name| pool.slots().get(&name))
         .map(|child| claimed_slot_ad(machine, &config, child, job_of(pool, &child.name), &env))
         .collect();
     let list = |attribute: &str| {
@@ -50,6 +50,6 @@ pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &Standing, 
 
 /// The ad of the job that a slot is claimed for.
 pub(super) fn job_of<'a>(pool: &'a Pool, slot: &SlotName) -> Option<&'a Ad> {
-    let cluster = pool.jobs.get(&pool.slots.get(slot)?.claim.job.uid)?;
+    let cluster = pool.jobs().get(&pool.slots().get(slot)?.claim.job.uid)?;
     cluster.spec.as_ref().map(|spec| &spec.ad)
 }

@@ -163,9 +163,9 @@ pub(in crate::startd) fn integer(value: &Value) -> Option<i64> {
 
 /// `RANK` of a claimed slot for its job; 0 where there is no such slot, or it says no number.
 pub fn rank(pool: &Pool, name: &SlotName, now: Time) -> f64 {
-    let slot = pool.slots.get(name);
-    let Some((slot, machine)) = slot.zip(pool.machines.get(&name.machine)) else { return 0.0 };
-    let job = pool.jobs.get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
+    let slot = pool.slots().get(name);
+    let Some((slot, machine)) = slot.zip(pool.machines().get(&name.machine)) else { return 0.0 };
+    let job = pool.jobs().get(&slot.claim.job.uid).and_then(|cluster| cluster.spec.as_ref());
     Asker::new(machine, &pool.startd(machine), slot, job.map(|spec| &spec.ad), None, now).rank()
 }
 

@@ -122,10 +122,10 @@ impl World {
                 return Some(format!("the job {name} is not done: {facts:?}"));
             }
         }
-        if !pool.slots.is_empty() || !pool.orphans.is_empty() || !pool.released.is_empty() {
-            return Some(format!("{:?} {:?} {:?}", pool.slots, pool.orphans, pool.released));
+        if !pool.slots().is_empty() || !pool.orphans().is_empty() || !pool.released().is_empty() {
+            return Some(format!("{:?} {:?} {:?}", pool.slots(), pool.orphans(), pool.released()));
         }
-        let charged = pool.submitters.values().find(|s| s.accounts.resources_used() > 0);
+        let charged = pool.submitters().values().find(|s| s.accounts.resources_used() > 0);
         charged.map(|submitter| format!("{} is charged", submitter.name)).or_else(|| pool.leftovers())
     }
 }
@@ -144,7 +144,7 @@ fn run(actions: &[(Action, u16)]) {
     world.finish();
     let again: Vec<_> = world.server.successes.iter().filter(|(_, times)| **times > 1).collect();
     assert!(again.is_empty(), "{again:?} ran again");
-    assert!(!world.operator.pool.slots.values().any(|slot| slot.activation == Activation::Requested));
+    assert!(!world.operator.pool.slots().values().any(|slot| slot.activation == Activation::Requested));
 }
 
 #[test]

@@ -173,7 +173,7 @@ impl Operator {
 
     fn decide(&mut self, now: Time) -> bool {
         let twin = decide::decide(&mut self.pool.clone(), now);
-        let before: BTreeSet<_> = self.pool.slots.keys().cloned().collect();
+        let before: BTreeSet<_> = self.pool.slots().keys().cloned().collect();
         let decision = decide::decide(&mut self.pool, now);
         assert_eq!(
             (twin.effects, twin.next),
@@ -196,20 +196,20 @@ impl Operator {
     }
 
     fn conclude(&mut self, negotiation: &Negotiation, matches: &Matches, now: Time) {
-        let before: BTreeSet<_> = self.pool.slots.keys().cloned().collect();
+        let before: BTreeSet<_> = self.pool.slots().keys().cloned().collect();
         decide::conclude(&mut self.pool, negotiation, matches, now);
         checks::claims_made(&self.pool, &before);
     }
 
     fn publish(&mut self) -> bool {
         let mut moved = false;
-        for document in self.pool.take_stale() {
+        for document in self.pool.take_statuses() {
             match document {
                 Document::Job(uid) => {
                     self.stale.insert(uid);
                 }
                 Document::Submitter(name) => {
-                    if let Some(submitter) = self.pool.submitters.get(&name) {
+                    if let Some(submitter) = self.pool.submitters().get(&name) {
                         let call = Call::Account(name.clone(), submitter.accounts.clone());
                         self.submit(format!("submitter {name}"), call);
                         moved = true;
@@ -219,7 +219,7 @@ impl Operator {
             }
         }
         for uid in std::mem::take(&mut self.stale) {
-            let Some(cluster) = self.pool.jobs.get(&uid) else { continue };
+            let Some(cluster) = self.pool.jobs().get(&uid) else { continue };
             let Some((version, known)) = self.known.get(&uid) else { continue };
             let complete = cluster.is_complete() && cluster.problems.is_empty() && !cluster.removing;
             let status = Status {

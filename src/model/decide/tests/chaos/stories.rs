@@ -175,7 +175,7 @@ fn a_job_submitted_while_nobody_looked_gets_a_number_of_its_own() {
     world.later(1);
     Action::Submit(Order::simple("scan", 1)).perform(&mut world.server, world.now);
     world.act(&Action::Restart, 0);
-    let mut numbers: Vec<i64> = world.operator.pool.jobs.values().map(|cluster| cluster.cluster).collect();
+    let mut numbers: Vec<i64> = world.operator.pool.jobs().values().map(|cluster| cluster.cluster).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, [1, 2]);
     world.finish();
@@ -188,7 +188,11 @@ fn a_claim_that_somebody_took_off_is_written_again() {
     for how in 0..3 {
         world.act(&Action::EditSlot { pick: 0, how }, 0);
         let claim = world.server.slots.values().next().unwrap().1.clone();
-        assert_eq!(claim, world.operator.pool.slots.values().next().map(|slot| slot.claim.clone()), "{how}");
+        assert_eq!(
+            claim,
+            world.operator.pool.slots().values().next().map(|slot| slot.claim.clone()),
+            "{how}"
+        );
     }
     world.finish();
 }

@@ -1,0 +1,118 @@
+//! What may be read of a pool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::*;
+
+impl Pool {
+    /// Machines by name.
+    pub fn machines(&self) -> &BTreeMap<MachineName, Machine> {
+        &self.machines
+    }
+
+    /// Claimed slots by name: dynamic ones, and static ones that have a claim.
+    pub fn slots(&self) -> &BTreeMap<SlotName, Slot> {
+        &self.slots
+    }
+
+    /// Jobs by uid.
+    pub fn jobs(&self) -> &BTreeMap<JobUid, Cluster> {
+        &self.jobs
+    }
+
+    /// Submitters by name.
+    pub fn submitters(&self) -> &BTreeMap<SubmitterName, Submitter> {
+        &self.submitters
+    }
+
+    /// Accounting groups by the name of their object.
+    pub fn groups(&self) -> &BTreeMap<Arc<str>, Group> {
+        &self.groups
+    }
+
+    /// Node policies by name.
+    pub fn policies(&self) -> &BTreeMap<PolicyName, NodePolicy> {
+        &self.policies
+    }
+
+    /// Submit policies by name; the first counts.
+    pub fn submit_policies(&self) -> &BTreeMap<Arc<str>, Governing<SubmitConfig>> {
+        &self.submit_policies
+    }
+
+    /// Negotiators by name.
+    pub fn negotiators(&self) -> &BTreeMap<Arc<str>, Governing<NegotiatorConfig>> {
+        &self.negotiators
+    }
+
+    /// Concurrency limits by the name of their object.
+    pub fn limits(&self) -> &BTreeMap<Arc<str>, LimitObject> {
+        &self.limits
+    }
+
+    /// What claims hold of limited things.
+    pub fn holdings(&self) -> &Holdings {
+        &self.holdings
+    }
+
+    /// Procs that wait for a concurrency limit, by its name, as of the last cycle.
+    pub fn barred(&self) -> &BTreeMap<Arc<str>, u64> {
+        &self.barred
+    }
+
+    /// Claims that wait until several dynamic slots have gone.
+    pub fn gatherings(&self) -> &BTreeMap<ClaimId, Gathering> {
+        &self.gatherings
+    }
+
+    /// Drain requests by the name of their object.
+    pub fn drains(&self) -> &BTreeMap<Arc<str>, Drain> {
+        &self.drains
+    }
+
+    /// When cycles run.
+    pub fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    /// Which negotiator has which slots.
+    pub fn sharing(&self) -> &Sharing {
+        &self.sharing
+    }
+
+    /// Pods of the pool whose claim is not known.
+    pub fn orphans(&self) -> &BTreeMap<PodUid, PodFacts> {
+        &self.orphans
+    }
+
+    /// Pods that were let go, until that is seen.
+    pub fn released(&self) -> &BTreeMap<PodUid, Release> {
+        &self.released
+    }
+
+    /// Backfill work.
+    pub fn backfill(&self) -> &BackfillWork {
+        &self.backfill
+    }
+
+    /// Which machines were heard of.
+    pub fn heartbeats(&self) -> &Heartbeats {
+        &self.heartbeats
+    }
+
+    /// Which machines' agents were heard of.
+    pub fn agents(&self) -> &Heartbeats {
+        &self.agents
+    }
+
+    /// What they promised with that.
+    pub fn fences(&self) -> &Fences {
+        &self.fences
+    }
+
+    /// What agents reported last; a report may be seen before its node.
+    pub fn reports(&self) -> &BTreeMap<MachineName, Arc<ReportFacts>> {
+        &self.reports
+    }
+}
