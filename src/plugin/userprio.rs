@@ -7,7 +7,7 @@ use super::text::{minute, span};
 use api::{Negotiator, Submitter};
 use controller::convert::{self, kube_time};
 use controller::kinds;
-use model::pool::accountant::Record;
+use model::pool::accountant::Account;
 use model::pool::{NegotiatorConfig, NegotiatorFacts, NegotiatorId, Time};
 use table::{Align, Table};
 
@@ -102,7 +102,7 @@ fn line(object: &Submitter, negotiator: &ChosenNegotiator, now: Time) -> Option<
     let factor = facts.factor.or(in_force).unwrap_or(config.default_factor);
     let unnamed = || facts.accounts.of(&NegotiatorId::Unnamed).filter(|_| negotiator.first);
     let account = facts.accounts.of(&negotiator.id).or_else(unnamed).cloned();
-    let account = account.unwrap_or_else(|| Record::new(now.millis()));
+    let account = account.unwrap_or_else(|| Account::new(now.millis()));
     let account = account.at(now.millis(), config.halflife.as_secs_f64());
     Some(UserLine {
         name: facts.name.to_string(),

@@ -12,7 +12,7 @@ use super::{Custom, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::{kube_time, time, timestamp};
 use api::{AccountCorrection, AccountStatus, Submitter, SubmitterSpec, SubmitterStatus};
-use model::pool::accountant::{Correction, Record as Account};
+use model::pool::accountant::{Account, Correction};
 use model::pool::{
     Accounts, Document, Event, NegotiatorId, Pool, Submitter as Known, SubmitterFacts, SubmitterName, Time,
 };

@@ -87,7 +87,7 @@ impl Consuming {
                     }
                 }
                 policy
-                    .take(&job, &self.ad, &left(&self.ad, custom, *disk, env), env)
+                    .carve(&job, &self.ad, &left(&self.ad, custom, *disk, env), env)
                     .ok()
                     .map(|taken| named(&taken.amounts, *disk))
             }

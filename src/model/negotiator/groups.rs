@@ -220,13 +220,6 @@ impl Tree {
         Allotments { root, groups: groups.collect() }
     }
 
-    /// The usage of each group together with all groups below it. `own` is what each group's own submitters use, in the order of
-    /// [`Tree::groups`]; missing entries count as 0.
-    pub fn subtree_usage(&self, own: &[f64]) -> Vec<f64> {
-        let parents = self.groups.iter().map(|group| group.parent);
-        sum_up(parents.collect::<Vec<_>>().as_slice(), own)
-    }
-
     /// The groups as the input of a negotiation cycle, in the order of [`Tree::groups`]. `own_usage` is what each group's own
     /// submitters use, in the same order.
     pub fn inputs(&self, pool_weight: f64, oversubscription: bool, own_usage: &[f64]) -> Vec<GroupInput> {
@@ -280,8 +273,8 @@ impl Tree {
     }
 }
 
-/// Returns each node's own amount together with those of all nodes below the node. Parents must come before their children; a
-/// node whose parent does not is treated as if it had no parent.
+/// Returns each node's own amount together with those of all nodes below the node; missing entries of `own` count as 0. Parents
+/// must come before their children; a node whose parent does not is treated as if it had no parent.
 pub(super) fn sum_up(parents: &[Option<usize>], own: &[f64]) -> Vec<f64> {
     let mut sums: Vec<f64> = own.iter().copied().chain(std::iter::repeat(0.0)).take(parents.len()).collect();
     for (node, parent) in parents.iter().enumerate().rev() {

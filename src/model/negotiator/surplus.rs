@@ -6,7 +6,7 @@
 //! the rest evenly. What none of them wants becomes surplus of the node's parent.
 //!
 //! Source: HTCondor manual, "Accounting Groups with Hierarchical Group Quotas"; its negotiator (25.14.1) where the manual is
-//! silent, to which `tests/quota_oracle.rs` compares.
+//! silent, to which `tests/commands/quota_oracle.rs` compares.
 
 /// A node of the tree of groups, the root among them.
 #[derive(Clone, Debug, Default, PartialEq)]

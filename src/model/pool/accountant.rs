@@ -1,27 +1,27 @@
 //! What a submitter has used, and the priority that follows from it.
 //!
-//! A [`Record`] holds at one moment. Usage changes only by [`Record::charge`], [`Record::release`] and
-//! [`Record::reconcile`], and between two such changes everything else follows: whoever has the record knows
-//! the priority at any later time, without anybody writing it down. Advancing in many steps comes to the
-//! same as advancing in one, so neither a crash nor the length of a negotiation cycle changes anybody's
-//! priority.
+//! An [`Account`] is the state at one moment. What is in use changes only by [`Account::charge`], [`Account::stop_charging`] and
+//! [`Account::reconcile`]. Between two such changes, priority and accumulated usage at any later time follow from the account, so
+//! that they need not be written when time passes. Advancing an account in many steps gives the same as advancing it in one
+//! step: neither a crash nor the length of a negotiation cycle changes a priority.
 //!
 //! Source: HTCondor manual, "User Priorities and Negotiation"; the accountant's own arithmetic.
 
 use std::sync::Arc;
 
-/// The best real priority there is, and that of everybody new.
+/// The best real priority, and that of a new submitter.
 pub const MIN_REAL_PRIORITY: f64 = 0.5;
 
 /// The smallest priority factor: a smaller one would let a priority fall below its minimum.
 pub const MIN_PRIORITY_FACTOR: f64 = 1.0;
 
-/// What an admin says an account should be: `condor_userprio -setprio`, `-setaccum`, `-setbegin`, `-setlast`, `-resetusage`.
+/// The values that an admin sets in an account: `condor_userprio -setprio`, `-setaccum`, `-setbegin`, `-setlast`, `-resetusage`.
+/// A field that is unset leaves the account's value as it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Correction {
-    /// By which it is told from others: it is made once.
+    /// The id of the correction. A correction is made only once.
     pub id: Arc<str>,
-    /// The negotiator with which the account is; the first by name where unset.
+    /// The negotiator whose account is corrected; if unset, the first negotiator by name.
     pub negotiator: Option<Arc<str>>,
     /// The real priority.
     pub real_priority: Option<f64>,
@@ -35,10 +35,10 @@ pub struct Correction {
     pub last_usage_time: Option<i64>,
 }
 
-/// One submitter's (or one group's) account.
+/// The account of one submitter with one negotiator.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
-    /// Real user priority (RUP): [`Record::weighted_resources_used`] smoothed by the half-life, never below
+pub struct Account {
+    /// Real user priority (RUP): [`Account::weighted_resources_used`] smoothed by the half-life, never below
     /// [`MIN_REAL_PRIORITY`]. Lower is better.
     pub real_priority: f64,
     /// Slots in use.
@@ -51,14 +51,14 @@ pub struct Record {
     pub weighted_accumulated_usage: f64,
     /// When the submitter first used a slot, in seconds since 1970.
     pub begin_usage_time: Option<i64>,
-    /// The last moment known at which the submitter used a slot, in seconds since 1970.
+    /// The last known time at which the submitter used a slot, in seconds since 1970.
     pub last_usage_time: Option<i64>,
-    /// The moment at which all of this holds, in milliseconds since 1970.
+    /// The time of which the other fields are the state, in milliseconds since 1970.
     pub updated_at: i64,
 }
 
-impl Record {
-    /// The account of somebody who never used anything, from `now` (milliseconds since 1970) on.
+impl Account {
+    /// The account of a submitter that has never used a slot, as of `now` (milliseconds since 1970).
     pub fn new(now: i64) -> Self {
         Self {
             real_priority: MIN_REAL_PRIORITY,
@@ -72,11 +72,11 @@ impl Record {
         }
     }
 
-    /// Moves the record to `now` (milliseconds since 1970): the real priority goes half of the way to what
-    /// is in use with each half-life (in seconds), and usage accumulates.
+    /// Advances the account to `now` (milliseconds since 1970). With each half-life (in seconds) the real priority moves half of
+    /// the way to the weight in use; usage accumulates.
     ///
-    /// A clock that went back charges nothing, and time is not charged twice once it has caught up. Without
-    /// a positive half-life the past counts for nothing.
+    /// If the clock went back, nothing is charged until it has caught up, so that no time is charged twice. If the half-life is
+    /// not positive, the real priority is the weight in use, and past usage does not count.
     pub fn advance(&mut self, now: i64, halflife: f64) {
         self.repair();
         let elapsed = now.saturating_sub(self.updated_at);
@@ -94,7 +94,7 @@ impl Record {
         self.note_use();
     }
 
-    /// The record as it will be at `now` (milliseconds since 1970) if usage stays as it is.
+    /// The account as it will be at `now` (milliseconds since 1970) if no slot comes into use or goes out of use.
     #[must_use]
     pub fn at(&self, now: i64, halflife: f64) -> Self {
         let mut later = self.clone();
@@ -102,7 +102,7 @@ impl Record {
         later
     }
 
-    /// A slot of this weight came into use at `now` (milliseconds since 1970).
+    /// Charges a slot of this weight from `now` (milliseconds since 1970) on.
     pub fn charge(&mut self, weight: f64, now: i64, halflife: f64) {
         self.advance(now, halflife);
         self.resources_used = self.resources_used.saturating_add(1);
@@ -110,21 +110,21 @@ impl Record {
         self.note_use();
     }
 
-    /// A slot of this weight went out of use at `now` (milliseconds since 1970). Releasing more than is in
-    /// use leaves nothing in use.
-    pub fn release(&mut self, weight: f64, now: i64, halflife: f64) {
+    /// Stops charging a slot of this weight at `now` (milliseconds since 1970). The number of slots and their weight do not fall
+    /// below 0.
+    pub fn stop_charging(&mut self, weight: f64, now: i64, halflife: f64) {
         self.advance(now, halflife);
         self.note_use();
         self.resources_used = self.resources_used.saturating_sub(1);
-        // The last slot out takes with it what rounding has left of the sum.
+        // When the last slot goes out of use, the sum becomes 0, whatever the rounding error was.
         self.weighted_resources_used = match self.resources_used {
             0 => 0.0,
             _ => (self.weighted_resources_used - sane(weight)).max(0.0),
         };
     }
 
-    /// Sets usage to what the claims in force say, at `now` (milliseconds since 1970): after a restart, or
-    /// when events were missed. The time before `now` is charged at the old usage.
+    /// Sets what is in use to the sum over the submitter's claims, as of `now` (milliseconds since 1970): after a restart, or when
+    /// events were missed. The time before `now` is charged at the old usage.
     pub fn reconcile(&mut self, slots: u64, weight: f64, now: i64, halflife: f64) {
         self.advance(now, halflife);
         self.resources_used = slots;
@@ -132,8 +132,8 @@ impl Record {
         self.note_use();
     }
 
-    /// Sets what an admin says, as of `now` (milliseconds since 1970): what was used until then is charged first, and what
-    /// is in use stays so.
+    /// Sets the values of an admin's correction, as of `now` (milliseconds since 1970). What was used until then is charged first,
+    /// and what is in use stays in use.
     pub fn correct(&mut self, correction: &Correction, now: i64, halflife: f64) {
         self.advance(now, halflife);
         self.real_priority = correction.real_priority.unwrap_or(self.real_priority);
@@ -145,8 +145,8 @@ impl Record {
         self.repair();
     }
 
-    /// Adds another account of the same submitter, as of `now` (milliseconds since 1970). What is used decays alike in both, so
-    /// that the real priorities add up; one that is at its minimum stands for no usage.
+    /// Adds another account of the same submitter, as of `now` (milliseconds since 1970). Past usage decays alike in both accounts,
+    /// so that the real priorities are added; a real priority at its minimum stands for no usage.
     pub fn join(&mut self, mut other: Self, now: i64, halflife: f64) {
         self.advance(now, halflife);
         other.advance(now, halflife);
@@ -160,19 +160,19 @@ impl Record {
         self.last_usage_time = self.last_usage_time.max(other.last_usage_time);
     }
 
-    /// Whether nothing is in use, and all that was has decayed by `now` (milliseconds since 1970).
+    /// Whether nothing is in use, and all past usage has decayed by `now` (milliseconds since 1970).
     pub fn is_forgotten(&self, now: i64, halflife: f64) -> bool {
         self.resources_used == 0 && self.at(now, halflife).real_priority <= MIN_REAL_PRIORITY
     }
 
-    /// The effective priority (EUP): the real one times the factor, which counts as
-    /// [`MIN_PRIORITY_FACTOR`] if it is less. Lower is better; shares go by its inverse.
+    /// The effective priority (EUP): the real priority times the factor. A factor below [`MIN_PRIORITY_FACTOR`] counts as that.
+    /// Lower is better; shares of the pie are proportional to the inverse.
     pub fn effective_priority(&self, factor: f64) -> f64 {
         self.real_priority.max(MIN_REAL_PRIORITY) * factor.max(MIN_PRIORITY_FACTOR)
     }
 
-    /// A record that was edited by hand or comes from a status nobody has filled in counts as new where it
-    /// makes no sense.
+    /// Replaces values that are out of range by those of a new account. A status that was edited by hand, or is not filled in,
+    /// can contain such values.
     fn repair(&mut self) {
         if !self.real_priority.is_finite() || self.real_priority < MIN_REAL_PRIORITY {
             self.real_priority = MIN_REAL_PRIORITY;
@@ -182,7 +182,7 @@ impl Record {
         self.weighted_accumulated_usage = sane(self.weighted_accumulated_usage);
     }
 
-    /// Something in use now is in use: remember when.
+    /// Notes the first and the last time of use, if something is in use.
     fn note_use(&mut self) {
         if self.resources_used > 0 {
             let now = self.updated_at.div_euclid(1000);
@@ -192,7 +192,7 @@ impl Record {
     }
 }
 
-/// An amount that is no number, infinite or negative counts as none.
+/// An amount that is NaN, infinite or negative counts as 0.
 fn sane(amount: f64) -> f64 {
     if amount.is_finite() { amount.max(0.0) } else { 0.0 }
 }

@@ -1,7 +1,7 @@
-//! Concurrency limits: what a job wants of the pool's shared things, how much there is of each, and how much is in use.
+//! Concurrency limits: how many units of the pool's shared resources a job wants, how many there are, and how many are in use.
 //!
-//! A name is letters, digits and `_`, without a digit first; one of a set is written `SET.NAME`. Letters' case makes no
-//! difference: here all names are in lower case. What a job wants is a list, `XSW, DATABASE, FILESERVER:3`.
+//! The name of a limit consists of letters, digits and `_`, and does not begin with a digit; a limit of a set is written
+//! `SET.NAME`. Case does not count: here all names are in lower case. What a job wants is a list, `XSW, DATABASE, FILESERVER:3`.
 //!
 //! Source: HTCondor manual, "Concurrency Limits"; `matchmaker.cpp` for what the manual leaves out.
 
@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 use classad::{Ad, Env, Value};
 
-/// `CONCURRENCY_LIMIT_DEFAULT`: what there is of a thing that nobody has set a limit for. As good as no limit.
+/// `CONCURRENCY_LIMIT_DEFAULT`: the units of a limit that no admin has set, so many that they never run out.
 pub const DEFAULT_LIMIT: f64 = 2_308_032.0;
 
-/// The job's attribute: a list, or an expression that gives one for the machine that is its TARGET.
+/// The job's attribute: a list, or an expression that evaluates to a list for the machine that is TARGET.
 pub const CONCURRENCY_LIMITS: &str = "ConcurrencyLimits";
 
-/// More of one thing than anybody can want, so that sums stay numbers.
+/// The most units of one limit that a job can want. The bound keeps sums finite.
 const MOST: f64 = 1e15;
 
-/// What rounding may do to sums of fractions, as a part of the limit.
+/// The rounding error that sums of fractions may have, relative to the limit.
 const SLACK: f64 = 1e-9;
 
-/// What a job wants of things that are limited: how much of each, by name.
+/// How many units of each limit a job wants, by the limit's name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wants(BTreeMap<Arc<str>, f64>);
 
@@ -33,18 +33,18 @@ pub struct Wants(BTreeMap<Arc<str>, f64>);
 pub struct BadLimit(String);
 
 impl Wants {
-    /// Reads a list, parts between commas and white space: `name`, or `name:amount`. An amount that is no number or not
-    /// positive counts as 1. What is no name is left out, as HTCondor does. A name that stands twice counts twice.
+    /// Reads a list. Commas and white space divide its parts, `name` or `name:amount`. An amount that is not a positive number
+    /// counts as 1. Parts that name no limit are ignored, as in HTCondor. The amounts of a name that occurs twice are added.
     pub fn parse(text: &str) -> Self {
         let mut wants = Self::default();
         parts(text).filter_map(|part| read(part).ok()).for_each(|(name, amount)| wants.add(&name, amount));
         wants
     }
 
-    /// Reads a list that a person wrote, as submitting does.
+    /// Reads a list that a person submits.
     ///
     /// # Errors
-    /// For the first part that is no name.
+    /// The first part that names no limit.
     pub fn parse_strictly(text: &str) -> Result<Self, BadLimit> {
         let mut wants = Self::default();
         for part in parts(text) {
@@ -54,8 +54,8 @@ impl Wants {
         Ok(wants)
     }
 
-    /// What the job wants on this slot. An expression that gives no text there wants nothing: a machine that is on no
-    /// network needs no part of one.
+    /// What the job wants on this slot: nothing if the expression does not evaluate to a string there. An expression can say so
+    /// that a job needs no unit of a network on machines without that network.
     pub fn on_slot(job: &Ad, slot: &Ad, env: &Env) -> Self {
         match job.eval_attr(CONCURRENCY_LIMITS, Some(slot), env) {
             Value::Str(list) => Self::parse(&list),
@@ -63,7 +63,7 @@ impl Wants {
         }
     }
 
-    /// What the job wants on any slot; none if that depends on the slot.
+    /// What the job wants on every slot; none if that depends on the slot.
     pub fn on_any_slot(job: &Ad, env: &Env) -> Option<Self> {
         if !job.contains(CONCURRENCY_LIMITS) {
             return Some(Self::default());
@@ -74,29 +74,29 @@ impl Wants {
         }
     }
 
-    /// Each part of the list, as [`Wants::parse`] reads it.
+    /// The parts of the list, in the form that [`Wants::parse`] reads.
     pub fn each(&self) -> impl Iterator<Item = String> {
         self.iter().map(|(name, amount)| {
             if amount.total_cmp(&1.0).is_ne() { format!("{name}:{amount}") } else { name.to_owned() }
         })
     }
 
-    /// Whether it wants nothing that is limited.
+    /// Whether no unit of any limit is wanted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each thing with the amount, in the order of names.
+    /// Each limit's name with the amount, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, amount)| (&**name, *amount))
     }
 
-    /// How much of the thing of this name.
+    /// The amount of the limit of this name; 0 if none is wanted.
     pub fn amount(&self, name: &str) -> f64 {
         self.0.get(name).copied().unwrap_or(0.0)
     }
 
-    /// Of each thing as much as the greater of the two.
+    /// For each limit, the greater of the two amounts.
     #[must_use]
     pub fn or_more(&self, other: &Self) -> Self {
         let mut most = self.clone();
@@ -107,7 +107,7 @@ impl Wants {
         most
     }
 
-    /// Of each thing as much as both together.
+    /// For each limit, the sum of the two amounts.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let mut both = self.clone();
@@ -121,7 +121,7 @@ impl Wants {
     }
 }
 
-/// As `MatchedConcurrencyLimits` has it; [`Wants::parse`] reads it back as it was.
+/// Writes the list in the form of `MatchedConcurrencyLimits`; [`Wants::parse`] reads the same value back.
 impl fmt::Display for Wants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.each().collect::<Vec<_>>().join(","))
@@ -141,7 +141,7 @@ fn read(part: &str) -> Result<(String, f64), BadLimit> {
     Ok((name.to_ascii_lowercase(), if amount > 0.0 { amount.min(MOST) } else { 1.0 }))
 }
 
-/// Whether a text names a limit: a name, or two with a dot between.
+/// Whether a text is the name of a limit: `NAME` or `SET.NAME`.
 pub fn is_limit_name(text: &str) -> bool {
     match text.split_once('.') {
         Some((set, name)) => is_plain_name(set) && is_plain_name(name),
@@ -149,13 +149,13 @@ pub fn is_limit_name(text: &str) -> bool {
     }
 }
 
-/// Whether a text names a set of limits, or a limit of none.
+/// Whether a text is the name of a set of limits, or of a limit that is in no set.
 pub fn is_plain_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
 }
 
-/// The number at the beginning of a text, as C's `strtod` reads decimal ones; 0 where there is none.
+/// The decimal number at the beginning of a text, as C's `strtod` reads it; 0 if there is none.
 fn leading_number(text: &str) -> f64 {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = |from: usize| text.get(from..).unwrap_or_default();
@@ -172,16 +172,16 @@ fn leading_number(text: &str) -> f64 {
     text.get(..end).and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
-/// What an admin says about how much there is.
+/// A number of units that an admin sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Capacity {
-    /// `<name>_LIMIT`: of the thing of this name.
+    /// `<name>_LIMIT`: the units of the limit of this name.
     Named(f64),
-    /// `CONCURRENCY_LIMIT_DEFAULT_<set>`: of each thing of the set of this name.
+    /// `CONCURRENCY_LIMIT_DEFAULT_<set>`: the units of each limit of the set of this name.
     EachOf(f64),
 }
 
-/// How much there is.
+/// The units of all limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacities {
     named: BTreeMap<String, f64>,
@@ -196,7 +196,8 @@ impl Default for Capacities {
 }
 
 impl Capacities {
-    /// Of names and sets, and `CONCURRENCY_LIMIT_DEFAULT` for all others. Of two that speak of the same the smaller counts.
+    /// The capacities of these names and sets, and `default` (`CONCURRENCY_LIMIT_DEFAULT`) for all other limits. If a name is
+    /// given twice, the smaller capacity counts.
     pub fn new(said: impl IntoIterator<Item = (String, Capacity)>, default: f64) -> Self {
         let mut capacities = Self { default, ..Self::default() };
         for (name, capacity) in said {
@@ -211,27 +212,26 @@ impl Capacities {
         capacities
     }
 
-    /// How much there is of the thing of this name (in lower case): its own limit, that of each of its set, or that of
-    /// all others.
+    /// The units of the limit of this name (in lower case): the limit's own, or those of each limit of its set, or the default.
     pub fn of(&self, name: &str) -> f64 {
         let of_set = || self.each_of.get(name.split_once('.')?.0);
         self.named.get(name).or_else(of_set).copied().unwrap_or(self.default)
     }
 }
 
-/// What is in use of one thing.
+/// How much of one limit is in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// How much.
+    /// The units in use.
     pub amount: f64,
-    /// By how many.
-    pub holders: u64,
+    /// How many jobs use them.
+    pub users: u64,
 }
 
-/// How much there is of limited things, and how much is in use.
+/// The capacities of all limits, and how much of each is in use.
 ///
-/// More may be in use than there is, once an admin has lowered a limit: nobody loses anything by that, but nobody gets
-/// any more.
+/// After an admin has lowered a limit, more may be in use than the limit allows: running jobs keep what they have, but no job
+/// gets more.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LimitBook {
     capacities: Arc<Capacities>,
@@ -244,23 +244,23 @@ impl LimitBook {
         Self { capacities: Arc::new(Capacities::new(capacities, default)), in_use: BTreeMap::new() }
     }
 
-    /// The same use under other capacities.
+    /// Replaces the capacities. What is in use stays in use.
     pub fn set_capacities(&mut self, capacities: Capacities) {
         self.capacities = Arc::new(capacities);
     }
 
-    /// Somebody has this in use already, whatever the limits say.
+    /// Adds what a job uses already, whether or not the limits allow it.
     pub fn used(&mut self, wants: &Wants) {
         self.take(wants);
     }
 
-    /// The first limit, by name, that bars this; none if all of it can be had.
+    /// The first limit, by name, that has too little left for this; none if all limits have enough.
     pub fn blocked<'w>(&self, wants: &'w Wants) -> Option<&'w str> {
         self.blocked_in_place_of(&Wants::default(), wants)
     }
 
-    /// The first limit, by name, that bars this for one who gives back what he has; none if all of it can be had. Not even
-    /// as much as before can be had where more is in use than there is.
+    /// The first limit, by name, that has too little left for a job that takes the place of another job, which gives back `has`;
+    /// none if all limits have enough. If more is in use than the limit allows, the job may not even have as much as the other.
     pub fn blocked_in_place_of<'w>(&self, has: &Wants, wants: &'w Wants) -> Option<&'w str> {
         wants.iter().find_map(|(name, amount)| {
             let limit = self.capacities.of(name);
@@ -269,38 +269,38 @@ impl LimitBook {
         })
     }
 
-    /// Takes what is wanted. Ask [`LimitBook::blocked`] first: what is taken beyond a limit is taken all the same.
+    /// Takes what is wanted. The caller asks [`LimitBook::blocked`] first: this method does not check the limits.
     pub fn take(&mut self, wants: &Wants) {
         for (name, amount) in &wants.0 {
             let tally = self.in_use.entry(Arc::clone(name)).or_default();
             tally.amount += amount;
-            tally.holders += 1;
+            tally.users += 1;
         }
     }
 
-    /// Gives back what was taken. The last holder takes with it what rounding has left of the sum.
-    pub fn release(&mut self, wants: &Wants) {
+    /// Gives back what was taken. When the last user gives back its part, the sum becomes 0, whatever the rounding error was.
+    pub fn give_back(&mut self, wants: &Wants) {
         for (name, amount) in &wants.0 {
             let Some(tally) = self.in_use.get_mut(name) else { continue };
             tally.amount = (tally.amount - amount).max(0.0);
-            tally.holders = tally.holders.saturating_sub(1);
-            if tally.holders == 0 {
+            tally.users = tally.users.saturating_sub(1);
+            if tally.users == 0 {
                 self.in_use.remove(name);
             }
         }
     }
 
-    /// What is in use of the thing of this name, in lower case.
+    /// How much of the limit of this name (in lower case) is in use.
     pub fn tally(&self, name: &str) -> Tally {
         self.in_use.get(name).copied().unwrap_or_default()
     }
 
-    /// Everything that is in use, in the order of names, with how much there is of it.
+    /// All limits in use, in the order of their names: name, use and capacity.
     pub fn in_use(&self) -> impl Iterator<Item = (&str, Tally, f64)> {
         self.in_use.iter().map(|(name, tally)| (&**name, *tally, self.capacities.of(name)))
     }
 
-    /// How much there is.
+    /// The capacities of all limits.
     pub fn capacities(&self) -> &Capacities {
         &self.capacities
     }

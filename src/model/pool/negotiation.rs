@@ -122,7 +122,7 @@ pub struct Config {
     pub group_quota_round_robin_rate: f64,
     /// `GROUP_SORT_EXPR`: in which order groups have their turn, the least first. MY is the group.
     pub group_sort_expr: Option<Expr>,
-    /// `PRIORITY_HALFLIFE`, in seconds: for [`Record`](super::accountant::Record); a cycle needs it not.
+    /// `PRIORITY_HALFLIFE`, in seconds: for [`Account`](super::accountant::Account). A cycle does not read it.
     pub priority_halflife: f64,
     /// `DEFAULT_PRIO_FACTOR`: of submitters that have none of their own; a cycle needs it not.
     pub default_priority_factor: f64,

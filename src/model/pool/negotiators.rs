@@ -177,7 +177,7 @@ impl Pool {
         let id = self.answering(&claim.negotiator);
         let halflife = self.halflife_of(&id);
         let account = self.submitter_mut(&claim.submitter, now).accounts.of_mut(&id, now);
-        account.release(claim.weight, now.millis(), halflife);
+        account.stop_charging(claim.weight, now.millis(), halflife);
     }
 
     /// What the last cycles of all negotiators gave to groups.

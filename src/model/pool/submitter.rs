@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Pool;
-use super::accountant::{Correction, Record as Account};
+use super::accountant::{Account, Correction};
 use super::ids::{GroupName, SubmitterName};
 use super::job::{Problem, QueueKey};
 use super::negotiators::NegotiatorId;

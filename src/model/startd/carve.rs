@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ad::carved_slot_ad;
 use crate::pool::slot_types::{
-    Amounts, Device, Left, NotConsumed, Taken, as_consumed, consumed, consumption, take_as_asked,
+    Amounts, Carved, Device, Left, NotConsumed, as_consumed, carve_as_requested, consumed, consumption,
 };
 use crate::pool::{
     DeviceId, GPUS, Machine, PODS, Request, ResourceName, Resources, SlotConfig, SlotKind, Standing,
@@ -68,13 +68,13 @@ fn lets_in(machine: &Machine, slot: &Standing, ad: &Ad, carved: &Resources, job:
 
 /// What a dynamic slot takes of a partitionable one: as much as the slot's consumption policy says, or else what its
 /// expressions make of the request. None where one of the two does not want the other.
-fn taken(config: &SlotConfig, ad: &Ad, job: &Ad, room: &Left, env: &Env) -> Option<Taken> {
+fn taken(config: &SlotConfig, ad: &Ad, job: &Ad, room: &Left, env: &Env) -> Option<Carved> {
     match seen_by(ad, job, env) {
         Some(seen) => {
             let seen = seen.ok().filter(|seen| symmetric_match(seen, ad, env))?;
-            take_as_asked(&seen, ad, room, env).ok()
+            carve_as_requested(&seen, ad, room, env).ok()
         }
-        None => symmetric_match(job, ad, env).then(|| config.requests.take(job, ad, room, env).ok())?,
+        None => symmetric_match(job, ad, env).then(|| config.requests.carve(job, ad, room, env).ok())?,
     }
 }
 
@@ -101,7 +101,7 @@ pub fn has_room(
 ) -> bool {
     let room = room(machine, &machine.available_in(slot));
     let fits = match seen_by(ad, job, env) {
-        Some(seen) => seen.is_ok_and(|seen| take_as_asked(&seen, ad, &room, env).is_ok()),
+        Some(seen) => seen.is_ok_and(|seen| carve_as_requested(&seen, ad, &room, env).is_ok()),
         None => config.requests.fits(job, ad, &room, env),
     };
     fits && has_all_kinds(machine, request)
@@ -141,7 +141,7 @@ fn is_disk_managed(machine: &Machine) -> bool {
 }
 
 /// What a dynamic slot takes, under the names of the machine's resources.
-fn resources(machine: &Machine, request: &Request, taken: Taken) -> Option<Resources> {
+fn resources(machine: &Machine, request: &Request, taken: Carved) -> Option<Resources> {
     let (mut extended, mut devices) = (BTreeMap::new(), BTreeMap::new());
     for (name, amount) in taken.amounts.custom {
         let resource = resource_called(machine, request, &name)?;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::assert_near;
-use crate::negotiator::groups::{GroupError, GroupSpec, Quota, Tree};
+use crate::negotiator::groups::{GroupError, GroupSpec, Quota, Tree, sum_up};
 
 fn tree(groups: &[(&str, Quota)]) -> Tree {
     let specs = groups.iter().map(|(name, quota)| GroupSpec {
@@ -149,8 +149,9 @@ fn submitters_belong_to_the_deepest_known_group() {
 #[test]
 fn usage_goes_up_the_tree() {
     let quotas = ["a", "b", "a.x", "a.y", "a.x.z"].map(|name| (name, Static(1.0)));
-    assert_eq!(tree(&quotas).subtree_usage(&[1.0, 2.0, 4.0, 8.0, 16.0]), [29.0, 2.0, 20.0, 8.0, 16.0]);
-    assert_eq!(tree(&quotas).subtree_usage(&[1.0]), [1.0, 0.0, 0.0, 0.0, 0.0]);
+    let parents: Vec<Option<usize>> = tree(&quotas).groups().iter().map(|group| group.parent).collect();
+    assert_eq!(sum_up(&parents, &[1.0, 2.0, 4.0, 8.0, 16.0]), [29.0, 2.0, 20.0, 8.0, 16.0]);
+    assert_eq!(sum_up(&parents, &[1.0]), [1.0, 0.0, 0.0, 0.0, 0.0]);
 }
 
 prop_compose! {

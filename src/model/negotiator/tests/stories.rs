@@ -1,7 +1,7 @@
 //! Fair share over days: accountant and cycle together.
 
 use super::kit::{cycle, jobs, single_cores, submitter, weights};
-use crate::negotiator::accountant::Record;
+use crate::negotiator::accountant::Account;
 use crate::negotiator::negotiate;
 
 const HOUR: i64 = 3_600_000;
@@ -9,13 +9,13 @@ const HALFLIFE: f64 = 86_400.0;
 
 /// A user with endless jobs of an hour each.
 struct User {
-    record: Record,
+    record: Account,
     factor: f64,
 }
 
 impl User {
     fn new(factor: f64) -> Self {
-        Self { record: Record::new(0), factor }
+        Self { record: Account::new(0), factor }
     }
 }
 

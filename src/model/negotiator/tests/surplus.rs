@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::kit::{cycle, expr, jobs, jobs_with, single_cores, slot, submitter, weights};
-use crate::negotiator::groups::{GroupSpec, Quota, Tree};
+use crate::negotiator::groups::{GroupSpec, Quota, Tree, sum_up};
 use crate::negotiator::{Allocations, Config, Cycle, Demand, allocation::plan, negotiate};
 
 /// A group's name, static quota, and whether it accepts surplus.
@@ -213,9 +213,10 @@ prop_compose! {
     }
 }
 
-/// What a group and all below it have in all.
+/// The sums of a value over each group and all groups below it.
 fn subtree(tree: &Tree, given: &Allocations, value: impl Fn(usize) -> f64) -> Vec<f64> {
-    tree.subtree_usage(&(0..given.groups.len()).map(value).collect::<Vec<_>>())
+    let parents: Vec<Option<usize>> = tree.groups().iter().map(|group| group.parent).collect();
+    sum_up(&parents, &(0..given.groups.len()).map(value).collect::<Vec<_>>())
 }
 
 proptest! {

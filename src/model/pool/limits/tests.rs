@@ -91,8 +91,8 @@ fn three_licenses_are_three_jobs() {
         book.take(&job);
     }
     assert_eq!(book.blocked(&job), Some("xsw"));
-    assert_eq!(book.tally("xsw"), Tally { amount: 3.0, holders: 3 });
-    book.release(&job);
+    assert_eq!(book.tally("xsw"), Tally { amount: 3.0, users: 3 });
+    book.give_back(&job);
     assert_eq!(book.blocked(&job), None);
 }
 
@@ -113,7 +113,7 @@ fn a_limit_of_zero_bars_and_one_below_its_use_only_bars() {
     book.used(&Wants::parse("x:5"));
     book.set_capacities(Capacities::new([("x".to_owned(), Capacity::Named(4.0))], DEFAULT_LIMIT));
     assert_eq!(book.blocked(&Wants::parse("x")), Some("x"));
-    book.release(&Wants::parse("x:5"));
+    book.give_back(&Wants::parse("x:5"));
     assert_eq!(book.blocked(&Wants::parse("x:4")), None);
 }
 
@@ -126,7 +126,7 @@ fn tenths_add_up_to_the_whole() {
         book.take(&tenth);
     }
     assert_eq!(book.blocked(&tenth), Some("x"));
-    (0..10).for_each(|_| book.release(&tenth));
+    (0..10).for_each(|_| book.give_back(&tenth));
     assert_eq!(book.tally("x"), Tally::default());
 }
 
@@ -147,7 +147,7 @@ fn expressions_are_asked_for_each_machine() {
 }
 
 proptest! {
-    /// What a claim records is what a new leader reads.
+    /// A new leader reads the same limits back that a claim's record says.
     #[test]
     fn lists_are_read_back_as_they_were(parts in prop::collection::vec(("[a-z_][a-z0-9_]{0,5}(\\.[a-z_]{1,4})?", 0.0..1e9_f64), 0..6)) {
         let text: Vec<String> = parts.iter().map(|(name, amount)| format!("{name}:{amount}")).collect();
@@ -162,7 +162,7 @@ proptest! {
         }
     }
 
-    /// Whoever asks first never takes more than there is, whatever comes and goes.
+    /// A user that asks `blocked` before it takes never takes more than the limit allows.
     #[test]
     fn who_asks_first_never_exceeds(limit in 0.0..10.0_f64, steps in prop::collection::vec((any::<bool>(), 0.05..4.0_f64), 0..60)) {
         let mut book = LimitBook::new([("x".to_owned(), Capacity::Named(limit))], DEFAULT_LIMIT);
@@ -173,7 +173,7 @@ proptest! {
                 book.take(&wants);
                 held.push(wants);
             } else if !more && let Some(old) = held.pop() {
-                book.release(&old);
+                book.give_back(&old);
             }
             prop_assert!(book.tally("x").amount <= limit + 1e-8);
         }

@@ -1,9 +1,9 @@
-//! Consumption policies: what a match takes of a partitionable slot, as the slot itself says.
+//! Consumption policies: a partitionable slot says itself how much a match takes.
 //!
-//! A slot publishes its policy as `Consumption<R>`, and that is what the negotiator and the startd go by, as in HTCondor.
+//! A slot publishes its policy as `Consumption<R>`. The negotiator and the startd both evaluate these attributes, as in HTCondor.
 //!
-//! Source: the manual, "condor_negotiator-Side Resource Consumption Policies"; where it is silent, HTCondor's code for
-//! them, which its startd and negotiator share, and the ads in `tests/oracle/devices.json`.
+//! Source: the manual, "condor_negotiator-Side Resource Consumption Policies"; where the manual is silent, HTCondor's code for
+//! consumption policies, which its startd and negotiator share, and the ads in `tests/oracle/devices.json`.
 
 use std::collections::BTreeMap;
 
@@ -14,63 +14,63 @@ use super::totals::Device;
 use classad::{Ad, Env, Expr, Value};
 use condor_config::Config;
 
-/// What a resource without an expression of its own takes.
+/// The consumption of a resource that has no expression of its own: as much as the job requests.
 const AS_REQUESTED: &str = "ifThenElse(TARGET.Request{} =?= undefined, 0, TARGET.Request{})";
 
-/// What knobs of a resource's consumption begin with.
+/// The prefix of the knobs `CONSUMPTION_<R>`.
 const KNOB: &str = "CONSUMPTION_";
 
 /// The consumption policy of slots of a type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConsumptionPolicy {
-    /// `CONSUMPTION_<R>` in capitals; MY is the slot, TARGET the job.
+    /// `CONSUMPTION_<R>`, by R in capitals. In the expressions, MY is the slot and TARGET the job.
     exprs: BTreeMap<String, Expr>,
-    /// `NUM_CLAIMS`: how many matches a slot gets in one cycle. None: one for each of its CPUs.
+    /// `NUM_CLAIMS`: how many matches a slot gets in one cycle. If unset, one for each CPU of the slot.
     num_claims: Option<i64>,
 }
 
 /// Why a match consumes nothing.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotConsumed {
-    /// An expression is no amount.
+    /// An expression does not give an amount.
     #[error("Consumption{resource} is {value} for the job, which is no amount")]
     NoAmount {
         /// Such as `Cpus`.
         resource: String,
-        /// What it evaluates to.
+        /// The value of the expression.
         value: String,
     },
-    /// There is not enough.
+    /// Too little is left.
     #[error("the job would consume {wanted} of {resource}, and {left} is left")]
     Short {
         /// Such as `Cpus`.
         resource: String,
-        /// How much it would be.
+        /// How much the match would consume.
         wanted: f64,
-        /// How much there is.
+        /// How much is left.
         left: f64,
     },
-    /// Slots have whole numbers of it.
+    /// The match would consume a fraction of a resource of which slots have whole numbers.
     #[error("the job would consume {wanted} of {resource}, of which slots have whole numbers")]
     Fraction {
         /// Such as `Cpus`.
         resource: String,
-        /// How much it would be.
+        /// How much the match would consume.
         wanted: f64,
     },
-    /// Nothing at all would be taken: such a slot would match without end.
+    /// The match would consume nothing. Such a slot could be matched without end.
     #[error("the job would consume nothing")]
     Nothing,
 }
 
-/// What a match takes, by resource.
+/// How much a match takes of each resource.
 pub type Consumption = BTreeMap<String, f64>;
 
 impl ConsumptionPolicy {
-    /// The policy of slots of a type; none where CONSUMPTION_POLICY is not true.
+    /// Reads the policy of slots of a type; none if CONSUMPTION_POLICY is not true.
     ///
     /// # Errors
-    /// What is no expression, no boolean, or no number.
+    /// The knobs whose values are not expressions, booleans or integers.
     pub fn read(config: &Config, slot_type: u32) -> Result<Option<Self>, Vec<Fault>> {
         let mut faults = Vec::new();
         let enabled = of_type(config, slot_type, "CONSUMPTION_POLICY");
@@ -103,13 +103,13 @@ impl ConsumptionPolicy {
         }
     }
 
-    /// `NumClaims` of a slot with so many CPUs.
+    /// `NumClaims` of a slot with this many CPUs.
     pub fn num_claims(&self, cpus: i64) -> i64 {
         self.num_claims.unwrap_or(cpus)
     }
 }
 
-/// Of which resources there may be a knob: the standard ones, which have defaults, and those that the text names.
+/// The resources that may have a knob `CONSUMPTION_<R>`: the standard resources, and those for which the text defines one.
 fn said(config: &Config) -> Vec<String> {
     let of = |name: &str| {
         let name = name.to_ascii_uppercase();
@@ -124,10 +124,10 @@ fn said(config: &Config) -> Vec<String> {
     resources
 }
 
-/// The resources that matches with a slot consume: all that its machine has but swap, if the slot is partitionable and says
-/// of each what is consumed. None where it has no consumption policy.
+/// The resources that matches with a slot consume: all resources of its machine but swap. None if the slot has no consumption
+/// policy: it is not partitionable, or lacks `Consumption<R>` for one of the resources.
 pub fn consumed(slot: &Ad, env: &Env) -> Option<Vec<String>> {
-    // Of most slots, of which there may be very many, this is all that is asked.
+    // There may be very many slots, and most have no consumption policy: this check is cheap.
     if !slot.contains("ConsumptionCpus")
         || slot.eval_attr("PartitionableSlot", None, env).as_bool_equiv() != Some(true)
     {
@@ -139,11 +139,11 @@ pub fn consumed(slot: &Ad, env: &Env) -> Option<Vec<String>> {
     names.iter().all(|name| slot.contains(&format!("Consumption{name}"))).then_some(names)
 }
 
-/// What a match with a job takes of a slot's resources. `_condor_Request<R>`, which a schedd may have set, goes before
-/// `Request<R>`; what a job does not ask for is 0.
+/// How much a match with a job takes of a slot's resources. `_condor_Request<R>`, which a schedd may have set, overrides
+/// `Request<R>`; a request that the job lacks is 0.
 ///
 /// # Errors
-/// An expression that is no amount, too little left, or nothing taken at all.
+/// If an expression does not give an amount, too little is left, or the match would take nothing at all.
 pub fn consumption(slot: &Ad, resources: &[String], job: &Ad, env: &Env) -> Result<Consumption, NotConsumed> {
     let mut taken = Consumption::new();
     for resource in resources {
@@ -167,13 +167,14 @@ pub fn consumption(slot: &Ad, resources: &[String], job: &Ad, env: &Env) -> Resu
     Ok(taken)
 }
 
-/// Whether a fraction of a resource can be consumed. A dynamic slot has at least one CPU, and disk is rounded up; of anything
-/// else HTCondor gives a slot the whole number below, which is too little for its own limits: no such slot is ever made.
+/// Whether a fraction of a resource can be consumed: of disk, which is rounded up, and less than one CPU, because a dynamic slot
+/// has at least one. HTCondor rounds a fraction of any other resource down, and then refuses the dynamic slot because it is too
+/// small for what it consumes.
 fn may_be_fraction(resource: &str, amount: f64) -> bool {
     resource == "Disk" || resource == "Cpus" && amount < 1.0
 }
 
-/// What a match costs its submitter: the slot's `SlotWeight` before it less that after it.
+/// The cost of a match for its submitter: by how much the match lowers the slot's `SlotWeight`.
 pub fn cost(slot: &Ad, taken: &Consumption, env: &Env) -> Option<f64> {
     let weight = |ad: &Ad| ad.eval_attr("SlotWeight", None, env).as_number();
     let mut rest = slot.clone();
@@ -181,7 +182,7 @@ pub fn cost(slot: &Ad, taken: &Consumption, env: &Env) -> Option<f64> {
     Some(weight(slot)? - weight(&rest)?)
 }
 
-/// The slot without what a match with a job takes. Devices go in their order, those that the job requires.
+/// The slot's ad without what a match with a job takes. Of the devices that the job's constraint admits, the first are taken.
 #[must_use]
 pub fn after(slot: &Ad, taken: &Consumption, job: &Ad, env: &Env) -> Ad {
     let mut rest = slot.clone();
@@ -215,7 +216,7 @@ pub fn after(slot: &Ad, taken: &Consumption, job: &Ad, env: &Env) -> Ad {
     rest
 }
 
-/// The slot with what something that was carved from it gives back. Which devices those are is not told.
+/// The slot's ad with the amounts that dynamic slots would give back. The list of available devices stays as it is.
 #[must_use]
 pub fn given_back(slot: &Ad, amounts: &Consumption, env: &Env) -> Ad {
     let mut whole = slot.clone();
@@ -231,8 +232,8 @@ fn deduct(slot: &mut Ad, taken: &Consumption, env: &Env) {
     }
 }
 
-/// The job as the slot's Requirements see it: each request that it has is what it would consume, and stands under
-/// `_cp_orig_Request<R>` as it was.
+/// The job's ad as the slot's Requirements see it: each `Request<R>` is what the job would consume, and the original request is
+/// in `_cp_orig_Request<R>`.
 #[must_use]
 pub fn as_consumed(job: &Ad, taken: &Consumption) -> Ad {
     let mut seen = job.clone();
@@ -246,7 +247,7 @@ pub fn as_consumed(job: &Ad, taken: &Consumption) -> Ad {
     seen
 }
 
-/// The job with its request for a resource as the expressions are to see it.
+/// The job's ad with the request for a resource that the expressions see: `_condor_Request<R>`, `Request<R>` or 0.
 fn asking(job: &Ad, resource: &str, env: &Env) -> Ad {
     let name = format!("Request{resource}");
     let mut asking = job.clone();
@@ -259,7 +260,7 @@ fn asking(job: &Ad, resource: &str, env: &Env) -> Ad {
     asking
 }
 
-/// Whole numbers stay integers, as matchmaking prints and compares them.
+/// An integer if the amount is whole, because matchmaking prints and compares integers and reals differently.
 #[allow(clippy::cast_possible_truncation, reason = "saturates")]
 fn number(amount: f64) -> Value {
     if amount.fract() == 0.0 { Value::Int(amount as i64) } else { Value::Real(amount) }

@@ -1,25 +1,25 @@
-//! Devices with names: which of them a slot gets.
+//! Devices with ids: which of them a slot gets.
 
 use crate::pool::DeviceId;
 use classad::{Ad, Env, Expr, Value};
 
 use super::totals::Device;
 
-/// What stands behind the colon in `GPUs = 2 : Capability >= 8.0`. Source: the manual, "Configuring GPUs".
+/// The constraint after the colon in `GPUs = 2 : Capability >= 8.0`. Source: the manual, "Configuring GPUs".
 ///
-/// A string that stands alone is the device's id, case aside; a number that does is its place, from 0. Everything else is
-/// asked of the device's properties, and so is a number: `GPUs = 2 : 1` is any two, for 1 is true, and the one at place 1
-/// where they have no properties.
+/// A string literal is the id of a device, whatever its case. A number literal is the place of a device, from 0. Any other
+/// expression is evaluated in the device's properties. A number literal is evaluated there too: `GPUs = 2 : 1` admits any device
+/// that has properties, because 1 is true, and of devices without properties the one at place 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constraint(Expr);
 
 impl Constraint {
-    /// What an expression means behind the colon.
+    /// Makes a constraint of the expression after the colon.
     pub fn new(expr: Expr) -> Self {
         Self(expr)
     }
 
-    /// Whether the device at a place is what is asked for. Where a job asks, the expression may look at the job too.
+    /// Whether the constraint admits the device at a place. If the constraint is a job's, the expression may also read the job.
     pub fn admits(&self, place: usize, device: &Device, job: Option<&Ad>, env: &Env) -> bool {
         let named = match self.0.as_literal() {
             Some(Value::Str(id)) => device.id.eq_ignore_ascii_case(id),
@@ -32,13 +32,13 @@ impl Constraint {
     }
 }
 
-/// Whether a number, without its fraction, is a place.
+/// Whether the integer part of a number is a place.
 #[allow(clippy::cast_precision_loss, clippy::float_cmp, reason = "places are small whole numbers")]
 fn is_place(number: f64, place: usize) -> bool {
     number.trunc() == place as f64
 }
 
-/// The devices of one custom resource, as they are given away.
+/// The devices of one custom resource, while slots get their parts.
 pub(super) struct Free<'a> {
     devices: &'a [Device],
     taken: Vec<bool>,
@@ -49,7 +49,7 @@ impl<'a> Free<'a> {
         Self { devices, taken: vec![false; devices.len()] }
     }
 
-    /// Gives the first free ones that the constraint admits: as many as there are, `wanted` at most.
+    /// Takes the first free devices that the constraint admits: at most `wanted`, fewer if there are fewer.
     pub fn take(
         &mut self,
         wanted: i64,

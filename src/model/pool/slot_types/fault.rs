@@ -2,17 +2,17 @@
 
 use condor_config::{Position, Severity, ValueError};
 
-/// Something wrong with what a text says of slot types.
+/// Something wrong with the slot types that a text defines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{position}: {message}")]
 pub struct Fault {
-    /// With an error, the text cannot be used.
+    /// A text with an error cannot be used.
     pub severity: Severity,
-    /// The knob that it is about.
+    /// The knob whose value is wrong.
     pub knob: String,
-    /// Where it is.
+    /// The place in the text.
     pub position: Position,
-    /// What is wrong, and what to do. It names the knob.
+    /// What is wrong, and what to do. The message names the knob.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ impl Fault {
 /// Why a machine cannot be divided as its types say.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// The machine has not enough left for what a slot is to have.
+    /// Too little of the machine is left for a slot.
     #[error(
         "SLOT_TYPE_{slot_type}: slot {nth} of the type is to have {wanted} of {resource}, and the slots before it leave \
          {left}; give its slots less, or make fewer of them"
@@ -47,12 +47,12 @@ pub enum Refusal {
         nth: u32,
         /// Such as `Cpus`.
         resource: String,
-        /// How much it is to have.
+        /// How much the slot should have.
         wanted: f64,
-        /// How much there is.
+        /// How much is left.
         left: f64,
     },
-    /// What is left for the slots that share what is left is less than one for each.
+    /// Less than one unit of a resource is left for each of the slots that share it.
     #[error(
         "slot{slot} (type {slot_type}): {left} of {resource} is left for the {among} slots that share it, less than 1 each; \
          make fewer slots, or give the others less"
@@ -69,7 +69,7 @@ pub enum Refusal {
         /// How many slots share it.
         among: u32,
     },
-    /// A share of something that the machine does not have.
+    /// A type gives its slots an amount of a resource that the machine does not have.
     #[error(
         "SLOT_TYPE_{slot_type} gives its slots {wanted} of {name}, which this machine does not have; a fraction of it, or \
          0, would be nothing here"
@@ -77,12 +77,12 @@ pub enum Refusal {
     Unknown {
         /// The type's number.
         slot_type: u32,
-        /// The name, as it is written.
+        /// The resource's name, as the text writes it.
         name: String,
-        /// How much each is to have.
+        /// How much each slot should have.
         wanted: f64,
     },
-    /// No free device is what the type wants.
+    /// Too few of the free devices are what the type asks for.
     #[error(
         "slot{slot} (type {slot_type}) is to have {wanted} {resource}, and {found} of those that are free are what the type \
          asks for"
@@ -94,12 +94,12 @@ pub enum Refusal {
         slot: u32,
         /// Such as `GPUs`.
         resource: String,
-        /// How many it is to have.
+        /// How many the slot should have.
         wanted: i64,
-        /// How many there are.
+        /// How many free devices the type's constraint admits.
         found: i64,
     },
-    /// More slots than there may be.
+    /// The types make more slots than a machine may have.
     #[error("{count} slots are more than the {max} that a machine can have", max = super::MAX_SLOTS)]
     TooMany {
         /// How many there would be.

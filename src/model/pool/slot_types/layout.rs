@@ -1,15 +1,15 @@
-//! The startd's arithmetic.
+//! Divides a machine into slots by the startd's arithmetic.
 //!
-//! First every slot takes what its type names, slot by slot in the order of types; then what is left is shared among the
-//! slots that have `auto`. Each resource is a [`Pot`] with its own rules:
+//! First each slot takes the amounts that its type names, slot by slot in the order of the types. Then the slots whose type says
+//! `auto` share what is left. Each resource is a [`Pot`] with its own rules:
 //!
-//! | | a fraction of it | a slot takes | of what is left, an `auto` slot gets |
+//! | resource | a fraction of the total | leaves the pot | an `auto` slot gets |
 //! | --- | --- | --- | --- |
-//! | CPUs | is exact | the next whole number of CPUs out of the pot, and has its fraction | an equal part, at least 1 |
-//! | memory, disk, swap | is cut to a whole number | that | an equal part cut to a whole number, at least 1 |
-//! | custom resources | is exact | that, and has the whole number in it | a whole number; the first slots get the excess |
+//! | CPUs | is exact | rounded up to whole CPUs, though the slot has only the fraction | an equal part, at least 1 |
+//! | memory, disk, swap | is rounded down | as it is | an equal part, rounded down, at least 1 |
+//! | custom resources | is exact | as it is; the slot has the whole number in it | a whole number; the first slots get the excess |
 //!
-//! So of 7 CPUs a quarter is 1.75, and then 5 are left.
+//! For example, a quarter of 7 CPUs is 1.75, and leaves 5.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use super::devices::{Constraint, Free};
 use super::fault::Refusal;
 use super::share::{Item, MINIMAL, Share, Standard, Unit};
 use super::totals::MachineTotals;
-use super::{Count, Kind, Laid, MAX_SLOTS, SlotType, SlotTypes};
+use super::{Count, Laid, MAX_SLOTS, SlotType, SlotTypes};
 use crate::pool::Resources;
 use classad::Env;
 
-/// What is lost when fractions are added up.
+/// The rounding error that sums of fractions may have.
 const ROUNDING: f64 = 1e-6;
 
 /// A resource while it is divided.
@@ -30,9 +30,9 @@ struct Pot {
     of: Of,
     total: f64,
     left: f64,
-    /// What of `left` is not given to slots as whole numbers.
+    /// How much has not been given to slots as whole numbers.
     whole: i64,
-    /// How many slots share what is left and have not got their part.
+    /// How many slots share what is left and have not got their part yet.
     sharing: u32,
 }
 
@@ -51,13 +51,13 @@ enum Part {
     Of(f64),
 }
 
-/// What a slot of a type gets, in the order of the pots.
+/// What a slot of a type gets of each pot, in the order of the pots.
 struct Shares<'a> {
     parts: Vec<Part>,
     constraints: Vec<Option<&'a Constraint>>,
 }
 
-/// A slot to be.
+/// A slot that is being laid out.
 struct Draft<'a> {
     slot_type: &'a SlotType,
     shares: usize,
@@ -65,14 +65,13 @@ struct Draft<'a> {
 }
 
 impl SlotTypes {
-    /// Divides a machine. What the configuration reserves is taken off first; what it declares
-    /// ([`SlotTypes::declared`]) is not added: that is the caller's, who knows what the machine has of it.
+    /// Divides a machine. What the configuration reserves is subtracted first. Resources that the configuration declares
+    /// ([`SlotTypes::declared`]) are not added: the caller, who knows what the machine has of them, puts them into `machine`.
     ///
-    /// The whole CPUs and all else that the slots have together is never more than the machine has. Devices of a custom
-    /// resource are given away only where it has any.
+    /// The slots together never have more of any resource than the machine has; of CPUs, the whole numbers count.
     ///
     /// # Errors
-    /// The first slot, in the order of slots, that cannot have what its type says.
+    /// Why the first slot, in the order of slots, cannot have what its type says.
     pub fn lay_out(&self, machine: &MachineTotals) -> Result<Vec<Laid>, Refusal> {
         let mut pots = self.pots(machine);
         let shares = self.types.iter().map(|kind| Shares::of(kind, &pots)).collect::<Result<Vec<_>, _>>()?;
@@ -151,7 +150,7 @@ impl Pot {
         self.of == Of::Standard(standard)
     }
 
-    /// How much a share is of the pot. `floor` is what it is at least.
+    /// How much of the pot a share is, but at least `floor`.
     fn part(&self, share: Share, floor: f64) -> Part {
         let amount = match share {
             Share::Auto => return Part::Auto,
@@ -179,17 +178,17 @@ impl Pot {
         amount.trunc() * 1024f64.powi(steps.max(0))
     }
 
-    /// Whether slots have fractions of it.
+    /// Whether slots can have fractions of this resource.
     fn is_exact(&self) -> bool {
         self.is(Standard::Cpus) || matches!(self.of, Of::Custom(_))
     }
 
-    /// Takes an amount out. False, and nothing done, if there is not as much.
+    /// Takes an amount out of the pot. Returns false and takes nothing if too little is left.
     fn take(&mut self, amount: f64) -> bool {
         let left = match self.of {
-            // What a minimal slot has of CPUs is too little to count.
+            // HTCondor does not count the CPUs of a minimal slot, because they are too few.
             Of::Standard(Standard::Cpus) if amount < 0.5 => self.left,
-            // What is left is a whole number, and more than a CPU must lack: HTCondor lends the last slot a part of one.
+            // What is left is cut to a whole number towards 0: HTCondor lets the last slot have up to a CPU more than there is.
             Of::Standard(Standard::Cpus) => (self.left - amount).trunc(),
             _ => self.left - amount,
         };
@@ -200,7 +199,8 @@ impl Pot {
         true
     }
 
-    /// The next part of what is shared: `left` is what there was to share, `among` so many slots.
+    /// The part of the next slot that shares what is left; none if there is too little. `left` is what there was to share among
+    /// `among` slots.
     fn share(&mut self, left: f64, among: u32) -> Option<f64> {
         let equal = left / f64::from(among);
         let part = match self.of {
@@ -217,10 +217,10 @@ impl Pot {
         (part >= 1.0).then_some(part)
     }
 
-    /// The whole number in an amount that a slot has, never more than the other slots leave.
+    /// The whole number in an amount that a slot has, but never more than the slots before it have left.
     #[allow(clippy::cast_possible_truncation, reason = "it is at most the total")]
     fn give_whole(&mut self, amount: f64) -> i64 {
-        // HTCondor publishes CPUs so: thirds add up to a whole one.
+        // HTCondor adds 0.1 to CPUs before it cuts them to a whole number, so that three thirds of a CPU are one.
         let almost = if self.is(Standard::Cpus) { 0.1 } else { 0.0 };
         let whole = ((amount + almost).floor() as i64).min(self.whole);
         self.whole -= whole;
@@ -229,7 +229,8 @@ impl Pot {
 }
 
 impl<'a> Shares<'a> {
-    /// What a slot of a type gets of each pot. A custom resource's name goes before the beginning of a standard one.
+    /// What a slot of a type gets of each pot. A name that is a custom resource's and also an abbreviation of a standard resource
+    /// means the custom resource.
     fn of(slot_type: &'a SlotType, pots: &[Pot]) -> Result<Self, Refusal> {
         let mut parts: Vec<Option<Part>> = pots.iter().map(|_| None).collect();
         let mut constraints: Vec<Option<&Constraint>> = pots.iter().map(|_| None).collect();
@@ -280,7 +281,8 @@ impl<'a> Shares<'a> {
     }
 }
 
-/// A part of what there is none of is nothing: one configuration then does for machines with and without GPUs.
+/// Refuses an amount of a resource that the machine does not have. A fraction, or 0, of such a resource is allowed, so that one
+/// configuration can serve machines with and without GPUs.
 fn unknown(slot_type: u32, name: &str, share: Share) -> Result<(), Refusal> {
     match share {
         Share::Amount(wanted, _) if wanted > 0.0 => {
@@ -305,14 +307,14 @@ fn take_all(pots: &mut [Pot], shares: &Shares, slot_type: u32, nth: u32) -> Resu
     Ok(())
 }
 
-/// Whole numbers and devices.
+/// Gives the slots their whole numbers and their devices.
 fn finish(
     drafts: Vec<Draft>,
     shares: &[Shares],
     pots: &mut [Pot],
     machine: &MachineTotals,
 ) -> Result<Vec<Laid>, Refusal> {
-    // No device's property may depend on the time: slots are laid out once.
+    // Slots are laid out once, so that expressions in a device's properties cannot depend on the time.
     let env = Env::at(0);
     let mut free: Vec<Free> = machine.custom.iter().map(|custom| Free::new(&custom.devices)).collect();
     let mut slots = Vec::with_capacity(drafts.len());
@@ -366,10 +368,5 @@ impl Laid {
             resources: Resources::default(),
             swap_kib: None,
         }
-    }
-
-    /// Whether dynamic slots are carved from it.
-    pub fn is_partitionable(&self) -> bool {
-        self.kind == Kind::Partitionable
     }
 }

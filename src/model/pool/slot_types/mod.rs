@@ -1,4 +1,4 @@
-//! Slot types: how a machine is divided into slots, and what a dynamic slot takes of a partitionable one.
+//! Slot types: how a machine is divided into slots, and how much is carved from a partitionable slot for a job.
 //!
 //! ```
 //! use condor_config::{Host, Reader, Source};
@@ -15,18 +15,18 @@
 //!
 //! | part | is |
 //! | --- | --- |
-//! | `share` | what a `SLOT_TYPE_<N>` says: shares of resources, in its own small grammar |
-//! | `read` | the knobs of a configuration into [`SlotTypes`], which know no machine |
-//! | `totals` | what a machine has |
-//! | `layout` | the startd's arithmetic: [`SlotTypes::lay_out`] |
-//! | `devices` | which GPU, or other device with a name, goes to which slot |
-//! | `requests` | what a dynamic slot takes: [`RequestPolicy`] |
-//! | `consumption` | what a match takes by the slot's own policy: [`ConsumptionPolicy`] |
-//! | `fault` | what can be wrong: a [`Fault`] of the text, a [`Refusal`] of a machine |
+//! | `share` | the grammar of `SLOT_TYPE_<N>`: shares of resources |
+//! | `read` | reads the knobs of a configuration into [`SlotTypes`], which are independent of any machine |
+//! | `totals` | the resources of a machine |
+//! | `layout` | divides a machine by the startd's arithmetic: [`SlotTypes::lay_out`] |
+//! | `devices` | decides which GPU, or other device with an id, goes to which slot |
+//! | `requests` | how much is carved for a job: [`RequestPolicy`] |
+//! | `consumption` | how much a match takes by the slot's own policy: [`ConsumptionPolicy`] |
+//! | `fault` | what can be wrong: a [`Fault`] in the text, a [`Refusal`] to divide a machine |
 //!
-//! Source: the manual, Policy Configuration, "Dividing System Resources in Multi-core Machines" and "Configuring GPUs";
-//! where it is silent, the startd of HTCondor 25.14.1, whose answers `tests/slot_types_oracle.rs` keeps. The arithmetic is
-//! that of SLOT_CONFIG_FAILURE_MODE = ABORT: what does not fit is refused whole.
+//! Source: the manual, Policy Configuration, "Dividing System Resources in Multi-core Machines" and "Configuring GPUs"; where the
+//! manual is silent, the startd of HTCondor 25.14.1, whose answers `tests/commands/slot_types_oracle.rs` keeps. The arithmetic is that of
+//! SLOT_CONFIG_FAILURE_MODE = ABORT: if one slot does not fit, the machine gets no slots.
 
 mod consumption;
 mod devices;
@@ -43,21 +43,21 @@ pub use consumption::{
 pub use devices::Constraint;
 pub use fault::{Fault, Refusal};
 pub use read::Reading;
-pub use requests::{Amounts, Left, NotTaken, RequestPolicy, Taken, take_as_asked};
+pub use requests::{Amounts, Carved, Left, NotCarved, RequestPolicy, carve_as_requested};
 pub use totals::{CustomTotal, Declared, Device, MachineTotals, Quantity};
 
 use crate::pool::Resources;
 use condor_config::Config;
 use share::Item;
 
-/// How many slots a machine can have at most. HTCondor has no bound; a count is a number that anybody may write into a
-/// policy, and each slot is an object.
+/// The most slots of a machine. HTCondor has no bound. Here each slot is an object in the API server, and a policy could ask for
+/// any number.
 pub const MAX_SLOTS: u32 = 4096;
 
-/// How a configuration divides machines. Two that are equal divide every machine alike.
+/// How a configuration divides machines. Two equal values divide every machine alike.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotTypes {
-    /// In the order of their numbers, which is the order of the slots.
+    /// The types in the order of their numbers. The slots of a machine are in the same order.
     types: Vec<SlotType>,
     reserved: Reserved,
     declared: Vec<Declared>,
@@ -66,7 +66,7 @@ pub struct SlotTypes {
 /// A type of slots.
 #[derive(Clone, Debug, PartialEq)]
 struct SlotType {
-    /// Its `<N>`; 0 where no type is defined.
+    /// The `<N>` of `SLOT_TYPE_<N>`; 0 if the configuration defines no type.
     number: u32,
     count: Count,
     kind: Kind,
@@ -77,20 +77,20 @@ struct SlotType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Count {
     Of(u32),
-    /// `NUM_SLOTS` is not set, and slots are static.
+    /// One slot for each CPU of the machine: `NUM_SLOTS` is not set, and the slots are static.
     OneForEachCpu,
 }
 
 /// Whether dynamic slots are carved from a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It runs one job at a time, with all that it has.
+    /// The slot runs one job at a time, which gets all of the slot's resources.
     Static,
-    /// Each job gets a dynamic slot of what it asks for.
+    /// Each job gets a dynamic slot that is carved from this slot, as large as the job requests.
     Partitionable,
 }
 
-/// What is not offered.
+/// The part of every machine that the slots do not get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reserved {
     /// `RESERVED_MEMORY`, MiB.
@@ -99,26 +99,26 @@ pub struct Reserved {
     pub disk_mib: i64,
 }
 
-/// A slot of a machine.
+/// A slot that the types lay out on a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Laid {
-    /// Its number, from 1: `slot1`.
+    /// The slot's number, from 1: `slot1`.
     pub slot: u32,
-    /// The `<N>` of its type; 0 where no type is defined.
+    /// The `<N>` of the slot's type; 0 if the configuration defines no type.
     pub slot_type: u32,
-    /// Whether dynamic slots are carved from it.
+    /// Whether dynamic slots are carved from this slot.
     pub kind: Kind,
-    /// Its share of the CPUs. It can have a fraction: a quarter of 6 CPUs is 1.5, and a `minimal` slot has less than one.
+    /// The slot's share of the CPUs, which can have a fraction: a quarter of 6 CPUs is 1.5, and a `minimal` slot has less than 1.
     pub cpus: f64,
-    /// What it offers: of its CPUs the whole ones. Custom resources and the devices that are its own stand under their
-    /// Kubernetes names. Over all slots of a machine it is never more than the machine has, and no device twice.
+    /// The resources that the slot offers, with the whole number of its CPUs. Custom resources and the slot's own devices are
+    /// under their Kubernetes names. The slots of a machine together never have more than the machine, and no device is in two.
     pub resources: Resources,
-    /// Its swap in KiB, where the machine's is known.
+    /// The slot's swap in KiB, if the machine's swap is known.
     pub swap_kib: Option<i64>,
 }
 
 impl SlotTypes {
-    /// What the configuration keeps for itself of every machine.
+    /// The part of every machine that the slots do not get.
     pub fn reserved(&self) -> Reserved {
         self.reserved
     }
@@ -130,14 +130,15 @@ impl SlotTypes {
 }
 
 impl Default for SlotTypes {
-    /// What a machine is that nothing is said of: one partitionable slot with everything.
+    /// The division of a machine if nothing is configured: one partitionable slot with all of the machine.
     fn default() -> Self {
         let one = SlotType { number: 0, count: Count::Of(1), kind: Kind::Partitionable, items: Vec::new() };
         Self { types: vec![one], reserved: Reserved::default(), declared: Vec::new() }
     }
 }
 
-/// What a policy knob is called for slots of a type: `SLOT_TYPE_<N>_<KNOB>` where that is defined, if only as empty.
+/// The name of a policy knob for slots of a type: `SLOT_TYPE_<N>_<KNOB>` if the configuration defines that name, even as empty;
+/// otherwise the knob's own name.
 fn of_type(config: &Config, slot_type: u32, knob: &str) -> String {
     let own = format!("SLOT_TYPE_{slot_type}_{knob}");
     if config.definition(&own).is_some() { own } else { knob.to_owned() }

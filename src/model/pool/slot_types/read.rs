@@ -1,4 +1,4 @@
-//! Slot types out of a configuration.
+//! Reads slot types from a configuration.
 
 use super::devices::Constraint;
 use super::fault::Fault;
@@ -8,18 +8,18 @@ use super::{Count, Kind, MAX_SLOTS, Reserved, SlotType, SlotTypes};
 use classad::Expr;
 use condor_config::{Config, Position, Severity, Text, ValueError};
 
-/// Types of slots that are looked at, whatever MAX_SLOT_TYPES says.
+/// The greatest number of a slot type that is read, whatever MAX_SLOT_TYPES says.
 const MAX_TYPES: i64 = 64;
 
-/// Names that no custom resource can have.
-const TAKEN: &[&str] = &["CPU", "CPUS", "DISK", "SWAP", "MEM", "MEMORY", "RAM"];
+/// Names that no custom resource can have, because they are those of standard resources.
+const RESERVED_NAMES: &[&str] = &["CPU", "CPUS", "DISK", "SWAP", "MEM", "MEMORY", "RAM"];
 
-/// What a configuration says of slots.
+/// The slot types that a configuration defines.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// The types, if nothing is wrong with them.
+    /// The types; none if one of the faults is an error.
     pub types: Option<SlotTypes>,
-    /// What is to be said of them.
+    /// Everything that is wrong with them.
     pub faults: Vec<Fault>,
 }
 
@@ -27,7 +27,7 @@ impl SlotTypes {
     /// Reads `SLOT_TYPE_<N>`, `NUM_SLOTS`, `NUM_SLOTS_TYPE_<N>`, `SLOT_TYPE_<N>_PARTITIONABLE`, `RESERVED_MEMORY`,
     /// `RESERVED_DISK`, `MACHINE_RESOURCE_<name>` and `MACHINE_RESOURCE_NAMES`.
     ///
-    /// A type that no slot is made of is not looked at, as in HTCondor.
+    /// A type of which there are no slots is not read, as in HTCondor.
     pub fn read(config: &Config) -> Reading {
         let mut reader = Reader { config, faults: Vec::new() };
         let declared = reader.declared();
@@ -73,7 +73,8 @@ impl Reader<'_> {
             });
         }
         if types.is_empty() {
-            // Everything is type 0, which is partitionable unless a knob that the manual does not name says otherwise.
+            // All slots are of type 0, which is partitionable unless SLOT_TYPE_0_PARTITIONABLE says otherwise. The manual does
+            // not mention that knob.
             let kind = self.kind(0, Kind::Partitionable);
             self.not_backfill(0);
             let count = match (self.count("NUM_SLOTS"), kind) {
@@ -94,7 +95,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Backfill slots have what other slots have too: that is not what slots are here.
+    /// Refuses HTCondor's backfill slots: they share resources with other slots, and slots here never do.
     fn not_backfill(&mut self, number: u32) {
         let knob = format!("SLOT_TYPE_{number}_BACKFILL");
         if self.boolean(&knob) == Some(true) {
@@ -167,7 +168,7 @@ impl Reader<'_> {
             if declared.iter().any(|known| known.name.eq_ignore_ascii_case(&name)) {
                 continue;
             }
-            if TAKEN.iter().any(|taken| taken.eq_ignore_ascii_case(&name)) {
+            if RESERVED_NAMES.iter().any(|reserved| reserved.eq_ignore_ascii_case(&name)) {
                 self.error_at_value(&knob, format!("{knob}: {name} is no name for a custom resource"));
                 continue;
             }
@@ -176,8 +177,9 @@ impl Reader<'_> {
         declared
     }
 
-    /// A count, or an expression that is one; anything else is a list of ids. What OFFLINE_MACHINE_RESOURCE_<name> says
-    /// is not there. A resource cannot be split: a fraction is dropped.
+    /// Reads how much there is of a custom resource: a count, or an expression that evaluates to a count; anything else is a list
+    /// of ids. What OFFLINE_MACHINE_RESOURCE_<name> lists is subtracted. Such a resource cannot be split, so that the fraction of
+    /// a count is dropped.
     fn quantity(&mut self, knob: &str) -> Option<Quantity> {
         self.text(knob)?;
         let offline = format!("OFFLINE_{knob}");
@@ -242,7 +244,7 @@ fn error(knob: &str, position: Position, message: String) -> Fault {
     Fault { severity: Severity::Error, knob: knob.to_owned(), position, message }
 }
 
-/// `GPUs` of `MACHINE_RESOURCE_GPUs`.
+/// The name of the resource that a knob declares: `GPUs` for `MACHINE_RESOURCE_GPUs`.
 fn resource_of(knob: &str) -> Option<String> {
     let plain =
         knob.get(.."STARTD.".len()).filter(|start| start.eq_ignore_ascii_case("STARTD.")).map_or(0, str::len);
@@ -255,7 +257,7 @@ fn resource_of(knob: &str) -> Option<String> {
         .then(|| name.to_owned())
 }
 
-/// A share for all that is not named: of what is different for each resource there is no one amount.
+/// Reads the share of all resources that are not named. An amount is refused: the same amount cannot suit every resource.
 fn blanket(text: &str) -> Result<Item, String> {
     let share = share::parse(text)?;
     match share {
@@ -269,7 +271,7 @@ fn blanket(text: &str) -> Result<Item, String> {
     }
 }
 
-/// Whether a share's unit is one for the resource.
+/// Checks that a share's unit is one in which the resource can be counted.
 fn suits(name: &str, share: Share) -> Result<(), String> {
     let Share::Amount(_, unit) = share else { return Ok(()) };
     let least = match Standard::by_name(name) {
@@ -284,7 +286,10 @@ fn suits(name: &str, share: Share) -> Result<(), String> {
     Ok(())
 }
 
-/// A constraint, or the column in it (from 0) at which it stops being one and why.
+/// Reads a constraint; none if the text is empty.
+///
+/// # Errors
+/// The column in the text, from 0, at which it cannot be read, and why.
 fn parse_constraint(text: &str) -> Result<Option<Constraint>, (usize, String)> {
     let blanks = text.len() - text.trim_ascii_start().len();
     let text = text.trim_ascii();

@@ -1,6 +1,6 @@
-//! What a dynamic slot takes of a partitionable one.
+//! How much is carved from a partitionable slot for a job.
 //!
-//! Source: the manual, "Defaults for Partitionable Slot Sizes", MUST_MODIFY_REQUEST_EXPRS and RequireGPUs; where it is
+//! Source: the manual, "Defaults for Partitionable Slot Sizes", MUST_MODIFY_REQUEST_EXPRS and RequireGPUs; where the manual is
 //! silent, HTCondor's startd.
 
 use std::collections::BTreeMap;
@@ -13,19 +13,19 @@ use crate::pool::DeviceId;
 use classad::{Ad, Env, Expr, Value};
 use condor_config::Config;
 
-/// The resources whose requests have an expression unless the configuration says otherwise, with it.
+/// The default of `MODIFY_REQUEST_EXPR_REQUEST<R>` for each resource that has one.
 ///
-/// HTCondor's own for disk takes off what files that jobs share need: there are none here.
+/// HTCondor's default for disk subtracts the size of files that jobs share; jobs share no files here.
 const DEFAULTS: &[(&str, &str)] = &[
     ("Cpus", "quantize(RequestCpus, {1})"),
     ("Memory", "quantize(RequestMemory, {128})"),
     ("Disk", "quantize(RequestDisk, {TARGET.DiskQuantum ?: 1024})"),
 ];
 
-/// How the requests of jobs become what slots of a type take.
+/// How much is carved for a request from slots of one type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestPolicy {
-    /// `MODIFY_REQUEST_EXPR_REQUEST<R>`, by R; MY is the job, TARGET the slot.
+    /// `MODIFY_REQUEST_EXPR_REQUEST<R>` with its R. In the expressions, MY is the job and TARGET the slot.
     modify: Vec<(String, Expr)>,
     /// `MUST_MODIFY_REQUEST_EXPRS`.
     must_modify: bool,
@@ -47,48 +47,48 @@ pub struct Amounts {
 /// What a partitionable slot has left.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Left {
-    /// How much.
+    /// The amounts.
     pub amounts: Amounts,
-    /// Its free devices in their order, by the custom resource's name; none where a resource's have no names.
+    /// The free devices in the order in which slots get them, by the custom resource's name; no entry if devices have no ids.
     pub devices: BTreeMap<String, Vec<Device>>,
 }
 
-/// What a dynamic slot takes.
+/// What is carved for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// How much.
+pub struct Carved {
+    /// The amounts.
     pub amounts: Amounts,
-    /// Which devices, by the custom resource's name.
+    /// The ids of the devices, by the custom resource's name.
     pub devices: BTreeMap<String, Vec<DeviceId>>,
-    /// Whether it is as much as the slot's expressions make of the request, and not what the job asked for itself.
+    /// Whether the slot's expressions have modified the job's request.
     pub modified: bool,
 }
 
 /// Why a job gets no dynamic slot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotTaken {
+pub enum NotCarved {
     /// The slot's Requirements are not true for the job.
     #[error("the slot's Requirements are not true for the job")]
     Requirements,
-    /// A request that every job must have is not there, or is no amount.
+    /// A request is not an amount, or the job lacks a request that every job must have.
     #[error("the job's Request{resource} is {value}, which is no amount")]
     NoAmount {
         /// Such as `Memory`.
         resource: String,
-        /// What it evaluates to.
+        /// The value of the request.
         value: String,
     },
-    /// There is not enough.
+    /// Too little is left.
     #[error("the job asks for {wanted} of {resource}, and {left} is left")]
     Short {
         /// Such as `Memory`.
         resource: String,
-        /// How much is asked for.
+        /// How much the job asks for.
         wanted: i64,
-        /// How much there is.
+        /// How much is left.
         left: i64,
     },
-    /// There are free devices, and too few of them are what the job requires.
+    /// Too few of the free devices are what the job requires.
     #[error(
         "the job asks for {wanted} {resource}, and {found} of those that are free are what Require{resource} says"
     )]
@@ -111,10 +111,10 @@ impl Default for RequestPolicy {
 }
 
 impl RequestPolicy {
-    /// The policy of slots of a type, on a machine with these custom resources.
+    /// Reads the policy of slots of a type, on a machine with these custom resources.
     ///
     /// # Errors
-    /// What is no expression, or no boolean.
+    /// The knobs whose values are not expressions or booleans.
     pub fn read(config: &Config, slot_type: u32, custom: &[&str]) -> Result<Self, Vec<Fault>> {
         let Self { modify: defaults, .. } = Self::default();
         let mut faults = Vec::new();
@@ -128,7 +128,7 @@ impl RequestPolicy {
                 continue;
             }
             match config.expr(&knob) {
-                // Where it is empty, requests stay as they are.
+                // An empty knob leaves requests as they are.
                 Ok(expr) => modify.extend(expr.map(|expr| (resource.to_owned(), expr))),
                 Err(error) => faults.push(Fault::of_value(&knob, &error)),
             }
@@ -145,7 +145,8 @@ impl RequestPolicy {
         }
     }
 
-    /// The job, with its requests as the slot's expressions make them. What is no number leaves the request as it is.
+    /// The job's ad, with its requests modified by the slot's expressions. An expression that does not give a number leaves the
+    /// request as it is.
     #[must_use]
     pub fn modified(&self, job: &Ad, slot: &Ad, env: &Env) -> Ad {
         let mut modified = job.clone();
@@ -157,44 +158,46 @@ impl RequestPolicy {
         modified
     }
 
-    /// What a dynamic slot for a job takes: what the expressions make of its request where the slot's Requirements hold
-    /// for that, or else, unless MUST_MODIFY_REQUEST_EXPRS is true, what the job itself asks for.
+    /// What is carved for a job: the request as the slot's expressions modify it, if the slot's Requirements are true for the
+    /// modified job. Otherwise, unless MUST_MODIFY_REQUEST_EXPRS is true, the job's own request.
     ///
-    /// `RequestCpus` is 1 where the job has none. `RequestMemory` and `RequestDisk` must be there. A job that does not
-    /// ask for a custom resource takes nothing of it.
-    pub fn take(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> Result<Taken, NotTaken> {
+    /// A job without `RequestCpus` requests 1 CPU, and a job requests nothing of a custom resource that it does not mention.
+    ///
+    /// # Errors
+    /// Why the job gets no dynamic slot; also if it has no `RequestMemory` or no `RequestDisk`.
+    pub fn carve(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> Result<Carved, NotCarved> {
         let willing = |job: &Ad| slot.eval_attr("Requirements", Some(job), env).as_bool_equiv() == Some(true);
         let modified = self.modified(job, slot, env);
         if willing(&modified) {
-            return taken(&modified, slot, left, env, true);
+            return carved(&modified, slot, left, env, true);
         }
         if self.must_modify || !willing(job) {
-            return Err(NotTaken::Requirements);
+            return Err(NotCarved::Requirements);
         }
-        taken(job, slot, left, env, false)
+        carved(job, slot, left, env, false)
     }
 
-    /// Whether there is as much left as a job takes, whatever the slot's Requirements say of the job.
+    /// Whether enough is left for a job, whatever the slot's Requirements say about the job.
     pub fn fits(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> bool {
-        taken(&self.modified(job, slot, env), slot, left, env, true).is_ok()
-            || (!self.must_modify && taken(job, slot, left, env, false).is_ok())
+        carved(&self.modified(job, slot, env), slot, left, env, true).is_ok()
+            || (!self.must_modify && carved(job, slot, left, env, false).is_ok())
     }
 }
 
-/// What a dynamic slot for a job takes where the job's requests are not to be changed any more.
+/// What is carved for a job whose requests must not be modified any more.
 ///
 /// # Errors
-/// Why the job gets none.
-pub fn take_as_asked(job: &Ad, slot: &Ad, left: &Left, env: &Env) -> Result<Taken, NotTaken> {
-    taken(job, slot, left, env, false)
+/// Why the job gets no dynamic slot.
+pub fn carve_as_requested(job: &Ad, slot: &Ad, left: &Left, env: &Env) -> Result<Carved, NotCarved> {
+    carved(job, slot, left, env, false)
 }
 
-/// Whether a text says a knob, if only that it is empty.
+/// Whether a text sets a knob, if only to nothing.
 fn is_said(config: &Config, knob: &str) -> bool {
     [knob.to_owned(), format!("STARTD.{knob}")].iter().any(|name| config.definition(name).is_some())
 }
 
-fn taken(job: &Ad, slot: &Ad, left: &Left, env: &Env, modified: bool) -> Result<Taken, NotTaken> {
+fn carved(job: &Ad, slot: &Ad, left: &Left, env: &Env, modified: bool) -> Result<Carved, NotCarved> {
     let mut amounts = Amounts {
         cpus: request(job, slot, "Cpus", Some(1), env)?.max(1),
         memory_mib: request(job, slot, "Memory", None, env)?,
@@ -220,10 +223,10 @@ fn taken(job: &Ad, slot: &Ad, left: &Left, env: &Env, modified: bool) -> Result<
     if let Some((resource, wanted, left)) =
         standard.into_iter().chain(custom).find(|(_, wanted, left)| wanted > left)
     {
-        return Err(NotTaken::Short { resource: resource.to_owned(), wanted, left });
+        return Err(NotCarved::Short { resource: resource.to_owned(), wanted, left });
     }
     let devices = devices(job, &amounts, left, env)?;
-    Ok(Taken { amounts, devices, modified })
+    Ok(Carved { amounts, devices, modified })
 }
 
 fn devices(
@@ -231,7 +234,7 @@ fn devices(
     amounts: &Amounts,
     left: &Left,
     env: &Env,
-) -> Result<BTreeMap<String, Vec<DeviceId>>, NotTaken> {
+) -> Result<BTreeMap<String, Vec<DeviceId>>, NotCarved> {
     let mut all = BTreeMap::new();
     for (resource, wanted) in &amounts.custom {
         let Some(free) = left.devices.get(resource).filter(|free| !free.is_empty()) else { continue };
@@ -239,22 +242,22 @@ fn devices(
         let ids = Free::new(free).take(*wanted, require.as_ref(), Some(job), env);
         let found = i64::try_from(ids.len()).unwrap_or(i64::MAX);
         if found < *wanted {
-            return Err(NotTaken::Devices { resource: resource.clone(), wanted: *wanted, found });
+            return Err(NotCarved::Devices { resource: resource.clone(), wanted: *wanted, found });
         }
         all.insert(resource.clone(), ids);
     }
     Ok(all)
 }
 
-/// What a job asks for, or what it is where it does not.
-fn request(job: &Ad, slot: &Ad, resource: &str, missing: Option<i64>, env: &Env) -> Result<i64, NotTaken> {
+/// How much of a resource a job requests; `missing` if its ad has no such request.
+fn request(job: &Ad, slot: &Ad, resource: &str, missing: Option<i64>, env: &Env) -> Result<i64, NotCarved> {
     let value = job.eval_attr(&format!("Request{resource}"), Some(slot), env);
     let amount = if value.is_undefined() { missing } else { whole(&value) };
-    let bad = || NotTaken::NoAmount { resource: resource.to_owned(), value: value.to_string() };
+    let bad = || NotCarved::NoAmount { resource: resource.to_owned(), value: value.to_string() };
     amount.filter(|amount| *amount >= 0).ok_or_else(bad)
 }
 
-/// A number without its fraction.
+/// The integer part of a number; none for any other value.
 #[allow(clippy::cast_possible_truncation, reason = "saturates, and NaN is no number")]
 fn whole(value: &Value) -> Option<i64> {
     match value {
@@ -303,12 +306,12 @@ mod tests {
         }
     }
 
-    fn take(policy: &RequestPolicy, text: &str) -> Result<Taken, NotTaken> {
-        policy.take(&job(text), &slot(), &left(), &Env::at(ENV))
+    fn carve(policy: &RequestPolicy, text: &str) -> Result<Carved, NotCarved> {
+        policy.carve(&job(text), &slot(), &left(), &Env::at(ENV))
     }
 
     fn amounts(policy: &RequestPolicy, text: &str) -> (i64, i64, i64) {
-        let taken = take(policy, text).unwrap();
+        let taken = carve(policy, text).unwrap();
         (taken.amounts.cpus, taken.amounts.memory_mib, taken.amounts.disk_kib)
     }
 
@@ -329,10 +332,10 @@ mod tests {
     #[test]
     fn a_request_that_fits_only_unrounded_is_taken_as_it_is() {
         let text = "RequestMemory = 1000\nRequestDisk = 5";
-        let taken = take(&RequestPolicy::default(), text).unwrap();
+        let taken = carve(&RequestPolicy::default(), text).unwrap();
         assert_eq!((taken.amounts.memory_mib, taken.amounts.disk_kib, taken.modified), (1000, 5, false));
         let must = RequestPolicy::read(&config("MUST_MODIFY_REQUEST_EXPRS = True\n"), 1, &[]).unwrap();
-        assert_eq!(take(&must, text), Err(NotTaken::Requirements));
+        assert_eq!(carve(&must, text), Err(NotCarved::Requirements));
     }
 
     #[test]
@@ -345,7 +348,7 @@ mod tests {
         let job = "RequestMemory = 10\nRequestDisk = 7\nRequestGPUs = 1";
         assert_eq!(amounts(&policy(1), job), (1, 300, 7));
         assert_eq!(amounts(&policy(2), job), (1, 500, 7));
-        assert_eq!(take(&policy(1), job).unwrap().amounts.custom, BTreeMap::from([("GPUs".to_owned(), 2)]));
+        assert_eq!(carve(&policy(1), job).unwrap().amounts.custom, BTreeMap::from([("GPUs".to_owned(), 2)]));
     }
 
     #[test]
@@ -361,7 +364,7 @@ mod tests {
         let policy = RequestPolicy::default();
         let gpus = |require: &str| {
             let text = format!("RequestMemory = 1\nRequestDisk = 1\n{require}");
-            take(&policy, &text)
+            carve(&policy, &text)
                 .map(|taken| taken.devices.get("GPUs").map(|ids| ids.join(" ")).unwrap_or_default())
         };
         assert_eq!(gpus("RequestGPUs = 2\nRequireGPUs = Capability >= 8.0"), Ok("b c".to_owned()));
@@ -390,7 +393,7 @@ mod tests {
                 "the job asks for 5 of Cogs, and 4 is left",
             ),
         ] {
-            assert_eq!(take(&policy, text).unwrap_err().to_string(), why, "{text}");
+            assert_eq!(carve(&policy, text).unwrap_err().to_string(), why, "{text}");
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The grammar of `SLOT_TYPE_<N>`.
 //!
-//! A value of several lines has an item on each; otherwise commas divide items, or blanks where there is no comma. An
-//! item is `name = share`, or `name = share : constraint`, or a share alone, which is that of every resource that is not
-//! named.
+//! If a value has several lines, each line is an item. Otherwise commas divide the items, or blanks if there is no comma. An item
+//! is `name = share`, or `name = share : constraint`, or a share alone, which is the share of all resources that are not named.
 
 use super::devices::Constraint;
 
@@ -15,29 +14,29 @@ pub(super) enum Standard {
     Disk,
 }
 
-/// What one item says.
+/// An item of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Item {
-    /// For every resource that is not named.
+    /// The share of all resources that are not named.
     Blanket(Share),
-    /// For one resource.
+    /// The share of one resource.
     Named { name: String, share: Share, constraint: Option<Constraint> },
 }
 
 /// How much of a resource.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Share {
-    /// An equal part of what the others leave.
+    /// An equal part of what the slots with other shares leave.
     Auto,
-    /// As little as makes a slot: 1/128, and of CPUs less than one.
+    /// [`MINIMAL`] of the machine; a slot can then have less than one CPU.
     Minimal,
-    /// A part of all that the machine has, at least 0.
+    /// A part, at least 0, of all that the machine has.
     Fraction(f64),
-    /// So much, at least 0.
+    /// An amount, at least 0.
     Amount(f64, Unit),
 }
 
-/// The unit behind an amount.
+/// The unit after an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unit {
     /// MiB for memory, KiB for disk and swap.
@@ -49,10 +48,10 @@ pub(super) enum Unit {
     Pebi,
 }
 
-/// What `minimal` is.
+/// The fraction of the machine that `minimal` means.
 pub(super) const MINIMAL: f64 = 1.0 / 128.0;
 
-/// An item as it is written, and where: line and column from 1.
+/// The text of an item, and its place: line and column, both from 1.
 pub(super) struct Written<'a> {
     pub line: usize,
     pub column: usize,
@@ -60,7 +59,7 @@ pub(super) struct Written<'a> {
 }
 
 impl Standard {
-    /// A machine's resource by any beginning of its name: `c`, `mem`, `virt`. Source: the manual.
+    /// The standard resource whose name begins with this text: `c`, `mem`, `virt`. Source: the manual.
     pub fn by_name(name: &str) -> Option<Self> {
         let is = |whole: &str| {
             !name.is_empty() && whole.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -98,10 +97,10 @@ fn written(line: usize, before: usize, text: &str) -> Option<Written<'_>> {
     (!trimmed.is_empty()).then_some(Written { line, column: before + blanks + 1, text: trimmed })
 }
 
-/// A share.
+/// Reads a share.
 ///
-/// HTCondor takes what it can read for a number and nothing for the rest, and what is below 0 for a fraction: `cpus=two`
-/// is one CPU there, `cpus=-1` all, `memory=1.5G` one GiB. All that is refused here.
+/// HTCondor ignores what it cannot read after a number, and takes a negative number for a fraction: there, `cpus=two` is one CPU,
+/// `cpus=-1` all of them, `memory=1.5G` one GiB. All of these are refused here.
 pub(super) fn parse(text: &str) -> Result<Share, String> {
     let is = |word: &str| text.eq_ignore_ascii_case(word);
     if is("auto") || is("automatic") {
@@ -141,7 +140,7 @@ fn unit(text: &str, amount: f64, rest: &str) -> Result<Unit, String> {
     Err(format!("{text} is no share: HTCondor drops the fraction in front of a unit; {hint}"))
 }
 
-/// The number that a text begins with, and what is behind it and its blanks.
+/// Splits a text into the number at its beginning and the rest, without the blanks between them.
 fn number(text: &str) -> Option<(f64, &str)> {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(text);
@@ -149,7 +148,7 @@ fn number(text: &str) -> Option<(f64, &str)> {
     if let Some(fraction) = text.get(end..).and_then(|rest| rest.strip_prefix('.')) {
         end += 1 + digits(fraction);
     }
-    // Exponents are for people who write 1e3; without digits the e is the rest's.
+    // An `e` without digits after it is no exponent and belongs to the rest.
     if let Some(exponent) = text.get(end..).and_then(|rest| rest.strip_prefix(['e', 'E']))
         && digits(exponent) > 0
     {

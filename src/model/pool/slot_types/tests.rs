@@ -181,7 +181,8 @@ fn templates_divide_machines() {
     let text = "use feature : PartitionableSlot(1, 50%)\nuse feature : StaticSlots(2, 2)\n";
     let slots = types(text).lay_out(&machine()).unwrap();
     assert_eq!(shape(&slots), [(2, 128, 500, 500_000), (1, 64, 250, 250_000), (1, 64, 250, 250_000)]);
-    assert_eq!(slots.iter().map(Laid::is_partitionable).collect::<Vec<_>>(), [true, false, false]);
+    let kinds: Vec<Kind> = slots.iter().map(|slot| slot.kind).collect();
+    assert_eq!(kinds, [Kind::Partitionable, Kind::Static, Kind::Static]);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! What a machine has to be divided.
+//! The resources of a machine that is to be divided.
 
 use crate::pool::{DeviceId, ResourceName};
 use classad::Ad;
 
-/// What a machine has.
+/// The resources of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineTotals {
     /// Whole CPUs.
@@ -12,54 +12,54 @@ pub struct MachineTotals {
     pub memory_mib: i64,
     /// Scratch space in KiB.
     pub disk_kib: i64,
-    /// Swap in KiB, where it is known.
+    /// Swap in KiB, if the amount is known.
     pub swap_kib: Option<i64>,
-    /// Custom resources, GPUs among them; one for a name.
+    /// Custom resources, such as GPUs. Each name is there once.
     pub custom: Vec<CustomTotal>,
 }
 
 /// A custom resource of a machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CustomTotal {
-    /// Its name in ClassAds and in `SLOT_TYPE_<N>`: `GPUs`.
+    /// The resource's name in ClassAds and in `SLOT_TYPE_<N>`: `GPUs`.
     pub name: String,
-    /// Its name in Kubernetes, such as `nvidia.com/gpu`: under it a slot's resources have it.
+    /// The resource's name in Kubernetes, such as `nvidia.com/gpu`, and in the resources of a slot.
     pub resource: ResourceName,
-    /// How many there are.
+    /// How many the machine has.
     pub count: i64,
-    /// Each of them in the order in which they are given away, or none where they have no names.
+    /// The devices, in the order in which slots get them; empty if they have no ids.
     pub devices: Vec<Device>,
 }
 
 /// One device of a custom resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Device {
-    /// Its id, such as `GPU-6a96bd13`.
+    /// The device's id, such as `GPU-6a96bd13`.
     pub id: DeviceId,
-    /// Its properties, such as `Capability`.
+    /// The device's properties, such as `Capability`.
     pub properties: Ad,
 }
 
 /// A custom resource that a configuration says every machine has: `MACHINE_RESOURCE_<name>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Declared {
-    /// Its name, as it is written.
+    /// The resource's name, as the text writes it.
     pub name: String,
-    /// How much there is of it.
+    /// How much every machine has.
     pub quantity: Quantity,
 }
 
 /// How much there is of a custom resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// So many.
+    /// A number of devices without ids.
     Count(i64),
-    /// These.
+    /// The ids of the devices.
     Ids(Vec<String>),
 }
 
 impl Declared {
-    /// As a machine has it that has nothing else to say of it.
+    /// The resource on a machine that reports nothing about it.
     pub fn total(&self) -> CustomTotal {
         CustomTotal {
             name: self.name.clone(),
@@ -71,7 +71,7 @@ impl Declared {
 }
 
 impl Quantity {
-    /// How many.
+    /// How many devices there are.
     pub fn count(&self) -> i64 {
         match self {
             Self::Count(count) => *count,
@@ -79,7 +79,7 @@ impl Quantity {
         }
     }
 
-    /// Which ones, where they have names. Nothing more is known of them.
+    /// The devices, without properties; none if they have no ids.
     pub fn devices(&self) -> Vec<Device> {
         match self {
             Self::Count(_) => Vec::new(),
