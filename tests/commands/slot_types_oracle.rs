@@ -64,7 +64,7 @@ fn ours(case: &Json, config: &Config) -> Result<Json, String> {
         json!([
             slot.slot,
             slot.slot_type,
-            slot.is_partitionable(),
+            slot.kind == model::startd::slot_types::Kind::Partitionable,
             format!("{:.2}", slot.cpus),
             slot.resources.memory_mib,
             slot.swap_kib.unwrap(),

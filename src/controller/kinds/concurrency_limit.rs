@@ -93,7 +93,7 @@ fn status(pool: &Pool, limit: &LimitObject, old: &[Condition], now: Time) -> Con
         observed_generation: Some(limit.generation),
         name: limit.name.to_string(),
         in_use: tally.amount,
-        claims: i64::try_from(tally.holders).unwrap_or(i64::MAX),
+        claims: i64::try_from(tally.users).unwrap_or(i64::MAX),
         waiting: i64::try_from(waiting).unwrap_or(i64::MAX),
         of_set: of_set(pool, limit),
         conditions: vec![accepted(old, &problems, limit.generation, now)],
