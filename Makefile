@@ -24,7 +24,7 @@ chaos: ## Run the operator under faults in virtual time: make chaos SEEDS=2000, 
 		$(CARGO) test $(if $(PROFILE),--profile $(PROFILE)) -p slotwright-controller --test chaos -- --nocapture whatever
 
 mutants: ## Break each guard of tests/mutations on purpose and demand that chaos notices
-	hack/mutants.sh
+	hack/mutants.py
 
 lint: ## Check format, clippy, dependencies, scripts, and that what is generated is up to date
 	$(CARGO) fmt --check

@@ -4,4 +4,5 @@ mod chart;
 mod deps;
 mod examples;
 mod links;
+mod mutations;
 mod purity;
