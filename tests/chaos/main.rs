@@ -26,6 +26,7 @@ mod rng;
 mod run;
 mod store;
 mod story;
+mod takeovers;
 mod verbs;
 mod watches;
 mod wire;

@@ -27,6 +27,13 @@ const NEGOTIATING: [&str; 5] = [
     "NEGOTIATOR_CONSIDER_PREEMPTION = False",
     "PREEMPTION_REQUIREMENTS = MY.RemoteOwner == \"alice\"\nNEGOTIATOR_PRE_JOB_RANK = isUndefined(RemoteOwner)",
 ];
+/// Which slots each of two negotiators has.
+const DIVISIONS: [[&str; 2]; 4] = [
+    ["Machine == \"n0\"", "Machine != \"n0\""],
+    ["True", "Machine == \"n0\""],
+    ["Cpus > 2", "True"],
+    ["NoSuchThing", "Machine =!= \"n1\""],
+];
 const RETENTIONS: [&str; 3] = ["Keep", "KeepFailed", "Delete"];
 
 fn node(n: u8) -> &'static str {
@@ -124,6 +131,13 @@ pub fn perform(world: &mut World, what: &What) {
         What::Negotiating(how) => {
             let how = NEGOTIATING[usize::from(*how) % NEGOTIATING.len()];
             negotiate(world, how);
+        }
+        What::Negotiators(how) => {
+            for (name, slots) in
+                ["default", "second"].into_iter().zip(DIVISIONS[usize::from(*how) % DIVISIONS.len()])
+            {
+                negotiate_as(world, name, &format!("NEGOTIATOR_SLOT_CONSTRAINT = {slots}"));
+            }
         }
         What::Policy(n, how, layout) => policy(world, &format!("policy{n}"), *n, *how, *layout),
         What::Drain(..) | What::DrainGone(_) => to_drains(world, what),
@@ -386,10 +400,15 @@ fn to_caps(world: &mut World, what: &What, at: u64) {
     }
 }
 
-/// A negotiator with that configuration.
+/// The default negotiator, with that configuration.
 fn negotiate(world: &mut World, config: &str) {
+    negotiate_as(world, "default", config);
+}
+
+/// A negotiator with that configuration.
+fn negotiate_as(world: &mut World, name: &str, config: &str) {
     let spec = json!({"config": config, "cycleDelaySeconds": 5});
-    world.put(Key::new("negotiators", "", "default"), json!({"metadata": {}, "spec": spec}));
+    world.put(Key::new("negotiators", "", name), json!({"metadata": {}, "spec": spec}));
 }
 
 /// What policies say of how owners come back, and of what becomes of jobs then.
@@ -509,6 +528,9 @@ pub fn mend(world: &mut World) {
     if world.store.get(&Key::new("negotiators", "", "default")).is_some() {
         negotiate(world, "PREEMPTION_REQUIREMENTS = False");
     }
+    if world.store.get(&Key::new("negotiators", "", "second")).is_some() {
+        world.delete(&Key::new("negotiators", "", "second"), None);
+    }
     let endless = job_key(4);
     world.delete(&endless, None);
     world.ring();
@@ -585,6 +607,7 @@ pub fn name(what: &What) -> &'static str {
         What::Limit(..) => "limit",
         What::LimitGone(_) => "limit deleted",
         What::Negotiating(_) => "negotiator's policy",
+        What::Negotiators(_) => "two negotiators",
         What::Policy(_, how, 0) if *how < 5 => "policy",
         What::Policy(_, how, _) if *how >= BACKFILL => "backfill work",
         What::Policy(_, _, 0) => "owner's policy",

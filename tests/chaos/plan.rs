@@ -174,6 +174,8 @@ pub enum What {
     LimitGone(u8),
     /// How the negotiator goes about preemption.
     Negotiating(u8),
+    /// How two negotiators divide the nodes between them.
+    Negotiators(u8),
     /// A policy: how it treats jobs, and how it divides nodes.
     Policy(u8, u8, u8),
     PolicyGone(u8),

@@ -5,14 +5,14 @@ use super::rng::draw;
 use super::run::run;
 
 /// A run on one node from the start, with a job and what else happens.
-fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
+pub fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
     let start = [(When::At(0), What::NodeBack(0, cpus)), (When::At(1200), What::Submit(job))];
     let items = start.into_iter().chain(items).map(|(when, what)| Item { when, what }).collect();
     Plan { seed: 0, ends: 90, bookmarks: true, ghosts: false, skew: 0, layout: 0, items }
 }
 
 /// A job of that many procs of one CPU each, whose pods go when they have ended.
-fn job(count: u8) -> Order {
+pub fn job(count: u8) -> Order {
     Order { job: 1, group: None, count, cpus: 1, gpus: 0, requirements: 0, retention: 2 }
 }
 
@@ -30,7 +30,7 @@ fn unseen(kind: u8, happens: Vec<What>) -> Vec<(When, What)> {
     items
 }
 
-fn goes_well(plan: Plan) {
+pub fn goes_well(plan: Plan) {
     let outcome = run(&plan, true);
     assert!(outcome.violation.is_none(), "{}", super::story::tell(&plan));
 }
@@ -107,6 +107,8 @@ fn a_claim_whose_proc_is_done_runs_nothing_when_it_is_found_again() {
 #[test]
 fn a_slot_that_somebody_made_up_under_the_name_is_not_the_claims() {
     goes_well(story(2, job(1), vec![(When::Before(Class::CreateSlot, 0), What::MakeSlot(0))]));
+    // One that carries the claim of another: the third slot's name, when the first is written.
+    goes_well(story(3, job(3), vec![(When::Before(Class::CreateSlot, 2), What::MakeSlot(6))]));
 }
 
 /// A job vanishes, and its proc ends with nobody left to record it: the operator must learn that there is nothing to record.
@@ -159,11 +161,11 @@ fn a_slot_deleted_under_a_running_pod_is_written_again() {
 }
 
 /// The Slot of a pod that runs on and on is written twice.
-fn is_written_again(items: Vec<(When, What)>) {
+pub fn is_written_again(items: Vec<(When, What)>) {
     let forever = Order { job: 4, ..job(1) };
     let outcome = run(&story(1, forever, items), true);
     assert_eq!(outcome.violation, None);
-    let written = outcome.log.iter().filter(|line| line.contains(": CreateSlot slot1-1.n0")).count();
+    let written = outcome.log.iter().filter(|line| line.contains(": CreateSlot slot1-1.n0 {")).count();
     assert_eq!(written, 2, "{}", outcome.log.join("\n"));
 }
 

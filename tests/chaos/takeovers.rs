@@ -1,0 +1,141 @@
+//! What an operator makes of what the one before it left behind, and of what people did about that meanwhile.
+
+use super::plan::{Class, How, Order, Plan, What, When};
+use super::regressions::{goes_well, is_written_again, job, story};
+use super::run::run;
+
+/// A job of one proc that runs without end.
+fn forever() -> Order {
+    Order { job: 4, ..job(1) }
+}
+
+/// The operator dies after it has untracked an evicted pod, and before it has deleted it; somebody deletes the Slot.
+#[test]
+fn a_pod_that_was_untracked_and_not_deleted_is_in_nobodys_way() {
+    for when in [When::After(Class::ReleasePod, 0), When::Before(Class::DeletePod, 0)] {
+        for retention in 0..3 {
+            let items =
+                vec![(When::At(4000), What::Evict(0)), (when, What::DeleteSlot(0)), (when, What::Kill(0))];
+            goes_well(story(1, Order { retention, ..job(1) }, items));
+        }
+    }
+}
+
+#[test]
+fn a_pod_without_a_claim_is_deleted_until_it_is_gone() {
+    for how in [How::Error(500), How::Reset, How::Silence] {
+        let items = vec![
+            (When::At(4000), What::EditSlot(0, 0)),
+            (When::At(4000), What::Kill(0)),
+            (When::Before(Class::DeletePod, 0), What::Call(how, 8)),
+        ];
+        goes_well(story(1, forever(), items));
+    }
+}
+
+#[test]
+fn a_slot_that_was_written_though_no_answer_says_so_does_not_stay() {
+    for how in [How::ErrorAfter, How::ResetAfter, How::SilenceAfter] {
+        for more in [0, 8, 20] {
+            goes_well(story(1, job(1), vec![(When::Before(Class::CreateSlot, 0), What::Call(how, more))]));
+        }
+    }
+}
+
+/// A job is deleted, or is gone without its finalizer, while nobody leads.
+#[test]
+fn a_new_operator_ends_the_pods_of_a_job_that_goes() {
+    let (unhold, remove, kill) = (What::Unhold(4), What::Remove(4), What::Kill(0));
+    for goes in [vec![kill.clone(), remove.clone()], vec![kill, unhold, remove]] {
+        let items = goes.into_iter().map(|what| (When::At(8000), what)).collect();
+        goes_well(story(1, forever(), items));
+    }
+}
+
+/// A proc ends while no operator leads, its Slot is gone, and its job's requirements are no expression any more.
+#[test]
+fn an_end_counts_while_the_jobs_spec_is_not_understood() {
+    let wrong = Order { requirements: 3, ..job(1) };
+    let happens = [What::Edit(wrong), What::Kill(0), What::DeleteSlot(0), What::EndNow(0)];
+    let items = happens.into_iter().map(|what| (When::At(4000), what)).collect();
+    let plan = story(1, job(1), items);
+    let outcome = run(&plan, true);
+    assert_eq!(outcome.violation, None, "{}", super::story::tell(&plan));
+    let made = outcome.log.iter().filter(|line| line.contains(": CreatePod ")).count();
+    assert_eq!(made, 1, "{}", outcome.log.join("\n"));
+}
+
+#[test]
+fn a_job_submitted_while_nobody_led_gets_a_number_of_its_own() {
+    let items =
+        vec![(When::At(6000), What::Kill(0)), (When::At(6000), What::Submit(Order { job: 0, ..job(1) }))];
+    let outcome = run(&story(2, forever(), items), true);
+    assert_eq!(outcome.violation, None);
+    for number in [1, 2] {
+        let told = format!("\"clusterId\":{number}");
+        assert!(outcome.log.iter().any(|line| line.contains(&told)), "{}", outcome.log.join("\n"));
+    }
+}
+
+#[test]
+fn a_claim_that_somebody_edits_is_written_again() {
+    for how in 0..3 {
+        for killed in [None, Some(10_500), Some(30_000)] {
+            let mut items = vec![(When::At(10_000), What::EditSlot(0, how))];
+            items.extend(killed.map(|at| (When::At(at), What::Kill(0))));
+            goes_well(story(1, forever(), items));
+        }
+    }
+}
+
+#[test]
+fn a_slot_that_is_deleted_before_its_writing_is_answered_is_written_again() {
+    is_written_again(vec![
+        (When::Before(Class::CreateSlot, 0), What::Call(How::LateAnswer(3000), 0)),
+        (When::After(Class::CreateSlot, 0), What::DeleteSlot(0)),
+    ]);
+}
+
+/// The next operator finds a Slot that copies the claim of another.
+#[test]
+fn a_slot_that_somebody_made_up_holds_no_proc() {
+    for n in 0..3 {
+        let items = vec![(When::At(10_000), What::MakeSlot(n)), (When::At(10_000), What::Kill(0))];
+        let plan = story(2, forever(), items);
+        let outcome = run(&plan, true);
+        assert_eq!(outcome.violation, None, "{}", super::story::tell(&plan));
+        let made = outcome.log.iter().filter(|line| line.contains(": CreatePod ")).count();
+        assert_eq!(made, 1, "{}", outcome.log.join("\n"));
+    }
+}
+
+#[test]
+fn what_is_refused_at_once_is_not_asked_without_end() {
+    let items = vec![(When::Before(Class::CreatePod, 0), What::Call(How::Error(403), 255))];
+    let outcome = run(&story(1, job(1), items), true);
+    assert_eq!(outcome.violation, None);
+    let asked = outcome.log.iter().filter(|line| line.contains(": CreatePod ")).count();
+    assert!(asked < 25, "{asked} times in 90 s");
+}
+
+/// Two negotiators divide the nodes between them, want the same nodes, or one of them does not know what it wants; and the next
+/// operator finds them divided otherwise.
+#[test]
+fn procs_run_once_however_negotiators_divide_the_nodes() {
+    for before in 0..4 {
+        for after in 0..4 {
+            for killed in
+                [When::At(10_000), When::After(Class::CreateSlot, 2), When::Before(Class::CreatePod, 4)]
+            {
+                let items = vec![
+                    (When::At(0), What::NodeBack(1, 4)),
+                    (When::At(0), What::Negotiators(before)),
+                    (When::At(1300), What::Submit(Order { job: 0, cpus: 2, ..job(4) })),
+                    (killed, What::Negotiators(after)),
+                    (killed, What::Kill(0)),
+                ];
+                goes_well(Plan { seed: u64::from(after), ..story(4, job(6), items) });
+            }
+        }
+    }
+}
