@@ -136,7 +136,7 @@ fn what_stands_still_makes_room_below_a_ceiling() {
             corrected: None,
             accounts: crate::pool::Accounts::default(),
         };
-        world.pool.apply(Event::Submitter(facts), world.now);
+        world.sees(Event::Submitter(facts));
         world.submit("polite", "alice", 1, |job| {
             job.attributes.insert("Polite".to_owned(), "true".to_owned());
         });

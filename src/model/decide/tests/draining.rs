@@ -31,7 +31,7 @@ fn request(world: &mut World, name: &str, created: i64, spec: DrainSpec) {
         recorded: None,
         cost: DrainCost::default(),
     };
-    world.pool.apply(Event::Drain(facts), world.now);
+    world.sees(Event::Drain(facts));
     world.settle();
 }
 
@@ -69,7 +69,7 @@ fn an_idle_node_is_drained_at_once_and_stays_so_until_the_request_is_deleted() {
     world.submit("sweep", "alice", 1, |_| {});
     world.pass(60);
     assert!(world.pods.is_empty(), "nothing starts on a drained node");
-    world.pool.apply(Event::DrainGone("d".into()), world.now);
+    world.sees(Event::DrainGone("d".into()));
     world.pass(60);
     assert_eq!(world.runs.len(), 1);
 }
@@ -102,7 +102,7 @@ fn a_second_request_waits_for_the_first() {
         phase(&world, "elsewhere"),
         "NoSuchNode: there is no node of this name; the drain begins when there is"
     );
-    world.pool.apply(Event::DrainGone("first".into()), world.now);
+    world.sees(Event::DrainGone("first".into()));
     world.settle();
     assert_eq!(phase(&world, "second"), "Drained");
     world.node("n2", 4, 0);
@@ -178,7 +178,7 @@ fn a_new_leader_goes_on_with_a_drain() {
         recorded: Some(phase_then.clone()),
         cost: DrainCost::default(),
     };
-    world.pool.apply(Event::Drain(facts), world.now);
+    world.sees(Event::Drain(facts));
     world.settle();
     assert_eq!(world.pool.drains()["d"].phase, phase_then);
     assert_eq!(stands(&world, "n1"), ("Drained", "Idle", 33));
@@ -385,7 +385,7 @@ fn a_new_leader_knows_what_drains_have_cost() {
     for facts in machines.into_values() {
         world.pool.apply(Event::Machine(facts), world.now);
     }
-    world.pool.apply(Event::Drain(facts), world.now);
+    world.sees(Event::Drain(facts));
     world.pool.apply(Event::Synced, world.now);
     world.pool.begin_trace();
     let decided = crate::decide::decide(&mut world.pool, world.now);

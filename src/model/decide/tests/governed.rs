@@ -27,5 +27,5 @@ pub fn submit_by(world: &mut World, name: &str, text: &str) {
 /// A Negotiator says so.
 pub fn negotiate_by(world: &mut World, config: Config) {
     let spec = format!("{config:?}");
-    world.pool.apply(Event::Negotiator(facts("n", &spec, NegotiatorConfig::from(config))), world.now);
+    world.sees(Event::Negotiator(facts("n", &spec, NegotiatorConfig::from(config))));
 }

@@ -6,7 +6,7 @@ use crate::pool::{Activation, Group, MachineName, Pool, Quota, Record, Resources
 
 /// Holds after each decision.
 pub fn always(pool: &Pool) {
-    if !pool.synced {
+    if !pool.is_synced() {
         return;
     }
     carving(pool);
@@ -17,7 +17,7 @@ pub fn always(pool: &Pool) {
 
 fn carved(pool: &Pool) -> BTreeMap<MachineName, Resources> {
     let mut carved: BTreeMap<MachineName, Resources> = BTreeMap::new();
-    for slot in pool.slots.values() {
+    for slot in pool.slots().values() {
         carved.entry(slot.name.machine.clone()).or_default().add(&slot.resources);
     }
     carved
@@ -25,7 +25,7 @@ fn carved(pool: &Pool) -> BTreeMap<MachineName, Resources> {
 
 fn carving(pool: &Pool) {
     let carved = carved(pool);
-    for (name, machine) in &pool.machines {
+    for (name, machine) in pool.machines() {
         let sum = carved.get(name).cloned().unwrap_or_default();
         assert!(
             sum.fits_in(&machine.carved) && machine.carved.fits_in(&sum),
@@ -37,8 +37,8 @@ fn carving(pool: &Pool) {
             assert_eq!(once.len(), ids.len(), "{name}: of {resource}, {ids:?} are held");
         }
     }
-    for slot in pool.slots.values() {
-        assert!(pool.machines.contains_key(&slot.name.machine), "{} is on no machine", slot.name);
+    for slot in pool.slots().values() {
+        assert!(pool.machines().contains_key(&slot.name.machine), "{} is on no machine", slot.name);
         assert!(
             slot.record == Record::Deleting || !matches!(slot.state, State::Owner | State::Unclaimed(_)),
             "{} rests in {:?}",
@@ -51,12 +51,12 @@ fn carving(pool: &Pool) {
 
 fn accounts(pool: &Pool) {
     let mut used: BTreeMap<_, (u64, f64)> = BTreeMap::new();
-    for slot in pool.slots.values().filter(|slot| !slot.discounted) {
+    for slot in pool.slots().values().filter(|slot| !slot.discounted) {
         let with = pool.answering(&slot.claim.negotiator);
         let sum = used.entry((slot.claim.submitter.clone(), with)).or_default();
         *sum = (sum.0 + 1, sum.1 + slot.claim.weight);
     }
-    for submitter in pool.submitters.values() {
+    for submitter in pool.submitters().values() {
         for (with, account) in submitter.accounts.iter() {
             let name = &submitter.name;
             let (slots, weight) = used.remove(&(name.clone(), with.clone())).unwrap_or_default();
@@ -69,12 +69,12 @@ fn accounts(pool: &Pool) {
 
 fn procs(pool: &Pool) {
     let mut numbers = BTreeSet::new();
-    for cluster in pool.jobs.values() {
+    for cluster in pool.jobs().values() {
         let name = &cluster.key.name;
         assert!(numbers.insert(cluster.cluster), "{name}: two jobs are cluster {}", cluster.cluster);
         for (proc, slot) in &cluster.active {
             assert!(!cluster.idle.contains(*proc) && !cluster.is_done(*proc), "{name}-{proc} is two things");
-            let holder = pool.slots.get(slot).filter(|slot| {
+            let holder = pool.slots().get(slot).filter(|slot| {
                 slot.claim.job.uid == cluster.key.uid
                     && slot.claim.proc == *proc
                     && slot.activation != Activation::Vacant
@@ -101,8 +101,8 @@ fn procs(pool: &Pool) {
 /// Holds for claims that were just made: they fit their machines, and quotas and ceilings are kept.
 pub fn claims_made(pool: &Pool, before: &BTreeSet<SlotName>) {
     let carved = carved(pool);
-    for slot in pool.slots.values().filter(|slot| !before.contains(&slot.name)) {
-        let machine = pool.machines.get(&slot.name.machine).unwrap();
+    for slot in pool.slots().values().filter(|slot| !before.contains(&slot.name)) {
+        let machine = pool.machines().get(&slot.name.machine).unwrap();
         let sum = carved.get(&slot.name.machine).unwrap();
         let (own, total) = (&slot.resources, &machine.total);
         let fits = (own.cpus == 0 || sum.cpus <= total.cpus)
@@ -116,17 +116,17 @@ pub fn claims_made(pool: &Pool, before: &BTreeSet<SlotName>) {
 
 fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>) {
     let held = |counts: &dyn Fn(&crate::pool::Claim) -> bool| -> f64 {
-        let claims = pool.slots.values().filter(|slot| !slot.discounted).map(|slot| &slot.claim);
+        let claims = pool.slots().values().filter(|slot| !slot.discounted).map(|slot| &slot.claim);
         claims.filter(|claim| counts(claim)).map(|claim| claim.weight).sum()
     };
-    if let Some(ceiling) = pool.submitters.get(submitter).and_then(|submitter| submitter.ceiling) {
+    if let Some(ceiling) = pool.submitters().get(submitter).and_then(|submitter| submitter.ceiling) {
         let sum = held(&|claim| claim.submitter == *submitter);
         assert!(sum <= ceiling + 1e-6, "{submitter} holds {sum} of {ceiling}");
     }
     let Some(group) = group.map(str::to_ascii_lowercase) else { return };
     let within = |inner: &str, outer: &str| inner == outer || inner.starts_with(&format!("{outer}."));
     let strict = |group: &&Group| group.accept_surplus != Some(true) && group.autoregroup != Some(true);
-    for declared in pool.groups.values().filter(strict) {
+    for declared in pool.groups().values().filter(strict) {
         let outer = declared.name.as_str().to_ascii_lowercase();
         if let (true, Quota::Static(quota)) = (within(&group, &outer), declared.quota) {
             let sum = held(&|claim| {
@@ -140,25 +140,25 @@ fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>
 /// Who waits for several slots and the slots that make room know of each other, and what is kept is there.
 pub fn gatherings(pool: &Pool) {
     let mut parts = BTreeSet::new();
-    for (id, gathering) in &pool.gatherings {
-        let cluster = pool.jobs.get(&gathering.claim.job.uid);
+    for (id, gathering) in pool.gatherings() {
+        let cluster = pool.jobs().get(&gathering.claim.job.uid);
         assert!(cluster.is_none_or(|cluster| cluster.waits_for.get(id) == Some(&gathering.slots)));
         for name in &gathering.slots {
-            let next = pool.slots[name].preempting.as_ref().unwrap();
+            let next = pool.slots()[name].preempting.as_ref().unwrap();
             assert!(next.part && next.claim.id == *id && parts.insert(name), "{name}: {next:?}");
         }
     }
-    for slot in pool.slots.values() {
+    for slot in pool.slots().values() {
         let part = slot.preempting.as_ref().is_some_and(|next| next.part);
         assert_eq!(part, parts.contains(&slot.name), "{}", slot.name);
     }
-    for (uid, cluster) in &pool.jobs {
+    for (uid, cluster) in pool.jobs() {
         let known = cluster.waits_for.iter().all(|(id, slots)| {
-            pool.gatherings.contains_key(id) || slots.iter().all(|name| pool.slots.contains_key(name))
+            pool.gatherings().contains_key(id) || slots.iter().all(|name| pool.slots().contains_key(name))
         });
         assert!(known, "{uid:?}: {:?}", cluster.waits_for);
     }
-    for standing in pool.machines.values().flat_map(|machine| machine.standing.values()) {
+    for standing in pool.machines().values().flat_map(|machine| machine.standing.values()) {
         let Some(kept) = &standing.kept else { continue };
         let mut left = standing.total.clone();
         left.subtract(&standing.carved);

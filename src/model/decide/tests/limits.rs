@@ -13,7 +13,7 @@ pub(super) fn set(world: &mut World, name: &str, limit: Option<f64>, limit_of_ea
         limit_of_each,
         problems: Vec::new(),
     };
-    world.pool.apply(Event::Limit(limit), world.now);
+    world.sees(Event::Limit(limit));
 }
 
 /// How much claims hold of a limit, by the objects in the API server.

@@ -1,13 +1,13 @@
 //! The deciders against a world in memory: what the API server and kubelets would do, in virtual time.
 
 mod backfill;
-mod chaos;
 mod charges;
 mod defaults;
 mod devices;
 mod draining;
 mod gathering;
 mod governed;
+mod invariants;
 mod leases;
 mod limits;
 mod manual;

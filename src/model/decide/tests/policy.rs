@@ -32,7 +32,7 @@ pub(super) fn configure(world: &mut World, text: &str) {
         spec: text.into(),
         recorded: None,
     };
-    world.pool.apply(Event::Policy(facts), world.now);
+    world.sees(Event::Policy(facts));
 }
 
 /// The agent of a node reports when somebody was last at it: now, or never.

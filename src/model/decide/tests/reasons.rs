@@ -71,7 +71,7 @@ fn with_ceiling(mut world: World) -> World {
         corrected: None,
         accounts: crate::pool::Accounts::default(),
     };
-    world.pool.apply(Event::Submitter(facts), world.now);
+    world.sees(Event::Submitter(facts));
     world
 }
 

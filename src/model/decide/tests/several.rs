@@ -33,7 +33,7 @@ fn facts(name: &str, config: Result<Config, Vec<Problem>>) -> GoverningFacts<Neg
 
 fn add_with(world: &mut World, name: &str, constraint: &str, config: Config) {
     let config = Config { slot_constraint: Some(Expr::parse(constraint).unwrap()), ..config };
-    world.pool.apply(Event::Negotiator(facts(name, Ok(config))), world.now);
+    world.sees(Event::Negotiator(facts(name, Ok(config))));
 }
 
 fn add(world: &mut World, name: &str, constraint: &str) {
@@ -41,7 +41,7 @@ fn add(world: &mut World, name: &str, constraint: &str) {
 }
 
 fn remove(world: &mut World, name: &str) {
-    world.pool.apply(Event::NegotiatorGone(name.into()), world.now);
+    world.sees(Event::NegotiatorGone(name.into()));
 }
 
 /// Nodes of four cores, and negotiators by name and constraint.
@@ -191,7 +191,7 @@ fn what_never_was_valid_takes_no_slots_from_others() {
     let wrong =
         || Err(vec![Problem { reason: "Wrong", field: "spec".to_owned(), message: "wrong".to_owned() }]);
     let mut world = world(&["n1"], &[("b", "true")]);
-    world.pool.apply(Event::Negotiator(facts("a", wrong())), world.now);
+    world.sees(Event::Negotiator(facts("a", wrong())));
     world.submit("job", "alice", 1, |_| ());
     world.settle();
     assert_eq!(claims(&world), [claim("n1", "b", "alice", 1)].into());
@@ -211,7 +211,7 @@ fn quotas_count_what_one_used_that_is_at_work_no_more() {
     let mut world = world(&["n1"], &[]);
     world.fate = |_| (10 * DAY.unsigned_abs(), 0);
     world.group("physics", 2.0);
-    world.pool.apply(Event::Negotiator(facts("a", Err(wrong))), world.now);
+    world.sees(Event::Negotiator(facts("a", Err(wrong))));
     world.submit("sweep", "alice", 4, |job| job.group = Some("physics".to_owned()));
     world.settle();
     assert_eq!(claims(&world), [claim("n1", "a", "physics.alice", 2)].into());
@@ -323,7 +323,7 @@ fn a_correction_is_of_the_account_with_the_negotiator_that_it_names() {
             last_usage_time: None,
         };
         let facts = SubmitterFacts { correction: Some(correction), ..alice(None) };
-        world.pool.apply(Event::Submitter(facts), world.now);
+        world.sees(Event::Submitter(facts));
         let priorities = ["cpu", "gpu"].map(|name| account(&world, "alice", &super::several::id(name)).0);
         (priorities, world.pool.submitters()[&"alice".into()].problems.len())
     };
@@ -336,7 +336,7 @@ fn a_correction_is_of_the_account_with_the_negotiator_that_it_names() {
 #[test]
 fn ceilings_are_of_the_whole_pool() {
     let mut world = two();
-    world.pool.apply(Event::Submitter(alice(Some(5.0))), world.now);
+    world.sees(Event::Submitter(alice(Some(5.0))));
     world.submit("sweep", "alice", 20, |_| ());
     world.settle();
     assert_eq!(world.pool.slots().len(), 5);
@@ -348,7 +348,7 @@ fn floors_are_of_the_whole_pool() {
     let on_n2 = |floor: f64| {
         let mut world = two();
         world.fate = |_| (10 * DAY.unsigned_abs(), 0);
-        world.pool.apply(Event::Submitter(SubmitterFacts { floor: Some(floor), ..alice(None) }), world.now);
+        world.sees(Event::Submitter(SubmitterFacts { floor: Some(floor), ..alice(None) }));
         submit_on(&mut world, "have", "alice", 4, "n1");
         world.settle();
         submit_on(&mut world, "a", "alice", 4, "n2");

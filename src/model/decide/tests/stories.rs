@@ -46,6 +46,8 @@ fn every_proc_runs_once_and_everything_is_returned() {
     );
 }
 
+/// An operator dies each second, after as many calls as it happens: others of its calls still reach the API server, and all
+/// that it knew is gone.
 #[test]
 fn the_operator_may_die_at_any_second() {
     let mut world = World::new();
@@ -53,17 +55,62 @@ fn the_operator_may_die_at_any_second() {
         world.node(node, 4, 0);
     }
     world.fate = |name| (5 + name.len() as u64 % 7, 0);
+    world.group("physics", 5.0);
     world.submit("sweep", "alice", 40, |_| {});
-    world.submit("scan", "bob", 40, |_| {});
-    for _ in 0..120 {
+    world.submit("scan", "bob", 40, |job| job.group = Some("physics".to_owned()));
+    for second in 0..120 {
+        world.calls_left = Some(second * 7 % 13);
         world.pass(1);
-        world.restart();
+        if world.calls_left.take().is_some() {
+            world.restart();
+        }
+        assert!(group_usage(&world.pool, &"physics".into()) <= 5.0);
     }
-    world.pass(60);
+    world.pass(120);
     assert_eq!(done(&world, "sweep"), (0, 0, 40));
     assert_eq!(done(&world, "scan"), (0, 0, 40));
     each_once(&world, 80);
     assert!(world.slots.is_empty());
+    for (name, seconds) in [("alice", 10 * 5 + 30 * 6), ("physics.bob", 10 * 11 + 30 * 5)] {
+        let used = usage(&world, name);
+        assert!((used - f64::from(seconds)).abs() < 60.0, "{name} used {used} s, and ran {seconds} s");
+    }
+}
+
+/// The same with one death, between any two calls; of the calls that are left then some, all or none come through.
+#[test]
+fn the_operator_may_die_at_any_call() {
+    let outlive: [fn(usize) -> bool; 4] =
+        [|_| false, |place| place % 2 == 0, |place| place % 2 == 1, |_| true];
+    for outlives in outlive {
+        let calls = (0..).take_while(|calls| dies_after(*calls, outlives)).count();
+        assert!(calls > 20, "{calls} calls are all there are");
+    }
+}
+
+/// A story in which the operator dies after so many calls. False where the story has not so many.
+fn dies_after(calls: u32, outlives: fn(usize) -> bool) -> bool {
+    let mut world = World::new();
+    world.node("n1", 2, 0);
+    world.fate = |name| if name.starts_with("gone") { (7200, 0) } else { (4, i32::from(name == "sweep-1")) };
+    (world.calls_left, world.outlives) = (Some(calls), outlives);
+    world.submit("sweep", "alice", 3, |_| {});
+    world.submit("gone", "bob", 2, |_| {});
+    world.pass(6);
+    world.remove("gone");
+    world.pass(30);
+    assert_eq!(done(&world, "sweep"), (0, 0, 2), "{calls} calls");
+    let pods: Vec<&str> = world.pods.keys().map(String::as_str).collect();
+    assert_eq!((pods, world.slots.len()), (vec!["sweep-0", "sweep-1", "sweep-2"], 0), "{calls} calls");
+    assert_eq!((world.pool.jobs().len(), world.pool.leftovers()), (1, None), "{calls} calls");
+    let used = usage(&world, "alice");
+    assert!((12.0..30.0).contains(&used), "{calls} calls: {used}");
+    world.calls_left.is_none()
+}
+
+/// What a submitter has used, as his object says.
+fn usage(world: &World, name: &str) -> f64 {
+    world.submitters[&name.into()].accounts.of(&NegotiatorId::Unnamed).unwrap().weighted_accumulated_usage
 }
 
 #[test]
@@ -320,7 +367,7 @@ fn policy(world: &mut World, name: &str, slots: SlotConfig) {
         spec: "".into(),
         recorded: None,
     };
-    world.pool.apply(Event::Policy(policy), world.now);
+    world.sees(Event::Policy(policy));
     world.settle();
 }
 

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::invariants;
 use crate::decide::{self, Decision};
 use crate::negotiator;
 use crate::pool::{
-    Activation, Capacity, Claim, Document, Effect, Event, Governing, GoverningFacts, Group, JobFacts, JobKey,
-    LimitObject, MachineFacts, NegotiatorConfig, Noted, Obstacle, Outcome, PodFacts, PodPlan, PodUid,
-    PolicyFacts, Pool, Quota, Ranges, Recorded, Renewal, Request, Resources, Selector, SlotFacts, SlotName,
-    StartdConfig, State, SubmitterFacts, Time, backfill,
+    Accounts, Activation, Capacity, Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts,
+    Noted, Obstacle, Outcome, PodFacts, PodPlan, PodUid, PolicyFacts, Pool, Quota, Ranges, Recorded, Renewal,
+    Request, Resources, Selector, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName,
+    Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -31,6 +32,15 @@ pub(super) struct World {
     pub(super) slots: BTreeMap<SlotName, (Resources, Claim)>,
     pub(super) pods: BTreeMap<String, Pod>,
     pub(super) jobs: BTreeMap<String, JobFacts>,
+    /// Negotiators, policies, groups, limits and DrainRequests as people wrote them, in the order in which an operator that
+    /// starts is told of them.
+    objects: BTreeMap<(u8, String), Event>,
+    /// Submitters: what people wrote, and the accounts that the operator wrote.
+    pub(super) submitters: BTreeMap<SubmitterName, SubmitterFacts>,
+    /// After so many more calls the operator dies in the middle of what it does, and another starts.
+    pub(super) calls_left: Option<u32>,
+    /// Which of the calls that are left when an operator dies reach the API server still, by their place among them.
+    pub(super) outlives: fn(usize) -> bool,
     pub(super) log: Vec<String>,
     /// How often each proc's pod succeeded.
     pub(super) runs: BTreeMap<String, u32>,
@@ -69,19 +79,6 @@ pub(super) struct World {
     pub(super) next_uid: u32,
 }
 
-/// What is seen of a Negotiator whose spec is valid.
-fn negotiator_event((name, object): (Arc<str>, Governing<NegotiatorConfig>)) -> Option<Event> {
-    Some(Event::Negotiator(GoverningFacts {
-        name,
-        uid: object.uid,
-        generation: object.generation,
-        config: Ok(object.config?),
-        warnings: object.warnings,
-        spec: object.accepted?,
-        recorded: None,
-    }))
-}
-
 impl World {
     pub(super) fn new() -> Self {
         let mut world = Self {
@@ -91,6 +88,10 @@ impl World {
             slots: BTreeMap::new(),
             pods: BTreeMap::new(),
             jobs: BTreeMap::new(),
+            objects: BTreeMap::new(),
+            submitters: BTreeMap::new(),
+            calls_left: None,
+            outlives: |place| place % 2 == 1,
             log: Vec::new(),
             runs: BTreeMap::new(),
             fate: |_| (30, 0),
@@ -153,13 +154,41 @@ impl World {
             spec: spec.into(),
             recorded: None,
         };
-        self.pool.apply(Event::Policy(policy), self.now);
+        self.sees(Event::Policy(policy));
         self.settle();
     }
 
     pub(super) fn set_node(&mut self, facts: MachineFacts) {
         self.machines.insert(facts.name.to_string(), facts.clone());
         self.pool.apply(Event::Machine(facts), self.now);
+    }
+
+    /// The operator sees what people wrote into the API server, and so does each that starts later.
+    pub(super) fn sees(&mut self, event: Event) {
+        match &event {
+            Event::Submitter(facts) => {
+                let accounts = self.submitters.get(&facts.name).map(|known| known.accounts.clone());
+                let facts = SubmitterFacts {
+                    accounts: accounts.unwrap_or_else(|| facts.accounts.clone()),
+                    ..facts.clone()
+                };
+                self.submitters.insert(facts.name.clone(), facts);
+            }
+            Event::NegotiatorGone(name) => drop(self.objects.remove(&(0, name.to_string()))),
+            Event::DrainGone(name) => drop(self.objects.remove(&(4, name.to_string()))),
+            other => {
+                let key = match other {
+                    Event::Negotiator(facts) => (0, facts.name.to_string()),
+                    Event::Policy(facts) => (1, facts.name.to_string()),
+                    Event::Group(group) => (2, group.object.to_string()),
+                    Event::Limit(limit) => (3, limit.object.to_string()),
+                    Event::Drain(facts) => (4, facts.name.to_string()),
+                    other => panic!("people write no {other:?}"),
+                };
+                self.objects.insert(key, event.clone());
+            }
+        }
+        self.pool.apply(event, self.now);
     }
 
     pub(super) fn group(&mut self, name: &str, quota: f64) {
@@ -177,7 +206,7 @@ impl World {
             priority_factor: None,
         };
         edit(&mut group);
-        self.pool.apply(Event::Group(group), self.now);
+        self.sees(Event::Group(group));
     }
 
     pub(super) fn submit(&mut self, name: &str, owner: &str, count: i64, edit: impl FnOnce(&mut Submission)) {
@@ -221,7 +250,8 @@ impl World {
 
     /// Decides, does what is asked, and lets the consequences come back, until nothing is asked any more.
     pub(super) fn settle(&mut self) {
-        for _ in 0..1000 {
+        'rounds: for _ in 0..1000 {
+            let before: BTreeSet<SlotName> = self.pool.slots().keys().cloned().collect();
             let twin = decide::decide(&mut self.pool.clone(), self.now);
             let Decision { effects, negotiation, .. } = decide::decide(&mut self.pool, self.now);
             let taken = self.pool.take_trace();
@@ -238,17 +268,29 @@ impl World {
             self.numbers.extend(claimed.map(|noted| noted.taken.number));
             self.taken.extend(taken);
             assert_eq!(twin.effects, effects, "deciding twice gives the same effects");
+            invariants::claims_made(&self.pool, &before);
+            if self.dies() {
+                self.die(effects);
+                continue;
+            }
             let statuses = self.write_statuses();
             self.check();
             if effects.is_empty() && negotiation.is_none() && !statuses {
                 return;
             }
-            for effect in effects {
+            let mut effects = effects.into_iter();
+            while let Some(effect) = effects.next() {
+                if self.dies() {
+                    self.die(std::iter::once(effect).chain(effects).collect());
+                    continue 'rounds;
+                }
                 self.perform(effect);
             }
             if let Some(negotiation) = negotiation {
                 let outcome = negotiator::negotiate(&negotiation.cycle);
+                let before: BTreeSet<SlotName> = self.pool.slots().keys().cloned().collect();
                 decide::conclude(&mut self.pool, &negotiation, &outcome, self.now);
+                invariants::claims_made(&self.pool, &before);
             }
         }
         panic!("the deciders never come to rest");
@@ -270,6 +312,9 @@ impl World {
             if let Document::Slot(name) = &document {
                 self.record(name);
             }
+            if let Document::Submitter(name) = &document {
+                wrote |= self.write_accounts(name);
+            }
             let Document::Job(uid) = document else { continue };
             let Some(cluster) = self.pool.jobs().get(&uid) else { continue };
             let Some(facts) = self.jobs.get_mut(uid.as_str()) else { continue };
@@ -286,6 +331,30 @@ impl World {
             }
         }
         wrote
+    }
+
+    /// Writes the accounts of a submitter, and deletes the object of one who is forgotten. Whether anything changed.
+    fn write_accounts(&mut self, name: &SubmitterName) -> bool {
+        let Some(submitter) = self.pool.submitters().get(name) else {
+            return self.submitters.remove(name).is_some();
+        };
+        let facts = self.submitters.entry(name.clone()).or_insert_with(|| SubmitterFacts {
+            name: name.clone(),
+            generation: 1,
+            factor: None,
+            ceiling: None,
+            floor: None,
+            correction: None,
+            corrected: None,
+            accounts: Accounts::default(),
+        });
+        if facts.accounts == submitter.accounts {
+            return false;
+        }
+        (facts.accounts, facts.corrected) = (submitter.accounts.clone(), submitter.corrected.clone());
+        let facts = facts.clone();
+        self.pool.apply(Event::Submitter(facts), self.now);
+        true
     }
 
     /// As `controller/kinds/slot.rs` does.
@@ -388,30 +457,29 @@ impl World {
         }
     }
 
-    /// Kills the operator and starts another from what the API server has.
+    /// Whether the operator dies at this call.
+    fn dies(&mut self) -> bool {
+        let Some(left) = self.calls_left else { return false };
+        self.calls_left = left.checked_sub(1);
+        left == 0
+    }
+
+    /// The operator dies in the middle of what it does, and another starts. Calls about different objects go side by side, so
+    /// that some of those that are left reach the API server still.
+    fn die(&mut self, effects: Vec<Effect>) {
+        let outlives = self.outlives;
+        let reach = effects.into_iter().enumerate().filter(|(place, _)| outlives(*place));
+        reach.for_each(|(_, effect)| self.perform(effect));
+        self.now = self.now + Duration::from_millis(1);
+        self.restart();
+    }
+
+    /// Kills the operator, and starts another from what the API server has: all that the pool knew is gone.
     pub(super) fn restart(&mut self) {
-        let mut submitters = Vec::new();
-        for submitter in self.pool.submitters().values() {
-            submitters.push(SubmitterFacts {
-                name: submitter.name.clone(),
-                generation: 1,
-                factor: submitter.factor,
-                ceiling: submitter.ceiling,
-                floor: submitter.floor,
-                correction: None,
-                corrected: submitter.corrected.clone(),
-                accounts: submitter.accounts.clone(),
-            });
-        }
-        let groups: Vec<Group> = self.pool.groups().values().cloned().collect();
-        let limits: Vec<LimitObject> = self.pool.limits().values().cloned().collect();
-        let negotiators = self.pool.negotiators().clone();
         self.pool = Pool::default();
         self.pool.begin_trace();
-        let mut events: Vec<Event> = negotiators.into_iter().filter_map(negotiator_event).collect();
-        events.extend(groups.into_iter().map(Event::Group));
-        events.extend(limits.into_iter().map(Event::Limit));
-        events.extend(submitters.into_iter().map(Event::Submitter));
+        let mut events: Vec<Event> = self.objects.values().cloned().collect();
+        events.extend(self.submitters.values().cloned().map(Event::Submitter));
         events.extend(self.machines.values().cloned().map(Event::Machine));
         events.extend(self.jobs.values().cloned().map(Event::Job));
         events.extend(self.slots.iter().map(|(name, (resources, claim))| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::invariants;
 use super::world::World;
 use crate::pool::limits::LimitBook;
 use crate::pool::{Capacity, MachineName, Record, Resources, State, backfill};
@@ -35,7 +36,7 @@ impl World {
     pub(super) fn check(&self) {
         self.check_pods();
         self.check_limits();
-        super::chaos::gatherings(&self.pool);
+        invariants::always(&self.pool);
         for (name, machine) in self.pool.machines() {
             let mut carved = Resources::default();
             for slot in self.pool.slots().values().filter(|slot| slot.name.machine == *name) {
