@@ -1,18 +1,19 @@
 //! `/livez`, `/readyz` and `/metrics`.
 
-use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
+use super::metrics::{MEDIA_TYPE, Metrics};
 use model::pool::{Pool, Time};
 
 /// An operator that leads and whose loop has not turned for this long is stuck: it turns at least every half minute.
@@ -24,21 +25,7 @@ pub struct Health {
     leading: AtomicBool,
     ready: AtomicBool,
     last_beat: AtomicI64,
-    figures: Mutex<Figures>,
-    overdue: AtomicU64,
-}
-
-/// Numbers for Prometheus.
-#[derive(Clone, Copy, Debug, Default)]
-struct Figures {
-    machines: usize,
-    agents: usize,
-    suspended: usize,
-    slots: usize,
-    jobs: usize,
-    submitters: usize,
-    orphans: usize,
-    cycles: u64,
+    metrics: Metrics,
 }
 
 impl Health {
@@ -46,6 +33,7 @@ impl Health {
     pub fn leads(&self, now: Time) {
         self.last_beat.store(now.millis(), Ordering::Relaxed);
         self.leading.store(true, Ordering::Relaxed);
+        self.metrics.leads();
     }
 
     /// Everything is known, and deciding has begun.
@@ -56,21 +44,12 @@ impl Health {
     /// The loop has turned.
     pub fn beat(&self, pool: &Pool, now: Time) {
         self.last_beat.store(now.millis(), Ordering::Relaxed);
-        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = Figures {
-            machines: pool.machines().len(),
-            agents: pool.machines().values().filter(|machine| machine.agent).count(),
-            suspended: pool.reports().values().map(|report| report.suspended.len()).sum(),
-            slots: pool.slots().len(),
-            jobs: pool.jobs().len(),
-            submitters: pool.submitters().len(),
-            orphans: pool.orphans().len(),
-            cycles: pool.schedule().cycles,
-        };
+        self.metrics.count(pool);
     }
 
     /// `KILLING_TIMEOUT` has passed and a kubelet has not ended a pod.
     pub fn overdue_kill(&self) {
-        self.overdue.fetch_add(1, Ordering::Relaxed);
+        self.metrics.overdue_kill();
     }
 
     fn is_alive(&self, now: Time) -> bool {
@@ -81,38 +60,6 @@ impl Health {
     /// A candidate is ready to take over; a leader is ready once it knows everything.
     fn is_ready(&self) -> bool {
         !self.leading.load(Ordering::Relaxed) || self.ready.load(Ordering::Relaxed)
-    }
-
-    fn metrics(&self) -> String {
-        let figures = *self.figures.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut text = String::new();
-        let mut gauge = |name: &str, help: &str, value: u64| {
-            let _ = writeln!(
-                text,
-                "# HELP slotwright_{name} {help}\n# TYPE slotwright_{name} gauge\nslotwright_{name} {value}"
-            );
-        };
-        gauge("leader", "Whether this operator leads.", u64::from(self.leading.load(Ordering::Relaxed)));
-        gauge("machines", "Machines of the pool.", figures.machines as u64);
-        gauge("agents", "Machines whose agent is at work.", figures.agents as u64);
-        gauge("suspended_pods", "Pods whose processes an agent holds still.", figures.suspended as u64);
-        gauge("claimed_slots", "Claimed slots, dynamic and static.", figures.slots as u64);
-        gauge("jobs", "HTCJobs.", figures.jobs as u64);
-        gauge("submitters", "Submitters.", figures.submitters as u64);
-        gauge("orphan_pods", "Pods of the pool without a claim.", figures.orphans as u64);
-        let mut counter = |name: &str, help: &str, value: u64| {
-            let _ = writeln!(
-                text,
-                "# HELP slotwright_{name} {help}\n# TYPE slotwright_{name} counter\nslotwright_{name} {value}"
-            );
-        };
-        counter("negotiation_cycles_total", "Negotiation cycles since the start.", figures.cycles);
-        counter(
-            "killing_timeouts_total",
-            "Pods that a kubelet had not ended within KILLING_TIMEOUT, so that the agent was asked.",
-            self.overdue.load(Ordering::Relaxed),
-        );
-        text
     }
 }
 
@@ -141,14 +88,20 @@ pub async fn serve(
     let listener = bind(addr).await?;
     let status =
         |fine: bool| if fine { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "no") };
-    let router = Router::new()
-        .route(
-            "/livez",
-            get(move |State((h, clock)): State<Shared>| async move { status(h.is_alive(clock.now())) }),
-        )
-        .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.is_ready()) }))
-        .route("/metrics", get(|State((h, _)): State<Shared>| async move { h.metrics() }))
-        .with_state((health, clock));
+    let router =
+        Router::new()
+            .route(
+                "/livez",
+                get(move |State((h, clock)): State<Shared>| async move { status(h.is_alive(clock.now())) }),
+            )
+            .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.is_ready()) }))
+            .route(
+                "/metrics",
+                get(|State((h, _)): State<Shared>| async move {
+                    ([(CONTENT_TYPE, MEDIA_TYPE)], h.metrics.text())
+                }),
+            )
+            .with_state((health, clock));
     axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await }).await
 }
 
@@ -181,10 +134,5 @@ mod tests {
         assert!(tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok());
         let taken = bind((Ipv6Addr::UNSPECIFIED, port).into()).await;
         assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
-    }
-
-    #[test]
-    fn metrics_are_prometheus_text() {
-        insta::assert_snapshot!(Health::default().metrics());
     }
 }

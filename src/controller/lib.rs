@@ -7,6 +7,7 @@ mod health;
 mod impatient;
 pub mod kinds;
 mod leader;
+mod metrics;
 mod publisher;
 pub mod render;
 mod surroundings;

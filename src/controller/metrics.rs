@@ -1,0 +1,128 @@
+//! What the operator counts, for Prometheus: docs/reference/metrics.md.
+
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use model::pool::Pool;
+
+/// The media type of [`Metrics::text`]: the text format of OpenMetrics 1.0.
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What the operator counts.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    leader: Gauge,
+    machines: Gauge,
+    agents: Gauge,
+    suspended_pods: Gauge,
+    claimed_slots: Gauge,
+    jobs: Gauge,
+    submitters: Gauge,
+    orphan_pods: Gauge,
+    negotiation_cycles: Counter,
+    killing_timeouts: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("slotwright");
+        // The library puts the full stop behind each text, and `_total` behind the name of a counter.
+        let mut gauge = |name: &str, help: &str| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        let leader = gauge("leader", "Whether this operator leads");
+        let machines = gauge("machines", "Machines of the pool");
+        let agents = gauge("agents", "Machines whose agent is at work");
+        let suspended_pods = gauge("suspended_pods", "Pods whose processes an agent holds still");
+        let claimed_slots = gauge("claimed_slots", "Claimed slots, dynamic and static");
+        let jobs = gauge("jobs", "HTCJobs");
+        let submitters = gauge("submitters", "Submitters");
+        let orphan_pods = gauge("orphan_pods", "Pods of the pool without a claim");
+        let mut counter = |name: &str, help: &str| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        };
+        let negotiation_cycles = counter("negotiation_cycles", "Negotiation cycles since the start");
+        let killing_timeouts = counter(
+            "killing_timeouts",
+            "Pods that a kubelet had not ended within KILLING_TIMEOUT, so that the agent was asked",
+        );
+        Self {
+            registry,
+            leader,
+            machines,
+            agents,
+            suspended_pods,
+            claimed_slots,
+            jobs,
+            submitters,
+            orphan_pods,
+            negotiation_cycles,
+            killing_timeouts,
+        }
+    }
+}
+
+impl Metrics {
+    /// Notes that this operator leads.
+    pub fn leads(&self) {
+        self.leader.set(1);
+    }
+
+    /// Counts what the pool has.
+    pub fn count(&self, pool: &Pool) {
+        let set = |gauge: &Gauge, count: usize| gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        set(&self.machines, pool.machines().len());
+        set(&self.agents, pool.machines().values().filter(|machine| machine.agent).count());
+        set(&self.suspended_pods, pool.reports().values().map(|report| report.suspended.len()).sum());
+        set(&self.claimed_slots, pool.slots().len());
+        set(&self.jobs, pool.jobs().len());
+        set(&self.submitters, pool.submitters().len());
+        set(&self.orphan_pods, pool.orphans().len());
+        self.count_cycles(pool.schedule().cycles);
+    }
+
+    /// `cycles` is how many cycles there were since the start. A counter takes what has come since it was read last.
+    fn count_cycles(&self, cycles: u64) {
+        self.negotiation_cycles.inc_by(cycles.saturating_sub(self.negotiation_cycles.get()));
+    }
+
+    /// Counts a pod that a kubelet has not ended within `KILLING_TIMEOUT`.
+    pub fn overdue_kill(&self) {
+        self.killing_timeouts.inc();
+    }
+
+    /// All metrics, as [`MEDIA_TYPE`] says.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // A String takes whatever is written to it.
+        let _ = text::encode(&mut text, &self.registry);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_prometheus_text() {
+        insta::assert_snapshot!(Metrics::default().text());
+    }
+
+    #[test]
+    fn a_counter_never_counts_a_cycle_twice() {
+        let metrics = Metrics::default();
+        for cycles in [2, 2, 5] {
+            metrics.count_cycles(cycles);
+            let line = format!("\nslotwright_negotiation_cycles_total {cycles}\n");
+            assert!(metrics.text().contains(&line), "{}", metrics.text());
+        }
+    }
+}
