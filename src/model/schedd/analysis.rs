@@ -1,4 +1,4 @@
-//! Why a job does not match: the answer to the question that every user has.
+//! Explains why a job does not match.
 
 use std::cell::OnceCell;
 
@@ -11,11 +11,11 @@ use crate::pool::{
 use crate::startd::whole_slot_ad;
 use classad::{Ad, Env, symmetric_match};
 
-/// How many machines are looked at to explain one job.
+/// The most machines, and the most slots, that are examined to explain a job.
 const LOOKED_AT: usize = 1000;
 
-/// The slots of machines that offer something, with the ads that they would have if they were idle: each made once at the most for
-/// all the jobs that are explained in a row.
+/// The slots of machines that offer their resources, with the ads that these slots would have if their machines were idle. Each ad
+/// is made at most once, for all jobs that are explained with one `Offers`.
 pub struct Offers<'a> {
     pool: &'a Pool,
     machines: Vec<&'a Machine>,
@@ -23,7 +23,7 @@ pub struct Offers<'a> {
 }
 
 impl<'a> Offers<'a> {
-    /// Those of the pool, up to a bound.
+    /// The slots of the pool's machines, of at most 1000 machines and at most 1000 slots.
     pub fn of(pool: &'a Pool) -> Self {
         let offered = |machine: &&Machine| machine.offer == Offer::Offered;
         let machines: Vec<&Machine> = pool.machines().values().filter(offered).take(LOOKED_AT).collect();
@@ -39,8 +39,8 @@ impl<'a> Offers<'a> {
         })
     }
 
-    /// Whether some machine could run a proc of the job if it were idle, and if none could, what keeps it; with the clauses
-    /// that do so, if it is clauses.
+    /// Says whether some machine could run a proc of the job if that machine were idle, and if none could, why. If clauses of
+    /// Requirements are the reason, these clauses are returned too.
     pub fn explain(&self, cluster: &Cluster, now: Time) -> (Matchable, Arc<[FailedClause]>) {
         let Some(spec) = &cluster.spec else { return (Matchable::Unknown, Arc::default()) };
         if self.machines.is_empty() {
@@ -67,7 +67,7 @@ pub(super) fn no(reason: &'static str, field: &str, message: String) -> Matchabl
     Matchable::No(Problem { reason, field: field.to_owned(), message })
 }
 
-/// A request that no slot could ever hold.
+/// The problem that the job requests more of a resource than any slot has, if so.
 fn too_large(
     request: &crate::pool::Request,
     slots: &[(&Machine, &Standing, OnceCell<Ad>)],

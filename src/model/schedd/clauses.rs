@@ -1,4 +1,4 @@
-//! Which clauses keep a job from machines, and on how many slots.
+//! Counts the clauses of Requirements that keep a job from matching, and on how many slots each of them does.
 
 use std::sync::Arc;
 
@@ -6,15 +6,16 @@ use super::analysis::no;
 use crate::pool::{FailedClause, Matchable, Side};
 use classad::{Ad, Env, SideReport, explain_match};
 
-/// How many different clauses are counted for a job, and how many of them are kept: machines of many policies may refuse it
-/// each in its own words.
+/// The most different clauses that are counted for a job. There must be a bound: each of many policies may refuse the job by
+/// another clause.
 const COUNTED: usize = 64;
+/// The most clauses that are kept for a job.
 const KEPT: usize = 5;
 
-/// How many bytes of a clause are kept.
+/// The most bytes that are kept of a clause's text.
 const LENGTH: usize = 256;
 
-/// How many clauses a message names.
+/// The most clauses that a message names.
 const NAMED: usize = 3;
 
 /// Counts the slots on which each clause fails.
@@ -22,7 +23,7 @@ const NAMED: usize = 3;
 pub(super) struct Tally(Vec<FailedClause>);
 
 impl Tally {
-    /// Counts a slot that does not match. What a machine requires counts only where the job would take it.
+    /// Counts a slot that does not match. The slot's clauses count only if the job's Requirements accept the slot.
     pub(super) fn count(&mut self, job: &Ad, slot: &Ad, env: &Env) {
         let report = explain_match(job, slot, env);
         if report.my.accepts {
@@ -35,7 +36,7 @@ impl Tally {
     fn count_side(&mut self, side: Side, report: &SideReport) {
         let mut clauses = report.failed().map(|clause| shortened(&clause.text)).peekable();
         if clauses.peek().is_none() {
-            // Not one clause fails, and yet the whole is not true: there is none, or it takes too much work.
+            // No clause fails, but Requirements is not true: it is missing, or its evaluation takes too many steps.
             self.count_clause(side, "Requirements");
         }
         clauses.for_each(|clause| self.count_clause(side, clause));
@@ -49,7 +50,8 @@ impl Tally {
         }
     }
 
-    /// The clauses that fail on most slots, these first; of equals the job's, in the order in which they stand there.
+    /// The clauses that fail on most slots, most slots first. Of clauses that fail on equally many, the job's come before the
+    /// machines', and otherwise those that were counted first.
     pub(super) fn into_clauses(mut self) -> Arc<[FailedClause]> {
         self.0.sort_by_key(|clause| (std::cmp::Reverse(clause.slots), clause.side));
         self.0.truncate(KEPT);
@@ -57,7 +59,7 @@ impl Tally {
     }
 }
 
-/// What is told of a job that none of so many slots matches.
+/// The explanation for a job that matches none of `slots` slots.
 pub(super) fn verdict(clauses: &[FailedClause], slots: usize) -> Matchable {
     let Some((first, rest)) = clauses.split_first() else { return Matchable::Unknown };
     let rest: String = rest.iter().take(NAMED - 1).map(beside).collect();
@@ -87,7 +89,7 @@ fn beside(FailedClause { side, text, slots }: &FailedClause) -> String {
     }
 }
 
-/// A clause's text as far as it is kept.
+/// The part of a clause's text that is kept.
 fn shortened(text: &str) -> &str {
     let end = (0..=LENGTH.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     end.and_then(|end| text.get(..end)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a job demands of its devices: `RequireGPUs`, and how its Requirements hold a slot's devices against it.
+//! What a job demands of its devices: `RequireGPUs`, and the clauses of Requirements that compare it to a slot's devices.
 //!
 //! Source: `condor_submit` 25.14.1, whose answers `tests/oracle/devices.json` keeps; the manual, condor_submit,
 //! `require_gpus` and `gpus_minimum_capability`.
@@ -6,10 +6,10 @@
 use crate::pool::{GPUS, Problem, Request, classad_name};
 use classad::{Ad, Expr};
 
-/// What each GPU of a job must be, as the submit commands of these names say it.
+/// The properties that each GPU of a job must have. The fields are the submit commands of these names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GpuDemands {
-    /// `require_gpus`: an expression of a GPU's properties.
+    /// `require_gpus`: an expression over a GPU's properties.
     pub require: Option<String>,
     /// `gpus_minimum_capability`.
     pub minimum_capability: Option<f64>,
@@ -17,14 +17,15 @@ pub struct GpuDemands {
     pub maximum_capability: Option<f64>,
     /// `gpus_minimum_memory`, MiB.
     pub minimum_memory_mib: Option<i64>,
-    /// `gpus_minimum_runtime`: `12.1`, or 12010 as `condor_gpu_discovery` has it.
+    /// `gpus_minimum_runtime`: `12.1`, or 12010 as `condor_gpu_discovery` writes it.
     pub minimum_runtime: Option<String>,
 }
 
 const REQUIRE: &str = "RequireGPUs";
 
 impl GpuDemands {
-    /// Puts `RequireGPUs` and what it refers to into a job's ad that has its requests and attributes.
+    /// Puts `RequireGPUs`, and the attributes that it refers to, into a job's ad. The ad must already have the job's requests and
+    /// attributes.
     pub(super) fn put_into(&self, ad: &mut Ad, problems: &mut Vec<Problem>) {
         if *self == Self::default() {
             return;
@@ -50,16 +51,16 @@ impl GpuDemands {
         let mut clauses: Vec<String> = said.iter().map(|said| format!("({said})")).collect();
         for (attribute, bound, property, relation) in self.bounds(problems) {
             ad.insert(attribute, bound);
-            // What the user says of a property themselves is all that is said of it.
+            // If the user's expression reads the property, no clause is added for it.
             if !asks(property) {
                 clauses.push(format!("{property} {relation} {attribute}"));
             }
         }
-        // Made of an expression that was parsed and of names: it parses.
+        // The text always parses: it is made of an expression that was parsed and of names.
         ad.insert(REQUIRE, Expr::parse(&clauses.join(" && ")).unwrap_or_else(|_| Expr::literal(false)));
     }
 
-    /// The job's attribute with its value, the property that it bounds, and how.
+    /// For each bound: the job's attribute, its value, the property that it bounds, and the operator that compares the two.
     fn bounds(&self, problems: &mut Vec<Problem>) -> Vec<(&'static str, Expr, &'static str, &'static str)> {
         let runtime = self.minimum_runtime.as_deref().and_then(|text| {
             let version = runtime(text);
@@ -82,7 +83,7 @@ impl GpuDemands {
     }
 }
 
-/// The clauses by which a job's Requirements see to it that a slot has enough free devices that are what the job requires.
+/// The clauses of Requirements by which a slot must have enough free devices that are what the job requires.
 pub(super) fn clauses(ad: &Ad, request: &Request) -> Vec<String> {
     let gpus = (request.gpus > 0).then(|| GPUS.to_owned());
     let others =
@@ -96,7 +97,8 @@ pub(super) fn clauses(ad: &Ad, request: &Request) -> Vec<String> {
     names.iter().map(clause).collect()
 }
 
-/// A version of CUDA in thousands and tens: `12.1` is 12010. A number greater than 1000 is such a one already.
+/// Reads a version of CUDA as an integer, major * 1000 + minor * 10: `12.1` is 12010. A number greater than 1000 is taken as such
+/// an integer already.
 fn runtime(text: &str) -> Option<i64> {
     let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
     let number = |text: &str| text.parse::<u16>().ok().map(i64::from);

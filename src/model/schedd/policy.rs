@@ -1,5 +1,4 @@
-//! The schedd's configuration out of a `SubmitPolicy`'s text: what the operator acts on today, and all that is to be said of
-//! the rest.
+//! Reads the schedd's configuration from a `SubmitPolicy`'s text: the knobs that the operator acts on, and remarks about the rest.
 
 use std::sync::Arc;
 
@@ -8,8 +7,8 @@ use crate::pool::{JobDefaults, SubmitConfig};
 use crate::startd::config::{Remark, Severity, of_text, sort};
 use condor_config::knobs::Reader;
 
-/// Reads a text for the subsystem `SCHEDD`: what it says, if it can be used, and what is to be said of it, in its order. It
-/// cannot be used if one of the remarks is an error.
+/// Reads a text for the subsystem `SCHEDD`. Returns the configuration, and the remarks in the order of the text. The configuration
+/// is none if one of the remarks is an error.
 pub fn understand(text: &str) -> (Option<SubmitConfig>, Vec<Remark>) {
     let (reading, mut remarks) = of_text("SCHEDD", &[Reader::Schedd, Reader::Submit], text);
     let defaults = JobDefaults::read(&reading.config);

@@ -1,4 +1,4 @@
-//! What a submission becomes: the job's ad, and a list of everything that is wrong with it.
+//! Makes a job's ad of a submission, or lists everything that is wrong with the submission.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use classad::{Ad, Env, Expr, ParseError};
 /// The most procs of a job.
 pub const MOST_PROCS: u32 = 100_000;
 
-/// The longest job name of which a pod name and its host name can be made: 63 less a dash and five digits.
+/// The longest job name from which a pod's name and host name can be made: 63 characters, less a dash and five digits.
 const LONGEST_NAME: usize = 57;
 
-/// A job as submitted, free of the form in which it came.
+/// A job as it was submitted, whether as an HTCJob or by another way.
 #[derive(Clone, Debug, Default)]
 pub struct Submission {
     /// The job's name.
     pub name: String,
-    /// Its namespace.
+    /// The job's namespace.
     pub namespace: String,
-    /// Who submitted it.
+    /// The user who submitted the job.
     pub owner: String,
-    /// When.
+    /// The time at which the job was submitted.
     pub submitted: Time,
-    /// How many procs.
+    /// The number of procs.
     pub count: i64,
-    /// What each asks for.
+    /// The resources that each proc requests.
     pub request: Request,
-    /// What its GPUs must be.
+    /// The properties that the job's GPUs must have.
     pub gpus: GpuDemands,
     /// `Requirements`.
     pub requirements: Option<String>,
@@ -38,19 +38,19 @@ pub struct Submission {
     pub priority: i32,
     /// The accounting group.
     pub group: Option<String>,
-    /// `concurrency_limits`: what it takes of limited things.
+    /// `concurrency_limits`: the concurrency limits that a proc uses, each with its amount.
     pub limits: Vec<String>,
-    /// `concurrency_limits_expr`: the same, for the machine that is its TARGET.
+    /// `concurrency_limits_expr`: an expression that gives this list for the machine that is TARGET.
     pub limits_expr: Option<String>,
-    /// More attributes, by name.
+    /// Further attributes of the job's ad, by name.
     pub attributes: BTreeMap<String, String>,
     /// Labels that the node must have.
     pub node_selector: BTreeMap<String, String>,
-    /// What becomes of ended pods.
+    /// Which of the job's pods are kept after they have ended.
     pub retention: Retention,
 }
 
-/// Attributes that say who and what the job is; a job cannot claim them for itself.
+/// Attributes that the operator sets itself. A submission may not set them in `attributes`.
 const PROTECTED: &[&str] = &[
     "AccountingGroup",
     "AcctGroup",
@@ -73,11 +73,11 @@ const PROTECTED: &[&str] = &[
     "User",
 ];
 
-/// Understands a submission. What it does not say of its requests, the pool's defaults say:
-/// [`JobDefaults::complete`](crate::pool::JobDefaults::complete).
+/// Makes a job of a submission. Requests that the submission does not set are left out;
+/// [`JobDefaults::complete`](crate::pool::JobDefaults::complete) adds the pool's defaults.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with the field, the place and the remedy.
+/// Everything that is wrong with the submission, each problem with the field, the place and the remedy.
 pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
     let mut problems = Vec::new();
     check_name(submission, &mut problems);
@@ -147,7 +147,7 @@ fn set_requests(ad: &mut Ad, request: &Request) {
     }
 }
 
-/// What the template's `nodeSelector` demands.
+/// The clauses of Requirements that the template's `nodeSelector` demands.
 fn node_clauses(node_selector: &BTreeMap<String, String>) -> Vec<String> {
     let clause = |(key, value): (&String, &String)| {
         format!("TARGET.NodeLabels.'{}' =?= \"{}\"", quoted(key, '\''), quoted(value, '"'))
@@ -155,7 +155,7 @@ fn node_clauses(node_selector: &BTreeMap<String, String>) -> Vec<String> {
     node_selector.iter().map(clause).collect()
 }
 
-/// The user's `Requirements`, and what the job demands besides.
+/// `Requirements`: the user's expression and the clauses that follow from the rest of the submission.
 fn requirements_expr(user: Option<Expr>, mut clauses: Vec<String>) -> Expr {
     match user {
         Some(user) if clauses.is_empty() => return user,
@@ -165,7 +165,7 @@ fn requirements_expr(user: Option<Expr>, mut clauses: Vec<String>) -> Expr {
     if clauses.is_empty() {
         return Expr::literal(true);
     }
-    // Made of an expression that was parsed and of quoted text: it parses.
+    // The text always parses: it is made of an expression that was parsed and of quoted text.
     Expr::parse(&clauses.join(" && ")).unwrap_or_else(|_| Expr::literal(false))
 }
 
@@ -238,7 +238,7 @@ pub(super) fn expression(field: &str, text: Option<&str>, problems: &mut Vec<Pro
     }
 }
 
-/// An expression that is none, said with its place.
+/// The problem that a text is not an expression, with the place of the error.
 pub fn bad_expression(field: &str, error: &ParseError) -> Problem {
     Problem {
         reason: "InvalidExpression",
@@ -270,7 +270,7 @@ fn add_attributes(ad: &mut Ad, attributes: &BTreeMap<String, String>, problems: 
     }
 }
 
-/// Whether a text can be an attribute's name.
+/// Whether a text can be the name of an attribute.
 pub fn is_attribute_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

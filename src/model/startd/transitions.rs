@@ -1,8 +1,8 @@
 //! The manual's numbered transitions between states and activities: all of them, and no others.
 //!
-//! Source: the manual's policy chapter, "State and Activity Transitions", with its figure "Machine States and Activities".
-//! An arrow into Preempting is there twice where `WANT_VACATE` chooses the activity. An activity that the manual has no
-//! arrow out of for what happens (a suspended job ends) is left by the arrows that there are, at one time.
+//! Source: the manual's policy chapter, "State and Activity Transitions", with its figure "Machine States and Activities". Where
+//! `WANT_VACATE` chooses the activity in Preempting, one number has two arrows. For some events the manual has no direct arrow,
+//! for example when a suspended job ends; the slot then takes several of the manual's arrows at the same time.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::pool::{Backfill, Claimed, Drained, Preempting, Slot, Standing, State,
 /// One arrow of the manual's figure.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Its number.
+    /// The number of the transition in the manual.
     pub number: u8,
-    /// Where it starts.
+    /// The state and activity before the transition.
     pub from: State,
-    /// Where it ends.
+    /// The state and activity after the transition.
     pub to: State,
-    /// When it is taken, in the manual's words.
+    /// When the transition is taken, in the manual's words.
     pub words: &'static str,
 }
 
@@ -44,7 +44,7 @@ macro_rules! transitions {
             pub const $name: Transition = Transition { number: $number, from: $from, to: $to, words: $words };
         )*
 
-        /// All of them, in the order of their numbers.
+        /// All transitions, in the order of their numbers.
         pub const TRANSITIONS: &[Transition] = &[$($name),*];
     };
 }
@@ -91,7 +91,7 @@ transitions! {
     UNCLAIMED_TO_DRAINED = 37: UNCLAIMED_IDLE => DRAINED_RETIRING, "draining of the machine is initiated";
 }
 
-/// What of a slot a transition changes, whether or not somebody claims it.
+/// The fields of a slot that a transition changes. Machine slots and claimed slots both have them.
 pub struct Phase<'a> {
     state: &'a mut State,
     entered_state: &'a mut Time,
@@ -116,7 +116,7 @@ macro_rules! has_phase {
 
 has_phase!(Slot, Standing);
 
-/// Takes a transition. False, and nothing done, when the slot is not where it starts.
+/// Takes a transition. Returns false and changes nothing if the slot is not in the state and activity where the transition starts.
 pub fn take<'a>(
     slot: impl Into<Phase<'a>>,
     transition: &Transition,
@@ -127,7 +127,7 @@ pub fn take<'a>(
     if *phase.state != transition.from {
         return false;
     }
-    // A change of state is a change of activity too; within a state only the activity's time starts anew.
+    // A change of state is also a change of activity; a change of activity within a state leaves the time of the state as it is.
     if phase.state.state() != transition.to.state() {
         *phase.entered_state = now;
     }

@@ -1,4 +1,4 @@
-//! A slot's consumption policy in its ad: `Consumption<R>`, `NumClaims`, and the limits that go by them.
+//! A slot's consumption policy in its ad: `Consumption<R>`, `NumClaims`, and a `WithinResourceLimits` that reads them.
 //!
 //! Source: HTCondor 25.14.1's startd, in `tests/oracle/devices.json`.
 
@@ -7,17 +7,17 @@ use crate::pool::Machine;
 use crate::pool::slot_types::ConsumptionPolicy;
 use classad::{Ad, Expr};
 
-/// Puts what matches consume into a slot's ad.
+/// Puts `Consumption<R>` into a slot's ad.
 pub(super) fn set(ad: &mut Ad, machine: &Machine, policy: &ConsumptionPolicy) {
     let custom = machine.total.by_classad_name();
     policy.publish(ad, ["Cpus", "Memory", "Disk"].into_iter().chain(custom.keys().map(String::as_str)));
     if machine.total.disk_kib == 0 {
-        // Disk is not managed where the node reports none.
+        // If the node reports no disk, disk is not managed.
         ad.insert("ConsumptionDisk", Expr::literal(0_i64));
     }
 }
 
-/// Has a partitionable slot's limits go by what matches consume.
+/// Sets a partitionable slot's `WithinResourceLimits` so that it compares what a match would consume, and `NumClaims`.
 pub(super) fn set_limits(ad: &mut Ad, machine: &Machine, policy: &ConsumptionPolicy, cpus: i64) {
     let custom = machine.total.by_classad_name();
     let names = ["Cpus", "Memory", "Disk"].into_iter().chain(custom.keys().map(String::as_str));

@@ -1,4 +1,4 @@
-//! Devices in the slot's ad: which ones the slot has, what each of them is, and which of them are free.
+//! Devices in the slot's ad: which devices the slot has, their properties, and which of them are free.
 //!
 //! Source: the manual, "Configuring GPUs"; for the form, the ads of HTCondor 25.14.1's startd in
 //! `tests/oracle/devices.json`.
@@ -9,9 +9,10 @@ use super::constant;
 use crate::pool::{Machine, ResourceName, Resources, classad_name};
 use classad::{Ad, Expr, Value};
 
-/// Puts `Assigned<R>`, a nested ad for each device, and what all of them have in common into the ad of a slot that has
-/// these resources: `AssignedGPUs = "GPU-1,GPU-2"`, `GPUs_GPU_1 = [ Id = "GPU-1"; Capability = 8.0 ]`, `GPUs_Capability = 8.0`.
-/// A device of which only the id is known has no ad.
+/// Puts into a slot's ad the devices among the resources `assigned`: `Assigned<R>`, a nested ad for each device, and the
+/// properties that all of them have alike. For example `AssignedGPUs = "GPU-1,GPU-2"`,
+/// `GPUs_GPU_1 = [ Id = "GPU-1"; Capability = 8.0 ]`, `GPUs_Capability = 8.0`. A device of which only the id is known has no
+/// nested ad.
 pub(super) fn set_assigned(ad: &mut Ad, machine: &Machine, assigned: &Resources) {
     for (resource, name) in counted(machine) {
         let ids = assigned.devices_of(resource);
@@ -31,7 +32,7 @@ pub(super) fn set_assigned(ad: &mut Ad, machine: &Machine, assigned: &Resources)
     }
 }
 
-/// Puts `Available<R>` into the ad of a slot: the nested ads of its devices that are free, by reference.
+/// Puts `Available<R>` into the ad of a slot: a list of references to the nested ads of the free devices.
 pub(super) fn set_available(ad: &mut Ad, machine: &Machine, available: &Resources) {
     for (resource, name) in counted(machine) {
         let free: Vec<String> =
@@ -40,8 +41,8 @@ pub(super) fn set_available(ad: &mut Ad, machine: &Machine, available: &Resource
     }
 }
 
-/// The machine's resources whose devices have ids, with their names in ads. Of two of one name the one that counts stands
-/// under it.
+/// The machine's resources whose devices have ids, with their names in ads. If two resources have the same name in ads, only the
+/// one that the name means is returned.
 fn counted(machine: &Machine) -> impl Iterator<Item = (&ResourceName, String)> {
     machine.devices.keys().filter_map(|resource| {
         let name = classad_name(resource);
@@ -49,12 +50,12 @@ fn counted(machine: &Machine) -> impl Iterator<Item = (&ResourceName, String)> {
     })
 }
 
-/// What is known of a device. One that a claim holds and that the machine has no more is an id and nothing else.
+/// The properties of a device; none if the device is still in a claimed slot but the machine no longer has it.
 fn properties(machine: &Machine, resource: &str, id: &str) -> Ad {
     machine.device(resource, id).map(|device| device.properties.clone()).unwrap_or_default()
 }
 
-/// The properties that all devices have alike.
+/// The properties that have the same value on all devices.
 fn in_common(devices: &[Ad]) -> BTreeMap<String, Expr> {
     let Some((first, others)) = devices.split_first() else { return BTreeMap::new() };
     let alike = |name: &str, expr: &Expr| others.iter().all(|other| other.get(name) == Some(expr));
@@ -62,7 +63,7 @@ fn in_common(devices: &[Ad]) -> BTreeMap<String, Expr> {
     all.map(|(name, expr)| (name.as_str().to_owned(), expr.clone())).collect()
 }
 
-/// The attribute of a device's nested ad: `GPUs_GPU_6a96bd13`.
+/// The name of the attribute with a device's nested ad: `GPUs_GPU_6a96bd13`.
 fn attribute_of(resource: &str, id: &str) -> String {
     let id: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     format!("{resource}_{id}")

@@ -1,11 +1,11 @@
-//! What the ad says of a node's operating system, under the names that jobs look at.
+//! What the ad says about a node's operating system, under HTCondor's names.
 //!
-//! Source: the manual's machine ClassAd attributes; where it is silent, ads of HTCondor 25.14's condor_startd.
+//! Source: the manual's machine ClassAd attributes; where the manual is silent, ads of HTCondor 25.14's condor_startd.
 
 use crate::pool::System;
 use classad::Ad;
 
-/// Distributions by a word of their long names, with the names that HTCondor gives them. The first that is found counts.
+/// A part of a distribution's long name, and HTCondor's name of the distribution. The first entry that is found counts.
 const DISTRIBUTIONS: &[(&str, &str)] = &[
     ("red hat", "RedHat"),
     ("redhat", "RedHat"),
@@ -21,7 +21,7 @@ const DISTRIBUTIONS: &[(&str, &str)] = &[
 ];
 
 /// Puts `OpSysLongName`, `OpSysName`, `OpSysShortName`, `OpSysMajorVer`, `OpSysVer`, `OpSysAndVer`, `OpSysLegacy` and the
-/// `Utsname` attributes into the ad, as far as the kubelet says what they are made of.
+/// `Utsname` attributes into the ad. Those about which the kubelet reports nothing are left out.
 pub(super) fn set(ad: &mut Ad, node: &str, os: &str, arch: &str, system: &System) {
     ad.set("OpSysLegacy", &*os.to_ascii_uppercase());
     ad.set("UtsnameNodename", node);
@@ -40,7 +40,7 @@ pub(super) fn set(ad: &mut Ad, node: &str, os: &str, arch: &str, system: &System
     ad.set("OpSysName", &*name);
     ad.set("OpSysShortName", &*name);
     let version = version(&system.image);
-    // As HTCondor has it of a release without a number.
+    // HTCondor writes 0 for a release without a number.
     ad.set("OpSysAndVer", &*format!("{name}{}", version.map_or(0, |(major, _)| major)));
     if let Some((major, minor)) = version {
         ad.set("OpSysMajorVer", major);
@@ -54,8 +54,8 @@ fn distribution(long: &str, os: &str) -> String {
     known.map_or_else(|| os.to_ascii_uppercase(), |(_, name)| (*name).to_owned())
 }
 
-/// Major and minor version: the first number of the long name, and what follows its point. No more than two digits each
-/// count, so that `OpSysVer` orders releases.
+/// Major and minor version: the first number of the long name, and the number after its point. The minor version is at most 99,
+/// so that `OpSysVer`, which is major * 100 + minor, orders releases.
 fn version(long: &str) -> Option<(i64, i64)> {
     let from = long.find(|c: char| c.is_ascii_digit())?;
     let mut numbers = long.get(from..)?.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.split('.');

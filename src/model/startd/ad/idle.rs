@@ -1,15 +1,15 @@
-//! What a slot notices of the machine's owner: the keyboard, the console, and its part of the load.
+//! What a slot's ad says about the machine's owner: idle times of keyboard and console, and the slot's part of the load.
 //!
-//! Source: the manual, "Multi-core Machine policy configuration": slots that are not connected to keyboard or console report
-//! times from when the startd was started, and a boost.
+//! Source: the manual, "Multi-core Machine policy configuration": slots that are not connected to keyboard or console report the
+//! time since the startd was started, plus a boost.
 
 use crate::pool::{LastInput, Load, Machine, StartdConfig};
 use classad::Ad;
 
 use super::constant;
 
-/// Puts `KeyboardIdle`, `ConsoleIdle`, `LoadAvg` and `CondorLoadAvg` into the ad of a slot, as far as they are known. Idle
-/// times grow by themselves, so that they stand in the ad as expressions.
+/// Puts `KeyboardIdle`, `ConsoleIdle`, `LoadAvg` and `CondorLoadAvg` into the ad of a slot, if the machine's agent reports them.
+/// Idle times are expressions over `time()`, so that the ad need not be made again when time passes.
 pub(super) fn set(ad: &mut Ad, machine: &Machine, config: &StartdConfig, id: u32, load: Load) {
     let Some(sensed) = &machine.sensed else { return };
     for (name, input, connected) in [

@@ -1,13 +1,14 @@
-//! Expressions whose last change a slot remembers: `STARTD_LATCH_EXPRS`, and `CpuBusy` with its time.
+//! Latches: expressions whose last change a slot remembers. These are `STARTD_LATCH_EXPRS`, and `CpuBusy`.
 //!
 //! Source: the manual, "Default Policy": `CPUBusyTime` is "the value 0 if CPUBusy is False; the time in seconds since CPUBusy
-//! became True". The templates of later versions latch it by name, and look at `CpuBusyValue` and the time of its change.
+//! became True". The templates of later versions list `CpuBusy` in `STARTD_LATCH_EXPRS`, and read `CpuBusyValue` and, as
+//! `CpuBusyTime`, the time of its change.
 
 use super::constant;
 use crate::pool::{Latch, Latched, Time};
 use classad::{Ad, Env, Expr, Value};
 
-/// What latches give now, by the ad of their slot. What gives the same as before keeps its time.
+/// Evaluates latches in the ad of their slot. A latch whose value is the same as before keeps the time of its last change.
 pub(in crate::startd) fn look(
     latches: &[Latch],
     before: &[Latched],
@@ -28,7 +29,7 @@ pub(in crate::startd) fn look(
     latches.iter().map(look).collect()
 }
 
-/// Puts them into the ad of their slot.
+/// Puts the values of latches, and the times of their last changes, into the ad of their slot.
 pub(super) fn publish(ad: &mut Ad, latches: &[Latch], gave: &[Latched]) {
     for (latch, Latched { value, since }) in latches.iter().zip(gave) {
         if latch.listed {

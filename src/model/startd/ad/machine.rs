@@ -1,4 +1,4 @@
-//! What all slots of a machine share: the node's facts, what its agent reports, the clock, a drain.
+//! The part of the ad that all slots of a machine share: the node's facts, what its agent reports, the clock, a drain.
 
 use std::sync::LazyLock;
 
@@ -8,10 +8,10 @@ use classad::{Ad, Expr, Value};
 use super::{FALSE, REQUIREMENTS, constant, host, set_resources};
 
 static NOW: LazyLock<Expr> = LazyLock::new(|| constant("time()"));
-/// The default, as HTCondor shows it.
+/// The default of `MachineMaxVacateTime`, as HTCondor shows it.
 static TEN_MINUTES: LazyLock<Expr> = LazyLock::new(|| constant("10 * 60"));
 
-/// Makes the ad.
+/// Makes the shared ad.
 pub(super) fn make(machine: &Machine) -> Ad {
     let facts = &machine.facts;
     let whole = facts.allocatable.whole();
@@ -25,7 +25,7 @@ pub(super) fn make(machine: &Machine) -> Ad {
     ad.set("UidDomain", facts.name.as_str());
     ad.set("FileSystemDomain", facts.name.as_str());
     ad.insert("MyCurrentTime", NOW.clone());
-    // Until a job runs, a claim waits or a policy says otherwise.
+    // These defaults hold until a job runs, a claim waits or a policy sets the attributes.
     ad.set("CurrentRank", 0.0);
     ad.set("RetirementTimeRemaining", 0_i64);
     ad.insert("MachineMaxVacateTime", TEN_MINUTES.clone());
@@ -37,7 +37,7 @@ pub(super) fn make(machine: &Machine) -> Ad {
     ad.insert("WithinResourceLimits", within_resource_limits(&machine.total));
     ad.insert("Requirements", REQUIREMENTS.clone());
     set_clock(&mut ad, machine.utc_offset);
-    // What a silent agent measured still holds; what it sensed does not.
+    // If the agent is silent, its benchmarks still count, but not the load that it last sensed.
     if let Some(report) = &machine.report {
         set_report(&mut ad, report);
     }
@@ -55,7 +55,8 @@ pub(super) fn make(machine: &Machine) -> Ad {
     ad
 }
 
-/// What the node has, and what its policy declares: "this attribute is currently equivalent to `Total<name>`".
+/// The resources of `Detected<R>`: what the node has, and what its policy declares. The manual says: "this attribute is
+/// currently equivalent to `Total<name>`".
 fn detected(machine: &Machine, whole: &Resources) -> Resources {
     let mut detected = whole.clone();
     for (name, quantity) in &machine.declared {
@@ -64,15 +65,15 @@ fn detected(machine: &Machine, whole: &Resources) -> Resources {
     detected
 }
 
-/// What pods outside the pool take of the node, in whole units, rounded up: `TotalForeignCpus` and the like. No default
-/// looks at them; a `PREEMPT` may.
+/// Sets `TotalForeign<R>`: how much pods outside the pool take of the node, in whole units, rounded up. No default expression
+/// reads these attributes; a policy's `PREEMPT` may.
 fn set_foreign(ad: &mut Ad, whole: &Resources, total: &Resources) {
     let mut foreign = whole.clone();
     foreign.subtract(total);
     set_resources(ad, "TotalForeign", &foreign.floor_at_zero());
 }
 
-/// `ClockMin` and `ClockDay`. They grow by themselves, so that they stand in the ad as expressions.
+/// Sets `ClockMin` and `ClockDay` to expressions over `time()`.
 fn set_clock(ad: &mut Ad, utc_offset: i32) {
     let local = format!("(time() + {utc_offset})");
     ad.insert("ClockMin", constant(&format!("{local} % 86400 / 60")));
@@ -85,7 +86,7 @@ fn set_report(ad: &mut Ad, report: &ReportFacts) {
         ad.set("Mips", benchmarks.mips);
         ad.set("KFlops", benchmarks.kflops);
     }
-    // RUNBENCHMARKS asks whether there ever was a run: 0 says no.
+    // RUNBENCHMARKS reads LastBenchmark, and 0 means that the benchmarks have never run.
     ad.set("LastBenchmark", report.benchmarks.map_or(0, |benchmarks| benchmarks.at.secs()));
     if let Some(swap) = report.virtual_memory_kib {
         ad.set("VirtualMemory", swap);
@@ -96,7 +97,7 @@ fn set_report(ad: &mut Ad, report: &ReportFacts) {
     }
 }
 
-/// What drains have cost.
+/// Sets what drains of the machine have cost, and when they started and stopped.
 fn set_drains(ad: &mut Ad, machine: &Machine) {
     let mut cost = machine.drains.cost;
     if let Some(draining) = &machine.draining {
@@ -107,7 +108,7 @@ fn set_drains(ad: &mut Ad, machine: &Machine) {
         ad.set("TotalMachineDrainingBadput", cost.badput);
     }
     match grows {
-        // It grows by itself.
+        // The cost grows as long as drained CPUs are unclaimed.
         Some(UnclaimedTime { cpus, since, .. }) => {
             let text = format!("{} + {cpus} * (time() - {})", cost.unclaimed, since.secs());
             ad.insert("TotalMachineDrainingUnclaimedTime", constant(&text));
@@ -144,7 +145,7 @@ fn machine_resources(total: &Resources) -> String {
     names.join(" ")
 }
 
-/// The node's labels as a nested ad: `TARGET.NodeLabels.'topology.kubernetes.io/zone'`.
+/// The node's labels as a nested ad, for expressions such as `TARGET.NodeLabels.'topology.kubernetes.io/zone'`.
 fn labels(machine: &Machine) -> Ad {
     let mut ad = Ad::new();
     for (key, value) in machine.facts.labels.iter() {
@@ -163,8 +164,8 @@ pub(in crate::startd) fn htcondor_arch(arch: &str) -> &str {
     }
 }
 
-/// `WithinResourceLimits`, the clause by which a slot refuses what it cannot hold. Disk is left out where the node
-/// reports no ephemeral storage: there it is not managed.
+/// `WithinResourceLimits`: the clause by which a slot refuses jobs that request more than the slot has. Disk is left out if the
+/// node reports no ephemeral storage, because disk is not managed there.
 fn within_resource_limits(total: &Resources) -> Expr {
     let mut clauses = vec![
         "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus".to_owned(),

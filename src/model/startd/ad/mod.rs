@@ -24,7 +24,7 @@ use super::policy::running_job_ad;
 pub(super) use latch::look as look_at_latches;
 pub(super) use machine::htcondor_arch;
 
-/// An expression of ours, which a test parses.
+/// Parses an expression of the operator's own. Tests check that these expressions parse.
 pub(super) fn constant(text: &str) -> Expr {
     Expr::parse(text).unwrap_or_else(|_| Expr::literal(Value::Error))
 }
@@ -39,13 +39,13 @@ static SYSTEM_JOB_ATTRS: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 static CPUS: LazyLock<Expr> = LazyLock::new(|| constant("Cpus"));
 
-/// What all slots of a machine share, before any policy.
+/// The ad that all slots of a machine share, without what any policy says.
 pub fn machine_ad(machine: &Machine) -> Ad {
     machine.made_ad().unwrap_or_else(|| machine::make(machine))
 }
 
-/// The ad of a standing slot; it and the machine's own are kept, so that neither is made again while nothing of the
-/// machine has changed.
+/// The ad of a machine slot. The machine keeps this ad and the one that its slots share, so that neither is made again before
+/// something about the machine changes. None if the machine has no such slot.
 pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) -> Option<Ad> {
     let shared = keep_machine_ad(machine);
     let (slot, slots) = (machine.standing.get(&id)?, machine.slot_count());
@@ -60,7 +60,7 @@ pub fn keep_slot_ad(machine: &mut Machine, id: u32, config: &Arc<StartdConfig>) 
     Some(ad)
 }
 
-/// What all slots of a machine share, kept for those whose ads are made next.
+/// The ad that all slots of a machine share. The machine keeps it for the slots whose ads are made next.
 pub fn keep_machine_ad(machine: &mut Machine) -> Ad {
     machine.made_ad().unwrap_or_else(|| {
         let made = machine::make(machine);
@@ -69,7 +69,7 @@ pub fn keep_machine_ad(machine: &mut Machine) -> Ad {
     })
 }
 
-/// A slot's own ad over what its machine's slots share: what the policy says of it, and how large it is.
+/// Adds to the shared ad what is the slot's own: what the policy says about the slot, and the slot's size.
 fn slot_ad(
     shared: Ad,
     machine: &Machine,
@@ -92,7 +92,8 @@ fn slot_ad(
     if let Some(retirement) = &config.policy.max_job_retirement_time {
         ad.insert("MaxJobRetirementTime", retirement.clone());
     }
-    // Of the machine as they are, these change with each job: what its slots share is to be made less often.
+    // These attributes are the machine's, but they change with each job. They are not in the shared ad, so that it is made less
+    // often.
     for (name, expr) in machine.expected.iter() {
         ad.insert(*name, expr.clone());
     }
@@ -111,13 +112,13 @@ fn slot_ad(
     ad
 }
 
-/// What there is to be had of a slot.
+/// Sets what is left of a slot: amounts and devices.
 fn set_available(ad: &mut Ad, machine: &Machine, available: &Resources) {
     set_resources_of(ad, "", machine, available);
     devices::set_available(ad, machine, available);
 }
 
-/// A standing slot's ad: what is left to carve of a partitionable slot, or a static slot that nobody has claimed.
+/// The ad of a machine slot: of what is left of a partitionable slot, or of a static slot that is not claimed.
 pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
     let shared = machine_ad(machine);
     let available = machine.available_in(slot);
@@ -128,7 +129,7 @@ pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConf
     })
 }
 
-/// A standing slot's ad as if nothing were claimed of the machine: what an idle machine would offer.
+/// The ad that a machine slot would have if nothing of the machine were claimed.
 pub fn whole_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
     standing_slot_ad(machine_ad(machine), machine, slot, config)
 }
@@ -158,7 +159,7 @@ fn set_type(ad: &mut Ad, slot: &Standing) {
     }
 }
 
-/// What a dynamic slot's ad is, carved of one with this ad, before it is claimed: free, and with its own size and kind.
+/// The ad of a dynamic slot that is carved from the partitionable slot with this ad, before the dynamic slot is claimed.
 pub(super) fn carved_slot_ad(ad: &Ad, machine: &Machine, slot: &Standing, resources: &Resources) -> Ad {
     let mut ad = ad.clone();
     for gone in ["PartitionableSlot", "NumDynamicSlots"] {
@@ -180,9 +181,8 @@ fn set_dynamic(ad: &mut Ad, parent: u32) {
     ad.set("ParentSlotId", i64::from(parent));
 }
 
-/// A claimed slot's ad: that of a dynamic slot, or of a static one with its claim. The attributes of the job that
-/// `STARTD_JOB_ATTRS` names stand in it while the job is there.
-/// Its policy is asked, in `env`, what it grants that job.
+/// The ad of a claimed slot. While a job is there, the ad contains the job's attributes that `STARTD_JOB_ATTRS` names. What
+/// retirement the policy grants the job is evaluated in `env`.
 pub fn claimed_slot_ad(
     machine: &Machine,
     config: &StartdConfig,
@@ -214,7 +214,7 @@ pub fn claimed_slot_ad(
         ad.set("SlotType", "Static");
     }
     if matches!(slot.state, State::Matched | State::Backfill(_) | State::Preempting(_)) {
-        // "the machine lies about its START expression while in this state": it takes no other match.
+        // The manual: "the machine lies about its START expression while in this state". The slot takes no other match.
         ad.insert("Requirements", FALSE.clone());
     }
     set_claim(&mut ad, &slot.claim);
@@ -225,8 +225,8 @@ pub fn claimed_slot_ad(
     ad
 }
 
-/// The whole ad of a slot, as `condor_status -l` shows it, with what a partitionable slot shows of its dynamic slots. None
-/// where there is no such slot.
+/// The whole ad of a slot, as `condor_status -l` shows it. The ad of a partitionable slot includes the lists about its dynamic
+/// slots. None if there is no such slot.
 pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
     let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
@@ -247,7 +247,7 @@ pub fn published_ad(pool: &Pool, name: &SlotName, now: Time) -> Option<Ad> {
     Some(ad)
 }
 
-/// Who claimed the slot, and for which job.
+/// Sets which submitter claimed the slot, and for which job.
 fn set_claim(ad: &mut Ad, claim: &Claim) {
     let (submitter, namespace) = (claim.submitter.as_str(), &*claim.job.namespace);
     let owner = match &claim.group {
@@ -266,21 +266,21 @@ fn set_claim(ad: &mut Ad, claim: &Claim) {
     if !claim.limits.is_empty() {
         ad.set("MatchedConcurrencyLimits", &*claim.limits.to_string());
     }
-    // A namespace is what a schedd is elsewhere: a queue of its own.
+    // A namespace stands for a schedd: it is a queue of its own.
     ad.set("RemoteScheddName", namespace);
     ad.set("JobId", &*claim.job_id());
     ad.set("GlobalJobId", &*format!("{namespace}#{}#{}", claim.job_id(), claim.job.uid.as_str()));
 }
 
-/// What claims hold that the node no longer has, since pods of others came or it shrank: `TotalExcessCpus` and the like. No
-/// default looks at them; a `PREEMPT` may.
+/// Sets `TotalExcess<R>`: how much the claimed slots have beyond what the node has for the pool, because pods outside the pool came
+/// or the node shrank. No default expression reads these attributes; a policy's `PREEMPT` may.
 fn set_excess(ad: &mut Ad, machine: &Machine) {
     let mut excess = machine.carved.clone();
     excess.subtract(&machine.total);
     set_resources(ad, "TotalExcess", &excess.floor_at_zero());
 }
 
-/// Where the policy says them; the machine's name stands for them otherwise.
+/// Sets the domains that the policy names. The shared ad has the machine's name for those that it does not name.
 fn set_domains(ad: &mut Ad, config: &StartdConfig) {
     for (name, domain) in [("UidDomain", &config.uid_domain), ("FileSystemDomain", &config.filesystem_domain)]
     {
@@ -309,7 +309,7 @@ fn set_state(ad: &mut Ad, state: State, entered_state: Time, entered_activity: T
     ad.set("EnteredCurrentActivity", entered_activity.secs());
 }
 
-/// Of what its machine has and the slot has not, the slot has 0.
+/// Sets the amounts of all resources. A resource that the machine has and the slot lacks is 0.
 fn set_resources_of(ad: &mut Ad, prefix: &str, machine: &Machine, resources: &Resources) {
     for name in machine.total.by_classad_name().into_keys() {
         ad.set(format!("{prefix}{name}"), 0_i64);

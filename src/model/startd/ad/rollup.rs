@@ -1,14 +1,14 @@
-//! What a partitionable slot shows of the dynamic slots that were carved from it: lists, in the order of their ids.
+//! What a partitionable slot's ad says about the dynamic slots that were carved from it: lists, in the order of their ids.
 //!
-//! Source: HTCondor 25.14's ads: `Child<Attr>` for the attributes below, for each custom resource, and for those that
-//! `STARTD_PARTITIONABLE_SLOT_ATTRS` names.
+//! Source: HTCondor 25.14's ads, which have `Child<Attr>` for the attributes below, for each custom resource, and for the
+//! attributes that `STARTD_PARTITIONABLE_SLOT_ATTRS` names.
 
 use crate::pool::{Machine, Pool, SlotName, Standing, Time};
 use classad::{Ad, Env, Value};
 
 use super::claimed_slot_ad;
 
-/// What is shown of each dynamic slot, with the name that it has in the list.
+/// The names of the lists, and the attribute of dynamic slots that each list shows.
 const SHOWN: &[(&str, &str)] = &[
     ("ChildAccountingGroup", "AccountingGroup"),
     ("ChildActivity", "Activity"),
@@ -25,7 +25,7 @@ const SHOWN: &[(&str, &str)] = &[
     ("ChildState", "State"),
 ];
 
-/// Puts the lists into a partitionable slot's ad. Their values are those of now.
+/// Puts the lists into a partitionable slot's ad, with the values that the attributes have at `now`.
 pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &Standing, now: Time) {
     let config = pool.startd(machine);
     let env = Env::at(now.secs());

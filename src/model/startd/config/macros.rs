@@ -6,7 +6,7 @@ use condor_config::Config;
 
 use super::remarks::Remark;
 
-/// What a text can know of a machine: the values of the predefined macros.
+/// What a text can read about a machine: the values of the predefined macros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Macros {
     cpus: i64,
@@ -16,7 +16,7 @@ pub struct Macros {
     name: String,
 }
 
-/// Macros of HTCondor's that say what a machine is, and that nodes say here.
+/// HTCondor's macros about the machine whose values are known from the node.
 const KNOWN: &[&str] = &[
     "DETECTED_CPUS",
     "DETECTED_CORES",
@@ -31,7 +31,7 @@ const KNOWN: &[&str] = &[
     "FULL_HOSTNAME",
 ];
 
-/// Those of which nothing is known here, with what to use instead.
+/// HTCondor's macros whose values are not known here, and what to use instead.
 const UNKNOWN: &[(&str, &str)] = &[
     ("OPSYS_VER", "use NodeLabels in the expression"),
     ("OPSYS_AND_VER", "use NodeLabels in the expression"),
@@ -47,7 +47,7 @@ const UNKNOWN: &[(&str, &str)] = &[
     ("PPID", "there is no startd process here"),
 ];
 
-/// What a text can know of a machine.
+/// The macros of a machine.
 pub fn of_machine(machine: &Machine) -> Macros {
     let whole = machine.facts.allocatable.whole();
     Macros {
@@ -60,7 +60,8 @@ pub fn of_machine(machine: &Machine) -> Macros {
 }
 
 impl Macros {
-    /// Machines as different as can be: what a text says the same of all these it says of every machine.
+    /// Machines that differ as much as possible. A text that gives the same configuration for all of these is taken to give that
+    /// configuration for every machine.
     pub(super) fn samples() -> Vec<Self> {
         let of = |cpus, memory_mib, arch: &str, os: &str, name: &str| Self {
             cpus,
@@ -96,13 +97,13 @@ impl Macros {
     }
 }
 
-/// Whether a text names a macro that machines differ in.
+/// Whether a text refers to a macro whose value depends on the machine.
 pub(super) fn mentioned(text: &str) -> bool {
     let folded = text.to_ascii_uppercase();
     KNOWN.iter().any(|name| references(&folded, name).next().is_some())
 }
 
-/// A remark for each reference to what is not known here, unless the text defines it by itself.
+/// A remark for each reference to a macro that is not known here, unless the text defines the macro itself.
 pub(super) fn unknown(text: &str, config: &Config) -> Vec<Remark> {
     let folded = text.to_ascii_uppercase();
     let mut remarks = Vec::new();
@@ -115,7 +116,7 @@ pub(super) fn unknown(text: &str, config: &Config) -> Vec<Remark> {
     remarks
 }
 
-/// Byte offsets at which a text, all in capitals, refers to a macro: `$(NAME)`, `$(NAME:default)`, `$INT(NAME)`.
+/// The byte offsets at which a text, given in capitals, refers to a macro: `$(NAME)`, `$(NAME:default)`, `$INT(NAME)`.
 fn references<'a>(folded: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     folded.match_indices(name).map(|(at, _)| at).filter(move |at| {
         let before = folded.get(..*at).unwrap_or_default();

@@ -1,12 +1,11 @@
-//! The startd's configuration out of a policy's text: what the operator acts on today, and all that is to be said of the
-//! rest.
+//! Reads the startd's configuration from a policy's text: the knobs that the operator acts on, and remarks about the rest.
 //!
-//! A policy is for many machines, and a text may depend on the machine: `$(DETECTED_CPUS)` stands for the CPUs of the one
-//! it is read for. So a text is read once to check it, for a machine that stands for all, and then, if it depends on the
-//! machine, once more for each ([`for_machine`]). What a text cannot know here is refused by name.
+//! A policy is for many machines, and its text may depend on the machine: `$(DETECTED_CPUS)` is the number of CPUs of the machine
+//! for which the text is read. Therefore [`understand`] reads a text once, for a sample machine, to check it; if the text depends
+//! on the machine, [`for_machine`] reads it again for each machine. Macros that have no value here are errors.
 //!
-//! What is said of a slot depends on its type and its number: `SLOT_TYPE_1_START` goes before `START`, and `SLOT1_Attr`
-//! before `Attr`.
+//! What the text says about a slot depends on the slot's type and number: `SLOT_TYPE_1_START` overrides `START`, and `SLOT1_Attr`
+//! overrides `Attr`.
 
 mod macros;
 mod remarks;
@@ -23,14 +22,14 @@ use condor_config::{Config, Host, Reader, Reading, Source, ValueError, knobs};
 pub use macros::{Macros, of_machine};
 pub use remarks::{Remark, Severity, of_file, of_text, sort};
 
-/// What a text says of the knobs that the operator acts on. What it does not name is none.
+/// The knobs of a text that the operator acts on. Fields whose knobs the text does not set are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextConfig {
-    /// What it says of all slots.
+    /// The configuration of all slots for which neither `types` nor `single` has an entry.
     pub slots: SlotConfig,
-    /// What it says of the slots of a type.
+    /// The configuration of the slots of a type, by the type's number.
     pub types: BTreeMap<u32, SlotConfig>,
-    /// What it says of single slots.
+    /// The configuration of single slots, by the slot's number.
     pub single: BTreeMap<u32, SlotConfig>,
     /// `DEFAULT_DRAINING_START_EXPR`.
     pub draining_start: Option<Expr>,
@@ -54,38 +53,38 @@ pub struct TextConfig {
     pub idle_boost: Option<Duration>,
 }
 
-/// The latch that the manual's policies look at.
+/// The latch that the manual's policies read.
 const CPU_BUSY: &str = "CpuBusy";
 
 /// The greatest number of a slot type, as in HTCondor.
 const MAX_TYPES: u32 = 10;
 
-/// The greatest number of a slot that something can be said of.
+/// The greatest number of a slot that can have a configuration of its own.
 const MAX_SLOTS: u32 = 4096;
 
-/// Which slots something is said of.
+/// The slots that a part of the configuration is for: all slots if no field is set.
 #[derive(Clone, Copy, Debug, Default)]
 struct Of {
-    /// Those of a type.
+    /// The slots of this type.
     slot_type: Option<u32>,
-    /// One.
+    /// The slot of this number.
     slot: Option<u32>,
 }
 
-/// A text, understood.
+/// What reading a text gives.
 #[derive(Clone, Debug)]
 pub struct Understood {
-    /// What it says, if it can be used.
+    /// The configuration; none if one of the remarks is an error.
     pub config: Option<TextConfig>,
-    /// What is to be said of it, in the order of the text. It cannot be used if one of these is an error.
+    /// The remarks, in the order of the text.
     pub remarks: Vec<Remark>,
-    /// Whether it may say something else for another machine.
+    /// Whether the text may give another configuration for another machine.
     pub by_machine: bool,
-    /// Which knobs and attributes it says that a policy's fields can say too, each with line and column.
+    /// The knobs and attributes of the text that a `NodePolicy` also has fields for, each with line and column.
     pub said: Vec<(String, u32, u32)>,
 }
 
-/// Reads a policy's text, for no machine in particular.
+/// Reads a policy's text independently of any machine.
 pub fn understand(text: &str) -> Understood {
     let samples = Macros::samples();
     let Some((first, others)) = samples.split_first() else {
@@ -106,11 +105,11 @@ pub fn understand(text: &str) -> Understood {
     Understood { config: usable.then_some(config), remarks, by_machine, said }
 }
 
-/// The configuration of one machine, where the policy's text depends on the machine; what the policy's fields say
-/// is in `common`, and so is the text.
+/// The configuration of one machine. `common` has the policy's fields, and the text if that depends on the machine; if it does
+/// not, the result is `common`.
 ///
 /// # Errors
-/// What the text does not say in a way that can be used on this machine, with its place.
+/// The first value of the text that cannot be used on this machine, with its place.
 pub fn for_machine(common: &StartdConfig, machine: &Macros) -> Result<Arc<StartdConfig>, String> {
     let Some(by_machine) = &common.by_machine else { return Ok(Arc::new(common.clone())) };
     let reading = read(&by_machine.text, machine);
@@ -125,7 +124,7 @@ pub fn for_machine(common: &StartdConfig, machine: &Macros) -> Result<Arc<Startd
 }
 
 impl TextConfig {
-    /// Puts what the text says in the place of what was there.
+    /// Overrides a configuration with what the text says.
     pub fn put_into(self, config: &mut StartdConfig) {
         let fields = Arc::clone(&config.slots);
         let all = |said: BTreeMap<u32, SlotConfig>| {
@@ -143,13 +142,13 @@ impl TextConfig {
         config.idle_boost = self.idle_boost.unwrap_or(config.idle_boost);
     }
 
-    /// Everything that it says of slots: of all, of those of a type, of single ones.
+    /// All configurations of slots in the text: that of all slots, those of types, those of single slots.
     fn all(&self) -> impl Iterator<Item = &SlotConfig> {
         [&self.slots].into_iter().chain(self.types.values()).chain(self.single.values())
     }
 }
 
-/// Puts what a text says of a slot in the place of what fields say.
+/// Overrides what the policy's fields say about a slot with what the text says.
 fn over(said: SlotConfig, fields: &SlotConfig) -> SlotConfig {
     let kept = fields.attributes.iter().filter(|(name, _)| !publishes(&said, name));
     SlotConfig {
@@ -162,7 +161,7 @@ fn over(said: SlotConfig, fields: &SlotConfig) -> SlotConfig {
     }
 }
 
-/// Whether a slot is given this attribute.
+/// Whether a slot's configuration publishes this attribute.
 fn publishes(slot: &SlotConfig, name: &str) -> bool {
     slot.attributes.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
 }
@@ -172,7 +171,7 @@ fn read(text: &str, macros: &Macros) -> Reading {
     Reader::new(host).subsystem("STARTD").guarded().read(&[Source::block("spec.config", text)])
 }
 
-/// The knobs that the operator acts on.
+/// Reads the knobs that the operator acts on.
 fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     let mut said = TextConfig { slots: slot(config, Of::default(), faults), ..TextConfig::default() };
     for slot_type in types(config) {
@@ -208,7 +207,7 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     said.console_slots = count("SLOTS_CONNECTED_TO_CONSOLE");
     said.idle_boost =
         count("DISCONNECTED_KEYBOARD_IDLE_BOOST").map(|seconds| Duration::from_secs(seconds.into()));
-    // What is wrong with something that is said of all is wrong once.
+    // A knob for all slots is read again for each type and each single slot: its faults are reported once.
     let mut seen: Vec<Remark> = Vec::new();
     faults.retain(|fault| {
         !seen.contains(fault) && {
@@ -219,14 +218,14 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
     said
 }
 
-/// The types of which there are slots.
+/// The slot types of which there are slots.
 fn types(config: &Config) -> impl Iterator<Item = u32> {
     (1..=MAX_TYPES).filter(|kind| {
         config.integer(&format!("NUM_SLOTS_TYPE_{kind}")).ok().flatten().is_some_and(|count| count > 0)
     })
 }
 
-/// The slots that the text says something of by their numbers.
+/// The numbers of the slots for which the text defines `SLOT<N>_<name>`.
 fn single(config: &Config) -> BTreeSet<u32> {
     let number = |name: &str| {
         let rest = name.get(..4).filter(|head| head.eq_ignore_ascii_case("SLOT")).and(name.get(4..))?;
@@ -247,7 +246,7 @@ fn modified(config: &Config) -> BTreeSet<String> {
     config.definitions().filter_map(|definition| of(&definition.name)).collect()
 }
 
-/// What is said of slots.
+/// Reads the configuration of some slots.
 fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
     let slot_type = of.slot_type;
     let (policy, unusable) = Policy::read(config, slot_type);
@@ -280,7 +279,8 @@ fn slot(config: &Config, of: Of, faults: &mut Vec<Remark>) -> SlotConfig {
     said
 }
 
-/// Under which name the text says a policy knob for the slot: that of its type, or the knob's own. None where it does not.
+/// The name under which the text sets a policy knob for slots of a type: the name with the type's prefix, or else the knob's own
+/// name. None if the text does not set the knob.
 pub(in crate::startd) fn said_by(config: &Config, slot_type: Option<u32>, knob: &str) -> Option<String> {
     let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_{knob}"));
     let own = [format!("STARTD.{knob}"), knob.to_owned()];
@@ -289,7 +289,7 @@ pub(in crate::startd) fn said_by(config: &Config, slot_type: Option<u32>, knob: 
         .or_else(|| own.iter().any(|name| config.definition(name).is_some()).then(|| knob.to_owned()))
 }
 
-/// As [`said_by`] for `SLOT_WEIGHT`, which a type of slots calls `SlotWeight`.
+/// [`said_by`] for `SLOT_WEIGHT`, whose name with a type's prefix is `SLOT_TYPE_<N>_SlotWeight`.
 fn weight_said_by(config: &Config, slot_type: Option<u32>) -> Option<String> {
     let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_SlotWeight"));
     of_type
@@ -297,11 +297,12 @@ fn weight_said_by(config: &Config, slot_type: Option<u32>) -> Option<String> {
         .or_else(|| said_by(config, slot_type, "SLOT_WEIGHT"))
 }
 
-/// The attributes that the slot publishes: `STARTD_ATTRS`, or that of the slot's type instead, and those of the slot.
+/// The names of the attributes that slots publish: those in `STARTD_ATTRS`, or in the type's list instead if there is one; those in
+/// the single slot's list; those in `SYSTEM_STARTD_ATTRS`.
 fn published(config: &Config, of: Of, faults: &mut Vec<Remark>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let main = said_by(config, of.slot_type, "STARTD_ATTRS").unwrap_or_else(|| "STARTD_ATTRS".to_owned());
-    // HTCondor's default of SYSTEM_STARTD_ATTRS speaks of the collector, which is none here.
+    // The default of SYSTEM_STARTD_ATTRS is not used: it is about the collector, and there is no collector here.
     let system = said_by(config, None, "SYSTEM_STARTD_ATTRS");
     let own = of.slot.map(|slot| format!("SLOT{slot}_STARTD_ATTRS"));
     for list in [main].into_iter().chain(own).chain(system) {
@@ -314,8 +315,9 @@ fn published(config: &Config, of: Of, faults: &mut Vec<Remark>) -> Vec<String> {
     names
 }
 
-/// What the slot remembers the last change of. `CpuBusy` is such a name without being listed: "the time in seconds since
-/// CPUBusy became True". A name that is only an attribute of the slot is not.
+/// The latches of slots: the names in `STARTD_LATCH_EXPRS`, and `CpuBusy` even if it is not listed, because the manual defines
+/// CPUBusyTime as "the time in seconds since CPUBusy became True". A listed name for which the text defines no expression is no
+/// latch.
 fn latches(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) -> Vec<Latch> {
     let listed = ok(config.list("STARTD_LATCH_EXPRS"), faults).unwrap_or_default();
     let busy = (!listed.iter().any(|name| name.eq_ignore_ascii_case(CPU_BUSY))).then(|| CPU_BUSY.to_owned());
@@ -331,12 +333,12 @@ fn latches(config: &Config, slot_type: Option<u32>, faults: &mut Vec<Remark>) ->
     latches
 }
 
-/// The value, or a remark in its place.
+/// Returns the value; adds a remark if it cannot be used.
 fn ok<T, E: Into<ValueError>>(found: Result<T, E>, faults: &mut Vec<Remark>) -> Option<T> {
     found.map_err(|error| faults.push(Remark::of_value(&error.into()))).ok()
 }
 
-/// What START looks at though nobody reports it.
+/// Remarks about attributes that START reads and that only agents report.
 fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
     let of_all = [(None, &said.slots)];
     let all = of_all.into_iter().chain(said.types.iter().map(|(slot_type, slot)| (Some(*slot_type), slot)));
@@ -351,7 +353,7 @@ fn unsensed(config: &Config, said: &TextConfig) -> Vec<Remark> {
     remarks
 }
 
-/// Where the knobs stand that a policy's fields can say too.
+/// The places of the knobs and attributes that a `NodePolicy` also has fields for.
 fn said_at(config: &Config, said: &TextConfig) -> Vec<(String, u32, u32)> {
     let named = |slot_type| {
         [
@@ -375,7 +377,8 @@ fn said_at(config: &Config, said: &TextConfig) -> Vec<(String, u32, u32)> {
         .collect()
 }
 
-/// The configuration of a machine whose policy depends on the machine: what was made of it, and of what.
+/// Brings a machine's own configuration up to date, if its policy's text depends on the machine: reads the text again if the
+/// policy or the machine's macros have changed.
 pub fn review(common: &Arc<StartdConfig>, machine: &mut Machine) {
     if common.by_machine.is_none() {
         machine.own_config = None;

@@ -1,5 +1,5 @@
-//! What is to be said of a configuration text: the language's own findings, what the knob table says of each name, and
-//! names that nothing reads.
+//! Remarks about a configuration text: what its reader finds, what the knob table says about each name, and names that nothing
+//! reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,20 +12,20 @@ use super::macros::Macros;
 use crate::pool::slot_types::Fault;
 use classad::{Expr, Name};
 
-/// Something to say of a text. It prints like `line 3, column 1: nothing reads STRAT: did you mean START?`.
+/// An error or a warning about a text. A remark prints like `line 3, column 1: nothing reads STRAT: did you mean START?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// Errors make the text unusable.
+    /// A text with an error cannot be used.
     pub severity: Severity,
     /// The reason in one word, for conditions.
     pub reason: &'static str,
-    /// The line in the text, from 1; 0 where it is about none.
+    /// The line in the text, from 1; 0 if the remark is not about a line.
     pub line: u32,
-    /// The column in characters, from 1; 0 where it is about none.
+    /// The column in characters, from 1; 0 if the remark is not about a line.
     pub column: u32,
     /// What is wrong, and what to do.
     pub message: String,
-    /// The knob that it is about, if it is about one.
+    /// The knob that the remark is about, if any.
     pub knob: Option<String>,
 }
 
@@ -47,23 +47,23 @@ impl Remark {
         Self { knob: Some(knob.to_owned()), ..self }
     }
 
-    /// What is to be said at a place in the text.
+    /// A remark about a place in the text.
     pub fn at(position: &Position, severity: Severity, message: String) -> Self {
         Self::new(severity, "ConfigurationWarning", position, message)
     }
 
-    /// What is to be said of a knob that the text defines.
+    /// A remark about a knob that the text defines.
     pub fn of_knob(config: &Config, knob: &Definition, severity: Severity, message: String) -> Self {
         Self::new(severity, "InvalidConfiguration", &config.position(knob), message).about(&knob.name)
     }
 
-    /// What is wrong with slot types.
+    /// A remark about a fault of slot types.
     pub(super) fn of_fault(fault: &Fault) -> Self {
         let reason = if fault.severity == Severity::Error { "InvalidSlotType" } else { "SlotType" };
         Self::new(fault.severity, reason, &fault.position, fault.message.clone()).about(&fault.knob)
     }
 
-    /// A value that cannot be used.
+    /// A remark about a value that cannot be used.
     pub fn of_value(error: &ValueError) -> Self {
         let (reason, message) = match error {
             ValueError::Expand(error) => ("InvalidConfiguration", error.fault.to_string()),
@@ -90,17 +90,18 @@ impl Remark {
 }
 
 impl From<&Fault> for Remark {
-    /// Its message names the knob, as that of a value that cannot be used does: [`sort`] knows such remarks by having none.
+    /// The remark has no `knob`, although its message names one, so that [`sort`] treats it like [`Remark::of_value`].
     fn from(fault: &Fault) -> Self {
         Self::new(fault.severity, "InvalidValue", &fault.position, fault.message.clone())
     }
 }
 
-/// In the order of the text, each once.
+/// Sorts remarks into the order of the text, and removes repeated ones.
 pub fn sort(remarks: &mut Vec<Remark>) {
     remarks.sort_by_key(|remark| (remark.line, remark.column, std::cmp::Reverse(remark.severity)));
     let mut seen = BTreeSet::new();
-    // A value that cannot be used is told of by the knob table, and again where the value is used, which is more exact.
+    // The knob table and the code that uses a value both report a value that cannot be used. The second remark, which has no
+    // `knob`, is more exact, and replaces the first on the same line.
     let invalid = |remark: &Remark| matches!(remark.reason, "InvalidExpression" | "InvalidValue");
     let used = remarks.iter().filter(|remark| remark.knob.is_none() && invalid(remark));
     let lines: BTreeSet<u32> = used.map(|remark| remark.line).collect();
@@ -110,8 +111,8 @@ pub fn sort(remarks: &mut Vec<Remark>) {
     });
 }
 
-/// Reads a text for a subsystem, for no machine in particular: what it defines, and what is to be said of it by the language
-/// and by the knob table. `readers` are those who act on it.
+/// Reads a text for a subsystem, independently of any machine. Returns what the text defines, and the remarks of the language and
+/// the knob table. `readers` are the parts of the operator that act on the text.
 pub fn of_text(subsystem: &str, readers: &[knobs::Reader], text: &str) -> (Reading, Vec<Remark>) {
     let reader = Reader::new(Host::none()).subsystem(subsystem).guarded();
     let reading = reader.read(&[Source::block("spec.config", text)]);
@@ -119,7 +120,7 @@ pub fn of_text(subsystem: &str, readers: &[knobs::Reader], text: &str) -> (Readi
     (reading, remarks)
 }
 
-/// What is to be said of a file of configuration text that is for no policy in particular: any daemon may read it.
+/// The remarks about a configuration file that belongs to no object: any daemon may read it.
 pub fn of_file(text: &str) -> Vec<Remark> {
     let predefined = Macros::samples().first().map(Macros::pairs).unwrap_or_default();
     let host = Host { predefined, ..Host::none() };
@@ -129,7 +130,7 @@ pub fn of_file(text: &str) -> Vec<Remark> {
     remarks
 }
 
-/// What the language says.
+/// The remarks of the language.
 pub(super) fn of_diagnostics(reading: &Reading) -> Vec<Remark> {
     let remark = |severity: Severity, position: &Position, message: &str| {
         let reason =
@@ -139,7 +140,8 @@ pub(super) fn of_diagnostics(reading: &Reading) -> Vec<Remark> {
     reading.diagnostics.iter().map(|found| remark(found.severity, &found.position, &found.message)).collect()
 }
 
-/// What the language says, and the knob table of each name. `readers` are those who act on the text, if it is not for all.
+/// The remarks of the language and, for each name, of the knob table. `readers` are the parts of the operator that act on the
+/// text; none if any of them may.
 pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs::Reader]>) -> Vec<Remark> {
     let mut remarks = of_diagnostics(reading);
     let read = Readers::of(text, &reading.config);
@@ -147,7 +149,7 @@ pub(super) fn of_reading(text: &str, reading: &Reading, readers: Option<&[knobs:
     for definition in reading.config.definitions() {
         let position = reading.config.position(definition);
         if reading.config.is_spent() {
-            // Each further value would say the same.
+            // Every further value would give the same remark.
             let message =
                 "takes too many steps to expand in all: what comes after this name is not looked at; \
                            refer less to values that refer to others"
@@ -198,7 +200,7 @@ fn of_definition(
     let is_read = read.reads(name);
     let mut remarks: Vec<Remark> = knobs::check(name, &value)
         .into_iter()
-        // A parameter of HTCondor's that the text refers to is a macro like any other.
+        // A knob that is meaningless here is not remarked on if the text itself refers to it: it then serves as a macro.
         .filter(|finding| !(is_read && finding.reason == "MeaninglessKnob"))
         .map(|finding| of_finding(config, name, position, finding))
         .collect();
@@ -210,7 +212,7 @@ fn of_definition(
     remarks
 }
 
-/// A knob that is acted on, and not where the text stands.
+/// A remark about a knob that the operator acts on, but not in this text.
 fn of_others(name: &str, position: &Position, readers: &[knobs::Reader]) -> Option<Remark> {
     let knob = knobs::find(name).filter(|knob| knob.support == Support::Honored)?;
     let ours = |reader: &knobs::Reader| *reader == knobs::Reader::Macros || readers.contains(reader);
@@ -226,8 +228,8 @@ fn of_others(name: &str, position: &Position, readers: &[knobs::Reader]) -> Opti
 const SENSED: &[&str] =
     &["KeyboardIdle", "ConsoleIdle", "LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg"];
 
-/// START looks at what only agents report: where there is none it is undefined, and most such expressions are then never
-/// true.
+/// A remark if START reads an attribute that only agents report. On a node without an agent the attribute is undefined, and most
+/// such START expressions are then never true.
 pub(super) fn of_unsensed(
     config: &Config,
     knob: &str,
@@ -263,18 +265,18 @@ fn of_finding(config: &Config, name: &str, position: &Position, finding: knobs::
     };
     let is_expression = knobs::find(name).is_some_and(|knob| knob.kind == knobs::Kind::Expression);
     match config.expr(name) {
-        // The language knows where in the text the expression ends being one.
+        // The error of the parser has the exact place in the text.
         Err(error) if is_expression && reason == "InvalidValue" => Remark::of_value(&error).about(name),
         _ => Remark::new(severity, reason, position, finding.message).about(name),
     }
 }
 
-/// A name in a list of attributes that nothing defines.
+/// A remark about an attribute that a list names and nothing defines.
 pub(super) fn undefined_attribute(config: &Config, slot_type: Option<u32>, name: &str) -> Option<Remark> {
     let of_type = slot_type.map(|kind| format!("SLOT_TYPE_{kind}_STARTD_ATTRS"));
     let lists = ["STARTD_ATTRS", "STARTD.STARTD_ATTRS", "SLOT1_STARTD_ATTRS", "SYSTEM_STARTD_ATTRS"];
     let lists = of_type.into_iter().chain(lists.map(str::to_owned));
-    // Defined as nothing is how a slot drops one.
+    // An attribute that is defined as nothing is left out on purpose.
     let dropped =
         [name.to_owned(), format!("SLOT1_{name}")].iter().any(|name| config.definition(name).is_some());
     let mut defined = lists.filter_map(|list| config.definition(&list));
@@ -284,7 +286,7 @@ pub(super) fn undefined_attribute(config: &Config, slot_type: Option<u32>, name:
     Some(Remark::new(Severity::Warning, "ConfigurationWarning", &position, message).about(name))
 }
 
-/// Names that something in a text reads: references, arguments of templates, lists of attributes.
+/// The names that a text itself reads: in references, arguments of templates and lists of attributes.
 struct Readers(BTreeSet<String>);
 
 impl Readers {
@@ -311,7 +313,7 @@ impl Readers {
         Self(names)
     }
 
-    /// Whether a name is read, as it is or behind the prefix of a daemon, a slot or a type of slots.
+    /// Whether the text reads a name, as it is or without its prefix for a daemon, a slot or a slot type.
     fn reads(&self, name: &str) -> bool {
         let folded = name.to_ascii_lowercase();
         let bare = folded.rsplit_once('.').map_or(folded.as_str(), |(_, bare)| bare);

@@ -1,4 +1,4 @@
-//! Answers of a slot's policy. An expression that is a constant is answered without an ad.
+//! Evaluates the policy of a claimed slot. The value of a constant expression is known without making the slot's ad.
 
 use std::cell::OnceCell;
 use std::sync::LazyLock;
@@ -11,24 +11,24 @@ use crate::pool::{
 use crate::startd::ad::claimed_slot_ad;
 use classad::{Ad, Env, Expr, Value};
 
-/// `MachineMaxVacateTime` where it is unset or no integer: ten minutes.
+/// `MachineMaxVacateTime` in seconds, if it is unset or not an integer: ten minutes.
 pub(super) const VACATE: i64 = 600;
 
 static TRUE: LazyLock<Expr> = LazyLock::new(|| Expr::literal(true));
 static FALSE: LazyLock<Expr> = LazyLock::new(|| Expr::literal(false));
 
-/// Whom an expression is about: whose ad is its `TARGET`.
+/// The ad that is `TARGET` of an expression.
 #[derive(Clone, Copy)]
 enum About {
-    /// The slot alone.
+    /// None.
     Slot,
-    /// The claim's job.
+    /// The ad of the claim's job.
     Job,
-    /// The job of the claim that waits.
+    /// The ad of the job whose claim waits for this slot.
     Next,
 }
 
-/// The policy of a claimed slot, with what it looks at.
+/// The policy of a claimed slot, with what its expressions read.
 pub struct Asker<'a> {
     machine: &'a Machine,
     config: &'a StartdConfig,
@@ -42,7 +42,8 @@ pub struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// Asks the policy of a slot with this job, if it is known, and the job of the claim that waits.
+    /// Asks the policy of a slot. `job` is the ad of the claim's job if the job is known; `next` that of the job whose claim waits
+    /// for this slot.
     pub fn new(
         machine: &'a Machine,
         config: &'a StartdConfig,
@@ -76,7 +77,7 @@ impl<'a> Asker<'a> {
         })
     }
 
-    /// The job's ad as schedd and starter keep it while it runs.
+    /// The job's ad with the attributes that HTCondor's schedd and starter set while the job runs.
     fn job(&self) -> Option<&Ad> {
         self.job.get_or_init(|| self.queued.map(|job| running_job_ad(job, &self.slot.running))).as_ref()
     }
@@ -97,7 +98,7 @@ impl<'a> Asker<'a> {
         Answer::of(&self.value(expr.unwrap_or(unset), about))
     }
 
-    /// The form for the job's universe goes first, where it gives a boolean.
+    /// The answer of the expression for the job's universe if that gives a boolean, otherwise of the plain expression.
     fn by_universe(&self, exprs: &ByUniverse, unset: &Expr) -> Answer {
         if let Some(own) = universe_form(exprs, self.queued, &self.env()) {
             let answer = Answer::of(&self.value(own, About::Job));
@@ -108,7 +109,7 @@ impl<'a> Asker<'a> {
         self.truth(exprs.plain.as_ref(), unset, About::Job)
     }
 
-    /// An attribute of the job as a number of seconds: none where the job lacks it.
+    /// The value of an attribute of the job; none if the job lacks the attribute.
     fn of_job(&self, name: &str) -> Option<Value> {
         let expr = self.queued?.get(name)?;
         Some(match expr.as_literal() {
@@ -118,8 +119,9 @@ impl<'a> Asker<'a> {
     }
 }
 
-/// Lets expressions of the policy refer to each other by name, as `PREEMPT` of the manual's desktop policy does:
-/// `SUSPEND && (WANT_SUSPEND == False)`. The startd has them in its own copy of the ad and publishes `START` alone.
+/// Puts the policy's expressions into the ad, so that they can refer to each other by name. The manual's desktop policy has such a
+/// `PREEMPT`: `SUSPEND && (WANT_SUSPEND == False)`. HTCondor's startd does so in its own copy of the ad; of these expressions it
+/// publishes only `START`.
 fn refer(ad: &mut Ad, policy: &Policy) {
     for (name, exprs) in [
         ("SUSPEND", &policy.suspend),
@@ -135,7 +137,7 @@ fn refer(ad: &mut Ad, policy: &Policy) {
     }
 }
 
-/// The form of an expression for the job's universe, which is vanilla where the job does not say.
+/// The expression for the job's universe: `_VANILLA` or `_VM`. A job that sets no universe is a vanilla job.
 pub(super) fn universe_form<'e>(exprs: &'e ByUniverse, job: Option<&Ad>, env: &Env) -> Option<&'e Expr> {
     if exprs.vanilla.is_none() && exprs.vm.is_none() {
         return None;
@@ -147,7 +149,7 @@ pub(super) fn universe_form<'e>(exprs: &'e ByUniverse, job: Option<&Ad>, env: &E
     }
 }
 
-/// An integer; `HTCondor` drops the fraction of what it takes for one.
+/// An integer. `HTCondor` drops the fraction of a real number where it expects an integer.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "seconds lose their fraction; what is out of range is clamped"
@@ -161,7 +163,7 @@ pub(in crate::startd) fn integer(value: &Value) -> Option<i64> {
     }
 }
 
-/// `RANK` of a claimed slot for its job; 0 where there is no such slot, or it says no number.
+/// `RANK` of a claimed slot for its job; 0 if there is no such slot, or the expression gives no number.
 pub fn rank(pool: &Pool, name: &SlotName, now: Time) -> f64 {
     let slot = pool.slots().get(name);
     let Some((slot, machine)) = slot.zip(pool.machines().get(&name.machine)) else { return 0.0 };
@@ -253,7 +255,7 @@ mod tests {
         Machine::new(facts, Capacity::default(), Time::from_secs(0))
     }
 
-    /// What a policy says of a slot that a job has run in for 100 s.
+    /// Asks a policy about a slot in which a job has run for 100 s.
     fn asked<T>(policy: Policy, job: &str, ask: impl FnOnce(&Asker) -> T) -> T {
         let config: StartdConfig = SlotConfig { policy, ..SlotConfig::default() }.into();
         let name = crate::pool::SlotName { machine: "n1".into(), slot: 1, dynamic: Some(1) };

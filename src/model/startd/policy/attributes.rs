@@ -1,5 +1,5 @@
-//! What a slot publishes of the job that runs in it. What grows with time stands in the ad as an expression, so that nothing
-//! is written because time passed.
+//! What a slot publishes about the job that runs in it. Values that grow with time are expressions over `time()`, so that nothing
+//! need be written when time passes.
 
 use super::ask::integer;
 use crate::pool::{Policy, Running, Slot};
@@ -7,7 +7,8 @@ use crate::startd::ad::constant;
 use classad::{Ad, Env, Expr};
 
 /// Puts the attributes of the running job into the slot's ad: `JobStart`, `TotalJobRunTime`, `TotalJobSuspendTime`,
-/// `CurrentRank`, `RetirementTimeRemaining`, and those of the claim that waits. `target` is the job's ad as it runs.
+/// `CurrentRank`, `RetirementTimeRemaining`, and the `Preempting*` attributes if a claim waits for the slot. `target` is the ad of
+/// the running job.
 pub fn publish(ad: &mut Ad, policy: &Policy, slot: &Slot, target: Option<&Ad>, env: &Env) {
     let job = &slot.running;
     if let Some(started) = job.started {
@@ -33,7 +34,7 @@ fn seconds(span: std::time::Duration) -> i64 {
     i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Run time as it is whenever somebody looks.
+/// An expression for the job's run time.
 fn run_time(job: &Running) -> Expr {
     match (job.started, job.suspended_since) {
         (None, _) => Expr::literal(0_i64),
@@ -51,8 +52,8 @@ fn suspend_time(job: &Running) -> Expr {
     }
 }
 
-/// A job's ad with what changes while it runs: `JobStatus` and `JobCurrentStartDate`, which are the schedd's, and `JobState`,
-/// which is the starter's.
+/// A job's ad with the attributes that change while the job runs: `JobStatus` and `JobCurrentStartDate`, which HTCondor's schedd
+/// sets, and `JobState`, which its starter sets.
 pub fn running_job_ad(job: &Ad, running: &Running) -> Ad {
     let Some(started) = running.started else { return job.clone() };
     let (status, state) = match running.suspended_since {
@@ -67,7 +68,8 @@ pub fn running_job_ad(job: &Ad, running: &Running) -> Ad {
     ad
 }
 
-/// What is left of retirement, by the machine's terms for its job as they are now, and the job's own.
+/// An expression for the retirement time that is left: the lesser of what the machine's `MaxJobRetirementTime` grants the job now
+/// and what the job asks for, less the run time.
 fn remaining(ad: &mut Ad, policy: &Policy, job: &Running, target: Option<&Ad>, env: &Env) -> Expr {
     let Some(granted) = &policy.max_job_retirement_time else { return Expr::literal(0_i64) };
     ad.insert("MaxJobRetirementTime", granted.clone());

@@ -1,13 +1,13 @@
-//! A slot's policy: what it says, what is asked of it, and what an answer means.
+//! A slot's policy: its expressions, the questions that the state machine asks, and what an answer means.
 //!
 //! Source: the manual's policy chapter, "State/Activity Transition Expression Summary".
 //!
 //! | file | is |
 //! | --- | --- |
-//! | `read` | a [`Policy`](crate::pool::Policy) out of a configuration text |
-//! | `ask` | answers, with the slot's ad as `MY` and the job's as `TARGET`; the ad is made at the first question that needs it |
-//! | `attributes` | what a slot publishes of its job, for policies to look at |
-//! | `watch` | whether a policy has to be looked at again though nothing happens |
+//! | `read` | reads a [`Policy`](crate::pool::Policy) from a configuration text |
+//! | `ask` | answers questions, with the slot's ad as `MY` and the job's as `TARGET`; the first question that needs the ad makes it |
+//! | `attributes` | what a slot publishes about its job, for policies to read |
+//! | `watch` | whether a policy must be evaluated again when only time has passed |
 
 mod ask;
 mod attributes;
@@ -23,7 +23,7 @@ pub use watch::is_polled;
 use crate::pool::OnHold;
 use classad::Value;
 
-/// A question to the policy that is answered by a truth.
+/// A question to the policy, whose answer is an [`Answer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Question {
     /// `IS_OWNER`, without a job.
@@ -42,9 +42,9 @@ pub enum Question {
     Kill,
     /// `WANT_HOLD`.
     WantHold,
-    /// `START` for the job that runs, as it is now: that of a drain where there is one.
+    /// `START` for the job that runs, with the job's ad as it is now. While the machine drains, the drain's `START` if it has one.
     Start,
-    /// `START` for the job of the claim that waits.
+    /// `START` for the job whose claim waits for the slot.
     StartNext,
     /// `RUNBENCHMARKS`, without a job.
     RunBenchmarks,
@@ -54,21 +54,21 @@ pub enum Question {
     EvictBackfill,
 }
 
-/// An answer.
+/// The answer to a [`Question`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Answer {
     /// True, or a number that is not zero.
     True,
     /// False, or zero.
     False,
-    /// It depends on what is not there.
+    /// The value is undefined: the expression depends on an attribute that is not there.
     Undefined,
-    /// It cannot be evaluated, or gives no truth.
+    /// The expression cannot be evaluated, or its value is neither a boolean nor a number.
     Error,
 }
 
 impl Answer {
-    /// What a value answers where a truth was asked for.
+    /// The answer that a value gives.
     pub fn of(value: &Value) -> Self {
         match value.as_bool_equiv() {
             Some(true) => Self::True,
@@ -78,16 +78,18 @@ impl Answer {
         }
     }
 
-    /// Whether the slot acts on it. Most expressions must be true for that: what is undefined or an error is not.
+    /// Whether the answer is true. For most questions only this means yes, not an undefined value or an error.
     pub fn is_true(self) -> bool {
         self == Self::True
     }
 }
 
 impl Question {
-    /// Whether an answer means yes. `IS_OWNER` and `WANT_VACATE` must not be undefined in `HTCondor`, whose startd ends
-    /// there; here the slot stays usable, and a job that is to go is asked before it is killed. A claim that waits takes
-    /// the slot unless `START` refuses its job outright.
+    /// Whether an answer means yes.
+    ///
+    /// In `HTCondor` the startd exits if `IS_OWNER` or `WANT_VACATE` is undefined. Here, an undefined `IS_OWNER` means no, so that
+    /// the slot stays usable, and an undefined `WANT_VACATE` means yes, so that a job is vacated before it is killed. A claim that
+    /// waits takes the slot unless `START` is false, or an error, for its job.
     pub fn is_met_by(self, answer: Answer) -> bool {
         match self {
             Self::WantVacate => answer != Answer::False,
@@ -107,28 +109,28 @@ impl Question {
     }
 }
 
-/// Whoever answers for a slot's policy.
+/// Answers questions about a slot's policy.
 pub trait Answers {
     /// The answer to a question.
     fn answer(&self, question: Question) -> Answer;
 
-    /// `MAXJOBRETIREMENTTIME` as it is now, in seconds; none where it is no integer.
+    /// The current value of the machine's `MAXJOBRETIREMENTTIME`, in seconds; none if it is not an integer.
     fn retirement(&self) -> Option<i64>;
 
-    /// The job's `MaxJobRetirementTime`, in seconds; none where it says no integer.
+    /// The job's `MaxJobRetirementTime`, in seconds; none if it is not an integer.
     fn job_retirement(&self) -> Option<i64>;
 
-    /// The job's `JobMaxVacateTime`, or else its `KillSigTimeout`, in seconds: none where it says neither, 0 where that
-    /// cannot be evaluated.
+    /// The job's `JobMaxVacateTime`, or else its `KillSigTimeout`, in seconds: none if the job has neither, 0 if the value is not
+    /// an integer.
     fn job_vacate(&self) -> Option<i64>;
 
-    /// `MachineMaxVacateTime` as it is now, in seconds.
+    /// The current value of `MachineMaxVacateTime`, in seconds.
     fn machine_vacate(&self) -> i64;
 
     /// `RANK` for the job of the claim.
     fn rank(&self) -> f64;
 
-    /// How a job is held that `WANT_HOLD` holds: `WANT_HOLD_REASON` and `WANT_HOLD_SUBCODE`.
+    /// The reason and subcode with which a job is held if `WANT_HOLD` is true: `WANT_HOLD_REASON` and `WANT_HOLD_SUBCODE`.
     fn hold(&self) -> OnHold;
 
     /// Whether the answer means yes.

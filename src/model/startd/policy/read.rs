@@ -1,4 +1,4 @@
-//! A policy out of a configuration text.
+//! Reads a policy from a configuration text.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use crate::startd::config::said_by;
 use classad::Expr;
 use condor_config::{Config, ValueError};
 
-/// `ALIVE_INTERVAL` where it is unset.
+/// The default of `ALIVE_INTERVAL`.
 const ALIVE_INTERVAL: Duration = Duration::from_mins(5);
-/// `MAX_CLAIM_ALIVES_MISSED` where it is unset.
+/// The default of `MAX_CLAIM_ALIVES_MISSED`.
 const ALIVES_MISSED: u32 = 6;
 
-/// A text that is read for the slots of a type, with everything in it that cannot be used.
+/// A configuration that is being read for the slots of a type, with the faults found so far.
 struct Text<'a> {
     config: &'a Config,
     slot_type: Option<u32>,
@@ -20,9 +20,9 @@ struct Text<'a> {
 }
 
 impl Policy {
-    /// What a text says of the slots of a type: under `SLOT_TYPE_<N>_<KNOB>` where it is defined, even as nothing, or else
-    /// under the knob's own name. What it does not say is left at its default. With it comes everything that cannot be
-    /// used, each with its place.
+    /// Reads the policy of the slots of a type. A knob's value is that of `SLOT_TYPE_<N>_<KNOB>` if that is defined, even as
+    /// nothing; otherwise that of the knob's own name, or the default. Also returns all values that cannot be used, each with its
+    /// place.
     pub fn read(config: &Config, slot_type: Option<u32>) -> (Self, Vec<ValueError>) {
         let mut text = Text { config, slot_type, faults: Vec::new() };
         let defaults = Self::default();
@@ -48,7 +48,7 @@ impl Policy {
             claim_worklife: text.worklife(),
             killing_timeout: text.span("KILLING_TIMEOUT", 0, defaults.killing_timeout),
             match_timeout: text.span("MATCH_TIMEOUT", 0, defaults.match_timeout),
-            // Less than a second would be no interval.
+            // At least 1 second: polling must not be continuous.
             polling_interval: text.span("POLLING_INTERVAL", 1, defaults.polling_interval),
             claim_lease: text.claim_lease(),
             update_interval: text.span("UPDATE_INTERVAL", 1, defaults.update_interval),
@@ -57,8 +57,8 @@ impl Policy {
         (policy, text.faults)
     }
 
-    /// Puts what a text says in the place of what was there; what it does not say of the knobs that fields of a `NodePolicy`
-    /// can say too stays.
+    /// Overrides what the fields of a `NodePolicy` say with this policy, which was read from a text. Knobs that also have fields
+    /// keep the fields' values if the text does not set them.
     #[must_use]
     pub fn over(self, fields: &Self) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Text<'_> {
         }
     }
 
-    /// Knobs that are no type's own.
+    /// Reads a boolean that cannot differ between slot types.
     fn truth(&mut self, knob: &str) -> Option<bool> {
         let found = self.config.boolean(&said_by(self.config, None, knob)?);
         self.keep(found)
@@ -104,7 +104,7 @@ impl Text<'_> {
         seconds.map_or(unset, |seconds| Duration::from_secs(seconds.max(least)))
     }
 
-    /// So many messages in a row may be missed, each an interval after the other.
+    /// How long a claim lives without keep-alive messages: `ALIVE_INTERVAL` times `MAX_CLAIM_ALIVES_MISSED`.
     fn claim_lease(&mut self) -> Duration {
         let interval = self.span("ALIVE_INTERVAL", 1, ALIVE_INTERVAL);
         let name = said_by(self.config, None, "MAX_CLAIM_ALIVES_MISSED");
@@ -116,7 +116,7 @@ impl Text<'_> {
         interval.saturating_mul(missed)
     }
 
-    /// `BACKFILL_SYSTEM`: as in `HTCondor` there is no other than BOINC. What it runs here is the policy's template.
+    /// Checks `BACKFILL_SYSTEM`, which can only be BOINC, as in `HTCondor`. Here backfill runs the pods of the policy's template.
     fn backfill_system(&mut self) {
         let Some(name) = said_by(self.config, None, "BACKFILL_SYSTEM") else { return };
         let wanted = "backfill system: say BOINC, or leave it out";
@@ -124,7 +124,7 @@ impl Text<'_> {
         self.keep(found);
     }
 
-    /// `CLAIM_WORKLIFE`: nothing is not a limit, and neither is what is negative.
+    /// Reads `CLAIM_WORKLIFE`. An empty or negative value means that there is no limit.
     fn worklife(&mut self) -> Option<ClaimWorklife> {
         let name = self.said("CLAIM_WORKLIFE")?;
         match self.config.integer(&name) {

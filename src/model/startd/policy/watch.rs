@@ -1,5 +1,5 @@
-//! Whether a policy has to be looked at again though nothing happens. One whose expressions can only say no, such as the
-//! default, costs nothing at all.
+//! Whether a policy must be evaluated again when only time has passed. A policy whose expressions can never be true, such as the
+//! default, is not polled.
 
 use crate::pool::{ByUniverse, Claimed, Policy, Preempting, State};
 use classad::{Ad, Env, Expr};
@@ -7,8 +7,8 @@ use classad::{Ad, Env, Expr};
 use super::Answer;
 use super::ask::universe_form;
 
-/// Whether a slot in this state is looked at each `POLLING_INTERVAL`. `agent`: its machine has one, so that its job can be
-/// suspended.
+/// Whether the policy of a slot in this state is evaluated each `POLLING_INTERVAL`. `agent` says whether the machine has an agent,
+/// without which its jobs cannot be suspended.
 pub fn is_polled(policy: &Policy, state: State, agent: bool, job: Option<&Ad>) -> bool {
     let may = |exprs: &ByUniverse, unset: bool| may_hold(exprs, unset, job);
     match state {
@@ -26,7 +26,8 @@ pub fn is_polled(policy: &Policy, state: State, agent: bool, job: Option<&Ad>) -
     }
 }
 
-/// Whether how long the job may retire depends on more than how long it has run.
+/// Whether the job's retirement or vacate time can change while the job runs, because one of the expressions for them is not a
+/// constant.
 pub(super) fn terms_change(policy: &Policy, job: Option<&Ad>) -> bool {
     let changes = |expr: &Expr| expr.as_literal().is_none();
     let of_job = |name: &str| job.and_then(|job| job.get(name)).is_some_and(changes);
@@ -35,7 +36,7 @@ pub(super) fn terms_change(policy: &Policy, job: Option<&Ad>) -> bool {
         || of_job("JobMaxVacateTime")
 }
 
-/// Whether an expression can be true for this job at all.
+/// Whether an expression may be true for this job at some time.
 fn may_hold(exprs: &ByUniverse, unset: bool, job: Option<&Ad>) -> bool {
     let of = |expr: &Expr| match expr.as_literal() {
         Some(value) => Answer::of(value).is_true(),
@@ -43,7 +44,7 @@ fn may_hold(exprs: &ByUniverse, unset: bool, job: Option<&Ad>) -> bool {
     };
     let plain = exprs.plain.as_ref().map_or(unset, of);
     match universe_form(exprs, job, &Env::at(0)) {
-        // A form that gives no boolean leaves it to the plain one.
+        // If the expression for the universe gives no boolean, the plain expression counts.
         Some(own) => match own.as_literal() {
             Some(value) if matches!(Answer::of(value), Answer::True | Answer::False) => of(own),
             _ => of(own) || plain,
