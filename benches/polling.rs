@@ -63,7 +63,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         owner: "alice".into(),
         spec: Ok(Arc::new(submit(&submission).unwrap())),
         removing: false,
-        held: true,
+        finalizer: true,
         cluster: Some(1),
         succeeded: Ranges::default(),
         failed: Ranges::default(),

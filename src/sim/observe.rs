@@ -13,7 +13,7 @@ use classad::Env;
 use model::decide::{Negotiation, quotas};
 use model::negotiator::{Outcome, Stats};
 use model::pool::{
-    Claimed, Cluster, JobSpec, Machine, NegotiatorId, Pool, Request, Standing, State, SubmitterName, Time,
+    Claimed, Job, JobSpec, Machine, MachineSlot, NegotiatorId, Pool, Request, State, SubmitterName, Time,
 };
 use model::schedd::group_usage;
 use model::startd::{has_room, unclaimed_slot_ad};
@@ -194,7 +194,7 @@ impl Measures {
             pool.machines().values().flat_map(of)
         };
         let offered = || slots().filter(|(_, slot)| slot.state != State::Owner && !slot.claimed);
-        let free = |(machine, slot): (&Machine, &Standing)| amount(machine.available_in(slot).cpus);
+        let free = |(machine, slot): (&Machine, &MachineSlot)| amount(machine.available_in(slot).cpus);
         let env = Env::at(now.secs());
         let unusable =
             offered().filter(|(machine, slot)| !usable(pool, machine, slot, waiting, &env)).map(free).sum();
@@ -394,7 +394,7 @@ fn column_of(state: State) -> usize {
 fn usable(
     pool: &Pool,
     machine: &Machine,
-    slot: &Standing,
+    slot: &MachineSlot,
     waiting: &BTreeMap<Shape, &JobSpec>,
     env: &Env,
 ) -> bool {
@@ -407,6 +407,6 @@ fn usable(
     waiting.values().any(|spec| has_room(machine, slot, own, &ad, &spec.request, &spec.ad, env))
 }
 
-fn submitter_of(books: &Books, job: &Cluster) -> Option<usize> {
+fn submitter_of(books: &Books, job: &Job) -> Option<usize> {
     books.submitters.get(&job.spec.as_ref()?.submitter).copied()
 }

@@ -188,14 +188,14 @@ impl<'s> World<'s> {
             Effect::DeletePod { pod, grace, .. } => Happening::DeletePod(pod, grace),
             Effect::Suspend { pod, suspended, .. } => Happening::Suspend(pod, suspended),
             Effect::KillByAgent { pod, .. } => Happening::PodKilled(pod.uid),
-            Effect::ReleasePod { pod, delete } => Happening::UntrackPod(pod, delete),
-            Effect::HoldJob(key) => {
+            Effect::UntrackPod { pod, delete } => Happening::UntrackPod(pod, delete),
+            Effect::AddJobFinalizer(key) => {
                 if let Some(job) = self.jobs.get_mut(&key.uid) {
-                    job.facts.held = true;
+                    job.facts.finalizer = true;
                 }
-                heard(Event::Outcome(Outcome::JobHeld(key.uid)))
+                heard(Event::Outcome(Outcome::JobFinalizerSet(key.uid)))
             }
-            Effect::ReleaseJob(key) => {
+            Effect::RemoveJobFinalizer(key) => {
                 self.jobs.remove(&key.uid);
                 heard(Event::JobGone(key.uid))
             }
@@ -271,7 +271,7 @@ impl<'s> World<'s> {
             owner,
             spec: Ok(Arc::new(spec)),
             removing: false,
-            held: false,
+            finalizer: false,
             cluster: None,
             succeeded: Ranges::default(),
             failed: Ranges::default(),

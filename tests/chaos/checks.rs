@@ -122,12 +122,12 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
             let next = call.body["spec"]["claim"].clone();
             claim_outlives(world, &call.key, Some(&next));
         }
-        Class::ReleasePod => end_first(world, call),
+        Class::UntrackPod => end_first(world, call),
         Class::DeletePod => {
             certain_first(world, call);
             blur_end(world, call);
         }
-        Class::HoldJob => pods_first(world, call),
+        Class::AddJobFinalizer => pods_first(world, call),
         _ => {}
     }
 }

@@ -12,10 +12,10 @@ pub enum Class {
     CreatePod,
     GetPod,
     DeletePod,
-    ReleasePod,
+    UntrackPod,
     AskAgent,
     GetJob,
-    HoldJob,
+    AddJobFinalizer,
     JobStatus,
     SlotStatus,
     OtherStatus,
@@ -48,13 +48,13 @@ const TARGETS: [Class; 33] = [
     Class::GetPod,
     Class::DeletePod,
     Class::DeletePod,
-    Class::ReleasePod,
-    Class::ReleasePod,
-    Class::ReleasePod,
+    Class::UntrackPod,
+    Class::UntrackPod,
+    Class::UntrackPod,
     Class::AskAgent,
     Class::GetJob,
-    Class::HoldJob,
-    Class::HoldJob,
+    Class::AddJobFinalizer,
+    Class::AddJobFinalizer,
     Class::JobStatus,
     Class::JobStatus,
     Class::JobStatus,
@@ -382,9 +382,9 @@ fn how(rng: &mut Rng, class: Class) -> How {
     let conflicts = matches!(
         class,
         Class::PatchSlot
-            | Class::ReleasePod
+            | Class::UntrackPod
             | Class::AskAgent
-            | Class::HoldJob
+            | Class::AddJobFinalizer
             | Class::JobStatus
             | Class::SlotStatus
             | Class::OtherStatus

@@ -61,7 +61,7 @@ fn a_pod_whose_release_meets_a_conflict_is_released_again() {
         goes_well(story(
             2,
             job(3),
-            vec![(When::Before(Class::ReleasePod, 1), What::Call(How::Conflict, more))],
+            vec![(When::Before(Class::UntrackPod, 1), What::Call(How::Conflict, more))],
         ));
     }
 }
@@ -150,7 +150,7 @@ fn what_could_not_be_written_or_deleted_is_tried_again_later() {
             goes_well(story(1, job(1), vec![(When::Before(class, nth), gives_up.clone())]));
         }
     }
-    goes_well(story(1, job(1), vec![(When::Before(Class::ReleasePod, 0), gives_up.clone())]));
+    goes_well(story(1, job(1), vec![(When::Before(Class::UntrackPod, 0), gives_up.clone())]));
     let removed = vec![(When::At(5000), What::Remove(4)), (When::Before(Class::DeletePod, 0), gives_up)];
     goes_well(story(1, forever, removed));
 }
@@ -568,7 +568,7 @@ fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
     let forever = Order { job: 4, group: None, count: 1, cpus: 1, gpus: 0, requirements: 0, retention: 0 };
     for attempts in 1..6 {
         let items = vec![
-            (When::Before(Class::HoldJob, 0), What::Call(How::SilenceAfter, attempts)),
+            (When::Before(Class::AddJobFinalizer, 0), What::Call(How::SilenceAfter, attempts)),
             (When::At(14_000), What::Remove(4)),
         ];
         goes_well(story(8, forever.clone(), items));

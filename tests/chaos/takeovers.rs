@@ -12,7 +12,7 @@ fn forever() -> Order {
 /// The operator dies after it has untracked an evicted pod, and before it has deleted it; somebody deletes the Slot.
 #[test]
 fn a_pod_that_was_untracked_and_not_deleted_is_in_nobodys_way() {
-    for when in [When::After(Class::ReleasePod, 0), When::Before(Class::DeletePod, 0)] {
+    for when in [When::After(Class::UntrackPod, 0), When::Before(Class::DeletePod, 0)] {
         for retention in 0..3 {
             let items =
                 vec![(When::At(4000), What::Evict(0)), (when, What::DeleteSlot(0)), (when, What::Kill(0))];

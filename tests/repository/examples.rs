@@ -211,8 +211,8 @@ impl World {
         for _ in 0..20 {
             let decision = decide::decide(&mut self.pool, self.now);
             for effect in decision.effects {
-                if let Effect::HoldJob(key) = effect {
-                    self.apply(Event::Outcome(Outcome::JobHeld(key.uid)));
+                if let Effect::AddJobFinalizer(key) = effect {
+                    self.apply(Event::Outcome(Outcome::JobFinalizerSet(key.uid)));
                 }
             }
             if let Some(negotiation) = decision.negotiation {

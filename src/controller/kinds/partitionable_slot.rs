@@ -11,7 +11,7 @@ use super::{Custom, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::label_value;
 use api::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus, labels};
-use model::pool::{Document, Machine, Pool, SlotKind, SlotName, Standing, Time};
+use model::pool::{Document, Machine, MachineSlot, Pool, SlotKind, SlotName, Time};
 
 impl Custom for PartitionableSlot {
     const KIND: Kind = Kind { name: "PartitionableSlot", plural: "partitionableslots" };
@@ -55,7 +55,7 @@ fn stale(object: &DynamicObject) -> Vec<News> {
     name.map(|name| News::Stale(Document::PartitionableSlot(name))).into_iter().collect()
 }
 
-fn rendered(machine: &Machine, slot: &Standing, old: &[Condition], now: Time) -> Rendered {
+fn rendered(machine: &Machine, slot: &MachineSlot, old: &[Condition], now: Time) -> Rendered {
     let name = slot.name(&machine.facts.name);
     let spec = PartitionableSlotSpec { name: name.to_string(), node: machine.facts.name.to_string() };
     let metadata = ObjectMeta {

@@ -18,8 +18,8 @@ use api::{
 use model::decide::PROC_WAITS;
 use model::pool::limits::Wants;
 use model::pool::{
-    Activation, Claim, Claimed, Document, Event, JobKey, Machine, Offer, Pool, Recorded, Resources, Slot,
-    SlotFacts, SlotKind, SlotName, Standing, State, Taken, Time,
+    Activation, Claim, Claimed, Document, Event, JobKey, LastTransition, Machine, MachineSlot, Offer, Pool,
+    Recorded, Resources, Slot, SlotFacts, SlotKind, SlotName, State, Time,
 };
 
 impl Custom for api::Slot {
@@ -269,7 +269,7 @@ pub(super) fn standing<'a>(
     pool: &'a Pool,
     name: &SlotName,
     kind: SlotKind,
-) -> Option<(&'a Machine, &'a Standing)> {
+) -> Option<(&'a Machine, &'a MachineSlot)> {
     let machine = pool.machines().get(&name.machine).filter(|machine| machine.offer != Offer::Gone)?;
     Some((machine, machine.standing.get(&name.slot).filter(|slot| slot.kind == kind)?))
 }
@@ -312,7 +312,7 @@ pub(super) fn activity(state: State) -> SlotActivity {
     }
 }
 
-fn transition(last: &Taken) -> Transition {
+fn transition(last: &LastTransition) -> Transition {
     Transition {
         number: Some(i64::from(last.number)),
         reason: last.why.to_string(),

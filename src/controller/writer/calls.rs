@@ -125,9 +125,9 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             }
             Effect::LookAtPod { pod, slot } => pods::look(context, pod, slot).await,
             Effect::ReadAgentLease { machine } => leases::read(context, machine).await,
-            Effect::ReleasePod { pod, delete } => pods::release(context, pod, delete).await,
-            Effect::HoldJob(job) => finalize(context, job, true).await,
-            Effect::ReleaseJob(job) => finalize(context, job, false).await,
+            Effect::UntrackPod { pod, delete } => pods::release(context, pod, delete).await,
+            Effect::AddJobFinalizer(job) => finalize(context, job, true).await,
+            Effect::RemoveJobFinalizer(job) => finalize(context, job, false).await,
             Effect::Tell(notice) => stories::tell(context, &notice).await,
         },
         Task::Status { document, object, uid, version, patch } => {
@@ -257,7 +257,7 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         if hold && finalizers.len() < known.finalizers.len() {
             // An earlier attempt came through and was not answered. Since then the job may have been deleted: then it is that
             // finalizer which keeps it until its pods have ended.
-            let outcome = Event::Outcome(Outcome::JobHeld(job.uid));
+            let outcome = Event::Outcome(Outcome::JobFinalizerSet(job.uid));
             return vec![Reply::Seen(key, known), Reply::Event(outcome)];
         }
         if hold && found.metadata.deletion_timestamp.is_some() {
@@ -271,7 +271,7 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         let params = patch_params(FIELD_MANAGER);
         match attempt(|| api.patch(&key.name, &params, &body)).await {
             Ok(object) if hold => {
-                let outcome = Outcome::JobHeld(job.uid);
+                let outcome = Outcome::JobFinalizerSet(job.uid);
                 return vec![Reply::Seen(key, Known::of(&object)), Reply::Event(Event::Outcome(outcome))];
             }
             Ok(_) | Err(Failure::NotFound) => return Vec::new(),

@@ -291,10 +291,10 @@ fn line(task: &Task) -> Line {
             | Effect::Suspend { pod, .. }
             | Effect::KillByAgent { pod, .. }
             | Effect::LookAtPod { pod, .. }
-            | Effect::ReleasePod { pod, .. } => Line::Pod(pod.namespace.clone(), pod.name.clone()),
+            | Effect::UntrackPod { pod, .. } => Line::Pod(pod.namespace.clone(), pod.name.clone()),
             Effect::Benchmark { machine, .. } => Line::Object(reports::key(machine)),
             Effect::ReadAgentLease { machine } => Line::AgentLease(machine.clone()),
-            Effect::HoldJob(job) | Effect::ReleaseJob(job) => Line::Object(job::key(job)),
+            Effect::AddJobFinalizer(job) | Effect::RemoveJobFinalizer(job) => Line::Object(job::key(job)),
             Effect::Tell(notice) => Line::Story(notice.about.uid().into()),
         },
         Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {

@@ -155,11 +155,11 @@ pub(super) fn complete(pool: &mut Pool, now: Time) {
     while let Some(id) = pool.next_gathering() {
         if pool.gatherings().get(&id).is_none_or(|gathering| !gathering.slots.is_empty()) {
             if !may_go_on(pool, &id, false, now) {
-                pool.disperse(&id);
+                pool.end_gathering(&id);
             }
             continue;
         }
-        if let Some(gathering) = pool.disperse(&id) {
+        if let Some(gathering) = pool.end_gathering(&id) {
             let quotas = quotas_with(pool, &pool.answering(&gathering.claim.negotiator), now);
             let Claim { job, regrouped, .. } = &gathering.claim;
             let matched = Matched { job: &job.uid, regrouped: *regrouped, quotas: &quotas };

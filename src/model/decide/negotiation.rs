@@ -9,8 +9,8 @@ use super::{gathering, preemption, quotas, reasons, sharing};
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
 use crate::pool::{
-    AtWork, Cluster, CycleFigures, Given, JobUid, MachineName, Matchable, NegotiatorConfig, NegotiatorId,
-    PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
+    AtWork, CycleFigures, Given, Job, JobUid, MachineName, Matchable, NegotiatorConfig, NegotiatorId, PODS,
+    Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
 };
 use crate::schedd::{self, Matched};
 use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
@@ -289,7 +289,7 @@ const EXPLAINED: usize = 50;
 const EXPLAINED_FOR: Duration = Duration::from_mins(10);
 
 /// Whether a job has to be looked at again.
-fn unexplained(pool: &Pool, cluster: &Cluster, now: Time) -> bool {
+fn unexplained(pool: &Pool, cluster: &Job, now: Time) -> bool {
     cluster.matchable == Matchable::Unknown
         || cluster.explained_by != pool.offers()
         || now.since(cluster.explained) >= EXPLAINED_FOR
@@ -302,7 +302,7 @@ fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outc
         let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
         pool.jobs().get(uid).filter(|cluster| cluster.active.is_empty() && unexplained(pool, cluster, now))
     });
-    let mut waiting: Vec<&Cluster> = rejected.collect();
+    let mut waiting: Vec<&Job> = rejected.collect();
     waiting.sort_by_key(|cluster| cluster.explained);
     waiting.truncate(EXPLAINED);
     if waiting.is_empty() {

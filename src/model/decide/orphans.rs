@@ -8,7 +8,7 @@ use crate::pool::{Activation, Effect, End, PodFacts, Pool, Time, Vacate, VacateR
 /// claim nothing of the pool may run. Pods whose letting go failed are let go again.
 pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     let again = pool.untrack_again().into_iter();
-    effects.extend(again.map(|(pod, delete)| Effect::ReleasePod { pod, delete }));
+    effects.extend(again.map(|(pod, delete)| Effect::UntrackPod { pod, delete }));
     let uids: Vec<_> = pool.orphans().keys().cloned().collect();
     for uid in uids {
         let Some(facts) = pool.orphans().get(&uid).cloned() else { continue };

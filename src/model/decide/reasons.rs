@@ -11,7 +11,7 @@ use super::Negotiation;
 use crate::negotiator::groups::ROOT;
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{Outcome, RejectReason, Rejection};
-use crate::pool::{Cluster, JobUid, Matchable, Pool, Problem, Rejected, Rejections, Time, Waits};
+use crate::pool::{Job, JobUid, Matchable, Pool, Problem, Rejected, Rejections, Time, Waits};
 use classad::Env;
 
 /// How many reasons are kept of a cycle.
@@ -60,7 +60,7 @@ fn waits(
     pool: &Pool,
     negotiation: &Negotiation,
     rejection: &Rejection,
-    cluster: &Cluster,
+    cluster: &Job,
     now: Time,
 ) -> Option<Waits> {
     if matches!(cluster.matchable, Matchable::No(_)) {
@@ -89,7 +89,7 @@ fn waits(
 }
 
 /// What tells apart jobs that no machine could run: the clause, or the field.
-fn detail(cluster: &Cluster, problem: &Problem) -> Option<Arc<str>> {
+fn detail(cluster: &Job, problem: &Problem) -> Option<Arc<str>> {
     match cluster.clauses.first() {
         Some(clause) => Some(Arc::clone(&clause.text)),
         None => problem.field.starts_with("spec.").then(|| problem.field.as_str().into()),

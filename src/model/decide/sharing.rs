@@ -81,7 +81,7 @@ fn overlap_notice(pool: &Pool, id: &NegotiatorId, found: &Sharing) -> Option<Not
     let with = |sharing: &Sharing| -> BTreeSet<NegotiatorId> {
         sharing.overlaps_of(id).map(|(other, _)| other.clone()).collect()
     };
-    if with(found).is_subset(&with(&pool.sharing())) {
+    if with(found).is_subset(&with(pool.sharing())) {
         return None;
     }
     let about = Subject::Negotiator { name: name.clone(), uid: pool.negotiators().get(name)?.uid.clone() };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_pod, suspend};
 use crate::pool::{
-    Activation, BackfillStage, Cause, Claim, Cluster, DrainSchedule, Effect, Fence, Machine, Offer, PodPlan,
+    Activation, BackfillStage, Cause, Claim, DrainSchedule, Effect, Fence, Job, Machine, Offer, PodPlan,
     PodRef, Pool, Record, Resources, Retention, Shown, Slot, SlotName, State, Time,
 };
 use crate::schedd;
@@ -98,7 +98,7 @@ fn with_view<T>(
 
 /// When a pod that cannot start is given up: at once where others of its job are held for the like, or the job is another by
 /// now.
-fn starts_by(slot: &Slot, cluster: Option<&Cluster>) -> Option<Time> {
+fn starts_by(slot: &Slot, cluster: Option<&Job>) -> Option<Time> {
     let (stuck, cluster) = (slot.running.stuck.as_ref()?, cluster?);
     let edited = slot.running.is_of_before(cluster.generation);
     Some(stuck.until(edited || cluster.is_held_for(stuck.obstacle.hold.code)))
@@ -157,7 +157,7 @@ fn is_within_caps(pool: &Pool, slot: &Slot, now: Time) -> bool {
     schedd::within_caps_in_place_of(&[&slot.claim], pool, submitter, group.as_ref(), *weight, &quotas)
 }
 
-fn still_counted(cluster: &Cluster, proc: u32) -> bool {
+fn still_counted(cluster: &Job, proc: u32) -> bool {
     cluster.spec.as_ref().is_some_and(|spec| proc < spec.count)
 }
 
@@ -207,13 +207,13 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
         Chore::Condemn => {
             pool.step_slot(name, |slot| slot.retirement = Some(Cause::Preempt));
         }
-        Chore::Dismiss => pool.dismiss(name),
-        Chore::ReleasePod => release_pod(pool, name, effects),
+        Chore::StopWaiting => pool.stop_waiting(name),
+        Chore::UntrackPod => untrack_pod(pool, name, effects),
         Chore::FindWork => find_work(pool, name, now),
         Chore::DeleteClaim => delete_claim(pool, name, effects),
-        Chore::GiveBack => {
+        Chore::ReturnSlot => {
             pool.withdraw(name);
-            pool.give_back(name, now);
+            pool.return_slot(name, now);
         }
     }
 }
@@ -264,7 +264,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
     }));
 }
 
-fn release_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let Some(slot) = pool.slots().get(name) else { return };
     let Activation::Ended { pod, deleting } = slot.activation.clone() else { return };
     let cluster = pool.jobs().get(&slot.claim.job.uid);
@@ -278,11 +278,11 @@ fn release_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
 /// Takes the tracking finalizer off a pod, and keeps that in mind until it is seen.
 pub(super) fn untrack(pool: &mut Pool, pod: PodRef, delete: bool, effects: &mut Vec<Effect>) {
     pool.untracking(pod.clone(), delete);
-    effects.push(Effect::ReleasePod { pod, delete });
+    effects.push(Effect::UntrackPod { pod, delete });
 }
 
 /// Whether a proc's pod goes once it is let go. One that was evicted must: the proc's next pod has the same name.
-pub(super) fn goes(cluster: &Cluster, proc: u32) -> bool {
+pub(super) fn goes(cluster: &Job, proc: u32) -> bool {
     if cluster.removing || !cluster.is_done(proc) {
         return true;
     }

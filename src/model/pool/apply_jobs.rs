@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Pool;
 use super::event::JobFacts;
 use super::ids::{JobUid, SlotName};
-use super::job::{Cluster, Hold, JobSpec, Matchable, Problem, Told};
+use super::job::{Job, JobFinalizer, JobSpec, Matchable, Problem, Told};
 use super::marks::Change;
 use super::ranges::Ranges;
 use super::slot::Removal;
@@ -30,12 +30,12 @@ impl Pool {
         self.changed(Change::Job(&uid));
     }
 
-    fn new_cluster(&mut self, facts: &JobFacts) -> Cluster {
+    fn new_cluster(&mut self, facts: &JobFacts) -> Job {
         // Until everything is known, a number may turn out to be another job's.
         let next = if self.synced { self.last_cluster + 1 } else { 0 };
         let number = facts.cluster.unwrap_or(next);
         self.last_cluster = self.last_cluster.max(number);
-        Cluster {
+        Job {
             key: facts.key.clone(),
             cluster: number,
             defaults: facts.defaults.clone().unwrap_or_else(|| self.job_defaults(&facts.owner)),
@@ -44,8 +44,8 @@ impl Pool {
             spec: None,
             problems: Vec::new(),
             removing: false,
-            hold: Hold::Free.seen(facts.held),
-            told: Told { accepted: facts.held, group_missing: false },
+            finalizer: JobFinalizer::Free.seen(facts.finalizer),
+            told: Told { accepted: facts.finalizer, group_missing: false },
             resting: None,
             idle: Ranges::default(),
             on_hold: facts.on_hold.clone(),
@@ -91,7 +91,7 @@ impl Pool {
         cluster.recorded = (facts.succeeded, facts.failed);
         cluster.recorded_holds = facts.on_hold.into_keys().collect();
         cluster.generation = facts.generation;
-        cluster.hold = cluster.hold.seen(facts.held);
+        cluster.finalizer = cluster.finalizer.seen(facts.finalizer);
         let going = facts.removing && !cluster.removing;
         if going {
             remove(cluster);
@@ -176,8 +176,7 @@ impl Pool {
 
     /// A claim that waits for a slot may not be wanted any more.
     fn look_at_waiting(&mut self, uid: &JobUid) {
-        let awaited: Vec<SlotName> =
-            self.jobs.get(uid).into_iter().flat_map(Cluster::awaited).cloned().collect();
+        let awaited: Vec<SlotName> = self.jobs.get(uid).into_iter().flat_map(Job::awaited).cloned().collect();
         self.slots_changed(&awaited);
     }
 
@@ -199,7 +198,7 @@ impl Pool {
     }
 }
 
-fn remove(cluster: &mut Cluster) {
+fn remove(cluster: &mut Job) {
     cluster.removing = true;
     cluster.idle = Ranges::default();
     cluster.on_hold.clear();
@@ -208,7 +207,7 @@ fn remove(cluster: &mut Cluster) {
 
 /// Puts a spec in force: what was held under another is released, procs that are new become idle, procs that are no longer
 /// wanted and have not started go. Of a job that was just found what is held is held under this one.
-fn set_spec(cluster: &mut Cluster, spec: &Arc<JobSpec>, new: bool) {
+fn set_spec(cluster: &mut Job, spec: &Arc<JobSpec>, new: bool) {
     let mut spec = Arc::clone(spec);
     Arc::make_mut(&mut spec).ad.set("ClusterId", cluster.cluster);
     if !new {

@@ -61,9 +61,9 @@ impl Pool {
             Outcome::BackfillRefused { slot, why, certain } => {
                 self.backfill_refused(&slot, &why, certain, now);
             }
-            Outcome::JobHeld(uid) => {
+            Outcome::JobFinalizerSet(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
-                    cluster.hold = cluster.hold.seen(true);
+                    cluster.finalizer = cluster.finalizer.seen(true);
                     self.changed(Change::Job(&uid));
                 }
             }
@@ -103,7 +103,7 @@ impl Pool {
             Retry::AgentLease(machine) => self.agent_lease_unread(&machine),
             Retry::Job(uid) => {
                 if let Some(cluster) = self.jobs.get_mut(&uid) {
-                    cluster.hold = cluster.hold.failed();
+                    cluster.finalizer = cluster.finalizer.failed();
                 }
                 self.changed(Change::Job(&uid));
             }

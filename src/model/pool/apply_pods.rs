@@ -4,7 +4,7 @@ use super::Pool;
 use super::event::PodFacts;
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
-use super::leaving::{Cause, OnHold};
+use super::leaving::{Cause, HoldReason};
 use super::marks::Change;
 use super::resources::Capacity;
 use super::slot::{Activation, CLAIM_RETRY, Record, Slot, State};
@@ -181,7 +181,7 @@ impl Pool {
     }
 
     /// `WANT_HOLD`: a proc that was sent away does not run again until its job is edited.
-    fn hold_proc(&mut self, facts: &PodFacts, hold: OnHold) {
+    fn hold_proc(&mut self, facts: &PodFacts, hold: HoldReason) {
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
         let mut slots: Vec<SlotName> = cluster.active.remove(&facts.proc).into_iter().collect();
         let (key, proc) = (cluster.key.clone(), facts.proc);

@@ -11,9 +11,9 @@ use std::time::Duration;
 use super::ids::{MachineName, PodRef, PodUid, PolicyName, SlotName};
 use super::job::Cooling;
 use super::machine::Machine;
+use super::machine_slot::MachineSlot;
 use super::policy::Toleration;
 use super::resources::{Capacity, Resources};
-use super::standing::Standing;
 use super::time::Time;
 
 /// What a policy has idle slots do.
@@ -239,7 +239,7 @@ impl Backfill {
     }
 
     /// Whether a slot's work and the claims on the slot, with one more of this size, hold more than the slot does.
-    pub fn over_holds(&self, machine: &Machine, slot: &Standing, more: &Resources) -> bool {
+    pub fn over_holds(&self, machine: &Machine, slot: &MachineSlot, more: &Resources) -> bool {
         let name = slot.name(&machine.facts.name);
         let mut held = Capacity::default();
         self.of(&name).filter(|work| work.lives()).for_each(|work| held.add(&work.facts.requests));
@@ -256,7 +256,7 @@ impl Backfill {
     }
 
     /// Whether what a claim on a slot is to have, of this size beside what is carved already, may not be free yet.
-    pub fn holds(&self, machine: &Machine, slot: &Standing, more: &Resources) -> bool {
+    pub fn holds(&self, machine: &Machine, slot: &MachineSlot, more: &Resources) -> bool {
         !self.is_off(&machine.facts.name)
             && (self.over_holds(machine, slot, more) || self.crowds(machine, more))
     }

@@ -6,9 +6,9 @@ use super::ids::{ClaimId, JobUid, MachineName, SlotName};
 use super::leaving::Preemptor;
 use super::limits::Wants;
 use super::machine::{Machine, Offer};
+use super::machine_slot::Share;
 use super::marks::Change;
 use super::slot::{Activation, Claim, Record, Removal, Shown, Slot, State};
-use super::standing::Share;
 use super::time::Time;
 use super::{Document, Pool};
 
@@ -47,9 +47,9 @@ impl Pool {
 
     /// Takes a claim's slot away: its resources return to the machine, and its submitter is charged no longer. A static
     /// slot is its owner's again.
-    pub fn give_back(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
+    pub fn return_slot(&mut self, name: &SlotName, now: Time) -> Option<Slot> {
         let gathered = self.slots.get_mut(name).and_then(|slot| slot.preempting.take_if(|next| next.part));
-        self.dismiss(name);
+        self.stop_waiting(name);
         self.charge_again(name, now);
         self.set_alarm(name, None);
         let slot = self.slots.remove(name)?;
@@ -121,7 +121,7 @@ impl Pool {
 
     /// Has a claim wait for a slot; one that waited before goes.
     pub fn wait_for(&mut self, name: &SlotName, next: Preemptor) {
-        self.dismiss(name);
+        self.stop_waiting(name);
         let Some(slot) = self.slots.get_mut(name) else { return };
         if let Some(cluster) = self.jobs.get_mut(&next.claim.job.uid) {
             cluster.waits_for.entry(next.claim.id.clone()).or_default().insert(name.clone());
@@ -132,10 +132,10 @@ impl Pool {
     }
 
     /// The claim that waits for a slot goes, be it for several.
-    pub fn dismiss(&mut self, name: &SlotName) {
+    pub fn stop_waiting(&mut self, name: &SlotName) {
         let Some(waited) = self.slots.get_mut(name).and_then(|slot| slot.preempting.take()) else { return };
         if waited.part {
-            self.disperse(&waited.claim.id);
+            self.end_gathering(&waited.claim.id);
         } else if let Some(cluster) = self.jobs.get_mut(&waited.claim.job.uid) {
             cluster.waits_for.remove(&waited.claim.id);
             self.changed(Change::WaitsNoLonger);
@@ -170,7 +170,7 @@ impl Pool {
     pub(super) fn slot_deleted(&mut self, name: &SlotName, claim: &ClaimId, now: Time) {
         let over = |slot: &Slot| slot.record == Record::Deleting && slot.claim.id == *claim;
         if self.slots.get(name).is_some_and(over) {
-            self.give_back(name, now);
+            self.return_slot(name, now);
         }
     }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::Pool;
 use super::drain::{Drain, Draining};
 use super::ids::{JobUid, MachineName, PolicyName, SlotName};
-use super::job::{Cluster, Matchable};
+use super::job::{Job, Matchable};
 use super::machine::{Machine, Offer};
+use super::machine_slot::MachineSlot;
 use super::marks::Change;
 use super::slot::{Activation, Record, Removal, Slot, State, Unclaimed};
-use super::standing::Standing;
 use super::stuck::Stuck;
 use super::time::Time;
 use super::waits::Waits;
@@ -142,7 +142,7 @@ impl Pool {
     pub fn edit_machine_slot<T>(
         &mut self,
         name: &SlotName,
-        edit: impl FnOnce(&mut Standing) -> T,
+        edit: impl FnOnce(&mut MachineSlot) -> T,
     ) -> Option<T> {
         let slot = self.machines.get_mut(&name.machine)?.standing.get_mut(&name.slot)?;
         let before = (slot.state, slot.latched.clone());
@@ -160,10 +160,9 @@ impl Pool {
     }
 
     /// Changes a job. Where another answer stands to whether it can be matched and what it waits for, its status shows so.
-    pub fn edit_job<T>(&mut self, uid: &JobUid, edit: impl FnOnce(&mut Cluster) -> T) -> Option<T> {
+    pub fn edit_job<T>(&mut self, uid: &JobUid, edit: impl FnOnce(&mut Job) -> T) -> Option<T> {
         let job = self.jobs.get_mut(uid)?;
-        let face =
-            |job: &Cluster| -> (Matchable, Option<Waits>) { (job.matchable.clone(), job.waits.clone()) };
+        let face = |job: &Job| -> (Matchable, Option<Waits>) { (job.matchable.clone(), job.waits.clone()) };
         let before = face(job);
         let result = edit(job);
         if face(job) != before {

@@ -115,16 +115,16 @@ pub enum Effect {
         machine: MachineName,
     },
     /// Take the tracking finalizer off a pod whose end is recorded.
-    ReleasePod {
+    UntrackPod {
         /// The pod.
         pod: PodRef,
         /// Delete it too.
         delete: bool,
     },
     /// Put the finalizer on a job that has been accepted.
-    HoldJob(JobKey),
+    AddJobFinalizer(JobKey),
     /// Take the finalizer off a job that is being deleted and has nothing left.
-    ReleaseJob(JobKey),
+    RemoveJobFinalizer(JobKey),
     /// Tell the people who look at an object.
     Tell(Notice),
 }

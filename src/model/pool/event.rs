@@ -16,7 +16,7 @@ use super::ids::{
 };
 use super::job::{End, JobSpec, Problem};
 use super::job_defaults::JobDefaults;
-use super::leaving::{OnHold, Recorded};
+use super::leaving::{HoldReason, Recorded};
 use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
@@ -198,7 +198,7 @@ pub enum Outcome {
         certain: bool,
     },
     /// The job's finalizer is in place.
-    JobHeld(JobUid),
+    JobFinalizerSet(JobUid),
     /// The Lease of a machine's agent was read; none where there is none.
     AgentLeaseRead {
         /// The machine.
@@ -245,7 +245,7 @@ pub struct PodFacts {
     /// How it ended, if it has.
     pub end: Option<End>,
     /// What its proc is held for, as whoever deleted it wrote on it.
-    pub hold: Option<OnHold>,
+    pub hold: Option<HoldReason>,
     /// Why it cannot start, if the kubelet says so.
     pub obstacle: Option<Arc<Obstacle>>,
     /// Whether it is being deleted.
@@ -274,7 +274,7 @@ pub struct JobFacts {
     /// It is being deleted.
     pub removing: bool,
     /// Our finalizer is on it.
-    pub held: bool,
+    pub finalizer: bool,
     /// `status.clusterId`.
     pub cluster: Option<i64>,
     /// `status.completedProcs`.
@@ -288,7 +288,7 @@ pub struct JobFacts {
     /// `status.defaults`.
     pub defaults: Option<Arc<JobDefaults>>,
     /// `status.heldProcs`, as long as the spec is the one under which they were held.
-    pub on_hold: BTreeMap<u32, OnHold>,
+    pub on_hold: BTreeMap<u32, HoldReason>,
 }
 
 /// What the shell sees of a Slot.

@@ -50,7 +50,7 @@ impl Pool {
     }
 
     /// Nobody waits any more for several dynamic slots: those that are still there may stay, and what was kept is anybody's.
-    pub fn disperse(&mut self, id: &ClaimId) -> Option<Gathering> {
+    pub fn end_gathering(&mut self, id: &ClaimId) -> Option<Gathering> {
         let gathering = self.gatherings.remove(id)?;
         for name in &gathering.slots {
             if let Some(slot) = self.slots.get_mut(name) {

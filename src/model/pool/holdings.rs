@@ -98,7 +98,7 @@ impl Holdings {
             self.by_slot.insert(slot.clone(), wants)
         };
         let before = before.unwrap_or_default();
-        self.book.give_back(&before);
+        self.book.return_slot(&before);
         Some(before)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::event::PodFacts;
 use super::ids::{ClaimId, GroupName, JobKey, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
-use super::leaving::OnHold;
+use super::leaving::HoldReason;
 use super::ranges::Ranges;
 use super::resources::ResourceName;
 use super::slot::pod_name;
@@ -205,7 +205,7 @@ impl QueueKey {
 
 /// How the job's finalizer stands, by which deleting the job waits until its claims are released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum JobFinalizer {
     /// It is not there.
     Free,
     /// It was asked for.
@@ -216,7 +216,7 @@ pub enum Hold {
     Releasing,
 }
 
-impl Hold {
+impl JobFinalizer {
     /// What a sight of the object means: an older one than the answer to a call changes nothing.
     #[must_use]
     pub fn seen(self, there: bool) -> Self {
@@ -249,7 +249,7 @@ pub struct Told {
 
 /// A job with its procs.
 #[derive(Clone, Debug)]
-pub struct Cluster {
+pub struct Job {
     /// The HTCJob.
     pub key: JobKey,
     /// `ClusterId`.
@@ -267,13 +267,13 @@ pub struct Cluster {
     /// The job is being deleted.
     pub removing: bool,
     /// Whether deleting it waits until its claims are released.
-    pub hold: Hold,
+    pub finalizer: JobFinalizer,
     /// What its author was told.
     pub told: Told,
     /// Procs that wait.
     pub idle: Ranges,
     /// Procs that are held: they wait until the job is edited.
-    pub on_hold: BTreeMap<u32, OnHold>,
+    pub on_hold: BTreeMap<u32, HoldReason>,
     /// The procs of which the API server knows that they are held.
     pub recorded_holds: BTreeSet<u32>,
     /// Procs with a claim, and the slot.
@@ -309,7 +309,7 @@ pub struct Cluster {
     pub waits: Option<Waits>,
 }
 
-impl Cluster {
+impl Job {
     /// Where the job stands among its submitter's.
     pub fn queue_key(&self) -> QueueKey {
         QueueKey {

@@ -123,12 +123,12 @@ pub struct Eviction {
     /// The pod was deleted without waiting for its kubelet: it is certain that it does not run.
     pub forced: bool,
     /// `WANT_HOLD`: what becomes of the proc.
-    pub hold: Option<OnHold>,
+    pub hold: Option<HoldReason>,
 }
 
 /// A proc that is held: it does not run until it is released.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OnHold {
+pub struct HoldReason {
     /// `HoldReasonCode`.
     pub code: i64,
     /// `HoldReasonSubCode`.

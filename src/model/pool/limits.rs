@@ -279,7 +279,7 @@ impl LimitBook {
     }
 
     /// Gives back what was taken. When the last user gives back its part, the sum becomes 0, whatever the rounding error was.
-    pub fn give_back(&mut self, wants: &Wants) {
+    pub fn return_slot(&mut self, wants: &Wants) {
         for (name, amount) in &wants.0 {
             let Some(tally) = self.in_use.get_mut(name) else { continue };
             tally.amount = (tally.amount - amount).max(0.0);

@@ -8,11 +8,11 @@ use super::agent::ReportFacts;
 use super::devices::Inventory;
 use super::drain::{Draining, History};
 use super::ids::{MachineName, PodUid, PolicyName, SlotName};
+use super::machine_slot::{MachineSlot, Share};
 use super::made::MadeMachineAd;
 use super::policy::{SlotConfig, StartdConfig};
 use super::resources::{Capacity, ResourceName, Resources};
 use super::slot_types::{Kind as SlotKind, Quantity};
-use super::standing::{Share, Standing};
 use super::time::Time;
 use classad::Expr;
 
@@ -253,7 +253,7 @@ pub struct Machine {
     /// What claims hold, over all its slots.
     pub carved: Resources,
     /// Its slots, by `SlotID`.
-    pub standing: BTreeMap<u32, Standing>,
+    pub standing: BTreeMap<u32, MachineSlot>,
     /// The ad of what all its slots share.
     pub(super) ad: Option<MadeMachineAd>,
 }
@@ -364,7 +364,7 @@ impl Machine {
     pub fn lay_out(&mut self, shares: Vec<Share>, now: Time) -> Relaid {
         // While only claims are known of the slots, the others are missing.
         let adopted = self.standing.values().any(|slot| slot.slot_type.is_none());
-        let of = |(slot, share): (&Standing, &Share)| slot.is_of(share);
+        let of = |(slot, share): (&MachineSlot, &Share)| slot.is_of(share);
         let same = if adopted {
             let share = |id: u32| usize::try_from(id).ok().and_then(|id| shares.get(id.checked_sub(1)?));
             self.standing
@@ -393,7 +393,7 @@ impl Machine {
             if let Some(slot) = self.standing.get_mut(&id) {
                 relaid.changed.extend(slot.resize(&share).then_some(name));
             } else {
-                self.standing.insert(id, Standing::new(id, share, now));
+                self.standing.insert(id, MachineSlot::new(id, share, now));
                 relaid.changed.push(name);
             }
         }
@@ -408,7 +408,7 @@ impl Machine {
             Some(slot) if slot.kind == kind => slot.slot_type = None,
             Some(slot) if slot.is_held() => {}
             _ => {
-                self.standing.insert(claimed.slot, Standing::adopted(claimed.slot, kind, now));
+                self.standing.insert(claimed.slot, MachineSlot::adopted(claimed.slot, kind, now));
             }
         }
     }
@@ -419,13 +419,13 @@ impl Machine {
     }
 
     /// Its standing slots, in the order of their ids.
-    pub fn slots(&self) -> impl Iterator<Item = &Standing> {
+    pub fn slots(&self) -> impl Iterator<Item = &MachineSlot> {
         self.standing.values()
     }
 
     /// Whether there are claims on it.
     pub fn is_held(&self) -> bool {
-        self.standing.values().any(Standing::is_held)
+        self.standing.values().any(MachineSlot::is_held)
     }
 
     /// The claimed slots on it.
@@ -454,12 +454,12 @@ impl Machine {
 
     /// What is left to carve from one of its slots. Pods of others may have taken of its share: no more than the machine
     /// has left.
-    pub fn available_in(&self, slot: &Standing) -> Resources {
+    pub fn available_in(&self, slot: &MachineSlot) -> Resources {
         slot.uncarved().at_most(&self.available())
     }
 
     /// What no claim holds of one of its slots, be it that one waits for it.
-    pub fn unheld_in(&self, slot: &Standing) -> Resources {
+    pub fn unheld_in(&self, slot: &MachineSlot) -> Resources {
         let mut left = self.available_in(slot);
         if let Some(kept) = &slot.kept {
             left.add(kept);

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::agent::ReportFacts;
 use super::drain::{Draining, History};
 use super::machine::{Expected, Load, Machine, MachineFacts, Sensed};
+use super::machine_slot::MachineSlot;
 use super::policy::StartdConfig;
 use super::resources::Resources;
 use super::slot::{Latched, State};
-use super::standing::Standing;
 use super::time::Time;
 use classad::{Ad, Expr};
 
@@ -82,7 +82,7 @@ impl Machine {
     }
 }
 
-impl Standing {
+impl MachineSlot {
     /// Its ad, if it was made and is as it would be made now, of the machine's ad, with so many slots there and this
     /// much to offer.
     pub fn made_ad(

@@ -39,6 +39,7 @@ mod job_defaults;
 mod leaving;
 pub mod limits;
 mod machine;
+mod machine_slot;
 mod made;
 mod marks;
 pub mod negotiation;
@@ -50,7 +51,6 @@ mod resources;
 mod slot;
 mod slot_policy;
 pub mod slot_types;
-mod standing;
 mod stuck;
 mod submitter;
 mod time;
@@ -88,14 +88,15 @@ pub use ids::{
     SlotName, SubmitterName,
 };
 pub use job::{
-    Cluster, Cooling, End, Hold, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
+    Cooling, End, Job, JobFinalizer, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
 };
 pub use job_defaults::JobDefaults;
-pub use leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
+pub use leaving::{Cause, Eviction, HoldReason, Preemptor, Recorded, Running};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
     System, Taint,
 };
+pub use machine_slot::{MachineSlot, Share};
 pub use negotiators::{AtWork, NegotiatorId, Sharing, SlotTally, Turn};
 pub use policy::{
     ByMachine, ClaimWorklife, Group, Latch, NegotiatorConfig, NodePolicy, Quota, Selector, SelectorTerm,
@@ -104,12 +105,11 @@ pub use policy::{
 pub use ranges::{BadRanges, Ranges};
 pub use resources::{Capacity, DeviceId, GPUS, PODS, ResourceName, Resources, classad_name};
 pub use slot::{
-    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, Latched, Preempting, Record, Release,
-    Removal, Shown, Slot, State, Taken, Unclaimed, pod_name,
+    Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, LastTransition, Latched, Preempting, Record,
+    Release, Removal, Shown, Slot, State, Unclaimed, pod_name,
 };
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;
-pub use standing::{Share, Standing};
 pub use stuck::{
     FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, Obstacle, START_PATIENCE, STARTD_HELD_JOB, Stuck,
 };
@@ -174,7 +174,7 @@ pub struct Pool {
     /// Claimed slots by name: dynamic ones, and static ones that have a claim.
     slots: BTreeMap<SlotName, Slot>,
     /// Jobs by uid.
-    jobs: BTreeMap<JobUid, Cluster>,
+    jobs: BTreeMap<JobUid, Job>,
     /// Submitters by name.
     submitters: BTreeMap<SubmitterName, Submitter>,
     /// Accounting groups by the name of their object.
@@ -278,7 +278,7 @@ impl Pool {
                 .filter(|slot| slot.kind == SlotKind::Static && name.dynamic.is_none())
         };
         let shown = self.unclaimed_objects.get(name);
-        let as_it_stands = |slot: &Standing| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
+        let as_it_stands = |slot: &MachineSlot| shown.is_some_and(|shown| shown.is_as_much_as(&slot.total));
         self.slots.contains_key(name) || standing().is_some_and(as_it_stands)
     }
 

@@ -17,7 +17,7 @@ impl Pool {
     }
 
     /// Jobs by uid.
-    pub fn jobs(&self) -> &BTreeMap<JobUid, Cluster> {
+    pub fn jobs(&self) -> &BTreeMap<JobUid, Job> {
         &self.jobs
     }
 

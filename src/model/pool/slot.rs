@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
-use super::leaving::{Cause, Eviction, OnHold, Preemptor, Recorded, Running};
+use super::leaving::{Cause, Eviction, HoldReason, Preemptor, Recorded, Running};
 use super::limits::Wants;
 use super::machine::Load;
 use super::negotiators::NegotiatorId;
@@ -227,7 +227,7 @@ pub enum Removal {
 
 /// The last change of state or activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct LastTransition {
     /// Its number in the manual's diagram.
     pub number: u8,
     /// Why, for people.
@@ -263,7 +263,7 @@ pub struct Slot {
     /// When the activity was entered.
     pub entered_activity: Time,
     /// The last transition.
-    pub last: Option<Taken>,
+    pub last: Option<LastTransition>,
     /// The claim.
     pub claim: Claim,
     /// Whether the API server has the claim.
@@ -315,7 +315,7 @@ pub enum Shown {
 
 impl Slot {
     /// What the proc is held for once its pod has ended, if it is.
-    pub fn held_for(&self) -> Option<OnHold> {
+    pub fn held_for(&self) -> Option<HoldReason> {
         let evicted = self.eviction.as_ref().and_then(|eviction| eviction.hold.as_ref());
         let given_up = self.running.stuck.as_ref().filter(|stuck| stuck.given_up);
         evicted.or(given_up.map(|stuck| &stuck.obstacle.hold)).cloned()

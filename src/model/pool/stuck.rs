@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::leaving::OnHold;
+use super::leaving::HoldReason;
 use super::time::Time;
 
 /// How long the kubelet may try. It tries again and again, 10 s after the first time, then after twice as long each time: five
@@ -28,7 +28,7 @@ const LONGEST: usize = 512;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// How the proc is held for it.
-    pub hold: OnHold,
+    pub hold: HoldReason,
     /// Trying again is in vain.
     pub hopeless: bool,
 }
@@ -54,7 +54,7 @@ impl Obstacle {
         let said = if message.is_empty() { "the kubelet gives no message" } else { message };
         let mut text = format!("container {container} cannot start: {reason}: {said}");
         text.truncate(text.floor_char_boundary(LONGEST));
-        Some(Self { hold: OnHold { code, subcode: 0, reason: text.into() }, hopeless })
+        Some(Self { hold: HoldReason { code, subcode: 0, reason: text.into() }, hopeless })
     }
 }
 

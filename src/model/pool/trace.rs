@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::ids::{MachineName, SlotName};
-use super::slot::{Claim, Slot, State, Taken};
-use super::standing::Standing;
+use super::machine_slot::MachineSlot;
+use super::slot::{Claim, LastTransition, Slot, State};
 
 /// A transition that a slot took.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Noted {
     /// Where it is.
     pub to: State,
     /// Number, reason and time.
-    pub taken: Taken,
+    pub taken: LastTransition,
     /// The proc of its claim: the job's name and the proc's number.
     pub proc: Option<(Arc<str>, u32)>,
 }
@@ -30,7 +30,7 @@ impl Noted {
     }
 
     /// What a slot of this machine just did that nobody has claimed.
-    pub fn of_standing(slot: &Standing, machine: &MachineName, from: State) -> Option<Self> {
+    pub fn of_standing(slot: &MachineSlot, machine: &MachineName, from: State) -> Option<Self> {
         let taken = slot.last.clone()?;
         Some(Self { slot: slot.name(machine), from, to: slot.state, taken, proc: None })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::clauses::{Tally, verdict};
 use crate::pool::{
-    Cluster, FailedClause, Machine, Matchable, Offer, Pool, Problem, Resources, Standing, Time, classad_name,
+    FailedClause, Job, Machine, MachineSlot, Matchable, Offer, Pool, Problem, Resources, Time, classad_name,
 };
 use crate::startd::whole_slot_ad;
 use classad::{Ad, Env, symmetric_match};
@@ -19,7 +19,7 @@ const LOOKED_AT: usize = 1000;
 pub struct Offers<'a> {
     pool: &'a Pool,
     machines: Vec<&'a Machine>,
-    slots: Vec<(&'a Machine, &'a Standing, OnceCell<Ad>)>,
+    slots: Vec<(&'a Machine, &'a MachineSlot, OnceCell<Ad>)>,
 }
 
 impl<'a> Offers<'a> {
@@ -41,7 +41,7 @@ impl<'a> Offers<'a> {
 
     /// Says whether some machine could run a proc of the job if that machine were idle, and if none could, why. If clauses of
     /// Requirements are the reason, these clauses are returned too.
-    pub fn explain(&self, cluster: &Cluster, now: Time) -> (Matchable, Arc<[FailedClause]>) {
+    pub fn explain(&self, cluster: &Job, now: Time) -> (Matchable, Arc<[FailedClause]>) {
         let Some(spec) = &cluster.spec else { return (Matchable::Unknown, Arc::default()) };
         if self.machines.is_empty() {
             let message = "no node offers its resources; see kubectl get pslots for the reasons".to_owned();
@@ -70,7 +70,7 @@ pub(super) fn no(reason: &'static str, field: &str, message: String) -> Matchabl
 /// The problem that the job requests more of a resource than any slot has, if so.
 fn too_large(
     request: &crate::pool::Request,
-    slots: &[(&Machine, &Standing, OnceCell<Ad>)],
+    slots: &[(&Machine, &MachineSlot, OnceCell<Ad>)],
 ) -> Option<Problem> {
     let largest = |amount: &dyn Fn(&Resources) -> i64| {
         let amounts = slots.iter().map(|(m, slot, _)| (amount(&slot.total), m.facts.name.as_str()));

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Backfill, Claim, ClaimId, ClaimWorklife, Cluster, Given, GroupName, Hold, JobKey, JobUid, NegotiatorId,
-    Noted, Pool, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Taken, Time,
+    Backfill, Claim, ClaimId, ClaimWorklife, Given, GroupName, Job, JobFinalizer, JobKey, JobUid,
+    LastTransition, NegotiatorId, Noted, Pool, Slot, SlotKind, SlotName, State, Submitter, SubmitterName,
+    Time,
 };
 use crate::startd::{
     self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
@@ -123,7 +124,7 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Opt
         }
         _ => Slot {
             // A dynamic slot is made for the match: it never was Unclaimed on its own, but its partitionable slot was.
-            last: Some(Taken {
+            last: Some(LastTransition {
                 number: UNCLAIMED_TO_MATCHED.number,
                 why: "matched by the negotiator".into(),
                 at: now,
@@ -153,9 +154,9 @@ fn set_aside(pool: &mut Pool, job: &JobKey, slot: &SlotName, now: Time) {
 }
 
 /// Whether a job may start procs at all.
-pub fn may_start(pool: &Pool, cluster: &Cluster) -> bool {
+pub fn may_start(pool: &Pool, cluster: &Job) -> bool {
     !cluster.removing
-        && cluster.hold == Hold::Held
+        && cluster.finalizer == JobFinalizer::Held
         && cluster.problems.is_empty()
         && super::unknown_group(pool, cluster).is_none()
         && cluster.spec.is_some()

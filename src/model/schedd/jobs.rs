@@ -1,6 +1,6 @@
 //! Jobs: held when accepted, released when they are being deleted and nothing of them is left.
 
-use crate::pool::{Cluster, Effect, Hold, JobUid, Pool, Problem};
+use crate::pool::{Effect, Job, JobFinalizer, JobUid, Pool, Problem};
 
 /// Looks at a job that changed.
 pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
@@ -12,22 +12,22 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
         let clear = cluster.active.is_empty()
             && cluster.unrecorded.is_empty()
             && !pool.orphans().values().any(|pod| pod.job == *uid && cluster.owns(pod));
-        if clear && cluster.hold == Hold::Held {
-            effects.push(Effect::ReleaseJob(cluster.key.clone()));
-            pool.edit_job(uid, |cluster| cluster.hold = Hold::Releasing);
+        if clear && cluster.finalizer == JobFinalizer::Held {
+            effects.push(Effect::RemoveJobFinalizer(cluster.key.clone()));
+            pool.edit_job(uid, |cluster| cluster.finalizer = JobFinalizer::Releasing);
         }
         return;
     }
-    let fresh = cluster.hold == Hold::Free && cluster.problems.is_empty();
+    let fresh = cluster.finalizer == JobFinalizer::Free && cluster.problems.is_empty();
     if let Some(spec) = cluster.spec.clone().filter(|_| fresh) {
         let key = cluster.key.clone();
         let note = format!(
             "accepted as cluster {}: {} procs of submitter {}",
             cluster.cluster, spec.count, spec.submitter
         );
-        effects.push(Effect::HoldJob(key.clone()));
+        effects.push(Effect::AddJobFinalizer(key.clone()));
         let told = pool.edit_job(uid, |cluster| {
-            cluster.hold = Hold::Asked;
+            cluster.finalizer = JobFinalizer::Asked;
             std::mem::replace(&mut cluster.told.accepted, true)
         });
         if told == Some(false) {
@@ -49,7 +49,7 @@ fn tell_group(pool: &mut Pool, uid: &JobUid) {
 }
 
 /// What is wrong with a job's accounting group, if it has one that nobody declared.
-pub fn unknown_group(pool: &Pool, cluster: &Cluster) -> Option<Problem> {
+pub fn unknown_group(pool: &Pool, cluster: &Job) -> Option<Problem> {
     let group = cluster.spec.as_ref()?.group.as_ref()?;
     // A group whose parent is missing is not accepted either: without the parent its cap is not known.
     let group = group.ancestry().find(|name| pool.group(name).is_none())?;

@@ -9,15 +9,15 @@ use super::standing::backfill_ends;
 use super::unclaimed::surroundings;
 use crate::pool::backfill::{Plan, Work};
 use crate::pool::{
-    Backfill, BackfillStage, BackfillTemplate, Capacity, Effect, Machine, MachineName, Offer, PODS, Pool,
-    Resources, SlotKind, SlotName, Standing, StartdConfig, State, Time,
+    Backfill, BackfillStage, BackfillTemplate, Capacity, Effect, Machine, MachineName, MachineSlot, Offer,
+    PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State, Time,
 };
 
 /// The grace of a pod that is killed, in seconds. None at all would take it off the API server before its end is confirmed.
 const KILL_GRACE: u32 = 1;
 
 /// Whether a slot is to do backfill work where its policy says so: it may, and there is something to do it with.
-pub(super) fn fills(pool: &Pool, machine: &Machine, slot: &Standing, config: &StartdConfig) -> bool {
+pub(super) fn fills(pool: &Pool, machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> bool {
     template(machine, slot, config).is_some()
         && (size(machine, slot, &machine.available()).is_some()
             || pool.backfill().stage(&slot.name(&machine.facts.name)) != BackfillStage::None)
@@ -26,14 +26,14 @@ pub(super) fn fills(pool: &Pool, machine: &Machine, slot: &Standing, config: &St
 /// What a slot does when idle.
 fn template<'a>(
     machine: &Machine,
-    slot: &Standing,
+    slot: &MachineSlot,
     config: &'a StartdConfig,
 ) -> Option<&'a Arc<BackfillTemplate>> {
     config.backfill.as_ref().filter(|_| machine.slot_config(config, slot.id).policy.enable_backfill)
 }
 
 /// What a slot's pod would hold where there is this much: a static slot's share, or all that is left of a partitionable one.
-fn size(machine: &Machine, slot: &Standing, room: &Resources) -> Option<Resources> {
+fn size(machine: &Machine, slot: &MachineSlot, room: &Resources) -> Option<Resources> {
     let mut size = slot.uncarved().at_most(room);
     if slot.kind == SlotKind::Static && !slot.total.fits_in(&size) {
         return None;
@@ -49,9 +49,14 @@ fn size(machine: &Machine, slot: &Standing, room: &Resources) -> Option<Resource
 
 /// Whether a slot's work has to end for what comes after it: claims wait for what it holds, the policy has another template
 /// now, or the slot has become twice as large.
-pub(super) fn is_in_the_way(pool: &Pool, machine: &Machine, slot: &Standing, config: &StartdConfig) -> bool {
+pub(super) fn is_in_the_way(
+    pool: &Pool,
+    machine: &Machine,
+    slot: &MachineSlot,
+    config: &StartdConfig,
+) -> bool {
     let (name, none) = (slot.name(&machine.facts.name), Resources::default());
-    let over_holds = |slot: &Standing| pool.backfill().over_holds(machine, slot, &none);
+    let over_holds = |slot: &MachineSlot| pool.backfill().over_holds(machine, slot, &none);
     let lives = |work: &&Work| work.lives() && work.facts.slot == Some(slot.id);
     over_holds(slot)
         // Where it is nobody's in particular, it is everybody's.
@@ -65,7 +70,7 @@ pub(super) fn is_in_the_way(pool: &Pool, machine: &Machine, slot: &Standing, con
 
 fn is_outdated(
     machine: &Machine,
-    slot: &Standing,
+    slot: &MachineSlot,
     config: &StartdConfig,
     name: &SlotName,
     work: &Work,
@@ -82,7 +87,7 @@ fn is_outdated(
 pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time) {
     let Some(machine) = pool.machines().get(name).filter(|_| *offer == Offer::Offered) else { return };
     let config = pool.startd(machine);
-    let own = |slot: &Standing, work: &&Work| {
+    let own = |slot: &MachineSlot, work: &&Work| {
         let of =
             template(machine, slot, &config).is_some_and(|template| work.is_of(&slot.name(name), template));
         of && work.lives() && !work.facts.deleting
@@ -200,7 +205,7 @@ fn make(
     effects: &mut Vec<Effect>,
 ) {
     let Some(machine) = pool.machines().get(name) else { return };
-    let waits = |slot: &&Standing| slot.state == State::Backfill(Backfill::Idle) && !slot.claimed;
+    let waits = |slot: &&MachineSlot| slot.state == State::Backfill(Backfill::Idle) && !slot.claimed;
     let idle: Vec<u32> = machine.slots().filter(waits).map(|slot| slot.id).collect();
     for id in idle {
         if let Some(plan) = plan(pool, name, id, config, offer, now) {

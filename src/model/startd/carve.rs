@@ -7,7 +7,7 @@ use crate::pool::slot_types::{
     Amounts, Carved, Device, Left, NotConsumed, as_consumed, carve_as_requested, consumed, consumption,
 };
 use crate::pool::{
-    DeviceId, GPUS, Machine, PODS, Request, ResourceName, Resources, SlotConfig, SlotKind, Standing,
+    DeviceId, GPUS, Machine, MachineSlot, PODS, Request, ResourceName, Resources, SlotConfig, SlotKind,
     classad_name,
 };
 use classad::{Ad, Env, symmetric_match};
@@ -31,7 +31,7 @@ pub enum Carving {
 /// What is carved must itself let the job in. A static slot is taken as it is.
 pub fn carve(
     machine: &Machine,
-    slot: &Standing,
+    slot: &MachineSlot,
     config: &SlotConfig,
     ad: &Ad,
     request: &Request,
@@ -57,7 +57,7 @@ pub fn carve(
 }
 
 /// Whether the slot that is carved of one with this ad lets the job in. What the job asks for it has been given.
-fn lets_in(machine: &Machine, slot: &Standing, ad: &Ad, carved: &Resources, job: &Ad, env: &Env) -> bool {
+fn lets_in(machine: &Machine, slot: &MachineSlot, ad: &Ad, carved: &Resources, job: &Ad, env: &Env) -> bool {
     let same_for_all = ad.get("Start").is_none_or(|start| start.as_literal().is_some());
     if same_for_all || slot.kind == SlotKind::Static {
         return true;
@@ -92,7 +92,7 @@ fn seen_by(ad: &Ad, job: &Ad, env: &Env) -> Option<Result<Ad, NotConsumed>> {
 /// Whether a slot has enough left for a job, whatever either of the two requires of the other.
 pub fn has_room(
     machine: &Machine,
-    slot: &Standing,
+    slot: &MachineSlot,
     config: &SlotConfig,
     ad: &Ad,
     request: &Request,

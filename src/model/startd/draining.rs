@@ -10,7 +10,7 @@ use super::retirement::Terms;
 use super::view::{seconds, span};
 use crate::pool::{
     Activation, Drain, DrainPhase, DrainSchedule, DrainSpec, Drained, DrainedFor, Draining, Machine,
-    MachineName, Pool, Problem, Standing, State, Time, UnclaimedTime,
+    MachineName, MachineSlot, Pool, Problem, State, Time, UnclaimedTime,
 };
 use classad::{Env, Value};
 
@@ -251,7 +251,7 @@ const SAME: std::time::Duration = std::time::Duration::from_secs(1);
 pub(super) fn complete(pool: &mut Pool, name: &MachineName, now: Time) -> bool {
     let Some(machine) = pool.machines().get(name) else { return false };
     let Some(draining) = machine.draining.clone() else { return false };
-    let drained = |slot: &Standing| slot.state == State::Drained(Drained::Idle);
+    let drained = |slot: &MachineSlot| slot.state == State::Drained(Drained::Idle);
     if machine.is_held() || !machine.slots().all(drained) {
         return false;
     }

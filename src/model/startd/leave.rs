@@ -22,7 +22,7 @@ pub(super) fn owner(slot: &Slot) -> Step {
     match slot.record {
         // A match that failed before its claim was written left nothing behind.
         Record::Due if slot.last.as_ref().is_some_and(|last| MATCH_FAILED.contains(&last.number)) => {
-            Step::Do(Chore::GiveBack)
+            Step::Do(Chore::ReturnSlot)
         }
         Record::Deleting => Step::Rest,
         Record::Due | Record::Writing | Record::Refused { .. } | Record::Written => {
@@ -45,7 +45,7 @@ fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'s
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
         Activation::Assigned => Some(Step::Do(Chore::Withdraw)),
-        Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::ReleasePod)),
+        Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::UntrackPod)),
         Activation::Ended { .. } | Activation::Requested => Some(Step::Rest),
         // One that was made after all and runs on a machine that is back ends as any other.
         Activation::Active { deleting, .. } if slot.removal == Some(Removal::MachineGone) && view.off => {

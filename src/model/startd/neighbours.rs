@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::ad::{claimed_slot_ad, look_at_latches, unclaimed_slot_ad};
 use super::load::{Bearer, Turn, divide};
 use crate::pool::{
-    Claimed, Latched, Machine, MachineName, Pool, Resources, Slot, SlotName, Standing, StartdConfig, State,
-    Time,
+    Claimed, Latched, Machine, MachineName, MachineSlot, Pool, Resources, Slot, SlotName, StartdConfig,
+    State, Time,
 };
 use classad::{Ad, Env, Expr};
 
@@ -20,7 +20,7 @@ pub(super) fn look_around(pool: &mut Pool, name: &MachineName, now: Time) {
 
 /// A slot: one that stands, or a claimed one.
 enum Either<'a> {
-    Standing(&'a Standing),
+    MachineSlot(&'a MachineSlot),
     Claimed(&'a Slot),
 }
 
@@ -28,7 +28,7 @@ enum Either<'a> {
 fn slots<'a>(pool: &'a Pool, machine: &'a Machine) -> impl Iterator<Item = (SlotName, Either<'a>)> {
     machine.slots().flat_map(move |standing| {
         let own =
-            (!standing.claimed).then(|| (standing.name(&machine.facts.name), Either::Standing(standing)));
+            (!standing.claimed).then(|| (standing.name(&machine.facts.name), Either::MachineSlot(standing)));
         let claimed = standing.claimed_slots(&machine.facts.name);
         own.into_iter().chain(claimed.filter_map(|name| {
             let slot = pool.slots().get(&name)?;
@@ -52,7 +52,7 @@ fn divide_load(pool: &mut Pool, name: &MachineName) {
 
 fn bearer(machine: &Machine, slot: &Either) -> Bearer {
     let (state, cpus) = match slot {
-        Either::Standing(slot) => (slot.state, cpus(&machine.available_in(slot))),
+        Either::MachineSlot(slot) => (slot.state, cpus(&machine.available_in(slot))),
         Either::Claimed(slot) => (slot.state, cpus(&slot.resources)),
     };
     let turn = match state {
@@ -78,7 +78,7 @@ fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
         .filter_map(|(name, slot)| {
             let latches = &machine.slot_config(&config, name.slot).latches;
             let before = match &slot {
-                Either::Standing(slot) => &slot.latched,
+                Either::MachineSlot(slot) => &slot.latched,
                 Either::Claimed(slot) => &slot.latched,
             };
             if latches.is_empty() && before.is_empty() {
@@ -97,7 +97,7 @@ fn latch(pool: &mut Pool, name: &MachineName, now: Time) {
 
 fn ad(machine: &Machine, config: &StartdConfig, slot: &Either, env: &Env) -> Ad {
     match slot {
-        Either::Standing(slot) => unclaimed_slot_ad(machine, slot, config),
+        Either::MachineSlot(slot) => unclaimed_slot_ad(machine, slot, config),
         Either::Claimed(slot) => claimed_slot_ad(machine, config, slot, None, env),
     }
 }

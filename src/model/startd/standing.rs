@@ -52,10 +52,10 @@ pub struct Surroundings {
     pub wanted: Wanted,
 }
 
-type Taken = Option<(&'static Transition, &'static str)>;
+type NextTransition = Option<(&'static Transition, &'static str)>;
 
 /// The transition that such a slot takes now, and why. None where it stays as it is.
-pub fn standing(state: State, view: &Surroundings) -> Taken {
+pub fn standing(state: State, view: &Surroundings) -> NextTransition {
     match state {
         State::Owner => from_owner(view),
         State::Unclaimed(Unclaimed::Idle) => from_unclaimed(view),
@@ -75,7 +75,7 @@ pub fn standing(state: State, view: &Surroundings) -> Taken {
     }
 }
 
-fn from_owner(view: &Surroundings) -> Taken {
+fn from_owner(view: &Surroundings) -> NextTransition {
     if view.draining.is_some() {
         Some((&OWNER_TO_DRAINED, "the machine is being drained"))
     } else {
@@ -83,7 +83,7 @@ fn from_owner(view: &Surroundings) -> Taken {
     }
 }
 
-fn from_unclaimed(view: &Surroundings) -> Taken {
+fn from_unclaimed(view: &Surroundings) -> NextTransition {
     if view.draining.is_some() {
         Some((&UNCLAIMED_TO_DRAINED, "the machine is being drained"))
     } else if view.owner {
@@ -99,7 +99,7 @@ fn from_unclaimed(view: &Surroundings) -> Taken {
 }
 
 /// The manual has arrows out of Unclaimed for its Idle activity only: benchmarks that are in the way end first.
-fn from_benchmarking(view: &Surroundings) -> Taken {
+fn from_benchmarking(view: &Surroundings) -> NextTransition {
     let in_the_way = view.draining.is_some() || view.owner || view.wanted != Wanted::No;
     if in_the_way {
         return Some((&BENCHMARKING_TO_IDLE, "the slot is wanted for something else"));
@@ -117,7 +117,7 @@ fn backfill_leaves(view: &Surroundings) -> bool {
 }
 
 /// The manual has no arrow from here to Killing: a pod that does not run yet ends before the slot goes on.
-fn from_backfill(view: &Surroundings) -> Taken {
+fn from_backfill(view: &Surroundings) -> NextTransition {
     if view.backfill == BackfillStage::Runs {
         return Some((&BACKFILL_TO_BUSY, "the backfill work runs"));
     }
@@ -134,7 +134,7 @@ fn from_backfill(view: &Surroundings) -> Taken {
     }
 }
 
-fn from_backfill_busy(view: &Surroundings) -> Taken {
+fn from_backfill_busy(view: &Surroundings) -> NextTransition {
     if view.backfill == BackfillStage::None {
         Some((&BACKFILL_TO_IDLE, "the backfill work has ended by itself"))
     } else if backfill_ends(view) {

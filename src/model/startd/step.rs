@@ -21,7 +21,7 @@ use crate::pool::{
 /// The next step of a slot.
 pub fn next(slot: &Slot, view: &View) -> Step {
     if slot.preempting.is_some() && !view.next_wanted {
-        return Step::Do(Chore::Dismiss);
+        return Step::Do(Chore::StopWaiting);
     }
     match slot.state {
         State::Matched => matched(slot, view),
@@ -160,7 +160,7 @@ fn gives_up(view: &View) -> bool {
 /// with a job.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
-        Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::ReleasePod)),
+        Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::UntrackPod)),
         Activation::Ended { .. } | Activation::Requested => Some(Step::Rest),
         Activation::Active { deleting, .. } if slot.removal == Some(Removal::JobRemoved) => {
             Some(if *deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Own)) })

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use crate::pool::{Backfill, Claimed, Drained, Preempting, Slot, Standing, State, Taken, Time, Unclaimed};
+use crate::pool::{
+    Backfill, Claimed, Drained, LastTransition, MachineSlot, Preempting, Slot, State, Time, Unclaimed,
+};
 
 /// One arrow of the manual's figure.
 #[derive(Debug, PartialEq, Eq)]
@@ -96,7 +98,7 @@ pub struct Phase<'a> {
     state: &'a mut State,
     entered_state: &'a mut Time,
     entered_activity: &'a mut Time,
-    last: &'a mut Option<Taken>,
+    last: &'a mut Option<LastTransition>,
 }
 
 macro_rules! has_phase {
@@ -114,7 +116,7 @@ macro_rules! has_phase {
     };
 }
 
-has_phase!(Slot, Standing);
+has_phase!(Slot, MachineSlot);
 
 /// Takes a transition. Returns false and changes nothing if the slot is not in the state and activity where the transition starts.
 pub fn take<'a>(
@@ -133,7 +135,7 @@ pub fn take<'a>(
     }
     *phase.entered_activity = now;
     *phase.state = transition.to;
-    *phase.last = Some(Taken { number: transition.number, why: why.into(), at: now });
+    *phase.last = Some(LastTransition { number: transition.number, why: why.into(), at: now });
     true
 }
 

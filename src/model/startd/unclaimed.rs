@@ -10,7 +10,7 @@ use super::standing::{Surroundings, Wanted, standing};
 use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition, take};
 use super::view::Pace;
 use crate::pool::{
-    Effect, Machine, MachineName, Noted, Offer, Pool, SlotKind, SlotName, Standing, StartdConfig, State,
+    Effect, Machine, MachineName, MachineSlot, Noted, Offer, Pool, SlotKind, SlotName, StartdConfig, State,
     Time, Unclaimed,
 };
 use classad::{Env, Expr};
@@ -119,7 +119,7 @@ pub fn end_benchmarks(pool: &mut Pool, name: &SlotName, now: Time) {
 pub(super) fn surroundings(
     pool: &Pool,
     machine: &Machine,
-    slot: &Standing,
+    slot: &MachineSlot,
     config: &StartdConfig,
     offer: &Offer,
     now: Time,
@@ -179,14 +179,14 @@ pub(super) fn surroundings(
 }
 
 /// Benchmarks do not follow on benchmarks: a `RUNBENCHMARKS` that is always true would leave no time for jobs.
-fn just_benchmarked(slot: &Standing) -> bool {
+fn just_benchmarked(slot: &MachineSlot) -> bool {
     slot.last.as_ref().is_some_and(|last| last.number == BENCHMARKING_TO_IDLE.number)
 }
 
 /// When the policy of the slots of a machine that nobody has claimed has to be looked at again though nothing happens.
 pub(super) fn again(machine: &Machine, config: &StartdConfig, now: Time) -> Option<Time> {
     let changes = |expr: &Option<Expr>| expr.as_ref().is_some_and(|expr| expr.as_literal().is_none());
-    let of = |slot: &Standing| {
+    let of = |slot: &MachineSlot| {
         let policy = &machine.slot_config(config, slot.id).policy;
         let fills = policy.enable_backfill && config.backfill.is_some();
         if matches!(slot.state, State::Backfill(_)) {

@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::policy::{Answers, Question};
 use super::retirement::{Terms, is_over, max_vacate_time};
 use super::transitions::Transition;
-use crate::pool::{Activation, BackfillStage, Cause, Eviction, Fence, OnHold, Policy, Removal, Slot, Time};
+use crate::pool::{
+    Activation, BackfillStage, Cause, Eviction, Fence, HoldReason, Policy, Removal, Slot, Time,
+};
 
 /// How a machine is being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,15 +132,15 @@ pub enum Chore {
     /// The owner wants the machine: whatever the retirement was for, there is no way back from it.
     Condemn,
     /// The claim that waits goes: nobody wants it any more.
-    Dismiss,
+    StopWaiting,
     /// Let the pod go.
-    ReleasePod,
+    UntrackPod,
     /// Ask the schedd for another proc for the claim.
     FindWork,
     /// Delete the claim's object: the claim is over.
     DeleteClaim,
     /// Return the resources.
-    GiveBack,
+    ReturnSlot,
 }
 
 /// How long a pod that is deleted has.
@@ -226,7 +228,8 @@ impl View<'_> {
             };
         let (_, vacate) = self.terms(slot);
         let until = if kill { self.now } else { self.now + span(vacate) };
-        let hold: Option<OnHold> = (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
+        let hold: Option<HoldReason> =
+            (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
         (kill, Eviction { until, killed: None, agent_asked: false, forced: false, hold })
     }
 }

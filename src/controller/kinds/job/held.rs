@@ -6,21 +6,21 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::super::conditions::{Says, condition};
 use api::{HeldProcs, condition as types};
-use model::pool::{Cluster, OnHold, Ranges, Time, VacateReason};
+use model::pool::{HoldReason, Job, Ranges, Time, VacateReason};
 
 /// The most reasons for which procs of one job are shown as held; what is beyond is shown as held for another.
 const REASONS: usize = 64;
 
 /// Procs that are held, by reason: the record of a job's holds.
-pub(super) fn held_procs(on_hold: &BTreeMap<u32, OnHold>) -> Vec<HeldProcs> {
-    let mut held: Vec<(OnHold, Ranges)> = Vec::new();
+pub(super) fn held_procs(on_hold: &BTreeMap<u32, HoldReason>) -> Vec<HeldProcs> {
+    let mut held: Vec<(HoldReason, Ranges)> = Vec::new();
     for (proc, hold) in on_hold {
         let known = held.iter().any(|(known, _)| known == hold);
         // Each code may need another.
         let shown = if known || held.len() + VacateReason::HOLDS.len() < REASONS {
             hold.clone()
         } else {
-            OnHold { code: hold.code, subcode: 0, reason: "another reason".into() }
+            HoldReason { code: hold.code, subcode: 0, reason: "another reason".into() }
         };
         if let Some((_, procs)) = held.iter_mut().find(|(known, _)| *known == shown) {
             procs.insert(*proc);
@@ -30,7 +30,7 @@ pub(super) fn held_procs(on_hold: &BTreeMap<u32, OnHold>) -> Vec<HeldProcs> {
             held.push((shown, procs));
         }
     }
-    let shown = |(hold, procs): (OnHold, Ranges)| HeldProcs {
+    let shown = |(hold, procs): (HoldReason, Ranges)| HeldProcs {
         procs: procs.to_string(),
         code: hold.code,
         subcode: hold.subcode,
@@ -40,7 +40,7 @@ pub(super) fn held_procs(on_hold: &BTreeMap<u32, OnHold>) -> Vec<HeldProcs> {
 }
 
 /// The condition Held, where procs are.
-pub(super) fn held(cluster: &Cluster, old: &[Condition], now: Time) -> Option<Condition> {
+pub(super) fn held(cluster: &Job, old: &[Condition], now: Time) -> Option<Condition> {
     let (first, hold) = cluster.on_hold.first_key_value()?;
     let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
     let others = cluster.on_hold.len() - alike;
@@ -65,7 +65,7 @@ mod tests {
     fn however_many_reasons_there_are_no_more_are_shown_than_the_schema_allows() {
         let codes = VacateReason::HOLDS.iter().cycle().map(|(_, code)| *code);
         let with_code = |(proc, code): (u32, i64)| {
-            (proc, OnHold { code, subcode: 0, reason: format!("no container of pod {proc}").into() })
+            (proc, HoldReason { code, subcode: 0, reason: format!("no container of pod {proc}").into() })
         };
         let held = held_procs(&(0..100).zip(codes).map(with_code).collect());
         assert_eq!(held.len(), REASONS);

@@ -19,7 +19,7 @@ use super::{Custom, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
 use api::{HTCJob, HTCJobStatus, condition as types};
-use model::pool::{Cluster, Document, Event, JobKey, JobUid, Pool, Problem, Time};
+use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time};
 use model::schedd::unknown_group;
 
 pub(super) use self::submission::{NO_CONTAINERS, NO_SPEC};
@@ -69,7 +69,7 @@ pub fn key(job: &JobKey) -> ObjectKey {
     ObjectKey { kind: HTCJob::KIND, namespace: Some(job.namespace.clone()), name: job.name.to_string() }
 }
 
-fn status(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJobStatus {
+fn status(pool: &Pool, cluster: &Job, old: &[Condition], now: Time) -> HTCJobStatus {
     let mut problems = cluster.problems.clone();
     problems.extend(unknown_group(pool, cluster));
     let complete = cluster.is_complete() && problems.is_empty() && !cluster.removing;
@@ -98,7 +98,7 @@ fn status(pool: &Pool, cluster: &Cluster, old: &[Condition], now: Time) -> HTCJo
     }
 }
 
-fn summary(cluster: &Cluster, complete: bool, problems: &[Problem]) -> &'static str {
+fn summary(cluster: &Job, complete: bool, problems: &[Problem]) -> &'static str {
     if cluster.removing {
         "Removing"
     } else if complete && cluster.failed.is_empty() {
@@ -114,7 +114,7 @@ fn summary(cluster: &Cluster, complete: bool, problems: &[Problem]) -> &'static 
     }
 }
 
-fn completion(cluster: &Cluster, complete: bool, old: &[Condition], now: Time) -> Condition {
+fn completion(cluster: &Job, complete: bool, old: &[Condition], now: Time) -> Condition {
     let (reason, message) = match (complete, cluster.failed.len()) {
         (false, _) => ("ProcsLeft", "procs are idle or running".to_owned()),
         (true, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),

@@ -12,7 +12,7 @@ use crate::render;
 use api::labels::JOB_FINALIZER;
 use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use model::pool::{
-    GPUS, JobDefaults, JobFacts, JobKey, OnHold, Problem, Ranges, Request, Resources, Retention, Time,
+    GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, Request, Resources, Retention, Time,
     Unsaid, classad_name,
 };
 use model::schedd::{GpuDemands, Submission, submit};
@@ -35,7 +35,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         generation: job.metadata.generation.unwrap_or(1),
         submitted,
         removing: job.metadata.deletion_timestamp.is_some(),
-        held: job.finalizers().iter().any(|finalizer| finalizer == JOB_FINALIZER),
+        finalizer: job.finalizers().iter().any(|finalizer| finalizer == JOB_FINALIZER),
         cluster: status.cluster_id,
         // A record that cannot be read would let procs run again: everything is taken for done instead.
         succeeded: Ranges::parse(&status.completed_procs).unwrap_or_else(|_| everything(job)),
@@ -49,12 +49,12 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
 }
 
 /// Procs that are held. An edit since releases them.
-fn held(status: &HTCJobStatus, generation: Option<i64>) -> BTreeMap<u32, OnHold> {
+fn held(status: &HTCJobStatus, generation: Option<i64>) -> BTreeMap<u32, HoldReason> {
     if status.observed_generation != generation {
         return BTreeMap::new();
     }
     let of = |held: &HeldProcs| {
-        let hold = OnHold { code: held.code, subcode: held.subcode, reason: held.reason.as_str().into() };
+        let hold = HoldReason { code: held.code, subcode: held.subcode, reason: held.reason.as_str().into() };
         let procs = Ranges::parse(&held.procs).unwrap_or_default();
         procs.iter().map(|proc| (proc, hold.clone())).collect::<Vec<_>>()
     };

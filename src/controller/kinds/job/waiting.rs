@@ -4,10 +4,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::super::conditions::{Says, condition};
 use api::condition as types;
-use model::pool::{Cluster, Matchable, RejectReason, Time, Waits};
+use model::pool::{Job, Matchable, RejectReason, Time, Waits};
 
 /// Whether some machine could run a job's procs, and what keeps those from it that wait.
-pub(super) fn matchable(cluster: &Cluster, old: &[Condition], now: Time) -> Condition {
+pub(super) fn matchable(cluster: &Job, old: &[Condition], now: Time) -> Condition {
     let waits = cluster.waits.as_ref().filter(|_| !cluster.idle.is_empty());
     let (status, reason, message) = match (&cluster.matchable, waits) {
         (Matchable::No(problem), _) => (Some(false), problem.reason, problem.to_string()),

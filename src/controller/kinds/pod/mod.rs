@@ -17,7 +17,7 @@ use crate::cache::Kind;
 use crate::convert::{self, SlimPodSpec};
 use api::labels;
 use model::pool::{
-    Capacity, Event, MachineName, Obstacle, OnHold, PodFacts, PodRef, PodUid, SlotName, VacateReason,
+    Capacity, Event, HoldReason, MachineName, Obstacle, PodFacts, PodRef, PodUid, SlotName, VacateReason,
     backfill,
 };
 
@@ -224,10 +224,10 @@ fn obstacle(pod: &SlimPod) -> Option<Obstacle> {
 }
 
 /// What the pod's proc is held for, as the operator says on pods that it deletes for that.
-fn hold(pod: &SlimPod) -> Option<OnHold> {
+fn hold(pod: &SlimPod) -> Option<HoldReason> {
     let disrupted = disrupted(pod)?;
     let code = VacateReason::named(disrupted.reason.as_deref()?)?.hold_code()?;
-    Some(OnHold { code, subcode: 0, reason: disrupted.message.as_deref().unwrap_or_default().into() })
+    Some(HoldReason { code, subcode: 0, reason: disrupted.message.as_deref().unwrap_or_default().into() })
 }
 
 /// When the main container started to run, while it does.

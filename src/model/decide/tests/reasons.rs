@@ -6,9 +6,7 @@ use std::time::Duration;
 use super::governed::negotiate_by;
 use super::world::World;
 use crate::negotiator::Config;
-use crate::pool::{
-    Cluster, CycleFigures, Event, LimitObject, Matchable, Rejected, StartdConfig, SubmitterFacts,
-};
+use crate::pool::{CycleFigures, Event, Job, LimitObject, Matchable, Rejected, StartdConfig, SubmitterFacts};
 use classad::Expr;
 
 /// Two nodes of four CPUs, on which jobs run for long.
@@ -75,7 +73,7 @@ fn with_ceiling(mut world: World) -> World {
     world
 }
 
-fn job<'a>(world: &'a World, name: &str) -> &'a Cluster {
+fn job<'a>(world: &'a World, name: &str) -> &'a Job {
     world.pool.jobs().values().find(|cluster| &*cluster.key.name == name).unwrap()
 }
 
@@ -85,7 +83,7 @@ type Story = fn() -> World;
 /// What is said of a job: whether any machine could run it, the reason, and whose limit, group, ... it is.
 type Said<'a> = (Option<bool>, &'a str, Option<&'a str>);
 
-fn said(cluster: &Cluster) -> Said<'_> {
+fn said(cluster: &Job) -> Said<'_> {
     match (&cluster.matchable, &cluster.waits) {
         (Matchable::No(problem), _) => (Some(false), problem.reason, None),
         (Matchable::Yes, Some(waits)) => (Some(true), waits.reason.word(), waits.of.as_deref()),
@@ -252,7 +250,7 @@ fn each_reason_is_said_of_the_job_and_counted() {
         let (_, said_of_it, of) = expected;
         assert_eq!(counted.reason, said_of_it, "{reason}");
         assert!(of.is_none() || counted.of.as_deref() == of, "{reason}: {:?}", counted.of);
-        let alike: Vec<&Cluster> = world
+        let alike: Vec<&Job> = world
             .pool
             .jobs()
             .values()

@@ -15,7 +15,7 @@ fn divide(world: &mut World, text: &str) {
 /// Each standing slot of a node: its name, CPUs, state, and whether it is claimed.
 fn slots(world: &World, node: &str) -> Vec<String> {
     let machine = &world.pool.machines()[&node.into()];
-    let shown = |slot: &crate::pool::Standing| {
+    let shown = |slot: &crate::pool::MachineSlot| {
         let claimed = if slot.claimed { " claimed" } else { "" };
         format!("slot{} {} {}{claimed}", slot.id, slot.total.cpus, slot.state.state())
     };

@@ -470,7 +470,7 @@ fn the_groups_quotas_are_told_anew_when_carving_changes_the_pools_weight() {
     let weight = Expr::parse("Memory / 4096.0").unwrap();
     policy(&mut world, "by-memory", SlotConfig { slot_weight: Some(weight), ..SlotConfig::default() });
     world.submit("sweep", "alice", 1, |_| {});
-    let job = world.jobs.values().next().map(|facts| JobFacts { held: true, ..facts.clone() }).unwrap();
+    let job = world.jobs.values().next().map(|facts| JobFacts { finalizer: true, ..facts.clone() }).unwrap();
     world.pool.apply(Event::Job(job), world.now);
     let negotiation = decide::decide(&mut world.pool, world.now).negotiation.unwrap();
     let outcome = negotiator::negotiate(&negotiation.cycle);
@@ -491,7 +491,7 @@ fn an_end_that_nobody_can_record_any_more_frees_its_slot() {
     let pod = world.pods["sweep-0"].facts.pod.clone();
     world.end_pod(&pod, Some(0));
     let asked = decide::decide(&mut world.pool, world.now);
-    let released = asked.effects.iter().any(|effect| matches!(effect, Effect::ReleasePod { .. }));
+    let released = asked.effects.iter().any(|effect| matches!(effect, Effect::UntrackPod { .. }));
     assert!(!released, "the pod waits for its end to be recorded");
     let uid = world.jobs["uid-sweep"].key.uid.clone();
     world.jobs.clear();

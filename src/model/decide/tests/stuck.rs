@@ -2,7 +2,7 @@
 
 use super::world::World;
 use crate::decide;
-use crate::pool::{Effect, End, Event, Obstacle, OnHold, PodFacts, PodRef, Problem, START_PATIENCE};
+use crate::pool::{Effect, End, Event, HoldReason, Obstacle, PodFacts, PodRef, Problem, START_PATIENCE};
 
 fn missing(name: &str) -> Option<Obstacle> {
     name.starts_with("train").then(|| {
@@ -20,7 +20,7 @@ fn world() -> World {
     world
 }
 
-fn held(world: &World) -> Vec<OnHold> {
+fn held(world: &World) -> Vec<HoldReason> {
     let train = world.pool.jobs().values().find(|cluster| &*cluster.key.name == "train").unwrap();
     train.on_hold.values().cloned().collect()
 }
@@ -32,7 +32,7 @@ fn a_proc_is_held_once_the_kubelet_has_tried_for_long_enough() {
     assert_eq!((held(&world).len(), world.pods.len()), (0, 1), "it may still come");
     world.pass(20);
     let told = "container main cannot start: ImagePullBackOff: Back-off pulling image \"nowhere/nothing\"";
-    assert_eq!(held(&world)[0], OnHold { code: 35, subcode: 0, reason: told.into() });
+    assert_eq!(held(&world)[0], HoldReason { code: 35, subcode: 0, reason: told.into() });
     // The other proc, which has the claim next, meets the same, and nobody waits for that a second time.
     world.pass(5);
     assert_eq!((held(&world).len(), world.pods.len(), world.slots.len()), (2, 0, 0));
@@ -155,7 +155,7 @@ fn the_next_leader_reads_from_the_pod_that_its_proc_is_held() {
     world.end_pod(&pod.pod, None);
     world.pass(5);
     let told = "container main cannot start: ImagePullBackOff: Back-off pulling image \"nowhere/nothing\"";
-    assert_eq!(held(&world)[0], OnHold { code: 35, subcode: 0, reason: told.into() });
+    assert_eq!(held(&world)[0], HoldReason { code: 35, subcode: 0, reason: told.into() });
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_pod_waits_until_it_is_recorded_that_its_proc_is_held() {
     let pod = world.pods["train-0"].facts.pod.clone();
     world.end_pod(&pod, None);
     let asked = decide::decide(&mut world.pool, world.now);
-    let released = asked.effects.iter().any(|effect| matches!(effect, Effect::ReleasePod { .. }));
+    let released = asked.effects.iter().any(|effect| matches!(effect, Effect::UntrackPod { .. }));
     assert!(!released && held(&world).len() == 1);
 }
 

@@ -227,7 +227,7 @@ impl World {
             owner: owner.into(),
             spec: submit(&submission).map(Arc::new),
             removing: false,
-            held: false,
+            finalizer: false,
             cluster: None,
             succeeded: Ranges::default(),
             failed: Ranges::default(),
@@ -442,14 +442,14 @@ impl World {
                 self.log.push(format!("the Lease of the agent of {machine} is read"));
                 self.pool.apply(Event::Outcome(Outcome::AgentLeaseRead { machine, found }), self.now);
             }
-            Effect::ReleasePod { pod, delete } => self.release_pod(&pod, delete),
-            Effect::HoldJob(key) => {
+            Effect::UntrackPod { pod, delete } => self.untrack_pod(&pod, delete),
+            Effect::AddJobFinalizer(key) => {
                 let facts = self.jobs.get_mut(key.uid.as_str()).unwrap();
-                facts.held = true;
+                facts.finalizer = true;
                 let facts = facts.clone();
                 self.pool.apply(Event::Job(facts), self.now);
             }
-            Effect::ReleaseJob(key) => {
+            Effect::RemoveJobFinalizer(key) => {
                 self.jobs.remove(key.uid.as_str());
                 self.pool.apply(Event::JobGone(key.uid), self.now);
             }

@@ -4,7 +4,7 @@ use super::world::{Pod, World};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::pool::{Capacity, End, Event, OnHold, Outcome, PodFacts, PodPlan, PodRef, Vacate, backfill};
+use crate::pool::{Capacity, End, Event, HoldReason, Outcome, PodFacts, PodPlan, PodRef, Vacate, backfill};
 
 impl World {
     pub(super) fn create_backfill(&mut self, plan: &backfill::Plan) {
@@ -102,7 +102,7 @@ impl World {
     pub(super) fn write_why(&mut self, pod: &PodRef, why: Option<&Vacate>) {
         let Some(code) = why.and_then(|why| why.reason.hold_code()) else { return };
         if let (Some(why), Some(found)) = (why, self.pods.get_mut(&*pod.name)) {
-            found.facts.hold = Some(OnHold { code, subcode: 0, reason: why.message.clone() });
+            found.facts.hold = Some(HoldReason { code, subcode: 0, reason: why.message.clone() });
             // The kubelet says no longer what it waits for.
             found.facts.obstacle = None;
         }
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    pub(super) fn release_pod(&mut self, pod: &PodRef, delete: bool) {
+    pub(super) fn untrack_pod(&mut self, pod: &PodRef, delete: bool) {
         let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else {
             return;
         };

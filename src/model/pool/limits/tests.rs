@@ -92,7 +92,7 @@ fn three_licenses_are_three_jobs() {
     }
     assert_eq!(book.blocked(&job), Some("xsw"));
     assert_eq!(book.tally("xsw"), Tally { amount: 3.0, users: 3 });
-    book.give_back(&job);
+    book.return_slot(&job);
     assert_eq!(book.blocked(&job), None);
 }
 
@@ -113,7 +113,7 @@ fn a_limit_of_zero_bars_and_one_below_its_use_only_bars() {
     book.used(&Wants::parse("x:5"));
     book.set_capacities(Capacities::new([("x".to_owned(), Capacity::Named(4.0))], DEFAULT_LIMIT));
     assert_eq!(book.blocked(&Wants::parse("x")), Some("x"));
-    book.give_back(&Wants::parse("x:5"));
+    book.return_slot(&Wants::parse("x:5"));
     assert_eq!(book.blocked(&Wants::parse("x:4")), None);
 }
 
@@ -126,7 +126,7 @@ fn tenths_add_up_to_the_whole() {
         book.take(&tenth);
     }
     assert_eq!(book.blocked(&tenth), Some("x"));
-    (0..10).for_each(|_| book.give_back(&tenth));
+    (0..10).for_each(|_| book.return_slot(&tenth));
     assert_eq!(book.tally("x"), Tally::default());
 }
 
@@ -173,7 +173,7 @@ proptest! {
                 book.take(&wants);
                 held.push(wants);
             } else if !more && let Some(old) = held.pop() {
-                book.give_back(&old);
+                book.return_slot(&old);
             }
             prop_assert!(book.tally("x").amount <= limit + 1e-8);
         }

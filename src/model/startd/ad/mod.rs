@@ -13,8 +13,8 @@ mod rollup;
 use std::sync::{Arc, LazyLock};
 
 use crate::pool::{
-    Claim, Latched, Load, Machine, Pool, Resources, Slot, SlotKind, SlotName, Standing, StartdConfig, State,
-    Time, Unclaimed,
+    Claim, Latched, Load, Machine, MachineSlot, Pool, Resources, Slot, SlotKind, SlotName, StartdConfig,
+    State, Time, Unclaimed,
 };
 use classad::{Ad, Env, Expr, Value};
 use condor_config::knobs::default_of;
@@ -119,7 +119,7 @@ fn set_available(ad: &mut Ad, machine: &Machine, available: &Resources) {
 }
 
 /// The ad of a machine slot: of what is left of a partitionable slot, or of a static slot that is not claimed.
-pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+pub fn unclaimed_slot_ad(machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
     let shared = machine_ad(machine);
     let available = machine.available_in(slot);
     slot.made_ad(config, &shared, machine.slot_count(), &available, &machine.expected).unwrap_or_else(|| {
@@ -130,11 +130,11 @@ pub fn unclaimed_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConf
 }
 
 /// The ad that a machine slot would have if nothing of the machine were claimed.
-pub fn whole_slot_ad(machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+pub fn whole_slot_ad(machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
     standing_slot_ad(machine_ad(machine), machine, slot, config)
 }
 
-fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &StartdConfig) -> Ad {
+fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &MachineSlot, config: &StartdConfig) -> Ad {
     let mut ad = slot_ad(shared, machine, config, slot.id, &slot.total, slot.load, &slot.latched);
     set_name(&mut ad, &slot.name(&machine.facts.name));
     set_type(&mut ad, slot);
@@ -153,14 +153,14 @@ fn standing_slot_ad(shared: Ad, machine: &Machine, slot: &Standing, config: &Sta
     ad
 }
 
-fn set_type(ad: &mut Ad, slot: &Standing) {
+fn set_type(ad: &mut Ad, slot: &MachineSlot) {
     if let Some(slot_type) = slot.slot_type {
         ad.set("SlotTypeID", i64::from(slot_type));
     }
 }
 
 /// The ad of a dynamic slot that is carved from the partitionable slot with this ad, before the dynamic slot is claimed.
-pub(super) fn carved_slot_ad(ad: &Ad, machine: &Machine, slot: &Standing, resources: &Resources) -> Ad {
+pub(super) fn carved_slot_ad(ad: &Ad, machine: &Machine, slot: &MachineSlot, resources: &Resources) -> Ad {
     let mut ad = ad.clone();
     for gone in ["PartitionableSlot", "NumDynamicSlots"] {
         ad.remove(gone);

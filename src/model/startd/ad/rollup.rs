@@ -3,7 +3,7 @@
 //! Source: HTCondor 25.14's ads, which have `Child<Attr>` for the attributes below, for each custom resource, and for the
 //! attributes that `STARTD_PARTITIONABLE_SLOT_ATTRS` names.
 
-use crate::pool::{Machine, Pool, SlotName, Standing, Time};
+use crate::pool::{Machine, MachineSlot, Pool, SlotName, Time};
 use classad::{Ad, Env, Value};
 
 use super::claimed_slot_ad;
@@ -26,7 +26,7 @@ const SHOWN: &[(&str, &str)] = &[
 ];
 
 /// Puts the lists into a partitionable slot's ad, with the values that the attributes have at `now`.
-pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &Standing, now: Time) {
+pub(super) fn set(ad: &mut Ad, pool: &Pool, machine: &Machine, slot: &MachineSlot, now: Time) {
     let config = pool.startd(machine);
     let env = Env::at(now.secs());
     let children: Vec<Ad> = slot

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::attributes::running_job_ad;
 use super::{Answer, Answers, Question};
 use crate::pool::{
-    ByUniverse, Machine, OnHold, Policy, Pool, STARTD_HELD_JOB, Slot, SlotName, StartdConfig, Time,
+    ByUniverse, HoldReason, Machine, Policy, Pool, STARTD_HELD_JOB, Slot, SlotName, StartdConfig, Time,
 };
 use crate::startd::ad::claimed_slot_ad;
 use classad::{Ad, Env, Expr, Value};
@@ -220,11 +220,11 @@ impl Answers for Asker<'_> {
             .unwrap_or(0.0)
     }
 
-    fn hold(&self) -> OnHold {
+    fn hold(&self) -> HoldReason {
         let value = |expr: &Option<Expr>| expr.as_ref().map(|expr| self.value(expr, About::Job));
         let reason = value(&self.policy.want_hold_reason);
         let reason = reason.as_ref().and_then(Value::as_str).filter(|reason| !reason.is_empty());
-        OnHold {
+        HoldReason {
             code: STARTD_HELD_JOB,
             subcode: value(&self.policy.want_hold_subcode).as_ref().and_then(integer).unwrap_or(0),
             reason: reason.map_or_else(|| "the slot's PREEMPT and WANT_HOLD are true".into(), Into::into),

@@ -20,7 +20,7 @@ pub use ask::rank;
 pub use attributes::{publish, running_job_ad};
 pub use watch::is_polled;
 
-use crate::pool::OnHold;
+use crate::pool::HoldReason;
 use classad::Value;
 
 /// A question to the policy, whose answer is an [`Answer`].
@@ -131,7 +131,7 @@ pub trait Answers {
     fn rank(&self) -> f64;
 
     /// The reason and subcode with which a job is held if `WANT_HOLD` is true: `WANT_HOLD_REASON` and `WANT_HOLD_SUBCODE`.
-    fn hold(&self) -> OnHold;
+    fn hold(&self) -> HoldReason;
 
     /// Whether the answer means yes.
     fn holds(&self, question: Question) -> bool {

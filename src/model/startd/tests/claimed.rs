@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::scene::{STARTED, Scene, active};
-use crate::pool::{Activation, Cause, Claimed, Eviction, OnHold, Preempting, Record, Removal, State, Time};
+use crate::pool::{
+    Activation, Cause, Claimed, Eviction, HoldReason, Preempting, Record, Removal, State, Time,
+};
 use crate::startd::policy::{Answer, Question};
 use crate::startd::{Chore, Grace, Pace, Step, wake};
 
@@ -137,7 +139,7 @@ fn transition_12_a_job_that_ends_leaves_the_claim() {
     let mut scene = Scene::of(BUSY).with(|s| s.more_work = true);
     scene.pod_ends().drive();
     assert_eq!(scene.taken, [12, 11], "and the claim is used again");
-    assert_eq!(scene.done, [Chore::ReleasePod, Chore::FindWork, Chore::CreatePod]);
+    assert_eq!(scene.done, [Chore::UntrackPod, Chore::FindWork, Chore::CreatePod]);
     assert_eq!(scene.slot.running.started, None, "for another job");
     let mut scene = Scene::of(BUSY).with(|s| s.settled = false);
     assert_eq!(scene.pod_ends().step(), Step::Rest, "not before its end is recorded");
@@ -476,7 +478,7 @@ fn want_hold_is_looked_at_where_preempt_was_the_cause() {
         scene.drive();
         scene.slot.eviction.unwrap().hold
     };
-    let hold = OnHold { code: 21, subcode: 7, reason: "the owner is back".into() };
+    let hold = HoldReason { code: 21, subcode: 7, reason: "the owner is back".into() };
     assert_eq!(what_becomes(Cause::Preempt, None), Some(hold));
     assert_eq!(what_becomes(Cause::Draining, Some(Pace::Quick)), None);
     for answer in [Answer::False, Answer::Undefined, Answer::Error] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, BackfillStage, Claim, ClaimId, Fence, JobKey, OnHold, PodRef, Policy, Preemptor, Record,
+    Activation, BackfillStage, Claim, ClaimId, Fence, HoldReason, JobKey, PodRef, Policy, Preemptor, Record,
     Resources, STARTD_HELD_JOB, Slot, SlotName, State, Time,
 };
 use crate::startd::policy::{Answer, Answers, Question};
@@ -50,8 +50,8 @@ impl Answers for Says {
         self.rank
     }
 
-    fn hold(&self) -> OnHold {
-        OnHold { code: STARTD_HELD_JOB, subcode: 7, reason: "the owner is back".into() }
+    fn hold(&self) -> HoldReason {
+        HoldReason { code: STARTD_HELD_JOB, subcode: 7, reason: "the owner is back".into() }
     }
 }
 
@@ -247,7 +247,7 @@ impl Scene {
         match chore {
             Chore::WriteClaim => slot.record = Record::Written,
             Chore::CreatePod => slot.activation = active(),
-            Chore::Withdraw | Chore::ReleasePod => slot.activation = Activation::Vacant,
+            Chore::Withdraw | Chore::UntrackPod => slot.activation = Activation::Vacant,
             Chore::DeletePod(grace) => {
                 delete(&mut slot.activation);
                 if let (Grace::Force, Some(eviction)) = (grace, &mut slot.eviction) {
@@ -266,13 +266,13 @@ impl Scene {
             }
             Chore::Suspend(still) => slot.frozen = Some(*still),
             Chore::Condemn => slot.retirement = Some(crate::pool::Cause::Preempt),
-            Chore::Dismiss => slot.preempting = None,
+            Chore::StopWaiting => slot.preempting = None,
             Chore::FindWork if self.more_work => slot.activation = Activation::Assigned,
             Chore::FindWork => {
                 take(&mut *slot, &crate::startd::CLAIMED_IDLE_TO_PREEMPTING, "no more work", self.now);
                 self.taken.push(10);
             }
-            Chore::DeleteClaim | Chore::GiveBack => slot.record = Record::Deleting,
+            Chore::DeleteClaim | Chore::ReturnSlot => slot.record = Record::Deleting,
         }
     }
 }

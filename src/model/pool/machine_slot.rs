@@ -10,7 +10,7 @@ use super::ids::{MachineName, SlotName};
 use super::machine::Load;
 use super::made::MadeSlotAd;
 use super::resources::Resources;
-use super::slot::{Latched, Slot, State, Taken};
+use super::slot::{LastTransition, Latched, Slot, State};
 use super::slot_types::Kind as SlotKind;
 use super::time::Time;
 
@@ -27,7 +27,7 @@ pub struct Share {
 
 /// A slot that the machine's layout makes.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct MachineSlot {
     /// `SlotID`, from 1.
     pub id: u32,
     /// The number of its slot type, 0 for the default's. None for a slot of which only a claim is known.
@@ -55,12 +55,12 @@ pub struct Standing {
     /// What its latches gave, in their order.
     pub latched: Vec<Latched>,
     /// Its last transition.
-    pub last: Option<Taken>,
+    pub last: Option<LastTransition>,
     /// Ads that were made of it.
     pub(super) ads: Option<MadeSlotAd>,
 }
 
-impl Standing {
+impl MachineSlot {
     /// A slot as the startd makes it: in Owner.
     pub(super) fn new(id: u32, share: Share, now: Time) -> Self {
         Self {
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn dynamic_ids_are_used_again() {
         let share = Share { slot_type: 0, kind: SlotKind::Partitionable, resources: Resources::default() };
-        let mut slot = Standing::new(1, share, Time::default());
+        let mut slot = MachineSlot::new(1, share, Time::default());
         for (used, free) in
             [(vec![], 1), (vec![1, 2], 3), (vec![1, 3], 2), (vec![2], 1), (vec![1, 2, 4, 5], 3)]
         {
