@@ -545,3 +545,6 @@ impl Pool {
         self.marks.offers
     }
 }
+
+#[cfg(test)]
+mod tests;
