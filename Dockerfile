@@ -9,14 +9,14 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target,sharing=locked \
-    cargo build --release --locked --bin slotwright --bin kubectl-slotwright \
-    && install -D -t /out target/release/slotwright target/release/kubectl-slotwright
+    cargo build --release --locked --bin slotwright \
+    && install -D -t /out target/release/slotwright
 
 FROM gcr.io/distroless/static-debian12:nonroot
 LABEL org.opencontainers.image.title="slotwright" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.source="https://github.com/slotwright/slotwright"
-COPY --from=build /out/slotwright /out/kubectl-slotwright /usr/local/bin/
+COPY --from=build /out/slotwright /usr/local/bin/
 COPY LICENSE /LICENSE
 # By number: Kubernetes can only then tell that it is not root.
 USER 65532:65532
