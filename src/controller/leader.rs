@@ -42,11 +42,11 @@ struct Sighting {
 
 /// What a look at the lease means.
 #[derive(Debug, PartialEq, Eq)]
-enum Standing {
+enum LeaseState {
     /// Nobody holds it, or its holder is silent for too long, or it is ours.
     Free,
     /// Somebody else holds it.
-    Held,
+    Taken,
 }
 
 /// What came of an attempt to take or renew the lease.
@@ -55,19 +55,23 @@ enum Attempt {
     /// It is ours.
     Won,
     /// Somebody else holds it.
-    Held,
+    Taken,
     /// Somebody wrote it meanwhile: another candidate, or this one, where an earlier renewal that was given up has come through.
     Raced,
 }
 
 /// Whether a candidate may take the lease.
-fn standing(spec: Option<&LeaseSpec>, me: &str, unchanged_for: Duration) -> Standing {
+fn state(spec: Option<&LeaseSpec>, me: &str, unchanged_for: Duration) -> LeaseState {
     let holder = spec.and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default();
     let ttl = spec
         .and_then(|spec| spec.lease_duration_seconds)
         .and_then(|seconds| u64::try_from(seconds).ok())
         .map_or(TTL, Duration::from_secs);
-    if holder.is_empty() || holder == me || unchanged_for > ttl { Standing::Free } else { Standing::Held }
+    if holder.is_empty() || holder == me || unchanged_for > ttl {
+        LeaseState::Free
+    } else {
+        LeaseState::Taken
+    }
 }
 
 impl Election {
@@ -82,7 +86,7 @@ impl Election {
         loop {
             match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
                 Ok(Ok(Attempt::Won)) => return true,
-                Ok(Ok(Attempt::Held | Attempt::Raced)) => {}
+                Ok(Ok(Attempt::Taken | Attempt::Raced)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
@@ -116,7 +120,7 @@ impl Election {
                 Ok(Ok(Attempt::Raced)) => {
                     tracing::warn!("the lease was not renewed: somebody has written it meanwhile");
                 }
-                Ok(Ok(Attempt::Held)) => {
+                Ok(Ok(Attempt::Taken)) => {
                     tracing::error!("another operator holds the lease; this one stops");
                     lost.cancel();
                     return;
@@ -132,7 +136,7 @@ impl Election {
                 return;
             }
         }
-        let _ = timeout(CALL_LIMIT, self.release()).await;
+        let _ = timeout(CALL_LIMIT, self.resign()).await;
     }
 
     /// One attempt to take or renew the lease.
@@ -152,8 +156,8 @@ impl Election {
         if sighting.record != record {
             *sighting = Sighting { record, at: Instant::now() };
         }
-        if standing(found.spec.as_ref(), &self.me, sighting.at.elapsed()) == Standing::Held {
-            return Ok(Attempt::Held);
+        if state(found.spec.as_ref(), &self.me, sighting.at.elapsed()) == LeaseState::Taken {
+            return Ok(Attempt::Taken);
         }
         let transitions = found.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
         let lease = self.lease(Some(&found), transitions);
@@ -184,7 +188,7 @@ impl Election {
     }
 
     /// Lets the next leader start at once.
-    async fn release(&self) -> Result<(), kube::Error> {
+    async fn resign(&self) -> Result<(), kube::Error> {
         let Some(mut lease) = self.api.get_opt(&self.name).await? else { return Ok(()) };
         if let Some(spec) =
             lease.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(&self.me))
@@ -219,15 +223,15 @@ mod tests {
             ..LeaseSpec::default()
         };
         for (spec, unchanged, expected) in [
-            (None, 0, Standing::Free),
-            (Some(spec("", 15)), 0, Standing::Free),
-            (Some(spec("me", 15)), 0, Standing::Free),
-            (Some(spec("other", 15)), 15, Standing::Held),
-            (Some(spec("other", 15)), 16, Standing::Free),
-            (Some(spec("other", 60)), 59, Standing::Held),
+            (None, 0, LeaseState::Free),
+            (Some(spec("", 15)), 0, LeaseState::Free),
+            (Some(spec("me", 15)), 0, LeaseState::Free),
+            (Some(spec("other", 15)), 15, LeaseState::Taken),
+            (Some(spec("other", 15)), 16, LeaseState::Free),
+            (Some(spec("other", 60)), 59, LeaseState::Taken),
         ] {
             assert_eq!(
-                standing(spec.as_ref(), "me", Duration::from_secs(unchanged)),
+                state(spec.as_ref(), "me", Duration::from_secs(unchanged)),
                 expected,
                 "{spec:?} {unchanged}"
             );

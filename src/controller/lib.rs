@@ -82,10 +82,10 @@ pub async fn run_in(
     let health = Arc::new(Health::default());
     let clock = surroundings.clock;
     // Cancelled when the work is done, so that health is served and the lease is held until then.
-    let released = CancellationToken::new();
+    let done = CancellationToken::new();
     let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
     if let Some(addr) = options.health_addr {
-        aside.spawn(health::serve(addr, Arc::clone(&health), clock, released.clone()));
+        aside.spawn(health::serve(addr, Arc::clone(&health), clock, done.clone()));
     }
     let lost = CancellationToken::new();
     let mut keeper = None;
@@ -97,8 +97,8 @@ pub async fn run_in(
             Some(ended) = aside.join_next() => return health_ended(ended),
         }
         tracing::info!(identity = options.identity, "this operator leads");
-        let (released, lost) = (released.clone(), lost.clone());
-        let keep = async move { election.keep(released, lost).await };
+        let (done, lost) = (done.clone(), lost.clone());
+        let keep = async move { election.keep(done, lost).await };
         keeper = Some(AbortOnDropHandle::new(tokio::spawn(keep)));
     }
     health.leads(clock.now());
@@ -111,7 +111,7 @@ pub async fn run_in(
         () = engine => {}
         Some(ended) = aside.join_next() => return health_ended(ended),
     }
-    released.cancel();
+    done.cancel();
     if let Some(keeper) = keeper {
         let _ = keeper.await;
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
-use super::{Context, Reply, Task, backfill, leases, pods, reports, slots, stories};
+use super::{Context, Reply, Task, backfill, leases, notices, pods, reports, slots};
 use crate::cache::{Known, ObjectKey};
 use crate::kinds::job;
 use crate::render;
@@ -128,7 +128,7 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             Effect::UntrackPod { pod, delete } => pods::release(context, pod, delete).await,
             Effect::AddJobFinalizer(job) => finalize(context, job, true).await,
             Effect::RemoveJobFinalizer(job) => finalize(context, job, false).await,
-            Effect::Tell(notice) => stories::tell(context, &notice).await,
+            Effect::Tell(notice) => notices::tell(context, &notice).await,
         },
         Task::Status { document, object, uid, version, patch } => {
             write_status(context, document, (object, uid), &version, &patch).await

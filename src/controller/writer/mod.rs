@@ -7,10 +7,10 @@ mod backfill;
 mod calls;
 mod leases;
 mod nodes;
+mod notices;
 mod pods;
 mod reports;
 mod slots;
-mod stories;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::pending;
@@ -25,7 +25,7 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{Id, JoinSet};
 
-use self::stories::Stories;
+use self::notices::Written;
 use super::Clock;
 use super::cache::{Known, ObjectKey};
 use super::kinds::job;
@@ -103,7 +103,7 @@ impl Reply {
 enum Line {
     Object(ObjectKey),
     Pod(Arc<str>, Arc<str>),
-    Story(Arc<str>),
+    Notice(Arc<str>),
     AgentLease(MachineName),
 }
 
@@ -112,9 +112,9 @@ pub struct Context {
     /// The client. It does not retry by itself: retries are ours to see and to bound.
     client: Client,
     clock: Clock,
-    /// Who tells Kubernetes events.
+    /// The name that Kubernetes events give as their reporter's.
     identity: String,
-    stories: Stories,
+    written: Written,
     /// How many names were made.
     names: AtomicU64,
 }
@@ -122,8 +122,8 @@ pub struct Context {
 impl Context {
     /// What every call needs: a client without retries of its own, the time, and who this operator is.
     pub fn new(client: Client, clock: Clock, identity: &str) -> Self {
-        let (stories, names) = (Stories::default(), AtomicU64::new(0));
-        Self { client, clock, identity: identity.to_owned(), stories, names }
+        let (written, names) = (Written::default(), AtomicU64::new(0));
+        Self { client, clock, identity: identity.to_owned(), written, names }
     }
 
     /// A number for a name, unlike any other: the time in nanoseconds, and a little more where two meet.
@@ -295,7 +295,7 @@ fn line(task: &Task) -> Line {
             Effect::Benchmark { machine, .. } => Line::Object(reports::key(machine)),
             Effect::ReadAgentLease { machine } => Line::AgentLease(machine.clone()),
             Effect::AddJobFinalizer(job) | Effect::RemoveJobFinalizer(job) => Line::Object(job::key(job)),
-            Effect::Tell(notice) => Line::Story(notice.about.uid().into()),
+            Effect::Tell(notice) => Line::Notice(notice.about.uid().into()),
         },
         Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
             Line::Object(object.clone())

@@ -1,5 +1,5 @@
-//! Kubernetes events: what people are told about an object. The same story told again within a while is counted in its
-//! series, as `kubectl describe` shows it; another text is a story of its own.
+//! Notices as Kubernetes events. A notice that is given again within [`SERIES`] is counted in the event's series, as
+//! `kubectl describe` shows it. A notice with another text is an event of its own.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,20 +16,20 @@ use super::calls::CALL_LIMIT;
 use super::{Context, Reply};
 use model::pool::{Notice, Subject, Time};
 
-/// How long a story is counted on after it was told last: as long as client-go does.
+/// For how long after its last occurrence an event is counted on: as long as in client-go.
 const SERIES: Duration = Duration::from_mins(6);
-/// How many stories are kept in mind.
-const STORIES: usize = 10_000;
-/// Who tells.
+/// How many events are remembered.
+const REMEMBERED: usize = 10_000;
+/// The controller that events name as theirs.
 const CONTROLLER: &str = "slotwright";
 
-/// What was told, by the object's uid and the reason in one word.
+/// The events that were written, by the object's uid and the reason.
 #[derive(Debug, Default)]
-pub struct Stories(Mutex<BTreeMap<(String, &'static str), Told>>);
+pub struct Written(Mutex<BTreeMap<(String, &'static str), Occurrence>>);
 
-/// A story that was told.
+/// An event that was written.
 #[derive(Clone, Debug)]
-struct Told {
+struct Occurrence {
     note: String,
     namespace: String,
     name: String,
@@ -37,25 +37,26 @@ struct Told {
     last: Time,
 }
 
-impl Stories {
-    /// The same story, if it was told not long ago.
-    fn same(&self, notice: &Notice, now: Time) -> Option<Told> {
-        let told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.get(&(notice.about.uid().to_owned(), notice.reason))
-            .filter(|told| told.note == notice.note && now.since(told.last) < SERIES)
+impl Written {
+    /// The event of the same notice, if its last occurrence is not long ago.
+    fn same(&self, notice: &Notice, now: Time) -> Option<Occurrence> {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written
+            .get(&(notice.about.uid().to_owned(), notice.reason))
+            .filter(|before| before.note == notice.note && now.since(before.last) < SERIES)
             .cloned()
     }
 
-    fn keep(&self, notice: &Notice, story: Told) {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() > STORIES {
-            told.clear();
+    fn keep(&self, notice: &Notice, occurrence: Occurrence) {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if written.len() > REMEMBERED {
+            written.clear();
         }
-        told.insert((notice.about.uid().to_owned(), notice.reason), story);
+        written.insert((notice.about.uid().to_owned(), notice.reason), occurrence);
     }
 }
 
-/// Tells a story. An event is a courtesy: one attempt, and nothing depends on it.
+/// Writes a notice as an event. Nothing depends on an event: there is one attempt.
 pub(super) async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
     match timeout(CALL_LIMIT, publish(context, notice)).await {
         Ok(Ok(())) => {}
@@ -69,28 +70,28 @@ pub(super) async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
 
 async fn publish(context: &Context, notice: &Notice) -> Result<(), kube::Error> {
     let now = context.clock.now();
-    let story = match context.stories.same(notice, now) {
-        Some(told) => match again(context, told).await {
+    let occurrence = match context.written.same(notice, now) {
+        Some(before) => match again(context, before).await {
             // The server forgets events after an hour.
             Err(kube::Error::Api(status)) if status.is_not_found() => anew(context, notice).await?,
             other => other?,
         },
         None => anew(context, notice).await?,
     };
-    context.stories.keep(notice, story);
+    context.written.keep(notice, occurrence);
     Ok(())
 }
 
-async fn again(context: &Context, told: Told) -> Result<Told, kube::Error> {
-    let count = told.count.saturating_add(1);
+async fn again(context: &Context, before: Occurrence) -> Result<Occurrence, kube::Error> {
+    let count = before.count.saturating_add(1);
     let series = EventSeries { count, last_observed_time: MicroTime(context.clock.timestamp()) };
-    let events: Api<Event> = Api::namespaced(context.client.clone(), &told.namespace);
+    let events: Api<Event> = Api::namespaced(context.client.clone(), &before.namespace);
     let patch = Patch::Merge(json!({"series": series}));
-    events.patch(&told.name, &PatchParams::default(), &patch).await?;
-    Ok(Told { count, last: context.clock.now(), ..told })
+    events.patch(&before.name, &PatchParams::default(), &patch).await?;
+    Ok(Occurrence { count, last: context.clock.now(), ..before })
 }
 
-async fn anew(context: &Context, notice: &Notice) -> Result<Told, kube::Error> {
+async fn anew(context: &Context, notice: &Notice) -> Result<Occurrence, kube::Error> {
     let event = event(context, notice);
     let about_namespace = event.regarding.as_ref().and_then(|about| about.namespace.clone());
     let mut namespace = about_namespace.clone().unwrap_or_else(|| "default".to_owned());
@@ -107,7 +108,7 @@ async fn anew(context: &Context, notice: &Notice) -> Result<Told, kube::Error> {
         other => other?,
     };
     let name = made.metadata.name.unwrap_or_default();
-    Ok(Told { note: notice.note.clone(), namespace, name, count: 1, last: context.clock.now() })
+    Ok(Occurrence { note: notice.note.clone(), namespace, name, count: 1, last: context.clock.now() })
 }
 
 fn event(context: &Context, notice: &Notice) -> Event {
