@@ -1,5 +1,5 @@
-//! What the API server was last seen to have: versions, uids and statuses, so that a write can be left out when it would
-//! change nothing, and refused when it would overwrite what was not seen.
+//! The operator's own objects as they were last seen: versions, uids and statuses. By these a write that would change
+//! nothing is left out, and the API server refuses a write that would overwrite what the operator has not seen.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,8 +81,8 @@ impl Known {
 #[derive(Debug, Default)]
 pub struct Cache {
     objects: BTreeMap<ObjectKey, Known>,
-    /// Objects that went while a write of theirs was under way, by their uids: its answer, if it comes after the watch has told
-    /// that they are gone, shows them as they were.
+    /// The uids of objects that were deleted while a write to them was under way. If the answer to the write comes after
+    /// the watch has told of the deletion, the answer shows an object that is gone.
     gone: BTreeMap<ObjectKey, String>,
     templates: BTreeMap<JobUid, Arc<PodTemplateSpec>>,
 }
@@ -106,8 +106,8 @@ impl Cache {
         };
     }
 
-    /// Takes note of an object, by a watch or by the answer to a write. Of two sights of one object the newer counts: the
-    /// answer to a write often comes before the watch tells the state before it.
+    /// Remembers an object as a watch or the answer to a write shows it. If two of them show one object, the newer
+    /// version counts: the answer to a write often comes before the watch shows an older version.
     pub fn see(&mut self, key: ObjectKey, known: Known) {
         if self.gone.get(&key).is_some_and(|uid| *uid == known.uid) {
             return;
@@ -122,22 +122,24 @@ impl Cache {
         }
     }
 
-    /// Forgets an object; a newer one of the same name stays.
+    /// Forgets an object of this uid. A newer object of the same name stays.
     pub fn forget(&mut self, key: &ObjectKey, uid: &str) {
         if self.objects.get(key).is_some_and(|known| known.uid == uid) {
             self.objects.remove(key);
         }
     }
 
-    /// Forgets an object of which a write is under way: what that answers is no sight of it.
+    /// Forgets an object to which a write is under way. The answer to that write will be ignored: it shows an object that
+    /// is gone.
     pub fn bury(&mut self, key: ObjectKey, uid: String) {
         self.forget(&key, &uid);
         self.gone.insert(key, uid);
     }
 }
 
-/// Whether version `a` is newer than `b`. Versions of one resource are numbers that grow, which Kubernetes guarantees since
-/// 1.35 and every API server has always done; if one is no number the later sight counts.
+/// Whether version `a` is newer than version `b`. Versions of one resource are growing numbers: Kubernetes guarantees
+/// that since 1.35, and every API server has always done so. If one of the two is not a number, the version that is seen
+/// later counts.
 fn newer(a: &str, b: &str) -> bool {
     matches!((a.parse::<u64>(), b.parse::<u64>()), (Ok(a), Ok(b)) if a > b)
 }

@@ -1,4 +1,5 @@
-//! The loop: what was seen goes into the pool, what the deciders ask for goes out.
+//! The loop: it hands what watches have seen to the pool, asks the deciders what to do, and hands their effects and the
+//! stale statuses to the writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use model::decide::{self, Negotiation};
 use model::negotiator::Outcome as Matches;
 use model::pool::{Document, Effect, Event, Pool, Time};
 
-/// How many changes are taken in before the deciders look again: enough to be quick, few enough to answer soon.
+/// The most changes that the loop takes in before it asks the deciders: enough to be quick, few enough to answer soon.
 const AT_A_TIME: usize = 2000;
 
 /// The loop turns at least this often, so that its heartbeat says that it lives.
@@ -32,7 +33,7 @@ pub struct Engine {
     publisher: Publisher,
     health: Arc<Health>,
     clock: Clock,
-    /// Events of the start, in the order in which the pool wants them, until all watches have told everything.
+    /// Events of the start by their stage, until every awaited kind has been told. None after that.
     early: Option<BTreeMap<Stage, Vec<Event>>>,
     /// The kinds whose objects have to be told before the deciders begin.
     awaited: BTreeSet<Kind>,
@@ -66,7 +67,8 @@ impl Engine {
         loop {
             let pause = self.pause();
             tokio::select! {
-                // In this order, so that what happens follows from what came: answers are few, what is seen may be much.
+                // The first branch that is ready is taken, so that a run depends only on what has arrived. Answers to
+                // writes come before changes that watches saw: answers are few, and there may be many changes.
                 biased;
                 () = stop.cancelled() => break,
                 Some((line, replies)) = self.writer.finished() => {
@@ -86,7 +88,7 @@ impl Engine {
         self.finish_writes().await;
     }
 
-    /// How long nothing needs to be done, if nothing happens.
+    /// For how long the loop may sleep if no answer and no change arrives.
     fn pause(&self) -> Duration {
         let now = self.clock.now();
         let next = [self.next, self.publisher.next()].into_iter().flatten().min();
@@ -188,7 +190,8 @@ impl Engine {
         self.publisher.mark(self.pool.take_statuses());
         let now = self.clock.now();
         for document in self.publisher.due(now) {
-            // One at a time: what is worked out while another write is under way would be over an old version.
+            // An object has one write at a time: a patch that is made while another is under way would be over an old
+            // version.
             if kinds::object_of(&self.pool, &document).is_some_and(|object| self.writer.is_busy(&object)) {
                 self.publisher.mark([document]);
             } else if let Some(task) = self.status_task(document, now) {
@@ -197,7 +200,7 @@ impl Engine {
         }
     }
 
-    /// The write that brings an object's status up to date, if it is not.
+    /// The write that makes an object say what the pool says; none where the object says that already.
     fn status_task(&self, document: Document, now: Time) -> Option<Task> {
         let object = kinds::object_of(&self.pool, &document)?;
         let known = self.cache.get(&object);
@@ -219,7 +222,8 @@ impl Engine {
         }
     }
 
-    /// Waits for what is under way, so that nothing is left half done without need.
+    /// Waits for the writes that are under way, for five seconds at most, so that no write is left half done without
+    /// need.
     async fn finish_writes(&mut self) {
         let limit = tokio::time::sleep(Duration::from_secs(5));
         let mut limit = std::pin::pin!(limit);

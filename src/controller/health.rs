@@ -16,7 +16,7 @@ use super::Clock;
 use super::metrics::{MEDIA_TYPE, Metrics};
 use model::pool::{Pool, Time};
 
-/// An operator that leads and whose loop has not turned for this long is stuck: it turns at least every half minute.
+/// A leader whose loop has not turned for this long is stuck: the loop turns at least every half minute.
 const STUCK_AFTER_MILLIS: i64 = 120_000;
 
 /// What the operator tells about itself.
@@ -47,7 +47,7 @@ impl Health {
         self.metrics.count(pool);
     }
 
-    /// `KILLING_TIMEOUT` has passed and a kubelet has not ended a pod.
+    /// Counts a pod that a kubelet has not ended within `KILLING_TIMEOUT`.
     pub fn overdue_kill(&self) {
         self.metrics.overdue_kill();
     }
@@ -57,7 +57,7 @@ impl Health {
             || now.millis() - self.last_beat.load(Ordering::Relaxed) < STUCK_AFTER_MILLIS
     }
 
-    /// A candidate is ready to take over; a leader is ready once it knows everything.
+    /// A candidate is always ready: it can take over. A leader is ready once every object has been told.
     fn is_ready(&self) -> bool {
         !self.leading.load(Ordering::Relaxed) || self.ready.load(Ordering::Relaxed)
     }
@@ -65,7 +65,7 @@ impl Health {
 
 type Shared = (Arc<Health>, Clock);
 
-/// Binds an address; where it is every address, and this machine has no IPv6, all those of IPv4.
+/// Binds an address. If that is every address (`[::]`) and this machine has no IPv6, every address of IPv4 is bound.
 async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
     match TcpListener::bind(addr).await {
         Err(_) if addr.ip() == Ipv6Addr::UNSPECIFIED => {

@@ -1,6 +1,6 @@
-//! A client for watches that does not wait for ever. kube bounds how long a watch may be silent, not how long a list or the
-//! beginning of a watch may take: one answer that never came would leave the operator blind for that kind until it is
-//! restarted.
+//! A client for watches that does not wait for ever. kube bounds how long a watch may be silent, but not how long a list
+//! or the beginning of a watch may take: if one answer never came, the operator would see nothing of that kind until the
+//! next start.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,10 +13,10 @@ use kube::client::Body;
 use tokio::time::timeout;
 use tower::{BoxError, Service};
 
-/// How long a request may be without the beginning of an answer. A server under load may take long to list.
+/// For how long a request may be without the beginning of an answer. A server under load may take long to list.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The same client, whose requests fail when no answer begins within half a minute.
+/// A client that does as `client` does, except that a request fails if no answer begins within [`LIMIT`].
 pub fn impatient(client: Client) -> Client {
     let namespace = client.default_namespace().to_owned();
     Client::new(Impatient(client), namespace)

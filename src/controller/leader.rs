@@ -1,7 +1,7 @@
-//! Leader election by a Lease, as client-go has it: one operator decides, the others wait.
-//!
-//! Expiry is judged by the time since this process last saw the record change, never by another machine's clock. A leader
-//! that cannot renew in time gives up before anybody else may take over; calls are bounded well below that.
+//! Leader election by a Lease, as in client-go: one operator decides, the others wait.
+//! A candidate judges whether a lease has expired by the time since it last saw the record change, never by another
+//! machine's clock. A leader that cannot renew in time stops before any candidate may take over; its calls are bounded
+//! well below that.
 
 use std::time::Duration;
 
@@ -16,15 +16,16 @@ use super::Clock;
 
 /// How long a leader may be silent before another takes over.
 const TTL: Duration = Duration::from_secs(15);
-/// How often a leader renews, and a candidate looks. With [`CALL_LIMIT`] a leader notices at the latest 13 s after its last
-/// renewal that it must stop: after at most `GIVE_UP_AFTER`, one pause and one call that does not return.
+/// How often a leader renews the lease, and a candidate reads it. A leader that must stop notices that at most 13 s after
+/// its last renewal: [`GIVE_UP_AFTER`], one pause, and one call that takes all of [`CALL_LIMIT`].
 const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// A leader that could not renew for this long stops: the rest is for calls that are still under way.
+/// A leader that could not renew the lease for this long stops. What is left of [`TTL`] is for calls that are still under
+/// way.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(8);
 /// A call that takes longer counts as failed.
 const CALL_LIMIT: Duration = Duration::from_secs(3);
 
-/// Who leads, by a Lease.
+/// One operator's part in the election: it stands for the lease, and renews the lease once it leads.
 #[derive(Clone)]
 pub struct Election {
     api: Api<Lease>,
@@ -33,30 +34,32 @@ pub struct Election {
     me: String,
 }
 
-/// What a candidate knows of the record, and since when.
+/// The record as the candidate last saw it change: holder, time of the renewal, and number of transitions; and when that
+/// was.
 #[derive(Debug)]
 struct Sighting {
     record: Option<(Option<String>, Option<MicroTime>, Option<i32>)>,
     at: Instant,
 }
 
-/// What a look at the lease means.
+/// Whether a candidate may take the lease.
 #[derive(Debug, PartialEq, Eq)]
 enum LeaseState {
-    /// Nobody holds it, or its holder is silent for too long, or it is ours.
+    /// Nobody has the lease, or its holder has been silent for too long, or this process has it.
     Free,
-    /// Somebody else holds it.
+    /// Another operator has the lease.
     Taken,
 }
 
-/// What came of an attempt to take or renew the lease.
+/// The result of an attempt to take or renew the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attempt {
-    /// It is ours.
+    /// This process has the lease.
     Won,
     /// Somebody else holds it.
     Taken,
-    /// Somebody wrote it meanwhile: another candidate, or this one, where an earlier renewal that was given up has come through.
+    /// The lease was written meanwhile: by another candidate, or by this process if an earlier renewal, given up for
+    /// lost, took effect after all.
     Raced,
 }
 
@@ -80,7 +83,7 @@ impl Election {
         Self { api: Api::namespaced(client, namespace), clock, name: name.to_owned(), me: me.to_owned() }
     }
 
-    /// Waits until this process leads. False when `stop` came first.
+    /// Waits until this process leads. Returns false if `stop` came first.
     pub async fn win(&self, stop: &CancellationToken) -> bool {
         let mut sighting = Sighting { record: None, at: Instant::now() };
         loop {
@@ -103,7 +106,8 @@ impl Election {
         }
     }
 
-    /// Renews until that fails for too long, then cancels `lost`; releases the lease when `stop` comes.
+    /// Renews the lease until `stop`, then gives up the lease. If renewing fails for [`GIVE_UP_AFTER`], or another
+    /// operator has the lease, `lost` is cancelled.
     pub async fn keep(&self, stop: CancellationToken, lost: CancellationToken) {
         let mut renewed = Instant::now();
         let mut sighting = Sighting { record: None, at: Instant::now() };
@@ -113,7 +117,7 @@ impl Election {
                 () = stop.cancelled() => break,
                 () = sleep(RENEW_EVERY) => {}
             }
-            // The others count from the write, which is not before this.
+            // Candidates count from the write, which comes after this.
             let asked = Instant::now();
             match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
                 Ok(Ok(Attempt::Won)) => renewed = asked,
@@ -164,7 +168,7 @@ impl Election {
         won(self.api.replace(&self.name, &PostParams::default(), &lease).await)
     }
 
-    /// The lease as held by us, over the one found.
+    /// The lease with this process as the holder, to be written over the one that was found.
     fn lease(&self, found: Option<&Lease>, transitions: i32) -> Lease {
         let now = MicroTime(self.clock.timestamp());
         let ours = found
@@ -187,7 +191,7 @@ impl Election {
         }
     }
 
-    /// Lets the next leader start at once.
+    /// Takes this process off the lease, so that the next leader starts at once.
     async fn resign(&self) -> Result<(), kube::Error> {
         let Some(mut lease) = self.api.get_opt(&self.name).await? else { return Ok(()) };
         if let Some(spec) =

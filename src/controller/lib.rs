@@ -1,4 +1,5 @@
-//! Kubernetes I/O: watches into events, effects into API calls, leader election. Holds no policy.
+//! Kubernetes I/O: watches become events, effects become API calls, and one of several operators leads. There is no
+//! policy here.
 
 mod cache;
 pub mod convert;
@@ -49,7 +50,7 @@ pub enum Error {
     /// No client can be made of the configuration.
     #[error("the API server cannot be reached with this configuration: {0}")]
     Client(#[from] Box<kube::Error>),
-    /// The lease is lost: whoever has it now must not be disturbed, so that the process must end.
+    /// Another operator may lead now. This process must end, so as not to disturb that one.
     #[error("leadership was lost; restart to stand for it again")]
     LeadershipLost,
     /// The health server ended.
@@ -59,7 +60,7 @@ pub enum Error {
 
 /// The lease's name.
 const LEASE: &str = "slotwright-operator";
-/// Changes that wait for the engine; a watch that is ahead of it waits.
+/// The most changes that wait for the engine. A watch that has one more waits itself.
 const AHEAD: usize = 4096;
 
 /// Runs the operator until `stop`, on the cluster that `config` names.
@@ -70,7 +71,7 @@ pub async fn run(config: Config, options: Options, stop: CancellationToken) -> R
     run_in(Surroundings::of_a_process(client(config)?), options, stop).await
 }
 
-/// Runs the operator until `stop`, in these surroundings. When the future is dropped, nothing of the operator goes on.
+/// Runs the operator until `stop`, in these surroundings. If the future is dropped, all tasks of the operator end.
 ///
 /// # Errors
 /// When the health address cannot be bound, or the leadership was lost.
@@ -81,7 +82,7 @@ pub async fn run_in(
 ) -> Result<(), Error> {
     let health = Arc::new(Health::default());
     let clock = surroundings.clock;
-    // Cancelled when the work is done, so that health is served and the lease is held until then.
+    // Cancelled once the last write is answered: until then health is served, and the lease is renewed.
     let done = CancellationToken::new();
     let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
     if let Some(addr) = options.health_addr {
@@ -106,7 +107,7 @@ pub async fn run_in(
     let engine = lead(surroundings, &options, health, ending.clone());
     tokio::select! {
         biased;
-        // Nothing of a former leader may go on: the engine is dropped where it stands.
+        // A former leader may do nothing more: the engine is dropped, and its calls with it.
         () = lost.cancelled() => return Err(Error::LeadershipLost),
         () = engine => {}
         Some(ended) = aside.join_next() => return health_ended(ended),
@@ -126,10 +127,10 @@ fn health_ended(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> R
 }
 
 fn client(mut config: Config) -> Result<Client, Error> {
-    // Retries are the writer's, where they are bounded and seen.
+    // The writer retries, with a bound and a log.
     config.default_retry = false;
     config.connect_timeout = Some(Duration::from_secs(4));
-    // Longer than a watch may be silent: whoever reads longer without a byte has lost the connection.
+    // Longer than a watch may be silent: a connection that brings no byte for this long is lost.
     config.read_timeout = Some(Duration::from_mins(5));
     Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
 }

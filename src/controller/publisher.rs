@@ -1,4 +1,4 @@
-//! When statuses are written: only what changed, each object at most once a second, many changes in one write.
+//! Decides when a status is written: each object's at most once in [`PACE`], however often it changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use model::pool::{Document, Time};
 /// The least time between two writes of one object's status.
 pub const PACE: Duration = Duration::from_secs(1);
 
-/// Which statuses wait, and when each was last taken up.
+/// The statuses that wait to be written, and when each was last written.
 #[derive(Debug, Default)]
 pub struct Publisher {
     waiting: BTreeSet<Document>,
@@ -16,12 +16,12 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Takes note that these say no longer what is so.
+    /// Notes that these documents no longer say what the pool says.
     pub fn mark(&mut self, documents: impl IntoIterator<Item = Document>) {
         self.waiting.extend(documents);
     }
 
-    /// Those that may be written now.
+    /// The documents that may be written now. They count as written.
     pub fn due(&mut self, now: Time) -> Vec<Document> {
         self.last.retain(|_, at| now.since(*at) < PACE);
         let due: Vec<Document> =
@@ -33,7 +33,7 @@ impl Publisher {
         due
     }
 
-    /// When to ask again, if anything waits.
+    /// When [`Publisher::due`] next has a document; none where no document waits for its pace.
     pub fn next(&self) -> Option<Time> {
         self.waiting.iter().filter_map(|document| self.last.get(document)).min().map(|at| *at + PACE)
     }

@@ -1,5 +1,5 @@
-//! What the operator takes from the process that it runs in: the cluster, the time, a place to think, and chance. Tests give
-//! it others, under which a run follows from a seed alone.
+//! Everything that the operator takes from the process that it runs in: the cluster, the time, threads for negotiation
+//! cycles, and random numbers. Tests hand in their own, under which a run depends on nothing but a seed.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -15,29 +15,30 @@ use model::decide::Negotiation;
 use model::negotiator::{self, Outcome, Ready, Stopwatch};
 use model::pool::{NegotiatorId, Time};
 
-/// Everything outside the operator that what it does depends on.
+/// Everything outside the operator that its behavior depends on.
 #[derive(Clone)]
 pub struct Surroundings {
-    /// The cluster. It must not retry by itself: retries are the writer's, where they are bounded and seen.
+    /// The cluster. The client must not retry by itself: the writer retries, with a bound and a log.
     pub client: Client,
     /// The time.
     pub clock: Clock,
     /// Where negotiation cycles run.
     pub cycles: Cycles,
-    /// Where the chance in pauses starts, so that operators do not knock in step.
+    /// The seed of the random part of pauses, so that operators do not call the API server in step.
     pub chance: u64,
 }
 
 impl Surroundings {
-    /// Those of a process of its own: the machine's clock, other threads, and true chance.
+    /// The surroundings of a process that is the operator's own: the machine's clock, other threads for cycles, and a
+    /// random seed.
     pub fn of_a_process(client: Client) -> Self {
         let chance = RandomState::new().hash_one(0_u8);
         Self { client, clock: Clock::start(), cycles: Cycles::on_other_threads(), chance }
     }
 }
 
-/// The time since the start, on top of the wall clock at the start: it never goes back, whatever is done to the machine's
-/// clock while the operator runs.
+/// The wall clock at the start, plus the time that has passed since. It never goes back, whatever is done to the
+/// machine's clock while the operator runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     wall: Timestamp,
@@ -67,30 +68,31 @@ impl Clock {
     }
 }
 
-/// For how many negotiators what their slots were made ready as is kept: those that are no more are forgotten some time.
+/// For how many negotiators the prepared slots are kept. When there are more, all are dropped, and with them those of
+/// negotiators that no longer exist.
 const KEPT_FOR: usize = 8;
 
 /// A cycle under way.
 pub type Thinking = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
-/// Where negotiation cycles run: a cycle may take long, and works on its snapshot beside the loop.
+/// Runs negotiation cycles beside the loop: a cycle may take long, and works on its own snapshot.
 #[derive(Clone)]
 pub struct Cycles(Arc<dyn Fn(Arc<Negotiation>) -> Thinking + Send + Sync>);
 
 impl Cycles {
-    /// In a way of the caller's own.
+    /// Cycles that the caller runs in its own way.
     pub fn run_by(think: impl Fn(Arc<Negotiation>) -> Thinking + Send + Sync + 'static) -> Self {
         Self(Arc::new(think))
     }
 
-    /// On the threads that the runtime keeps for work that blocks. A cycle that ends in a fault made no matches.
+    /// Cycles on the threads that the runtime keeps for work that blocks. A cycle that panics makes no matches.
     pub fn on_other_threads() -> Self {
         let kept = Arc::new(Mutex::new(BTreeMap::<NegotiatorId, Ready>::new()));
         Self::run_by(move |negotiation| {
             let kept = Arc::clone(&kept);
             Box::pin(async move {
                 let cycle = tokio::task::spawn_blocking(move || {
-                    // One cycle at a time; what one that ended in a fault had taken is made anew.
+                    // There is one cycle at a time. If an earlier cycle panicked, what it had taken is prepared anew.
                     let id = &negotiation.negotiator;
                     let taken = kept.lock().ok().and_then(|mut kept| kept.remove(id));
                     let mut ready = taken.unwrap_or_default();
@@ -123,8 +125,8 @@ impl Cycles {
     }
 }
 
-/// The pauses between the attempts of one watch: kube's own, from 0.8 s to half a minute with as much again by chance, but
-/// of a chance that is handed in.
+/// The pauses between the attempts of one watch: as kube's own, they double from 0.8 s to 30 s, and a random part of up
+/// to the same length is added. Unlike kube's, the random part follows from a seed.
 #[derive(Debug)]
 pub struct Pauses {
     next: Duration,
@@ -137,7 +139,7 @@ const SHORTEST: Duration = Duration::from_millis(800);
 const LONGEST: Duration = Duration::from_secs(30);
 
 impl Pauses {
-    /// Pauses whose chance starts here.
+    /// Pauses with this seed.
     pub fn new(chance: u64) -> Self {
         Self { next: SHORTEST, chance }
     }

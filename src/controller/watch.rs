@@ -16,15 +16,16 @@ use super::Pauses;
 /// A change of one object.
 #[derive(Clone, Debug)]
 pub enum Change<K> {
-    /// It is there, or changed.
+    /// The object was made or has changed.
     Apply(K),
-    /// It is gone; this is how it was last seen.
+    /// The object is gone. This is how it was last seen.
     Gone(K),
     /// Everything that existed when the watch began has been reported.
     Synced,
 }
 
-/// Which objects were seen, so that those that vanish while the watch was down are noticed: a relist sends no deletes.
+/// The objects that a watch has shown. After a relist, which sends no deletes, those that the list does not show are
+/// gone.
 #[derive(Debug)]
 pub struct Tracker<K> {
     known: BTreeMap<String, K>,
@@ -65,7 +66,7 @@ impl<K: Resource + Clone> Tracker<K> {
     fn apply(&mut self, key: String, object: K) -> Vec<Change<K>> {
         let old = self.known.insert(key, object.clone());
         let replaced = old.filter(|old| old.meta().uid != object.meta().uid);
-        // Deleted and made again while nobody looked: two objects, although one name.
+        // The object was deleted, and another was made under its name, while the watch was down.
         replaced.map(Change::Gone).into_iter().chain([Change::Apply(object)]).collect()
     }
 
@@ -85,7 +86,8 @@ fn key<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.meta().namespace.as_deref().unwrap_or_default(), object.name_any())
 }
 
-/// Watches a kind until the receiver is gone. Errors are logged and the watch goes on, with growing pauses.
+/// Watches a kind until nobody receives any more. After an error, which is logged, the watch begins anew; the pauses
+/// before that grow.
 pub async fn run<K, T>(api: Api<K>, pauses: Pauses, out: mpsc::Sender<T>, wrap: impl Fn(Change<K>) -> T)
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,

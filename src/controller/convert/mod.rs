@@ -11,17 +11,17 @@ use model::pool::Time;
 pub use self::quantity::{BadQuantity, ceil_units, millis};
 pub use self::requests::{SlimPodSpec, amounts, requests_of};
 
-/// A Kubernetes time as the pool has it.
+/// A Kubernetes time as a time of the pool.
 pub fn time(time: &KubeTime) -> Time {
     Time::from_millis(time.0.as_millisecond())
 }
 
-/// A time of the pool as Kubernetes has it, in whole seconds.
+/// A time of the pool as a Kubernetes time, which is written in whole seconds.
 pub fn kube_time(time: Time) -> KubeTime {
     KubeTime(timestamp(time))
 }
 
-/// A time of the pool as a timestamp. Times that no calendar holds become its ends.
+/// A time of the pool as a timestamp. Times beyond the calendar become its first or last moment.
 pub fn timestamp(time: Time) -> Timestamp {
     let limit = if time.millis() < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(time.millis()).unwrap_or(limit)

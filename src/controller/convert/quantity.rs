@@ -3,15 +3,16 @@
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use thiserror::Error;
 
-/// Why a text is no quantity.
+/// A text that is not a quantity.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{0:?} is not a quantity; quantities read 500m, 2, 1.5Gi or 1e3")]
 pub struct BadQuantity(String);
 
-/// A quantity in thousandths, rounded up as Kubernetes does. What no 64 bits hold becomes the largest number they do.
+/// A quantity in thousandths, rounded up as in Kubernetes. A quantity beyond 64 bits becomes the largest number of 64
+/// bits.
 ///
 /// # Errors
-/// When the text is no quantity.
+/// When the text is not a quantity.
 pub fn millis(quantity: &Quantity) -> Result<i64, BadQuantity> {
     scaled(&quantity.0, 1000).ok_or_else(|| BadQuantity(quantity.0.clone()))
 }
@@ -38,7 +39,7 @@ fn scaled(text: &str, by: i128) -> Option<i64> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    // Eighteen digits behind the point are more than any quantity means.
+    // Digits behind the eighteenth decimal place are dropped: no quantity needs them.
     let fraction = fraction.get(..fraction.len().min(18))?;
     let mut value: i128 = 0;
     for digit in whole.chars().chain(fraction.chars()) {

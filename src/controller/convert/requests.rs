@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::millis;
 use model::pool::{Capacity, PODS};
 
-/// Of a pod's spec, what is read.
+/// The part of a pod's spec that the operator reads.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SlimPodSpec {
@@ -20,7 +20,7 @@ pub struct SlimPodSpec {
     resources: SlimRequirements,
 }
 
-/// Of a container, what is read.
+/// The part of a container that the operator reads.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct SlimContainer {
@@ -36,16 +36,17 @@ struct SlimRequirements {
     limits: BTreeMap<String, Quantity>,
 }
 
-/// What pods of this spec request.
+/// What a pod of this spec requests.
 pub fn requests_of(spec: &PodSpec) -> Capacity {
-    // By way of JSON: the rule is written once, over the parts of a pod that are read.
+    // By way of JSON, because the rule is written for the slim form only.
     let spec: SlimPodSpec = serde_json::to_value(spec).and_then(serde_json::from_value).unwrap_or_default();
     spec.requests()
 }
 
 impl SlimPodSpec {
-    /// What a pod requests, by the scheduler's rule: the sum over containers and sidecars, or a larger init container, and the
-    /// overhead. What the pod says as a whole (KEP-2837) stands for the CPUs and the memory of all its containers.
+    /// What a pod requests, by the scheduler's rule: the sum of its containers and sidecars, or its largest init
+    /// container if that is more, plus the overhead. CPUs and memory that the pod requests as a whole (KEP-2837) replace
+    /// those of its containers.
     pub(crate) fn requests(&self) -> Capacity {
         let mut sum = Capacity::default();
         for container in &self.containers {
@@ -68,7 +69,7 @@ impl SlimPodSpec {
             *all = if own > 0 { own } else { *all };
         }
         total.add(&amounts(&self.overhead));
-        // Every pod is one of those that the kubelet takes.
+        // Every pod takes one of the node's `pods`.
         total.extended.insert(PODS.into(), 1);
         total
     }
@@ -88,12 +89,13 @@ fn larger(a: &Capacity, b: &Capacity) -> Capacity {
     }
 }
 
-/// What a container requests, or a pod as a whole; a limit without a request is a request.
+/// What a container, or a pod as a whole, requests. A limit without a request counts as a request.
 fn capacity(said: &SlimRequirements) -> Capacity {
     amounts(said.limits.iter().chain(&said.requests))
 }
 
-/// Quantities by resource; of one that stands there twice the last counts. What the pool does not give away is left out.
+/// Quantities by resource. If a resource is given twice, the last quantity counts. Resources that the pool does not give
+/// to jobs are left out.
 pub fn amounts<'a>(quantities: impl IntoIterator<Item = (&'a String, &'a Quantity)>) -> Capacity {
     let mut capacity = Capacity::default();
     for (name, quantity) in quantities {

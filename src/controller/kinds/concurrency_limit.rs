@@ -80,7 +80,7 @@ pub fn facts(object: &ConcurrencyLimit) -> LimitObject {
     }
 }
 
-/// How many members of a set are shown, those of which most is in use.
+/// How many limits of a set are shown: those of which most is in use.
 const SHOWN: usize = 20;
 
 fn status(pool: &Pool, limit: &LimitObject, old: &[Condition], now: Time) -> ConcurrencyLimitStatus {
@@ -100,7 +100,7 @@ fn status(pool: &Pool, limit: &LimitObject, old: &[Condition], now: Time) -> Con
     }
 }
 
-/// What is in use of the set of which it sets the limit of each.
+/// What is in use of the limits in the set for which this object sets the limit of each.
 fn of_set(pool: &Pool, limit: &LimitObject) -> Vec<LimitInUse> {
     let members = pool.holdings().book().in_use().filter(|(name, ..)| limit.is_of_set_of(name));
     let mut shown: Vec<LimitInUse> = members
@@ -111,7 +111,7 @@ fn of_set(pool: &Pool, limit: &LimitObject) -> Vec<LimitInUse> {
     shown
 }
 
-/// Two objects that speak of the same: the smaller limit counts, and both say so.
+/// The problem that another object sets the same limit. The smaller of the two counts, and the status of both says so.
 fn shared(pool: &Pool, limit: &LimitObject) -> Option<Problem> {
     let other = pool.limits().values().find(|other| {
         other.object != limit.object

@@ -10,16 +10,16 @@ use model::pool::{Problem, Time};
 pub(super) struct Says<'a> {
     /// Its type.
     pub(super) type_: &'a str,
-    /// True or False; Unknown where there is neither.
+    /// True or False; `None` is Unknown.
     pub(super) status: Option<bool>,
-    /// Why, in one word.
+    /// The reason, in one word.
     pub(super) reason: &'a str,
-    /// Why, for people.
+    /// The message for people.
     pub(super) message: String,
 }
 
-/// Makes a condition. It keeps the time of the old one while its status is the same, so that nothing is written because
-/// time passed.
+/// Makes a condition. If the old condition of this type has the same status, its time is kept, so that no status is
+/// written only because time passed.
 pub(super) fn condition(old: &[Condition], says: Says<'_>, generation: i64, now: Time) -> Condition {
     let status = says.status.map_or("Unknown", |status| if status { "True" } else { "False" });
     let since = old
@@ -36,7 +36,7 @@ pub(super) fn condition(old: &[Condition], says: Says<'_>, generation: i64, now:
     }
 }
 
-/// `Accepted`: the spec was understood, or everything that is wrong with it.
+/// `Accepted`: whether the spec is in force. The message lists every problem with it.
 pub(super) fn accepted(old: &[Condition], problems: &[Problem], generation: i64, now: Time) -> Condition {
     let text: Vec<String> = problems.iter().map(ToString::to_string).collect();
     let says = match problems.first() {
@@ -56,8 +56,9 @@ pub(super) fn accepted(old: &[Condition], problems: &[Problem], generation: i64,
     condition(old, says, generation, now)
 }
 
-/// `Accepted` of an object with configuration text, and, once that is accepted, `FullyApplied`. With the problems comes what
-/// holds meanwhile, as the end of a message; the warnings are of the text, if it has one.
+/// The conditions of an object with configuration text: `Accepted`, and `FullyApplied` if the spec is accepted.
+/// `meanwhile` says what is in force while there are problems, and ends the message of `Accepted`. `warnings` is `None`
+/// where the object has no configuration text.
 pub(super) fn of_policy(
     old: &[Condition],
     (problems, meanwhile): (&[Problem], &str),

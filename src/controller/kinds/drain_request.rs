@@ -86,7 +86,7 @@ pub fn facts(object: &DrainRequest) -> DrainFacts {
     }
 }
 
-/// How far a status of the present spec says that the drain has come.
+/// The phase of the drain that a status records, if the status is of the present spec.
 fn recorded(status: &DrainRequestStatus, generation: i64) -> Option<DrainPhase> {
     (status.observed_generation == Some(generation)).then_some(())?;
     let drained = status.conditions.iter().find(|condition| condition.type_ == types::DRAINED)?;

@@ -11,10 +11,12 @@ use model::pool::{GoverningFacts, Problem};
 use model::schedd::bad_expression;
 use model::startd::config::{Remark, Severity};
 
-/// What a spec says, or everything that is wrong with it; and what of its text does nothing, if it has one.
+/// A spec's configuration, or every problem with it; and, if the spec has configuration text, warnings about what does
+/// nothing.
 pub(super) type Read<C> = (Result<Arc<C>, Vec<Problem>>, Option<Vec<Problem>>);
 
-/// What the pool knows of an object. Where its spec cannot be used: also of the one that its status records as accepted.
+/// What the pool knows of an object. If the spec cannot be used, the facts include the spec that the status records as
+/// accepted.
 pub(super) fn facts<S: Serialize + DeserializeOwned, C>(
     object: &impl ResourceExt,
     spec: &S,
@@ -38,7 +40,7 @@ pub(super) fn facts<S: Serialize + DeserializeOwned, C>(
     }
 }
 
-/// What is to be said of a text: its errors, and the rest.
+/// The remarks about a text: its errors, and the rest, which are warnings.
 pub(super) fn problems_of(remarks: &[Remark]) -> (Vec<Problem>, Vec<Problem>) {
     let problem = |remark: &Remark| Problem {
         reason: remark.reason,

@@ -49,7 +49,7 @@ impl Shown for GroupQuota {
     }
 }
 
-/// What the pool knows of a `GroupQuota`. A group with neither quota has none to use.
+/// What the pool knows of a `GroupQuota`. A group without a quota has a quota of nothing.
 pub fn facts(object: &GroupQuota) -> Group {
     let spec = &object.spec;
     Group {

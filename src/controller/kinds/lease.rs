@@ -1,9 +1,9 @@
-//! Leases of `kube-node-lease`: that the kubelet of a node lives, and that its agent does.
-//!
-//! An agent has a Lease of its own, `slotwright-agent-NODE`. That of the node says only that the kubelet lives: were the
-//! agent's life concluded from it, then the machine of an agent that died would seem more and more idle, its last report
-//! being all that is known, while its owner works. It lies beside the nodes' Leases, which the operator follows already,
-//! and not in the operator's namespace: whoever may write Leases there could take the leader's.
+//! Leases in [`NAMESPACE`], by which kubelets and agents say that they live.
+//! An agent has a Lease of its own, `slotwright-agent-NODE`, because the node's Lease says only that the kubelet lives.
+//! If an agent died and the operator did not notice, the agent's last report would be all that is known: the machine
+//! would seem more and more idle while its owner works. The agent's Lease is in the namespace of the nodes' Leases, which
+//! the operator watches anyway, and not in the operator's namespace: whoever may write Leases there could take the
+//! leader's.
 
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ impl Watched for Lease {
     type Object = Self;
     const KIND: Kind = Kind { name: "Lease", plural: "leases" };
     const STAGE: Stage = Stage::Machines;
-    /// A Lease says that a kubelet or an agent lives, by changing: until one is seen nothing is concluded from its silence.
+    /// A renewal says that a kubelet or an agent lives. As long as no Lease has been seen, the pool concludes nothing
+    /// from its absence; a cluster may have none.
     const AWAITED: bool = false;
 
     fn api(client: Client) -> Api<Self> {
@@ -39,10 +40,10 @@ impl Watched for Lease {
     }
 }
 
-/// How long a Lease counts that does not say so: as long as a kubelet's.
+/// The duration, in seconds, of a Lease that does not give one: the default of kubelets.
 const USUAL: u64 = 40;
 
-/// What a Lease that was made or renewed says.
+/// The event of a Lease that was made or renewed.
 fn heartbeat(lease: &Lease) -> Event {
     let ttl = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
     let ttl = Duration::from_secs(ttl.and_then(|ttl| u64::try_from(ttl).ok()).unwrap_or(USUAL));
@@ -52,7 +53,7 @@ fn heartbeat(lease: &Lease) -> Event {
     }
 }
 
-/// Which renewal of an agent's Lease this is, and what the agent promises with it.
+/// The renewal of an agent's Lease: its version, and whether the agent promises to fence.
 pub fn renewal(lease: &Lease) -> Renewal {
     Renewal {
         version: lease.resource_version().unwrap_or_default().into(),
@@ -60,7 +61,7 @@ pub fn renewal(lease: &Lease) -> Renewal {
     }
 }
 
-/// What the end of a Lease says.
+/// The event of a Lease that was deleted.
 fn heartbeats_ended(lease: &Lease) -> Event {
     match agent_of(lease) {
         Some(machine) => Event::AgentHeartbeatsEnded(machine),
@@ -68,7 +69,8 @@ fn heartbeats_ended(lease: &Lease) -> Event {
     }
 }
 
-/// The machine whose agent holds the Lease. A node may have any name; its kubelet holds its Lease under that name.
+/// The machine whose agent renews the Lease; none if a kubelet does. A node's name may begin as an agent's Lease does;
+/// but a kubelet's Lease names the node itself as its holder.
 fn agent_of(lease: &Lease) -> Option<MachineName> {
     let name = lease.name_any();
     let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());

@@ -63,13 +63,15 @@ impl Shown for Negotiator {
     }
 }
 
-/// What the pool knows of a Negotiator. Where its spec cannot be used: also of the one that its status records.
+/// What the pool knows of a Negotiator. If the spec cannot be used, the facts include the spec that the status records as
+/// accepted.
 pub fn facts(object: &Negotiator) -> NegotiatorFacts {
     let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
     governing::facts(object, &object.spec, accepted, read)
 }
 
-/// Reads a text for the subsystem `NEGOTIATOR`: what it says, if it can be used, and what is to be said of it, in its order.
+/// Reads a text for the subsystem `NEGOTIATOR`. Returns the configuration, if the text can be used, and remarks about the
+/// text in its order.
 pub fn understand_text(text: &str) -> (Option<Config>, Vec<Remark>) {
     let (config, remarks, _) = understand(text);
     (config, remarks)
@@ -86,7 +88,7 @@ fn understand(text: &str) -> (Option<Config>, Vec<Remark>, Text) {
     (config.ok().filter(|_| usable), remarks, reading.config)
 }
 
-/// A text, and the fields over it: a field is the more particular of the two, and shows in `kubectl get`.
+/// Reads a spec. Where a field and the text give the same knob, the field counts: `kubectl get` shows fields.
 fn read(spec: &NegotiatorSpec) -> Read<NegotiatorConfig> {
     let understood = spec.config.as_deref().map(understand);
     let (mut problems, mut warnings) = (Vec::new(), None);
@@ -129,7 +131,7 @@ fn put_fields(spec: &NegotiatorSpec, config: &mut Config, problems: &mut Vec<Pro
     }
 }
 
-/// What a field and the text both say.
+/// Warnings about knobs that a field and the text both give.
 fn said_twice(spec: &NegotiatorSpec, text: &Text) -> Vec<Problem> {
     let fields = [
         ("intervalSeconds", "NEGOTIATOR_INTERVAL", spec.interval_seconds.is_some()),
@@ -194,7 +196,7 @@ fn status(
     }
 }
 
-/// `Overlaps`: whether a negotiator's slots are within another's constraint, too.
+/// `Overlaps`: whether slots of a negotiator are also within another negotiator's constraint.
 fn overlaps(pool: &Pool, id: &NegotiatorId) -> Says<'static> {
     let message = overlap_message(id, &pool.sharing());
     let (status, reason) =
@@ -203,7 +205,7 @@ fn overlaps(pool: &Pool, id: &NegotiatorId) -> Says<'static> {
     Says { type_: types::OVERLAPS, status, reason, message: message.unwrap_or_else(none) }
 }
 
-/// A reason for which the last cycle left procs.
+/// A reason for which the last cycle rejected procs, as the status shows it.
 fn rejection(rejected: &Rejected) -> RejectionStatus {
     RejectionStatus {
         reason: rejected.reason.to_owned(),

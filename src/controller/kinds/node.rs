@@ -15,7 +15,7 @@ use crate::cache::Kind;
 use crate::convert::millis;
 use model::pool::{Capacity, Event, MachineFacts, PODS, System, Taint};
 
-/// Of a node, what is read: whole nodes are many times larger.
+/// The part of a node that the operator reads. Whole nodes are many times larger.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
 #[resource(inherit = "k8s_openapi::api::core::v1::Node")]
 pub struct SlimNode {
@@ -29,7 +29,7 @@ pub struct SlimNode {
     pub status: SlimNodeStatus,
 }
 
-/// Of a node's spec, what is read.
+/// The part of a node's spec that the operator reads.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 pub struct SlimNodeSpec {
     /// Cordoned.
@@ -40,7 +40,7 @@ pub struct SlimNodeSpec {
     pub taints: Vec<KubeTaint>,
 }
 
-/// Of a node's status, what is read.
+/// The part of a node's status that the operator reads.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 pub struct SlimNodeStatus {
     /// What pods may use.
@@ -54,7 +54,7 @@ pub struct SlimNodeStatus {
     pub node_info: SlimNodeInfo,
 }
 
-/// Of what a node runs, what is read.
+/// The part of a node's system information that the operator reads.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct SlimNodeInfo {
@@ -84,11 +84,11 @@ impl Watched for SlimNode {
     }
 }
 
-/// Taints that say again what the conditions and the cordon say.
+/// Taints that only repeat the node's conditions and its cordon.
 const IMPLIED: &[&str] =
     &["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/unschedulable"];
 
-/// Resources besides CPU, memory and storage: devices, and how many pods the kubelet takes.
+/// Whether a resource is one besides CPU, memory and storage: a device, or the number of pods that the kubelet takes.
 fn is_extended(name: &str) -> bool {
     if name == PODS {
         return true;

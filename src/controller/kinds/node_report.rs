@@ -1,4 +1,4 @@
-//! NodeReports: what agents report.
+//! NodeReports: what agents report of their nodes.
 
 use std::sync::Arc;
 
@@ -30,8 +30,8 @@ impl Custom for NodeReport {
     }
 }
 
-/// What the pool knows of a report; none while its agent has written nothing. What cannot be read of it is left out: a
-/// report is written by a program, and what is wrong in one part must not hide the rest.
+/// What the pool knows of a report; none while its agent has written nothing. Parts that cannot be read are left out: a
+/// report is written by a program, and an error in one part must not hide the rest.
 pub fn facts(report: &NodeReport) -> Option<ReportFacts> {
     let status = report.status.as_ref()?;
     let working = !status.conditions.iter().any(|c| c.type_ == types::READY && c.status == "False");
@@ -52,7 +52,8 @@ pub fn facts(report: &NodeReport) -> Option<ReportFacts> {
     })
 }
 
-/// The console's input is a terminal's too: where only one of them is known, it counts for the keyboard.
+/// What the agent senses of the machine's owner; none while no input is known. The console is a keyboard too: if the
+/// report gives only one of the two, it counts for both.
 fn sensed(status: &NodeReportStatus, owner_load: f64) -> Option<Sensed> {
     let inputs = status.last_input.as_ref()?;
     let keyboard = inputs.keyboard.as_ref().or(inputs.console.as_ref())?;
@@ -67,8 +68,8 @@ fn input(input: &api::LastInput) -> LastInput {
     }
 }
 
-/// The average over all runs: the operator writes what it was so far where it asks for another, so that the average can be
-/// told from the report alone.
+/// The average over all runs. When the operator asks for another run, it writes the average so far beside the request, so
+/// that the new average follows from the report alone.
 fn benchmarks(spec: &NodeReportSpec, status: &NodeReportStatus) -> Option<Benchmarks> {
     let at = time(status.benchmarked_at.as_ref()?);
     let run = Benchmarks { mips: status.mips?.max(0), kflops: status.kflops?.max(0), at };
@@ -97,7 +98,7 @@ fn expressions<'a>(texts: impl IntoIterator<Item = (&'a String, &'a String)>) ->
     texts.into_iter().filter_map(expression).collect()
 }
 
-/// `AgentReady`: whether an agent is at work on a machine, and what follows where none is.
+/// `AgentReady`: whether an agent is at work on a machine, and what is different where none is.
 pub(super) fn agent_ready(machine: &Machine) -> Says<'static> {
     let without = "WANT_SUSPEND counts as False, and idle times and load are undefined";
     let (reason, message) = match &machine.report {

@@ -1,4 +1,5 @@
-//! Partitionable slots: they follow from nodes and policies alone, and whatever happens to their objects is mended.
+//! PartitionableSlots. The objects follow from nodes and policies alone, so that the pool learns nothing from them:
+//! whatever others do to them, the operator writes them as they should be.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{DynamicObject, ObjectMeta};
@@ -48,7 +49,7 @@ impl Shown for PartitionableSlot {
     }
 }
 
-/// The object is looked at, and mended if it is not what the pool says.
+/// The object is compared with what the pool says, and written if it differs.
 fn stale(object: &DynamicObject) -> Vec<News> {
     let name = object.data.get("spec").and_then(|spec| spec.get("name")).and_then(|name| name.as_str());
     let name = name.and_then(|name| SlotName::parse(name).ok());

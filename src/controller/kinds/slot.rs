@@ -60,7 +60,7 @@ impl Shown for api::Slot {
 /// What the pool knows of a Slot.
 pub fn facts(slot: &api::Slot) -> Option<SlotFacts> {
     let name = SlotName::parse(&slot.spec.name).ok()?;
-    // Its name says which object it is; one under another name is not ours.
+    // An object whose name does not follow from its spec was not made by the operator.
     (slot.metadata.name.as_deref() == Some(&name.object_name())).then_some(())?;
     Some(SlotFacts {
         name,
@@ -119,7 +119,7 @@ fn claim(claim: &api::SlotClaim) -> Option<Claim> {
     })
 }
 
-/// A claim as a Slot carries it.
+/// A claim as a Slot has it.
 fn claim_of(claim: &Claim) -> api::SlotClaim {
     api::SlotClaim {
         id: claim.id.to_string(),
@@ -196,7 +196,8 @@ pub(super) fn shown(resources: &Resources) -> SlotResources {
     }
 }
 
-/// A slot with its claim; or a static one without, which has an object as long as it stands.
+/// What a slot's object says. A claimed slot has an object with its claim; a static slot has an object even while
+/// unclaimed, as long as its machine lays it out.
 fn render(pool: &Pool, name: &SlotName, old: &[Condition], now: Time) -> Rendered {
     if let Some(claimed) = pool.slots().get(name) {
         return Rendered::status(&status(pool, claimed, old, now));
@@ -237,7 +238,8 @@ fn status(pool: &Pool, slot: &Slot, old: &[Condition], now: Time) -> SlotStatus 
     }
 }
 
-/// What an operator that takes over has to know of the job. It changes with the activity, which is written anyway.
+/// What an operator that takes over has to know of the running job. It changes only with the activity, which is written
+/// anyway.
 fn running(slot: &Slot) -> Option<SlotRunning> {
     let Activation::Active { pod, .. } = &slot.activation else { return None };
     let activated = !matches!(slot.state, State::Matched | State::Claimed(Claimed::Idle));
@@ -249,7 +251,7 @@ fn running(slot: &Slot) -> Option<SlotRunning> {
     })
 }
 
-/// `EndConfirmed`: of a pod that was killed on a node of which nothing is heard nobody knows whether it still runs.
+/// `EndConfirmed` is False after a pod was killed on a node that is silent: nobody knows whether the pod still runs.
 fn end_unknown(pool: &Pool, slot: &Slot, now: Time) -> Option<Says<'static>> {
     let (State::Preempting(_), Activation::Active { pod, .. }) = (slot.state, &slot.activation) else {
         return None;

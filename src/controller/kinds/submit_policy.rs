@@ -51,7 +51,8 @@ impl Shown for SubmitPolicy {
     }
 }
 
-/// What the pool knows of a `SubmitPolicy`. Where its spec cannot be used: also of the one that its status records.
+/// What the pool knows of a `SubmitPolicy`. If the spec cannot be used, the facts include the spec that the status
+/// records as accepted.
 pub fn facts(object: &SubmitPolicy) -> SubmitPolicyFacts {
     let accepted = object.status.as_ref().and_then(|status| status.accepted_spec.as_deref());
     governing::facts(object, &object.spec, accepted, read)
@@ -82,7 +83,7 @@ fn status(
     }
 }
 
-/// Of several the first by name counts, and the others say so.
+/// The problem that another SubmitPolicy is in force. If there are several, the first by name is.
 fn another(all: &BTreeMap<Arc<str>, Governing<SubmitConfig>>, name: &Arc<str>) -> Option<Problem> {
     let first = all.keys().next().filter(|first| *first != name)?;
     let message = format!("the SubmitPolicy {first} is in force, the first by name; delete one of the two");

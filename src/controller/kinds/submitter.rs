@@ -54,8 +54,8 @@ impl Shown for Submitter {
 /// The longest object name.
 const LONGEST: usize = 253;
 
-/// The object name of a submitter: its own name where that is a valid one, otherwise with everything else made `-` and a
-/// hash behind it, so that two submitters never share an object.
+/// The object name of a submitter: the submitter's own name if that is valid. Otherwise every invalid character becomes
+/// `-`, and a hash follows, so that two submitters never share an object.
 fn object_name(name: &SubmitterName) -> String {
     let text = name.as_str();
     let plain: String = text.chars().map(|c| if valid(c) { c } else { '-' }).collect();
@@ -97,7 +97,7 @@ fn stable_hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// What the pool knows of a Submitter. Its accountant's name is in the status where the object's name could not hold it.
+/// What the pool knows of a Submitter. If the submitter's name is not a valid object name, the status gives it.
 pub fn facts(object: &Submitter) -> Option<SubmitterFacts> {
     let found = object.metadata.name.as_deref()?;
     let status = object.status.as_ref();
@@ -130,7 +130,8 @@ fn correction(given: &AccountCorrection) -> Correction {
     }
 }
 
-/// The accounts that a status has: one in its own fields, with the negotiator that it names, and those with others.
+/// The accounts in a status: one in fields of the status itself, with the negotiator that the status names, and those
+/// with other negotiators.
 fn accounts(status: &SubmitterStatus) -> Accounts {
     let first = AccountStatus {
         real_priority: status.real_priority,
@@ -206,7 +207,7 @@ fn account(pool: &Pool, submitter: &Known, id: &NegotiatorId) -> AccountStatus {
     let factor = pool.priority_factor(submitter, pool.config_of(id));
     let seconds = |secs: Option<i64>| secs.map(|secs| kube_time(Time::from_secs(secs)));
     AccountStatus {
-        // Read back after a restart: a millionth is less than anything follows from.
+        // A new leader reads this back. Rounding to a millionth changes no decision.
         real_priority: (account.real_priority * 1e6).round() / 1e6,
         effective_priority: rounded(account.effective_priority(factor)),
         priority_factor: factor,

@@ -1,4 +1,4 @@
-//! What is written on pods for agents, and for those who ask why a pod was evicted.
+//! Patches of pods: requests to agents, and the reason of an eviction.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use api::labels;
 use model::pool::{PodRef, Vacate};
 
-/// The condition by which Kubernetes tells an end that others caused from one of the program's own: Job failure policies
-/// look at it.
+/// The condition that Kubernetes sets on a pod that is ended from outside, and not by its own program. Job failure
+/// policies read the condition.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// Annotations that ask the agent to hold a pod's processes still, or to let them go on.
+/// Annotations that ask the agent to suspend a pod's processes, or to continue them.
 pub fn suspend(suspended: bool) -> Value {
     json!({ labels::SUSPEND: suspended.then_some("true") })
 }
@@ -21,8 +21,8 @@ pub fn kill() -> Value {
     json!({ labels::KILL: "true" })
 }
 
-/// A strategic merge patch of the pod's status that says why it is evicted. The uid makes it invalid for a pod made later
-/// under the same name; other conditions stay.
+/// A strategic merge patch of the pod's status that says why the pod is evicted. Because of the uid the API server
+/// refuses the patch for a pod made later under the same name. Other conditions stay.
 pub fn disruption_target(pod: &PodRef, why: &Vacate, now: Timestamp) -> Value {
     let message: String = why.message.chars().take(1024).collect();
     json!({

@@ -1,4 +1,4 @@
-//! A slot's backfill pod: the policy's template, with what nobody has claimed of the slot.
+//! A slot's backfill pod: the policy's template, given the resources of the slot that nobody has claimed.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use crate::convert::label_value;
 use api::labels;
 use model::pool::backfill::Plan;
 
-/// Makes a slot's backfill pod. It belongs to the policy that asks for it: it goes with it, also where no operator runs.
+/// Makes a slot's backfill pod. The NodePolicy owns the pod: Kubernetes deletes the pod with the policy, even if no
+/// operator runs.
 ///
 /// # Errors
-/// When the template is none, has no containers, or takes more than the slot holds.
+/// When the template is not a pod template, has no containers, or takes more than the slot has.
 pub fn backfill(plan: &Plan) -> Result<Pod, BadTemplate> {
     let template: PodTemplateSpec = serde_json::from_str(&plan.template.template)
         .map_err(|error| BadTemplate::NoTemplate { why: error.to_string() })?;
@@ -37,7 +38,7 @@ pub fn backfill(plan: &Plan) -> Result<Pod, BadTemplate> {
 fn metadata(template: PodTemplateSpec, plan: &Plan) -> ObjectMeta {
     let given = template.metadata.unwrap_or_default();
     let mut pod_labels = given.labels.unwrap_or_default();
-    // Whatever the template says, it is no pod of a job.
+    // A backfill pod is never a job's, whatever the template says.
     pod_labels.remove(labels::JOB_UID);
     pod_labels.extend([
         (labels::BACKFILL.to_owned(), "true".to_owned()),

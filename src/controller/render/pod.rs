@@ -1,4 +1,4 @@
-//! A proc's pod: the job's template, with what the slot holds.
+//! A proc's pod: the job's template, given the resources of the slot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use model::pool::{Capacity, PODS, PodPlan, Resources};
 /// Why no pod can be made of a template.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadTemplate {
-    /// It is none.
+    /// The text is not a pod template.
     #[error("not a pod template: {why}; it takes metadata and spec, as in a Job")]
     NoTemplate {
         /// Why.
         why: String,
     },
-    /// It has no containers.
+    /// The template has no containers.
     #[error("spec.template.spec.containers is empty; give it at least one container")]
     NoContainers,
-    /// The other containers leave nothing for the first.
+    /// The other containers leave no resources for the first.
     #[error(
         "the containers besides {main} request more {resource} than the slot holds; raise spec.requests, which are for all containers together"
     )]
@@ -38,7 +38,7 @@ pub enum BadTemplate {
         /// The resource.
         resource: String,
     },
-    /// Init containers, sidecars or overhead take more than the slot holds.
+    /// Init containers, sidecars and overhead together take more than the slot has.
     #[error(
         "the pod as a whole requests more {resource} than the slot holds, init containers and sidecars counted as the scheduler does; raise spec.requests"
     )]
@@ -51,7 +51,7 @@ pub enum BadTemplate {
 /// Makes a proc's pod.
 ///
 /// # Errors
-/// When the template has no containers, or its other containers leave nothing for the first.
+/// As [`check`].
 pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplate> {
     let mut spec = template.spec.clone().unwrap_or_default();
     give_resources(&mut spec, &plan.resources)?;
@@ -69,18 +69,18 @@ pub fn pod(template: &PodTemplateSpec, plan: &PodPlan) -> Result<Pod, BadTemplat
     Ok(Pod { metadata: metadata(template, plan), spec: Some(spec), status: None })
 }
 
-/// A pod that says 0 is deleted by force whenever anybody deletes it, as if its end were confirmed: its proc would run elsewhere
-/// while it still runs. It has a second, as with less than 0.
+/// Raises a grace period of 0 or less to one second. A pod with a grace period of 0 is deleted by force whenever anybody
+/// deletes it, as if its end were confirmed: its proc would run elsewhere while the pod still runs.
 pub(super) fn leave_a_second(spec: &mut PodSpec) {
     if let Some(grace) = &mut spec.termination_grace_period_seconds {
         *grace = (*grace).max(1);
     }
 }
 
-/// Taints that a node gets once nothing is heard of it. Pods that say nothing of them Kubernetes deletes after five minutes.
+/// Taints that a silent node gets. Kubernetes deletes pods that do not mention these taints after five minutes.
 const SILENT: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
-/// Has the pod stay on a node of which nothing is heard for as long as its claim does, unless its template says otherwise.
+/// Makes the pod tolerate a silent node for as long as the claim's lease, unless the template says otherwise.
 fn outlast_silence(spec: &mut PodSpec, lease: Duration) {
     let tolerations = spec.tolerations.get_or_insert_default();
     for key in SILENT {
@@ -134,17 +134,19 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
     }
 }
 
-/// Whether a template's pods can be made in a slot of this size: what [`pod`] will find, said before any is asked for.
+/// Whether [`pod`] can make a template's pods in a slot of this size.
 ///
 /// # Errors
-/// As [`pod`].
+/// When the template has no containers, its other containers leave nothing for the first, or all of them take more than
+/// the slot has.
 pub fn check(template: &PodTemplateSpec, slot: &Resources) -> Result<(), BadTemplate> {
     let mut spec = template.spec.clone().unwrap_or_default();
     give_resources(&mut spec, slot)?;
     fits(&spec, slot)
 }
 
-/// Init containers, sidecars and overhead count too, by the scheduler's rule: together they may not take more than the slot.
+/// Checks that a pod takes no more than the slot has, by the scheduler's rule, which counts init containers, sidecars and
+/// overhead.
 pub(super) fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
     let (takes, holds) = (requests_of(spec), Capacity::of(slot));
     let too_much = |resource: &str| Err(BadTemplate::TooMuch { resource: resource.to_owned() });
@@ -163,8 +165,8 @@ pub(super) fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> 
     over.map_or(Ok(()), |(name, _)| too_much(name))
 }
 
-/// Gives the first container what the slot holds less what the others request, as requests and limits: the pod takes
-/// exactly the slot.
+/// Sets the first container's requests and limits to what the slot has less what the other containers request: the pod
+/// takes exactly the slot.
 pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
     let mut left = Capacity::of(slot);
     let Some((main, others)) = spec.containers.split_first_mut() else {
@@ -201,8 +203,9 @@ pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(),
     Ok(())
 }
 
-/// Whether the kubelet knows an extended resource: its name has a domain. What `MACHINE_RESOURCE_<name>` declares is counted by
-/// the pool alone, and a pod that asked the kubelet for it would be refused; and every pod takes one of the pods.
+/// Whether the kubelet knows an extended resource, whose name then has a domain. Only the pool counts what
+/// `MACHINE_RESOURCE_<name>` declares: the kubelet would refuse a pod that asked for such a resource. Nor does a pod ask
+/// for the resource `pods`, of which every pod takes one.
 fn is_kubelets(name: &str) -> bool {
     name.contains('/')
 }

@@ -13,8 +13,8 @@ use api::labels;
 use model::pool::backfill::{Plan, pod_name};
 use model::pool::{Event, MachineName, Outcome, PodRef, Retry, SlotName};
 
-/// Makes a slot's backfill pod. One of that name made for the same slot of the same template is the one that was asked for,
-/// whose answer was lost.
+/// Makes a slot's backfill pod. If there is a pod of that name, made for the same slot by the same template, then an
+/// earlier creation took effect and its answer was lost: that pod counts as made.
 pub(super) async fn create(context: &Context, plan: &Plan) -> Vec<Reply> {
     let slot = plan.slot.clone();
     let outcome = match make(context, plan).await {
@@ -24,13 +24,13 @@ pub(super) async fn create(context: &Context, plan: &Plan) -> Vec<Reply> {
     vec![Reply::Event(Event::Outcome(outcome))]
 }
 
-/// Why it was not made, and whether that is certain.
+/// Makes the pod. The error says why not, and whether it is certain that no pod was made.
 async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
     let pod = render::backfill(plan).map_err(|error| (error.to_string(), true))?;
     let api = pods(&context.client, &plan.template.namespace);
     let params = post_params();
-    // Once: by the time of another attempt the pod may have been seen and ended, and its room be somebody else's. The slot
-    // asks again by itself.
+    // There is one attempt. By the time of a second one the pod may have been seen and ended, and its resources be
+    // another's. The deciders ask again.
     match timeout(CALL_LIMIT, api.create(&params, &pod)).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(kube::Error::Api(status))) if status.is_already_exists() => existing(&api, plan).await,
@@ -40,7 +40,7 @@ async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
     }
 }
 
-/// What the pod is that has the name already.
+/// Whether the pod that has the name already is the one that was asked for.
 async fn existing(api: &Api<Pod>, plan: &Plan) -> Result<(), (String, bool)> {
     let name = plan.pod_name();
     let found = match attempt(|| api.get(&name)).await {
@@ -77,7 +77,8 @@ fn has_ended(pod: &Pod) -> bool {
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// Looks whether a slot's pod is there and holds what it was made with. That nobody knows is no answer.
+/// Reads whether a slot's backfill pod exists and has not ended. If the read fails, there is no reply, and the deciders
+/// ask again.
 pub(super) async fn look(context: &Context, slot: SlotName, namespace: &str) -> Vec<Reply> {
     let (api, name) = (pods(&context.client, namespace), pod_name(&slot));
     let missing = match attempt(|| api.get(&name)).await {
@@ -88,7 +89,7 @@ pub(super) async fn look(context: &Context, slot: SlotName, namespace: &str) -> 
     if missing { vec![Reply::Event(Event::Outcome(Outcome::BackfillMissing(slot)))] } else { Vec::new() }
 }
 
-/// Deletes a backfill pod, with its own grace where none is given.
+/// Deletes a backfill pod, with the grace period that is given, or else its own.
 pub(super) async fn delete(
     context: &Context,
     pod: PodRef,

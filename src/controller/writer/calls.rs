@@ -1,4 +1,4 @@
-//! Calls to the API server: which failures are retried, and what a task's calls are.
+//! Calls to the API server: which failures are retried, and which calls a task makes.
 
 use std::future::Future;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::render;
 use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use model::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
 
-/// A call that takes longer counts as failed. Calls of an operator that loses its lease are dropped with its writer, before
-/// the next leader may begin.
+/// A call that takes longer counts as failed. If the operator loses its lease, its calls are dropped with its writer
+/// before the next leader may begin.
 pub(super) const CALL_LIMIT: Duration = Duration::from_secs(4);
-/// How often a call is made before it is given up.
+/// How many times a call is made at most.
 const ATTEMPTS: u32 = 8;
 /// The pause before the second attempt; it doubles from there.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -43,7 +43,7 @@ pub enum Failure {
     GivenUp(String),
 }
 
-/// Makes a call, again and again while that may help.
+/// Makes a call, and repeats the call while that may help, [`ATTEMPTS`] times at most.
 ///
 /// # Errors
 /// A [`Failure`] that says whether the object, the request or the server is the reason.
@@ -55,8 +55,8 @@ where
     attempts(call, false).await
 }
 
-/// The same for a creation. It is of no version that anybody could have changed: a conflict is the quota's of its namespace, which
-/// others were just charged to.
+/// As [`attempt`], for a creation, which is repeated after a conflict too. A creation names no version that could be old:
+/// the conflict is about the namespace's ResourceQuota, which another creation has just changed.
 ///
 /// # Errors
 /// As [`attempt`].
@@ -89,14 +89,15 @@ where
             Ok(Err(error)) => last = error.to_string(),
             Err(_) => last = format!("no answer within {CALL_LIMIT:?}"),
         }
-        // After the last one, too: what took effect late is there by the time it is given up.
+        // There is a pause after the last attempt too: an attempt that takes effect late has done so before the failure
+        // is told.
         sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(10));
     }
     Err(Failure::GivenUp(last))
 }
 
-/// Does what a task asks for.
+/// Makes the calls of a task, and returns what came of them.
 pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
     match task {
         Task::Effect(effect, template) => match *effect {
@@ -125,7 +126,7 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             }
             Effect::LookAtPod { pod, slot } => pods::look(context, pod, slot).await,
             Effect::ReadAgentLease { machine } => leases::read(context, machine).await,
-            Effect::UntrackPod { pod, delete } => pods::release(context, pod, delete).await,
+            Effect::UntrackPod { pod, delete } => pods::untrack(context, pod, delete).await,
             Effect::AddJobFinalizer(job) => finalize(context, job, true).await,
             Effect::RemoveJobFinalizer(job) => finalize(context, job, false).await,
             Effect::Tell(notice) => notices::tell(context, &notice).await,
@@ -175,7 +176,8 @@ async fn write_status(
     let params = patch_params(STATUS_MANAGER);
     match attempt(|| api.patch_status(&key.name, &params, &body)).await {
         Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
-        // No watch may have told: one that began anew never showed what was made and deleted before it did.
+        // A watch may never tell of this: a watch that begins anew does not show objects that were made and deleted
+        // meanwhile.
         Err(Failure::NotFound) => {
             let missing = match &document {
                 Document::Slot(slot) => {
@@ -185,7 +187,7 @@ async fn write_status(
             };
             [Reply::Forgotten(key, uid), Reply::Stale(document)].into_iter().chain(missing).collect()
         }
-        // Somebody else wrote; the watch brings what, or this read does if the watch is slow.
+        // Another writer changed the object. The watch will show the change; this read does, if the watch is slow.
         Err(Failure::Conflict(_)) => {
             let mut replies = refresh(&api, &key).await;
             replies.push(Reply::Stale(document));
@@ -241,7 +243,7 @@ async fn delete(context: &Context, document: Document, key: ObjectKey, uid: Stri
     vec![Reply::Forgotten(key, uid)]
 }
 
-/// Puts the job's finalizer on, or takes it off. A job made later under the same name is left alone.
+/// Puts the finalizer on a job, or takes the finalizer off. A job made later under the same name is left alone.
 async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
     let key = job::key(&job);
     let api = api(context, &key);
@@ -255,8 +257,8 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         let mut finalizers = known.finalizers.clone();
         finalizers.retain(|finalizer| finalizer != JOB_FINALIZER);
         if hold && finalizers.len() < known.finalizers.len() {
-            // An earlier attempt came through and was not answered. Since then the job may have been deleted: then it is that
-            // finalizer which keeps it until its pods have ended.
+            // An earlier attempt took effect, and its answer was lost. If the job has been deleted since, this finalizer
+            // keeps the job until its pods have ended.
             let outcome = Event::Outcome(Outcome::JobFinalizerSet(job.uid));
             return vec![Reply::Seen(key, known), Reply::Event(outcome)];
         }

@@ -9,8 +9,8 @@ use crate::kinds::lease::{NAMESPACE, renewal};
 use api::labels::AGENT_LEASE_PREFIX;
 use model::pool::{Event, MachineName, Outcome, Retry};
 
-/// Reads the Lease of a machine's agent. A read of one object without a version is answered by what is so, not by what a
-/// server remembers: nothing that took effect before is missed.
+/// Reads the Lease of a machine's agent. The API server answers the read of one object without a version from its storage
+/// and not from its cache: the read misses nothing that took effect before.
 pub(super) async fn read(context: &Context, machine: MachineName) -> Vec<Reply> {
     let leases: Api<Lease> = Api::namespaced(context.client.clone(), NAMESPACE);
     let name = format!("{AGENT_LEASE_PREFIX}{machine}");

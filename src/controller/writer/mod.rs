@@ -1,4 +1,4 @@
-//! Writes: bounded in number, in order for each object, retried where that may help.
+//! Writes to the API server: bounded in number, in order for each object, and retried where that may help.
 //!
 //! A write is described by a [`Task`] and answered by [`Reply`]s. Tasks about one object run one after another, in the order
 //! in which they were asked for; tasks about different objects run side by side.
@@ -46,7 +46,7 @@ pub enum Task {
         document: Document,
         /// The object.
         object: ObjectKey,
-        /// The one that is meant.
+        /// The uid of the object.
         uid: String,
         /// The version that the patch was made over.
         version: String,
@@ -88,11 +88,12 @@ pub enum Reply {
     Failing(Document),
 }
 
-/// How long after a failure that may last the same is tried again.
+/// The pause before a write that failed is asked for again: what refused the write may last.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl Reply {
-    /// Whether it will have the same asked for again: then a pause comes first, or a refusal would be asked for without end.
+    /// Whether the deciders or the publisher will ask for the same write again. Then a pause comes first: a write that is
+    /// refused would otherwise be repeated without end.
     fn asks_again(&self) -> bool {
         matches!(self, Self::Failing(_) | Self::Event(Event::Outcome(Outcome::Failed(_))))
     }
@@ -109,7 +110,7 @@ enum Line {
 
 /// What every call needs.
 pub struct Context {
-    /// The client. It does not retry by itself: retries are ours to see and to bound.
+    /// The client. It does not retry by itself: the writer does, with a bound and a log.
     client: Client,
     clock: Clock,
     /// The name that Kubernetes events give as their reporter's.
@@ -126,7 +127,7 @@ impl Context {
         Self { client, clock, identity: identity.to_owned(), written, names }
     }
 
-    /// A number for a name, unlike any other: the time in nanoseconds, and a little more where two meet.
+    /// A number that no other name has: the time in nanoseconds, plus a count for names that are made at the same time.
     fn number(&self, now: Timestamp) -> i128 {
         now.as_nanosecond() + i128::from(self.names.fetch_add(1, Ordering::Relaxed) % 1000)
     }
@@ -137,14 +138,14 @@ pub struct Writer {
     context: Arc<Context>,
     places: Arc<Semaphore>,
     lines: BTreeMap<Line, VecDeque<Task>>,
-    /// Dropped with the writer: no call of an operator that no longer leads goes on.
+    /// The calls are dropped with the writer: an operator that no longer leads makes no more calls.
     calls: JoinSet<Vec<Reply>>,
     running: HashMap<Id, Line>,
-    /// Pods that are being made, by their claims, and whom to tell when they are seen.
+    /// The pods that are being made: the claim of each, and the task that waits to hear that the pod was seen.
     making: BTreeMap<Line, (ClaimId, oneshot::Sender<PodRef>)>,
 }
 
-/// A line whose task is done, to be handed back to [`Writer::advance`].
+/// A line whose task has ended, for [`Writer::advance`].
 pub struct Finished(Line);
 
 impl Writer {
@@ -160,7 +161,7 @@ impl Writer {
         }
     }
 
-    /// Starts a task, or puts it behind those about the same object.
+    /// Starts a task, or queues the task behind those about the same object.
     pub fn submit(&mut self, task: Task) {
         let line = line(&task);
         if let Some(waiting) = self.lines.get_mut(&line) {
@@ -171,14 +172,14 @@ impl Writer {
         }
     }
 
-    /// A pod was seen that may be one whose creation is under way, though the answer is lost: it is made, and not tried again.
-    /// It may be gone by then, and its claim with it.
+    /// Ends the creation of a pod that a watch has shown: the pod is made, and the answer may be lost. Without this the
+    /// creation would be repeated, perhaps after the pod is gone, and its claim with it.
     pub fn pod_seen(&mut self, pod: &PodRef, claim: &ClaimId) {
         let line = Line::Pod(pod.namespace.clone(), pod.name.clone());
         if self.making.get(&line).is_some_and(|(made_for, _)| made_for == claim)
             && let Some((_, tell)) = self.making.remove(&line)
         {
-            // Nobody listens where the answer has just come.
+            // Sending fails if the answer has just come: then nobody waits any more.
             let _ = tell.send(pod.clone());
         }
     }
@@ -193,7 +194,7 @@ impl Writer {
         self.lines.is_empty()
     }
 
-    /// Waits for a task to end; none while no task is under way.
+    /// Waits for a task to end, and returns what came of it; none while no task is under way.
     pub async fn finished(&mut self) -> Option<(Finished, Vec<Reply>)> {
         let (id, replies) = match self.calls.join_next_with_id().await? {
             Ok((id, replies)) => (id, replies),
@@ -221,7 +222,7 @@ impl Writer {
         }
     }
 
-    /// What ends a task before it is done: that the pod is seen which it is to make.
+    /// Ends when a watch shows the pod that the task is to make. For other tasks it never ends.
     fn expect_pod(&mut self, line: &Line, task: &Task) -> impl Future<Output = Outcome> + Send + use<> {
         let plan = match task {
             Task::Effect(effect, _) => match &**effect {

@@ -6,9 +6,9 @@ use kube::Api;
 use super::Context;
 use model::pool::{MachineName, OUT_OF_SERVICE};
 
-/// Whether a node is gone, or an admin says that it is out of service. A read of one object without a version is answered by
-/// what is so, not by what a server remembers. Kubernetes' own pod garbage collector asks the same before it deletes the pods
-/// of a node that its watch says is gone.
+/// Whether a node is gone, or an admin has tainted the node as out of service. The API server answers the read of one
+/// object without a version from its storage and not from its cache. Kubernetes' own pod garbage collector reads the node
+/// in the same way before it deletes the pods of a node that its watch says is gone.
 pub(super) async fn is_off(context: &Context, machine: &MachineName) -> Result<bool, kube::Error> {
     let nodes: Api<Node> = Api::all(context.client.clone());
     let taints = match nodes.get_opt(machine.as_str()).await? {

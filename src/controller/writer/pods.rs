@@ -1,4 +1,4 @@
-//! Pods: made under a written claim, ended with grace, let go once their end is recorded.
+//! Pods: made under a written claim, deleted with a grace period, and untracked once their end is recorded.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced(client.clone(), namespace)
 }
 
-/// Makes a proc's pod. A pod of that name made under the same claim is the one that was asked for, whose answer was lost.
+/// Makes a proc's pod. If there is a pod of that name, made under the same claim, then an earlier creation took effect
+/// and its answer was lost: that pod counts as made.
 pub(super) async fn create(
     context: &Context,
     plan: PodPlan,
@@ -46,7 +47,7 @@ async fn make(
         Err(Failure::AlreadyExists) => {
             existing(&api, plan, || "an earlier pod of that name was just deleted".to_owned()).await
         }
-        // One of the attempts may have come through.
+        // One of the attempts may have taken effect.
         Err(Failure::GivenUp(why)) => {
             existing(&api, plan, || Failure::GivenUp(why.clone()).to_string()).await
         }
@@ -54,7 +55,8 @@ async fn make(
     }
 }
 
-/// What the pod is that has the name; `none` where there is none.
+/// The pod that has the name, if it is the one that was asked for. The error says what stands in the way; it is `none()`
+/// where there is no such pod.
 async fn existing(api: &Api<Pod>, plan: &PodPlan, none: impl Fn() -> String) -> Result<PodRef, String> {
     let name = plan.claim.pod_name();
     let found = match attempt(|| api.get(&name)).await {
@@ -69,7 +71,7 @@ async fn existing(api: &Api<Pod>, plan: &PodPlan, none: impl Fn() -> String) -> 
         found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
     let phase = found.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
     let over = found.metadata.deletion_timestamp.is_some() || matches!(phase, "Succeeded" | "Failed");
-    // One that is over and was not let go yet is this claim's, too: it came, and went before anybody heard of it.
+    // A pod that is over and still tracked is this claim's too: it ended before the operator heard that it was made.
     let tracked = found.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER);
     if same_job && same_claim && same_proc && (tracked || !over) {
         return Ok(reference(&found));
@@ -88,7 +90,7 @@ fn reference(pod: &Pod) -> PodRef {
     }
 }
 
-/// Looks whether a pod is there. That nobody knows is no answer: it is asked for again.
+/// Reads whether a pod exists. If the read fails, there is no reply, and the deciders ask again.
 pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<Reply> {
     let api = pods(&context.client, &pod.namespace);
     let missing = match attempt(|| api.get(&pod.name)).await {
@@ -99,8 +101,8 @@ pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<
     if missing { vec![Reply::Event(Event::Outcome(Outcome::PodMissing { slot, pod }))] } else { Vec::new() }
 }
 
-/// Says on a pod why it goes, and deletes it, with its own grace where none is given; where a node is named, only while that
-/// is off. What was not deleted is decided again.
+/// Writes on a pod why it is evicted, and deletes the pod, with the grace period that is given, or else its own. If `off`
+/// names a node, the pod is deleted only while that node is off. If the pod was not deleted, the deciders decide again.
 pub(super) async fn evict(
     context: &Context,
     pod: PodRef,
@@ -117,8 +119,8 @@ pub(super) async fn evict(
     vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
 }
 
-/// Deletes a pod. Gone, or replaced by another, is as good as deleted. False where it may not be, or where the node that is
-/// to be off is not. That is asked in each attempt: the pause between two is long enough for a node to come back.
+/// Deletes a pod. A pod that is gone, or replaced by another, counts as deleted. Returns false if the API server refuses,
+/// or if the node that is to be off is not. The node is read in each attempt: it may come back in the pause between two.
 pub(super) async fn is_deleted(
     context: &Context,
     pod: &PodRef,
@@ -149,7 +151,7 @@ pub(super) async fn is_deleted(
     }
 }
 
-/// Says on a pod why it is evicted. A courtesy to those who read it: that it cannot be said is no reason to let the pod live.
+/// Writes on a pod why it is evicted, for those who read the pod. The pod is deleted even if that fails.
 async fn say_why(context: &Context, pod: &PodRef, why: &Vacate) {
     let api = pods(&context.client, &pod.namespace);
     let patch = Patch::Strategic(render::disruption_target(pod, why, context.clock.timestamp()));
@@ -162,7 +164,7 @@ async fn say_why(context: &Context, pod: &PodRef, why: &Vacate) {
     }
 }
 
-/// Writes on a pod what the agent of its node is to do about it. A pod that is gone needs nothing done.
+/// Writes annotations on a pod by which the agent of its node acts. A pod that is gone needs none.
 pub(super) async fn ask_agent(
     context: &Context,
     pod: PodRef,
@@ -182,8 +184,8 @@ pub(super) async fn ask_agent(
     }
 }
 
-/// Takes the tracking finalizer off, and deletes the pod where it is not to be kept. Other finalizers stay.
-pub(super) async fn release(context: &Context, pod: PodRef, also_delete: bool) -> Vec<Reply> {
+/// Untracks a pod: takes the tracking finalizer off, and leaves other finalizers. Also deletes the pod if `also_delete`.
+pub(super) async fn untrack(context: &Context, pod: PodRef, also_delete: bool) -> Vec<Reply> {
     let api = pods(&context.client, &pod.namespace);
     // The uid makes the patch invalid for a pod made later under the same name.
     let patch = Patch::Strategic(json!({"metadata": {
@@ -193,7 +195,8 @@ pub(super) async fn release(context: &Context, pod: PodRef, also_delete: bool) -
     let params = patch_params(labels::FIELD_MANAGER);
     match attempt(|| api.patch(&pod.name, &params, &patch)).await {
         Ok(_) => {}
-        // A conflict is no answer: the server says so when others wrote the pod each time it tried.
+        // A conflict does not mean that the pod is gone: the server reports one if others wrote the pod at each of its
+        // own attempts.
         Err(Failure::NotFound) => return Vec::new(),
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "a pod was not let go");

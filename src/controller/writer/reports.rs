@@ -1,4 +1,4 @@
-//! NodeReports: the agents' own, of which the operator writes what it asks for.
+//! NodeReports: agents write them, and the operator writes its requests into their specs.
 
 use kube::api::Patch;
 use serde_json::json;
@@ -17,8 +17,8 @@ pub(super) fn key(machine: &MachineName) -> ObjectKey {
     NodeReport::KIND.object(machine.to_string())
 }
 
-/// Asks the agent of a machine for a benchmark run. Where there is no report there is nobody to ask, and a failure is none
-/// that anything waits for: the machine goes on without, and is asked again when its policy wants so.
+/// Asks the agent of a machine for a benchmark run. Where there is no report, there is no agent to ask. A failure is only
+/// logged, as nothing waits for the run: the machine's policy asks again.
 pub(super) async fn benchmark(
     context: &Context,
     machine: &MachineName,
@@ -27,7 +27,7 @@ pub(super) async fn benchmark(
 ) -> Vec<Reply> {
     let key = key(machine);
     let api = api(context, &key);
-    // What was known so far goes with it: the answer takes its place in the status.
+    // The averages so far are written beside the request, because the answer will replace them in the status.
     let patch = Patch::Merge(json!({"spec": {
         "benchmark": kube_time(asked),
         "mipsSoFar": so_far.map(|so_far| so_far.mips),

@@ -16,7 +16,7 @@ pub(super) fn key(slot: &SlotName) -> ObjectKey {
     api::Slot::KIND.object(slot.object_name())
 }
 
-/// Makes the Slot with its claim, or, where it was written before, brings the claim of the one that is there up to date.
+/// Makes the Slot with its claim. If the claim was written before (`again`), updates the claim of the Slot that exists.
 pub(super) async fn write(
     context: &Context,
     slot: SlotName,
@@ -41,8 +41,9 @@ pub(super) async fn write(
     }
 }
 
-/// Makes a Slot for a new claim, or puts the claim on a static slot's that has none. One that is there and carries this
-/// claim is ours, and the answer was lost; one that carries another may be a former leader's, and is left alone.
+/// Makes a Slot for a new claim, or puts the claim on the Slot of a static slot that has none. If the Slot carries this
+/// claim already, an earlier attempt took effect and its answer was lost. If the Slot carries another claim, which may be
+/// a former leader's, the Slot is left alone.
 async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
     let params = post_params();
@@ -67,7 +68,7 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
     }
 }
 
-/// Brings the claim up to date, and makes the Slot anew if somebody deleted it.
+/// Updates the claim, and makes the Slot anew if somebody deleted it.
 async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let dynamic = dynamic(context, key);
     let params = patch_params(FIELD_MANAGER);
@@ -79,7 +80,7 @@ async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Resu
     }
 }
 
-/// What merged into a Slot makes its claim this one: what the claim before it had and this one has not goes.
+/// The merge patch that makes a Slot's claim this one: fields that only the earlier claim had become null.
 fn whole_claim(object: &api::Slot) -> Value {
     let mut spec = json!(object.spec);
     if let Some(claim) = spec.get_mut("claim").and_then(Value::as_object_mut) {
@@ -99,7 +100,8 @@ fn known(slot: &api::Slot) -> Known {
     }
 }
 
-/// Takes a claim that is over, or one before it, off a static slot's object, if it is still on it.
+/// Takes a claim that is over, or one of those `before` it, off a static slot's object, if the object still carries such
+/// a claim.
 pub(super) async fn clear(
     context: &Context,
     slot: SlotName,
@@ -151,7 +153,7 @@ async fn take_off(
     }
 }
 
-/// Deletes the Slot. One that is gone is as good as deleted.
+/// Deletes the Slot. A Slot that is gone counts as deleted.
 pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<ClaimId>) -> Vec<Reply> {
     let key = key(&slot);
     let api = dynamic(context, &key);

@@ -1,4 +1,4 @@
-//! Procs of a job that are held, as its status says them.
+//! The held procs of a job, as its status shows them.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use super::super::conditions::{Says, condition};
 use api::{HeldProcs, condition as types};
 use model::pool::{HoldReason, Job, Ranges, Time, VacateReason};
 
-/// The most reasons for which procs of one job are shown as held; what is beyond is shown as held for another.
+/// The most hold reasons that the status of one job shows. Procs beyond that are shown as held for `another reason`.
 const REASONS: usize = 64;
 
-/// Procs that are held, by reason: the record of a job's holds.
+/// The held procs by reason. A new leader reads this record back.
 pub(super) fn held_procs(on_hold: &BTreeMap<u32, HoldReason>) -> Vec<HeldProcs> {
     let mut held: Vec<(HoldReason, Ranges)> = Vec::new();
     for (proc, hold) in on_hold {
         let known = held.iter().any(|(known, _)| known == hold);
-        // Each code may need another.
+        // Each code may need an `another reason` of its own.
         let shown = if known || held.len() + VacateReason::HOLDS.len() < REASONS {
             hold.clone()
         } else {
@@ -39,7 +39,7 @@ pub(super) fn held_procs(on_hold: &BTreeMap<u32, HoldReason>) -> Vec<HeldProcs> 
     held.into_iter().map(shown).collect()
 }
 
-/// The condition Held, where procs are.
+/// The condition `Held`, if procs of the job are held.
 pub(super) fn held(cluster: &Job, old: &[Condition], now: Time) -> Option<Condition> {
     let (first, hold) = cluster.on_hold.first_key_value()?;
     let alike = cluster.on_hold.values().filter(|other| *other == hold).count();

@@ -17,8 +17,8 @@ use model::pool::{
 };
 use model::schedd::{GpuDemands, Submission, submit};
 
-/// Who a job is charged to. Until admission knows the user, the namespace stands for the owner: it is what access to the
-/// cluster is granted by, and no manifest can claim another's.
+/// The owner that a job is charged to: its namespace, until admission knows the user. Access to the cluster is granted by
+/// namespace, and no manifest can claim another one.
 pub fn owner(job: &HTCJob) -> String {
     job.namespace().unwrap_or_default()
 }
@@ -37,7 +37,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
         removing: job.metadata.deletion_timestamp.is_some(),
         finalizer: job.finalizers().iter().any(|finalizer| finalizer == JOB_FINALIZER),
         cluster: status.cluster_id,
-        // A record that cannot be read would let procs run again: everything is taken for done instead.
+        // If a record cannot be read, all procs count as done: otherwise procs that have ended would run again.
         succeeded: Ranges::parse(&status.completed_procs).unwrap_or_else(|_| everything(job)),
         failed: Ranges::parse(&status.failed_procs).unwrap_or_else(|_| everything(job)),
         first_start: status.start_time.as_ref().map(time),
@@ -48,7 +48,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
     })
 }
 
-/// Procs that are held. An edit since releases them.
+/// The held procs that a status records. If the spec was edited since, none: an edit releases them.
 fn held(status: &HTCJobStatus, generation: Option<i64>) -> BTreeMap<u32, HoldReason> {
     if status.observed_generation != generation {
         return BTreeMap::new();
@@ -77,7 +77,7 @@ fn understand(job: &HTCJob, submitted: Time) -> Result<Arc<model::pool::JobSpec>
     }
 }
 
-/// An HTCJob as a submission, and what is wrong with it as an object; [`submit`] says what else is.
+/// An HTCJob as a submission, and the problems with it as an object. [`submit`] finds the others.
 pub fn submission(job: &HTCJob, submitted: Time) -> (Submission, Vec<Problem>) {
     let mut problems = Vec::new();
     let request = requests(&job.spec.requests, &mut problems);
@@ -167,7 +167,7 @@ fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
 /// The job's pod template.
 ///
 /// # Errors
-/// When it is none, with the field.
+/// When `spec.template` is not a pod template.
 pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
     serde_json::from_value(job.spec.template.clone()).map_err(|error| Problem {
         reason: "InvalidTemplate",
@@ -176,12 +176,12 @@ pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
     })
 }
 
-/// Of a template without a spec.
+/// The problem of a template without a spec.
 pub(in crate::kinds) const NO_SPEC: &str = "is missing; give it at least one container";
-/// Of a template without containers.
+/// The problem of a template without containers.
 pub(in crate::kinds) const NO_CONTAINERS: &str = "is empty; give it at least one container";
 
-/// More of a resource than any template asks for.
+/// An amount of a resource that no template exceeds.
 const PLENTY: i64 = 1 << 32;
 
 fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut Vec<Problem>) {
@@ -228,8 +228,9 @@ fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut 
             "is not honored; say it in spec.requirements, for example TARGET.NodeLabels.'disktype' == \"ssd\"",
         );
     }
-    // The smallest slot that the request can be given; of what the job does not say, its defaults will say how much. GPUs
-    // are the node's own resource, whichever that is.
+    // The smallest slot that the job can get. An amount that the job does not give comes from defaults, which are not
+    // known here: it counts as [`PLENTY`]. Nodes differ in the resource by which they count GPUs: the slot has whichever
+    // the template names.
     let given = |unsaid: bool, amount: i64| if unsaid { PLENTY } else { amount };
     let mut slot = Resources {
         cpus: given(request.unsaid.cpus, request.cpus),

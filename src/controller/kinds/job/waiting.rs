@@ -6,7 +6,7 @@ use super::super::conditions::{Says, condition};
 use api::condition as types;
 use model::pool::{Job, Matchable, RejectReason, Time, Waits};
 
-/// Whether some machine could run a job's procs, and what keeps those from it that wait.
+/// The condition `Matchable`: whether some machine could run the job's procs, and what keeps waiting procs from a slot.
 pub(super) fn matchable(cluster: &Job, old: &[Condition], now: Time) -> Condition {
     let waits = cluster.waits.as_ref().filter(|_| !cluster.idle.is_empty());
     let (status, reason, message) = match (&cluster.matchable, waits) {
@@ -29,12 +29,13 @@ pub(super) fn matchable(cluster: &Job, old: &[Condition], now: Time) -> Conditio
     condition(old, Says { type_: types::MATCHABLE, status, reason, message }, cluster.generation, now)
 }
 
-/// Whether all that is known is that no slot is free: while nobody knows whether any could match, that says nothing.
+/// Whether procs wait only because no slot is free. As long as no cycle has found out whether any slot could match, that
+/// says nothing about the job.
 fn no_slot(waits: &Waits) -> bool {
     matches!(waits.reason, RejectReason::NoMatch | RejectReason::NoSlots)
 }
 
-/// What keeps procs from a slot, and what could be done.
+/// What keeps procs from a slot, and what to do about it.
 fn barred(waits: &Waits) -> String {
     let of = waits.of.as_deref();
     match waits.reason {

@@ -73,7 +73,8 @@ fn status(pool: &Pool, name: &PolicyName, policy: &Known, old: &[Condition], now
     }
 }
 
-/// What the pool knows of a `NodePolicy`. Where its spec cannot be used: also of the one that its status records.
+/// What the pool knows of a `NodePolicy`. If the spec cannot be used, the facts include the spec that the status records
+/// as accepted.
 pub fn facts(object: &NodePolicy) -> PolicyFacts {
     let mut facts = policy_facts(object, &object.spec);
     if facts.config.is_err() {
@@ -111,7 +112,7 @@ fn policy_facts(object: &NodePolicy, spec: &NodePolicySpec) -> PolicyFacts {
     }
 }
 
-/// Puts what the text says into the configuration, and its errors among the problems; the rest are warnings.
+/// Adds the text's configuration to `config`, and its errors to `problems`. Returns its warnings.
 fn take_text(
     text: &str,
     understood: Understood,
@@ -128,7 +129,8 @@ fn take_text(
     warnings
 }
 
-/// What a field and the text both say: neither wins, since whoever reads only one of them would be misled.
+/// Adds a problem for everything that a field and the text both give: neither counts, since whoever reads only one of
+/// them would be misled.
 fn said_twice(spec: &NodePolicySpec, understood: &Understood, problems: &mut Vec<Problem>) {
     let mut fields = vec![
         ("spec.start".to_owned(), "START", spec.start.is_some()),
@@ -148,7 +150,7 @@ fn said_twice(spec: &NodePolicySpec, understood: &Understood, problems: &mut Vec
     }
 }
 
-/// What idle slots do, as the field says it.
+/// The template of backfill pods, as `spec.backfill` gives it.
 fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<BackfillTemplate>> {
     let said = spec.backfill.as_ref()?;
     let mut problem = |field: &str, message: String| {
@@ -178,13 +180,13 @@ fn backfill(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> Option<Arc<Ba
     Some(Arc::new(BackfillTemplate { namespace, template, mark: mark.into() }))
 }
 
-/// FNV-1a, which is the same in every build: pods carry it.
+/// FNV-1a: pods carry this hash, so that it must be the same in every build.
 fn fnv(parts: &[&[u8]]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.iter().chain(&[0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Backfill work takes a template and ENABLE_BACKFILL: one of the two alone does nothing.
+/// The warning that a policy gives only one of a template and ENABLE_BACKFILL, which does nothing without the other.
 fn half_said_backfill(config: &StartdConfig) -> Option<Problem> {
     let mut all = [&config.slots].into_iter().chain(config.types.values()).chain(config.single.values());
     let enabled = all.any(|slot| slot.policy.enable_backfill);

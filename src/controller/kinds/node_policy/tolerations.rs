@@ -4,7 +4,8 @@ use api::PolicyToleration;
 use api::names::{is_label_key, is_label_name};
 use model::pool::{Problem, Toleration};
 
-/// What the API server would refuse in a pod is refused here: it would be each pod on these nodes.
+/// Reads tolerations. A toleration that the API server would refuse is a problem here: it would refuse each pod on these
+/// nodes.
 pub(super) fn tolerations(said: &[PolicyToleration], problems: &mut Vec<Problem>) -> Vec<Toleration> {
     let all = said.iter().enumerate().map(|(at, said)| {
         let set = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());

@@ -1,12 +1,12 @@
-//! Time zones by their names in the IANA database, of which the operator carries a copy: nodes differ in theirs, and images
-//! have none.
+//! Time zones by their names in the IANA database. The operator carries a copy of the database: nodes have different
+//! versions, and images have none.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use model::pool::{Problem, Time, Zone};
 
-/// The changes of a zone are known until the end of this century.
+/// A zone's changes of offset are read until the end of this century.
 const UNTIL: i64 = 4_102_444_800;
 
 /// A zone's table.

@@ -1,4 +1,4 @@
-//! How a pod ended: by itself, or because something else ended it.
+//! How a pod ended: by its own program, or by something else.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ pub(super) fn end(pod: &SlimPod) -> Option<End> {
         "Succeeded" if finished(pod, After::Asked) => Some(deleted(pod)),
         "Succeeded" => Some(End::Exited { code: 0 }),
         "Failed" => Some(failed(pod)),
-        // Nothing but our finalizer holds it: the kubelet has confirmed, or somebody forced it.
+        // Only the tracking finalizer keeps the pod: the kubelet has confirmed its end, or somebody deleted the pod by
+        // force.
         _ if pod.metadata.deletion_timestamp.is_some()
             && pod.metadata.deletion_grace_period_seconds == Some(0) =>
         {
@@ -29,7 +30,8 @@ pub(super) fn end(pod: &SlimPod) -> Option<End> {
 }
 
 fn failed(pod: &SlimPod) -> End {
-    // A reason is given when something else than the job's own process ended the pod, except for its own deadline.
+    // A pod has a reason if something else than its own program ended it. `DeadlineExceeded` is an exception: the job set
+    // that deadline itself.
     if let Some(reason) = pod.status.reason.as_deref().filter(|reason| *reason != "DeadlineExceeded") {
         return evicted(&format!(
             "{reason}: {}",
@@ -45,24 +47,25 @@ fn failed(pod: &SlimPod) -> End {
     if let Some(lost) = lost_by_node(pod) {
         return evicted(&format!("its node lost it, as one does that starts again: {lost}"));
     }
-    // The operator says why before it deletes, and may have seen too little by then: when the pod ended counts, as below.
+    // The operator writes its own reason before it deletes a pod, and the pod may have ended by itself meanwhile: then
+    // the time of the end decides, as below.
     let said_by_us =
         |disrupted: &&SlimCondition| disrupted.reason.as_deref().and_then(VacateReason::named).is_some();
     if disrupted(pod).is_some_and(|disrupted| !said_by_us(&disrupted)) {
         return deleted(pod);
     }
-    // Times have no fractions: what dies in the second in which it is told to has most likely obeyed.
+    // Times are in whole seconds: a program that ends in the second in which it is told to stop has most likely obeyed.
     if finished(pod, After::OrWhenAsked) || obeyed(pod) {
         return deleted(pod);
     }
     End::Exited { code: exit_code(pod).unwrap_or(1) }
 }
 
-/// What kubelet and runtime say of a container that was there before the node started again, or that they cannot find: how it
-/// ended nobody knows. Its exit code, 255 or 137, is made up.
+/// The reasons that kubelet and runtime give for a container from before a restart of the node, or one that they cannot
+/// find. Nobody knows how it ended: its exit code, 255 or 137, is made up.
 const LOST: [&str; 2] = ["Unknown", "ContainerStatusUnknown"];
 
-/// What is said of a pod whose node lost its main container, or an init container before that came to run.
+/// The reason and exit code of a pod whose node lost its main container, or an init container.
 fn lost_by_node(pod: &SlimPod) -> Option<String> {
     let inits =
         pod.status.init_container_statuses.iter().filter_map(|status| status.state.terminated.as_ref());
@@ -72,11 +75,12 @@ fn lost_by_node(pod: &SlimPod) -> Option<String> {
     Some(format!("{} (exit code {})", lost.reason.as_deref().unwrap_or_default(), lost.exit_code))
 }
 
-/// By how many seconds a node's clock may be behind the API server's.
+/// By how many seconds a node's clock may be behind the API server's clock.
 const SKEW: i64 = 60;
 
-/// Whether a program died of the signal by which it is told to stop, SIGTERM or SIGKILL, about when its pod's deletion was asked
-/// for. When it died its node says, and when that was asked the API server: their clocks may differ.
+/// Whether a program died of a signal that stops it, SIGTERM or SIGKILL, after its pod's deletion was asked for, or at
+/// most [`SKEW`] before. The node's clock gives the time of the death, and the API server's the time of the deletion: the
+/// two may differ.
 fn obeyed(pod: &SlimPod) -> bool {
     let Some(ended) = main_status(pod) else { return false };
     let signal = [128 + 9, 128 + 15].contains(&ended.exit_code);
@@ -85,8 +89,8 @@ fn obeyed(pod: &SlimPod) -> bool {
     signal && ended.reason.as_deref() != Some("OOMKilled") && about_then()
 }
 
-/// Why a pod was disrupted: the operator, the pod garbage collector, the eviction API and taints say it by condition before
-/// they delete.
+/// Why a pod was disrupted. The operator, the pod garbage collector, the eviction API and taints say so by a condition
+/// before they delete.
 fn disruption(pod: &SlimPod) -> Option<String> {
     let disrupted = disrupted(pod)?;
     let said = |text: &Option<String>| text.clone().unwrap_or_else(|| "not said".to_owned());
@@ -102,15 +106,15 @@ fn deleted(pod: &SlimPod) -> End {
     evicted(&disruption(pod).unwrap_or_else(|| "its pod was deleted".to_owned()))
 }
 
-/// When a container must have ended to have been told to.
+/// How late a container must have ended to have been told to stop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
     Asked,
     OrWhenAsked,
 }
 
-/// Whether the main container ended after the pod's deletion was asked for: it was told to stop, and is no end of the job's
-/// own. Where nobody says when it ended, it was.
+/// Whether the main container ended after the pod's deletion was asked for, and so because it was told to stop. If no
+/// time of its end is known, it did.
 fn finished(pod: &SlimPod, after: After) -> bool {
     let Some(asked) = asked(pod) else { return false };
     let Some(at) = main_status(pod).and_then(|terminated| terminated.finished_at.as_ref()) else {
@@ -139,7 +143,7 @@ pub(super) fn evicted(why: &str) -> End {
     End::Evicted { why: Arc::from(why) }
 }
 
-/// The main container's exit code; another's where that one ended well and the pod failed all the same.
+/// The exit code of a pod that failed: the main container's; if that is 0, another container's.
 fn exit_code(pod: &SlimPod) -> Option<i32> {
     let main = pod.spec.containers.first().map(|container| container.name.as_str());
     let mut codes: Vec<(bool, i32)> = pod

@@ -1,4 +1,4 @@
-//! Pods: those of the pool, and those of others that use its nodes.
+//! Pods: those of the pool, and others on its nodes.
 
 mod end;
 
@@ -21,7 +21,7 @@ use model::pool::{
     backfill,
 };
 
-/// Of a pod, what is read.
+/// The part of a pod that the operator reads.
 #[derive(kube::Resource, Serialize, Deserialize, Clone, Debug, Default)]
 #[resource(inherit = "k8s_openapi::api::core::v1::Pod")]
 pub struct SlimPod {
@@ -35,7 +35,7 @@ pub struct SlimPod {
     pub status: SlimPodStatus,
 }
 
-/// Of a pod's status, what is read.
+/// The part of a pod's status that the operator reads.
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SlimPodStatus {
@@ -129,17 +129,17 @@ impl Watched for SlimPod {
 /// What a pod is to the pool.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PodView {
-    /// One of its own.
+    /// A pod of a proc.
     Ours(PodFacts),
-    /// One that does backfill work.
+    /// A backfill pod.
     Backfill(backfill::Facts),
-    /// Somebody else's, with what it takes from a node.
+    /// A pod that is not the pool's, its node, and what it takes from the node.
     Foreign(PodUid, MachineName, Capacity),
-    /// Of no concern: not on a node, or ended.
+    /// A pod that is not the pool's and takes nothing: it is on no node, or has ended.
     Neither(PodUid),
 }
 
-/// What the pool knows of a pod.
+/// What a pod is to the pool; none if the pod has no uid.
 pub fn view(pod: &SlimPod) -> Option<PodView> {
     let uid: PodUid = pod.metadata.uid.as_deref()?.into();
     let machine = pod.spec.node_name.as_deref().filter(|name| !name.is_empty()).map(MachineName::from);
@@ -212,7 +212,7 @@ fn backfill_pod(pod: &SlimPod, uid: &PodUid, machine: &MachineName) -> Option<ba
     })
 }
 
-/// Why a container of a pod cannot start, if one cannot: the first of them, init containers before the others.
+/// Why a container of a pod cannot start: the first such container, init containers before the others.
 fn obstacle(pod: &SlimPod) -> Option<Obstacle> {
     let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
     all.filter_map(|container| Some((container, container.state.waiting.as_ref()?))).find_map(
@@ -223,14 +223,14 @@ fn obstacle(pod: &SlimPod) -> Option<Obstacle> {
     )
 }
 
-/// What the pod's proc is held for, as the operator says on pods that it deletes for that.
+/// The hold reason of the pod's proc, which the operator writes on a pod that it deletes because of a hold.
 fn hold(pod: &SlimPod) -> Option<HoldReason> {
     let disrupted = disrupted(pod)?;
     let code = VacateReason::named(disrupted.reason.as_deref()?)?.hold_code()?;
     Some(HoldReason { code, subcode: 0, reason: disrupted.message.as_deref().unwrap_or_default().into() })
 }
 
-/// When the main container started to run, while it does.
+/// When the main container started; none unless it runs.
 fn started(pod: &SlimPod) -> Option<model::pool::Time> {
     let state = &main_container(pod)?.state;
     state.running.as_ref()?.started_at.as_ref().map(convert::time)
