@@ -198,7 +198,7 @@ fn status(
 
 /// `Overlaps`: whether slots of a negotiator are also within another negotiator's constraint.
 fn overlaps(pool: &Pool, id: &NegotiatorId) -> Says<'static> {
-    let message = overlap_message(id, &pool.sharing());
+    let message = overlap_message(id, pool.sharing());
     let (status, reason) =
         (Some(message.is_some()), if message.is_some() { "SlotsShared" } else { "NoneShared" });
     let none = || "no slot is within the slotConstraint of this Negotiator and another's".to_owned();

@@ -75,7 +75,7 @@ fn status(
     old: &[Condition],
     now: Time,
 ) -> SubmitPolicyStatus {
-    let another = another(&pool.submit_policies(), name);
+    let another = another(pool.submit_policies(), name);
     SubmitPolicyStatus {
         observed_generation: Some(policy.generation),
         accepted_spec: policy.accepted.as_deref().map(str::to_owned),

@@ -244,7 +244,7 @@ async fn delete(context: &Context, document: Document, key: ObjectKey, uid: Stri
 }
 
 /// Puts the finalizer on a job, or takes the finalizer off. A job made later under the same name is left alone.
-async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
+async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
     let key = job::key(&job);
     let api = api(context, &key);
     for _ in 0..5 {
@@ -256,23 +256,23 @@ async fn finalize(context: &Context, job: JobKey, hold: bool) -> Vec<Reply> {
         let known = Known::of(&found);
         let mut finalizers = known.finalizers.clone();
         finalizers.retain(|finalizer| finalizer != JOB_FINALIZER);
-        if hold && finalizers.len() < known.finalizers.len() {
+        if add && finalizers.len() < known.finalizers.len() {
             // An earlier attempt took effect, and its answer was lost. If the job has been deleted since, this finalizer
             // keeps the job until its pods have ended.
             let outcome = Event::Outcome(Outcome::JobFinalizerSet(job.uid));
             return vec![Reply::Seen(key, known), Reply::Event(outcome)];
         }
-        if hold && found.metadata.deletion_timestamp.is_some() {
+        if add && found.metadata.deletion_timestamp.is_some() {
             return Vec::new();
         }
-        if hold {
+        if add {
             finalizers.push(JOB_FINALIZER.to_owned());
         }
         let body =
             Patch::Merge(json!({"metadata": {"resourceVersion": known.version, "finalizers": finalizers}}));
         let params = patch_params(FIELD_MANAGER);
         match attempt(|| api.patch(&key.name, &params, &body)).await {
-            Ok(object) if hold => {
+            Ok(object) if add => {
                 let outcome = Outcome::JobFinalizerSet(job.uid);
                 return vec![Reply::Seen(key, Known::of(&object)), Reply::Event(Event::Outcome(outcome))];
             }
