@@ -18,6 +18,8 @@
 //! effects, byte for byte.
 
 pub mod decide;
+#[cfg(test)]
+mod kit;
 pub mod negotiator;
 pub mod pool;
 pub mod schedd;

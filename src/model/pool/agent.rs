@@ -179,24 +179,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::pool::{Capacity, Event, LastInput, MachineFacts};
+    use crate::kit;
+    use crate::pool::{Event, LastInput};
 
     fn at(seconds: i64) -> Time {
         Time::from_secs(seconds)
     }
 
     fn node() -> Event {
-        Event::Machine(MachineFacts {
-            name: "n1".into(),
-            arch: "amd64".into(),
-            os: "linux".into(),
-            labels: Arc::default(),
-            allocatable: Capacity { milli_cpu: 4000, memory: 8 << 30, ..Capacity::default() },
-            ready: true,
-            cordoned: false,
-            taints: vec![],
-            system: crate::pool::System::default(),
-        })
+        Event::Machine(kit::machine("n1", 4, 8))
     }
 
     fn busy() -> ReportFacts {

@@ -471,25 +471,14 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kit;
 
     fn machine() -> Machine {
-        let facts = MachineFacts {
-            name: "node1".into(),
-            arch: "amd64".into(),
-            os: "linux".into(),
-            labels: Arc::default(),
-            allocatable: Capacity {
-                milli_cpu: 8_000,
-                memory: 16 << 30,
-                disk: 1 << 40,
-                extended: BTreeMap::new(),
-            },
-            ready: true,
-            cordoned: false,
-            taints: vec![],
-            system: System::default(),
-        };
-        Machine::new(facts, Capacity { milli_cpu: 250, ..Capacity::default() }, Time::from_secs(0))
+        Machine::new(
+            kit::machine("node1", 8, 16),
+            Capacity { milli_cpu: 250, ..Capacity::default() },
+            Time::from_secs(0),
+        )
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::governed::negotiate_by;
 use super::world::World;
+use crate::kit;
 use crate::negotiator::Config;
 use crate::pool::{Benchmarks, Event, LastInput, ReportFacts, Sensed, StartdConfig, Time};
 use classad::{Env, Expr};
@@ -126,16 +127,7 @@ fn what_stands_still_makes_room_below_a_ceiling() {
     for (discount_suspended_resources, running) in [(false, 1), (true, 2)] {
         let mut world = desktop();
         negotiate_by(&mut world, Config { discount_suspended_resources, ..Config::default() });
-        let facts = crate::pool::SubmitterFacts {
-            name: "alice".into(),
-            generation: 1,
-            factor: None,
-            ceiling: Some(1.0),
-            floor: None,
-            correction: None,
-            corrected: None,
-            accounts: crate::pool::Accounts::default(),
-        };
+        let facts = crate::pool::SubmitterFacts { ceiling: Some(1.0), ..kit::submitter("alice") };
         world.sees(Event::Submitter(facts));
         world.submit("polite", "alice", 1, |job| {
             job.attributes.insert("Polite".to_owned(), "true".to_owned());

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::world::World;
+use crate::kit;
 use crate::pool::{
-    Benchmarks, Device, Event, LastInput, MachineFacts, PolicyFacts, ReportFacts, Selector, Sensed, SlotName,
-    StartdConfig, State, Time, Zone,
+    Benchmarks, Device, Event, LastInput, MachineFacts, ReportFacts, Sensed, SlotName, StartdConfig, State,
+    Time, Zone,
 };
 use crate::startd::{config, unclaimed_slot_ad};
 use classad::{Env, Expr};
@@ -34,17 +35,7 @@ pub(super) fn pool(text: &str, zone: Zone, now: Time) -> World {
         let by_machine = crate::pool::ByMachine { text: text.into(), fields: StartdConfig::default() };
         startd.by_machine = Some(Arc::new(by_machine));
     }
-    let policy = PolicyFacts {
-        name: "owners".into(),
-        uid: "u".into(),
-        generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
-        config: Ok(Arc::new(startd)),
-        warnings: None,
-        spec: text.into(),
-        recorded: None,
-    };
+    let policy = kit::policy("owners", startd, text);
     let mut world = World::new();
     world.now = now;
     world.pool.apply(Event::Policy(policy), now);

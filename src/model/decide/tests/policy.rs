@@ -1,11 +1,10 @@
 //! Owners' policies at work, each a short story.
 
-use std::sync::Arc;
-
 use super::world::World;
+use crate::kit;
 use crate::pool::{
-    Benchmarks, Claim, ClaimId, Event, LastInput, PolicyFacts, Preemptor, ReportFacts, Selector, Sensed,
-    SlotName, StartdConfig,
+    Benchmarks, Claim, ClaimId, Event, LastInput, PolicyFacts, Preemptor, ReportFacts, Sensed, SlotName,
+    StartdConfig,
 };
 use crate::startd::config;
 
@@ -21,17 +20,8 @@ pub(super) fn configure(world: &mut World, text: &str) {
     assert!(errors.is_empty(), "{errors:?}");
     let mut startd = StartdConfig::default();
     understood.config.unwrap().put_into(&mut startd);
-    let facts = PolicyFacts {
-        name: "owners".into(),
-        uid: "u".into(),
-        generation: 1 + world.pool.policies().values().next().map_or(0, |policy| policy.generation),
-        selector: Selector::default(),
-        precedence: 0,
-        config: Ok(Arc::new(startd)),
-        warnings: None,
-        spec: text.into(),
-        recorded: None,
-    };
+    let generation = 1 + world.pool.policies().values().next().map_or(0, |policy| policy.generation);
+    let facts = PolicyFacts { generation, ..kit::policy("owners", startd, text) };
     world.sees(Event::Policy(facts));
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::governed::negotiate_by;
 use super::world::World;
+use crate::kit;
 use crate::negotiator::Config;
 use crate::pool::{CycleFigures, Event, Job, LimitObject, Matchable, Rejected, StartdConfig, SubmitterFacts};
 use classad::Expr;
@@ -59,16 +60,7 @@ fn limited(mut world: World) -> World {
 }
 
 fn with_ceiling(mut world: World) -> World {
-    let facts = SubmitterFacts {
-        name: "alice".into(),
-        generation: 1,
-        factor: None,
-        ceiling: Some(3.0),
-        floor: None,
-        correction: None,
-        corrected: None,
-        accounts: crate::pool::Accounts::default(),
-    };
+    let facts = SubmitterFacts { ceiling: Some(3.0), ..kit::submitter("alice") };
     world.sees(Event::Submitter(facts));
     world
 }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::world::World;
 use crate::decide::overlap_message;
+use crate::kit;
 use crate::negotiator::Config;
 use crate::pool::accountant::Correction;
 use crate::pool::{
@@ -62,16 +63,7 @@ fn two() -> World {
 }
 
 fn alice(ceiling: Option<f64>) -> SubmitterFacts {
-    SubmitterFacts {
-        name: "alice".into(),
-        generation: 1,
-        factor: None,
-        ceiling,
-        floor: None,
-        correction: None,
-        corrected: None,
-        accounts: crate::pool::Accounts::default(),
-    }
+    SubmitterFacts { ceiling, ..kit::submitter("alice") }
 }
 
 fn submit_on(world: &mut World, name: &str, owner: &str, count: i64, machine: &str) {

@@ -1,13 +1,12 @@
 //! The main job and what may happen to it, each a short story.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::world::World;
+use crate::kit;
 use crate::pool::{
-    Capacity, Document, Effect, Event, JobFacts, Matchable, NegotiatorId, Offer, Policy, PolicyFacts,
-    Selector, SlotConfig,
+    Capacity, Document, Effect, Event, JobFacts, Matchable, NegotiatorId, Offer, Policy, SlotConfig,
 };
 use crate::schedd::group_usage;
 use crate::{decide, negotiator};
@@ -356,18 +355,7 @@ fn a_pod_in_another_namespace_does_not_keep_a_job_that_it_names() {
 
 /// A policy for all nodes.
 fn policy(world: &mut World, name: &str, slots: SlotConfig) {
-    let policy = PolicyFacts {
-        name: name.into(),
-        uid: "u".into(),
-        generation: 1,
-        selector: Selector::default(),
-        precedence: 0,
-        config: Ok(Arc::new(slots.into())),
-        warnings: None,
-        spec: "".into(),
-        recorded: None,
-    };
-    world.sees(Event::Policy(policy));
+    world.sees(Event::Policy(kit::policy(name, slots.into(), "")));
     world.settle();
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::invariants;
 use crate::decide::{self, Decision};
+use crate::kit;
 use crate::negotiator;
 use crate::pool::{
-    Accounts, Activation, Capacity, Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts,
-    Noted, Obstacle, Outcome, PodFacts, PodPlan, PodUid, PolicyFacts, Pool, Quota, Ranges, Recorded, Renewal,
-    Request, Resources, Selector, SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName,
-    Time, backfill,
+    Activation, Claim, Document, Effect, Event, Group, JobFacts, JobKey, MachineFacts, Noted, Obstacle,
+    Outcome, PodFacts, PodPlan, PodUid, Pool, Quota, Ranges, Recorded, Renewal, Request, Resources,
+    SlotFacts, SlotName, StartdConfig, State, SubmitterFacts, SubmitterName, Time, backfill,
 };
 use crate::schedd::{Submission, submit};
 
@@ -122,39 +122,14 @@ impl World {
         if gpus > 0 {
             extended.insert("nvidia.com/gpu".into(), gpus);
         }
-        let facts = MachineFacts {
-            name: name.into(),
-            arch: "amd64".into(),
-            os: "linux".into(),
-            labels: Arc::default(),
-            allocatable: Capacity {
-                milli_cpu: cpus * 1000,
-                memory: (cpus * 4) << 30,
-                disk: 100 << 30,
-                extended,
-            },
-            ready: true,
-            cordoned: false,
-            taints: vec![],
-            system: crate::pool::System::default(),
-        };
+        let mut facts = kit::machine(name, cpus, cpus * 4);
+        facts.allocatable.extended = extended;
         self.set_node(facts);
     }
 
     /// A policy for all nodes, by name `p`; another text is another spec.
     pub(super) fn govern(&mut self, config: StartdConfig, spec: &str) {
-        let policy = PolicyFacts {
-            name: "p".into(),
-            uid: "u".into(),
-            generation: 1,
-            selector: Selector::default(),
-            precedence: 0,
-            config: Ok(Arc::new(config)),
-            warnings: None,
-            spec: spec.into(),
-            recorded: None,
-        };
-        self.sees(Event::Policy(policy));
+        self.sees(Event::Policy(kit::policy("p", config, spec)));
         self.settle();
     }
 
@@ -338,16 +313,7 @@ impl World {
         let Some(submitter) = self.pool.submitters().get(name) else {
             return self.submitters.remove(name).is_some();
         };
-        let facts = self.submitters.entry(name.clone()).or_insert_with(|| SubmitterFacts {
-            name: name.clone(),
-            generation: 1,
-            factor: None,
-            ceiling: None,
-            floor: None,
-            correction: None,
-            corrected: None,
-            accounts: Accounts::default(),
-        });
+        let facts = self.submitters.entry(name.clone()).or_insert_with(|| kit::submitter(name.as_str()));
         if facts.accounts == submitter.accounts {
             return false;
         }

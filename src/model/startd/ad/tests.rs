@@ -4,28 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::pool::{
-    Benchmarks, Capacity, JobKey, LastInput, MachineFacts, ReportFacts, Sensed, SlotConfig, System,
-};
+use crate::kit;
+use crate::pool::{Benchmarks, Capacity, JobKey, LastInput, ReportFacts, Sensed, SlotConfig, System};
 use classad::{Env, symmetric_match};
 
 fn machine() -> Machine {
-    let facts = MachineFacts {
-        name: "node1".into(),
-        arch: "amd64".into(),
-        os: "linux".into(),
-        labels: Arc::new(BTreeMap::from([("topology.kubernetes.io/zone".to_owned(), "a".to_owned())])),
-        allocatable: Capacity {
-            milli_cpu: 8_000,
-            memory: 16 << 30,
-            disk: 100 << 30,
-            extended: BTreeMap::from([("nvidia.com/gpu".into(), 2)]),
-        },
-        ready: true,
-        cordoned: false,
-        taints: vec![],
-        system: System::default(),
-    };
+    let mut facts = kit::machine("node1", 8, 16);
+    facts.labels = Arc::new(BTreeMap::from([("topology.kubernetes.io/zone".to_owned(), "a".to_owned())]));
+    facts.allocatable.extended.insert("nvidia.com/gpu".into(), 2);
     Machine::new(facts, Capacity::default(), Time::from_secs(1_000))
 }
 

@@ -1,27 +1,11 @@
 //! Texts, and what the startd makes of them.
 
-use std::collections::BTreeMap;
-
 use super::*;
+use crate::kit;
 use crate::pool::{ByMachine, Capacity, MachineFacts, Time};
 
 fn machine(cpus: i64, memory_gib: i64, arch: &str) -> Machine {
-    let facts = MachineFacts {
-        name: "node7.example.org".into(),
-        arch: arch.into(),
-        os: "linux".into(),
-        labels: Arc::default(),
-        allocatable: Capacity {
-            milli_cpu: cpus * 1000,
-            memory: memory_gib << 30,
-            disk: 100 << 30,
-            extended: BTreeMap::new(),
-        },
-        ready: true,
-        cordoned: false,
-        taints: vec![],
-        system: crate::pool::System::default(),
-    };
+    let facts = MachineFacts { arch: arch.into(), ..kit::machine("node7.example.org", cpus, memory_gib) };
     Machine::new(facts, Capacity::default(), Time::from_secs(0))
 }
 

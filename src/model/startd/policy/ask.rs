@@ -234,25 +234,14 @@ impl Answers for Asker<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
-    use crate::pool::{Capacity, Claimed, MachineFacts, Resources, SlotConfig, State};
+    use crate::kit;
+    use crate::pool::{Capacity, Claimed, Resources, SlotConfig, State};
     use crate::startd::tests::scene::claim;
 
     fn machine() -> Machine {
-        let facts = MachineFacts {
-            name: "n1".into(),
-            arch: "amd64".into(),
-            os: "linux".into(),
-            labels: Arc::default(),
-            allocatable: Capacity { milli_cpu: 4000, memory: 8 << 30, ..Capacity::default() },
-            ready: true,
-            cordoned: false,
-            taints: vec![],
-            system: crate::pool::System::default(),
-        };
-        Machine::new(facts, Capacity::default(), Time::from_secs(0))
+        Machine::new(kit::machine("n1", 4, 8), Capacity::default(), Time::from_secs(0))
     }
 
     /// Asks a policy about a slot in which a job has run for 100 s.

@@ -1,0 +1,58 @@
+//! Facts for the tests of all rooms: what a watch tells of an ordinary object. A test changes what it is about:
+//! `MachineFacts { cordoned: true, ..kit::machine("n1", 4, 16) }`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::pool::{
+    Accounts, Capacity, MachineFacts, PolicyFacts, Selector, StartdConfig, SubmitterFacts, System,
+};
+
+/// A ready Linux node of so many CPUs, so much memory in GiB, and 100 GiB of disk.
+pub(crate) fn machine(name: &str, cpus: i64, memory_gib: i64) -> MachineFacts {
+    MachineFacts {
+        name: name.into(),
+        arch: "amd64".into(),
+        os: "linux".into(),
+        labels: Arc::default(),
+        allocatable: Capacity {
+            milli_cpu: cpus * 1000,
+            memory: memory_gib << 30,
+            disk: 100 << 30,
+            extended: BTreeMap::new(),
+        },
+        ready: true,
+        cordoned: false,
+        taints: vec![],
+        system: System::default(),
+    }
+}
+
+/// A valid NodePolicy for all nodes; another `spec` is another policy.
+pub(crate) fn policy(name: &str, config: StartdConfig, spec: &str) -> PolicyFacts {
+    PolicyFacts {
+        name: name.into(),
+        uid: "u".into(),
+        generation: 1,
+        selector: Selector::default(),
+        precedence: 0,
+        config: Ok(Arc::new(config)),
+        warnings: None,
+        spec: spec.into(),
+        recorded: None,
+    }
+}
+
+/// A submitter who has used nothing, and whom nothing is set for.
+pub(crate) fn submitter(name: &str) -> SubmitterFacts {
+    SubmitterFacts {
+        name: name.into(),
+        generation: 1,
+        factor: None,
+        ceiling: None,
+        floor: None,
+        correction: None,
+        corrected: None,
+        accounts: Accounts::default(),
+    }
+}
