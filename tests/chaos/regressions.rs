@@ -107,8 +107,13 @@ fn a_claim_whose_proc_is_done_runs_nothing_when_it_is_found_again() {
 #[test]
 fn a_slot_that_somebody_made_up_under_the_name_is_not_the_claims() {
     goes_well(story(2, job(1), vec![(When::Before(Class::CreateSlot, 0), What::MakeSlot(0))]));
-    // One that carries the claim of another: the third slot's name, when the first is written.
-    goes_well(story(3, job(3), vec![(When::Before(Class::CreateSlot, 2), What::MakeSlot(6))]));
+    // A copy of the first slot's claim, under the third's name, which no watch has shown when the third is to be made.
+    let items = vec![
+        (When::At(1500), What::Lag(SLOTS, 20_000, 10)),
+        (When::Before(Class::CreateSlot, 2), What::Call(How::Late(3000), 0)),
+        (When::At(3000), What::MakeSlot(6)),
+    ];
+    goes_well(story(3, job(3), items));
 }
 
 /// A job vanishes, and its proc ends with nobody left to record it: the operator must learn that there is nothing to record.
