@@ -48,7 +48,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     for line in prose(text) {
         if let Some(heading) = line.strip_prefix('#') {
             let slug = slug(heading.trim_start_matches('#').trim());
-            let several = (1..).map(|n| format!("{slug}-{n}")).find(|slug| !found.contains(slug));
+            let several = (1..1000).map(|n| format!("{slug}-{n}")).find(|slug| !found.contains(slug));
             if !found.insert(slug) {
                 found.extend(several);
             }

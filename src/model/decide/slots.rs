@@ -39,7 +39,7 @@ fn keep_ad(pool: &mut Pool, name: &SlotName, now: Time) {
     let asks =
         |slot: &Slot, view: &View, job: Option<&Ad>| is_polled(view.policy, slot.state, view.agent, job);
     if with_view(pool, name, now, asks) == Some(true) {
-        pool.keep_ads(&name.machine, |machine| startd::keep_machine_ad(machine));
+        pool.keep_ads(&name.machine, startd::keep_machine_ad);
     }
 }
 

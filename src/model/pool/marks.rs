@@ -18,6 +18,7 @@ use super::{Document, Pool};
 
 /// What is still to be done since the pool changed.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a mark of its own")]
 pub(super) struct Marks {
     machines: BTreeSet<MachineName>,
     slots: BTreeSet<SlotName>,
@@ -189,7 +190,7 @@ pub(super) enum Change<'a> {
 
 impl Pool {
     /// Marks what follows from a change.
-    #[allow(clippy::too_many_lines, reason = "one table, read from top to bottom")]
+    #[allow(clippy::too_many_lines, clippy::match_same_arms, reason = "one table, a row for each change")]
     pub(super) fn changed(&mut self, change: Change) {
         match change {
             Change::Synced => {

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::*;
+use super::{
+    BackfillWork, ClaimId, Drain, Fences, Gathering, Governing, Group, Heartbeats, Holdings, Job, JobUid,
+    LimitObject, Machine, MachineName, NegotiatorConfig, NodePolicy, PodFacts, PodUid, PolicyName, Pool,
+    Release, ReportFacts, Schedule, Sharing, Slot, SlotName, SubmitConfig, Submitter, SubmitterName,
+};
 
 impl Pool {
     /// Machines by name.
