@@ -175,7 +175,7 @@ impl Pool {
     #[cfg(test)]
     pub fn edit_submitter(&mut self, name: &str, edit: impl FnOnce(&mut super::Submitter)) {
         let name = name.into();
-        edit(self.submitters.get_mut(&name).unwrap());
+        self.submitters.get_mut(&name).map(edit);
         self.changed(Change::SubmitterSet(&name));
     }
 

@@ -111,7 +111,7 @@ fn each_matches_slots_of_its_own() {
         assert_eq!((turn.cycles, last.matches, last.slots), (1, 4, 1), "{name}");
     }
     assert_eq!(world.pool.schedule().cycles, 2);
-    let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), &world.pool.sharing());
+    let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), world.pool.sharing());
     assert_eq!((of("cpu"), of("gpu"), world.pool.sharing().uncovered.count), (None, None, 0));
 }
 
@@ -150,7 +150,7 @@ fn slots_that_several_take_are_told_of_and_the_first_by_name_has_them() {
     world.submit("sweep", "alice", 20, |_| ());
     world.settle();
     assert_eq!(claims(&world), [claim("n1", "b", "alice", 4), claim("n2", "a", "alice", 4)].into());
-    let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), &world.pool.sharing());
+    let of = |id: &str| overlap_message(&NegotiatorId::from(Some(id)), world.pool.sharing());
     let end = "of several the first by name matches a slot: let the constraints exclude each other";
     let says = |other: &str| {
         let first = format!("NEGOTIATOR_SLOT_CONSTRAINT of {other} takes 1 of these slots, too (slot1@n2)");

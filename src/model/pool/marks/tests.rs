@@ -187,8 +187,10 @@ fn each_change_marks_what_follows() {
         ("DrainStatus", Change::DrainStatus(&drain)),
         ("Time", Change::Time),
     ];
-    let table: String =
-        changes.into_iter().map(|(name, change)| format!("{name}: {}\n", marks(change))).collect();
+    let mut table = String::new();
+    for (name, change) in changes {
+        writeln!(table, "{name}: {}", marks(change)).unwrap();
+    }
     insta::assert_snapshot!(table);
 }
 
