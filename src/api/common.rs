@@ -18,7 +18,7 @@ pub mod condition {
     pub const COMPLETE: &str = "Complete";
     /// Everything that the configuration text says is acted on.
     pub const FULLY_APPLIED: &str = "FullyApplied";
-    /// Slots of a negotiator are within another's NEGOTIATOR_SLOT_CONSTRAINT, too.
+    /// Slots of a negotiator are also within another's NEGOTIATOR_SLOT_CONSTRAINT.
     pub const OVERLAPS: &str = "Overlaps";
     /// There is a machine that could run an idle proc of this job, now or once it is free.
     pub const MATCHABLE: &str = "Matchable";
@@ -30,11 +30,11 @@ pub mod condition {
     pub const HELD: &str = "Held";
     /// The slot is claimed.
     pub const CLAIMED: &str = "Claimed";
-    /// Of a Slot whose pod was killed: False while nobody knows whether it has ended.
+    /// False on a Slot whose pod was killed, while nobody knows whether the pod has ended.
     pub const END_CONFIRMED: &str = "EndConfirmed";
     /// An agent is at work on the node.
     pub const AGENT_READY: &str = "AgentReady";
-    /// Of a NodeReport: its agent can do its work.
+    /// The agent that writes a NodeReport can do its work.
     pub const READY: &str = "Ready";
 }
 
@@ -42,32 +42,34 @@ pub mod condition {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Requests {
-    /// Whole CPUs: the job's RequestCpus. Unset means what JOB_DEFAULT_REQUESTCPUS says: 1 where nothing does.
+    /// Whole CPUs: the job's RequestCpus. Unset means JOB_DEFAULT_REQUESTCPUS of the SubmitPolicy, or 1 without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub cpus: Option<i64>,
     /// Memory, as a Kubernetes quantity such as 2Gi: the job's RequestMemory. Rounded up to whole MiB, and by the
-    /// startd's default MODIFY_REQUEST_EXPR_REQUESTMEMORY to a multiple of 128 MiB. Unset means what
-    /// JOB_DEFAULT_REQUESTMEMORY of the SubmitPolicy says when the job is submitted: 128Mi where nothing does.
+    /// startd's default MODIFY_REQUEST_EXPR_REQUESTMEMORY to a multiple of 128 MiB. Unset means JOB_DEFAULT_REQUESTMEMORY
+    /// of the SubmitPolicy at the time of submission, or 128Mi without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::quantity")]
     pub memory: Option<Quantity>,
     /// Scratch space (ephemeral storage), as a Kubernetes quantity such as 10Gi: the job's RequestDisk. Rounded up to
-    /// whole MiB. Unset means what JOB_DEFAULT_REQUESTDISK says: 1Gi where nothing does.
+    /// whole MiB. Unset means JOB_DEFAULT_REQUESTDISK of the SubmitPolicy, or 1Gi without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::quantity")]
     pub disk: Option<Quantity>,
-    /// GPUs: the job's RequestGPUs. Given as the node's GPU resource, nvidia.com/gpu where nothing else is said.
+    /// GPUs: the job's RequestGPUs. The pod gets them as the node's GPU resource, which is nvidia.com/gpu unless
+    /// something else is configured.
     #[serde(default)]
     #[schemars(range(min = 0, max = 1024))]
     pub gpus: i64,
-    /// What each of the GPUs must be, a ClassAd expression of its properties: the job's RequireGPUs, and condor_submit's
-    /// require_gpus. Example: Capability >= 8.0 && GlobalMemoryMb > 16000. Nodes of whose GPUs nothing is known do not match.
+    /// A ClassAd expression that the properties of each GPU must make true: the job's RequireGPUs, and condor_submit's
+    /// require_gpus. Example: Capability >= 8.0 && GlobalMemoryMb > 16000. A node whose GPUs have no known properties
+    /// does not match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub require_gpus: Option<String>,
-    /// The least compute capability of each GPU, such as 8.0: condor_submit's gpus_minimum_capability. It goes into
-    /// RequireGPUs as the bounds below do, but for a property that requireGpus itself speaks of.
+    /// The least compute capability of each GPU, such as 8.0: condor_submit's gpus_minimum_capability. This bound and
+    /// those below are added to RequireGPUs, except where requireGpus mentions the same property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus_minimum_capability: Option<f64>,
     /// The greatest compute capability of each GPU: gpus_maximum_capability.
@@ -81,15 +83,15 @@ pub struct Requests {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16))]
     pub gpus_minimum_runtime: Option<String>,
-    /// Other extended resources by their Kubernetes name, for example example.com/fpga: 1. In ClassAds the resource is
-    /// the part behind the slash, RequestFpga. What only NodePolicies declare, as MACHINE_RESOURCE_Cogs, is asked for by
-    /// that name, Cogs: 2, and is not requested from the kubelet.
+    /// Other extended resources by their Kubernetes name, for example example.com/fpga: 1. In ClassAds the part behind
+    /// the slash names the resource: RequestFpga. A resource that only a NodePolicy declares, as MACHINE_RESOURCE_Cogs
+    /// does, is requested by that name, Cogs: 2, and not from the kubelet.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 16))]
     pub resources: BTreeMap<String, i64>,
 }
 
-/// What a slot holds.
+/// The resources of a slot.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotResources {
@@ -104,8 +106,7 @@ pub struct SlotResources {
     /// GPUs and other extended resources by their Kubernetes name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extended: BTreeMap<String, i64>,
-    /// Of GPUs and other extended resources whose devices are known by their ids, which ones: by the resource's Kubernetes
-    /// name.
+    /// The ids of the slot's GPUs and other devices, where these are known, by the resource's Kubernetes name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, Vec<String>>,
 }
@@ -143,9 +144,9 @@ pub struct Transition {
     /// The transition's number in the manual's diagram of machine states and activities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<i64>,
-    /// Why it was taken, for people.
+    /// Why the transition was taken, for people.
     pub reason: String,
-    /// When it was taken.
+    /// When the transition was taken.
     #[schemars(schema_with = "schema::time")]
     pub time: Option<Time>,
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// How much there is of a thing that jobs share and the pool has not: licenses, connections to a database. Jobs say what they
-/// want of it in spec.concurrencyLimits; no more of it is ever claimed than there is.
+/// How much there is of something that jobs share and no node has: licenses, connections to a database. Jobs request
+/// amounts in spec.concurrencyLimits; claims never take more than there is.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -61,7 +61,7 @@ pub struct ConcurrencyLimitSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub limit: Option<f64>,
-    /// How much there is of each thing of the set of this name that has no limit of its own, of <name>.<thing>:
+    /// How much there is of each limit <name>.<member> in the set of this name that has no limit of its own:
     /// CONCURRENCY_LIMIT_DEFAULT_<name>.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
@@ -72,23 +72,23 @@ pub struct ConcurrencyLimitSpec {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConcurrencyLimitStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The limit's name, in lower case.
     #[serde(default)]
     pub name: String,
-    /// How much of it claims hold.
+    /// How much of the limit claims have taken.
     #[serde(default)]
     pub in_use: f64,
-    /// How many claims hold some of it.
+    /// How many claims have taken some of the limit.
     #[serde(default)]
     pub claims: i64,
-    /// Procs that waited for it, or for a thing of the set, when the last cycle ended: those whose limits do not depend on the
-    /// machine.
+    /// Procs that waited for the limit, or for a member of the set, when the last cycle ended. Only procs whose limits do
+    /// not depend on the machine are counted.
     #[serde(default)]
     pub waiting: i64,
-    /// Of a set: the things of which something is in use, twenty at the most.
+    /// The members of a set of which some is in use, twenty at the most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub of_set: Vec<LimitInUse>,
@@ -98,11 +98,11 @@ pub struct ConcurrencyLimitStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// One thing of a set.
+/// One member of a set.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LimitInUse {
-    /// Its name, in lower case.
+    /// The limit's name, in lower case.
     pub name: String,
     /// How much of it claims hold.
     pub in_use: f64,

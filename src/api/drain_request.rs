@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Drains one node, as condor_drain does: its slots accept no more jobs, those that run leave as the schedule says, and the
-/// slots are Drained. Deleting the object cancels the drain. A cordoned node is drained gracefully without one.
+/// Drains one node, as condor_drain does: its slots accept no more jobs, running jobs leave as the schedule says, and
+/// then the slots are Drained. Deleting the object cancels the drain. A cordoned node drains gracefully even without a
+/// DrainRequest.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -64,14 +65,13 @@ pub struct DrainRequestSpec {
     /// What becomes of the node once all its slots are drained.
     #[serde(default)]
     pub on_completion: DrainCompletion,
-    /// An expression that must be true of every slot of the node when the drain begins, or it is refused:
-    /// condor_drain -check. It sees the slot's ad and no job.
+    /// An expression that every slot of the node must make true when the drain begins, or the drain is refused:
+    /// condor_drain -check. The expression sees the slot's ad and no job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10240))]
     pub check: Option<String>,
-    /// The START expression while the jobs that run now leave: condor_drain -start. Jobs that it lets in have no
-    /// retirement time. Where it is not given, DEFAULT_DRAINING_START_EXPR of the node's policy counts, and without that
-    /// nothing new starts.
+    /// The START expression while the running jobs leave: condor_drain -start. Jobs that start by it have no retirement
+    /// time. Unset means DEFAULT_DRAINING_START_EXPR of the node's policy; without that no job starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10240))]
     pub start: Option<String>,
@@ -96,10 +96,10 @@ pub enum DrainSchedule {
 /// What becomes of a drained node.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 pub enum DrainCompletion {
-    /// It stays drained until the DrainRequest is deleted.
+    /// The node stays drained until the DrainRequest is deleted.
     #[default]
     Stay,
-    /// It takes jobs again.
+    /// The node takes jobs again.
     Resume,
 }
 
@@ -107,7 +107,7 @@ pub enum DrainCompletion {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DrainRequestStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// When the drain began.
@@ -121,11 +121,11 @@ pub struct DrainRequestStatus {
     /// Claims still on the node.
     #[serde(default)]
     pub claims: i64,
-    /// What it has cost in work: CPU seconds that jobs had run which were evicted for it. As of the last claim that ended.
+    /// The lost work: the CPU seconds that evicted jobs had run. As of the last claim that ended.
     #[serde(default)]
     pub badput_cpu_seconds: i64,
-    /// What it has cost in time: CPU seconds of the node that nobody could claim, until all slots were drained. As of the
-    /// last claim that ended.
+    /// The lost time: the CPU seconds of the node that nobody could claim until all slots were drained. As of the last
+    /// claim that ended.
     #[serde(default)]
     pub unclaimed_cpu_seconds: i64,
     /// Accepted and Drained.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// One accounting group, declared with its quota. Groups nest by their names: physics.higgs lies in physics, which must
+/// One accounting group, declared with its quota. Groups nest by their names: physics.higgs is inside physics, which must
 /// be declared too.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[kube(
@@ -67,13 +67,13 @@ pub struct GroupQuotaSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"))]
     pub group: Option<String>,
-    /// A static quota, in slot weight (cores, where SLOT_WEIGHT is not set), of the whole pool, also where several Negotiators
-    /// share it. GROUP_QUOTA_<group>.
+    /// A static quota in slot weight, which means cores unless SLOT_WEIGHT is set: GROUP_QUOTA_<group>. It is a quota of
+    /// the whole pool, even if several Negotiators share the pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub quota: Option<f64>,
-    /// A dynamic quota, as a share of the parent's quota, or of the whole pool at the top: of each Negotiator's
-    /// slots where there are several. GROUP_QUOTA_DYNAMIC_<group>.
+    /// A dynamic quota: a share of the parent's quota, or, for a group without a parent, of the pool:
+    /// GROUP_QUOTA_DYNAMIC_<group>. If several Negotiators share the pool, it is a share of each one's slots.
     /// A static quota wins where both are given; a group with neither has a quota of 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
@@ -81,12 +81,12 @@ pub struct GroupQuotaSpec {
     /// Whether the group may use what other groups leave of their quotas. GROUP_ACCEPT_SURPLUS_<group>. Unset means false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept_surplus: Option<bool>,
-    /// Whether the group's jobs also compete, in the end, with those of no group for all that is left, whatever its quota.
-    /// GROUP_AUTOREGROUP_<group>. Unset means false.
+    /// Whether the group's jobs, at the end of a cycle, also compete with jobs without a group for what is left, whatever
+    /// the group's quota: GROUP_AUTOREGROUP_<group>. Unset means false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoregroup: Option<bool>,
-    /// The priority factor of those who submit in the group and have none of their own: GROUP_PRIO_FACTOR_<group>. Unset means
-    /// DEFAULT_PRIO_FACTOR. It is not the factor of groups inside.
+    /// The priority factor of the group's submitters that have none of their own: GROUP_PRIO_FACTOR_<group>. Unset means
+    /// DEFAULT_PRIO_FACTOR. Groups inside this one do not inherit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1.0, max = 1e12))]
     pub priority_factor: Option<f64>,
@@ -96,25 +96,27 @@ pub struct GroupQuotaSpec {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupQuotaStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The group's name.
     #[serde(default)]
     pub group: String,
-    /// The quota as configured: slot weight, or a share.
+    /// The quota as configured: a slot weight, or a share.
     #[serde(default)]
     pub config_quota: f64,
-    /// The quota in force of the group's own jobs, in slot weight: what the groups inside it leave of subtreeQuota.
+    /// The quota in force for the group's own jobs, in slot weight: subtreeQuota less the quotas of the groups inside
+    /// this one.
     #[serde(default)]
     pub effective_quota: f64,
-    /// The quota in force of the group and the groups inside it, in slot weight.
+    /// The quota in force for the group and the groups inside it, in slot weight.
     #[serde(default)]
     pub subtree_quota: f64,
-    /// Slot weight that the group's own jobs asked for in the last cycle, what they use included.
+    /// Slot weight that the group's own jobs requested in the last cycle, including what they use.
     #[serde(default)]
     pub requested: f64,
-    /// Slot weight that the last cycle gave to the group's own jobs. What exceeds effectiveQuota is surplus of others.
+    /// Slot weight that the last cycle gave to the group's own jobs. What exceeds effectiveQuota is surplus of other
+    /// groups.
     #[serde(default)]
     pub allocated: f64,
     /// Slot weight in use by the group and the groups inside it.

@@ -1,4 +1,4 @@
-//! HTCJob: a cluster of procs, what `condor_submit` makes of a submit file.
+//! HTCJob: what `condor_submit` makes of a submit file.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::common::Requests;
 use super::schema;
 
-/// A cluster of jobs in HTCondor's sense: `count` procs, each of which runs once in a pod made from the template, in a
-/// slot that both the job's and the machine's expressions agree on.
+/// A job in HTCondor's sense, with `count` procs. Each proc runs once, in a pod made from the template, in a slot on
+/// which the job's and the machine's expressions agree.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -108,7 +108,7 @@ pub struct HTCJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub rank: Option<String>,
-    /// JobPrio: among one submitter's jobs a higher number goes first. It means nothing between submitters.
+    /// JobPrio: among the jobs of one submitter, a higher number goes first. It has no effect between submitters.
     #[serde(default)]
     pub priority: i32,
     /// The accounting group that is charged, such as physics.higgs. A GroupQuota must declare it. The submitter is then
@@ -116,13 +116,14 @@ pub struct HTCJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub accounting_group: Option<String>,
-    /// What each proc takes of things that are limited, condor_submit's concurrency_limits: NAME, or SET.NAME, with an amount as
-    /// in FILESERVER:3. A ConcurrencyLimit says how much there is.
+    /// The concurrency limits that each proc takes from, condor_submit's concurrency_limits: NAME or SET.NAME, with an
+    /// amount as in FILESERVER:3. A ConcurrencyLimit says how much there is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 256)))]
     pub concurrency_limits: Vec<String>,
-    /// A ClassAd expression that gives such a list for the machine that is its TARGET, condor_submit's concurrency_limits_expr.
-    /// Example: strcat("SWX:2 ", TARGET.Network). Where it gives no text nothing is taken. Give this or concurrencyLimits.
+    /// A ClassAd expression that gives such a list for the machine in TARGET, condor_submit's concurrency_limits_expr.
+    /// Example: strcat("SWX:2 ", TARGET.Network). If the result is not a text, nothing is taken. Give this or
+    /// concurrencyLimits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub concurrency_limits_expr: Option<String>,
@@ -130,16 +131,16 @@ pub struct HTCJobSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 256))]
     pub attributes: BTreeMap<String, String>,
-    /// What becomes of a proc's pod once its end is recorded here.
+    /// Whether a proc's pod is kept once its end is recorded in status.
     #[serde(default)]
     pub pod_retention: PodRetention,
-    /// A pod template, as in a Job. The first container gets what the slot holds, less what other containers request.
-    /// restartPolicy is Never: whether a proc runs again is the operator's decision. nodeName is set by the operator.
+    /// A pod template, as in a Job. The first container gets the resources of the slot, less what other containers
+    /// request. restartPolicy is Never: the operator decides whether a proc runs again. The operator sets nodeName.
     #[schemars(schema_with = "schema::pod_template")]
     pub template: serde_json::Value,
 }
 
-/// What becomes of a proc's pod once its end is recorded.
+/// Whether a proc's pod is kept once its end is recorded.
 #[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 pub enum PodRetention {
     /// Pods stay until the job is deleted, so that their logs can be read.
@@ -159,7 +160,7 @@ const fn one() -> i64 {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HTCJobStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// HTCondor's ClusterId: procs are named ClusterId.ProcId.
@@ -191,9 +192,9 @@ pub struct HTCJobStatus {
     /// Which procs ended with another exit code, as ranges.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed_procs: String,
-    /// What the job is given of what its spec does not say, as attributes of its ad with their expressions: what
-    /// JOB_DEFAULT_REQUESTCPUS and its kin said when it was submitted. This is the record: it stays, whatever becomes of
-    /// the SubmitPolicy.
+    /// Attributes of the job's ad that its spec does not give, with their expressions: JOB_DEFAULT_REQUESTCPUS and the
+    /// other defaults as they were when the job was submitted. This is the record: it stays, whatever happens to the
+    /// SubmitPolicy.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 16))]
     pub defaults: BTreeMap<String, String>,
@@ -215,14 +216,13 @@ pub struct HTCJobStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// Procs that are held for one reason. This is the record: they do not run while the spec is the one under which they were
-/// held.
+/// Procs that are held for one reason. This is the record: they do not run until the spec is edited.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldProcs {
     /// Which procs, as ranges such as 0-4,7.
     pub procs: String,
-    /// HTCondor's HoldReasonCode: 21 where the slot's WANT_HOLD was true, 35 where an image cannot be had, 6 where a container
+    /// HTCondor's HoldReasonCode: 21 if the slot's WANT_HOLD was true, 35 if an image cannot be had, 6 if a container
     /// cannot be made for another reason.
     pub code: i64,
     /// HTCondor's HoldReasonSubCode.

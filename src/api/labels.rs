@@ -8,12 +8,12 @@ pub const JOB_NAME: &str = "slotwright.dev/job-name";
 pub const PROC: &str = "slotwright.dev/proc";
 /// On a pod, as annotation: the slot that it runs in, or does backfill work for, by HTCondor's name, such as `slot1_3@node7`.
 pub const SLOT: &str = "slotwright.dev/slot";
-/// On a pod: `"true"` on one that does backfill work in a slot that nobody has claimed.
+/// On a backfill pod: `"true"`.
 pub const BACKFILL: &str = "slotwright.dev/backfill";
-/// On a backfill pod, as annotation: by which pods of one template are told from those of another.
+/// On a backfill pod, as annotation: the hash of the template that the pod was made from.
 pub const BACKFILL_TEMPLATE: &str = "slotwright.dev/backfill-template";
-/// The `PriorityClass` of backfill pods whose template names none. The chart makes it: the scheduler lets every pod of greater
-/// priority have their place.
+/// The `PriorityClass` of backfill pods whose template names none. The chart makes it. The scheduler may preempt these
+/// pods for any pod of greater priority.
 pub const BACKFILL_PRIORITY: &str = "slotwright-backfill";
 /// On a Slot and a `PartitionableSlot`: the node that it was carved from.
 pub const NODE: &str = "slotwright.dev/node";
@@ -21,24 +21,25 @@ pub const NODE: &str = "slotwright.dev/node";
 pub const CLAIM: &str = "slotwright.dev/claim";
 /// On a pod, as annotation: `HTCondor`'s `ClusterId.ProcId`.
 pub const JOB_ID: &str = "slotwright.dev/job-id";
-/// On a pod, as annotation: `"true"` while the agent of its node is to hold its processes still. Written by the operator.
+/// On a pod, as annotation: `"true"` while the agent of its node is to suspend its processes. Written by the operator.
 pub const SUSPEND: &str = "slotwright.dev/suspend";
-/// On a pod, as annotation: `"true"` asks the agent of its node to kill its processes: the kubelet has not within
-/// KILLING_TIMEOUT. Written by the operator.
+/// On a pod, as annotation: `"true"` asks the agent of its node to kill its processes, because the kubelet has not done
+/// so within KILLING_TIMEOUT. Written by the operator.
 pub const KILL: &str = "slotwright.dev/kill";
-/// On a pod, as annotation: the lease of its claim in seconds. An agent that promises to ends the pod once it could not
-/// renew its own Lease for so long.
+/// On a pod, as annotation: the lease of its claim in seconds. An agent that fences (see [`FENCES`]) ends the pod if it
+/// could not renew its own Lease for this long.
 pub const LEASE_SECONDS: &str = "slotwright.dev/lease-seconds";
-/// On the Lease of an agent, as annotation: `"true"` where the agent promises that.
+/// On the Lease of an agent, as annotation: `"true"` if the agent promises to fence, which means to end pods as
+/// [`LEASE_SECONDS`] says.
 pub const FENCES: &str = "slotwright.dev/fences-claims";
-/// With this begins what an agent leaves as the termination message of a container that it ends so.
+/// The beginning of the termination message that an agent leaves in a container that it fences.
 pub const FENCED: &str = "slotwright.dev/fenced";
-/// On a pod: held until the pod's end is recorded in its HTCJob, so that no end is lost.
+/// On a pod: the tracking finalizer. It stays until the pod's end is recorded in its HTCJob, so that no end is lost.
 pub const TRACKING_FINALIZER: &str = "slotwright.dev/tracking";
-/// On an HTCJob: held until its pods have ended and its claims are released.
+/// On an HTCJob: it stays until the job's pods have ended and its claims are gone.
 pub const JOB_FINALIZER: &str = "slotwright.dev/release-claims";
-/// The name of the Lease in `kube-node-lease` by which the agent of a node says that it lives begins with this; the rest is
-/// the node's name.
+/// The beginning of the name of an agent's Lease in `kube-node-lease`; the rest is the node's name. The agent renews the
+/// Lease to say that it lives.
 pub const AGENT_LEASE_PREFIX: &str = "slotwright-agent-";
 /// The field manager of everything the operator writes.
 pub const FIELD_MANAGER: &str = "slotwright";

@@ -45,7 +45,7 @@ use kube::CustomResourceExt;
 
 /// The API group of every kind here.
 pub const GROUP: &str = "slotwright.dev";
-/// The one version that is served and stored today.
+/// The version that is served and stored.
 pub const VERSION: &str = "v1alpha1";
 
 /// Every definition, in the order in which a reader meets them.

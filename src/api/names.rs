@@ -1,6 +1,7 @@
 //! Names and labels as Kubernetes takes them.
 
-/// Lower case letters, digits and `-`, with a letter or digit at either end: a DNS label, if it is not too long for one.
+/// Whether a text has the form of a DNS label: lower case letters, digits and `-`, with a letter or digit at either end.
+/// The length is not checked.
 pub fn is_dns_label(text: &str) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     !text.is_empty()
@@ -9,13 +10,13 @@ pub fn is_dns_label(text: &str) -> bool {
         && text.bytes().last().is_some_and(inner)
 }
 
-/// DNS labels with dots between them, if together they are not too long: a DNS subdomain.
+/// Whether a text has the form of a DNS subdomain: DNS labels with dots between them. The length is not checked.
 pub fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_dns_label)
 }
 
-/// Letters, digits, `-`, `_` and `.`, at most 63, with a letter or digit at either end: a label's value that is not empty, or what
-/// stands behind the slash in its key.
+/// Whether a text is a label's value that is not empty, or the name in a label's key: at most 63 letters, digits, `-`,
+/// `_` and `.`, with a letter or digit at either end.
 pub fn is_label_name(text: &str) -> bool {
     let edge = |b: Option<u8>| b.is_some_and(|b| b.is_ascii_alphanumeric());
     text.len() <= 63
@@ -24,7 +25,7 @@ pub fn is_label_name(text: &str) -> bool {
         && edge(text.bytes().last())
 }
 
-/// A label's key: a name, behind a subdomain and a slash or without.
+/// Whether a text is a label's key: a name, with or without a subdomain and a slash before it.
 pub fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
         None => is_label_name(text),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{RejectionStatus, schema};
 
-/// A negotiator's configuration and statistics. Without an object of this kind HTCondor's defaults hold. Several share the pool
-/// by slotConstraint, each with accounts of its own.
+/// A negotiator's configuration and statistics. Without an object of this kind HTCondor's defaults are in force. Several
+/// Negotiators share the pool by slotConstraint, and each has its own accounts of the submitters.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -58,11 +58,12 @@ use super::{RejectionStatus, schema};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NegotiatorSpec {
-    /// The negotiator's and the accountant's configuration in HTCondor's own configuration language, as in a condor_config
-    /// file: PREEMPTION_REQUIREMENTS, PREEMPTION_RANK, NEGOTIATOR_CONSIDER_PREEMPTION, NEGOTIATOR_JOB_CONSTRAINT and all that
-    /// the fields below say, with macros, if and use. What a field says goes before. What else the text says is checked, and
-    /// the condition FullyApplied names what nothing acts on yet. What is wrong is told with line and column, and the last
-    /// accepted spec stays in force.
+    /// The negotiator's and the accountant's configuration in HTCondor's own configuration language, as in a
+    /// condor_config file: PREEMPTION_REQUIREMENTS, PREEMPTION_RANK, NEGOTIATOR_CONSIDER_PREEMPTION,
+    /// NEGOTIATOR_JOB_CONSTRAINT and the knobs of the fields below, with macros, if and use. If a field and the text give
+    /// the same knob, the field counts. Other knobs are checked, and the condition FullyApplied names those that nothing
+    /// acts on yet. If the text has errors, the condition Accepted gives line and column of each, and the last accepted
+    /// spec stays in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65536))]
     pub config: Option<String>,
@@ -79,16 +80,17 @@ pub struct NegotiatorSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86400))]
     pub min_interval_seconds: Option<i64>,
-    /// PRIORITY_HALFLIFE: in how many seconds half of a submitter's past usage is forgotten. Unset means 86400.
+    /// PRIORITY_HALFLIFE: the seconds in which half of a submitter's past usage is forgotten. Unset means 86400.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 31_536_000_000_i64))]
     pub priority_halflife_seconds: Option<i64>,
-    /// DEFAULT_PRIO_FACTOR: the factor of submitters that have none of their own. Unset means 1000.
+    /// DEFAULT_PRIO_FACTOR: the priority factor of submitters that have none of their own. Unset means 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1.0, max = 1e12))]
     pub default_priority_factor: Option<f64>,
-    /// NEGOTIATOR_SLOT_CONSTRAINT: a ClassAd expression; only slots that make it true are this negotiator's. MY is the slot. Of
-    /// several negotiators whose constraints take a slot the first by name has it, and the condition Overlaps says so.
+    /// NEGOTIATOR_SLOT_CONSTRAINT: a ClassAd expression; only slots that make it true are this negotiator's. MY is the
+    /// slot. If several negotiators' constraints are true of a slot, the slot is the first one's by name, and the
+    /// condition Overlaps says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub slot_constraint: Option<String>,
@@ -96,7 +98,7 @@ pub struct NegotiatorSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub pre_job_rank: Option<String>,
-    /// NEGOTIATOR_POST_JOB_RANK: a ClassAd expression that breaks ties of the job's own Rank.
+    /// NEGOTIATOR_POST_JOB_RANK: a ClassAd expression that counts among machines that the job's own Rank likes equally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub post_job_rank: Option<String>,
@@ -106,23 +108,23 @@ pub struct NegotiatorSpec {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NegotiatorStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The spec in force, as JSON: the last one that was accepted. The operator keeps it to know it again.
+    /// The spec in force, as JSON: the last one that was accepted. An operator that starts reads it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_spec: Option<String>,
-    /// Its cycles since the operator started.
+    /// Cycles of this negotiator since the operator started.
     #[serde(default)]
     pub cycles: i64,
     /// The last cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_cycle: Option<CycleStatistics>,
-    /// Partitionable and static slots that no Negotiator's slotConstraint takes: nobody matches them. Shown where there are
-    /// several Negotiators.
+    /// Partitionable and static slots that are within no Negotiator's slotConstraint: no job is matched with them. Shown
+    /// only if there are several Negotiators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncovered_slots: Option<i64>,
-    /// Accepted and FullyApplied; and Overlaps, where there are several Negotiators.
+    /// Accepted and FullyApplied; and Overlaps, if there are several Negotiators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -132,10 +134,10 @@ pub struct NegotiatorStatus {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CycleStatistics {
-    /// When it started.
+    /// When the cycle started.
     #[schemars(schema_with = "schema::time")]
     pub start_time: Option<Time>,
-    /// How long it took, in milliseconds.
+    /// How long the cycle took, in milliseconds.
     #[serde(default)]
     pub duration_millis: i64,
     /// Matches made.
@@ -156,11 +158,11 @@ pub struct CycleStatistics {
     /// Pie spins.
     #[serde(default)]
     pub pies: i64,
-    /// Why procs were left without a slot, the reasons first that most procs wait for; ten at the most.
+    /// Why procs were left without a slot: at most ten reasons, those of most procs first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10))]
     pub rejections: Vec<RejectionStatus>,
-    /// Procs that were left for other reasons than those.
+    /// Procs that were left without a slot for other reasons.
     #[serde(default)]
     pub other_rejected_procs: i64,
 }

@@ -53,7 +53,8 @@ pub struct NodePolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65536))]
     pub config: Option<String>,
-    /// START: a ClassAd expression that a job must make true. MY is the slot, TARGET the job. Unset means true.
+    /// START: a ClassAd expression that a job must make true to run on these nodes. MY is the slot, TARGET the job. Unset
+    /// means true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub start: Option<String>,
@@ -65,8 +66,8 @@ pub struct NodePolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub slot_weight: Option<String>,
-    /// CLAIM_WORKLIFE in seconds: for how long a claim may start more procs of its submitter. Negative means for ever.
-    /// Unset means 1200.
+    /// CLAIM_WORKLIFE, in seconds: for how long a claim may start more procs of its submitter. Negative means without a
+    /// limit. Unset means 1200.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_worklife_seconds: Option<i64>,
     /// STARTD_ATTRS: more attributes of the slots' ads, attribute name to ClassAd expression. A string needs its own
@@ -74,9 +75,8 @@ pub struct NodePolicySpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 256))]
     pub attributes: BTreeMap<String, String>,
-    /// What idle slots do: pods that run in slots that nobody has claimed, as long as nobody wants them. Nothing of it
-    /// happens unless config says ENABLE_BACKFILL = true and START_BACKFILL is true of the slot; EVICT_BACKFILL, a match,
-    /// the owner and a drain end it.
+    /// Pods that run in slots that nobody has claimed. A slot runs one only if config has ENABLE_BACKFILL = true and
+    /// START_BACKFILL is true of the slot. EVICT_BACKFILL, a match, the owner or a drain ends the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backfill: Option<PolicyBackfill>,
     /// Taints that the pool's pods tolerate. A node with another taint of effect NoSchedule or NoExecute offers nothing.
@@ -85,16 +85,16 @@ pub struct NodePolicySpec {
     pub tolerations: Vec<PolicyToleration>,
 }
 
-/// Backfill work: what HTCondor has the BOINC client for.
+/// Backfill work, for which HTCondor has the BOINC client.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct PolicyBackfill {
     /// The namespace in which the pods run. It must exist.
     #[schemars(length(min = 1, max = 63))]
     pub namespace: String,
-    /// A pod template, as in a Job. The first container gets what nobody has claimed of the slot, less what other
-    /// containers request. nodeName is set by the operator, and priorityClassName where it is left out:
-    /// slotwright-backfill, which every pod of others may preempt. With restartPolicy Always, the default, the kubelet
-    /// starts it again when it ends by itself; with another one the operator makes another pod after a while.
+    /// A pod template, as in a Job. The first container gets the resources of the slot that nobody has claimed, less what
+    /// other containers request. The operator sets nodeName, and, if the template gives none, priorityClassName: pods of
+    /// slotwright-backfill may be preempted for any other pod. With restartPolicy Always, the default, the kubelet
+    /// restarts a container that ends; otherwise the operator makes another pod after a while.
     #[schemars(schema_with = "schema::pod_template")]
     pub template: serde_json::Value,
 }
@@ -113,17 +113,17 @@ pub struct PolicyToleration {
     pub effect: Option<String>,
 }
 
-/// Where the policy is in force.
+/// Whether the policy is in force, and on how many nodes.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodePolicyStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// How many nodes it governs.
+    /// How many nodes the policy governs.
     #[serde(default)]
     pub nodes: i64,
-    /// The spec in force, as JSON: the last one that was accepted. The operator keeps it to know it again.
+    /// The spec in force, as JSON: the last one that was accepted. An operator that starts reads it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_spec: Option<String>,
     /// Accepted and FullyApplied.

@@ -1,4 +1,4 @@
-//! NodeReport: what the agent of a node senses, and what it is asked.
+//! NodeReport: what the agent of a node senses, and what the operator asks of the agent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,9 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::schema;
 
-/// What the agent of a node reports; it has the node's name. The agent makes it and writes its status, and writes it only
-/// when something is different: idle times grow by themselves from the time of the last input. That the agent lives is said
-/// by its Lease slotwright-agent-NODE in kube-node-lease. The operator writes the spec: what it asks for.
+/// What the agent of a node reports, in an object of the node's name. The agent makes the object, and writes the status
+/// only when something has changed: idle times follow from the time of the last input. The agent says that it lives by
+/// renewing its Lease slotwright-agent-NODE in kube-node-lease. The operator writes its requests to the agent into the
+/// spec.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -57,13 +58,13 @@ use super::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeReportSpec {
-    /// A benchmark run is wanted that ends at this time or later; status.benchmarkedAt answers. Written by the operator
-    /// when RUNBENCHMARKS is true.
+    /// A request for a benchmark run that ends at this time or later; status.benchmarkedAt answers. Written by the
+    /// operator when RUNBENCHMARKS is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub benchmark: Option<Time>,
-    /// The average of Mips over the runs before the one that is asked for. Written by the operator with benchmark: Mips is
-    /// then three quarters of this and a quarter of what the run measures.
+    /// The average of Mips over the runs before the requested one. Written by the operator together with benchmark: the
+    /// new Mips is three quarters of this plus a quarter of what the run measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mips_so_far: Option<i64>,
     /// The same of KFlops.
@@ -75,17 +76,17 @@ pub struct NodeReportSpec {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeReportStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// When somebody last used the node by hand. Where it is unset, KeyboardIdle and ConsoleIdle are undefined.
+    /// When somebody last used the node by hand. If unset, KeyboardIdle and ConsoleIdle are undefined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_input: Option<LastInputs>,
     /// The load average of the node over the last minute, in processes: TotalLoadAvg. Written when it has moved by a tenth
     /// or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// Of that load, what the pool's pods cause: TotalCondorLoadAvg. The rest is the owner's.
+    /// The part of that load that the pool's pods cause: TotalCondorLoadAvg. The rest is the owner's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool_load: Option<f64>,
     /// Mips: millions of integer instructions a second, by Dhrystone.
@@ -98,18 +99,17 @@ pub struct NodeReportStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub benchmarked_at: Option<Time>,
-    /// The uids of pods whose processes the agent holds still: those with the annotation slotwright.dev/suspend, once it
-    /// has done so.
+    /// The uids of pods whose processes the agent has suspended, as the annotation slotwright.dev/suspend asks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024))]
     pub suspended_pods: Vec<String>,
-    /// Scratch space that is free, in KiB. Where it is unset, the node's allocatable ephemeral storage counts.
+    /// Free scratch space in KiB. If unset, the node's allocatable ephemeral storage counts.
     #[serde(default, rename = "diskKiB", skip_serializing_if = "Option::is_none")]
     pub disk_kib: Option<i64>,
-    /// VirtualMemory: swap space that is free, in KiB.
+    /// VirtualMemory: free swap space in KiB.
     #[serde(default, rename = "virtualMemoryKiB", skip_serializing_if = "Option::is_none")]
     pub virtual_memory_kib: Option<i64>,
-    /// Devices of extended resources, with what is known of each.
+    /// Devices of extended resources, with their properties.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1024))]
     pub devices: Vec<ReportedDevice>,
@@ -117,7 +117,7 @@ pub struct NodeReportStatus {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 256))]
     pub attributes: BTreeMap<String, String>,
-    /// Ready. While the agent says that it is False, the node counts as one without an agent.
+    /// Ready. While Ready is False, the node counts as a node without an agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -127,21 +127,22 @@ pub struct NodeReportStatus {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastInputs {
-    /// On any terminal, the console among them: a time, or ongoing. KeyboardIdle is 0 while it is ongoing and grows from
-    /// the time otherwise.
+    /// Input on any terminal, including the console: a time, or ongoing. KeyboardIdle is 0 while the input is ongoing,
+    /// and counts from the time otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyboard: Option<LastInput>,
-    /// On the console, the keyboard and mouse of the node itself: a time, or ongoing. ConsoleIdle.
+    /// Input on the console, which is the keyboard and mouse of the node itself: a time, or ongoing. ConsoleIdle follows
+    /// from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub console: Option<LastInput>,
 }
 
-/// When somebody last touched something.
+/// When input was last seen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LastInput {
-    /// Somebody is at it.
+    /// There is input now.
     Ongoing,
-    /// Then.
+    /// Input was last seen at this time.
     At(Time),
 }
 
@@ -199,11 +200,11 @@ impl fmt::Display for LastInput {
 /// One device.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 pub struct ReportedDevice {
-    /// The extended resource that it is one of, such as nvidia.com/gpu.
+    /// The extended resource of the device, such as nvidia.com/gpu.
     pub resource: String,
-    /// Its id, as the device plugin has it.
+    /// The device's id, as the device plugin gives it.
     pub id: String,
-    /// Its properties, attribute name to ClassAd expression, for RequireGPUs and the constraints of slot types.
+    /// The device's properties, attribute name to ClassAd expression, for RequireGPUs and the constraints of slot types.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(length(max = 64))]
     pub properties: BTreeMap<String, String>,

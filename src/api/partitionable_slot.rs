@@ -1,4 +1,4 @@
-//! `PartitionableSlot`: what of a node is offered, and what is left of it.
+//! `PartitionableSlot`: what a node offers, and what is left of it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::common::{SlotActivity, SlotResources, SlotState};
 use super::schema;
 
-/// A partitionable slot: dynamic slots are carved from it for jobs and return to it. Written by the operator, one a node
-/// where no NodePolicy says otherwise.
+/// A partitionable slot: dynamic slots are carved from it for jobs and return to it. The operator writes one for each
+/// node, unless a NodePolicy lays out other slots.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -60,23 +60,24 @@ pub struct PartitionableSlotSpec {
     pub node: String,
 }
 
-/// What the slot holds and what is left.
+/// The resources of the slot, and what is left of them.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PartitionableSlotStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The slot's state: Owner when its node offers nothing new, Unclaimed otherwise. Claims live in dynamic slots.
+    /// The slot's state: Owner if its node starts no new jobs, Unclaimed otherwise. Only dynamic slots are claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<SlotState>,
     /// The slot's activity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<SlotActivity>,
-    /// What the node offers to the pool: its allocatable resources less what pods outside the pool request.
+    /// The resources of the slot. With one slot for the whole node: the node's allocatable resources less what pods
+    /// outside the pool request.
     #[serde(default)]
     pub total: SlotResources,
-    /// What is not carved.
+    /// The resources that no dynamic slot has.
     #[serde(default)]
     pub available: SlotResources,
     /// How many dynamic slots are carved from it.

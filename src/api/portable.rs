@@ -1,4 +1,4 @@
-//! What every API server takes, out of what the derives write.
+//! Definitions that every API server takes.
 //!
 //! Two things that they write are refused by servers as old as 1.20 and say nothing that a newer one needs:
 //! - a default of `""`, read there as null (serde gives an absent field the same default);
@@ -9,7 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// The definition, free of both.
+/// The definition without what old servers refuse.
 pub(super) fn portable(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     let versions = crd.spec.versions.iter_mut();
     versions.filter_map(|version| version.schema.as_mut()?.open_api_v3_schema.as_mut()).for_each(clean);

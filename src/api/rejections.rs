@@ -8,25 +8,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RejectionStatus {
-    /// The reason in one word: that of the condition Matchable of the jobs.
+    /// The reason in one word, as in the jobs' condition Matchable.
     #[schemars(length(max = 64))]
     pub reason: String,
-    /// What it is about: the concurrency limit that is reached, the group whose quota is used up, the submitter whose ceiling
-    /// is reached, the clause that is not true on most slots, the request that is too large.
+    /// The object of the reason: the concurrency limit that is reached, the group whose quota is used up, the submitter
+    /// whose ceiling is reached, the clause that is not true on most slots, or the request that is too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub of: Option<String>,
-    /// How many procs wait for it.
+    /// How many procs wait for this reason.
     #[serde(default)]
     pub procs: i64,
-    /// Of how many jobs.
+    /// How many jobs these procs are of.
     #[serde(default)]
     pub jobs: i64,
     /// One of these jobs, as namespace/name.
     #[serde(default)]
     #[schemars(length(max = 320))]
     pub example: String,
-    /// Which clauses of Requirements keep that job from every machine, those first that do so on most slots; five at the most.
+    /// The clauses of Requirements that keep that job from every machine, those first that are not true on most slots;
+    /// five at the most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 5))]
     pub clauses: Vec<FailedClauseStatus>,
@@ -36,12 +37,13 @@ pub struct RejectionStatus {
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedClauseStatus {
-    /// Whose Requirements: the job's or the machine's, which are START and what else its policy asks of jobs.
+    /// Whose Requirements the clause is in: the job's, or the machine's, which are START and what else its policy
+    /// requires of jobs.
     pub of: RequirementsOf,
     /// The clause, cut after 256 bytes.
     #[schemars(length(max = 256))]
     pub clause: String,
-    /// On how many slots it is not true, of those that were looked at: 1000 at the most.
+    /// On how many slots the clause is not true. At most 1000 slots are looked at.
     pub slots: i64,
 }
 

@@ -54,7 +54,7 @@ pub struct SlotSpec {
     /// The object name of the PartitionableSlot that a dynamic slot was carved from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partitionable_slot: Option<String>,
-    /// What the slot holds.
+    /// The resources of the slot.
     pub resources: SlotResources,
     /// The claim on the slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,24 +74,25 @@ pub enum SlotType {
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotClaim {
-    /// The claim's id. It never changes while the claim lives, also when the claim is used for another proc.
+    /// The claim's id. It stays the same when the claim is used for another proc.
     pub id: String,
-    /// The submitter that is charged for it.
+    /// The submitter that is charged for the claim.
     pub submitter: String,
     /// The accounting group that is charged, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting_group: Option<String>,
-    /// The Negotiator that made the match, and with which the submitter is charged; the first by name once its object is gone.
-    /// Unset where there was no Negotiator object.
+    /// The Negotiator that made the match, and with which the submitter is charged. Once that object is gone, the
+    /// submitter is charged with the first Negotiator by name. Unset if there was no Negotiator object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negotiator: Option<String>,
-    /// Whether the submitter got it by GROUP_AUTOREGROUP: in the turn of those of no group, though it is charged to a group.
+    /// Whether the claim comes from GROUP_AUTOREGROUP: matched in the turn of submitters without a group, though it is
+    /// charged to a group.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub autoregroup: bool,
     /// What the claim costs: SLOT_WEIGHT of the slot.
     pub weight: f64,
-    /// What the claim took of things that are limited, MatchedConcurrencyLimits, such as xsw and fileserver:3. It is there, if
-    /// empty, in every claim: what is merged into an older one then replaces that one's.
+    /// What the claim took of concurrency limits, MatchedConcurrencyLimits, such as xsw and fileserver:3. Every claim has
+    /// the list, even if empty, so that a merge patch replaces an earlier claim's list.
     #[serde(default)]
     pub matched_concurrency_limits: Vec<String>,
     /// When the claim was made; CLAIM_WORKLIFE counts from here.
@@ -118,11 +119,11 @@ pub struct JobReference {
     pub uid: String,
 }
 
-/// Where the slot stands.
+/// The slot's state and activity.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The slot's state.
@@ -145,26 +146,26 @@ pub struct SlotStatus {
     /// The job that runs in the slot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<SlotRunning>,
-    /// Claimed; and EndConfirmed, while it is not known whether a pod that was killed has ended.
+    /// Claimed; and EndConfirmed, while nobody knows whether a pod that was killed has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
 }
 
-/// What was pledged to the job that runs in a slot, and what of its time does not count. An operator that takes over goes on
-/// from here.
+/// What an operator that takes over has to know of the job in a slot: what was promised to the job, and for how long the
+/// job was suspended.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlotRunning {
-    /// The uid of its pod.
+    /// The uid of the job's pod.
     pub pod_uid: String,
-    /// MachineMaxVacateTime as it was when the job began, in seconds: later changes of the policy do not concern it.
+    /// MachineMaxVacateTime when the job began, in seconds. Later changes of the policy do not affect the job.
     pub max_vacate_seconds: i64,
-    /// For how many seconds it has been suspended so far, without the present suspension: that is no run time, which
-    /// MAXJOBRETIREMENTTIME limits.
+    /// For how many seconds the job has been suspended, without the present suspension. This does not count as run time,
+    /// which MAXJOBRETIREMENTTIME limits.
     #[serde(default)]
     pub suspended_seconds: i64,
-    /// Since when it is suspended, if it is.
+    /// When the present suspension began; unset if the job is not suspended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub suspended_since: Option<Time>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::schema;
 
 /// What is done with jobs when they are submitted: the schedd's and condor_submit's part of the configuration. Without an
-/// object of this kind HTCondor's defaults hold. One counts: the first by name.
+/// object of this kind HTCondor's defaults are in force. If there are several, the first by name is in force.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",
@@ -42,11 +42,12 @@ use super::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SubmitPolicySpec {
-    /// The schedd's and condor_submit's configuration in HTCondor's own configuration language, as in a condor_config file:
-    /// JOB_DEFAULT_REQUESTCPUS, JOB_DEFAULT_REQUESTMEMORY (MiB), JOB_DEFAULT_REQUESTDISK (KiB) and
-    /// JOB_DEFAULT_LEASE_DURATION (seconds), with macros, if and use. Each is an expression of the job's ad. A job keeps what
-    /// they said when it was submitted. What else the text says is checked, and the condition FullyApplied names what
-    /// nothing acts on yet. What is wrong is told with line and column, and the last accepted spec stays in force.
+    /// The schedd's and condor_submit's configuration in HTCondor's own configuration language, as in a condor_config
+    /// file: JOB_DEFAULT_REQUESTCPUS, JOB_DEFAULT_REQUESTMEMORY (MiB), JOB_DEFAULT_REQUESTDISK (KiB) and
+    /// JOB_DEFAULT_LEASE_DURATION (seconds), with macros, if and use. Each is an expression of the job's ad. A job keeps
+    /// the values from when it was submitted. Other knobs are checked, and the condition FullyApplied names those that
+    /// nothing acts on yet. If the text has errors, the condition Accepted gives line and column of each, and the last
+    /// accepted spec stays in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 65536))]
     pub config: Option<String>,
@@ -56,10 +57,10 @@ pub struct SubmitPolicySpec {
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubmitPolicyStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The spec in force, as JSON: the last one that was accepted. The operator keeps it to know it again.
+    /// The spec in force, as JSON: the last one that was accepted. An operator that starts reads it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_spec: Option<String>,
     /// Accepted and FullyApplied.

@@ -70,17 +70,18 @@ use super::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SubmitterSpec {
-    /// The priority factor: effective priority is real priority times this. 2000 gives half the share of 1000. Unset
-    /// means the negotiator's default, 1000.
+    /// The priority factor: effective priority is real priority times this. A factor of 2000 gives half the share of
+    /// 1000. Unset means the negotiator's default, 1000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1.0, max = 1e12))]
     pub priority_factor: Option<f64>,
-    /// The most slot weight that the submitter may hold at once, of all negotiators' slots together. Unset means no ceiling.
+    /// The most slot weight that the submitter may have claimed at once, in all negotiators' slots together. Unset means
+    /// no ceiling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub ceiling: Option<f64>,
-    /// The slot weight that the submitter gets before anybody gets more than his floor, if it has jobs, of all negotiators' slots
-    /// together. Unset means none.
+    /// The slot weight that the submitter gets, if it has jobs, before any submitter gets more than its floor; in all
+    /// negotiators' slots together. Unset means no floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub floor: Option<f64>,
@@ -89,58 +90,61 @@ pub struct SubmitterSpec {
     pub correction: Option<AccountCorrection>,
 }
 
-/// What the accountant's record should be: each field sets the one of the same name in the status. What is left out stays.
+/// What the accountant's record should be: each field sets the field of the same name in status. A field that is left out
+/// changes nothing.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountCorrection {
-    /// Any text. The correction is made once, when this is another than status.corrected: give a new one for each.
+    /// Any text. The correction is made once, when this text differs from status.corrected: give each correction a new
+    /// one.
     #[schemars(length(min = 1, max = 63))]
     pub id: String,
-    /// The Negotiator with which the account is: condor_userprio -name. Unset means the one that the status shows, the first by
-    /// name.
+    /// The Negotiator whose account is corrected: condor_userprio -name. Unset means the Negotiator that the status
+    /// names, the first by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub negotiator: Option<String>,
-    /// Real user priority. Unset means that it stays.
+    /// Real user priority. Unset changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.5, max = 1e12))]
     pub real_priority: Option<f64>,
-    /// Accumulated usage in slot-seconds. Unset means that it stays.
+    /// Accumulated usage in slot-seconds. Unset changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e15))]
     pub accumulated_usage: Option<f64>,
-    /// Accumulated usage in weighted slot-seconds. Unset means that it stays.
+    /// Accumulated usage in weighted slot-seconds. Unset changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e15))]
     pub weighted_accumulated_usage: Option<f64>,
-    /// When the submitter first used a slot. Unset means that it stays.
+    /// When the submitter first used a slot. Unset changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub begin_usage_time: Option<Time>,
-    /// When the submitter last used a slot. Unset means that it stays.
+    /// When the submitter last used a slot. Unset changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub last_usage_time: Option<Time>,
 }
 
-/// The accountant's record: what was used of the slots of the Negotiator that the field negotiator names. It holds at updateTime; between two updates it follows from the rest, since what is in use
-/// does not change without an update.
+/// The accountant's record: the submitter's use of the slots of the Negotiator that the field negotiator names, as of
+/// updateTime. Between two updates the resources in use do not change, so that the record at any time follows from the
+/// last one.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubmitterStatus {
-    /// The metadata.generation that this status speaks of.
+    /// The metadata.generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// The accountant's name of the submitter: OWNER or GROUP.OWNER.
     #[serde(default)]
     pub name: String,
-    /// The Negotiator with which this account is: the first by name. Unset where there is no Negotiator.
+    /// The Negotiator that this account is with: the first by name. Unset if there is no Negotiator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negotiator: Option<String>,
     /// The accounts with other Negotiators, by their names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub accounts: BTreeMap<String, AccountStatus>,
-    /// Real user priority (RUP): weighted usage, smoothed by the half-life; 0.5 at the least.
+    /// Real user priority (RUP): weighted usage, smoothed by the half-life; at least 0.5.
     #[serde(default)]
     pub real_priority: f64,
     /// Effective user priority (EUP): real priority times factor. Lower is better.
@@ -172,11 +176,11 @@ pub struct SubmitterStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub last_usage_time: Option<Time>,
-    /// The moment for which the numbers hold.
+    /// The moment at which the record was true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub update_time: Option<MicroTime>,
-    /// The id of the correction that was made last.
+    /// The id of the last correction that was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected: Option<String>,
     /// Procs that wait.
@@ -191,7 +195,7 @@ pub struct SubmitterStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// The account with one of several Negotiators: what was used of its slots. It holds at updateTime.
+/// The account with one of several Negotiators: the submitter's use of its slots, as of updateTime.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountStatus {
