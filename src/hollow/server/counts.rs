@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// What requests are counted by.
+/// The key by which requests are counted: who asked for what.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestKey {
     /// The User-Agent up to the first `/` or blank; empty if the client sent none.
