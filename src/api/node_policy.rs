@@ -83,6 +83,10 @@ pub struct NodePolicySpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub tolerations: Vec<PolicyToleration>,
+    /// Whether a cordoned node is drained gracefully until it is uncordoned. Without this field a cordon keeps new pods
+    /// away and evicts nobody, as in Kubernetes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drain_cordoned: bool,
 }
 
 /// Backfill work, for which HTCondor has the BOINC client.

@@ -20,8 +20,8 @@ use super::scenario::{MachineGroup, Scenario};
 use super::workload::{Arrival, Stream};
 use model::pool::backfill::Facts;
 use model::pool::{
-    Benchmarks, Capacity, ClaimId, Effect, End, Event, JobFacts, JobKey, JobUid, MachineFacts, MachineName,
-    Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, SlotName, Time,
+    Benchmarks, Capacity, ClaimId, Effect, End, Event, Forced, JobFacts, JobKey, JobUid, MachineFacts,
+    MachineName, Outcome, PodFacts, PodPlan, PodRef, PodUid, Pool, Ranges, Remains, SlotName, Time,
 };
 use model::schedd::submit;
 
@@ -310,7 +310,11 @@ impl<'s> World<'s> {
             obstacle: None,
             hold: None,
             end: None,
+            remains: Remains::Nothing,
             deleting: false,
+            ends_by: None,
+            forced: Forced::No,
+            disrupted: false,
             lease: Some(plan.lease),
             tracked: true,
             requests: Capacity::default(),

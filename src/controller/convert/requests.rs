@@ -17,6 +17,7 @@ pub struct SlimPodSpec {
     pub(crate) containers: Vec<SlimContainer>,
     init_containers: Vec<SlimContainer>,
     overhead: BTreeMap<String, Quantity>,
+    termination_grace_period_seconds: Option<u64>,
     resources: SlimRequirements,
 }
 
@@ -43,7 +44,22 @@ pub fn requests_of(spec: &PodSpec) -> Capacity {
     spec.requests()
 }
 
+/// The grace period of a pod that says nothing of one, in seconds.
+const DEFAULT_GRACE_PERIOD: u64 = 30;
+
+impl SlimContainer {
+    /// The container's memory limit in bytes, if it has one.
+    pub(crate) fn memory_limit(&self) -> Option<i64> {
+        self.resources.limits.get("memory").and_then(|limit| millis(limit).ok()).map(|milli| milli / 1000)
+    }
+}
+
 impl SlimPodSpec {
+    /// The pod's own grace period in seconds.
+    pub(crate) fn grace_period(&self) -> u64 {
+        self.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_PERIOD)
+    }
+
     /// What a pod requests, by the scheduler's rule: the sum of its containers and sidecars, or its largest init
     /// container if that is more, plus the overhead. CPUs and memory that the pod requests as a whole (KEP-2837) replace
     /// those of its containers.

@@ -109,8 +109,9 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             }
             Effect::DeleteSlot { slot, claim, .. } => slots::delete(context, slot, claim).await,
             Effect::CreatePod(plan) => pods::create(context, plan, template).await,
-            Effect::DeletePod { pod, slot, grace, off, why } => {
-                pods::evict(context, pod, slot, (grace, off), why).await
+            Effect::DeletePod { pod, slot, grace, ends_by, off, why } => {
+                let deletion = pods::Deletion { grace, ends_by, off };
+                pods::evict(context, pod, slot, &deletion, why).await
             }
             Effect::Suspend { pod, slot, suspended } => {
                 pods::ask_agent(context, pod, slot, render::suspend(suspended)).await

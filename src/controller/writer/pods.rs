@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::calls::{Failure, attempt, attempt_to_create, of_uid, patch_params, post_params};
 use super::{Context, Reply, nodes};
-use crate::render;
+use crate::{convert, render};
 use api::labels;
-use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
+use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Time, Vacate};
 
 pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced(client.clone(), namespace)
@@ -101,22 +101,50 @@ pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<
     if missing { vec![Reply::Event(Event::Outcome(Outcome::PodMissing { slot, pod }))] } else { Vec::new() }
 }
 
-/// Writes on a pod why it is evicted, and deletes the pod, with the grace period that is given, or else its own. If `off`
-/// names a node, the pod is deleted only while that node is off. If the pod was not deleted, the deciders decide again.
+/// How a pod is deleted.
+#[derive(Debug, Default)]
+pub(super) struct Deletion {
+    /// The grace period in seconds, if it is not the pod's own.
+    pub(super) grace: Option<u32>,
+    /// The time until which an earlier deletion lets the pod run, where this one shortens its grace period.
+    pub(super) ends_by: Option<Time>,
+    /// The pod is deleted only while this node is off.
+    pub(super) off: Option<MachineName>,
+}
+
+/// Writes on a pod why it is evicted, and deletes the pod. If the pod was not deleted, the deciders decide again.
 pub(super) async fn evict(
     context: &Context,
     pod: PodRef,
     slot: Option<SlotName>,
-    (grace, off): (Option<u32>, Option<MachineName>),
+    deletion: &Deletion,
     why: Option<Vacate>,
 ) -> Vec<Reply> {
     if let Some(why) = why {
         say_why(context, &pod, &why).await;
     }
-    if is_deleted(context, &pod, grace, off.as_ref()).await {
+    let kept = match deletion.ends_by {
+        Some(at) => keep_end(context, &pod, at).await,
+        None => true,
+    };
+    if kept && is_deleted(context, &pod, deletion.grace, deletion.off.as_ref()).await {
         return Vec::new();
     }
     vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
+}
+
+/// Writes on a pod until when its kubelet may let it run. Returns false if the API server refuses.
+async fn keep_end(context: &Context, pod: &PodRef, at: Time) -> bool {
+    let annotations = json!({labels::ENDS_BY: convert::timestamp(at).to_string()});
+    let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
+    let (api, params) = (pods(&context.client, &pod.namespace), patch_params(labels::FIELD_MANAGER));
+    match attempt(|| api.patch(&pod.name, &params, &patch)).await {
+        Ok(_) | Err(Failure::NotFound) => true,
+        Err(failure) => {
+            tracing::warn!(pod = %pod.name, error = %failure, "the end of a pod's grace period was not kept");
+            false
+        }
+    }
 }
 
 /// Deletes a pod. A pod that is gone, or replaced by another, counts as deleted. Returns false if the API server refuses,
@@ -203,5 +231,6 @@ pub(super) async fn untrack(context: &Context, pod: PodRef, also_delete: bool) -
             return vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, None))))];
         }
     }
-    if also_delete { evict(context, pod, None, (Some(0), None), None).await } else { Vec::new() }
+    let deletion = Deletion { grace: Some(0), ..Deletion::default() };
+    if also_delete { evict(context, pod, None, &deletion, None).await } else { Vec::new() }
 }

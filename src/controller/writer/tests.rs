@@ -19,8 +19,8 @@ use crate::kinds::Custom;
 use api::labels;
 use model::pool::limits::Wants;
 use model::pool::{
-    Benchmarks, Claim, Document, Effect, JobKey, NegotiatorId, PodPlan, PodRef, Resources, SlotName, Time,
-    Vacate, VacateReason,
+    Benchmarks, Claim, Document, Effect, JobKey, MachineName, NegotiatorId, PodPlan, PodRef, Resources,
+    SlotName, Time, Vacate, VacateReason,
 };
 
 /// Answers each request with the next status of a script, and writes down what was asked.
@@ -211,7 +211,7 @@ async fn a_pod_says_why_before_it_is_deleted_and_goes_even_if_it_cannot() {
         let message = "the machine prefers another job".into();
         Some(Vacate { reason: VacateReason::StartdPreemptingClaimRank, message })
     };
-    let delete = |grace, why| Effect::DeletePod { pod: pod(), slot: Some(slot()), grace, off: None, why };
+    let delete = |grace, why| deletion(grace, None, None, why);
     let (status, gone) = (format!("PATCH {POD}/status"), format!("DELETE {POD}"));
 
     let (asked, _) = perform(delete(Some(20), why()), &[200, 200]).await;
@@ -229,11 +229,37 @@ async fn a_pod_says_why_before_it_is_deleted_and_goes_even_if_it_cannot() {
     assert_eq!(lines(&asked), [&gone], "one that was asked to go before is hurried by one call");
 }
 
+fn deletion(
+    grace: Option<u32>,
+    ends_by: Option<Time>,
+    off: Option<MachineName>,
+    why: Option<Vacate>,
+) -> Effect {
+    Effect::DeletePod { pod: pod(), slot: Some(slot()), grace, ends_by, off, why }
+}
+
+/// The API server forgets how long a pod had once somebody shortens that, and a kubelet that has begun to end the pod does
+/// not.
+#[tokio::test(start_paused = true)]
+async fn a_grace_period_is_kept_on_the_pod_before_it_is_shortened() {
+    let killed = || deletion(Some(1), Some(Time::from_secs(600)), None, None);
+    let (kept, gone) = (format!("PATCH {POD}"), format!("DELETE {POD}"));
+    let (asked, heard) = perform(killed(), &[200, 200]).await;
+    assert_eq!((lines(&asked), heard.len()), (vec![kept.as_str(), &gone], 0));
+    let ends_by = json!({"slotwright.dev/ends-by": "1970-01-01T00:10:00Z"});
+    assert_eq!(asked[0].1["metadata"], json!({"uid": "u1", "annotations": ends_by}));
+    let (asked, heard) = perform(killed(), &[403]).await;
+    let again = vec![r#"Outcome(Failed(Pod("u1", Some(slot1_1@n1))))"#.to_owned()];
+    assert_eq!((lines(&asked), heard), (vec![kept.as_str()], again), "what cannot be kept is not shortened");
+    let (asked, _) = perform(killed(), &[404, 404]).await;
+    assert_eq!(lines(&asked), [&kept, &gone], "the pod is gone");
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_deleted_for_a_node_that_is_off_stays_if_the_node_is_back() {
     let (node, gone) = ("GET /api/v1/nodes/n1", format!("DELETE {POD}"));
     let off = Some("n1".into());
-    let of_job = Effect::DeletePod { pod: pod(), slot: Some(slot()), grace: Some(0), off, why: None };
+    let of_job = deletion(Some(0), None, off, None);
     let of_backfill = Effect::DeleteBackfill { pod: pod(), machine: "n1".into(), grace: Some(0), off: true };
     for (effect, again) in [
         (of_job, r#"Outcome(Failed(Pod("u1", Some(slot1_1@n1))))"#),
@@ -258,13 +284,7 @@ async fn what_is_deleted_for_a_node_that_is_off_stays_if_the_node_is_back() {
 async fn a_node_that_is_there_and_out_of_service_is_off() {
     let taints = |key: &str| json!({"metadata": {"name": "n1"}, "spec": {"taints": [{"key": key, "effect": "NoExecute"}]}});
     for (key, asks) in [("node.kubernetes.io/out-of-service", 2), ("maintenance", 1)] {
-        let effect = Effect::DeletePod {
-            pod: pod(),
-            slot: Some(slot()),
-            grace: Some(0),
-            off: Some("n1".into()),
-            why: None,
-        };
+        let effect = deletion(Some(0), None, Some("n1".into()), None);
         let (asked, _) = perform_as(effect, &[200, 200], &taints(key)).await;
         assert_eq!(asked.len(), asks, "{key}");
     }

@@ -3,12 +3,33 @@
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, Cause, Effect, Eviction, PodRef, Pool, Slot, SlotName, Time, Vacate, VacateReason,
+    Activation, Cause, Effect, Eviction, KUBELET_SLACK, PodRef, Pool, Slot, SlotName, Time, Vacate,
+    VacateReason,
 };
-use crate::startd::{Grace, is_off};
+use crate::startd::{Grace, Off, off};
 
 /// The grace of a pod that is killed, in seconds. None at all would take it off the API server before its end is confirmed.
 const KILL_GRACE: u32 = 1;
+
+/// The grace of the containers that run on after their proc has ended, in seconds. HTCondor's starter kills what is left of
+/// a job at once; a log shipper has a moment here.
+const OTHERS_GRACE: u32 = 10;
+
+/// Vacates the pod: deletes it with what is left of its vacating time, and with less if `KILL` is foreseen to be true at
+/// `killed`, since a kubelet does not look at a grace period that is shortened later.
+pub(super) fn vacate_pod(
+    pool: &mut Pool,
+    name: &SlotName,
+    killed: Option<Time>,
+    now: Time,
+    effects: &mut Vec<Effect>,
+) {
+    let left = pool.slots().get(name).map(|slot| {
+        let until = slot.eviction.as_ref().map_or(now, |eviction| eviction.until);
+        whole_seconds(killed.map_or(until, |killed| killed.min(until)).since(now))
+    });
+    delete_with(pool, name, Grace::Vacating, left, now, effects);
+}
 
 /// Deletes the pod. Where it is evicted, the pod says why.
 pub(super) fn delete_pod(
@@ -18,83 +39,126 @@ pub(super) fn delete_pod(
     now: Time,
     effects: &mut Vec<Effect>,
 ) {
+    let seconds = match grace {
+        Grace::Own => None,
+        Grace::Others => Some(OTHERS_GRACE),
+        Grace::Force => Some(0),
+        Grace::Vacating => Some(KILL_GRACE),
+    };
+    delete_with(pool, name, grace, seconds, now, effects);
+}
+
+fn delete_with(
+    pool: &mut Pool,
+    name: &SlotName,
+    grace: Grace,
+    seconds: Option<u32>,
+    now: Time,
+    effects: &mut Vec<Effect>,
+) {
     let off = is_for_off(pool, name, grace, now).then(|| name.machine.clone());
     let asked = pool.step_slot(name, |slot| {
-        let seconds = match grace {
-            Grace::Own => None,
-            Grace::Force => Some(0),
-            Grace::Vacating => Some(vacating_left(slot, now)),
-        };
-        // Of one that goes because its job was removed there is nothing to say: that is what its user asked for.
-        let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
-        let why = (grace != Grace::Own && !said).then(|| vacate(slot));
+        // A pod that goes because its job was removed says nothing: that is what its user asked for. Nor does a pod whose
+        // proc has ended.
+        let evicts = matches!(grace, Grace::Vacating | Grace::Force);
+        let why = if evicts { why_evicted(slot) } else { None };
         if let (Grace::Force, Some(eviction)) = (grace, &mut slot.eviction) {
             eviction.forced = true;
         }
-        (being_deleted(slot), seconds, why)
+        (being_deleted(slot, seconds, now), why)
     });
-    if let Some((Some(pod), seconds, why)) = asked {
-        effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: seconds, off, why });
+    if let Some((Some(pod), why)) = asked {
+        let slot = Some(name.clone());
+        effects.push(Effect::DeletePod { pod, slot, grace: seconds, ends_by: None, off, why });
     }
+}
+
+/// Why the pod has to leave, unless the pod says so already. A hold is said in any case: the next leader reads on the pod
+/// that the proc is held.
+fn why_evicted(slot: &Slot) -> Option<Vacate> {
+    let deleting = matches!(slot.activation, Activation::Active { deleting: true, .. });
+    let holds = slot.eviction.as_ref().is_some_and(|eviction| eviction.hold.is_some());
+    (!deleting && (holds || !slot.running.disrupted)).then(|| vacate(slot))
 }
 
 /// Whether a pod is deleted by force since its machine is off; else its agent has ended it.
 fn is_for_off(pool: &Pool, name: &SlotName, grace: Grace, now: Time) -> bool {
     let machine = pool.machines().get(&name.machine);
-    grace == Grace::Force && machine.is_none_or(|machine| is_off(pool, machine, now))
+    grace == Grace::Force && machine.is_none_or(|machine| off(pool, machine, now) != Off::No)
 }
 
-/// What is left of the vacating time, in whole seconds; at least one.
-fn vacating_left(slot: &Slot, now: Time) -> u32 {
-    let left = slot.eviction.as_ref().map_or(Duration::ZERO, |eviction| eviction.until.since(now));
+/// A span in whole seconds; at least [`KILL_GRACE`].
+fn whole_seconds(left: Duration) -> u32 {
     u32::try_from(left.as_millis().div_ceil(1000)).unwrap_or(u32::MAX).max(KILL_GRACE)
 }
 
-/// The pod, marked as one that was asked to go.
-fn being_deleted(slot: &mut Slot) -> Option<PodRef> {
-    let Activation::Active { pod, deleting, .. } = &mut slot.activation else { return None };
-    *deleting = true;
-    Some(pod.clone())
+/// The pod, marked as deleted with a grace of so many seconds; none stands for the pod's own grace, which is read on the pod.
+fn being_deleted(slot: &mut Slot, grace: Option<u32>, now: Time) -> Option<PodRef> {
+    let pod = match &mut slot.activation {
+        Activation::Active { pod, deleting, .. } | Activation::Ended { pod, deleting, .. } => {
+            *deleting = true;
+            pod.clone()
+        }
+        Activation::Vacant | Activation::Assigned | Activation::Requested => return None,
+    };
+    // A deletion by force lets nothing run longer.
+    if let Some(grace) = grace.filter(|grace| *grace > 0) {
+        slot.running.may_run_until(now + Duration::from_secs(grace.into()));
+    }
+    Some(pod)
 }
 
 /// Deletes a pod that cannot start. Its proc is held once it has gone.
-pub(super) fn give_up(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+pub(super) fn give_up(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let given_up = pool.step_slot(name, |slot| {
         let stuck = slot.running.stuck.as_mut()?;
         stuck.given_up = true;
         let hold = &stuck.obstacle.hold;
         let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::FailedToCreateProcess);
         let why = Some(Vacate { reason, message: hold.reason.clone() });
-        Some((being_deleted(slot)?, why))
+        Some((being_deleted(slot, None, now)?, why))
     });
     if let Some((pod, why)) = given_up.flatten() {
-        effects.push(Effect::DeletePod { pod, slot: Some(name.clone()), grace: None, off: None, why });
+        let slot = Some(name.clone());
+        effects.push(Effect::DeletePod { pod, slot, grace: None, ends_by: None, off: None, why });
     }
 }
 
-/// Kills the job: Kubernetes shortens the grace of a pod that is being deleted already.
+/// Kills the job. The API server shortens the grace of a pod that is being deleted already, and a kubelet that has not begun
+/// to end the pod keeps to the shorter one; a kubelet that has begun does not look again, so that the pod may run for what
+/// was granted first.
 pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Effect>) {
     let killed = pool.step_slot(name, |slot| {
-        let said = matches!(slot.activation, Activation::Active { deleting: true, .. });
-        let why = (!said).then(|| vacate(slot));
+        let why = why_evicted(slot);
         let eviction = slot.eviction.get_or_insert(Eviction {
             until: now,
             killed: None,
+            by_agent: false,
             agent_asked: false,
             forced: false,
             hold: None,
         });
         eviction.killed.get_or_insert(now);
-        (being_deleted(slot), why)
+        let ends_by = slot.running.ends_by.filter(|until| *until > now + KUBELET_SLACK);
+        (being_deleted(slot, Some(KILL_GRACE), now), ends_by, why)
     });
-    if let Some((Some(pod), why)) = killed {
-        effects.push(Effect::DeletePod {
-            pod,
-            slot: Some(name.clone()),
-            grace: Some(KILL_GRACE),
-            off: None,
-            why,
-        });
+    if let Some((Some(pod), ends_by, why)) = killed {
+        let slot = Some(name.clone());
+        effects.push(Effect::DeletePod { pod, slot, grace: Some(KILL_GRACE), ends_by, off: None, why });
+    }
+}
+
+/// Asks the agent to kill a pod that its kubelet lets run for long yet.
+pub(super) fn kill_by_agent(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
+    let pod = pool.step_slot(name, |slot| {
+        if let Some(eviction) = &mut slot.eviction {
+            eviction.by_agent = true;
+        }
+        let Activation::Active { pod, .. } = &slot.activation else { return None };
+        Some(pod.clone())
+    });
+    if let Some(pod) = pod.flatten() {
+        effects.push(Effect::KillByAgent { pod, slot: name.clone() });
     }
 }
 
@@ -107,13 +171,16 @@ pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, eff
             eviction.agent_asked = true;
         }
         let Activation::Active { pod, .. } = &slot.activation else { return None };
-        Some((pod.clone(), slot.claim.job.clone()))
+        Some((pod.clone(), slot.claim.job.clone(), slot.running.ends_by.filter(|until| *until > now)))
     });
-    let Some((pod, job)) = asked.flatten() else { return };
-    let next = if agent {
-        "the node's agent is asked to kill it"
-    } else {
-        "the node has no agent that could kill it; look at the node's kubelet"
+    let Some((pod, job, ends_by)) = asked.flatten() else { return };
+    let next = match ends_by {
+        _ if agent => "the node's agent is asked to kill it".to_owned(),
+        Some(until) => format!(
+            "its kubelet had begun to end it with a longer grace period, and lets it run for {} s more; the node has no agent that could kill it",
+            until.since(now).as_secs()
+        ),
+        None => "the node has no agent that could kill it; look at the node's kubelet".to_owned(),
     };
     if agent {
         effects.push(Effect::KillByAgent { pod: pod.clone(), slot: name.clone() });

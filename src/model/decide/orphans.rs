@@ -2,7 +2,10 @@
 //! lease with a call under way.
 
 use super::slots::{goes, untrack};
-use crate::pool::{Activation, Effect, End, PodFacts, Pool, Time, Vacate, VacateReason};
+use crate::pool::{
+    Activation, Effect, Forced, KUBELET_SLACK, PodFacts, Pool, Remains, Time, Vacate, VacateReason,
+};
+use crate::startd::{self, Off};
 
 /// Books the ends of orphans that have ended, lets them go once that is recorded, and ends those that live: without a
 /// claim nothing of the pool may run. Pods whose letting go failed are let go again.
@@ -12,38 +15,78 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
     let uids: Vec<_> = pool.orphans().keys().cloned().collect();
     for uid in uids {
         let Some(facts) = pool.orphans().get(&uid).cloned() else { continue };
-        match &facts.end {
-            Some(end) => settle_ended(pool, &facts, end.clone(), now, effects),
-            None if facts.tracked && !facts.deleting => {
-                pool.orphan_deleted(&uid);
-                let why = vacated(pool, &facts);
-                effects.push(Effect::DeletePod { pod: facts.pod, slot: None, grace: None, off: None, why });
+        let recorded = book(pool, &facts, now);
+        if facts.is_over() || is_lost(pool, &facts, now) {
+            if recorded {
+                let_go(pool, &facts, effects);
             }
-            None => {}
+        } else if recorded && facts.tracked && !facts.deleting && facts.remains != Remains::Ending {
+            pool.orphan_deleted(&uid);
+            let (pod, why) = (facts.pod.clone(), vacated(pool, &facts));
+            effects.push(Effect::DeletePod { pod, slot: None, grace: None, ends_by: None, off: None, why });
         }
     }
 }
 
-/// What is said of an orphan that is ended; nothing where its job's user removed the job.
+/// Whether an orphan is over though no kubelet confirms its end: it was taken off its kubelet, and either that is at work and
+/// no container was seen to run, or the machine is off and what the pod was granted is over.
+fn is_lost(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
+    if facts.forced == Forced::No {
+        return false;
+    }
+    let machine = facts.machine.as_ref().and_then(|name| pool.machines().get(name));
+    match machine.map_or(Off::NodeGone, |machine| startd::off(pool, machine, now)) {
+        Off::OutOfService => true,
+        Off::NodeGone => {
+            let gone_by = facts.ends_by.map_or(now, |until| until + KUBELET_SLACK);
+            if gone_by > now {
+                pool.wake_at(gone_by);
+            }
+            gone_by <= now
+        }
+        Off::No => {
+            let silent = facts.machine.as_ref().is_some_and(|name| pool.heartbeats().is_silent(name, now));
+            facts.forced == Forced::Idle && !silent
+        }
+    }
+}
+
+/// What is said of an orphan that is ended; nothing where its job's user removed the job, where the proc has ended, or where
+/// the pod says already why it is disrupted.
 fn vacated(pool: &Pool, facts: &PodFacts) -> Option<Vacate> {
+    if facts.end.is_some() || facts.disrupted {
+        return None;
+    }
     pool.jobs().get(&facts.job).filter(|cluster| !cluster.removing)?;
     let message = format!("its claim {} is not known any more: nothing runs without one", facts.claim);
     Some(Vacate { reason: VacateReason::ReconnectFailed, message: message.into() })
 }
 
-fn settle_ended(pool: &mut Pool, facts: &PodFacts, end: End, now: Time, effects: &mut Vec<Effect>) {
-    let genuine = pool.jobs().get(&facts.job).is_some_and(|cluster| cluster.owns(facts));
-    if genuine && matches!(end, End::Exited { .. }) && has_no_other_pod(pool, facts) {
-        pool.proc_ended(facts, end, now);
-    }
+/// Books how the proc of an orphan ended, if nobody did. Whether that is recorded, so that the pod may go.
+///
+/// An orphan without our finalizer was let go by whoever booked its end: since then anybody may have deleted it, and how the
+/// pod looks now proves nothing.
+fn book(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     let cluster = pool.jobs().get(&facts.job);
-    let done = cluster.is_some_and(|cluster| cluster.is_done(facts.proc));
-    if done && cluster.is_some_and(|cluster| !cluster.is_recorded(facts.proc)) {
-        return;
+    let counts =
+        facts.tracked && cluster.is_some_and(|cluster| cluster.owns(facts) && !cluster.is_done(facts.proc));
+    if let Some(end) = facts.end.as_ref().filter(|end| counts && end.is_final())
+        && has_no_other_pod(pool, facts)
+    {
+        pool.proc_ended(facts, end.clone(), now);
     }
+    let cluster = pool.jobs().get(&facts.job).filter(|cluster| cluster.is_done(facts.proc));
+    cluster.is_none_or(|cluster| cluster.is_recorded(facts.proc))
+}
+
+/// Lets a pod go that is over.
+fn let_go(pool: &mut Pool, facts: &PodFacts, effects: &mut Vec<Effect>) {
+    let cluster = pool.jobs().get(&facts.job);
+    let genuine = cluster.is_some_and(|cluster| cluster.owns(facts));
+    let done = cluster.is_some_and(|cluster| cluster.is_done(facts.proc));
     let delete = !facts.deleting && cluster.is_none_or(|cluster| goes(cluster, facts.proc));
     pool.orphan_settled(&facts.pod.uid, &facts.job);
-    // One that was let go already stays, unless it is in the way of the proc's next pod, which has the same name.
+    // A pod that was let go already stays, unless it is in the way of the proc's next pod, which has the same name.
     if facts.tracked || (genuine && delete && !done) {
         untrack(pool, facts.pod.clone(), delete, effects);
     }

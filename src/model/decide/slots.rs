@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_pod, suspend};
+use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_by_agent, kill_pod, suspend, vacate_pod};
 use crate::pool::{
     Activation, BackfillStage, Cause, Claim, DrainSchedule, Effect, Fence, Job, Machine, Offer, PodPlan,
     PodRef, Pool, Record, Resources, Retention, Shown, Slot, SlotName, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
-use crate::startd::{self, Change, Chore, Common, Pace, Step, Transition, View};
+use crate::startd::{self, Change, Chore, Common, Grace, Pace, Step, Transition, View};
 use classad::{Ad, Env};
+
+/// What is said of a pod whose end nobody confirms, and of which nothing runs for certain.
+const UNCONFIRMED: &str = "its pod was deleted, and nothing of it runs any more";
 
 /// More steps than any slot takes at one time: a loop in the table would end here instead of never.
 const MOST_STEPS: usize = 32;
@@ -68,7 +71,7 @@ fn with_view<T>(
         || slot.running.lease.unwrap_or_else(|| startd::claim_lease(policy, job, &Env::at(now.secs())));
     let view = View {
         offered: machine.offer == Offer::Offered,
-        off: startd::is_off(pool, machine, now),
+        off: startd::off(pool, machine, now),
         wanted: cluster.is_some_and(|cluster| {
             cluster.active.get(&proc) == Some(&slot.name)
                 && schedd::may_start(pool, cluster)
@@ -195,8 +198,14 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
         Chore::WriteClaim => write_claim(pool, name, effects),
         Chore::CreatePod => create_pod(pool, name, now, effects),
         Chore::Withdraw => pool.withdraw(name),
+        Chore::DeletePod(Grace::Vacating) => {
+            let until = kill_foreseen(pool, name, now);
+            vacate_pod(pool, name, until, now, effects);
+        }
         Chore::DeletePod(grace) => delete_pod(pool, name, *grace, now, effects),
-        Chore::GiveUp => give_up(pool, name, effects),
+        Chore::LosePod => pool.pod_lost(name, UNCONFIRMED, now),
+        Chore::KillByAgent => kill_by_agent(pool, name, effects),
+        Chore::GiveUp => give_up(pool, name, now, effects),
         Chore::KillPod => kill_pod(pool, name, now, effects),
         Chore::AskAgentToKill => ask_agent_to_kill(pool, name, now, effects),
         Chore::ReadAgentLease => {
@@ -216,6 +225,22 @@ fn perform(pool: &mut Pool, name: &SlotName, chore: &Chore, now: Time, effects: 
             pool.return_slot(name, now);
         }
     }
+}
+
+/// When the slot's `KILL`, false now, is first true by the passing of time alone, if that is before its vacating time ends.
+/// A `KILL` that is true and false in turns may be true earlier.
+fn kill_foreseen(pool: &Pool, name: &SlotName, now: Time) -> Option<Time> {
+    let until = pool.slots().get(name)?.eviction.as_ref()?.until;
+    let kills = |at: Time| with_view(pool, name, at, |_, view, _| view.kills()).unwrap_or(false);
+    let (mut before, mut at) = (now.secs(), until.secs());
+    if !kills(Time::from_secs(at)) {
+        return None;
+    }
+    while at - before > 1 {
+        let middle = before + (at - before) / 2;
+        if kills(Time::from_secs(middle)) { at = middle } else { before = middle }
+    }
+    Some(Time::from_secs(at))
 }
 
 fn write_claim(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
@@ -266,7 +291,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
 
 fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {
     let Some(slot) = pool.slots().get(name) else { return };
-    let Activation::Ended { pod, deleting } = slot.activation.clone() else { return };
+    let Activation::Ended { pod, deleting, .. } = slot.activation.clone() else { return };
     let cluster = pool.jobs().get(&slot.claim.job.uid);
     let delete = !deleting && cluster.is_none_or(|cluster| goes(cluster, slot.claim.proc));
     pool.step_slot(name, |slot| slot.activation = Activation::Vacant);

@@ -19,7 +19,7 @@ fn forget_asked(slot: &mut Slot) {
     }
     slot.frozen = None;
     if let Some(eviction) = &mut slot.eviction {
-        (eviction.agent_asked, eviction.forced) = (false, false);
+        (eviction.by_agent, eviction.agent_asked, eviction.forced) = (false, false, false);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Events into the pool: pods and what became of calls about slots and pods.
 
 use super::Pool;
-use super::event::PodFacts;
+use super::event::{Forced, PodFacts};
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
 use super::leaving::{Cause, HoldReason};
@@ -34,7 +34,7 @@ impl Pool {
     /// What a pod requests beyond its slot, since admission added to it (a sidecar, a `LimitRange`'s default, a `RuntimeClass`'s
     /// overhead): the node has that much less to carve.
     fn count_beyond_slot(&mut self, name: &SlotName, facts: &PodFacts) {
-        let slot = self.slots.get(name).filter(|_| facts.end.is_none());
+        let slot = self.slots.get(name).filter(|_| !facts.is_over());
         let beyond = slot.map(|slot| facts.requests.beyond(&slot.resources)).unwrap_or_default();
         match &facts.machine {
             Some(machine) if beyond != Capacity::default() => {
@@ -89,14 +89,20 @@ impl Pool {
     /// Whether a pod lives under a claim that is for another proc by now, since somebody edited it while nobody led: what the
     /// claim holds is that pod's, and the claim is used for nobody else.
     pub fn has_stray_pod(&self, claim: &ClaimId) -> bool {
-        self.orphans.values().any(|pod| pod.claim == *claim && pod.end.is_none())
+        self.orphans.values().any(|pod| pod.claim == *claim && !pod.is_over())
     }
 
     /// A pod that bears our marks under no live claim. Alive it holds resources all the same.
-    fn orphan(&mut self, facts: PodFacts) {
+    fn orphan(&mut self, mut facts: PodFacts) {
         let uid = facts.pod.uid.clone();
-        match (&facts.machine, &facts.end) {
-            (Some(machine), None) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
+        let before = self.orphans.get(&uid).and_then(|orphan| orphan.ends_by);
+        facts.ends_by = match facts.forced {
+            Forced::No => facts.ends_by.max(before),
+            // The time of a deletion by force is a guess, for those who have seen no other.
+            Forced::Idle | Forced::Running => before.or(facts.ends_by),
+        };
+        match (&facts.machine, facts.is_over()) {
+            (Some(machine), false) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
             _ => self.drop_outside(&uid),
         }
         if self.released.contains_key(&uid) {
@@ -115,10 +121,7 @@ impl Pool {
         if running {
             slot.running.started.get_or_insert(facts.started.unwrap_or(now));
         }
-        let doomed = facts.deleting && slot.running.doomed.is_none();
-        if doomed {
-            slot.running.doomed = Some(now);
-        }
+        let doomed = slot.running.note_deletion(&facts, now);
         slot.running.lease = facts.lease.max(slot.running.lease);
         let met = slot.running.meet(facts.obstacle, running, now);
         let next = Activation::Active { pod: facts.pod, running, deleting };
@@ -135,12 +138,19 @@ impl Pool {
 
     fn pod_ended(&mut self, name: &SlotName, facts: &PodFacts, end: End, now: Time) {
         let Some(slot) = self.slots.get_mut(name) else { return };
+        let next =
+            Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting, remains: facts.remains };
         if matches!(slot.activation, Activation::Ended { .. }) {
+            // How the proc ended is booked already: whoever deletes the pod now changes nothing about that.
+            if slot.activation != next {
+                slot.activation = next;
+                self.changed(Change::Slot(name));
+            }
             return;
         }
         let ran = !matches!(slot.activation, Activation::Active { running: false, .. }) || facts.running;
         slot.spent |= !ran && matches!(end, End::Evicted { .. });
-        slot.activation = Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting };
+        slot.activation = next;
         let for_drain =
             slot.retirement == Some(Cause::Draining) && matches!(slot.state, State::Preempting(_));
         let ran = i64::try_from(slot.running.run_time(now).as_secs()).unwrap_or(i64::MAX);
@@ -170,6 +180,20 @@ impl Pool {
         {
             cluster.unrecorded.insert(facts.proc, name.clone());
         }
+    }
+
+    /// Books the end of a slot's pod that its kubelet has not confirmed and never will: it is certain that nothing of it runs.
+    pub fn pod_lost(&mut self, name: &SlotName, why: &str, now: Time) {
+        let Some(slot) = self.slots.get(name) else { return };
+        let Activation::Active { pod, running, .. } = &slot.activation else { return };
+        let facts = PodFacts {
+            running: *running,
+            deleting: true,
+            tracked: true,
+            ..PodFacts::of_nothing(pod.clone(), slot)
+        };
+        self.drop_outside(&facts.pod.uid);
+        self.pod_ended(name, &facts, End::Evicted { why: why.into() }, now);
     }
 
     /// Whether the proc is to run at some time.
@@ -209,41 +233,51 @@ impl Pool {
         // Another slot may be about to run it again.
         let other = cluster.active.remove(&facts.proc);
         self.slots_changed(&other);
-        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
+        let (proc, pod) = (facts.proc, &facts.pod.name);
         match end {
             End::Exited { code } => {
-                cluster.first_start.get_or_insert(now);
-                cluster.idle.remove(facts.proc);
-                cluster.cooling.remove(&facts.proc);
-                cluster.on_hold.remove(&facts.proc);
-                match code {
-                    0 => cluster.succeeded.insert(facts.proc),
-                    _ => cluster.failed.insert(facts.proc),
-                };
-                let key = cluster.key.clone();
-                let complete = cluster.is_complete().then(|| (cluster.succeeded.len(), cluster.failed.len()));
-                if complete.is_some() {
-                    cluster.completed_at = Some(now);
-                }
-                if code != 0 {
-                    let note =
-                        format!("proc {} ended with exit code {code} in pod {}", facts.proc, facts.pod.name);
-                    self.warn(&key, "ProcFailed", "Run", note);
-                }
-                if let Some((succeeded, failed)) = complete {
-                    let note =
-                        format!("all procs have ended: {succeeded} with exit code 0, {failed} with another");
-                    self.tell(&key, "Completed", "Run", note);
-                }
+                let note = format!("proc {proc} ended with exit code {code} in pod {pod}");
+                self.proc_done(facts, code, note, now);
+            }
+            End::InitFailed { container, code } => {
+                let note = format!(
+                    "proc {proc} did not run: init container {container} ended with exit code {code} in pod {pod}"
+                );
+                self.proc_done(facts, code, note, now);
             }
             End::Evicted { why } => {
-                let (key, proc, removing) = (cluster.key.clone(), facts.proc, cluster.removing);
                 self.send_back(&facts.job, proc, now);
-                if !removing {
+                let going = self.jobs.get(&facts.job).filter(|cluster| !cluster.removing);
+                if let Some(key) = going.map(|cluster| cluster.key.clone()) {
                     let note = format!("proc {proc} was evicted and is idle again: {why}");
                     self.warn(&key, "ProcEvicted", "Evict", note);
                 }
             }
+        }
+    }
+
+    /// Books a proc as done with an exit code, and tells what a code other than 0 comes from.
+    fn proc_done(&mut self, facts: &PodFacts, code: i32, failure: String, now: Time) {
+        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
+        cluster.first_start.get_or_insert(now);
+        cluster.idle.remove(facts.proc);
+        cluster.cooling.remove(&facts.proc);
+        cluster.on_hold.remove(&facts.proc);
+        match code {
+            0 => cluster.succeeded.insert(facts.proc),
+            _ => cluster.failed.insert(facts.proc),
+        };
+        let key = cluster.key.clone();
+        let complete = cluster.is_complete().then(|| (cluster.succeeded.len(), cluster.failed.len()));
+        if complete.is_some() {
+            cluster.completed_at = Some(now);
+        }
+        if code != 0 {
+            self.warn(&key, "ProcFailed", "Run", failure);
+        }
+        if let Some((succeeded, failed)) = complete {
+            let note = format!("all procs have ended: {succeeded} with exit code 0, {failed} with another");
+            self.tell(&key, "Completed", "Run", note);
         }
     }
 

@@ -209,12 +209,7 @@ impl Pool {
         let from = SlotName { machine: name.clone(), slot: 0, dynamic: None };
         let on_it = self.slots.range_mut(from..).take_while(|(slot, _)| slot.machine == *name);
         for (_, slot) in on_it {
-            if slot.removal.replace(Removal::MachineGone) != Some(Removal::MachineGone)
-                && let Activation::Active { deleting, .. } = &mut slot.activation
-            {
-                // Whoever was asked to end the pod is gone with the node: it is deleted once more, by force.
-                *deleting = false;
-            }
+            slot.removal = Some(Removal::MachineGone);
         }
         self.changed(Change::ClaimsOn(name));
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Pool;
 use super::drain::{Drain, Draining};
+use super::event::Forced;
 use super::ids::{JobUid, MachineName, PolicyName, SlotName};
 use super::job::{Job, Matchable};
 use super::machine::{Machine, Offer};
@@ -23,7 +24,7 @@ struct SlotFace {
     activation: Activation,
     record: Record,
     removal: Option<Removal>,
-    doomed: Option<Time>,
+    deletion: (Option<Time>, Option<Time>, Forced),
     stuck: Option<Stuck>,
 }
 
@@ -33,7 +34,7 @@ impl SlotFace {
             activation: slot.activation.clone(),
             record: slot.record,
             removal: slot.removal.clone(),
-            doomed: slot.running.doomed,
+            deletion: (slot.running.doomed, slot.running.ends_by, slot.running.forced),
             stuck: slot.running.stuck.clone(),
         }
     }

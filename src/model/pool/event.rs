@@ -21,7 +21,7 @@ use super::machine::MachineFacts;
 use super::policy::{Group, NegotiatorConfig, Selector, StartdConfig, SubmitConfig};
 use super::ranges::Ranges;
 use super::resources::{Capacity, Resources};
-use super::slot::Claim;
+use super::slot::{Claim, Slot};
 use super::stuck::Obstacle;
 use super::submitter::Accounts;
 use super::time::Time;
@@ -242,20 +242,84 @@ pub struct PodFacts {
     pub running: bool,
     /// When its main container did, as far as that is known.
     pub started: Option<Time>,
-    /// How it ended, if it has.
+    /// How its proc ended, if it has: with the main container, or with the pod.
     pub end: Option<End>,
+    /// What is left of the pod. Read only where `end` is known.
+    pub remains: Remains,
     /// What its proc is held for, as whoever deleted it wrote on it.
     pub hold: Option<HoldReason>,
     /// Why it cannot start, if the kubelet says so.
     pub obstacle: Option<Arc<Obstacle>>,
     /// Whether it is being deleted.
     pub deleting: bool,
+    /// The latest time until which a deletion lets its containers run, as far as the pod shows it. A kubelet that has begun
+    /// to end a pod does not look at a shorter grace period (kubernetes#83916).
+    pub ends_by: Option<Time>,
+    /// Whether the pod was taken off its kubelet: deleted by force, or declared over by the pod garbage collector.
+    pub forced: Forced,
+    /// Whether somebody has said on the pod why it is disrupted.
+    pub disrupted: bool,
     /// The lease of its claim, as it carries it for the agent of its node.
     pub lease: Option<Duration>,
     /// Whether our finalizer is on it.
     pub tracked: bool,
     /// What it requests.
     pub requests: Capacity,
+}
+
+impl PodFacts {
+    /// A slot's pod of which nothing is known but that it was made.
+    pub(super) fn of_nothing(pod: PodRef, slot: &Slot) -> Self {
+        Self {
+            pod,
+            machine: Some(slot.name.machine.clone()),
+            job: slot.claim.job.uid.clone(),
+            proc: slot.claim.proc,
+            claim: slot.claim.id.clone(),
+            running: false,
+            started: None,
+            end: None,
+            remains: Remains::Nothing,
+            hold: None,
+            obstacle: None,
+            deleting: false,
+            ends_by: None,
+            forced: Forced::No,
+            disrupted: false,
+            lease: None,
+            tracked: false,
+            requests: Capacity::default(),
+        }
+    }
+
+    /// Whether its proc has ended and its containers have too, so that the node has back what the pod held.
+    pub fn is_over(&self) -> bool {
+        self.end.is_some() && self.remains == Remains::Nothing
+    }
+}
+
+/// What is left of a pod whose proc has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Remains {
+    /// Nothing: its kubelet has confirmed the end of all containers.
+    #[default]
+    Nothing,
+    /// The kubelet ends it by itself within a moment.
+    Ending,
+    /// Another container runs on, and does so until the pod is deleted.
+    Others,
+}
+
+/// Whether a pod was taken off its kubelet, so that no kubelet has confirmed the end of its containers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forced {
+    /// It was not.
+    #[default]
+    No,
+    /// It was, and no container was seen to run.
+    Idle,
+    /// It was, while a container ran.
+    Running,
 }
 
 /// What the shell sees of an HTCJob.

@@ -151,11 +151,25 @@ pub enum End {
         /// The main container's exit code.
         code: i32,
     },
+    /// An init container failed: the job's own process never ran. The proc is done.
+    InitFailed {
+        /// The init container.
+        container: Arc<str>,
+        /// Its exit code.
+        code: i32,
+    },
     /// The machine, not the job, ended it, or it never started. The proc is idle again.
     Evicted {
         /// Why.
         why: Arc<str>,
     },
+}
+
+impl End {
+    /// Whether the proc is done by it.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Exited { .. } | Self::InitFailed { .. })
+    }
 }
 
 /// A proc that was sent back to idle and waits before it is tried again, so that a node that refuses it is not asked

@@ -3,10 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::event::{Forced, PodFacts};
 use super::ids::PodUid;
 use super::slot::Claim;
 use super::stuck::{Obstacle, Stuck};
 use super::time::Time;
+
+/// How much longer than its deletion says a pod may run: the kubelet gives each container two seconds at least, and the clocks of
+/// node and API server differ.
+pub const KUBELET_SLACK: Duration = Duration::from_secs(5);
 
 /// The job that a claim runs, as far as time and policy look at it. It begins with the claim's activation. What of it a new
 /// leader has to know is [`Recorded`].
@@ -29,6 +34,13 @@ pub struct Running {
     pub lease: Option<Duration>,
     /// When its pod was first seen to be deleted.
     pub doomed: Option<Time>,
+    /// The latest time until which a deletion lets the pod run. A later deletion with a shorter grace period does not bring
+    /// this time forward: a kubelet that has begun to end a pod does not look again (kubernetes#83916).
+    pub ends_by: Option<Time>,
+    /// Whether its pod was taken off its kubelet.
+    pub forced: Forced,
+    /// Whether somebody has said on its pod why it is disrupted.
+    pub disrupted: bool,
     /// Its pod cannot start.
     pub stuck: Option<Stuck>,
     /// The generation of the job that its pod was made of, where this leader made it.
@@ -39,6 +51,32 @@ impl Running {
     /// Whether the job was edited since its pod was made, as far as this leader knows.
     pub fn is_of_before(&self, generation: i64) -> bool {
         self.generation.is_some_and(|made_of| made_of != generation)
+    }
+
+    /// Takes note that a pod which is deleted at `now` may run for so long.
+    pub fn may_run_until(&mut self, until: Time) {
+        self.ends_by = self.ends_by.max(Some(until));
+    }
+
+    /// When it is certain that a kubelet, if there is one, has ended the pod: none where no deletion is known.
+    pub fn gone_by(&self) -> Option<Time> {
+        self.ends_by.map(|until| until + KUBELET_SLACK)
+    }
+
+    /// Takes note of what the pod shows of its deletion. Whether that is news.
+    pub(super) fn note_deletion(&mut self, facts: &PodFacts, now: Time) -> bool {
+        let before = (self.doomed, self.ends_by, self.forced);
+        if facts.deleting {
+            self.doomed.get_or_insert(now);
+        }
+        match (facts.forced, facts.ends_by) {
+            (Forced::No, Some(until)) => self.may_run_until(until),
+            // The time of a deletion by force is a guess, for those who have seen no other.
+            (_, until) => self.ends_by = self.ends_by.or(until),
+        }
+        self.forced = facts.forced;
+        self.disrupted |= facts.disrupted;
+        before != (self.doomed, self.ends_by, self.forced)
     }
 
     /// Takes note of what keeps the pod from starting, or that nothing does any more. Whether that is news.
@@ -118,7 +156,9 @@ pub struct Eviction {
     pub until: Time,
     /// When the job was killed.
     pub killed: Option<Time>,
-    /// The agent was asked to kill.
+    /// The agent was asked to kill, since the kubelet lets the pod run for longer than killing may take.
+    pub by_agent: bool,
+    /// `KILLING_TIMEOUT` passed: the agent was asked to kill what is left, and people were warned.
     pub agent_asked: bool,
     /// The pod was deleted without waiting for its kubelet: it is certain that it does not run.
     pub forced: bool,

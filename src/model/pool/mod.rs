@@ -73,8 +73,8 @@ pub use drain::{
 };
 pub use effect::{Document, Effect, Notice, PodPlan, Subject, Vacate, VacateReason};
 pub use event::{
-    Event, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Retry, SlotFacts, SubmitPolicyFacts,
-    SubmitterFacts,
+    Event, Forced, JobFacts, NegotiatorFacts, Outcome, PodFacts, PolicyFacts, Remains, Retry, SlotFacts,
+    SubmitPolicyFacts, SubmitterFacts,
 };
 pub use fence::{FENCE_MARGIN, Fence, Fences, Renewal};
 pub use gathering::Gathering;
@@ -91,7 +91,7 @@ pub use job::{
     Cooling, End, Job, JobFinalizer, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
 };
 pub use job_defaults::JobDefaults;
-pub use leaving::{Cause, Eviction, HoldReason, Preemptor, Recorded, Running};
+pub use leaving::{Cause, Eviction, HoldReason, KUBELET_SLACK, Preemptor, Recorded, Running};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
     System, Taint,
@@ -111,7 +111,8 @@ pub use slot::{
 pub use slot_policy::{ByUniverse, Policy};
 pub use slot_types::Kind as SlotKind;
 pub use stuck::{
-    FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, Obstacle, START_PATIENCE, STARTD_HELD_JOB, Stuck,
+    FAILED_TO_CREATE_PROCESS, INVALID_DOCKER_IMAGE, JOB_OUT_OF_RESOURCES, Obstacle, START_PATIENCE,
+    STARTD_HELD_JOB, Stuck,
 };
 pub use submitter::{Accounts, Submitter};
 pub use time::Time;

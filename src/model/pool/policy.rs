@@ -134,6 +134,8 @@ pub struct StartdConfig {
     pub zone: Zone,
     /// Taints that are tolerated.
     pub tolerations: Vec<Toleration>,
+    /// Whether a cordoned node is drained.
+    pub drain_cordoned: bool,
     /// The policy's text, where it says something else on other machines: it is read again for each.
     pub by_machine: Option<Arc<ByMachine>>,
 }
@@ -157,6 +159,7 @@ impl Default for StartdConfig {
             idle_boost: Duration::from_mins(20),
             zone: Zone::default(),
             tolerations: Vec::new(),
+            drain_cordoned: false,
             by_machine: None,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::event::Remains;
 use super::ids::{ClaimId, GroupName, JobKey, PodRef, ProcId, SlotName, SubmitterName};
 use super::leaving::{Cause, Eviction, HoldReason, Preemptor, Recorded, Running};
 use super::limits::Wants;
@@ -207,12 +208,14 @@ pub enum Activation {
         /// Whether it is being deleted.
         deleting: bool,
     },
-    /// The pod has ended. It is held by the tracking finalizer until that is recorded.
+    /// The proc has ended. The tracking finalizer holds the pod until that is recorded and nothing of the pod is left.
     Ended {
         /// The pod.
         pod: PodRef,
         /// Whether it is being deleted.
         deleting: bool,
+        /// What is left of it.
+        remains: Remains,
     },
 }
 

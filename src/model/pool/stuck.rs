@@ -21,6 +21,9 @@ pub const FAILED_TO_CREATE_PROCESS: i64 = 6;
 /// `HoldReasonCode` `StartdHeldJob`: the slot's `WANT_HOLD` was true.
 pub const STARTD_HELD_JOB: i64 = 21;
 
+/// `HoldReasonCode` `JobOutOfResources`: the job went over its memory limit or its disk limit.
+pub const JOB_OUT_OF_RESOURCES: i64 = 34;
+
 /// The most of what the kubelet says that is kept, in bytes: it comes from registries.
 const LONGEST: usize = 512;
 

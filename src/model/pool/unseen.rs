@@ -9,7 +9,6 @@ use std::time::Duration;
 use super::Pool;
 use super::event::PodFacts;
 use super::ids::{PodRef, PodUid, SlotName};
-use super::resources::Capacity;
 use super::slot::Activation;
 use super::time::Time;
 
@@ -71,22 +70,7 @@ impl Pool {
             return;
         }
         let Some(slot) = self.slots.get(name) else { return };
-        let facts = PodFacts {
-            pod,
-            machine: Some(name.machine.clone()),
-            job: slot.claim.job.uid.clone(),
-            proc: slot.claim.proc,
-            claim: slot.claim.id.clone(),
-            running: false,
-            started: None,
-            obstacle: None,
-            hold: None,
-            end: None,
-            deleting: true,
-            tracked: false,
-            requests: Capacity::default(),
-            lease: None,
-        };
+        let facts = PodFacts { deleting: true, ..PodFacts::of_nothing(pod, slot) };
         self.pod_gone(&facts, now);
     }
 }

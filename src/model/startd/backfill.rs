@@ -85,7 +85,10 @@ fn is_outdated(
 
 /// Gives the slots of a machine just seen the work that they did under an earlier leader.
 pub(super) fn adopt(pool: &mut Pool, name: &MachineName, offer: &Offer, now: Time) {
-    let Some(machine) = pool.machines().get(name).filter(|_| *offer == Offer::Offered) else { return };
+    if !matches!(offer, Offer::Offered | Offer::Cordoned) {
+        return;
+    }
+    let Some(machine) = pool.machines().get(name) else { return };
     let config = pool.startd(machine);
     let own = |slot: &MachineSlot, work: &&Work| {
         let of =

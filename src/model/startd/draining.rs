@@ -1,6 +1,7 @@
 //! Draining machines: which drain is in force, when it begins, when all slots are drained, and what follows.
 //!
-//! Source: the manual's "Drained State", and `condor_drain`. A cordoned node is drained gracefully; uncordoning cancels.
+//! Source: the manual's "Drained State", and `condor_drain`. Where the policy says `drainCordoned`, a cordoned node is drained
+//! gracefully, and uncordoning cancels that drain.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
     let Some(machine) = pool.machines().get(name) else { return };
     let Some(draining) = &machine.draining else { return };
     let wanted = match &draining.why {
-        DrainedFor::Cordon => machine.facts.cordoned && next_request(pool, name).is_none(),
+        DrainedFor::Cordon => drains_for_cordon(pool, machine) && next_request(pool, name).is_none(),
         DrainedFor::Request(request) => pool.drains().get(request).is_some_and(|drain| {
             !drain.phase.is_over() && drain.spec.as_ref().is_some_and(|spec| is_of(draining, machine, spec))
         }),
@@ -35,6 +36,12 @@ fn cancel_what_is_over(pool: &mut Pool, name: &MachineName, now: Time) {
     if !wanted {
         end(pool, name, now);
     }
+}
+
+/// Whether a machine is drained since its node is cordoned. By default a cordon evicts nobody: `kubectl drain` cordons first,
+/// and evicts then by the eviction API, which keeps `PodDisruptionBudget`s.
+fn drains_for_cordon(pool: &Pool, machine: &Machine) -> bool {
+    machine.facts.cordoned && pool.startd(machine).drain_cordoned
 }
 
 /// Whether a drain is still the one that was asked for.
@@ -113,7 +120,7 @@ fn begin(pool: &mut Pool, name: &MachineName, now: Time) {
     for request in waiting {
         set_phase(pool, &request, DrainPhase::Waiting(why_waiting(pool.machines().get(name))));
     }
-    let cordoned = |machine: &Machine| machine.facts.cordoned && machine.draining.is_none();
+    let cordoned = |machine: &Machine| drains_for_cordon(pool, machine) && machine.draining.is_none();
     if pool.machines().get(name).is_some_and(cordoned) {
         drain(
             pool,

@@ -1,16 +1,18 @@
 //! The end of a claim: Preempting, and then Owner or the claim that waited.
 //!
-//! Source: the manual's policy chapter, "Preempting State". On pods: vacating is a delete with the vacating time as grace,
-//! killing shortens the grace, and what the kubelet has not ended after `KILLING_TIMEOUT` the agent is asked to kill. The
-//! slot stays until the pod's end is confirmed, however long that takes.
+//! Source: the manual's policy chapter, "Preempting State". Vacating a pod is a delete with the vacating time as grace
+//! period. Killing is a delete with the shortest grace period. A kubelet that has begun to end a pod does not look at a
+//! shorter one (kubernetes#83916): the node's agent, where there is one, is then asked to kill at once. What has not ended
+//! after `KILLING_TIMEOUT` the agent is asked to kill, too. The slot stays until the pod's end is certain, however long that
+//! takes.
 
 use super::policy::Question;
 use super::transitions::{
     BACKFILL_TO_OWNER, KILLING_TO_CLAIMED, KILLING_TO_OWNER, MATCHED_TO_OWNER, Transition,
     VACATING_TO_CLAIMED, VACATING_TO_KILLING, VACATING_TO_OWNER,
 };
-use super::view::{Change, Chore, Grace, Step, View};
-use crate::pool::{Activation, Fence, Record, Removal, Slot};
+use super::view::{Change, Chore, Grace, Off, Pace, Step, View};
+use crate::pool::{Activation, Fence, Forced, KUBELET_SLACK, Record, Remains, Removal, Slot};
 
 /// Why a claim ends of whose machine nothing was heard for too long.
 pub(super) const LEASE_EXPIRED: &str = "the claim's lease has expired: nothing was heard of the node";
@@ -45,18 +47,59 @@ fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'s
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
         Activation::Assigned => Some(Step::Do(Chore::Withdraw)),
-        Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::UntrackPod)),
-        Activation::Ended { .. } | Activation::Requested => Some(Step::Rest),
-        // One that was made after all and runs on a machine that is back ends as any other.
-        Activation::Active { deleting, .. } if slot.removal == Some(Removal::MachineGone) && view.off => {
-            Some(if *deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Force)) })
+        Activation::Ended { deleting, remains, .. } => Some(ended(*deleting, *remains, view)),
+        Activation::Requested => Some(Step::Rest),
+        // A pod that was made after all and runs on a machine that is back ends as any other.
+        Activation::Active { deleting, .. }
+            if slot.removal == Some(Removal::MachineGone) && view.off != Off::No =>
+        {
+            Some(of_pod_on_a_machine_that_is_off(slot, *deleting, view))
         }
+        Activation::Active { .. } if is_over_unsaid(slot, view) => Some(Step::Do(Chore::LosePod)),
         // A job that stands still cannot shut down.
         Activation::Active { .. } => {
             let still = slot.frozen.unwrap_or(view.stands_still);
             still.then_some(Step::Do(Chore::Suspend(false)))
         }
         Activation::Vacant => None,
+    }
+}
+
+/// What a pod whose proc has ended needs done: other containers that run on are ended once the proc's end is recorded, and
+/// the pod is let go once nothing of it is left.
+pub(super) fn ended(deleting: bool, remains: Remains, view: &View) -> Step {
+    match remains {
+        _ if !view.settled => Step::Rest,
+        Remains::Nothing => Step::Do(Chore::UntrackPod),
+        Remains::Others if !deleting => Step::Do(Chore::DeletePod(Grace::Others)),
+        Remains::Others | Remains::Ending => Step::Rest,
+    }
+}
+
+/// Whether a pod is over though its kubelet, which is at work, will say nothing of it any more: the pod was deleted by force
+/// before a container was seen to run.
+pub(super) fn is_over_unsaid(slot: &Slot, view: &View) -> bool {
+    slot.running.forced == Forced::Idle && view.off == Off::No && view.lease_ends.is_none()
+}
+
+/// What is to be done about a pod whose machine is off: nobody confirms its end. Where only the Node was deleted, a kubelet
+/// may be there all the same and lets the pod run for as long as it was granted.
+fn of_pod_on_a_machine_that_is_off(slot: &Slot, deleting: bool, view: &View) -> Step {
+    if view.off == Off::NodeGone {
+        if !deleting {
+            return Step::Do(Chore::KillPod);
+        }
+        if slot.running.gone_by().is_none_or(|at| at > view.now) {
+            return Step::Rest;
+        }
+    }
+    let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.forced);
+    if slot.running.forced != Forced::No {
+        Step::Do(Chore::LosePod)
+    } else if asked {
+        Step::Rest
+    } else {
+        Step::Do(Chore::DeletePod(Grace::Force))
     }
 }
 
@@ -69,6 +112,9 @@ pub(super) fn vacating(slot: &Slot, view: &View) -> Step {
     }
     if view.lease_is_over() {
         return Step::Take(&VACATING_TO_KILLING, LEASE_EXPIRED, Change::None);
+    }
+    if view.draining == Some(Pace::Fast) {
+        return Step::Take(&VACATING_TO_KILLING, "the machine is drained fast", Change::None);
     }
     if view.holds(Question::Kill) {
         return Step::Take(&VACATING_TO_KILLING, "KILL is true", Change::None);
@@ -98,11 +144,19 @@ pub(super) fn killing(slot: &Slot, view: &View) -> Step {
         (Activation::Active { deleting: false, .. }, _) | (_, None) => Step::Do(Chore::KillPod),
         // An agent that is cut off hears nothing, and what it promised is waited for.
         _ if is_fenced(view) => Step::Rest,
+        _ if kubelet_is_late(slot, view) => Step::Do(Chore::KillByAgent),
         (_, Some(at)) if !asked && view.now.since(at) >= view.policy.killing_timeout => {
             Step::Do(Chore::AskAgentToKill)
         }
         _ => Step::Rest,
     }
+}
+
+/// Whether the kubelet, which had begun to end the pod, lets it run for long yet, and an agent is there that can kill it.
+fn kubelet_is_late(slot: &Slot, view: &View) -> bool {
+    let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.by_agent);
+    let late = slot.running.ends_by.is_some_and(|until| until > view.now + KUBELET_SLACK);
+    late && view.agent && !asked
 }
 
 /// Whether the agent of a silent machine, silent as well, ends the pod as it promised, or has.
@@ -118,8 +172,11 @@ fn of_fenced(slot: &Slot, view: &View) -> Option<Chore> {
     match view.fence {
         Fence::Due => Some(Chore::ReadAgentLease),
         Fence::Held => {
-            let forced = slot.eviction.as_ref().is_some_and(|eviction| eviction.forced);
-            (!forced).then_some(Chore::DeletePod(Grace::Force))
+            let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.forced);
+            match slot.running.forced {
+                Forced::No => (!asked).then_some(Chore::DeletePod(Grace::Force)),
+                Forced::Idle | Forced::Running => Some(Chore::LosePod),
+            }
         }
         Fence::None | Fence::At(_) | Fence::Asked => None,
     }

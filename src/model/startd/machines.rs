@@ -1,6 +1,7 @@
 //! Machines: which policy governs one, how it is laid out into slots, whether it offers anything, and the states of slots
 //! that nobody has claimed.
 
+use super::view::Off;
 use super::{backfill, config, draining, layout, neighbours, unclaimed};
 use crate::pool::{
     Effect, Machine, MachineName, NodePolicy, OUT_OF_SERVICE, Offer, PolicyName, Pool, Time, Toleration,
@@ -76,9 +77,15 @@ fn is_out_of_service(pool: &Pool, machine: &Machine, now: Time) -> bool {
         || !(machine.facts.ready || pool.heartbeats().knows(name)))
 }
 
-/// Whether it is certain that nothing runs on a machine: its node is gone, or an admin says that it is off.
-pub fn is_off(pool: &Pool, machine: &Machine, now: Time) -> bool {
-    machine.offer == Offer::Gone || is_out_of_service(pool, machine, now)
+/// Whether a machine is off: its Node is gone, or an admin says so.
+pub fn off(pool: &Pool, machine: &Machine, now: Time) -> Off {
+    if is_out_of_service(pool, machine, now) {
+        Off::OutOfService
+    } else if machine.offer == Offer::Gone {
+        Off::NodeGone
+    } else {
+        Off::No
+    }
 }
 
 /// The policy that governs a machine: of those that select it the one of the greatest precedence, then the first by name.

@@ -34,7 +34,7 @@ pub use carve::{Carving, carve, has_room, slot_weight};
 pub use costs::expect_costs;
 pub use draining::keep_deadline;
 pub use lease::claim_lease;
-pub use machines::{is_off, review_machine};
+pub use machines::{off, review_machine};
 pub use policy::rank;
 pub use standing::{Surroundings, Wanted, standing};
 pub use step::next;
@@ -43,7 +43,7 @@ pub use transitions::{
     UNCLAIMED_TO_OWNER, take,
 };
 pub use unclaimed::end_benchmarks;
-pub use view::{Change, Chore, Common, Grace, Pace, Step, View};
+pub use view::{Change, Chore, Common, Grace, Off, Pace, Step, View};
 pub use wake::wake;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! applies counts, in the order in which the startd looks. Two things are the pods' own: a job that is removed ends in its
 //! slot, as the schedd of `HTCondor` ends it, and nothing that the pod holds is returned before its end is confirmed.
 
-use super::leave::{LEASE_EXPIRED, killing, owner, vacating};
+use super::leave::{LEASE_EXPIRED, ended, is_over_unsaid, killing, owner, vacating};
 use super::policy::Question;
 use super::standing::{Surroundings, Wanted, standing};
 use super::transitions::{
@@ -33,7 +33,7 @@ pub fn next(slot: &Slot, view: &View) -> Step {
         State::Preempting(Preempting::Killing) => killing(slot, view),
         State::Owner => owner(slot),
         State::Backfill(_) => backfill(slot, view),
-        // Of these a slot is that nobody claims: `standing` says what it does.
+        // Nobody claims a slot in these states: `standing` says what it does.
         State::Unclaimed(_) | State::Drained(_) => Step::Rest,
     }
 }
@@ -160,8 +160,9 @@ fn gives_up(view: &View) -> bool {
 /// with a job.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
-        Activation::Ended { .. } if view.settled => Some(Step::Do(Chore::UntrackPod)),
-        Activation::Ended { .. } | Activation::Requested => Some(Step::Rest),
+        Activation::Ended { deleting, remains, .. } => Some(ended(*deleting, *remains, view)),
+        Activation::Requested => Some(Step::Rest),
+        Activation::Active { .. } if is_over_unsaid(slot, view) => Some(Step::Do(Chore::LosePod)),
         Activation::Active { deleting, .. } if slot.removal == Some(Removal::JobRemoved) => {
             Some(if *deleting { Step::Rest } else { Step::Do(Chore::DeletePod(Grace::Own)) })
         }

@@ -10,8 +10,8 @@ use super::standing::{Surroundings, Wanted, standing};
 use super::transitions::{BENCHMARKING_TO_IDLE, IDLE_TO_BENCHMARKING, Transition, take};
 use super::view::Pace;
 use crate::pool::{
-    Effect, Machine, MachineName, MachineSlot, Noted, Offer, Pool, SlotKind, SlotName, StartdConfig, State,
-    Time, Unclaimed,
+    Backfill, Effect, Machine, MachineName, MachineSlot, Noted, Offer, Pool, SlotKind, SlotName,
+    StartdConfig, State, Time, Unclaimed,
 };
 use classad::{Env, Expr};
 
@@ -135,6 +135,8 @@ pub(super) fn surroundings(
         })
     };
     let offered = *offer == Offer::Offered;
+    // A cordon keeps new pods away, and evicts nobody.
+    let goes_on = *offer == Offer::Cordoned && slot.state == State::Backfill(Backfill::Busy);
     let idle = slot.state == State::Unclaimed(Unclaimed::Idle);
     let undecided = matches!(slot.state, State::Owner | State::Unclaimed(_) | State::Backfill(_));
     // Jobs may still start while others leave: then the slot is not drained yet.
@@ -145,7 +147,7 @@ pub(super) fn surroundings(
     let fills = backfill::fills(pool, machine, slot, config);
     let evicted = || asks(policy.evict_backfill.as_ref(), Question::EvictBackfill);
     Surroundings {
-        owner: undecided && (!offered || asks(policy.is_owner.as_ref(), Question::IsOwner)),
+        owner: undecided && (!(offered || goes_on) || asks(policy.is_owner.as_ref(), Question::IsOwner)),
         draining: draining.map(|_| Pace::Graceful),
         all_drained: !machine.is_held()
             && pool.backfill().is_off(&machine.facts.name)

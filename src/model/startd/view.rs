@@ -29,14 +29,25 @@ pub struct Common {
     pub until: Time,
 }
 
+/// Whether a machine is off, so that nobody is there who could confirm a pod's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Off {
+    /// It is on, or only silent.
+    No,
+    /// Its Node was deleted. A kubelet that is still there ends pods as it was last told.
+    NodeGone,
+    /// An admin vouches that it is off.
+    OutOfService,
+}
+
 /// What surrounds a slot that somebody claims.
 #[derive(Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct View<'a> {
     /// Its machine offers resources for something new.
     pub offered: bool,
-    /// Its machine is off: nobody is there who could end a pod or confirm its end.
-    pub off: bool,
+    /// Whether its machine is off.
+    pub off: Off,
     /// The job of its proc still wants to start it.
     pub wanted: bool,
     /// The end of its proc is recorded, or there is nothing to record.
@@ -123,8 +134,12 @@ pub enum Chore {
     GiveUp,
     /// Shorten the pod's grace to nothing: the job is killed.
     KillPod,
+    /// Ask the agent to kill the pod now: the kubelet ends it much later.
+    KillByAgent,
     /// `KILLING_TIMEOUT` is over: ask the agent to kill what is left, and warn.
     AskAgentToKill,
+    /// Book the end of a pod whose end nobody confirms: it is certain that nothing of it runs.
+    LosePod,
     /// Read the Lease of the machine's agent: whether it did as it promised depends on that.
     ReadAgentLease,
     /// Ask the agent to suspend the job, or to let it go on.
@@ -150,6 +165,8 @@ pub enum Grace {
     Own,
     /// The rest of its vacating time.
     Vacating,
+    /// A moment: its proc has ended, and other containers run on.
+    Others,
     /// None: nobody is left who could confirm the end, and it is certain that it does not run.
     Force,
 }
@@ -158,6 +175,11 @@ impl View<'_> {
     /// Whether the answer means yes. Suspension needs an agent.
     pub(super) fn holds(&self, question: Question) -> bool {
         (self.agent || question != Question::WantSuspend) && self.answers.holds(question)
+    }
+
+    /// Whether `KILL` is true.
+    pub fn kills(&self) -> bool {
+        self.holds(Question::Kill)
     }
 
     /// Whether nothing was heard of the machine for the claim's lease.
@@ -230,7 +252,7 @@ impl View<'_> {
         let until = if kill { self.now } else { self.now + span(vacate) };
         let hold: Option<HoldReason> =
             (by_policy && self.holds(Question::WantHold)).then(|| self.answers.hold());
-        (kill, Eviction { until, killed: None, agent_asked: false, forced: false, hold })
+        (kill, Eviction { until, killed: None, by_agent: false, agent_asked: false, forced: false, hold })
     }
 }
 

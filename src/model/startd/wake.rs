@@ -1,7 +1,7 @@
 //! When a slot has to be looked at again, if nothing happens before.
 
 use super::policy::is_polled;
-use super::view::{View, span};
+use super::view::{Off, View, span};
 use crate::pool::{Claimed, Fence, Preempting, Slot, State, Time};
 use classad::Ad;
 
@@ -29,8 +29,9 @@ pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
     };
     let polls = is_polled(view.policy, slot.state, view.agent, job);
     let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
+    let gone = slot.running.gone_by().filter(|_| view.off == Off::NodeGone);
     // What is due now was done now, or waits for something else.
-    let deadlines = [deadline, fence, view.lease_ends, view.starts_by];
+    let deadlines = [deadline, fence, view.lease_ends, view.starts_by, gone];
     deadlines.into_iter().flatten().filter(|at| *at > view.now).chain(poll).min()
 }
 

@@ -235,6 +235,7 @@ fn startd_config(spec: &NodePolicySpec, problems: &mut Vec<Problem>) -> StartdCo
             .and_then(|name| zone("spec.timeZone", name).map_err(|problem| problems.push(problem)).ok())
             .unwrap_or_default(),
         tolerations: tolerations(&spec.tolerations, problems),
+        drain_cordoned: spec.drain_cordoned,
         ..SlotConfig { policy, slot_weight, attributes, ..SlotConfig::default() }.into()
     }
 }

@@ -1,92 +1,227 @@
 //! How a pod ended: by its own program, or by something else.
+//!
+//! `docs/reference/pods.md` has the rules as a table, with what real kubelets write.
 
 use std::sync::Arc;
 
 use super::{SlimCondition, SlimContainerStatus, SlimPod, SlimTerminated};
 use crate::render::DISRUPTION_TARGET;
 use api::labels;
-use model::pool::{End, VacateReason};
+use model::pool::{End, FAILED_TO_CREATE_PROCESS, Forced, HoldReason, JOB_OUT_OF_RESOURCES, Remains};
 
+/// How the proc of a pod ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ending {
+    /// How.
+    pub(super) end: End,
+    /// What the proc is held for, if its end is of the kind that would come again.
+    pub(super) hold: Option<HoldReason>,
+}
+
+impl Ending {
+    fn held(code: i64, reason: String) -> Self {
+        let reason: Arc<str> = reason.into();
+        Self {
+            end: End::Evicted { why: Arc::clone(&reason) },
+            hold: Some(HoldReason { code, subcode: 0, reason }),
+        }
+    }
+}
+
+impl From<End> for Ending {
+    fn from(end: End) -> Self {
+        Self { end, hold: None }
+    }
+}
+
+/// Whether the pod's phase is a last one.
 pub(super) fn is_terminal(pod: &SlimPod) -> bool {
     matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
 }
 
-/// How a pod ended, if it has.
-pub(super) fn end(pod: &SlimPod) -> Option<End> {
-    match pod.status.phase.as_str() {
-        // A program that ends well because it was told to stop has not done its work.
-        "Succeeded" if finished(pod, After::Asked) => Some(deleted(pod)),
-        "Succeeded" => Some(End::Exited { code: 0 }),
-        "Failed" => Some(failed(pod)),
-        // Only the tracking finalizer keeps the pod: the kubelet has confirmed its end, or somebody deleted the pod by
-        // force.
-        _ if pod.metadata.deletion_timestamp.is_some()
-            && pod.metadata.deletion_grace_period_seconds == Some(0) =>
-        {
-            Some(deleted(pod))
-        }
-        _ => None,
+/// Whether a kubelet has confirmed that all containers of the pod have ended. The pod garbage collector writes the phase
+/// Failed too, for pods whose Node is gone, and leaves what the pod says of its containers.
+fn is_confirmed(pod: &SlimPod) -> bool {
+    is_terminal(pod) && !runs(pod) && !is_collected(pod)
+}
+
+/// Whether a container of the pod runs, as far as its kubelet said.
+fn runs(pod: &SlimPod) -> bool {
+    let all = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
+    all.into_iter().any(|container| container.state.running.is_some())
+}
+
+/// Whether the pod garbage collector declared the pod over.
+fn is_collected(pod: &SlimPod) -> bool {
+    disrupted(pod).is_some_and(|disrupted| disrupted.reason.as_deref() == Some("DeletionByPodGC"))
+}
+
+/// Whether the pod was taken off its kubelet: deleted with grace period 0, or declared over by the pod garbage collector.
+/// The kubelet's own last deletion has grace period 0 too: a kubelet of 1.27 or later writes a last phase before it, an older
+/// kubelet that no container runs.
+pub(super) fn forced(pod: &SlimPod) -> Forced {
+    let by_force =
+        pod.metadata.deletion_timestamp.is_some() && pod.metadata.deletion_grace_period_seconds == Some(0);
+    if is_confirmed(pod) || !(by_force || is_terminal(pod)) {
+        Forced::No
+    } else if runs(pod) {
+        Forced::Running
+    } else {
+        Forced::Idle
     }
 }
 
-fn failed(pod: &SlimPod) -> End {
+/// How the proc of a pod ended, if it has: the main container's end is the proc's, whatever else runs in the pod.
+pub(super) fn ending(pod: &SlimPod) -> Option<Ending> {
+    if is_confirmed(pod) {
+        return Some(of_confirmed(pod));
+    }
+    let exit = main_exit(pod).filter(|_| asked(pod).is_none())?;
+    Some(of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| exited(pod, exit).into()))
+}
+
+/// What is left of a pod whose proc has ended.
+pub(super) fn remains(pod: &SlimPod) -> Remains {
+    if is_confirmed(pod) {
+        return Remains::Nothing;
+    }
+    let others = pod.spec.containers.iter().skip(1);
+    let ended = |name: &str| {
+        let status = pod.status.container_statuses.iter().find(|status| status.name == name);
+        status.is_some_and(|status| status.state.terminated.is_some())
+    };
+    if others.into_iter().all(|other| ended(&other.name)) { Remains::Ending } else { Remains::Others }
+}
+
+fn of_confirmed(pod: &SlimPod) -> Ending {
     // A pod has a reason if something else than its own program ended it. `DeadlineExceeded` is an exception: the job set
     // that deadline itself.
-    if let Some(reason) = pod.status.reason.as_deref().filter(|reason| *reason != "DeadlineExceeded") {
-        return evicted(&format!(
-            "{reason}: {}",
-            pod.status.message.as_deref().unwrap_or("the node gave no message")
-        ));
+    if let Some(reason) = pod.status.reason.as_deref().filter(|reason| *reason != DEADLINE_EXCEEDED) {
+        let message = pod.status.message.as_deref().unwrap_or("the node gave no message");
+        let text = format!("{reason}: {message}");
+        return match asked_by_deletion(pod) {
+            None if is_over_its_disk(reason, message) => Ending::held(JOB_OUT_OF_RESOURCES, text),
+            _ => evicted(&text).into(),
+        };
     }
-    let said = main_status(pod).and_then(|terminated| terminated.message.as_deref());
-    if said.is_some_and(|said| said.starts_with(labels::FENCED)) {
-        return evicted(
-            "the node's agent could not reach the API server for the lease of the claim, and ended it",
-        );
+    if let Some(exit) = main_exit(pod) {
+        return of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| exited(pod, exit).into());
     }
-    if let Some(lost) = lost_by_node(pod) {
-        return evicted(&format!("its node lost it, as one does that starts again: {lost}"));
+    if let Some((container, exit)) = failed_init(pod) {
+        let end = || End::InitFailed { container: container.into(), code: exit.exit_code };
+        return of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| end().into());
     }
-    // The operator writes its own reason before it deletes a pod, and the pod may have ended by itself meanwhile: then
-    // the time of the end decides, as below.
-    let said_by_us =
-        |disrupted: &&SlimCondition| disrupted.reason.as_deref().and_then(VacateReason::named).is_some();
-    if disrupted(pod).is_some_and(|disrupted| !said_by_us(&disrupted)) {
-        return deleted(pod);
+    if asked(pod).is_some() {
+        return deleted(pod).into();
     }
-    // Times are in whole seconds: a program that ends in the second in which it is told to stop has most likely obeyed.
-    if finished(pod, After::OrWhenAsked) || obeyed(pod) {
-        return deleted(pod);
+    match (pod.status.phase.as_str(), pod.status.reason.as_deref()) {
+        ("Succeeded", _) => End::Exited { code: 0 }.into(),
+        (_, Some(DEADLINE_EXCEEDED)) => End::Exited { code: 1 }.into(),
+        _ => evicted("its node lost its containers: nobody knows how they ended").into(),
     }
-    End::Exited { code: exit_code(pod).unwrap_or(1) }
 }
 
-/// The reasons that kubelet and runtime give for a container from before a restart of the node, or one that they cannot
-/// find. Nobody knows how it ended: its exit code, 255 or 137, is made up.
+/// The reason of a pod that ran for longer than its own `activeDeadlineSeconds`.
+const DEADLINE_EXCEEDED: &str = "DeadlineExceeded";
+
+/// The reasons that kubelet and runtime give for a container from before a restart of the node, or for a container that they
+/// cannot find. Nobody knows how such a container ended: its exit code, 255 or 137, is made up.
 const LOST: [&str; 2] = ["Unknown", "ContainerStatusUnknown"];
 
-/// The reason and exit code of a pod whose node lost its main container, or an init container.
-fn lost_by_node(pod: &SlimPod) -> Option<String> {
-    let inits =
-        pod.status.init_container_statuses.iter().filter_map(|status| status.state.terminated.as_ref());
-    let ended = main_status(pod).into_iter().chain(inits);
-    let lost = |ended: &&SlimTerminated| ended.reason.as_deref().is_some_and(|reason| LOST.contains(&reason));
-    let lost = ended.into_iter().find(lost)?;
-    Some(format!("{} (exit code {})", lost.reason.as_deref().unwrap_or_default(), lost.exit_code))
+/// The reasons that runtimes give for a container whose program could not be started. Its exit code is made up.
+const NOT_STARTED: [&str; 2] = ["StartError", "ContainerCannotRun"];
+
+/// What became of the proc by the end of a container, if that is none of the program's own exits.
+fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option<Ending> {
+    let is = |known: &[&str]| reason.is_some_and(|reason| known.contains(&reason));
+    let said = exit.message.as_deref().unwrap_or_default();
+    if said.starts_with(labels::FENCED) {
+        let why = "the node's agent could not reach the API server for the lease of the claim, and ended it";
+        return Some(evicted(why).into());
+    }
+    if is(&LOST) {
+        let (reason, code) = (reason.unwrap_or_default(), exit.exit_code);
+        let why = format!("its node lost it, as a node does that starts again: {reason} (exit code {code})");
+        return Some(evicted(&why).into());
+    }
+    if was_told(pod, exit) {
+        return Some(deleted(pod).into());
+    }
+    if is(&NOT_STARTED) {
+        let reason = reason.unwrap_or_default();
+        let why = format!("the program of its container cannot be started: {reason}: {said}");
+        return Some(Ending::held(FAILED_TO_CREATE_PROCESS, why));
+    }
+    // The runtime reports a kill within the container, too, whose program may have gone on and ended well.
+    if is(&["OOMKilled"]) && exit.exit_code != 0 {
+        let limit = pod.spec.containers.first().and_then(|main| main.memory_limit());
+        let limit = limit.map_or_else(String::new, |bytes| format!(" of {} MiB", bytes >> 20));
+        let why =
+            format!("it went over its memory limit{limit} and was killed: raise memory in spec.requests");
+        return Some(Ending::held(JOB_OUT_OF_RESOURCES, why));
+    }
+    None
 }
 
-/// By how many seconds a node's clock may be behind the API server's clock.
+/// The end of a program that ended by itself.
+fn exited(pod: &SlimPod, exit: &SlimTerminated) -> End {
+    // A program that ends well because its own deadline stopped it has not done its work.
+    let late = pod.status.reason.as_deref() == Some(DEADLINE_EXCEEDED) && exit.exit_code == 0;
+    End::Exited { code: if late { 1 } else { exit.exit_code } }
+}
+
+/// Whether a kubelet evicted a pod since that used more disk than its own limits say. A pod that is evicted since its node
+/// is low on something has done nothing wrong.
+fn is_over_its_disk(reason: &str, message: &str) -> bool {
+    const OWN_LIMIT: [&str; 3] = [
+        "exceeded its local ephemeral storage limit",
+        "ephemeral local storage usage exceeds the total limit of containers",
+        "exceeds the limit",
+    ];
+    reason == "Evicted" && OWN_LIMIT.iter().any(|text| message.contains(text))
+}
+
+/// By how many seconds the clocks of a node, of the operator and of the API server may differ.
 const SKEW: i64 = 60;
 
-/// Whether a program died of a signal that stops it, SIGTERM or SIGKILL, after its pod's deletion was asked for, or at
-/// most [`SKEW`] before. The node's clock gives the time of the death, and the API server's the time of the deletion: the
-/// two may differ.
-fn obeyed(pod: &SlimPod) -> bool {
-    let Some(ended) = main_status(pod) else { return false };
-    let signal = [128 + 9, 128 + 15].contains(&ended.exit_code);
-    let at = ended.finished_at.as_ref().map(|at| at.0.as_second());
-    let about_then = || asked(pod).zip(at).is_some_and(|(asked, at)| at >= asked.saturating_sub(SKEW));
-    signal && ended.reason.as_deref() != Some("OOMKilled") && about_then()
+/// Since when a pod is asked to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    /// Nobody knows: earlier than the pod shows.
+    Earlier,
+    /// Since this second.
+    At(i64),
+}
+
+/// Since when a pod is asked to go, if it is: by the earliest trace that others left on it.
+fn asked(pod: &SlimPod) -> Option<Asked> {
+    let disruption = disrupted(pod).map(|disrupted| {
+        disrupted.last_transition_time.as_ref().map_or(Asked::Earlier, |at| Asked::At(at.0.as_second()))
+    });
+    [disruption, asked_by_deletion(pod)].into_iter().flatten().min()
+}
+
+/// Since when a pod is deleted, if it is. A grace period of 0 tells nothing of that: the kubelet's own last deletion, after
+/// the containers have ended, sets both the period and the time anew.
+fn asked_by_deletion(pod: &SlimPod) -> Option<Asked> {
+    let deadline = pod.metadata.deletion_timestamp.as_ref()?.0.as_second();
+    match pod.metadata.deletion_grace_period_seconds.unwrap_or(0) {
+        0 => Some(Asked::Earlier),
+        grace => Some(Asked::At(deadline.saturating_sub(grace))),
+    }
+}
+
+/// Whether a program was told to end: it may have been, unless it is certain that the program had ended by itself before.
+///
+/// An exit code tells nothing, since a program that is told to end may end as it likes. Times are in whole seconds, by the
+/// clocks of three machines. So an end is the program's own only if nobody had asked the pod to go when the end was seen, or
+/// if the end lies more than [`SKEW`] before the asking, as that of a program that ended while its kubelet was down.
+fn was_told(pod: &SlimPod, exit: &SlimTerminated) -> bool {
+    match (asked(pod), &exit.finished_at) {
+        (None, _) => false,
+        (Some(Asked::At(asked)), Some(at)) => at.0.as_second().saturating_add(SKEW) >= asked,
+        (Some(_), _) => true,
+    }
 }
 
 /// Why a pod was disrupted. The operator, the pod garbage collector, the eviction API and taints say so by a condition
@@ -106,55 +241,26 @@ fn deleted(pod: &SlimPod) -> End {
     evicted(&disruption(pod).unwrap_or_else(|| "its pod was deleted".to_owned()))
 }
 
-/// How late a container must have ended to have been told to stop.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum After {
-    Asked,
-    OrWhenAsked,
-}
-
-/// Whether the main container ended after the pod's deletion was asked for, and so because it was told to stop. If no
-/// time of its end is known, it did.
-fn finished(pod: &SlimPod, after: After) -> bool {
-    let Some(asked) = asked(pod) else { return false };
-    let Some(at) = main_status(pod).and_then(|terminated| terminated.finished_at.as_ref()) else {
-        return true;
-    };
-    at.0.as_second() > asked || (at.0.as_second() == asked && after == After::OrWhenAsked)
-}
-
 pub(super) fn main_container(pod: &SlimPod) -> Option<&SlimContainerStatus> {
     let main = pod.spec.containers.first()?;
     pod.status.container_statuses.iter().find(|status| status.name == main.name)
 }
 
-/// When the pod's deletion was asked for, by the API server's clock, in seconds.
-fn asked(pod: &SlimPod) -> Option<i64> {
-    let deadline = pod.metadata.deletion_timestamp.as_ref()?;
-    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
-    Some(deadline.0.as_second().saturating_sub(grace))
+fn main_exit(pod: &SlimPod) -> Option<&SlimTerminated> {
+    main_container(pod)?.state.terminated.as_ref()
 }
 
-fn main_status(pod: &SlimPod) -> Option<&SlimTerminated> {
-    main_container(pod)?.state.terminated.as_ref()
+/// The init container that failed, so that the main container never ran.
+fn failed_init(pod: &SlimPod) -> Option<(&str, &SlimTerminated)> {
+    let ended = |status: &'_ SlimContainerStatus| status.state.terminated.as_ref().map(|exit| exit.exit_code);
+    let failed = pod
+        .status
+        .init_container_statuses
+        .iter()
+        .find(|status| ended(status).is_some_and(|code| code != 0))?;
+    Some((&failed.name, failed.state.terminated.as_ref()?))
 }
 
 pub(super) fn evicted(why: &str) -> End {
     End::Evicted { why: Arc::from(why) }
-}
-
-/// The exit code of a pod that failed: the main container's; if that is 0, another container's.
-fn exit_code(pod: &SlimPod) -> Option<i32> {
-    let main = pod.spec.containers.first().map(|container| container.name.as_str());
-    let mut codes: Vec<(bool, i32)> = pod
-        .status
-        .container_statuses
-        .iter()
-        .filter_map(|status| {
-            Some((Some(status.name.as_str()) != main, status.state.terminated.as_ref()?.exit_code))
-        })
-        .filter(|(_, code)| *code != 0)
-        .collect();
-    codes.sort_by_key(|(other, _)| *other);
-    codes.first().map(|(_, code)| *code)
 }

@@ -10,15 +10,15 @@ use kube::api::ObjectMeta;
 use kube::{Api, Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 
-use self::end::{disrupted, end, is_terminal, main_container};
+use self::end::{disrupted, ending, forced, is_terminal, main_container, remains};
 use super::sighting::told;
 use super::{News, Stage, Watched};
 use crate::cache::Kind;
 use crate::convert::{self, SlimPodSpec};
 use api::labels;
 use model::pool::{
-    Capacity, Event, HoldReason, MachineName, Obstacle, PodFacts, PodRef, PodUid, SlotName, VacateReason,
-    backfill,
+    Capacity, Event, Forced, HoldReason, MachineName, Obstacle, PodFacts, PodRef, PodUid, Remains, SlotName,
+    VacateReason, backfill,
 };
 
 /// The part of a pod that the operator reads.
@@ -55,6 +55,7 @@ struct SlimCondition {
     status: String,
     reason: Option<String>,
     message: Option<String>,
+    last_transition_time: Option<Time>,
 }
 
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
@@ -91,6 +92,7 @@ struct SlimTerminated {
     exit_code: i32,
     reason: Option<String>,
     message: Option<String>,
+    started_at: Option<Time>,
     finished_at: Option<Time>,
 }
 
@@ -159,6 +161,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
     let job = pod.labels().get(labels::JOB_UID)?;
     let proc = pod.labels().get(labels::PROC)?.parse().ok()?;
     let claim = pod.annotations().get(labels::CLAIM)?;
+    let (end, held) = ending(pod).map_or((None, None), |ending| (Some(ending.end), ending.hold));
     Some(PodFacts {
         pod: PodRef {
             namespace: pod.namespace().unwrap_or_default().into(),
@@ -171,10 +174,14 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
         claim: claim.as_str().into(),
         running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
         started: started(pod),
-        end: end(pod),
-        hold: hold(pod),
+        remains: if end.is_some() { remains(pod) } else { Remains::default() },
+        end,
+        hold: hold(pod).or(held),
         obstacle: obstacle(pod).map(Arc::new),
         deleting: pod.metadata.deletion_timestamp.is_some(),
+        ends_by: ends_by(pod),
+        forced: forced(pod),
+        disrupted: disrupted(pod).is_some(),
         lease: pod
             .annotations()
             .get(labels::LEASE_SECONDS)
@@ -189,7 +196,9 @@ fn backfill_pod(pod: &SlimPod, uid: &PodUid, machine: &MachineName) -> Option<ba
     pod.labels().get(labels::BACKFILL)?;
     let slot = pod.annotations().get(labels::SLOT).and_then(|name| SlotName::parse(name).ok());
     let mark = pod.annotations().get(labels::BACKFILL_TEMPLATE).map(String::as_str).unwrap_or_default();
-    let phase = if end(pod).is_some() {
+    let gone =
+        pod.metadata.deletion_timestamp.is_some() && pod.metadata.deletion_grace_period_seconds == Some(0);
+    let phase = if is_terminal(pod) || gone {
         backfill::Phase::Over
     } else if pod.status.phase == "Running" {
         backfill::Phase::Runs
@@ -230,10 +239,25 @@ fn hold(pod: &SlimPod) -> Option<HoldReason> {
     Some(HoldReason { code, subcode: 0, reason: disrupted.message.as_deref().unwrap_or_default().into() })
 }
 
-/// When the main container started; none unless it runs.
+/// When the main container started, if it did.
 fn started(pod: &SlimPod) -> Option<model::pool::Time> {
     let state = &main_container(pod)?.state;
-    state.running.as_ref()?.started_at.as_ref().map(convert::time)
+    let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
+    running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).map(convert::time)
+}
+
+/// The latest time until which a deletion lets the pod run. The API server forgets the time of a deletion that somebody
+/// shortens: the operator writes that time on the pod before it does so itself. For a pod that others deleted by force,
+/// the pod's own grace period counts from that deletion.
+fn ends_by(pod: &SlimPod) -> Option<model::pool::Time> {
+    let written = pod.annotations().get(labels::ENDS_BY).and_then(|text| text.parse().ok()).map(Time);
+    let deadline = pod.metadata.deletion_timestamp.as_ref().map(convert::time);
+    let own = Duration::from_secs(pod.spec.grace_period());
+    let shown = match forced(pod) {
+        Forced::No => deadline,
+        Forced::Idle | Forced::Running => deadline.map(|at| at + own),
+    };
+    shown.max(written.as_ref().map(convert::time))
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::end::evicted;
 use super::*;
-use model::pool::End;
+
+mod ends;
 
 fn view(object: Value) -> PodView {
     super::view(&serde_json::from_value(object).unwrap()).unwrap()
@@ -23,56 +23,6 @@ fn ours(status: Value, metadata: Value) -> PodFacts {
     match view(object) {
         PodView::Ours(facts) => facts,
         other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn ends_of_pods() {
-    let status = |name: &str, code: i32| json!({"name": name, "state": {"terminated": {"exitCode": code}}});
-    for (case, status, metadata, end) in [
-        ("waits", json!({"phase": "Pending"}), json!({}), None),
-        ("runs", json!({"phase": "Running"}), json!({}), None),
-        ("ends well", json!({"phase": "Succeeded"}), json!({}), Some(End::Exited { code: 0 })),
-        (
-            "fails",
-            json!({"phase": "Failed", "containerStatuses": [status("side", 7), status("main", 3)]}),
-            json!({}),
-            Some(End::Exited { code: 3 }),
-        ),
-        (
-            "a side container fails",
-            json!({"phase": "Failed", "containerStatuses": [status("side", 7), status("main", 0)]}),
-            json!({}),
-            Some(End::Exited { code: 7 }),
-        ),
-        (
-            "is refused",
-            json!({"phase": "Failed", "reason": "OutOfcpu", "message": "no"}),
-            json!({}),
-            Some(evicted("OutOfcpu: no")),
-        ),
-        (
-            "takes too long",
-            json!({"phase": "Failed", "reason": "DeadlineExceeded"}),
-            json!({}),
-            Some(End::Exited { code: 1 }),
-        ),
-        (
-            "its node is gone",
-            json!({"phase": "Failed", "conditions": [{"type": "DisruptionTarget", "status": "True",
-                   "reason": "DeletionByPodGC", "message": "PodGC: node no longer exists"}]}),
-            json!({}),
-            Some(evicted("DeletionByPodGC: PodGC: node no longer exists")),
-        ),
-        (
-            "fails though it is no target of a disruption",
-            json!({"phase": "Failed", "containerStatuses": [status("main", 3)],
-                   "conditions": [{"type": "DisruptionTarget", "status": "False"}]}),
-            json!({}),
-            Some(End::Exited { code: 3 }),
-        ),
-    ] {
-        assert_eq!(ours(status, metadata).end, end, "{case}");
     }
 }
 
@@ -127,65 +77,6 @@ fn what_a_proc_is_held_for_stands_on_its_pod() {
 }
 
 #[test]
-fn ends_of_deleted_pods() {
-    let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30});
-    let forced = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0});
-    // Deletion was asked for 30 s before the deadline.
-    let ends = |code: i32, time: &str| json!({"name": "main", "state": {"terminated": {"exitCode": code, "finishedAt": time}}});
-    let at = |time: &str| ends(0, time);
-    let vacated = json!([{"type": "DisruptionTarget", "status": "True", "reason": "StartdDraining", "message": "firmware"}]);
-    for (case, status, metadata, end) in [
-        ("is being deleted", json!({"phase": "Running"}), deleted.clone(), None),
-        ("was deleted", json!({"phase": "Failed"}), deleted.clone(), Some(evicted("its pod was deleted"))),
-        (
-            "ended well because it was told to stop",
-            json!({"phase": "Succeeded", "containerStatuses": [at("2025-12-31T23:59:40Z")]}),
-            deleted.clone(),
-            Some(evicted("its pod was deleted")),
-        ),
-        (
-            "ended well before it was deleted",
-            json!({"phase": "Succeeded", "containerStatuses": [at("2025-12-31T23:59:20Z")]}),
-            deleted.clone(),
-            Some(End::Exited { code: 0 }),
-        ),
-        (
-            "ended well in the second in which it was deleted",
-            json!({"phase": "Succeeded", "containerStatuses": [at("2025-12-31T23:59:30Z")]}),
-            deleted.clone(),
-            Some(End::Exited { code: 0 }),
-        ),
-        (
-            "died in the second in which it was deleted",
-            json!({"phase": "Failed", "containerStatuses": [ends(143, "2025-12-31T23:59:30Z")]}),
-            deleted.clone(),
-            Some(evicted("its pod was deleted")),
-        ),
-        (
-            "failed before the operator evicted it",
-            json!({"phase": "Failed", "containerStatuses": [ends(3, "2025-12-31T23:59:20Z")], "conditions": vacated}),
-            deleted.clone(),
-            Some(End::Exited { code: 3 }),
-        ),
-        (
-            "died when the operator evicted it",
-            json!({"phase": "Failed", "containerStatuses": [ends(143, "2025-12-31T23:59:40Z")], "conditions": vacated}),
-            deleted.clone(),
-            Some(evicted("StartdDraining: firmware")),
-        ),
-        (
-            "failed before it was deleted",
-            json!({"phase": "Failed", "containerStatuses": [ends(3, "2025-12-31T23:59:20Z")]}),
-            deleted,
-            Some(End::Exited { code: 3 }),
-        ),
-        ("was forced", json!({"phase": "Running"}), forced, Some(evicted("its pod was deleted"))),
-    ] {
-        assert_eq!(ours(status, metadata).end, end, "{case}");
-    }
-}
-
-#[test]
 fn requests_follow_the_schedulers_rule() {
     let PodView::Foreign(_, machine, requests) = view(json!({
         "metadata": {"name": "p", "uid": "u"},
@@ -220,52 +111,6 @@ fn what_a_pod_requests_as_a_whole_goes_before_its_containers() {
     assert_eq!(requests(json!({"requests": {"cpu": "30"}})), (30_010, 1 << 30));
     assert_eq!(requests(json!({"limits": {"cpu": "2", "memory": "4Gi"}})), (2_010, 4 << 30));
     assert_eq!(requests(json!({})), (510, 1 << 30));
-}
-
-/// After a node has started again runtime and kubelet make up an exit code for what they cannot find.
-#[test]
-fn what_a_node_lost_has_not_ended() {
-    let ended = |code: i32, reason: &str| json!({"name": "main", "state": {"terminated": {"exitCode": code, "reason": reason}}});
-    let of = |status: Value| ours(status, json!({})).end;
-    for (code, reason, lost) in [
-        (255, "Unknown", true),
-        (137, "ContainerStatusUnknown", true),
-        (255, "Error", false),
-        (137, "OOMKilled", false),
-    ] {
-        let end = of(json!({"phase": "Failed", "containerStatuses": [ended(code, reason)]}));
-        let expected = if lost {
-            evicted(&format!("its node lost it, as one does that starts again: {reason} (exit code {code})"))
-        } else {
-            End::Exited { code }
-        };
-        assert_eq!(end, Some(expected), "{reason}");
-    }
-    let fetching = json!({"phase": "Failed", "initContainerStatuses": [ended(255, "Unknown")]});
-    assert!(matches!(of(fetching), Some(End::Evicted { .. })), "while an init container ran");
-}
-
-/// The node's clock may be behind the API server's: who dies of the signal about when it is told to has obeyed.
-#[test]
-fn who_dies_of_the_signal_while_its_pod_is_deleted_has_obeyed() {
-    // Deletion was asked for at 00:10:00.
-    let deleted = json!({"deletionTimestamp": "2026-01-01T00:10:30Z", "deletionGracePeriodSeconds": 30});
-    let end = |code: i32, reason: &str, at: &str, metadata: &Value| {
-        let ended = json!({"exitCode": code, "reason": reason, "finishedAt": format!("2026-01-01T{at}Z")});
-        let status = json!({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated": ended}}]});
-        ours(status, metadata.clone()).end
-    };
-    for (code, reason, at, obeyed) in [
-        (143, "Error", "00:09:57", true),
-        (137, "Error", "00:09:57", true),
-        (143, "Error", "00:08:00", false),
-        (137, "OOMKilled", "00:09:57", false),
-        (1, "Error", "00:09:57", false),
-    ] {
-        let expected = if obeyed { evicted("its pod was deleted") } else { End::Exited { code } };
-        assert_eq!(end(code, reason, at, &deleted), Some(expected), "{code} {reason} {at}");
-        assert_eq!(end(code, reason, at, &json!({})), Some(End::Exited { code }), "nobody deletes it");
-    }
 }
 
 #[test]

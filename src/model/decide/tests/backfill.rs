@@ -24,7 +24,8 @@ fn govern(world: &mut World, text: &str, mark: &str) {
     assert!(faults.is_empty(), "{faults:?}");
     let division = SlotTypes::read(&read.config).types.unwrap();
     let slots = SlotConfig { policy, ..SlotConfig::default() };
-    let config = StartdConfig { division, backfill: Some(template(mark)), ..slots.into() };
+    let config =
+        StartdConfig { division, backfill: Some(template(mark)), drain_cordoned: true, ..slots.into() };
     world.govern(config, &format!("{text}{mark}"));
 }
 
@@ -295,6 +296,26 @@ fn a_drain_ends_it() {
     world.settle();
     assert_eq!(numbers(&mut world), ["slot1@n1 29", "slot1@n1 30"]);
     assert_eq!(state(&world, 1), ("Drained", "Idle"));
+}
+
+/// A cordon that drains nothing evicts nobody. What ends meanwhile is not begun again.
+#[test]
+fn a_cordon_lets_it_go_on() {
+    let mut world = World::new();
+    world.node("n1", 8, 0);
+    govern(&mut world, ALWAYS, "m1");
+    let kept = StartdConfig {
+        drain_cordoned: false,
+        ..(*world.pool.startd(&world.pool.machines()[&"n1".into()])).clone()
+    };
+    world.govern(kept, "kept");
+    let cordoned = crate::pool::MachineFacts { cordoned: true, ..world.machines["n1"].clone() };
+    world.set_node(cordoned);
+    world.pass(60);
+    assert_eq!((state(&world, 1), cpus(&world)), (("Backfill", "Busy"), vec![8]));
+    world.backfill_is("backfill-slot1.n1", Phase::Over);
+    world.pass(60);
+    assert_eq!(state(&world, 1), ("Owner", "Idle"));
 }
 
 #[test]

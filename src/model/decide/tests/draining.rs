@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::world::World;
 use crate::pool::{
     DrainCost, DrainFacts, DrainPhase, DrainSchedule, DrainSpec, Event, MachineFacts, Policy, SlotConfig,
-    Time,
+    StartdConfig, Time,
 };
 use classad::Expr;
 use condor_config::{Host, Reader, Source};
@@ -149,10 +149,10 @@ fn a_check_that_is_not_true_of_every_slot_refuses_the_drain() {
 }
 
 #[test]
-fn a_cordoned_node_is_drained_and_an_uncordoned_one_is_not() {
+fn a_cordoned_node_is_drained_where_its_policy_says_so_until_it_is_uncordoned() {
     let mut world = World::new();
     world.node("n1", 4, 0);
-    world.settle();
+    world.govern(StartdConfig { drain_cordoned: true, ..StartdConfig::default() }, "");
     cordon(&mut world, "n1", true);
     assert_eq!(stands(&world, "n1"), ("Drained", "Idle", 33));
     request(&mut world, "d", 1, DrainSpec { resume: true, ..spec("n1") });
@@ -160,6 +160,44 @@ fn a_cordoned_node_is_drained_and_an_uncordoned_one_is_not() {
     assert_eq!(stands(&world, "n1"), ("Drained", "Idle", 33), "the node is cordoned still");
     cordon(&mut world, "n1", false);
     assert_eq!(stands(&world, "n1"), ("Unclaimed", "Idle", 1));
+}
+
+/// `kubectl drain` cordons first and evicts then by the eviction API, which keeps `PodDisruptionBudget`s. Whoever only cordons
+/// evicts nobody.
+#[test]
+fn a_cordon_takes_nothing_new_and_evicts_nobody() {
+    let mut world = World::new();
+    world.node("n1", 4, 0);
+    world.fate = |_| (1_000, 0);
+    world.submit("sweep", "alice", 6, |_| {});
+    world.pass(5);
+    cordon(&mut world, "n1", true);
+    world.pass(600);
+    assert_eq!((world.pods.len(), world.graces.len()), (4, 0), "all of them run on");
+    world.pass(600);
+    assert_eq!((world.runs.len(), world.pool.slots().len()), (4, 0), "none follows them");
+    assert_eq!(stands(&world, "n1").0, "Owner");
+    cordon(&mut world, "n1", false);
+    world.pass(5);
+    assert_eq!(world.pool.slots().len(), 2);
+}
+
+/// A drain that is hurried: what vacates with a long grace period is killed.
+#[test]
+fn a_fast_drain_kills_what_a_graceful_one_vacates() {
+    let mut world = World::new();
+    world.node("n1", 1, 0);
+    world.fate = |_| (10_000, 0);
+    world.obeys = false;
+    world.submit("sweep", "alice", 1, |_| {});
+    world.pass(5);
+    request(&mut world, "d", 1, spec("n1"));
+    world.pass(5);
+    assert_eq!(world.graces, [Some(600)]);
+    world.sees(Event::DrainGone("d".into()));
+    request(&mut world, "fast", 2, DrainSpec { schedule: DrainSchedule::Fast, ..spec("n1") });
+    world.pass(5);
+    assert_eq!(world.graces, [Some(600), Some(1)]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn wide(world: &mut World, procs: i64, cpus: i64) {
 
 fn governed(world: &mut World, text: &str) {
     let policy = crate::startd::config::understand(text).config.unwrap();
-    let mut startd = StartdConfig::default();
+    let mut startd = StartdConfig { drain_cordoned: true, ..StartdConfig::default() };
     policy.put_into(&mut startd);
     world.govern(startd, text);
 }
@@ -285,6 +285,8 @@ fn the_node_may_go() {
     world.machines.remove("n1");
     world.pool.apply(Event::MachineGone("n1".into()), world.now);
     world.pass(30);
+    assert!(!world.pool.slots().is_empty(), "a kubelet that is still there gives the pods their 600 s");
+    world.pass(600);
     assert!(world.pool.gatherings().is_empty() && world.pool.slots().is_empty());
     world.node("n2", 8, 0);
     world.obeys = true;

@@ -8,6 +8,7 @@ mod draining;
 mod gathering;
 mod governed;
 mod invariants;
+mod kubelets;
 mod leases;
 mod limits;
 mod manual;

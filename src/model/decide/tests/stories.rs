@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use super::world::World;
 use crate::kit;
-use crate::pool::{
-    Capacity, Document, Effect, Event, JobFacts, Matchable, NegotiatorId, Offer, Policy, SlotConfig,
-};
+use crate::pool::{Capacity, Document, Effect, Event, JobFacts, Matchable, NegotiatorId, Offer, SlotConfig};
 use crate::schedd::group_usage;
 use crate::{decide, negotiator};
 use classad::Expr;
@@ -357,38 +355,6 @@ fn a_pod_in_another_namespace_does_not_keep_a_job_that_it_names() {
 fn policy(world: &mut World, name: &str, slots: SlotConfig) {
     world.sees(Event::Policy(kit::policy(name, slots.into(), "")));
     world.settle();
-}
-
-#[test]
-fn a_cordoned_node_starts_nothing_and_what_runs_has_its_retirement() {
-    let mut world = World::new();
-    let policy_of = |seconds: i64| Policy {
-        max_job_retirement_time: Some(Expr::literal(seconds)),
-        machine_max_vacate_time: Some(Expr::literal(0)),
-        ..Policy::default()
-    };
-    policy(&mut world, "p", SlotConfig { policy: policy_of(3600), ..SlotConfig::default() });
-    world.node("n1", 4, 0);
-    world.submit("sweep", "alice", 8, |_| {});
-    world.pass(5);
-    let mut facts = world.machines.get("n1").unwrap().clone();
-    facts.cordoned = true;
-    world.set_node(facts.clone());
-    world.pass(60);
-    assert_eq!(done(&world, "sweep"), (4, 0, 4));
-    assert_eq!(world.pool.machines().values().next().unwrap().offer, Offer::Cordoned);
-    facts.cordoned = false;
-    world.set_node(facts.clone());
-    world.pass(5);
-    policy(&mut world, "p", SlotConfig { policy: policy_of(0), ..SlotConfig::default() });
-    facts.cordoned = true;
-    world.set_node(facts.clone());
-    world.pass(5);
-    assert_eq!(done(&world, "sweep"), (4, 0, 4), "without retirement time they leave at once");
-    facts.cordoned = false;
-    world.set_node(facts);
-    world.pass(60);
-    assert_eq!(done(&world, "sweep"), (0, 0, 8));
 }
 
 #[test]

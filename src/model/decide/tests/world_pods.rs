@@ -4,7 +4,9 @@ use super::world::{Pod, World};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::pool::{Capacity, End, Event, HoldReason, Outcome, PodFacts, PodPlan, PodRef, Vacate, backfill};
+use crate::pool::{
+    Capacity, End, Event, Forced, HoldReason, Outcome, PodFacts, PodPlan, PodRef, Remains, Vacate, backfill,
+};
 
 impl World {
     pub(super) fn create_backfill(&mut self, plan: &backfill::Plan) {
@@ -76,7 +78,11 @@ impl World {
             obstacle,
             hold: None,
             end: None,
+            remains: Remains::Nothing,
             deleting: false,
+            ends_by: None,
+            forced: Forced::No,
+            disrupted: false,
             lease: Some(plan.lease),
             tracked: true,
             requests: Capacity::default(),

@@ -7,7 +7,7 @@ use crate::pool::{
     Activation, Cause, Claimed, Eviction, HoldReason, Preempting, Record, Removal, State, Time,
 };
 use crate::startd::policy::{Answer, Question};
-use crate::startd::{Chore, Grace, Pace, Step, wake};
+use crate::startd::{Chore, Grace, Off, Pace, Step, wake};
 
 /// No chore.
 const NOTHING: [Chore; 0] = [];
@@ -44,12 +44,13 @@ fn retiring(cause: Cause, granted: i64) -> Scene {
 }
 
 /// A claim that is being ended, with so much time to vacate.
-fn leaving(state: State, seconds: u64) -> Scene {
+pub(super) fn leaving(state: State, seconds: u64) -> Scene {
     Scene::of(state).with(|s| {
         s.slot.retirement = Some(Cause::Preempt);
         s.slot.eviction = Some(Eviction {
             until: s.now + Duration::from_secs(seconds),
             killed: (state == KILLING).then_some(s.now),
+            by_agent: false,
             agent_asked: false,
             forced: false,
             hold: None,
@@ -298,9 +299,9 @@ fn transition_18_want_vacate_matters_where_preempt_was_the_cause() {
 }
 
 #[test]
-fn transition_18_a_machine_that_is_gone_waits_for_nothing() {
+fn transition_18_a_machine_that_is_off_waits_for_nothing() {
     let mut scene = Scene::of(BUSY).with(|s| {
-        (s.slot.removal, s.off) = (Some(Removal::MachineGone), true);
+        (s.slot.removal, s.off) = (Some(Removal::MachineGone), Off::OutOfService);
         s.says.retirement = Some(86_400);
     });
     scene.drive();
@@ -308,7 +309,10 @@ fn transition_18_a_machine_that_is_gone_waits_for_nothing() {
     assert_eq!(scene.done, [Chore::DeletePod(Grace::Force)]);
     scene.pod_ends().drive();
     assert_eq!(scene.taken, [13, 18, 25]);
-    // A machine that is back confirms the end of what runs there.
+}
+
+#[test]
+fn transition_18_a_machine_that_is_back_confirms_the_end_of_what_runs_there() {
     let mut back = Scene::of(BUSY).with(|s| s.slot.removal = Some(Removal::MachineGone));
     back.drive();
     assert_eq!(back.done, [Chore::KillPod]);

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::scene::{Scene, claim};
 use crate::pool::{Activation, Claimed, Preempting, Preemptor, Record, Removal, State};
-use crate::startd::Pace;
 use crate::startd::policy::{Answer, Question};
+use crate::startd::{Off, Pace};
 
 const QUESTIONS: [Question; 9] = [
     Question::IsOwner,
@@ -91,7 +91,7 @@ fn happen(scene: &mut Scene, happening: &Happening) {
         Happening::Drains(pace) => scene.draining = *pace,
         Happening::Removed => scene.slot.removal = Some(Removal::JobRemoved),
         Happening::Gone => {
-            (scene.slot.removal, scene.off) = (Some(Removal::MachineGone), true);
+            (scene.slot.removal, scene.off) = (Some(Removal::MachineGone), Off::NodeGone);
             call_fails(scene);
         }
         Happening::BetterClaim(waits, part) => {

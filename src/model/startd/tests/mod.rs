@@ -2,5 +2,6 @@
 
 mod claimed;
 mod laws;
+mod pods;
 pub mod scene;
 mod standing;

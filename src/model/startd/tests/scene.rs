@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crate::pool::{
     Activation, BackfillStage, Claim, ClaimId, Fence, HoldReason, JobKey, PodRef, Policy, Preemptor, Record,
-    Resources, STARTD_HELD_JOB, Slot, SlotName, State, Time,
+    Remains, Resources, STARTD_HELD_JOB, Slot, SlotName, State, Time,
 };
 use crate::startd::policy::{Answer, Answers, Question};
-use crate::startd::{Chore, Common, Grace, Pace, Step, TRANSITIONS, View, next, take};
+use crate::startd::{Chore, Common, Grace, Off, Pace, Step, TRANSITIONS, View, next, take};
 
 /// Answers as a test gives them. What it does not give is what `HTCondor`'s defaults are.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,7 @@ pub struct Scene {
     pub says: Says,
     pub policy: Policy,
     pub offered: bool,
-    pub off: bool,
+    pub off: Off,
     pub wanted: bool,
     pub settled: bool,
     pub agent: bool,
@@ -133,7 +133,7 @@ impl Scene {
             says: Says { machine_vacate: 600, ..Says::default() },
             policy: Policy::default(),
             offered: true,
-            off: false,
+            off: Off::No,
             wanted: true,
             settled: true,
             agent: true,
@@ -238,7 +238,7 @@ impl Scene {
 
     /// The pod ends, and its end is confirmed.
     pub fn pod_ends(&mut self) -> &mut Self {
-        self.slot.activation = Activation::Ended { pod: pod(), deleting: true };
+        self.slot.activation = Activation::Ended { pod: pod(), deleting: true, remains: Remains::Nothing };
         self
     }
 
@@ -260,6 +260,12 @@ impl Scene {
                 delete(&mut slot.activation);
                 let eviction = slot.eviction.as_mut().expect("it is being evicted");
                 eviction.killed.get_or_insert(self.now);
+            }
+            Chore::KillByAgent => {
+                slot.eviction.as_mut().expect("it is being evicted").by_agent = true;
+            }
+            Chore::LosePod => {
+                slot.activation = Activation::Ended { pod: pod(), deleting: true, remains: Remains::Nothing };
             }
             Chore::AskAgentToKill => {
                 slot.eviction.as_mut().expect("it is being evicted").agent_asked = true;

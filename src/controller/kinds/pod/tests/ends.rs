@@ -1,0 +1,355 @@
+//! How pods end, by what real kubelets write: each row of `docs/reference/pods.md`.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::super::end::evicted;
+use super::*;
+use model::pool::End;
+
+/// A container status that says how the container ended.
+fn ended(name: &str, code: i32, reason: &str, at: &str) -> Value {
+    json!({"name": name, "state": {"terminated": {
+        "exitCode": code, "reason": reason, "finishedAt": format!("2026-01-01T{at}Z")}}})
+}
+
+fn runs(name: &str) -> Value {
+    json!({"name": name, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}})
+}
+
+fn waits(name: &str, reason: &str) -> Value {
+    json!({"name": name, "state": {"waiting": {"reason": reason}}})
+}
+
+/// The metadata of a pod that was deleted at 00:10:00 with a grace of 30 s.
+fn deleted() -> Value {
+    json!({"deletionTimestamp": "2026-01-01T00:10:30Z", "deletionGracePeriodSeconds": 30})
+}
+
+/// The metadata of a pod after the kubelet's own last deletion, or a deletion by force, at 00:10:05.
+fn last_deletion() -> Value {
+    json!({"deletionTimestamp": "2026-01-01T00:10:05Z", "deletionGracePeriodSeconds": 0})
+}
+
+/// The condition that somebody writes before the pod is deleted.
+fn target(reason: &str, at: &str) -> Value {
+    json!([{"type": "DisruptionTarget", "status": "True", "reason": reason, "message": "so",
+            "lastTransitionTime": format!("2026-01-01T{at}Z")}])
+}
+
+fn code(code: i32) -> Option<End> {
+    Some(End::Exited { code })
+}
+
+fn gone(why: &str) -> Option<End> {
+    Some(evicted(why))
+}
+
+const DELETED: &str = "its pod was deleted";
+
+#[test]
+fn a_program_that_ends_by_itself_is_done() {
+    let main = |exit| ended("main", exit, if exit == 0 { "Completed" } else { "Error" }, "00:05:00");
+    for (case, status, end, remains) in [
+        ("waits", json!({"phase": "Pending"}), None, Remains::Nothing),
+        ("runs", json!({"phase": "Running", "containerStatuses": [runs("main")]}), None, Remains::Nothing),
+        (
+            "has ended, and the kubelet has not yet said that the pod has",
+            json!({"phase": "Running", "containerStatuses": [main(0), ended("side", 0, "Completed", "00:05:00")]}),
+            code(0),
+            Remains::Ending,
+        ),
+        (
+            "has ended beside a container that runs on",
+            json!({"phase": "Running", "containerStatuses": [main(3), runs("side")]}),
+            code(3),
+            Remains::Others,
+        ),
+        (
+            "runs on beside a container that has failed",
+            json!({"phase": "Running", "containerStatuses": [runs("main"), ended("side", 7, "Error", "00:05:00")]}),
+            None,
+            Remains::Nothing,
+        ),
+        (
+            "ended well",
+            json!({"phase": "Succeeded", "containerStatuses": [main(0)]}),
+            code(0),
+            Remains::Nothing,
+        ),
+        ("ended well, as short as can be", json!({"phase": "Succeeded"}), code(0), Remains::Nothing),
+        ("failed", json!({"phase": "Failed", "containerStatuses": [main(3)]}), code(3), Remains::Nothing),
+        (
+            "ended well beside a container that failed",
+            json!({"phase": "Failed", "containerStatuses": [main(0), ended("side", 7, "Error", "00:05:00")]}),
+            code(0),
+            Remains::Nothing,
+        ),
+        (
+            "took longer than its own deadline",
+            json!({"phase": "Failed", "reason": "DeadlineExceeded", "containerStatuses": [main(0)]}),
+            code(1),
+            Remains::Nothing,
+        ),
+        (
+            "was killed by its own deadline",
+            json!({"phase": "Failed", "reason": "DeadlineExceeded", "containerStatuses": [main(143)]}),
+            code(143),
+            Remains::Nothing,
+        ),
+        (
+            "failed though it is no target of a disruption",
+            json!({"phase": "Failed", "containerStatuses": [main(3)],
+                   "conditions": [{"type": "DisruptionTarget", "status": "False"}]}),
+            code(3),
+            Remains::Nothing,
+        ),
+        (
+            "failed in an init container",
+            json!({"phase": "Failed", "containerStatuses": [waits("main", "PodInitializing")],
+                   "initContainerStatuses": [ended("fetch", 4, "Error", "00:05:00")]}),
+            Some(End::InitFailed { container: "fetch".into(), code: 4 }),
+            Remains::Nothing,
+        ),
+    ] {
+        let facts = ours(status, json!({}));
+        assert_eq!((facts.end, facts.remains, facts.hold), (end, remains, None), "{case}");
+    }
+}
+
+#[test]
+fn a_program_that_was_told_to_end_is_evicted() {
+    let main = |exit, at| json!([ended("main", exit, "Error", at)]);
+    let status = |phase, main: Value, conditions: Value| json!({"phase": phase, "containerStatuses": main, "conditions": conditions});
+    let none = || json!([]);
+    for (case, status, metadata, end) in [
+        ("is being deleted", status("Running", json!([runs("main")]), none()), deleted(), None),
+        (
+            "has obeyed, which the kubelet says in a moment",
+            status("Running", main(0, "00:10:03"), none()),
+            deleted(),
+            None,
+        ),
+        ("obeyed at once", status("Succeeded", main(0, "00:10:00"), none()), deleted(), gone(DELETED)),
+        ("obeyed after 3 s", status("Succeeded", main(0, "00:10:03"), none()), deleted(), gone(DELETED)),
+        (
+            "obeyed with a code of its own",
+            status("Failed", main(7, "00:10:03"), none()),
+            deleted(),
+            gone(DELETED),
+        ),
+        ("died of the signal", status("Failed", main(143, "00:10:00"), none()), deleted(), gone(DELETED)),
+        // The node's clock may be behind.
+        ("ended 3 s before", status("Succeeded", main(0, "00:09:57"), none()), deleted(), gone(DELETED)),
+        ("ended 60 s before", status("Succeeded", main(0, "00:09:00"), none()), deleted(), gone(DELETED)),
+        ("ended long before", status("Succeeded", main(0, "00:08:59"), none()), deleted(), code(0)),
+        ("failed long before", status("Failed", main(3, "00:08:59"), none()), deleted(), code(3)),
+        (
+            "nobody knows when it ended",
+            status("Succeeded", json!([{"name": "main", "state": {"terminated": {"exitCode": 0}}}]), none()),
+            deleted(),
+            gone(DELETED),
+        ),
+        // The kubelet's own last deletion moves the time to now.
+        (
+            "obeyed, and was deleted for good",
+            status("Succeeded", main(0, "00:10:03"), none()),
+            last_deletion(),
+            gone(DELETED),
+        ),
+        (
+            "ended long before a deletion of which nobody knows when",
+            status("Succeeded", main(0, "00:05:00"), none()),
+            last_deletion(),
+            gone(DELETED),
+        ),
+        (
+            "obeyed the eviction API",
+            status("Failed", main(7, "00:10:03"), target("EvictionByEvictionAPI", "00:10:00")),
+            last_deletion(),
+            gone("EvictionByEvictionAPI: so"),
+        ),
+        (
+            "obeyed the operator, before the deletion is seen",
+            status("Succeeded", main(0, "00:10:00"), target("StartdDraining", "00:10:00")),
+            json!({}),
+            gone("StartdDraining: so"),
+        ),
+        (
+            "ended long before the operator asked",
+            status("Succeeded", main(0, "00:05:00"), target("StartdDraining", "00:10:00")),
+            deleted(),
+            code(0),
+        ),
+        (
+            "was asked by a user before the taint said so",
+            status("Succeeded", main(0, "00:10:20"), target("DeletionByTaintManager", "00:15:00")),
+            deleted(),
+            gone("DeletionByTaintManager: so"),
+        ),
+    ] {
+        let facts = ours(status, metadata);
+        assert_eq!((facts.end, facts.remains, facts.forced), (end, Remains::Nothing, Forced::No), "{case}");
+    }
+}
+
+#[test]
+fn what_a_node_lost_or_refused_is_evicted() {
+    let lost = "its node lost its containers: nobody knows how they ended";
+    for (case, status, why) in [
+        ("refused", json!({"phase": "Failed", "reason": "OutOfcpu", "message": "no"}), "OutOfcpu: no"),
+        (
+            "evicted, since its node is low on memory",
+            json!({"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. "}),
+            "Evicted: The node was low on resource: memory. ",
+        ),
+        (
+            "lost by a runtime that started again",
+            json!({"phase": "Failed", "containerStatuses": [ended("main", 255, "Unknown", "00:05:00")]}),
+            "its node lost it, as a node does that starts again: Unknown (exit code 255)",
+        ),
+        (
+            "lost in an init container",
+            json!({"phase": "Failed", "initContainerStatuses": [ended("fetch", 137, "ContainerStatusUnknown", "00:05:00")]}),
+            "its node lost it, as a node does that starts again: ContainerStatusUnknown (exit code 137)",
+        ),
+        (
+            "lost with its node's disk: waiting, and unknown before",
+            json!({"phase": "Failed", "containerStatuses": [{"name": "main",
+                "state": {"waiting": {"reason": "ContainerCreating"}},
+                "lastState": {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}}]}),
+            lost,
+        ),
+        ("failed without a word", json!({"phase": "Failed"}), lost),
+        (
+            "ended by the node's agent",
+            json!({"phase": "Failed", "containerStatuses": [{"name": "main", "state": {"terminated":
+                {"exitCode": 137, "reason": "Error", "message": "slotwright.dev/fenced"}}}]}),
+            "the node's agent could not reach the API server for the lease of the claim, and ended it",
+        ),
+    ] {
+        let facts = ours(status, json!({}));
+        assert_eq!((facts.end, facts.hold), (gone(why), None), "{case}");
+    }
+}
+
+#[test]
+fn an_end_that_would_come_again_holds_the_proc() {
+    let failed = |reason: &str, code: i32| json!({"phase": "Failed", "containerStatuses": [ended("main", code, reason, "00:05:00")]});
+    let evicted = |message: &str| json!({"phase": "Failed", "reason": "Evicted", "message": message});
+    let memory = "it went over its memory limit and was killed: raise memory in spec.requests";
+    let disk = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. ";
+    for (case, status, expected) in [
+        ("out of memory", failed("OOMKilled", 137), Some((34, memory.to_owned()))),
+        (
+            "its child was killed for memory, and it failed",
+            failed("OOMKilled", 1),
+            Some((34, memory.to_owned())),
+        ),
+        ("its child was killed for memory, and it went on", failed("OOMKilled", 0), None),
+        ("over its disk", evicted(disk), Some((34, format!("Evicted: {disk}")))),
+        (
+            "no such program",
+            failed("StartError", 128),
+            Some((6, "the program of its container cannot be started: StartError: ".to_owned())),
+        ),
+        ("killed", failed("Error", 137), None),
+    ] {
+        let facts = ours(status.clone(), json!({}));
+        let held = facts.hold.map(|hold| (hold.code, hold.reason.to_string()));
+        assert_eq!(held, expected, "{case}");
+        assert_eq!(facts.end.is_some_and(|end| end.is_final()), expected.is_none(), "{case}");
+        let about_then =
+            json!({"deletionTimestamp": "2026-01-01T00:05:30Z", "deletionGracePeriodSeconds": 30});
+        let told = ours(status, about_then);
+        assert_eq!(told.hold, None, "{case}, having been told to end");
+        assert!(told.end.is_some_and(|end| !end.is_final()), "{case}, having been told to end");
+    }
+}
+
+#[test]
+fn a_pod_that_was_taken_off_its_kubelet_is_not_known_to_have_ended() {
+    let collected = |containers: Value| {
+        json!({"phase": "Failed", "containerStatuses": containers,
+        "conditions": target("DeletionByPodGC", "00:10:00")})
+    };
+    for (case, status, metadata, forced) in [
+        ("deleted", json!({"phase": "Running", "containerStatuses": [runs("main")]}), deleted(), Forced::No),
+        (
+            "forced",
+            json!({"phase": "Running", "containerStatuses": [runs("main")]}),
+            last_deletion(),
+            Forced::Running,
+        ),
+        ("forced before it ran", json!({"phase": "Pending"}), last_deletion(), Forced::Idle),
+        (
+            "forced while a sidecar ran",
+            json!({"phase": "Pending", "initContainerStatuses": [runs("proxy")]}),
+            last_deletion(),
+            Forced::Running,
+        ),
+        (
+            "collected, its Node being gone",
+            collected(json!([runs("main")])),
+            last_deletion(),
+            Forced::Running,
+        ),
+        ("collected before a container was seen", collected(json!([])), json!({}), Forced::Idle),
+    ] {
+        let facts = ours(status, metadata);
+        assert_eq!((facts.end, facts.forced), (None, forced), "{case}");
+    }
+}
+
+#[test]
+fn how_long_a_deletion_lets_a_pod_run() {
+    let at = |text: &str| convert::time(&Time(format!("2026-01-01T{text}Z").parse().unwrap()));
+    let runs = json!({"phase": "Running", "containerStatuses": [runs("main")]});
+    let written = json!({labels::CLAIM: "c", labels::ENDS_BY: "2026-01-01T00:15:00Z"});
+    let mut shortened = last_deletion();
+    shortened["deletionGracePeriodSeconds"] = json!(1);
+    shortened["annotations"] = written;
+    for (case, metadata, expected) in [
+        ("nobody deletes it", json!({}), None),
+        ("deleted", deleted(), Some(at("00:10:30"))),
+        ("forced: the pod's own grace is the best guess", last_deletion(), Some(at("00:10:35"))),
+        ("shortened by the operator, which kept the first time", shortened, Some(at("00:15:00"))),
+    ] {
+        assert_eq!(ours(runs.clone(), metadata).ends_by, expected, "{case}");
+    }
+}
+
+proptest! {
+    /// Whatever a handler of TERM does, and by whatever clock its node goes within [`SKEW`], a pod that was asked to go in
+    /// this second or before it is not done.
+    #[test]
+    fn nothing_that_was_told_to_end_counts_as_done(
+        handler in prop::sample::select(vec![0_i64, 1, 3, 25]),
+        exit in prop::sample::select(vec![0, 7, 143]),
+        fraction in 0_i64..1000,
+        clock in -58_i64..=60,
+        kubelet_deleted in any::<bool>(),
+        said in any::<bool>(),
+    ) {
+        let asked = 1_767_225_600_000 + fraction;
+        let end = asked + handler * 1000;
+        let text = |millis: i64| jiff::Timestamp::from_second(millis.div_euclid(1000)).unwrap().to_string();
+        let finished = json!({"exitCode": exit, "reason": "Error", "finishedAt": text(end + clock * 1000)});
+        let metadata = if kubelet_deleted {
+            json!({"deletionTimestamp": text(end + 1500), "deletionGracePeriodSeconds": 0})
+        } else {
+            json!({"deletionTimestamp": text(asked + 30_000), "deletionGracePeriodSeconds": 30})
+        };
+        let conditions = if said {
+            json!([{"type": "DisruptionTarget", "status": "True", "lastTransitionTime": text(asked)}])
+        } else {
+            json!([])
+        };
+        for phase in ["Running", if exit == 0 { "Succeeded" } else { "Failed" }] {
+            let status = json!({"phase": phase, "conditions": conditions,
+                "containerStatuses": [{"name": "main", "state": {"terminated": finished}}]});
+            let facts = ours(status, metadata.clone());
+            prop_assert!(facts.end.is_none_or(|end| !end.is_final()));
+        }
+    }
+}

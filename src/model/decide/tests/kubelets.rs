@@ -1,0 +1,159 @@
+//! What kubelets do to procs and slots, each a short story. Source: `docs/reference/pods.md`.
+
+use super::world::World;
+use crate::pool::{End, Event, Forced, PodFacts, PodRef, Remains, StartdConfig};
+use crate::startd::config::understand;
+
+/// A node of one core on which the only proc of a job runs, under a policy.
+fn world(text: &str) -> World {
+    let mut world = World::new();
+    let mut startd = StartdConfig::default();
+    understand(text).config.unwrap().put_into(&mut startd);
+    world.govern(startd, text);
+    world.node("n1", 1, 0);
+    world.fate = |_| (86_400, 0);
+    world.obeys = false;
+    world.submit("long", "alice", 1, |_| {});
+    world.pass(10);
+    assert_eq!(world.pods.len(), 1);
+    world
+}
+
+fn pod(world: &World) -> PodRef {
+    world.pods["long-0"].facts.pod.clone()
+}
+
+/// The kubelet writes something on the pod.
+fn writes(world: &mut World, edit: impl FnOnce(&mut PodFacts)) {
+    let facts = &mut world.pods.get_mut("long-0").unwrap().facts;
+    edit(facts);
+    let facts = facts.clone();
+    world.pool.apply(Event::Pod(facts), world.now);
+    world.settle();
+}
+
+/// Succeeded, failed and idle procs of the job.
+fn counts(world: &World) -> (u64, u64, u64) {
+    let job = world.pool.jobs().values().next().unwrap();
+    (job.succeeded.len(), job.failed.len(), job.idle.len())
+}
+
+fn evict(world: &mut World) {
+    let config = StartdConfig {
+        drain_cordoned: true,
+        ..(*world.pool.startd(&world.pool.machines()[&"n1".into()])).clone()
+    };
+    world.govern(config, "drains");
+    let cordoned = crate::pool::MachineFacts { cordoned: true, ..world.machines["n1"].clone() };
+    world.set_node(cordoned);
+    world.pass(1);
+}
+
+/// kubernetes#83916: a kubelet that has begun to end a pod goes on with the grace that it was told first, whoever deletes pod
+/// and Node.
+#[test]
+fn a_proc_is_free_no_earlier_than_its_pods_first_grace_period_is_over() {
+    let mut world = world("MachineMaxVacateTime = 60\n");
+    world.cut.insert("n1".to_owned());
+    evict(&mut world);
+    assert_eq!(world.graces, [Some(60)]);
+    world.machines.remove("n1");
+    world.pool.apply(Event::MachineGone("n1".into()), world.now);
+    world.pass(10);
+    // The pod garbage collector deletes it by force.
+    writes(&mut world, |facts| facts.forced = Forced::Running);
+    world.pass(50);
+    assert_eq!((counts(&world), world.pool.slots().len()), ((0, 0, 0), 1));
+    world.pass(10);
+    assert_eq!((counts(&world), world.pool.slots().len()), ((0, 0, 1), 0));
+}
+
+/// A pod that is deleted by force is waited for while its kubelet may run it.
+#[test]
+fn a_proc_is_free_once_its_kubelet_has_ended_a_pod_that_was_forced() {
+    let mut world = world("");
+    writes(&mut world, |facts| (facts.deleting, facts.forced) = (true, Forced::Running));
+    world.pass(600);
+    assert_eq!(counts(&world), (0, 0, 0));
+    world.end_pod(&pod(&world), None);
+    world.pass(1);
+    assert_eq!(counts(&world), (0, 0, 1));
+}
+
+/// A second delete with a shorter grace period comes too late: the first has to be as long as the job is to have.
+#[test]
+fn a_kill_that_time_alone_brings_is_foreseen() {
+    let kill = "MachineMaxVacateTime = 600\nKILL = (time() - EnteredCurrentActivity) > 30\n";
+    let mut world = self::world(kill);
+    evict(&mut world);
+    assert_eq!(world.graces, [Some(31)]);
+    world.pass(40);
+    assert_eq!(world.graces, [Some(31), Some(1)]);
+    for (policy, grace) in [
+        ("MachineMaxVacateTime = 600\n", 600),
+        ("MachineMaxVacateTime = 20\nKILL = (time() - EnteredCurrentActivity) > 30\n", 20),
+        ("MachineMaxVacateTime = 600\nKILL = KeyboardIdle < 10\n", 600),
+        ("MachineMaxVacateTime = 600\nKILL = (time() - EnteredCurrentActivity) >= 599\n", 599),
+    ] {
+        let mut world = self::world(policy);
+        evict(&mut world);
+        assert_eq!(world.graces, [Some(grace)], "{policy}");
+    }
+}
+
+/// The main container's end is the proc's. What runs on beside it holds the slot, and is ended.
+#[test]
+fn a_container_that_outlives_the_main_one_is_ended() {
+    let mut world = world("");
+    writes(&mut world, |facts| (facts.end, facts.remains) = (Some(End::Exited { code: 3 }), Remains::Others));
+    assert_eq!((counts(&world), world.pool.slots().len()), ((0, 1, 0), 1));
+    world.pass(1);
+    assert_eq!(world.graces, [Some(10)]);
+    // How the kubelet describes the pod's end later changes nothing.
+    writes(&mut world, |facts| {
+        (facts.end, facts.remains) =
+            (Some(End::Evicted { why: "its pod was deleted".into() }), Remains::Nothing);
+        facts.deleting = true;
+    });
+    world.pass(5);
+    assert_eq!((counts(&world), world.pool.slots().len(), world.pods.len()), ((0, 1, 0), 0, 0));
+}
+
+/// The kubelet says that the containers have ended about a second before it says that the pod has.
+#[test]
+fn a_pod_that_has_ended_but_for_a_word_of_its_kubelet_holds_its_slot() {
+    let mut world = world("");
+    writes(&mut world, |facts| (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Ending));
+    world.pass(1);
+    assert_eq!((counts(&world), world.pool.slots().len(), world.graces.len()), ((1, 0, 0), 1, 0));
+    writes(&mut world, |facts| facts.remains = Remains::Nothing);
+    world.pass(5);
+    assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 0));
+}
+
+/// A pod that was let go is deleted for good: how it looks then is nobody's end.
+#[test]
+fn what_was_let_go_is_not_booked_again() {
+    let mut world = world("");
+    evict(&mut world);
+    let facts = world.pods["long-0"].facts.clone();
+    world.end_pod(&pod(&world), None);
+    world.pass(1);
+    assert_eq!((counts(&world), world.pool.slots().len()), ((0, 0, 1), 0));
+    let late = PodFacts { end: Some(End::Exited { code: 0 }), tracked: false, deleting: true, ..facts };
+    world.pool.apply(Event::Pod(late), world.now);
+    world.pass(60);
+    assert_eq!(counts(&world), (0, 0, 1));
+}
+
+#[test]
+fn an_init_container_that_fails_is_told_with_its_own_exit_code() {
+    let mut world = world("");
+    writes(&mut world, |facts| {
+        facts.end = Some(End::InitFailed { container: "fetch".into(), code: 4 });
+    });
+    world.pass(1);
+    assert_eq!(counts(&world), (0, 1, 0));
+    let told = world.log.iter().any(|line| line.contains("init container fetch ended with exit code 4"));
+    assert!(told, "{:?}", world.log);
+}

@@ -1,0 +1,107 @@
+//! What becomes of pods that leave their slot, by what real kubelets do (`docs/reference/pods.md`).
+
+use std::time::Duration;
+
+use super::claimed::leaving;
+use super::scene::{Scene, active};
+use crate::pool::{Activation, Claimed, Forced, Preempting, Remains, Removal, State};
+use crate::startd::{Chore, Grace, Off, Pace, Step};
+
+const NOTHING: [Chore; 0] = [];
+const BUSY: State = State::Claimed(Claimed::Busy);
+const VACATING: State = State::Preempting(Preempting::Vacating);
+const KILLING: State = State::Preempting(Preempting::Killing);
+
+/// A kubelet whose Node was deleted goes on with what it was told: the slot waits until that is over, though nobody will
+/// confirm it.
+#[test]
+fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
+    let gone = |s: &mut Scene| (s.slot.removal, s.off) = (Some(Removal::MachineGone), Off::NodeGone);
+    // A pod that nobody had deleted is killed first.
+    let mut scene = Scene::of(BUSY).with(gone);
+    scene.drive();
+    assert_eq!((scene.taken.as_slice(), scene.done.as_slice()), (&[13, 18][..], &[Chore::KillPod][..]));
+    scene.slot.running.may_run_until(scene.now + Duration::from_secs(1));
+    assert_eq!(scene.wait(5).drive().done, NOTHING);
+    assert_eq!(scene.wait(1).drive().done, [Chore::DeletePod(Grace::Force)]);
+    scene.slot.running.forced = Forced::Running;
+    assert_eq!(scene.wait(0).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
+    assert_eq!(scene.taken, [25]);
+    // A pod that was vacating has the rest of its vacating time.
+    let mut scene = leaving(VACATING, 60).with(gone);
+    scene.slot.activation = being_deleted();
+    scene.slot.running.may_run_until(scene.now + Duration::from_secs(60));
+    assert_eq!(scene.drive().done, NOTHING);
+    // A shorter deletion by somebody else does not change what the kubelet does.
+    scene.slot.running.may_run_until(scene.now + Duration::from_secs(1));
+    scene.slot.running.forced = Forced::Running;
+    assert_eq!(scene.wait(64).drive().done, NOTHING);
+    assert_eq!(scene.wait(1).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
+}
+
+fn being_deleted() -> Activation {
+    match active() {
+        Activation::Active { pod, running, .. } => Activation::Active { pod, running, deleting: true },
+        other => other,
+    }
+}
+
+#[test]
+fn a_fast_drain_kills_what_vacates() {
+    let vacates = |pace| leaving(VACATING, 600).with(|s| s.draining = Some(pace)).takes();
+    assert_eq!((vacates(Pace::Graceful), vacates(Pace::Quick)), (vec![], vec![]));
+    assert_eq!(vacates(Pace::Fast), [21]);
+}
+
+/// A kubelet that has begun to end a pod does not look at a shorter grace period (kubernetes#83916).
+#[test]
+fn an_agent_kills_at_once_what_the_kubelet_lets_run_for_long() {
+    let killing = |granted: u64| {
+        leaving(KILLING, 0).with(|s| {
+            s.slot.activation = being_deleted();
+            s.slot.running.may_run_until(s.now + Duration::from_secs(granted));
+        })
+    };
+    assert_eq!(killing(600).drive().done, [Chore::KillByAgent]);
+    assert_eq!(killing(5).drive().done, NOTHING, "the kubelet ends it within a moment");
+    assert_eq!(killing(600).with(|s| s.agent = false).drive().done, NOTHING);
+    let late = killing(600).wait(30).drive().done.clone();
+    assert_eq!(late, [Chore::KillByAgent, Chore::AskAgentToKill]);
+}
+
+#[test]
+fn a_pod_whose_proc_has_ended_goes_once_nothing_of_it_is_left() {
+    let ended = |remains, deleting| {
+        Scene::of(BUSY).with(|s| {
+            if let Activation::Active { pod, .. } = active() {
+                s.slot.activation = Activation::Ended { pod, deleting, remains };
+            }
+        })
+    };
+    let others = Chore::DeletePod(Grace::Others);
+    assert_eq!(ended(Remains::Nothing, false).drive().done[0], Chore::UntrackPod);
+    assert_eq!(ended(Remains::Ending, false).drive().done, NOTHING);
+    assert_eq!(
+        ended(Remains::Others, false).step(),
+        Step::Do(others),
+        "containers beside the main one run on"
+    );
+    assert_eq!(ended(Remains::Others, true).drive().done, NOTHING);
+    assert_eq!(ended(Remains::Others, false).with(|s| s.settled = false).drive().done, NOTHING);
+}
+
+/// The kubelet is at work and will say no more of a pod that was deleted by force before a container ran.
+#[test]
+fn a_pod_that_was_forced_is_waited_for_where_a_container_ran() {
+    let forced = |forced, off, silent: bool| {
+        Scene::of(BUSY)
+            .with(|s| {
+                (s.slot.activation, s.slot.running.forced, s.off) = (being_deleted(), forced, off);
+                s.lease_ends = silent.then_some(s.now + Duration::from_secs(60));
+            })
+            .step()
+    };
+    assert_eq!(forced(Forced::Idle, Off::No, false), Step::Do(Chore::LosePod));
+    assert_eq!(forced(Forced::Idle, Off::No, true), Step::Rest, "nothing is heard of the node");
+    assert_eq!(forced(Forced::Running, Off::No, false), Step::Rest);
+}
