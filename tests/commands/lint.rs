@@ -54,6 +54,21 @@ fn found(given: &[(&str, &str)], args: &[&str]) -> String {
 }
 
 #[test]
+fn a_template_with_a_native_sidecar_is_clean() {
+    let job = |sidecar: &str| {
+        format!(
+            "apiVersion: slotwright.dev/v1alpha1\nkind: HTCJob\nmetadata: {{name: meshed, namespace: alice}}\nspec:\n  \
+             requests: {{cpus: 1, memory: 1Gi}}\n  template:\n    spec:\n      containers: [{{name: main, image: busybox}}]\n      \
+             initContainers:\n      - {{name: proxy, image: busybox, restartPolicy: Always, resources: {{requests: {{cpu: {sidecar}}}}}}}\n"
+        )
+    };
+    let clean = found(&[("job.yaml", &job("250m"))], &["job.yaml"]);
+    assert!(clean.contains("exit 0"), "{clean}");
+    let greedy = found(&[("job.yaml", &job("1"))], &["job.yaml"]);
+    assert!(greedy.contains("more cpu than the slot holds, sidecars counted"), "{greedy}");
+}
+
+#[test]
 fn the_examples_are_clean() {
     let mut paths: Vec<String> = fs::read_dir(root().join("examples"))
         .unwrap()

@@ -63,6 +63,29 @@ async fn a_job_runs_to_its_end_and_everything_is_returned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_with_a_native_sidecar_runs_within_its_slots() {
+    let cluster = Cluster::start(shapes::uniform(1, 2000, 8 * GIB)).await;
+    cluster.namespace("main-sidecar").await;
+    let sidecar = json!([{"name": "proxy", "image": "busybox", "restartPolicy": "Always",
+                          "resources": {"requests": {"cpu": "250m", "memory": "24Mi"}}}]);
+    cluster
+        .apply(job("main-sidecar", "meshed", 2, "300ms", |o| {
+            o["spec"]["requests"] = json!({"cpus": 1, "memory": "1Gi"});
+            o["spec"]["template"]["spec"]["initContainers"] = sidecar;
+        }))
+        .await;
+
+    let status = cluster.completed("main-sidecar", "meshed").await.status.unwrap();
+    assert_eq!((status.completed, status.failed), (2, 0));
+    for pod in cluster.pods("main-sidecar").list(&ListParams::default()).await.unwrap() {
+        let main = pod.spec.unwrap().containers[0].resources.clone().unwrap().requests.unwrap();
+        assert_eq!((main["cpu"].0.as_str(), main["memory"].0.as_str()), ("750m", "1000Mi"));
+    }
+    assert_eq!(cluster.watch.report().violations(), []);
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn procs_that_fail_are_done_and_named() {
     let cluster = Cluster::start(shapes::uniform(1, 4000, 8 * GIB)).await;
     cluster.namespace("main-fail").await;

@@ -28,9 +28,9 @@ pub enum BadTemplate {
     /// The template has no containers.
     #[error("spec.template.spec.containers is empty; give it at least one container")]
     NoContainers,
-    /// The other containers leave no resources for the first.
+    /// The other containers, the sidecars and the overhead leave no resources for the first container.
     #[error(
-        "the containers besides {main} request more {resource} than the slot holds; raise spec.requests, which are for all containers together"
+        "the containers besides {main} request more {resource} than the slot holds, sidecars counted; raise spec.requests, which are for all containers together"
     )]
     NothingLeft {
         /// The first container.
@@ -38,7 +38,8 @@ pub enum BadTemplate {
         /// The resource.
         resource: String,
     },
-    /// Init containers, sidecars and overhead together take more than the slot has.
+    /// An init container takes more than the slot has, together with the sidecars that started before it; or the template
+    /// says what the pod as a whole requests.
     #[error(
         "the pod as a whole requests more {resource} than the slot holds, init containers and sidecars counted as the scheduler does; raise spec.requests"
     )]
@@ -137,8 +138,8 @@ fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
 /// Whether [`pod`] can make a template's pods in a slot of this size.
 ///
 /// # Errors
-/// When the template has no containers, its other containers leave nothing for the first, or all of them take more than
-/// the slot has.
+/// When the template has no containers, its other containers and sidecars leave nothing for the first, or an init
+/// container takes more than the slot has.
 pub fn check(template: &PodTemplateSpec, slot: &Resources) -> Result<(), BadTemplate> {
     let mut spec = template.spec.clone().unwrap_or_default();
     give_resources(&mut spec, slot)?;
@@ -165,17 +166,20 @@ pub(super) fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> 
     over.map_or(Ok(()), |(name, _)| too_much(name))
 }
 
-/// Sets the first container's requests and limits to what the slot has less what the other containers request: the pod
-/// takes exactly the slot.
+/// Sets the first container's requests and limits to what the slot has, less what runs beside the first container: the
+/// other containers, the sidecars and the overhead. The pod then takes exactly the slot.
 pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
     let mut left = Capacity::of(slot);
     let Some((main, others)) = spec.containers.split_first_mut() else {
         return Err(BadTemplate::NoContainers);
     };
-    for resources in others.iter().filter_map(|other| other.resources.as_ref()) {
+    // Sidecars are init containers that do not end before the others start.
+    let sidecars = spec.init_containers.iter().flatten().filter(|init| is_sidecar(init));
+    for resources in others.iter().chain(sidecars).filter_map(|beside| beside.resources.as_ref()) {
         let (limits, requests) = (resources.limits.iter().flatten(), resources.requests.iter().flatten());
         left.subtract(&amounts(limits.chain(requests)));
     }
+    left.subtract(&amounts(spec.overhead.iter().flatten()));
     let mut amounts = BTreeMap::new();
     let too_little =
         |resource: &str| BadTemplate::NothingLeft { main: main.name.clone(), resource: resource.to_owned() };
@@ -201,6 +205,11 @@ pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(),
         limits: Some(amounts),
     };
     Ok(())
+}
+
+/// Whether an init container is a sidecar (KEP-753), which runs until the pod's other containers have ended.
+fn is_sidecar(init: &Container) -> bool {
+    init.restart_policy.as_deref() == Some("Always")
 }
 
 /// Whether the kubelet knows an extended resource, whose name then has a domain. Only the pool counts what
@@ -337,13 +346,51 @@ mod tests {
         let greedy = json!({"containers": [{"name": "main"}],
                             "initContainers": [{"name": "init", "resources": {"requests": {"memory": "2Gi"}}}]});
         assert_eq!(make(greedy), Err(BadTemplate::TooMuch { resource: "memory".into() }));
-        let sidecar = json!({"containers": [{"name": "main"}],
-                             "initContainers": [{"name": "side", "restartPolicy": "Always",
-                                                 "resources": {"requests": {"cpu": "100m"}}}]});
-        assert_eq!(make(sidecar), Err(BadTemplate::TooMuch { resource: "cpu".into() }));
+        let beside = json!({"containers": [{"name": "main"}], "initContainers": [
+            {"name": "side", "restartPolicy": "Always", "resources": {"requests": {"memory": "100Mi"}}},
+            {"name": "init", "resources": {"requests": {"memory": "925Mi"}}}]});
+        assert_eq!(make(beside), Err(BadTemplate::TooMuch { resource: "memory".into() }));
         let small = json!({"containers": [{"name": "main"}],
                            "initContainers": [{"name": "init", "resources": {"requests": {"cpu": "1"}}}]});
         assert!(make(small).is_ok());
+    }
+
+    #[test]
+    fn sidecars_keep_what_they_request_and_the_pod_takes_exactly_its_slot() {
+        let sidecar = |name: &str, resources: Value| json!({"name": name, "restartPolicy": "Always", "resources": resources});
+        let pod = make(json!({
+            "containers": [{"name": "main"}, {"name": "side", "resources": {"requests": {"cpu": "200m"}}}],
+            "initContainers": [
+                sidecar("proxy", json!({"requests": {"cpu": "100m"}, "limits": {"cpu": "300m", "memory": "24Mi"}})),
+                {"name": "init", "resources": {"requests": {"cpu": "1900m", "memory": "1000Mi"}}},
+                sidecar("logs", json!({"requests": {"memory": "100Mi"}}))]}))
+        .unwrap();
+        let spec = pod.spec.unwrap();
+        let own = spec.containers[0].resources.clone().unwrap();
+        assert_eq!(own.requests, own.limits);
+        let own = own.requests.unwrap();
+        assert_eq!((own["cpu"].0.as_str(), own["memory"].0.as_str()), ("1700m", "900Mi"));
+        let whole = requests_of(&spec);
+        assert_eq!((whole.milli_cpu, whole.memory), (2000, 1024 << 20));
+        let proxy = &spec.init_containers.unwrap()[0].resources.clone().unwrap();
+        assert_eq!(proxy.requests.clone().unwrap()["cpu"].0, "100m", "a sidecar's resources are its own");
+
+        let greedy = json!({"containers": [{"name": "main"}],
+                            "initContainers": [sidecar("proxy", json!({"requests": {"cpu": "2"}}))]});
+        assert_eq!(
+            make(greedy),
+            Err(BadTemplate::NothingLeft { main: "main".into(), resource: "cpu".into() })
+        );
+    }
+
+    #[test]
+    fn overhead_is_within_the_slot() {
+        let pod = make(json!({"containers": [{"name": "main"}], "runtimeClassName": "kata",
+                              "overhead": {"cpu": "250m", "memory": "124Mi"}}))
+        .unwrap();
+        let spec = pod.spec.unwrap();
+        let own = spec.containers[0].resources.clone().unwrap().requests.unwrap();
+        assert_eq!((own["cpu"].0.as_str(), own["memory"].0.as_str()), ("1750m", "900Mi"));
     }
 
     #[test]

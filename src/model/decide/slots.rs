@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::evict::{ask_agent_to_kill, delete_pod, give_up, kill_by_agent, kill_pod, suspend, vacate_pod};
 use crate::pool::{
-    Activation, BackfillStage, Cause, Claim, DrainSchedule, Effect, Fence, Job, Machine, Offer, PodPlan,
-    PodRef, Pool, Record, Resources, Retention, Shown, Slot, SlotName, State, Time,
+    Activation, BackfillStage, Cause, Claim, DrainSchedule, Effect, Fence, Job, JobSpec, Machine, Offer,
+    PodPlan, PodRef, Pool, Record, Resources, Retention, Shown, Slot, SlotName, StartdConfig, State, Time,
 };
 use crate::schedd;
 use crate::startd::policy::{Asker, is_polled};
@@ -262,6 +262,7 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         (cluster.and_then(|cluster| cluster.spec.as_ref()), cluster.map(|cluster| cluster.generation));
     let policy = &machine.slot_config(&config, name.slot).policy;
     let lease = startd::claim_lease(policy, spec.map(|spec| &spec.ad), &Env::at(now.secs()));
+    let part = spec.and_then(|spec| part_of(machine, &config, slot, spec, now));
     let tolerations = config.tolerations.clone();
     // Nobody knows it of a claim that an earlier leader made.
     let rank = startd::rank(pool, name, now);
@@ -281,12 +282,27 @@ fn create_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut Vec<Eff
         job: claim.job.clone(),
         proc: claim.proc_id(),
         slot: name.clone(),
-        resources,
+        // A job that was edited since it got the slot may want more than the slot has.
+        resources: part.unwrap_or(resources),
         claim,
         lease,
         tolerations,
         environment,
     }));
+}
+
+/// The part of its slot that a job's pod is to have.
+fn part_of(
+    machine: &Machine,
+    config: &StartdConfig,
+    slot: &Slot,
+    spec: &JobSpec,
+    now: Time,
+) -> Option<Resources> {
+    let env = Env::at(now.secs());
+    let ad = startd::claimed_slot_ad(machine, config, slot, None, &env);
+    let own = machine.slot_config(config, slot.name.slot);
+    startd::part_of(machine, slot, own, &ad, &spec.request, &spec.ad, &env)
 }
 
 fn untrack_pod(pool: &mut Pool, name: &SlotName, effects: &mut Vec<Effect>) {

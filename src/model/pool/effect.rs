@@ -234,7 +234,7 @@ pub struct PodPlan {
     pub proc: ProcId,
     /// The slot.
     pub slot: SlotName,
-    /// What the slot holds: the pod's requests and limits.
+    /// The job's part of what the slot holds: the pod's requests and limits.
     pub resources: Resources,
     /// The lease of the claim, in whole seconds: for how long its node may be silent.
     pub lease: Duration,

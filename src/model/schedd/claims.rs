@@ -10,10 +10,10 @@ use crate::pool::{
     Time,
 };
 use crate::startd::{
-    self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, slot_weight,
-    unclaimed_slot_ad,
+    self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, part_of,
+    slot_weight, unclaimed_slot_ad,
 };
-use classad::{Ad, Env, symmetric_match};
+use classad::{Env, symmetric_match};
 
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
 const LOOKED_AT: usize = 256;
@@ -173,12 +173,14 @@ pub fn assign(pool: &mut Pool, name: &SlotName, job: &JobUid, proc: u32, limits:
 
 /// The next proc of the same submitter for a claim whose job has ended, within `CLAIM_WORKLIFE`: the claim is used again
 /// without the negotiator. The slot's own expressions are asked again, as at any activation, and concurrency limits too:
-/// what the claim took for the last job goes back if the next one does not want it.
+/// what the claim took for the last job goes back if the next one does not want it. A job that requests more than a dynamic
+/// slot holds does not get the slot, even if the job's Requirements leave out how much the slot has.
 pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32, Wants)> {
     let slot = pool.slots().get(name).filter(|slot| !slot.spent && !pool.has_stray_pod(&slot.claim.id))?;
     let machine = pool.machines().get(&name.machine)?;
     let config = pool.startd(machine);
-    if let ClaimWorklife::Limited(worklife) = machine.slot_config(&config, name.slot).policy.worklife()
+    let own = machine.slot_config(&config, name.slot);
+    if let ClaimWorklife::Limited(worklife) = own.policy.worklife()
         && now.since(slot.claim.since) > worklife
     {
         return None;
@@ -192,14 +194,11 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
     });
     waiting.take(LOOKED_AT).find_map(|(cluster, proc)| {
         let spec = cluster.spec.as_ref()?;
-        fits(&spec.ad, &ad, &env).then_some(())?;
+        symmetric_match(&spec.ad, &ad, &env).then_some(())?;
+        part_of(machine, slot, own, &ad, &spec.request, &spec.ad, &env)?;
         let limits = Wants::on_slot(&spec.ad, &ad, &env);
         pool.holdings().blocked_in(name, &limits).is_none().then(|| (cluster.key.uid.clone(), proc, limits))
     })
-}
-
-fn fits(job: &Ad, slot: &Ad, env: &Env) -> bool {
-    symmetric_match(job, slot, env)
 }
 
 /// What a group may hold.

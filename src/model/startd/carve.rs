@@ -7,7 +7,7 @@ use crate::pool::slot_types::{
     Amounts, Carved, Device, Left, NotConsumed, as_consumed, carve_as_requested, consumed, consumption,
 };
 use crate::pool::{
-    DeviceId, GPUS, Machine, MachineSlot, PODS, Request, ResourceName, Resources, SlotConfig, SlotKind,
+    DeviceId, GPUS, Machine, MachineSlot, PODS, Request, ResourceName, Resources, Slot, SlotConfig, SlotKind,
     classad_name,
 };
 use classad::{Ad, Env, symmetric_match};
@@ -105,6 +105,41 @@ pub fn has_room(
         None => config.requests.fits(job, ad, &room, env),
     };
     fits && has_all_kinds(machine, request)
+}
+
+/// The part of a claimed slot that is a job's: the size of the job's pod. A dynamic slot may have been carved for a larger job
+/// of the claim; the part is then what would be carved of the slot, whatever either of the two requires of the other. A static
+/// slot is the job's as a whole. None if the job does not fit.
+///
+/// `ad` is the slot's ad, without a job.
+pub fn part_of(
+    machine: &Machine,
+    slot: &Slot,
+    config: &SlotConfig,
+    ad: &Ad,
+    request: &Request,
+    job: &Ad,
+    env: &Env,
+) -> Option<Resources> {
+    if slot.name.dynamic.is_none() {
+        return Some(slot.resources.clone());
+    }
+    if !has_all_kinds(machine, request) {
+        return None;
+    }
+    let mut room = room(machine, &slot.resources);
+    // Of a resource that the slot has none of, the job finds 0: it would otherwise not be asked whether it wants any.
+    for name in machine.total.by_classad_name().into_keys() {
+        room.amounts.custom.entry(name).or_insert(0);
+    }
+    let mut whole = ad.clone();
+    // A consumption policy is a partitionable slot's; here it divides the dynamic slot in the same way.
+    whole.set("PartitionableSlot", true);
+    let taken = match seen_by(&whole, job, env) {
+        Some(seen) => carve_as_requested(&seen.ok()?, ad, &room, env).ok(),
+        None => config.requests.fitting(job, ad, &room, env),
+    };
+    resources(machine, request, taken?).filter(|part| part.fits_in(&slot.resources))
 }
 
 /// A slot's Requirements say nothing of resources that its machine has none of.

@@ -30,7 +30,7 @@ pub use ad::{
     whole_slot_ad,
 };
 pub use arrival::offer_claim;
-pub use carve::{Carving, carve, has_room, slot_weight};
+pub use carve::{Carving, carve, has_room, part_of, slot_weight};
 pub use costs::expect_costs;
 pub use draining::keep_deadline;
 pub use lease::claim_lease;

@@ -239,7 +239,8 @@ fn check_template(template: &PodTemplateSpec, request: &Request, problems: &mut 
         extended: request.extended.clone(),
         ..Resources::default()
     };
-    let asked = spec.containers.iter().filter_map(|container| container.resources.as_ref()?.limits.as_ref());
+    let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
+    let asked = containers.filter_map(|container| container.resources.as_ref()?.limits.as_ref());
     for name in asked.flat_map(|limits| limits.keys()).filter(|name| classad_name(name) == GPUS) {
         slot.extended.insert(name.as_str().into(), request.gpus);
     }
@@ -309,6 +310,23 @@ mod tests {
         let problems = facts(greedy).spec.unwrap_err();
         assert_eq!(problems[0].field, "spec.template.spec.containers");
         assert!(problems[0].message.contains("more memory than the slot holds"), "{}", problems[0].message);
+    }
+
+    #[test]
+    fn native_sidecars_with_requests_are_accepted() {
+        let mut spec = good();
+        spec["template"]["spec"]["initContainers"] = json!([
+            {"name": "proxy", "restartPolicy": "Always", "resources": {"requests": {"cpu": "500m", "memory": "64Mi"}}},
+            {"name": "fetch", "resources": {"requests": {"cpu": "1500m"}}}]);
+        assert!(facts(spec.clone()).spec.is_ok());
+        spec["template"]["spec"]["initContainers"][1]["resources"]["requests"]["cpu"] = json!("1600m");
+        let problems = facts(spec).spec.unwrap_err();
+        assert_eq!(problems[0].field, "spec.template.spec.containers");
+        assert!(
+            problems[0].message.contains("requests more cpu than the slot holds, init"),
+            "{}",
+            problems[0].message
+        );
     }
 
     #[test]

@@ -179,8 +179,14 @@ impl RequestPolicy {
 
     /// Whether enough is left for a job, whatever the slot's Requirements say about the job.
     pub fn fits(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> bool {
-        carved(&self.modified(job, slot, env), slot, left, env, true).is_ok()
-            || (!self.must_modify && carved(job, slot, left, env, false).is_ok())
+        self.fitting(job, slot, left, env).is_some()
+    }
+
+    /// What [`RequestPolicy::carve`] would carve for a job, whatever the slot's Requirements say about the job. None if too
+    /// little is left.
+    pub fn fitting(&self, job: &Ad, slot: &Ad, left: &Left, env: &Env) -> Option<Carved> {
+        let modified = carved(&self.modified(job, slot, env), slot, left, env, true).ok();
+        modified.or_else(|| (!self.must_modify).then(|| carved(job, slot, left, env, false).ok())?)
     }
 }
 
