@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use model::decide::decide;
 use model::pool::{
-    Capacity, Claim, ClaimId, Event, JobFacts, JobKey, LastInput, MachineFacts, MachineName, NegotiatorId,
-    PodFacts, PodRef, PolicyFacts, Pool, Ranges, ReportFacts, Request, Resources, Selector, Sensed,
-    SlotFacts, SlotName, StartdConfig, Time,
+    Capacity, Claim, ClaimId, Event, Forced, JobFacts, JobKey, LastInput, MachineFacts, MachineName,
+    NegotiatorId, PodFacts, PodRef, PolicyFacts, Pool, Ranges, Remains, ReportFacts, Request, Resources,
+    Selector, Sensed, SlotFacts, SlotName, StartdConfig, Time,
 };
 use model::schedd::{Submission, submit};
 use model::startd::config::understand;
@@ -109,7 +109,11 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 obstacle: None,
                 hold: None,
                 end: None,
+                remains: Remains::Nothing,
                 deleting: false,
+                ends_by: None,
+                forced: Forced::No,
+                disrupted: false,
                 lease: None,
                 tracked: true,
                 requests: Capacity::default(),

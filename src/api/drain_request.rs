@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::schema;
 
 /// Drains one node, as condor_drain does: its slots accept no more jobs, running jobs leave as the schedule says, and
-/// then the slots are Drained. Deleting the object cancels the drain. A cordoned node drains gracefully even without a
-/// DrainRequest.
+/// then the slots are Drained. Deleting the object cancels the drain. Where a NodePolicy says drainCordoned, a
+/// cordoned node drains gracefully even without a DrainRequest.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, KubeSchema)]
 #[kube(
     group = "slotwright.dev",

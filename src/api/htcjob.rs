@@ -222,8 +222,8 @@ pub struct HTCJobStatus {
 pub struct HeldProcs {
     /// Which procs, as ranges such as 0-4,7.
     pub procs: String,
-    /// HTCondor's HoldReasonCode: 21 if the slot's WANT_HOLD was true, 35 if an image cannot be had, 6 if a container
-    /// cannot be made for another reason.
+    /// HTCondor's HoldReasonCode: 21 if the slot's WANT_HOLD was true, 35 if an image cannot be had, 34 if the program went
+    /// over its memory or its disk, 6 if a container cannot be made, or its program not started, for another reason.
     pub code: i64,
     /// HTCondor's HoldReasonSubCode.
     #[serde(default)]

@@ -23,8 +23,8 @@ pub const CLAIM: &str = "slotwright.dev/claim";
 pub const JOB_ID: &str = "slotwright.dev/job-id";
 /// On a pod, as annotation: `"true"` while the agent of its node is to suspend its processes. Written by the operator.
 pub const SUSPEND: &str = "slotwright.dev/suspend";
-/// On a pod, as annotation: `"true"` asks the agent of its node to kill its processes, because the kubelet has not done
-/// so within KILLING_TIMEOUT. Written by the operator.
+/// On a pod, as annotation: `"true"` asks the agent of its node to kill its processes, because the kubelet lets them run
+/// for longer than killing may take, or has not ended them within KILLING_TIMEOUT. Written by the operator.
 pub const KILL: &str = "slotwright.dev/kill";
 /// On a pod, as annotation: the time (RFC 3339) until which a deletion lets the pod run. The operator writes it before it
 /// deletes the pod with a shorter grace period: a kubelet that has begun to end the pod keeps to the first.

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as KubeTime;
 use model::pool::Time;
 
 pub use self::quantity::{BadQuantity, ceil_units, millis};
+pub(crate) use self::requests::SlimContainer;
 pub use self::requests::{SlimPodSpec, amounts, requests_of};
 
 /// A Kubernetes time as a time of the pool.

@@ -227,6 +227,7 @@ pub enum Retry {
 
 /// What the shell sees of a pod of the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct PodFacts {
     /// The pod.
     pub pod: PodRef,

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::{SlimCondition, SlimContainerStatus, SlimPod, SlimTerminated};
+use crate::convert::SlimContainer;
 use crate::render::DISRUPTION_TARGET;
 use api::labels;
 use model::pool::{End, FAILED_TO_CREATE_PROCESS, Forced, HoldReason, JOB_OUT_OF_RESOURCES, Remains};
@@ -154,7 +155,7 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
     }
     // The runtime reports a kill within the container, too, whose program may have gone on and ended well.
     if is(&["OOMKilled"]) && exit.exit_code != 0 {
-        let limit = pod.spec.containers.first().and_then(|main| main.memory_limit());
+        let limit = pod.spec.containers.first().and_then(SlimContainer::memory_limit);
         let limit = limit.map_or_else(String::new, |bytes| format!(" of {} MiB", bytes >> 20));
         let why =
             format!("it went over its memory limit{limit} and was killed: raise memory in spec.requests");
