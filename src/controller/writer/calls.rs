@@ -194,7 +194,7 @@ async fn write_status(
             replies
         }
         Err(failure) => {
-            tracing::warn!(object = key.name, error = %failure, "a status was not written");
+            tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "a status was not written");
             vec![Reply::Failing(document)]
         }
     }
@@ -211,7 +211,7 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
     let object: DynamicObject = match serde_json::from_value(body.clone()) {
         Ok(object) => object,
         Err(error) => {
-            tracing::error!(object = key.name, error = %error, "an object of the operator's own cannot be written");
+            tracing::error!(kind = key.kind.name, object = key.name, error = %error, "an object of the operator's own cannot be written");
             return Vec::new();
         }
     };
@@ -225,7 +225,7 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
             replies
         }
         Err(failure) => {
-            tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not made");
+            tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "an object of the operator's own was not made");
             vec![Reply::Failing(document)]
         }
     }
@@ -237,7 +237,7 @@ async fn delete(context: &Context, document: Document, key: ObjectKey, uid: Stri
     if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) =
         attempt(|| api.delete(&key.name, &params)).await
     {
-        tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not deleted");
+        tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "an object of the operator's own was not deleted");
         return vec![Reply::Failing(document)];
     }
     vec![Reply::Forgotten(key, uid)]
