@@ -1,6 +1,6 @@
 //! The `slotwright` command: parses the command line and calls the command's function in the crate `cli`.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -98,5 +98,6 @@ fn block_on<E: std::error::Error + 'static>(
 /// Logs to standard error by the filter `default`, unless `RUST_LOG` sets another.
 fn log_to_stderr(default: &str) {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    let colors = io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colors).with_writer(io::stderr).init();
 }

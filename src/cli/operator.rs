@@ -67,7 +67,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
             _ = term.recv() => {}
             _ = int.recv() => {}
         }
-        tracing::info!("stopping: writes under way are finished and the lease is released");
+        tracing::info!(target: "slotwright", "stopping: writes under way are finished and the lease is released");
         asked.cancel();
     });
     controller::run(config, options, stop).await?;

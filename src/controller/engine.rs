@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cache::{Cache, Kind};
 use super::health::Health;
+use super::journal::{self, Journal};
 use super::kinds::{self, News, Rendered, Seen, Sighting, Stage, Trace};
 use super::publisher::Publisher;
 use super::writer::{Reply, Task, Writer};
@@ -32,6 +33,7 @@ pub struct Engine {
     writer: Writer,
     publisher: Publisher,
     health: Arc<Health>,
+    journal: Journal,
     clock: Clock,
     /// Events of the start by their stage, until every awaited kind has been told. None after that.
     early: Option<BTreeMap<Stage, Vec<Event>>>,
@@ -47,12 +49,18 @@ pub struct Engine {
 impl Engine {
     /// An engine that has seen nothing yet.
     pub fn new(writer: Writer, health: Arc<Health>, clock: Clock, cycles: Cycles) -> Self {
+        let mut pool = Pool::default();
+        if tracing::enabled!(tracing::Level::DEBUG) {
+            // Nobody else asks for the transitions, which would gather in memory.
+            pool.begin_trace();
+        }
         Self {
-            pool: Pool::default(),
+            pool,
             cache: Cache::default(),
             writer,
             publisher: Publisher::default(),
             health,
+            journal: Journal::default(),
             clock,
             early: Some(BTreeMap::new()),
             awaited: kinds::ALL.iter().filter(|kind| kind.awaited).map(|kind| kind.kind).collect(),
@@ -76,6 +84,7 @@ impl Engine {
                     self.answer(replies);
                 }
                 Some(Ok((negotiation, matches))) = self.thinking.join_next() => {
+                    journal::negotiated(&negotiation, &matches);
                     decide::conclude(&mut self.pool, &negotiation, &matches, self.clock.now());
                 }
                 Some(first) = seen.recv() => self.take_in(first, &mut seen),
@@ -144,12 +153,7 @@ impl Engine {
         }
         self.pool.apply(Event::Synced, now);
         self.health.ready();
-        tracing::info!(
-            machines = self.pool.machines().len(),
-            slots = self.pool.slots().len(),
-            jobs = self.pool.jobs().len(),
-            "everything is known, the operator begins"
-        );
+        self.journal.begin(&self.pool);
     }
 
     fn answer(&mut self, replies: Vec<Reply>) {
@@ -166,7 +170,9 @@ impl Engine {
     fn decide(&mut self) {
         let decision = decide::decide(&mut self.pool, self.clock.now());
         self.next = decision.next;
+        journal::moved(&self.pool.take_trace());
         for effect in decision.effects {
+            journal::asked(&self.pool, &effect);
             if matches!(effect, Effect::KillByAgent { .. }) {
                 self.health.overdue_kill();
             }
@@ -187,7 +193,9 @@ impl Engine {
         if self.early.is_some() {
             return;
         }
-        self.publisher.mark(self.pool.take_statuses());
+        let stale = self.pool.take_statuses();
+        self.journal.changed(&self.pool, &stale);
+        self.publisher.mark(stale);
         let now = self.clock.now();
         for document in self.publisher.due(now) {
             // An object has one write at a time: a patch that is made while another is under way would be over an old

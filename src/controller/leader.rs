@@ -42,6 +42,13 @@ struct Sighting {
     at: Instant,
 }
 
+impl Sighting {
+    /// Who had the lease.
+    fn holder(&self) -> Option<&str> {
+        self.record.as_ref()?.0.as_deref()
+    }
+}
+
 /// Whether a candidate may take the lease.
 #[derive(Debug, PartialEq, Eq)]
 enum LeaseState {
@@ -86,10 +93,22 @@ impl Election {
     /// Waits until this process leads. Returns false if `stop` came first.
     pub async fn win(&self, stop: &CancellationToken) -> bool {
         let mut sighting = Sighting { record: None, at: Instant::now() };
+        let mut told = None;
         loop {
             match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
                 Ok(Ok(Attempt::Won)) => return true,
-                Ok(Ok(Attempt::Taken | Attempt::Raced)) => {}
+                Ok(Ok(Attempt::Taken)) => {
+                    let leader = sighting.holder().map(str::to_owned);
+                    if told != leader {
+                        tracing::info!(
+                            leader,
+                            identity = self.me,
+                            "another operator leads; this one stands by"
+                        );
+                        told = leader;
+                    }
+                }
+                Ok(Ok(Attempt::Raced)) => {}
                 Ok(Err(error)) => {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
@@ -140,7 +159,9 @@ impl Election {
                 return;
             }
         }
-        let _ = timeout(CALL_LIMIT, self.resign()).await;
+        if let Ok(Ok(())) = timeout(CALL_LIMIT, self.resign()).await {
+            tracing::info!(identity = self.me, "this operator leads no longer: the lease is released");
+        }
     }
 
     /// One attempt to take or renew the lease.

@@ -6,6 +6,7 @@ pub mod convert;
 mod engine;
 mod health;
 mod impatient;
+mod journal;
 pub mod kinds;
 mod leader;
 mod metrics;

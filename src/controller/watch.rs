@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use super::Pauses;
+use super::cache::Kind;
 
 /// A change of one object.
 #[derive(Clone, Debug)]
@@ -88,8 +89,12 @@ fn key<K: Resource>(object: &K) -> String {
 
 /// Watches a kind until nobody receives any more. After an error, which is logged, the watch begins anew; the pauses
 /// before that grow.
-pub async fn run<K, T>(api: Api<K>, pauses: Pauses, out: mpsc::Sender<T>, wrap: impl Fn(Change<K>) -> T)
-where
+pub async fn run<K, T>(
+    (kind, api): (Kind, Api<K>),
+    pauses: Pauses,
+    out: mpsc::Sender<T>,
+    wrap: impl Fn(Change<K>) -> T,
+) where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let slim = |object: &mut K| object.managed_fields_mut().clear();
@@ -106,7 +111,11 @@ where
                 }
             }
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "a watch failed and is resumed");
+                tracing::warn!(
+                    kind = kind.plural,
+                    error = &error as &dyn std::error::Error,
+                    "a watch failed and is resumed"
+                );
             }
         }
     }

@@ -13,6 +13,9 @@
 )]
 #![allow(missing_docs, clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 
+// A package's own tests see its library under the library's name.
+extern crate slotwright_controller as controller;
+
 mod agents;
 mod caps;
 mod checks;

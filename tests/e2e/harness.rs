@@ -65,13 +65,25 @@ impl Cluster {
 
     /// Starts the operator as a process of its own.
     pub fn start_operator(&mut self) {
-        let child = Command::new(env!("CARGO_BIN_EXE_slotwright"))
+        self.operator = Some(self.operator_command().spawn().unwrap());
+    }
+
+    /// Starts the operator with this log filter. Returns the file that it logs to.
+    pub fn start_operator_logging(&mut self, filter: &str) -> std::path::PathBuf {
+        let path = self.kubeconfig.with_file_name("operator.log");
+        let log = std::fs::File::create(&path).unwrap();
+        let child = self.operator_command().env("RUST_LOG", filter).stderr(log).spawn().unwrap();
+        self.operator = Some(child);
+        path
+    }
+
+    fn operator_command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
+        command
             .args(["operator", "--no-leader-elect", "--health-addr", "127.0.0.1:0"])
             .env("KUBECONFIG", &self.kubeconfig)
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        self.operator = Some(child);
+            .stdin(Stdio::null());
+        command
     }
 
     /// Kills the operator with SIGKILL.

@@ -17,6 +17,7 @@ mod bad_input;
 mod budget;
 mod harness;
 mod leader;
+mod logs;
 mod main_job;
 mod manual;
 mod many;

@@ -70,7 +70,7 @@ pub struct DemoArgs {
 impl DemoArgs {
     /// The default log filter. Without --verbose it lets little through, because the table is on the same terminal.
     pub fn log_filter(&self) -> &'static str {
-        if self.verbose { "slotwright=debug,info" } else { "error" }
+        if self.verbose { "info,slotwright=debug" } else { "error" }
     }
 }
 

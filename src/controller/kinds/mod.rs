@@ -190,7 +190,8 @@ impl Entry {
 }
 
 fn follow<K: Watched>(client: Client, pauses: &Pauses, out: mpsc::Sender<Seen>) -> BoxFuture<'static, ()> {
-    Box::pin(watch::run(K::api(client), pauses.of(K::KIND.plural), out, sighting::seen::<K>))
+    let watched = (K::KIND, K::api(client));
+    Box::pin(watch::run(watched, pauses.of(K::KIND.plural), out, sighting::seen::<K>))
 }
 
 #[cfg(test)]

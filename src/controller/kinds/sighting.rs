@@ -82,5 +82,5 @@ pub(super) fn seen<K: Watched>(change: Change<K::Object>) -> Seen {
 pub(super) fn typed<K: Custom>(object: DynamicObject) -> Option<K> {
     let name = object.name_any();
     let parsed = object.try_parse();
-    parsed.inspect_err(|error| tracing::warn!(object = name, error = %error, "an object cannot be read")).ok()
+    parsed.inspect_err(|error| tracing::warn!(kind = K::KIND.name, object = name, error = %error, "an object cannot be read")).ok()
 }

@@ -195,7 +195,7 @@ async fn write_status(
             replies
         }
         Err(failure) => {
-            tracing::warn!(object = key.name, error = %failure, "a status was not written");
+            tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "a status was not written");
             vec![Reply::Failing(document)]
         }
     }
@@ -212,7 +212,7 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
     let object: DynamicObject = match serde_json::from_value(body.clone()) {
         Ok(object) => object,
         Err(error) => {
-            tracing::error!(object = key.name, error = %error, "an object of the operator's own cannot be written");
+            tracing::error!(kind = key.kind.name, object = key.name, error = %error, "an object of the operator's own cannot be written");
             return Vec::new();
         }
     };
@@ -226,7 +226,7 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
             replies
         }
         Err(failure) => {
-            tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not made");
+            tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "an object of the operator's own was not made");
             vec![Reply::Failing(document)]
         }
     }
@@ -238,7 +238,7 @@ async fn delete(context: &Context, document: Document, key: ObjectKey, uid: Stri
     if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) =
         attempt(|| api.delete(&key.name, &params)).await
     {
-        tracing::warn!(object = key.name, error = %failure, "an object of the operator's own was not deleted");
+        tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "an object of the operator's own was not deleted");
         return vec![Reply::Failing(document)];
     }
     vec![Reply::Forgotten(key, uid)]
