@@ -6,7 +6,7 @@
 #   e2e-nodes.sh start   starts the cluster without running tests, and prints what to export for `cargo test --test nodes`
 #   e2e-nodes.sh stop    stops the cluster that start has started
 #
-#   PROCS                how many procs the large test has (default 100)
+#   PROCS                how many procs the large test has (default 60)
 #   SLOTWRIGHT_KUBE_STATE  the directory of a cluster that start starts (default ${TMPDIR:-/tmp}/slotwright-nodes)
 #
 # Each run without start has a directory, ports, bridges and cgroups of its own, and removes them at the end, also after a
@@ -15,7 +15,7 @@ set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 NODES=(1 2 3)
-export SLOTWRIGHT_NODE_CPUS=${SLOTWRIGHT_NODE_CPUS:-10}
+export SLOTWRIGHT_NODE_CPUS=${SLOTWRIGHT_NODE_CPUS:-12}
 
 # shellcheck disable=SC1091  # chart.sh is linted by itself
 . "$ROOT/hack/kube/chart.sh"

@@ -211,14 +211,15 @@ impl Cluster {
 
     /// Waits until the job's condition Complete is true, and returns what the record says.
     pub async fn completed(&self, job: &str, seconds: u64) -> Record {
-        self.until(&format!("{job} is complete"), seconds, || async {
-            self.jobs().get(job).await.is_ok_and(|job| {
-                let status = job.status.unwrap_or_default();
-                status.conditions.iter().any(|c| c.type_ == "Complete" && c.status == "True")
-            })
-        })
-        .await;
+        self.until(&format!("{job} is complete"), seconds, || self.is_complete(job)).await;
         self.record(job).await
+    }
+
+    pub async fn is_complete(&self, job: &str) -> bool {
+        self.jobs().get(job).await.is_ok_and(|job| {
+            let status = job.status.unwrap_or_default();
+            status.conditions.iter().any(|c| c.type_ == "Complete" && c.status == "True")
+        })
     }
 
     pub async fn record(&self, job: &str) -> Record {

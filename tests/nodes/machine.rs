@@ -25,7 +25,7 @@ pub fn node(arguments: &[&str]) {
     command.args(arguments).env("SLOTWRIGHT_KUBE_STATE", crate::cluster::state());
     // The cluster has CPUs that this computer lacks; e2e-nodes.sh sets how many for all its nodes.
     if std::env::var_os("SLOTWRIGHT_NODE_CPUS").is_none() {
-        command.env("SLOTWRIGHT_NODE_CPUS", "10");
+        command.env("SLOTWRIGHT_NODE_CPUS", "12");
     }
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);

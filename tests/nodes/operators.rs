@@ -8,7 +8,7 @@ use crate::program::{OnTerm, Program};
 
 const KILLS: usize = 10;
 /// So many that some are left at the tenth kill.
-const PROCS: u32 = 180;
+const PROCS: u32 = 140;
 const NAMES: [&str; 2] = ["one", "two"];
 
 async fn lease(cluster: &Cluster) -> LeaseSpec {

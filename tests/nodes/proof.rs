@@ -56,7 +56,7 @@ impl Proof {
         let runs = self.procs.entry(proc).or_default();
         let mut run: Option<Run> = None;
         // The last line may be half written.
-        let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+        let complete = text.rsplit_once('\n').map_or("", |(complete, _)| complete);
         for line in complete.lines() {
             let mut words = line.split_whitespace();
             let (Some(what), Some(Ok(at))) = (words.next(), words.next().map(str::parse::<f64>)) else {

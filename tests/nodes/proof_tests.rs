@@ -26,7 +26,9 @@ fn a_proc_that_was_evicted_and_ended_later_is_right() {
 
 #[test]
 fn mistakes_are_named() {
-    let cases: &[(&[(&str, &str)], &str, &str, &str)] = &[
+    /// Files, who is booked as completed, who as failed, and what is said.
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str, &'a str);
+    let cases: &[Case] = &[
         (&[("0.a.n", "S 1 \nT 2 \nX 3 \n")], "0", "", "did not end by itself"),
         (&[("0.a.n", "S 1 \nE 3 7\n")], "0", "", "booked as completed, and ended with 7"),
         (&[("0.a.n", "S 1 \nE 3 0\n")], "", "0", "booked as failed, and ended with 0"),
@@ -59,5 +61,6 @@ fn who_was_asked_to_go_may_repeat() {
 fn a_half_written_line_is_left_out() {
     let mut proof = Proof::default();
     proof.add("3.a.node1", "S 1.5 \nB 2");
-    assert_eq!(proof.only(3).last, 1.5);
+    let run = proof.only(3);
+    assert!(run.last < 2.0, "{run:?}");
 }
