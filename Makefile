@@ -2,10 +2,10 @@
 CARGO ?= cargo
 NEXTEST := $(shell $(CARGO) nextest --version >/dev/null 2>&1 && echo yes)
 
-.PHONY: help demo test chaos mutants lint e2e bench oracle fuzz crds figures knobs fmt
+.PHONY: help demo test chaos mutants lint e2e e2e-nodes bench oracle fuzz crds figures knobs fmt
 
 help: ## Say what each target does
-	@grep -E '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 8
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 11
 
 demo: ## Run a pool on an embedded cluster: nodes, jobs, the operator, a summary
 	$(CARGO) run -q --bin slotwright -- demo
@@ -36,6 +36,9 @@ lint: ## Check format, clippy, dependencies, scripts, and that what is generated
 
 e2e: ## Run the integration tests and the chart against a real kube-apiserver (built once where missing)
 	hack/e2e.sh
+
+e2e-nodes: ## Run what happens to programs on real kubelets (root; built once where missing): make e2e-nodes PROCS=500
+	$(if $(PROCS),PROCS=$(PROCS)) hack/e2e-nodes.sh $(FILTER)
 
 bench: ## Measure matching beside HTCondor's library (docs/reference/benchmarks.md), a cycle beside its negotiator (docs/reference/performance.md), a polling pass
 	$(CARGO) bench --bench matchmaking -- --write docs/reference/benchmarks.md

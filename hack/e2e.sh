@@ -13,37 +13,21 @@
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
-NAMESPACE=slotwright-system
-ACCOUNT=system:serviceaccount:$NAMESPACE:slotwright
 PART=${1:-all}
 
-say() { echo "e2e: [${SECONDS}s] $*"; }
-die() { echo "e2e: $*" >&2; exit 1; }
-kubectl() { timeout 120 "$KUBECTL" "$@"; }
+# shellcheck disable=SC1091  # chart.sh is linted by itself
+. "$ROOT/hack/kube/chart.sh"
 
 control_plane() {
   KUBECTL=$("$ROOT/hack/kube/kubectl.sh")
   SLOTWRIGHT_KUBE_STATE=$(mktemp -d "${TMPDIR:-/tmp}/slotwright-e2e-XXXXXX"); export SLOTWRIGHT_KUBE_STATE
   trap '"$ROOT/hack/kube/up.sh" stop' EXIT
   local exports; exports=$("$ROOT/hack/kube/up.sh" start); eval "$exports"
-  MINOR=$(kubectl get --raw /version | sed -nE 's/.*"minor": *"([0-9]+).*/\1/p')
+  server_version
   say "Kubernetes 1.$MINOR is up"
 }
 
 # --- chart -------------------------------------------------------------------------------------------------------------
-
-definitions() {
-  # Servers before 1.25 drop validation rules, which they do not know; kubectl would refuse to send them.
-  local flags=(); [ "$MINOR" -ge 25 ] || flags=(--validate=false)
-  kubectl apply "${flags[@]}" -f "$ROOT/charts/slotwright/crds/"
-  kubectl wait --for=condition=Established --timeout=60s -f "$ROOT/charts/slotwright/crds/"
-}
-
-render() {
-  # Servers before 1.21 do not serve policy/v1.
-  local old=(); [ "$MINOR" -ge 21 ] || { old=(--set podDisruptionBudget.enabled=false); say "no policy/v1 here: without the PodDisruptionBudget"; }
-  "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${old[@]}" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
-}
 
 apply() {
   local again
@@ -122,15 +106,6 @@ chart() {
 }
 
 # --- tests -------------------------------------------------------------------------------------------------------------
-
-# Writes a kubeconfig with the administrator's credentials that acts as the operator's account, so that the server grants only
-# what the chart grants.
-operator_kubeconfig() {
-  sed "s|client-key-data: [^}]*|&, as: \"$ACCOUNT\"|" "$KUBECONFIG" >"$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig"
-  chmod 600 "$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig"
-  [ "$(KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig kubectl auth can-i get secrets 2>/dev/null)" = no ] \
-    || die "the operator's kubeconfig does not act as $ACCOUNT"
-}
 
 tests() {
   export SLOTWRIGHT_TEST_KUBECONFIG=$KUBECONFIG

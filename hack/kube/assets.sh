@@ -1,12 +1,15 @@
 #!/bin/bash
-# assets.sh [--check]: provides the binaries of a real Kubernetes control plane, and prints the directory that they are in.
+# assets.sh [--nodes] [--check]: provides the binaries of a real Kubernetes cluster, and prints the directory that they are in.
 #
-# The directory has etcd, kube-apiserver and kube-controller-manager. It is the first of these that has them:
-#   1. $KUBEBUILDER_ASSETS, if it is set (the layout of envtest; the controller manager may be missing);
+# The directory has etcd, kube-apiserver and kube-controller-manager. With --nodes it also has kube-scheduler and kubelet. It is
+# the first of these that has them:
+#   1. $KUBEBUILDER_ASSETS, if it is set (the layout of envtest; the controller manager may be missing without --nodes, and with
+#      --nodes the directory must hold all five programs);
 #   2. the cache, ${SLOTWRIGHT_KUBE_CACHE:-/var/tmp/slotwright-kube}/bin;
-#   3. the cache, after this script has built the binaries from the source package of Debian bookworm: Kubernetes 1.20.2, the
-#      newest version in the Debian archive. This needs Debian 12 and root (apt-get), and takes 3 to 10 minutes once.
-# With --check, builds nothing: prints the directory if 1 or 2 has the binaries, and exits with 1 otherwise.
+#   3. the cache, after this script has built the binaries that it lacks from the source package of Debian bookworm: Kubernetes
+#      1.20.2, the newest version in the Debian archive. This needs Debian 12 and root (apt-get), and takes 3 to 10 minutes once.
+# With --nodes, also installs the Debian packages that hack/kube/node.sh needs for a node, such as containerd, if it is root.
+# With --check, builds and installs nothing: prints the directory if 1 or 2 has the binaries, and exits with 1 otherwise.
 #
 # Prints nothing but the directory to stdout; progress goes to stderr. If two callers build at once, the second waits.
 set -euo pipefail
@@ -16,6 +19,8 @@ VERSION=1.20.2
 SOURCE='1.20.5+really1.20.2-1.1+deb12u1'       # the version of the package, so that each build uses the same source
 COMPONENTS=(kube-apiserver kube-controller-manager)
 STAMP="$CACHE/bin/.stamp-$SOURCE"
+BUILD_PACKAGES=(golang-go etcd-server golang-github-modern-go-reflect2-dev dpkg-dev)
+NODE_PACKAGES=(containerd runc containernetworking-plugins busybox-static iproute2 iptables openssl curl python3)
 
 say() { echo "assets: [${SECONDS}s] $*" >&2; }
 die() { echo "assets: $*" >&2; exit 1; }
@@ -30,9 +35,9 @@ take() { # dir program...
 take_cache() { [ ! -e "$STAMP" ] || take "$CACHE/bin" etcd "${COMPONENTS[@]}"; }
 
 # Installs packages. Meanwhile a policy-rc.d, unless there is one already, keeps daemons that apt installs from starting.
-install_packages() {
+install_packages() { # package...
   local package missing=() policy=/usr/sbin/policy-rc.d own_policy=
-  for package in golang-go etcd-server golang-github-modern-go-reflect2-dev dpkg-dev; do
+  for package in "$@"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
@@ -89,9 +94,9 @@ build_components() {
     flags+=" -X k8s.io/kubernetes/vendor/k8s.io/$package.gitMajor=1 -X k8s.io/kubernetes/vendor/k8s.io/$package.gitMinor=20"
     flags+=" -X k8s.io/kubernetes/vendor/k8s.io/$package.gitTreeState=archive"
   done
-  # One call builds both programs, so that common packages are compiled once, and one program links while the other compiles.
-  $GO build -o "$WORK/out/" -ldflags "$flags" "${COMPONENTS[@]/#/k8s.io/kubernetes/cmd/}" >&2
-  for component in "${COMPONENTS[@]}"; do
+  # One call builds all programs, so that common packages are compiled once, and one program links while the other compiles.
+  $GO build -o "$WORK/out/" -ldflags "$flags" "${MISSING[@]/#/k8s.io/kubernetes/cmd/}" >&2
+  for component in "${MISSING[@]}"; do
     mv "$WORK/out/$component" "$CACHE/bin/$component"
     say "$component: $(stat -c %s "$CACHE/bin/$component") bytes"
   done
@@ -100,7 +105,12 @@ build_components() {
 build() {
   [ "$(id -u)" = 0 ] || die "no Kubernetes binaries: set KUBEBUILDER_ASSETS, or run this once as root on Debian 12"
   grep -q '^VERSION_CODENAME=bookworm' /etc/os-release || die "no Kubernetes binaries: set KUBEBUILDER_ASSETS (the build needs Debian 12)"
-  install_packages
+  install_packages "${BUILD_PACKAGES[@]}"
+  # Without the stamp, what is in the cache is of another version. Otherwise only what is missing is built.
+  [ -e "$STAMP" ] || rm -f "$CACHE"/bin/kube*
+  MISSING=(); local component
+  for component in "${COMPONENTS[@]}"; do [ -x "$CACHE/bin/$component" ] || MISSING+=("$component"); done
+  say "building ${MISSING[*]}"
   ln -sf "$(command -v etcd)" "$CACHE/bin/etcd"
   WORK=$CACHE/work KUBE=$CACHE/work/gopath/src/k8s.io/kubernetes GO=/usr/bin/go
   rm -rf "$WORK"; mkdir -p "$WORK/out"
@@ -116,13 +126,33 @@ build() {
   say "built into $CACHE/bin"
 }
 
+# Installs the packages of a node. Another caller may be at apt too, so only one installs at a time.
+node_packages() {
+  [ "$(id -u)" = 0 ] || return 0
+  mkdir -p "$CACHE/bin"
+  (flock 8; install_packages "${NODE_PACKAGES[@]}") 8>"$CACHE/lock-packages"
+}
+
 main() {
+  local option nodes='' check=''
+  for option in "$@"; do
+    case $option in
+      --nodes) nodes=yes; COMPONENTS+=(kube-scheduler kubelet) ;;
+      --check) check=yes ;;
+      *) die "usage: assets.sh [--nodes] [--check]" ;;
+    esac
+  done
+  if [ -n "$nodes" ] && [ -z "$check" ]; then node_packages; fi
   if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+    if [ -n "$nodes" ]; then
+      take "$KUBEBUILDER_ASSETS" etcd "${COMPONENTS[@]}"
+      die "KUBEBUILDER_ASSETS is $KUBEBUILDER_ASSETS, but it lacks one of etcd ${COMPONENTS[*]}"
+    fi
     take "$KUBEBUILDER_ASSETS" etcd kube-apiserver
     die "KUBEBUILDER_ASSETS is $KUBEBUILDER_ASSETS, but etcd or kube-apiserver is not in it"
   fi
   take_cache
-  [ "${1:-}" != --check ] || exit 1
+  [ -z "$check" ] || exit 1
   mkdir -p "$CACHE/bin"
   exec 9>"$CACHE/lock"
   flock -n 9 || { say "another build runs: waiting for it"; flock 9; }

@@ -1,0 +1,74 @@
+#!/bin/bash
+# e2e-nodes.sh [FILTER...]: runs tests/nodes on real nodes: three kubelets with containerd and runc on this computer, a control
+# plane, and the chart's permissions. The tests run the operator as a process that may do what the chart lets it do. A filter
+# selects tests by a part of their names. Needs root and Debian 12, or the programs in KUBEBUILDER_ASSETS.
+#
+#   e2e-nodes.sh start   starts the cluster without running tests, and prints what to export for `cargo test --test nodes`
+#   e2e-nodes.sh stop    stops the cluster that start has started
+#
+#   PROCS                how many procs the large test has (default 60)
+#   SLOTWRIGHT_KUBE_STATE  the directory of a cluster that start starts (default ${TMPDIR:-/tmp}/slotwright-nodes)
+#
+# Each run without start has a directory, ports, bridges and cgroups of its own, and removes them at the end, also after a
+# failure. What failed prints its objects and the operator's log.
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "$0")/.." && pwd)
+NODES=(1 2 3)
+export SLOTWRIGHT_NODE_CPUS=${SLOTWRIGHT_NODE_CPUS:-12}
+
+# shellcheck disable=SC1091  # chart.sh is linted by itself
+. "$ROOT/hack/kube/chart.sh"
+
+# Starts everything. What the programs print goes to stderr, so that stdout is for start's exports.
+cluster() {
+  local exports node
+  [ "$(id -u)" = 0 ] || die "nodes need root"
+  exports=$("$ROOT/hack/kube/up.sh" start --nodes); eval "$exports"
+  KUBECTL=$("$ROOT/hack/kube/kubectl.sh")
+  server_version
+  say "Kubernetes 1.$MINOR is up"
+  kubectl create namespace "$NAMESPACE" --dry-run=client -o yaml | kubectl apply -f -
+  definitions >/dev/null
+  render
+  kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml" >/dev/null
+  kubectl -n "$NAMESPACE" delete deployment slotwright       # the tests run the operator themselves
+  operator_kubeconfig
+  mkdir -p "$SLOTWRIGHT_KUBE_STATE/proof"
+  local starting=()
+  for node in "${NODES[@]}"; do "$ROOT/hack/kube/node.sh" start "$node" & starting+=($!); done
+  for node in "${starting[@]}"; do wait "$node" || die "a node did not start"; done
+  say "${#NODES[@]} nodes are up"
+}
+
+down() {
+  local node
+  for node in "${NODES[@]}"; do "$ROOT/hack/kube/node.sh" stop "$node" || true; done
+  "$ROOT/hack/kube/up.sh" stop
+}
+
+# The tests are ignored where there are no nodes.
+run() {
+  export SLOTWRIGHT_NODES=$SLOTWRIGHT_KUBE_STATE
+  cd "$ROOT"
+  if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --test nodes --run-ignored all -j 1 --no-fail-fast "$@"
+  else
+    cargo test --test nodes -- --include-ignored --test-threads 1 "$@"
+  fi
+}
+
+case ${1:-} in
+  start)
+    export SLOTWRIGHT_KUBE_STATE=${SLOTWRIGHT_KUBE_STATE:-${TMPDIR:-/tmp}/slotwright-nodes}
+    cluster >&2
+    echo "export SLOTWRIGHT_NODES=$SLOTWRIGHT_KUBE_STATE KUBECONFIG=$KUBECONFIG" ;;
+  stop)
+    export SLOTWRIGHT_KUBE_STATE=${SLOTWRIGHT_KUBE_STATE:-${TMPDIR:-/tmp}/slotwright-nodes}
+    down ;;
+  *)
+    SLOTWRIGHT_KUBE_STATE=$(mktemp -d "${TMPDIR:-/tmp}/slotwright-nodes-XXXXXX"); export SLOTWRIGHT_KUBE_STATE
+    trap down EXIT
+    cluster
+    run "$@" ;;
+esac

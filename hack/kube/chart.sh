@@ -1,0 +1,37 @@
+#!/bin/bash
+# chart.sh: functions that install the chart in a cluster of up.sh. e2e.sh and e2e-nodes.sh source this file. They set ROOT, the
+# repository; KUBECTL; and SLOTWRIGHT_KUBE_STATE.
+
+NAMESPACE=slotwright-system
+ACCOUNT=system:serviceaccount:$NAMESPACE:slotwright
+
+say() { echo "$(basename "$0" .sh): [${SECONDS}s] $*"; }
+die() { echo "$(basename "$0" .sh): $*" >&2; exit 1; }
+kubectl() { timeout 120 "$KUBECTL" "$@"; }
+
+# Sets MINOR, Kubernetes' minor version.
+server_version() {
+  MINOR=$(kubectl get --raw /version | sed -nE 's/.*"minor": *"([0-9]+).*/\1/p')
+}
+
+definitions() {
+  # Servers before 1.25 drop validation rules, which they do not know; kubectl would refuse to send them.
+  local flags=(); [ "$MINOR" -ge 25 ] || flags=(--validate=false)
+  kubectl apply "${flags[@]}" -f "$ROOT/charts/slotwright/crds/"
+  kubectl wait --for=condition=Established --timeout=60s -f "$ROOT/charts/slotwright/crds/"
+}
+
+render() {
+  # Servers before 1.21 do not serve policy/v1.
+  local old=(); [ "$MINOR" -ge 21 ] || { old=(--set podDisruptionBudget.enabled=false); say "no policy/v1 here: without the PodDisruptionBudget"; }
+  "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${old[@]}" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
+}
+
+# Writes a kubeconfig with the administrator's credentials that acts as the operator's account, so that the server grants only
+# what the chart grants.
+operator_kubeconfig() {
+  sed "s|client-key-data: [^}]*|&, as: \"$ACCOUNT\"|" "$KUBECONFIG" >"$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig"
+  chmod 600 "$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig"
+  [ "$(KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig kubectl auth can-i get secrets 2>/dev/null)" = no ] \
+    || die "the operator's kubeconfig does not act as $ACCOUNT"
+}
