@@ -184,6 +184,30 @@ async fn evictions_respect_budgets() {
     assert_eq!((refused.code, refused.reason.as_str()), (429, "TooManyRequests"));
 }
 
+/// The reason of `DisruptionTarget` is whoever wrote last; since when it is true stays.
+#[tokio::test]
+async fn an_eviction_says_so_by_a_condition_that_others_may_have_written_before() {
+    let (_server, client, seconds) = start_at().await;
+    let pods: Api<Pod> = Api::namespaced(client, "default");
+    let mut kept = pod("p");
+    kept.metadata.finalizers = Some(vec!["slotwright.dev/track".to_owned()]);
+    kept.spec.as_mut().unwrap().node_name = Some("n1".to_owned());
+    pods.create(&PostParams::default(), &kept).await.unwrap();
+    let since = "2030-01-02T03:00:00Z";
+    let others = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+        "message": "Taint manager: deleting", "lastTransitionTime": since});
+    let status = Patch::Strategic(json!({"status": {"phase": "Running", "conditions": [others]}}));
+    pods.patch_status("p", &PatchParams::default(), &status).await.unwrap();
+    seconds.store(7, Ordering::Relaxed);
+    pods.evict("p", &EvictParams::default()).await.unwrap();
+    let found = pods.get("p").await.unwrap();
+    assert!(found.metadata.deletion_timestamp.is_some());
+    let told = json!(found.status.unwrap().conditions.unwrap());
+    let expected = json!([{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting", "lastTransitionTime": since}]);
+    assert_eq!(told, expected);
+}
+
 #[tokio::test]
 async fn numbers_are_quantities() {
     let (_server, client) = start().await;
