@@ -16,11 +16,14 @@
 mod agents;
 mod caps;
 mod checks;
+mod containers;
 mod coverage;
+mod ends;
 mod kubelets;
 mod layouts;
 mod people;
 mod plan;
+mod processes;
 mod regressions;
 mod rng;
 mod run;
