@@ -9,7 +9,7 @@ use api::labels;
 use serde_json::{Value, json};
 
 use super::kubelets::{disrupt, is_backfill, is_of_pool, is_over};
-use super::processes::{Beside, Fate, NEVER, Over, Process};
+use super::processes::{Beside, Fate, Fated, NEVER, Over, Process};
 use super::store::{Key, is_deleting, meta};
 use super::world::World;
 
@@ -33,12 +33,14 @@ fn waits_for(pod: &Value) -> &str {
 
 /// What a webhook puts beside the main container of a pod that is to be made.
 pub fn inject(world: &mut World, body: &Value) -> Option<Value> {
-    if world.seed == 0 || body["metadata"]["labels"][labels::JOB_UID].is_null() {
+    if body["metadata"]["labels"][labels::JOB_UID].is_null() {
         return None;
     }
-    let beside = match world.draw(&format!("beside {} {}", meta(body, "name"), world.at()), 40) {
-        0 => Beside::Container,
-        1 | 2 => Beside::Sidecar,
+    let drawn = world.draw(&format!("beside {} {}", meta(body, "name"), world.at()), 40);
+    let beside = match (world.kubelets.fated, drawn) {
+        (Some(Fated::Beside(beside)), _) => beside,
+        (None, 0) if world.seed != 0 => Beside::Container,
+        (None, 1 | 2) if world.seed != 0 => Beside::Sidecar,
         _ => return None,
     };
     let mut pod = body.clone();
@@ -59,7 +61,9 @@ pub fn inject(world: &mut World, body: &Value) -> Option<Value> {
 }
 
 fn beside(pod: &Value) -> Option<Beside> {
-    let of = |field: &str| pod["spec"][field].as_array().is_some_and(|list| list.iter().any(|c| c["name"] == BESIDE));
+    let of = |field: &str| {
+        pod["spec"][field].as_array().is_some_and(|list| list.iter().any(|c| c["name"] == BESIDE))
+    };
     if of("containers") { Some(Beside::Container) } else { of("initContainers").then_some(Beside::Sidecar) }
 }
 
@@ -293,7 +297,13 @@ impl World {
         let endless = is_backfill(pod) && self.draw(&format!("fills {uid}"), 4) != 0;
         let forever = endless || key.name.starts_with("forever");
         let code = i64::from(self.draw(&format!("code {job} {proc}"), 5) == 0) * 3;
-        let unlucky = if self.seed == 0 || is_backfill(pod) { 99 } else { self.draw(&format!("fate {uid}"), 60) };
+        let unlucky = match self.kubelets.fated {
+            Some(Fated::OutOfMemory) => 0,
+            Some(Fated::OutOfDisk) => 1,
+            Some(_) => 99,
+            None if self.seed == 0 || is_backfill(pod) => 99,
+            None => self.draw(&format!("fate {uid}"), 60),
+        };
         match unlucky {
             0 => {
                 self.coverage.fault("out of memory");
@@ -325,8 +335,14 @@ impl World {
         if !full && !is_backfill(pod) && self.meets_obstacle(&uid, pod) {
             return self.cannot_start(key, &uid);
         }
-        if !full && !injected && !is_backfill(pod) && self.seed != 0 {
-            match self.draw(&format!("command {uid}"), 160) {
+        if !full && !injected && !is_backfill(pod) {
+            let drawn = match self.kubelets.fated {
+                Some(Fated::NoCommand) => 0,
+                Some(Fated::InitFails) => 2,
+                None if self.seed != 0 => self.draw(&format!("command {uid}"), 160),
+                _ => 99,
+            };
+            match drawn {
                 0 | 1 => return self.has_no_command(node, key),
                 2 if !pod["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("forever")) => {
                     return self.init_fails(node, key, pod);
@@ -406,6 +422,10 @@ impl World {
             lease: pod["metadata"]["annotations"][labels::LEASE_SECONDS]
                 .as_str()
                 .and_then(|seconds| seconds.parse().ok()),
+            handler: match self.kubelets.fated {
+                Some(Fated::Handler(n)) => Some(n),
+                _ => None,
+            },
             disowned: false,
         }
     }

@@ -40,7 +40,7 @@ const CLAIMS: [&str; 5] = [
 const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
 /// Every kind of fault.
-const FAULTS: [&str; 76] = [
+const FAULTS: [&str; 77] = [
     "error",
     "error after effect",
     "throttled",
@@ -105,6 +105,7 @@ const FAULTS: [&str; 76] = [
     "out of service",
     "agent ends what it promised to",
     "Node deleted, machine on",
+    "node starts again",
     "pod deleted again, sooner",
     "eviction API",
     "taint manager",

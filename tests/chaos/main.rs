@@ -21,6 +21,7 @@ mod coverage;
 mod ends;
 mod kubelets;
 mod layouts;
+mod letting_go;
 mod people;
 mod plan;
 mod processes;

@@ -77,6 +77,7 @@ pub fn perform(world: &mut World, what: &What) {
             }
         }
         What::Second => world.second = true,
+        What::Fated(how) => world.kubelets.fated = *how,
         What::Stall(seat, seconds) => {
             world.hindrances[usize::from(*seat % 2)].stalled_until = at + u64::from(*seconds) * 1000;
         }
@@ -96,6 +97,8 @@ pub fn perform(world: &mut World, what: &What) {
         What::Compact => world.store.compacted = world.store.version,
         What::NodeGone(_)
         | What::NodeDeleted(_)
+        | What::Reboot(_)
+        | What::Clock(..)
         | What::NodeCut(..)
         | What::NodeBack(..)
         | What::Cordon(..)
@@ -168,6 +171,18 @@ fn to_nodes(world: &mut World, what: &What, at: u64) {
             world.delete(&node_key(node(*n)), None);
             world.delete(&Key::new("leases", "kube-node-lease", node(*n)), None);
             world.install(node(*n), Presence::TakenOff);
+        }
+        What::Reboot(n) => {
+            let was_on = world.kubelets.machines.get(node(*n)).is_some_and(|machine| machine.on);
+            world.switch_off(node(*n));
+            if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
+                machine.on = was_on;
+            }
+        }
+        What::Clock(n, seconds) => {
+            if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
+                machine.wrong = i64::from(*seconds);
+            }
         }
         What::NodeDeleted(n) => {
             // The garbage collector deletes what the Node owned. The machine runs on, and its kubelet with it.
@@ -634,6 +649,9 @@ pub fn name(what: &What) -> &'static str {
         What::Compact => "compaction",
         What::NodeGone(_) => "node gone",
         What::NodeDeleted(_) => "Node deleted, machine on",
+        What::Reboot(_) => "node starts again",
+        What::Clock(..) => "clock of a node wrong",
+        What::Fated(_) => "chosen programs",
         What::NodeCut(..) => "node cut off",
         What::NodeBack(..) => "node back or resized",
         What::Cordon(..) => "cordon",

@@ -1,5 +1,6 @@
 //! What happens in a run, drawn from a seed before it begins: a list of which any part can be left out.
 
+use super::processes::Fated;
 use super::rng::Rng;
 
 /// The calls of the operator that differ in what their failure does.
@@ -140,6 +141,12 @@ pub enum What {
     NodeGone(u8),
     /// Somebody deletes the Node of a machine that is on: its kubelet goes on.
     NodeDeleted(u8),
+    /// The machine starts again, and loses its containers.
+    Reboot(u8),
+    /// The clock of a node is wrong by so many seconds. Of stories.
+    Clock(u8, i8),
+    /// What programs that begin from now on are like. Of stories.
+    Fated(Option<Fated>),
     /// The node is cut off: no lease, no status, for so many seconds.
     NodeCut(u8, u8),
     NodeBack(u8, u8),
@@ -328,16 +335,19 @@ impl Plan {
             let at = When::At(at);
             let when = rng.pick(&[at, at, at, When::Before(class, nth), When::After(class, nth)]);
             let n = rng.small(16);
-            let what = match rng.below(12) {
+            let what = match rng.below(13) {
                 0..=3 => What::ApiEvict(n),
                 4..=5 => What::TaintEvict(n),
                 6..=8 => What::DeleteSooner(n, rng.pick(&[0, 1, 1, 2, 5])),
                 9..=10 => What::DeletePod(n, rng.one_in(2)),
+                11 => What::Reboot(n),
                 _ => What::NodeDeleted(n),
             };
             self.items.push(Item { when, what });
             // A second wish often follows the first.
-            if rng.one_in(3) && let When::At(at) = when {
+            if rng.one_in(3)
+                && let When::At(at) = when
+            {
                 let later = at + u32::try_from(rng.below(6000)).unwrap();
                 self.at(later, What::DeleteSooner(n, rng.pick(&[0, 1, 2])));
             }

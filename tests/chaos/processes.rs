@@ -7,6 +7,18 @@ const LEAST_GRACE: u64 = 2000;
 /// A time that never comes.
 pub const NEVER: u64 = u64::MAX / 2;
 
+/// What every program from now on has, as stories want it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fated {
+    OutOfMemory,
+    OutOfDisk,
+    NoCommand,
+    InitFails,
+    Beside(Beside),
+    /// The handler of that number, see [`HANDLERS`].
+    Handler(usize),
+}
+
 /// What runs beside the main container of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
@@ -78,6 +90,8 @@ pub struct Process {
     pub settled: bool,
     /// The lease of its claim, in seconds.
     pub lease: Option<u64>,
+    /// Its handler, where a story has chosen one.
+    pub handler: Option<usize>,
     /// Somebody took its pod away under it, or said that its machine is gone, which it is not.
     pub disowned: bool,
 }
@@ -109,11 +123,10 @@ impl Process {
         if self.told.is_some() {
             return;
         }
-        let (takes, stuck, code) = handler(uid, seed);
+        let (takes, stuck, code) = self.handler.map_or_else(|| handler(uid, seed), |n| HANDLERS[n]);
         let takes = if self.frozen { NEVER } else { takes };
         let granted = at + (grace * 1000).max(LEAST_GRACE);
-        let (dies, code) =
-            if at + takes <= granted { (at + takes, code) } else { (granted + stuck, 137) };
+        let (dies, code) = if at + takes <= granted { (at + takes, code) } else { (granted + stuck, 137) };
         self.told = Some(Told { at, dies, code, granted });
     }
 
@@ -160,19 +173,25 @@ impl Process {
     }
 }
 
-/// How long a program takes to end when it is told to, how long it outlives its grace, and its exit code. Some have a handler,
-/// some have none and are PID 1, to which TERM does nothing, and of some the kubelet does not get rid for a while.
-fn handler(uid: &str, seed: u64) -> (u64, u64, i64) {
-    match draw(&format!("obeys {uid}"), seed) % 12 {
-        0 => (100, 0, 0),
-        1 => (100, 0, 7),
-        2 => (1000, 0, 0),
-        3 => (1000, 0, 7),
-        4 | 5 => (3000, 0, 0),
-        6 => (3000, 0, 7),
-        7 => (300, 0, 143),
-        8 => (5000, 0, 0),
-        9 | 10 => (NEVER, 0, 137),
-        _ => (NEVER, 45_000, 137),
-    }
+/// How long a program takes to end when it is told to, how long it outlives its grace, and its exit code.
+type Handler = (u64, u64, i64);
+
+/// Some have a handler, some have none and are PID 1, to which TERM does nothing, and of some the kubelet does not get rid for a
+/// while.
+pub const HANDLERS: [Handler; 11] = [
+    (100, 0, 0),
+    (100, 0, 7),
+    (1000, 0, 0),
+    (1000, 0, 7),
+    (3000, 0, 0),
+    (3000, 0, 7),
+    (300, 0, 143),
+    (5000, 0, 0),
+    (NEVER, 0, 137),
+    (NEVER, 0, 137),
+    (NEVER, 45_000, 137),
+];
+
+fn handler(uid: &str, seed: u64) -> Handler {
+    HANDLERS[draw(&format!("obeys {uid}"), seed) as usize % HANDLERS.len()]
 }

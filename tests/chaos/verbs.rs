@@ -179,8 +179,10 @@ impl Store {
 
 /// The deadline of an object by so many seconds earlier, and not before now.
 fn shortened(object: &Value, by: u64, now: &str) -> String {
-    let deadline = object["metadata"]["deletionTimestamp"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    let earlier = deadline.map(|deadline| deadline - SignedDuration::from_secs(i64::try_from(by).unwrap_or(0)));
+    let deadline =
+        object["metadata"]["deletionTimestamp"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    let earlier =
+        deadline.map(|deadline| deadline - SignedDuration::from_secs(i64::try_from(by).unwrap_or(0)));
     let earlier = earlier.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     // Times of that form are in the order of their texts.
     earlier.filter(|earlier| earlier.as_str() > now).unwrap_or_else(|| now.to_owned())

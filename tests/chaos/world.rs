@@ -187,7 +187,8 @@ impl World {
         super::checks::before(self, class, call);
         let (wall, at) = (self.wall, self.at());
         let text = |at: u64| clock(wall, at);
-        let injected = if class == Class::CreatePod { super::containers::inject(self, &call.body) } else { None };
+        let injected =
+            if class == Class::CreatePod { super::containers::inject(self, &call.body) } else { None };
         let injected = injected.map(|body| Call { body, ..call.clone() });
         let done = self.store.perform(injected.as_ref().unwrap_or(call), &Now { at, text: &text });
         if done.is_ok() {
