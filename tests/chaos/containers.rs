@@ -178,7 +178,8 @@ impl World {
         let time = self.text_of(&process.node, over.at);
         let Over { code, reason, message, own, .. } = over;
         let state = json!({"terminated": {"exitCode": code, "reason": reason, "finishedAt": time, "message": message}});
-        let other = if all { json!({"terminated": {"exitCode": 0}}) } else { json!({"running": {}}) };
+        let stopped = if process.beside == Some(Beside::Container) { 143 } else { 0 };
+        let other = if all { json!({"terminated": {"exitCode": stopped}}) } else { json!({"running": {}}) };
         let told = if *own { "" } else { ", though not by itself" };
         self.note(|| format!("the kubelet: {} has ended with {code}{told}", key.name));
         let beside = process.beside;
@@ -199,7 +200,9 @@ impl World {
     fn settle(&mut self, key: &Key, uid: &str, over: &Over) {
         self.kubelets.processes.get_mut(uid).unwrap().settled = true;
         let now = self.text(self.at());
-        let phase = if over.code == 0 { "Succeeded" } else { "Failed" };
+        // A container beside the main one ends because it is told to, and so it has failed, and its pod with it.
+        let failed = over.code != 0 || self.kubelets.processes[uid].beside == Some(Beside::Container);
+        let phase = if failed { "Failed" } else { "Succeeded" };
         self.note(|| format!("the kubelet: {} is {phase}", key.name));
         self.edit(key, |pod| {
             if is_over(pod) {
