@@ -3,8 +3,9 @@
 use api::labels;
 use serde_json::{Value, json};
 
-use super::kubelets::{is_ours, is_over, node_key};
+use super::kubelets::{FENCED, is_ours, is_over, node_key};
 use super::plan::Presence;
+use super::processes::Over;
 use super::store::{Key, meta};
 use super::world::World;
 
@@ -106,7 +107,8 @@ impl World {
             .collect();
         for uid in over {
             let process = self.kubelets.processes.get_mut(&uid).unwrap();
-            (process.alive, process.fenced) = (false, Some(at));
+            let message = Some(labels::FENCED.to_owned());
+            process.killed(Over { at, code: FENCED, reason: "Error", own: false, message, evicted: None });
             let name = process.pod.clone();
             self.coverage.fault("agent ends what it promised to");
             self.note(|| format!("the agent of {node}, cut off for a lease, ends {name}"));

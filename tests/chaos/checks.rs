@@ -8,9 +8,11 @@ use model::pool::Ranges;
 use serde_json::Value;
 
 use super::caps::{Caps, capped, limited};
-use super::kubelets::{FENCED, Process, is_backfill, is_of_pool, is_ours, is_over, node_key};
+use super::ends::{Ends, terminated};
+use super::kubelets::{has_ended, is_backfill, is_of_pool, is_ours, is_over, node_key};
 use super::layouts::{Division, LAYOUTS};
 use super::plan::Class;
+use super::processes::Process;
 use super::store::{Key, finalizers};
 use super::verbs::{Call, Verb};
 use super::world::World;
@@ -35,6 +37,8 @@ pub struct Checks {
     pub caps: Caps,
     /// Procs that ended by themselves, and how.
     pub ends: BTreeMap<(String, u32), Vec<i64>>,
+    /// Who asked pods to go, and who was told of ends.
+    pub told: Ends,
     calls: VecDeque<u64>,
     /// The operators that wrote, in the order in which they began.
     writers: Vec<usize>,
@@ -45,6 +49,11 @@ impl Checks {
     /// `behind`: operators may be long behind in this run.
     pub fn new(behind: bool) -> Self {
         Self { caps: Caps::new(behind), ..Self::default() }
+    }
+
+    /// Whether that operator was the last to begin to write.
+    pub fn leads(&self, who: usize) -> bool {
+        self.writers.last() == Some(&who)
     }
 
     pub fn called(&mut self, at: u64) {
@@ -73,7 +82,7 @@ pub fn recorded(job: &Value) -> (Ranges, Ranges) {
     (read("completedProcs"), read("failedProcs"))
 }
 
-fn is_recorded(world: &World, uid: &str, proc: u32) -> bool {
+pub fn is_recorded(world: &World, uid: &str, proc: u32) -> bool {
     job_of(world, uid).is_none_or(|job| {
         let (well, ill) = recorded(job);
         well.contains(proc) || ill.contains(proc)
@@ -123,10 +132,7 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
             claim_outlives(world, &call.key, Some(&next));
         }
         Class::UntrackPod => end_first(world, call),
-        Class::DeletePod => {
-            certain_first(world, call);
-            blur_end(world, call);
-        }
+        Class::DeletePod => certain_first(world, call),
         Class::AddJobFinalizer => pods_first(world, call),
         _ => {}
     }
@@ -219,8 +225,7 @@ fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
         .map(|(key, pod)| (key.name.clone(), (**pod).clone()))
         .collect();
     for (name, pod) in pods {
-        let confirmed = pod["metadata"]["deletionGracePeriodSeconds"] == 0;
-        if !is_over(&pod) && !confirmed {
+        if lives(world, &pod) {
             world.violated(format!("the claim {id} on {} ends, and its pod {name} lives", slot.name));
         } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {
             world.violated(format!(
@@ -231,13 +236,21 @@ fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
     }
 }
 
+/// Whether a pod's program runs, or may begin to for all that its object says. A grace of 0 says nothing of a program that
+/// runs: the kubelet says when that has ended.
+fn lives(world: &World, pod: &Value) -> bool {
+    let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
+    let runs = world.kubelets.processes.get(uid).is_some_and(|process| process.alive && !process.disowned);
+    runs || (!has_ended(pod) && pod["metadata"]["deletionGracePeriodSeconds"] != 0)
+}
+
 /// Whether the pod's process ended by itself, held by nothing but our finalizer.
 fn ended_by_itself(world: &World, pod: &Value) -> bool {
     let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
     tracked
         && world.checks.ends.contains_key(&proc_of(pod))
         && pod["status"]["reason"].is_null()
-        && is_over(pod)
+        && !terminated(pod).is_null()
 }
 
 fn unrecorded_is_fine(world: &World, pod: &Value) -> bool {
@@ -254,23 +267,10 @@ fn end_first(world: &mut World, call: &Call) {
     if !meant || !is_ours(&pod) || finalizers(&pod).is_empty() {
         return;
     }
-    let confirmed = pod["metadata"]["deletionGracePeriodSeconds"] == 0;
-    if !is_over(&pod) && !confirmed {
+    if lives(world, &pod) {
         world.violated(format!("the pod {} is let go while it lives", key.name));
     } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {
         world.violated(format!("the pod {} is let go before its end is recorded", key.name));
-    }
-}
-
-/// Times have no fractions: of a failure in the very second in which the pod's deletion is asked for an operator that starts later
-/// cannot say whether it was obedience.
-fn blur_end(world: &mut World, call: &Call) {
-    let Some(pod) = world.store.get(&call.key) else { return };
-    let ended = &pod["status"]["containerStatuses"][0]["state"]["terminated"];
-    let first = pod["metadata"]["deletionTimestamp"].is_null();
-    let now = world.text(world.at());
-    if is_ours(&pod) && first && ended["finishedAt"] == now && ended["exitCode"] != 0 {
-        world.checks.lost.insert(proc_of(&pod));
     }
 }
 
@@ -282,7 +282,9 @@ fn certain_first(world: &mut World, call: &Call) {
         return;
     }
     let process = uid.and_then(|uid| world.kubelets.processes.get(uid));
-    if process.is_some_and(|process| process.alive && !process.disowned) {
+    // Where the Node was deleted nobody else will end it; that it has not ended by then the others here judge.
+    let runs = |process: &Process| process.alive && world.store.get(&node_key(&process.node)).is_some();
+    if process.is_some_and(|process| runs(process) && !process.disowned) {
         world.violated(format!("the pod {} is deleted by force while it runs", call.key.name));
     }
 }
@@ -297,9 +299,7 @@ fn pods_first(world: &mut World, call: &Call) {
         return;
     }
     let uid = job["metadata"]["uid"].as_str().unwrap_or_default();
-    let confirmed = |pod: &Value| pod["metadata"]["deletionGracePeriodSeconds"] == 0;
-    let alive =
-        world.store.of("pods").find(|(_, pod)| proc_of(pod).0 == uid && !is_over(pod) && !confirmed(pod));
+    let alive = world.store.of("pods").find(|(_, pod)| proc_of(pod).0 == uid && lives(world, pod));
     if let Some((pod, _)) = alive {
         let text = format!("the job {} is let go while its pod {} lives", call.key.name, pod.name);
         world.violated(text);
@@ -455,28 +455,6 @@ fn is_held(job: &Value, proc: u32) -> bool {
     let procs = held.filter_map(|held| Ranges::parse(held["procs"].as_str()?).ok());
     job["status"]["observedGeneration"] == job["metadata"]["generation"]
         && procs.into_iter().any(|procs| procs.contains(proc))
-}
-
-/// A process ends.
-pub fn exited(world: &mut World, process: &Process, (code, when): (i64, u64), by_itself: bool) {
-    // Backfill work is no proc of anybody's.
-    if process.job.is_empty() {
-        return;
-    }
-    let key = (process.job.clone(), process.proc);
-    let clear = process
-        .told
-        .is_some_and(|(told, ..)| world.wall_at(when).as_second() > world.wall_at(told).as_second());
-    let fenced = process.fenced.is_some() && code == FENCED;
-    // Of an end in the second in which it was asked for nobody can say whether it was obedience; of a later one anybody.
-    if by_itself || !(clear || fenced) {
-        world.checks.ends.entry(key.clone()).or_default().push(code);
-    }
-    if by_itself && !process.disowned {
-        world.checks.lost.remove(&key);
-    } else {
-        world.checks.lost.insert(key);
-    }
 }
 
 /// What is left to do, if anything: once faults have stopped, nothing may be.

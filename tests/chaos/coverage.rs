@@ -40,7 +40,7 @@ const CLAIMS: [&str; 5] = [
 const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
 /// Every kind of fault.
-const FAULTS: [&str; 63] = [
+const FAULTS: [&str; 77] = [
     "error",
     "error after effect",
     "throttled",
@@ -104,6 +104,20 @@ const FAULTS: [&str; 63] = [
     "owner is back",
     "out of service",
     "agent ends what it promised to",
+    "Node deleted, machine on",
+    "node starts again",
+    "pod deleted again, sooner",
+    "eviction API",
+    "taint manager",
+    "clock of a node wrong",
+    "containers lost",
+    "container that outlives the main one",
+    "sidecar",
+    "out of memory",
+    "out of disk",
+    "command does not exist",
+    "pod that never started ends with 137",
+    "init container fails",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::kubelets::{is_of_pool, is_over, node_key};
+use super::kubelets::{disrupt, is_of_pool, is_over, node_key};
 use super::layouts::{LAYOUTS, UNFIT};
 use super::plan::{BACKFILL, Order, Presence, What};
-use super::store::{KINDS, Key, finalizers, meta};
+use super::processes::Over;
+use super::store::{KINDS, Key, finalizers, is_deleting, meta};
 use super::world::{Drop, World};
 
 const NODES: [&str; 3] = ["n0", "n1", "n2"];
@@ -76,6 +77,7 @@ pub fn perform(world: &mut World, what: &What) {
             }
         }
         What::Second => world.second = true,
+        What::Fated(how) => world.kubelets.fated = *how,
         What::Stall(seat, seconds) => {
             world.hindrances[usize::from(*seat % 2)].stalled_until = at + u64::from(*seconds) * 1000;
         }
@@ -94,6 +96,9 @@ pub fn perform(world: &mut World, what: &What) {
         }
         What::Compact => world.store.compacted = world.store.version,
         What::NodeGone(_)
+        | What::NodeDeleted(_)
+        | What::Reboot(_)
+        | What::Clock(..)
         | What::NodeCut(..)
         | What::NodeBack(..)
         | What::Cordon(..)
@@ -104,6 +109,9 @@ pub fn perform(world: &mut World, what: &What) {
         What::Evict(_)
         | What::EndNow(_)
         | What::DeletePod(..)
+        | What::DeleteSooner(..)
+        | What::ApiEvict(_)
+        | What::TaintEvict(_)
         | What::StripPod(_)
         | What::Foreign(..)
         | What::ForeignGone(_) => {
@@ -164,6 +172,23 @@ fn to_nodes(world: &mut World, what: &What, at: u64) {
             world.delete(&Key::new("leases", "kube-node-lease", node(*n)), None);
             world.install(node(*n), Presence::TakenOff);
         }
+        What::Reboot(n) => {
+            let was_on = world.kubelets.machines.get(node(*n)).is_some_and(|machine| machine.on);
+            world.switch_off(node(*n));
+            if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
+                machine.on = was_on;
+            }
+        }
+        What::Clock(n, seconds) => {
+            if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
+                machine.wrong = i64::from(*seconds);
+            }
+        }
+        What::NodeDeleted(n) => {
+            // The garbage collector deletes what the Node owned. The machine runs on, and its kubelet with it.
+            world.delete(&node_key(node(*n)), None);
+            world.delete(&Key::new("leases", "kube-node-lease", node(*n)), None);
+        }
         What::NodeCut(n, seconds) => {
             if let Some(machine) = world.kubelets.machines.get_mut(node(*n)) {
                 machine.cut_until = at + u64::from(*seconds) * 1000;
@@ -218,10 +243,7 @@ fn to_pods(world: &mut World, what: &What, at: u64) {
     match what {
         What::Evict(n) => {
             if let Some(key) = world.pick("pods", *n, |pod| is_of_pool(pod) && !is_over(pod)) {
-                disown(world, &key, false);
-                world.edit(&key, |pod| {
-                    pod["status"] = json!({"phase": "Failed", "reason": "Evicted", "message": "the node was low on memory"});
-                });
+                evicted_by_kubelet(world, &key, at);
             }
         }
         What::EndNow(n) => {
@@ -232,10 +254,30 @@ fn to_pods(world: &mut World, what: &What, at: u64) {
         }
         What::DeletePod(n, force) => {
             if let Some(key) = world.pick("pods", *n, is_of_pool) {
-                if *force {
+                // Without our finalizer it is gone at once, and nobody can say when its program ends.
+                if *force && world.store.get(&key).is_some_and(|pod| finalizers(&pod).is_empty()) {
                     disown(world, &key, true);
                 }
                 world.delete(&key, force.then_some(0));
+            }
+        }
+        What::DeleteSooner(n, grace) => {
+            let going = world.pick("pods", *n, |pod| is_of_pool(pod) && is_deleting(pod));
+            if let Some(key) = going.or_else(|| world.pick("pods", *n, is_of_pool)) {
+                world.delete(&key, Some(u64::from(*grace)));
+            }
+        }
+        What::ApiEvict(n) => {
+            if let Some(key) = world.pick("pods", *n, |pod| is_of_pool(pod) && !is_over(pod)) {
+                disrupted(world, &key, "EvictionByEvictionAPI");
+            }
+        }
+        What::TaintEvict(n) => {
+            let on = |pod: &Value| is_of_pool(pod) && !is_over(pod) && pod["spec"]["nodeName"] == node(*n);
+            let pods: Vec<Key> =
+                world.store.of("pods").filter(|(_, pod)| on(pod)).map(|(key, _)| key.clone()).collect();
+            for key in pods {
+                disrupted(world, &key, "DeletionByTaintManager");
             }
         }
         What::StripPod(n) => {
@@ -261,6 +303,33 @@ fn to_pods(world: &mut World, what: &What, at: u64) {
         }
         _ => {}
     }
+}
+
+/// The node is low on memory: its kubelet kills what runs in a pod, and says so.
+fn evicted_by_kubelet(world: &mut World, key: &Key, at: u64) {
+    const WHY: &str = "The node was low on resource: memory. ";
+    let Some(pod) = world.store.get(key) else { return };
+    let now = world.text(at);
+    match world.kubelets.processes.get_mut(meta(&pod, "uid")) {
+        Some(process) if process.alive => {
+            let evicted = Some(WHY.to_owned());
+            process.killed(Over { at, code: 137, reason: "Error", own: false, message: None, evicted });
+        }
+        Some(_) => {}
+        None => world.edit(key, |pod| {
+            pod["status"]["phase"] = json!("Failed");
+            pod["status"]["reason"] = json!("Evicted");
+            pod["status"]["message"] = json!(WHY);
+            disrupt(pod, "TerminationByKubelet", &now);
+        }),
+    }
+}
+
+/// Somebody says by condition why a pod goes, and deletes it.
+fn disrupted(world: &mut World, key: &Key, reason: &str) {
+    let now = world.text(world.at());
+    world.edit(key, |pod| disrupt(pod, reason, &now));
+    world.delete(key, None);
 }
 
 /// Somebody takes a pod from under its process: what becomes of it is not the operator's to know.
@@ -579,6 +648,10 @@ pub fn name(what: &What) -> &'static str {
         What::Gone(_) => "watch gone",
         What::Compact => "compaction",
         What::NodeGone(_) => "node gone",
+        What::NodeDeleted(_) => "Node deleted, machine on",
+        What::Reboot(_) => "node starts again",
+        What::Clock(..) => "clock of a node wrong",
+        What::Fated(_) => "chosen programs",
         What::NodeCut(..) => "node cut off",
         What::NodeBack(..) => "node back or resized",
         What::Cordon(..) => "cordon",
@@ -595,6 +668,9 @@ pub fn name(what: &What) -> &'static str {
         What::Unhold(_) => "job's finalizer taken",
         What::DeletePod(_, false) => "pod deleted",
         What::DeletePod(_, true) => "pod deleted by force",
+        What::DeleteSooner(..) => "pod deleted again, sooner",
+        What::ApiEvict(_) => "eviction API",
+        What::TaintEvict(_) => "taint manager",
         What::StripPod(_) => "pod's finalizer taken",
         What::DeleteSlot(_) => "slot deleted",
         What::EditSlot(..) => "slot edited",

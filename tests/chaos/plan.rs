@@ -1,5 +1,6 @@
 //! What happens in a run, drawn from a seed before it begins: a list of which any part can be left out.
 
+use super::processes::Fated;
 use super::rng::Rng;
 
 /// The calls of the operator that differ in what their failure does.
@@ -138,6 +139,14 @@ pub enum What {
     /// The server forgets its history: a watch that has to resume is told 410 Gone.
     Compact,
     NodeGone(u8),
+    /// Somebody deletes the Node of a machine that is on: its kubelet goes on.
+    NodeDeleted(u8),
+    /// The machine starts again, and loses its containers.
+    Reboot(u8),
+    /// The clock of a node is wrong by so many seconds. Of stories.
+    Clock(u8, i8),
+    /// What programs that begin from now on are like. Of stories.
+    Fated(Option<Fated>),
     /// The node is cut off: no lease, no status, for so many seconds.
     NodeCut(u8, u8),
     NodeBack(u8, u8),
@@ -157,6 +166,12 @@ pub enum What {
     Remove(u8),
     Unhold(u8),
     DeletePod(u8, bool),
+    /// A pod that is being deleted, if there is one, is deleted again with a grace of so many seconds.
+    DeleteSooner(u8, u8),
+    /// Somebody evicts a pod by the eviction API, as `kubectl drain` does.
+    ApiEvict(u8),
+    /// The taint manager deletes the pods of a node.
+    TaintEvict(u8),
     /// Somebody deletes a pod and takes its finalizers off.
     StripPod(u8),
     DeleteSlot(u8),
@@ -277,6 +292,7 @@ impl Plan {
             plan.cut_off(&mut rng);
         }
         plan.share(&mut rng);
+        plan.let_go(&mut rng);
         plan
     }
 
@@ -308,6 +324,33 @@ impl Plan {
                 _ => What::Negotiating(rng.small(5)),
             };
             self.at(at, what);
+        }
+    }
+
+    /// Others ask pods to go, and shorten what they were granted; a Node goes whose machine is on.
+    fn let_go(&mut self, rng: &mut Rng) {
+        for _ in 0..rng.pick(&[0, 0, 0, 1, 1, 2, 4]) {
+            let at = u32::try_from(rng.below(u64::from(self.ends) * 1000)).unwrap();
+            let (class, nth) = (rng.pick(&TARGETS), rng.pick(&[0, 0, 1, 1, 2, 3, 5, 8]));
+            let at = When::At(at);
+            let when = rng.pick(&[at, at, at, When::Before(class, nth), When::After(class, nth)]);
+            let n = rng.small(16);
+            let what = match rng.below(13) {
+                0..=3 => What::ApiEvict(n),
+                4..=5 => What::TaintEvict(n),
+                6..=8 => What::DeleteSooner(n, rng.pick(&[0, 1, 1, 2, 5])),
+                9..=10 => What::DeletePod(n, rng.one_in(2)),
+                11 => What::Reboot(n),
+                _ => What::NodeDeleted(n),
+            };
+            self.items.push(Item { when, what });
+            // A second wish often follows the first.
+            if rng.one_in(3)
+                && let When::At(at) = when
+            {
+                let later = at + u32::try_from(rng.below(6000)).unwrap();
+                self.at(later, What::DeleteSooner(n, rng.pick(&[0, 1, 2])));
+            }
         }
     }
 

@@ -103,7 +103,10 @@ pub fn tell(plan: &Plan) -> String {
     let lines: Vec<&String> = outcome
         .log
         .iter()
-        .filter(|line| !line.contains("  > ") && !line.contains(": Lease ") && !line.contains(": Tell "))
+        .filter(|line| {
+            let dull = ["  > ", ": Lease ", ": Tell ", ": Watch ", ": List "];
+            !dull.iter().any(|dull| line.contains(dull))
+        })
         .collect();
     let limit = std::env::var("CHAOS_LINES").ok().and_then(|text| text.parse().ok()).unwrap_or(60);
     let skipped = lines.len().saturating_sub(limit);

@@ -144,40 +144,61 @@ impl Store {
                 finalizers(before).into_iter().filter(|name| !removed.contains(&json!(name))).collect();
             patch["metadata"].as_object_mut().unwrap().remove("$deleteFromPrimitiveList/finalizers");
             object["metadata"]["finalizers"] = json!(left);
+            merge_conditions(&object, &mut patch);
         }
         merge(&mut object, &patch);
         keep_own(&mut object, before, call.sub == "status", &call.key);
         Ok(self.replace(&call.key, object, now.at))
     }
 
-    /// Deletes: pods with grace, what has finalizers by mark.
-    pub fn delete(&mut self, key: &Key, grace: Option<u64>, now: &Now) -> Arc<Value> {
+    /// Deletes: pods with grace, what has finalizers by mark. Of what is being deleted already the grace may become shorter,
+    /// counted from the first request, and the deadline does not move into the past (`BeforeDelete` in rest/delete.go).
+    pub fn delete(&mut self, key: &Key, asked: Option<u64>, now: &Now) -> Arc<Value> {
         let Some(before) = self.get(key) else { return Arc::default() };
         let mut object = (*before).clone();
-        let grace = if key.kind == "pods" { pod_grace(&before, grace) } else { 0 };
-        let old = before["metadata"]["deletionGracePeriodSeconds"].as_u64();
-        if is_deleting(&before) && (key.kind != "pods" || old.is_some_and(|old| old <= grace)) {
+        let held = !finalizers(&before).is_empty();
+        let (grace, deadline) = if is_deleting(&before) {
+            let old = before["metadata"]["deletionGracePeriodSeconds"].as_u64().unwrap_or(0);
             // Nothing new, unless nothing holds it any more.
-            if !(grace == 0 && finalizers(&before).is_empty()) {
-                return before;
+            if old == 0 {
+                return if held { before } else { self.erase(key, object, now.at) };
             }
-        }
-        if grace == 0 && finalizers(&before).is_empty() {
-            return self.erase(key, object, now.at);
-        }
-        // A shorter grace counts from when the deletion was asked for first.
-        let deadline =
-            before["metadata"]["deletionTimestamp"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
-        let moved = deadline.zip(old).map(|(deadline, old)| {
-            let by = i64::try_from(grace).unwrap_or(0) - i64::try_from(old).unwrap_or(0);
-            (deadline + SignedDuration::from_secs(by)).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-        });
-        object["metadata"]["deletionTimestamp"] = json!(moved.unwrap_or_else(|| now.text(grace)));
+            let Some(grace) = asked.filter(|grace| *grace < old) else { return before };
+            (grace, shortened(&before, old - grace, &now.text(0)))
+        } else {
+            let grace = if key.kind == "pods" { pod_grace(&before, asked) } else { 0 };
+            (grace, now.text(grace))
+        };
+        object["metadata"]["deletionTimestamp"] = json!(deadline);
         if key.kind == "pods" {
             object["metadata"]["deletionGracePeriodSeconds"] = json!(grace);
         }
-        self.replace(key, object, now.at)
+        if grace == 0 && !held { self.erase(key, object, now.at) } else { self.replace(key, object, now.at) }
     }
+}
+
+/// The deadline of an object by so many seconds earlier, and not before now.
+fn shortened(object: &Value, by: u64, now: &str) -> String {
+    let deadline =
+        object["metadata"]["deletionTimestamp"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    let earlier =
+        deadline.map(|deadline| deadline - SignedDuration::from_secs(i64::try_from(by).unwrap_or(0)));
+    let earlier = earlier.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    // Times of that form are in the order of their texts.
+    earlier.filter(|earlier| earlier.as_str() > now).unwrap_or_else(|| now.to_owned())
+}
+
+/// Conditions are merged by their type, as strategic patches do.
+fn merge_conditions(object: &Value, patch: &mut Value) {
+    let Some(new) = patch["status"]["conditions"].as_array().cloned() else { return };
+    let mut all = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    for one in new {
+        match all.iter_mut().find(|old| old["type"] == one["type"]) {
+            Some(old) => merge(old, &one),
+            None => all.push(one),
+        }
+    }
+    patch["status"]["conditions"] = json!(all);
 }
 
 /// The grace of a pod: none where nothing runs.

@@ -137,6 +137,10 @@ impl Watch {
         }
         let line = format!("{}\n", json!({"type": change.what, "object": *change.object}));
         self.cursor = change.version;
+        let object = Arc::clone(&change.object);
+        if self.kind == "pods" {
+            super::ends::tell(world, self.who, &object);
+        }
         Next::Line(Bytes::from(line))
     }
 

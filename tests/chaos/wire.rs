@@ -109,7 +109,18 @@ impl Wire {
         };
         let late = if let Some(How::LateAnswer(late)) = fate.how { u64::from(late) } else { 0 };
         sleep(Duration::from_millis(fate.way + late)).await;
-        let alive = self.world.lock().unwrap().alive(self.who);
+        let alive = {
+            let mut world = self.world.lock().unwrap();
+            if let Ok(list) = answer.as_ref().map(Arc::clone)
+                && class == Class::List
+                && call.key.kind == "pods"
+                && !tell.is_closed()
+            {
+                let pods = list["items"].as_array().into_iter().flatten();
+                pods.for_each(|pod| super::ends::tell(&mut world, self.who, pod));
+            }
+            world.alive(self.who)
+        };
         alive.then(|| Ok(self.respond(&call, answer)))
     }
 
@@ -207,6 +218,10 @@ impl World {
         self.note(|| format!("> {line}"));
         self.checks.called(at);
         self.checks.caps.sets_out(call, at);
+        if call.key.kind == "pods" && matches!(class, Class::DeletePod | Class::OtherStatus) {
+            let uid = call.body["preconditions"]["uid"].as_str().or(call.body["metadata"]["uid"].as_str());
+            super::ends::sets_out(self, who, uid.unwrap_or_default());
+        }
         if world::class_writes(class) && class != Class::Lease {
             super::checks::writes(self, who);
         }

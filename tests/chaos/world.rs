@@ -143,6 +143,7 @@ impl World {
 
     /// Watches look again.
     pub fn ring(&mut self) {
+        super::ends::read(self);
         self.changed.notify_waiters();
     }
 
@@ -186,7 +187,10 @@ impl World {
         super::checks::before(self, class, call);
         let (wall, at) = (self.wall, self.at());
         let text = |at: u64| clock(wall, at);
-        let done = self.store.perform(call, &Now { at, text: &text });
+        let injected =
+            if class == Class::CreatePod { super::containers::inject(self, &call.body) } else { None };
+        let injected = injected.map(|body| Call { body, ..call.clone() });
+        let done = self.store.perform(injected.as_ref().unwrap_or(call), &Now { at, text: &text });
         if done.is_ok() {
             // The negotiator tells of each cycle, as long as a job waits, if in vain.
             if class != Class::Lease && call.key.kind != "negotiators" {

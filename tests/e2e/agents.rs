@@ -214,8 +214,8 @@ async fn a_pod_that_the_operator_evicts_says_why_and_one_that_its_user_removes_d
     cluster.quick_cycles().await;
     cluster.namespace(namespace).await;
     let slow = |object: &mut Value| {
-        object["spec"]["template"]["metadata"]["annotations"]["hollow.slotwright.dev/ignore-term"] =
-            json!("true");
+        object["spec"]["template"]["metadata"]["annotations"]["hollow.slotwright.dev/term-delay"] =
+            json!("5s");
         object["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = json!(300);
     };
     cluster.apply(job(namespace, "kept", 1, "1h", slow)).await;
@@ -229,21 +229,19 @@ async fn a_pod_that_the_operator_evicts_says_why_and_one_that_its_user_removes_d
         "annotations": {labels::CLAIM: "slot1_9@nowhere#1#1"},
         "finalizers": [labels::TRACKING_FINALIZER],
     }});
-    let script = [("runtime", "1h"), ("ignore-term", "true")];
-    let orphan = pod(&cluster, namespace, "orphan", &script, marks).await;
+    let script = [("runtime", "1h"), ("term-delay", "5s")];
+    pod(&cluster, namespace, "orphan", &script, marks).await;
     eventually("the orphan is deleted", || async { is_deleting(&cluster, namespace, "orphan").await }).await;
     let found = cluster.pods(namespace).get("orphan").await.unwrap();
     let why = disruption(&found).expect("it says why");
     assert_eq!((why.status.as_str(), why.reason.as_deref()), ("True", Some("ReconnectFailed")));
     assert!(why.message.as_deref().unwrap().contains("slot1_9@nowhere#1#1"), "{why:?}");
-    delete(&cluster, &orphan, 1).await;
     gone(&cluster, namespace, "orphan").await;
 
     cluster.jobs(namespace).delete("kept", &DeleteParams::default()).await.unwrap();
     eventually("the pod is deleted", || async { is_deleting(&cluster, namespace, "kept-0").await }).await;
     let removed = cluster.pods(namespace).get("kept-0").await.unwrap();
     assert_eq!(disruption(&removed), None, "its user knows why");
-    delete(&cluster, &removed, 1).await;
     gone(&cluster, namespace, "kept-0").await;
     cluster.stop().await;
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use hollow::nodes::script::DEVICES;
 use hollow::nodes::shape::{A100, GIB, NVIDIA_GPU};
 use hollow::nodes::{
-    HollowNodes, LEASE_NAMESPACE, NOT_READY, NodeShape, Options, UNREACHABLE, UNSCHEDULABLE, shapes,
+    HollowNodes, LEASE_NAMESPACE, Lost, NOT_READY, NodeShape, Options, UNREACHABLE, UNSCHEDULABLE, shapes,
 };
 use hollow::server::{HollowServer, RunningServer, ServerConfig};
 use hollow::watchdog::watch::Watch;
@@ -26,7 +26,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{Condition, await_condition};
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, ResourceExt};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -97,6 +97,17 @@ where
 async fn phase(client: &Client, name: &str, phase: &str) -> Pod {
     let is = |pod: Option<&Pod>| pod.and_then(|pod| pod.status.as_ref()?.phase.as_deref()) == Some(phase);
     wait(pods(client), name, phase, is).await.expect("a pod")
+}
+
+/// The pod once it is like that.
+async fn phase_when(client: &Client, name: &str, what: &str, holds: impl Fn(&Pod) -> bool) -> Pod {
+    wait(pods(client), name, what, |pod: Option<&Pod>| pod.is_some_and(&holds)).await.expect("the pod exists")
+}
+
+/// When its main container ended.
+fn finished(pod: &Pod) -> Option<jiff::Timestamp> {
+    let state = pod.status.as_ref()?.container_statuses.as_ref()?.first()?.state.as_ref()?;
+    Some(state.terminated.as_ref()?.finished_at.as_ref()?.0)
 }
 
 async fn gone(client: &Client, name: &str) {
@@ -225,23 +236,83 @@ fn shapes_named(node: &str) -> Vec<NodeShape> {
 #[tokio::test]
 async fn deletion_takes_its_grace_and_finalizers_keep_the_end_visible() {
     let Cluster { client, embedded: _embedded } = cluster().await;
-    let (node, polite, stubborn) = (unique("grace"), unique("polite"), unique("stubborn"));
+    let (node, polite, stubborn, forced) =
+        (unique("grace"), unique("polite"), unique("stubborn"), unique("forced"));
     let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
-    let kept = json!({"metadata": {"finalizers": ["hollow.slotwright.dev/test"]}});
-    create(&client, &polite, &node, &[("runtime", "1h"), ("term-exit-code", "0")], kept.clone()).await;
-    create(&client, &stubborn, &node, &[("runtime", "1h"), ("ignore-term", "true")], kept).await;
-    for (name, grace) in [(&polite, 30), (&stubborn, 300)] {
+    let kept = || json!({"metadata": {"finalizers": ["hollow.slotwright.dev/test"]}});
+    create(&client, &polite, &node, &[("runtime", "1h"), ("term-exit-code", "0")], kept()).await;
+    create(&client, &stubborn, &node, &[("runtime", "1h"), ("ignore-term", "true")], kept()).await;
+    create(&client, &forced, &node, &[("runtime", "1h"), ("ignore-term", "true")], kept()).await;
+    for (name, grace) in [(&polite, 30), (&stubborn, 6), (&forced, 0)] {
         phase(&client, name, "Running").await;
         pods(&client).delete(name, &DeleteParams::default().grace_period(grace)).await.expect("deleted");
     }
-    assert_eq!(exit_code(&phase(&client, &polite, "Succeeded").await), Some(0));
-    // The second delete shortens the grace period of five minutes, which is longer than this test waits.
+    // Its container is over before its pod is.
+    let ended = phase_when(&client, &polite, "its container has ended", |pod| exit_code(pod).is_some()).await;
+    assert_eq!(ended.status.unwrap().phase.as_deref(), Some("Running"));
+    let over = phase(&client, &polite, "Succeeded").await;
+    assert_eq!(exit_code(&over), Some(0));
+    // The kubelet's own delete moves the time of the deletion to after the end.
+    let removed = |pod: &Pod| pod.metadata.deletion_grace_period_seconds == Some(0);
+    let removed = phase_when(&client, &polite, "the kubelet has deleted it", removed).await;
+    let asked = removed.metadata.deletion_timestamp.as_ref().expect("a deletion").0;
+    assert!(Some(asked) >= finished(&removed), "{removed:?}");
+    assert_eq!(exit_code(&phase(&client, &forced, "Failed").await), Some(137));
+    // A shorter grace comes too late, and so does the end of the pod's object.
     pods(&client).delete(&stubborn, &DeleteParams::default().grace_period(1)).await.expect("deleted");
-    assert_eq!(exit_code(&phase(&client, &stubborn, "Failed").await), Some(137));
-    for name in [&polite, &stubborn] {
+    let stopped = phase(&client, &stubborn, "Failed").await;
+    assert_eq!(exit_code(&stopped), Some(137));
+    for name in [&polite, &stubborn, &forced] {
         let freed = json!({"metadata": {"finalizers": null}});
         pods(&client).patch(name, &PatchParams::default(), &Patch::Merge(&freed)).await.expect("patched");
         gone(&client, name).await;
+    }
+    hollow.remove(&node).await.expect("removed");
+    hollow.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_node_that_starts_again_without_its_containers_fails_their_pods() {
+    let Cluster { client, embedded: _embedded } = cluster().await;
+    let (node, first, second) = (unique("reboot"), unique("waiting"), unique("unknown"));
+    let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
+    for (name, lost) in [(&first, Lost::Waiting), (&second, Lost::Unknown)] {
+        create(&client, name, &node, &[("runtime", "1h")], json!({})).await;
+        phase(&client, name, "Running").await;
+        hollow.reboot(&node, lost).await.expect("rebooted");
+        let failed = phase(&client, name, "Failed").await;
+        assert_eq!(exit_code(&failed), (lost == Lost::Unknown).then_some(255));
+    }
+    assert_eq!(hollow.running().await.unwrap(), 0);
+    hollow.remove(&node).await.expect("removed");
+    hollow.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_kubelet_whose_node_is_deleted_ends_its_pods_in_their_time() {
+    let Cluster { client, embedded: _embedded } = cluster().await;
+    let (node, vacates, runs) = (unique("deleted"), unique("vacates"), unique("runs"));
+    let hollow = HollowNodes::start(client.clone(), shapes_named(&node), quick()).await.expect("registered");
+    let kept = json!({"metadata": {"finalizers": ["hollow.slotwright.dev/test"]},
+        "spec": {"terminationGracePeriodSeconds": 3}});
+    for name in [&vacates, &runs] {
+        create(&client, name, &node, &[("runtime", "1h"), ("ignore-term", "true")], kept.clone()).await;
+        phase(&client, name, "Running").await;
+    }
+    pods(&client).delete(&vacates, &DeleteParams::default().grace_period(6)).await.expect("deleted");
+    let asked = pods(&client).get(&vacates).await.unwrap().metadata.deletion_timestamp.expect("a deadline").0;
+    hollow.delete_node(&node).await.expect("deleted");
+    // The garbage collector fails the pods while their containers run.
+    for name in [&vacates, &runs] {
+        assert_eq!(exit_code(&phase(&client, name, "Failed").await), None);
+    }
+    for name in [&runs, &vacates] {
+        let ended = |pod: &Pod| exit_code(pod).is_some();
+        let ended = phase_when(&client, name, "its container has ended", ended).await;
+        assert_eq!(exit_code(&ended), Some(137));
+        let status = ended.status.as_ref().unwrap();
+        assert_eq!(status.phase.as_deref(), Some("Failed"), "the kubelet leaves the phase alone");
+        assert!(name == &runs || finished(&ended) >= Some(asked), "it had its first grace: {ended:?}");
     }
     hollow.remove(&node).await.expect("removed");
     hollow.shutdown().await;

@@ -4,23 +4,30 @@
 //! Invariants, whatever events come in whatever order:
 //! - the pods that were admitted and have not ended never use more than the node's allocatable, unless they already
 //!   ran when the kubelet started;
-//! - a pod reports Running at most once and its end at most once, in that order;
-//! - a pod is removed only after its end was reported.
+//! - a pod reports at most once each, and in this order, that its containers run, that the main container has ended
+//!   (the phase stays Running), and its terminal phase;
+//! - a pod is removed only after its terminal phase was reported;
+//! - containers that were told to end run for their first grace period, whatever becomes of their pod's object.
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Taint;
 use serde_json::Value;
 
 use super::admission::{NodeFacts, admit};
+mod ends;
+
 use super::agent::PodActivity;
 use super::devices::{Assigned, DevicePool};
-use super::life::{KILLED, Life, Run, after};
+use super::life::{Ending, KILLED, Life, Run, after, shifted};
 use super::resources::{CPU, Resources};
 use super::shape::NodeShape;
-use super::status::{self, Addresses, Exit, Place};
+use super::status::{self, Addresses, Cause, Exit, Lost, Place};
 use super::view::{Phase, PodKey, PodView};
+
+/// The exit code of a container whose command cannot be run.
+const CANNOT_RUN: i32 = 128;
 
 /// An event that a kubelet handles.
 #[derive(Debug, Clone)]
@@ -59,9 +66,12 @@ struct Hosted {
     view: PodView,
     place: Place,
     life: Life,
-    /// The pod needs no [`Action::Remove`]: the kubelet has asked for it, or somebody deleted the pod with grace
-    /// period 0.
+    /// Somebody has deleted the pod.
+    deleted: bool,
+    /// The kubelet has asked for the removal of the pod's object.
     removed: bool,
+    /// The pod's object no longer exists: there is nothing to report any more.
+    gone: bool,
 }
 
 /// The state of one kubelet. It is lost when the kubelet dies, and rebuilt from the API when the kubelet starts.
@@ -76,6 +86,10 @@ pub struct NodeState {
     devices: DevicePool,
     /// Whether the node's agent runs.
     agent: bool,
+    /// By how much the node's clock is ahead of the API server's.
+    ahead: SignedDuration,
+    /// How the kubelet reports containers of before the node's start, if the node has lost them.
+    lost: Option<Lost>,
     /// When the agent sent the last successful renewal of its Lease. A pod must end when the lease of its claim has
     /// passed since this time, even if the agent has died by then.
     renewed: Option<Timestamp>,
@@ -96,6 +110,8 @@ impl NodeState {
             addresses: Addresses::new(number),
             devices: DevicePool::new(&shape.name, &shape.gpus),
             agent: shape.agent.is_some(),
+            ahead: shape.clock_ahead,
+            lost: None,
             renewed: None,
             pods: BTreeMap::new(),
         }
@@ -108,17 +124,14 @@ impl NodeState {
 
     /// The time by which the shell must send an [`Event::Tick`]; `None` if nothing will happen by itself.
     pub fn next_wake(&self) -> Option<Timestamp> {
-        let next = |hosted: &Hosted| {
-            [hosted.life.next(&hosted.view.script), self.lease_ends(hosted)].into_iter().flatten().min()
-        };
-        self.pods.values().filter_map(next).min()
+        self.pods.values().filter_map(|hosted| self.wake_of(hosted)).min()
     }
 
     /// When the agent must end the pod, unless it renews its Lease first; `None` if the pod has ended, has no
     /// lease, or the agent has never renewed its own.
     fn lease_ends(&self, hosted: &Hosted) -> Option<Timestamp> {
         let (renewed, lease) = self.renewed.zip(hosted.view.lease)?;
-        hosted.life.takes_resources().then(|| after(renewed, lease))
+        hosted.life.is_before_exit().then(|| after(renewed, lease))
     }
 
     /// Uids of the pods that the kubelet knows.
@@ -138,7 +151,7 @@ impl NodeState {
 
     /// The devices that pod `namespace/name` has now; `None` if no such pod takes resources here.
     pub fn devices_of(&self, namespace: &str, name: &str) -> Option<Assigned> {
-        let is_it = |h: &&Hosted| h.view.key.namespace == namespace && h.view.key.name == name;
+        let is_it = |h: &&Hosted| h.view.key.namespace == namespace && h.view.key.name == name && !h.gone;
         let hosted = self.pods.values().find(|h| is_it(h) && h.life.takes_resources())?;
         Some(hosted.place.devices.clone())
     }
@@ -146,6 +159,12 @@ impl NodeState {
     /// Sets whether the node's agent runs. For a state that has not handled any event yet.
     pub fn set_agent(&mut self, works: bool) {
         self.agent = works;
+    }
+
+    /// Makes the node one that has started again and has lost its containers. For a state that has not handled any event
+    /// yet.
+    pub fn set_lost(&mut self, lost: Option<Lost>) {
+        self.lost = lost;
     }
 
     /// Sets when the agent renewed its Lease last. For a state that has not handled any event yet.
@@ -176,12 +195,10 @@ impl NodeState {
 
     fn observe(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
         let Some(hosted) = self.pods.get_mut(&view.key.uid) else { return self.add(view, now, actions) };
-        (hosted.view.suspend, hosted.view.kill) = (view.suspend, view.kill);
-        if view.phase.is_terminal() && hosted.life.takes_resources() {
-            // Somebody else wrote a final phase, such as an eviction. A kubelet kills the containers of such a pod
-            // and leaves its phase alone.
-            hosted.life = Life::Ended;
-            self.free(&view.key.uid);
+        (hosted.view.suspend, hosted.view.kill, hosted.view.phase) = (view.suspend, view.kill, view.phase);
+        if let (true, Life::Running(run)) = (view.phase.is_terminal(), &mut hosted.life) {
+            // Somebody else wrote a final phase. A kubelet then ends the containers, and leaves the phase alone.
+            run.terminate(now, view.deletion.unwrap_or(view.own_grace), &hosted.view.script);
         }
         self.delete(view, now, actions);
     }
@@ -190,25 +207,39 @@ impl NodeState {
     fn add(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
         let uid = view.key.uid.clone();
         let mut life = Life::Ended;
-        if view.phase == Phase::Running {
-            let since = view.running_since.or(view.start_time).unwrap_or(now);
-            life = Life::Running(Run::new(since));
-        } else if !view.phase.is_terminal() && view.deletion.is_some() {
+        let ran = view.phase == Phase::Running;
+        if ran && self.lost.is_none() {
+            life = self.earlier(view, now);
+        } else if !ran && !view.phase.is_terminal() && view.deletion.is_some() {
             // Somebody deleted the pod before it started, so it needs no admission: `delete` below ends it.
             life = Life::Starting { at: Timestamp::MAX };
-        } else if !view.phase.is_terminal() {
+        } else if !ran && !view.phase.is_terminal() {
             match self.admission(view) {
                 Ok(()) => life = Life::Starting { at: after(now, view.script.start_delay) },
-                Err(rejection) => actions.push(Action::Report {
-                    pod: view.key.clone(),
-                    phase: Phase::Failed,
-                    patch: status::rejected(view, &rejection, now),
-                }),
+                Err(rejection) => {
+                    let patch = status::rejected(view, &rejection, shifted(now, self.ahead));
+                    actions.push(Action::Report { pod: view.key.clone(), phase: Phase::Failed, patch });
+                }
             }
         }
         let place = self.place(view, now, life.takes_resources());
-        self.pods.insert(uid, Hosted { view: view.clone(), place, life, removed: false });
+        if let Some(how) = self.lost.filter(|_| ran) {
+            let patch = status::lost(view, &place, how, shifted(now, self.ahead));
+            actions.push(Action::Report { pod: view.key.clone(), phase: Phase::Failed, patch });
+        }
+        let hosted = Hosted { view: view.clone(), place, life, deleted: false, removed: false, gone: false };
+        self.pods.insert(uid, hosted);
         self.delete(view, now, actions);
+    }
+
+    /// The life of a pod that an earlier kubelet of this node ran.
+    fn earlier(&self, view: &PodView, now: Timestamp) -> Life {
+        let mine = |at: Timestamp| shifted(at, -self.ahead);
+        let since = view.running_since.map(mine).or(view.start_time).unwrap_or(now);
+        let Some(seen) = view.exited else { return Life::Running(Run::new(since)) };
+        let started = Some(seen.started.map_or(since, mine));
+        let exit = Exit { started, at: mine(seen.at), code: seen.code, cause: Cause::Exited };
+        Life::Ending(Ending { exit, run: Run::new(started.unwrap_or(since)) })
     }
 
     fn admission(&self, view: &PodView) -> Result<(), super::admission::Rejection> {
@@ -236,74 +267,6 @@ impl NodeState {
         place
     }
 
-    /// Ends a pod that somebody deleted, or gives it the grace period that the deletion asks for.
-    fn delete(&mut self, view: &PodView, now: Timestamp, actions: &mut Vec<Action>) {
-        let Some(grace) = view.deletion else { return };
-        let Some(hosted) = self.pods.get_mut(&view.key.uid) else { return };
-        // With grace period 0 the API server needs no second delete from the kubelet: only finalizers keep the pod.
-        hosted.removed |= grace.is_zero();
-        match &mut hosted.life {
-            Life::Starting { .. } => {
-                let exit = Exit { started: None, at: now, code: KILLED, fenced: false };
-                self.end(&view.key.uid, &exit, true, actions);
-            }
-            Life::Running(run) => run.terminate(now, grace, &hosted.view.script),
-            Life::Ended => hosted.remove(actions),
-        }
-    }
-
-    /// Does what is due by `now`, pod by pod.
-    fn advance(&mut self, now: Timestamp, actions: &mut Vec<Action>) {
-        let lease_over = |hosted: &Hosted| self.lease_ends(hosted).is_some_and(|at| at <= now);
-        let due = |hosted: &Hosted| {
-            hosted.life.next(&hosted.view.script).is_some_and(|at| at <= now) || lease_over(hosted)
-        };
-        let uids: Vec<String> =
-            self.pods.iter().filter(|(_, h)| due(h)).map(|(uid, _)| uid.clone()).collect();
-        for uid in uids {
-            if let Some(hosted) = self.pods.get_mut(&uid) {
-                hosted.start(now, actions);
-            }
-            self.fence(&uid, now, actions);
-            self.suspend_or_kill(&uid, now, actions);
-            let exit = self.pods.get(&uid).and_then(|hosted| hosted.life.exit(&hosted.view.script));
-            if let Some(exit) = exit.filter(|exit| exit.at <= now) {
-                let deleted = self.pods.get(&uid).is_some_and(|hosted| hosted.life.is_terminating());
-                self.end(&uid, &exit, deleted, actions);
-            }
-        }
-    }
-
-    /// Reports the end of a pod; `deleted` removes it too.
-    fn end(&mut self, uid: &str, exit: &Exit, deleted: bool, actions: &mut Vec<Action>) {
-        self.free(uid);
-        let Some(hosted) = self.pods.get_mut(uid) else { return };
-        hosted.life = Life::Ended;
-        actions.push(Action::Report {
-            pod: hosted.view.key.clone(),
-            phase: exit.phase(),
-            patch: status::ended(&hosted.view, &hosted.place, exit),
-        });
-        if deleted {
-            hosted.remove(actions);
-        }
-    }
-
-    /// Ends a pod once the lease of its claim has passed since the agent renewed its own Lease, unless the pod had
-    /// ended by itself before that time.
-    fn fence(&mut self, uid: &str, now: Timestamp, actions: &mut Vec<Action>) {
-        let Some(hosted) = self.pods.get(uid) else { return };
-        let Some(at) = self.lease_ends(hosted).filter(|at| *at <= now) else { return };
-        let own = hosted.life.exit(&hosted.view.script).filter(|exit| exit.at <= at);
-        let started = match hosted.life {
-            Life::Running(run) => Some(run.since),
-            Life::Starting { .. } | Life::Ended => None,
-        };
-        let deleted = hosted.life.is_terminating();
-        let exit = own.unwrap_or(Exit { started, at, code: KILLED, fenced: true });
-        self.end(uid, &exit, deleted, actions);
-    }
-
     /// Does what the pod's annotations ask of the agent, if the agent runs: suspend, continue or kill the pod.
     fn suspend_or_kill(&mut self, uid: &str, now: Timestamp, actions: &mut Vec<Action>) {
         let Some(hosted) = self.pods.get_mut(uid).filter(|_| self.agent) else { return };
@@ -311,9 +274,8 @@ impl NodeState {
         let Life::Running(run) = &mut hosted.life else { return };
         run.set_suspended(suspend, now);
         if kill {
-            let exit = Exit { started: Some(run.since), at: now, code: KILLED, fenced: false };
-            let deleted = run.term.is_some();
-            self.end(uid, &exit, deleted, actions);
+            let exit = Exit { started: Some(run.since), at: now, code: KILLED, cause: Cause::Exited };
+            self.stop(uid, exit, actions);
         }
     }
 
@@ -325,11 +287,7 @@ impl NodeState {
 }
 
 impl Hosted {
-    fn start(&mut self, now: Timestamp, actions: &mut Vec<Action>) {
-        let Life::Starting { at } = self.life else { return };
-        if at > now {
-            return;
-        }
+    fn start(&mut self, at: Timestamp, ahead: SignedDuration, actions: &mut Vec<Action>) {
         if let Some(error) = &self.view.script.start_error {
             self.life = Life::Starting { at: Timestamp::MAX };
             actions.push(Action::Report {
@@ -343,7 +301,7 @@ impl Hosted {
         actions.push(Action::Report {
             pod: self.view.key.clone(),
             phase: Phase::Running,
-            patch: status::running(&self.view, &self.place, at),
+            patch: status::running(&self.view, &self.place, shifted(at, ahead)),
         });
     }
 
@@ -374,10 +332,7 @@ pub fn step(state: &mut NodeState, event: Event, now: Timestamp) -> Vec<Action> 
             }
         }
         Event::Renewed(at) => state.renewed = state.renewed.max(Some(at)),
-        Event::Gone(uid) => {
-            state.free(&uid);
-            state.pods.remove(&uid);
-        }
+        Event::Gone(uid) => state.vanish(&uid, now),
         Event::Tick => {}
     }
     state.advance(now, &mut actions);

@@ -17,6 +17,8 @@ use super::resources::{CPU, PODS, Resources};
 use super::shape::{A100, GIB, NVIDIA_GPU, NodeShape};
 use super::view::{Phase, PodView};
 
+mod ends;
+
 fn at(milliseconds: i64) -> Timestamp {
     Timestamp::from_millisecond(milliseconds).unwrap()
 }
@@ -86,6 +88,10 @@ fn write_down(now: Timestamp, actions: &[Action], story: &mut String) {
                 let exit = &status["containerStatuses"][0]["state"]["terminated"]["exitCode"];
                 let reason = status["reason"].as_str().unwrap_or_default();
                 let detail = if exit.is_null() { reason.to_owned() } else { format!("exit {exit}") };
+                // A patch without a phase leaves the phase as it is.
+                if let Some(named) = status["phase"].as_str() {
+                    assert_eq!(named, phase.as_str());
+                }
                 writeln!(story, "{now} {} {} {detail}", pod.name, phase.as_str()).unwrap();
             }
         }
@@ -98,76 +104,22 @@ fn check(events: Vec<(i64, Event)>, expected: &[&str]) {
     assert_eq!(lines, expected);
 }
 
-#[test]
-fn a_pod_runs_for_its_time_and_ends_with_its_exit_code() {
-    check(vec![(0, pod("a", json!({})))], &["0 a Running", "1000 a Succeeded exit 0"]);
-    let fails = scripted(&[("runtime", "250ms"), ("exit-code", "3"), ("start-delay", "1s")]);
-    check(vec![(0, pod("a", fails))], &["1000 a Running", "1250 a Failed exit 3"]);
-    let service = json!({"spec": {"restartPolicy": "Always"}});
-    check(vec![(0, pod("a", service))], &["0 a Running"]);
+/// The last three writes to a pod whose main container ends at this millisecond: it is terminated, a second later the
+/// phase is terminal, and then the kubelet removes the pod if it was deleted.
+fn ends(name: &str, at: i64, code: i32, removed: bool) -> Vec<String> {
+    let phase = if code == 0 { "Succeeded" } else { "Failed" };
+    let later = at + 1000;
+    let mut lines =
+        vec![format!("{at} {name} Running exit {code}"), format!("{later} {name} {phase} exit {code}")];
+    lines.extend(removed.then(|| format!("{later} {name} removed")));
+    lines
 }
 
-#[test]
-fn deletion_sends_term_then_kill_and_removes_the_object_last() {
-    let long = || scripted(&[("runtime", "1h")]);
-    let with = |more: &[(&str, &str)]| both(long(), scripted(more));
-    let cases = [
-        (long(), 30, vec!["2000 a Failed exit 143", "2000 a removed"]),
-        (with(&[("term-delay", "200ms")]), 30, vec!["2200 a Failed exit 143", "2200 a removed"]),
-        (with(&[("term-exit-code", "0")]), 30, vec!["2000 a Succeeded exit 0", "2000 a removed"]),
-        (with(&[("term-delay", "5s")]), 3, vec!["5000 a Failed exit 137", "5000 a removed"]),
-        (with(&[("ignore-term", "true")]), 4, vec!["6000 a Failed exit 137", "6000 a removed"]),
-        (
-            with(&[("ignore-term", "true"), ("runtime", "3s")]),
-            4,
-            vec!["3000 a Succeeded exit 0", "3000 a removed"],
-        ),
-        // With grace period 0 the API server removes the pod by itself. The kubelet still reports the end, for the
-        // case that a finalizer keeps the object.
-        (with(&[("ignore-term", "true")]), 0, vec!["2000 a Failed exit 137"]),
-    ];
-    for (script, grace, end) in cases {
-        let events = vec![(0, pod("a", script.clone())), (2000, pod("a", both(script, deleted(grace))))];
-        check(events, &[vec!["0 a Running"], end].concat());
-    }
-}
-
-#[test]
-fn a_shortened_grace_is_honored_and_a_longer_one_is_not() {
-    let stubborn = scripted(&[("runtime", "1h"), ("ignore-term", "true")]);
-    let delete = |grace| pod("a", both(stubborn.clone(), deleted(grace)));
-    let story = |second| vec![(0, pod("a", stubborn.clone())), (1000, delete(30)), (2000, delete(second))];
-    check(story(5), &["0 a Running", "7000 a Failed exit 137", "7000 a removed"]);
-    check(story(60), &["0 a Running", "31000 a Failed exit 137", "31000 a removed"]);
-}
-
-#[test]
-fn containers_that_cannot_start_wait_until_the_pod_is_deleted() {
-    let missing = scripted(&[("start-error", "ErrImagePull: no such image")]);
-    let taken = step(&mut NodeState::new(&shape(), 1), pod("a", missing.clone()), at(0));
-    let [Action::Report { phase: Phase::Pending, patch, .. }] = taken.as_slice() else {
-        panic!("{taken:?}");
-    };
-    let waits = json!({"waiting": {"reason": "ErrImagePull", "message": "no such image"}});
-    assert_eq!(patch["status"]["containerStatuses"][0]["state"], waits);
-    let events = vec![(0, pod("a", missing.clone())), (9000, pod("a", both(missing, deleted(30))))];
-    check(events, &["0 a Pending", "9000 a Failed exit 137", "9000 a removed"]);
-}
-
-#[test]
-fn a_pod_deleted_before_it_started_fails_and_goes() {
-    let slow = scripted(&[("start-delay", "10s")]);
-    let events = vec![(0, pod("a", slow.clone())), (1000, pod("a", both(slow, deleted(30))))];
-    check(events, &["1000 a Failed exit 137", "1000 a removed"]);
-    check(vec![(0, pod("a", deleted(30)))], &["0 a Failed exit 137", "0 a removed"]);
-}
-
-#[test]
-fn an_ended_pod_is_removed_once_when_it_is_deleted_with_grace() {
-    let ended = json!({"status": {"phase": "Succeeded"}});
-    let again = pod("a", both(ended.clone(), deleted(30)));
-    check(vec![(0, pod("a", ended.clone())), (1000, again.clone()), (2000, again)], &["1000 a removed"]);
-    check(vec![(0, pod("a", both(ended, deleted(0))))], &[]);
+/// Checks that a pod `a` starts at 0 and ends like this.
+fn check_end(events: Vec<(i64, Event)>, at: i64, code: i32, removed: bool) {
+    let mut expected = vec!["0 a Running".to_owned()];
+    expected.extend(ends("a", at, code, removed));
+    check(events, &expected.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 /// The label and the annotation with which the operator asks an agent to suspend or kill a pod.
@@ -189,13 +141,13 @@ fn the_runtime_of_a_suspended_pod_does_not_pass() {
     let suspended = || pod("a", both(ten(), asked("suspend", "true".into())));
     let story =
         || vec![(0, pod("a", ten())), (4000, suspended()), (9000, suspended()), (64_000, pod("a", ten()))];
-    check_with_agent(story(), &["0 a Running", "70000 a Succeeded exit 0"]);
+    check_with_agent(story(), &["0 a Running", "70000 a Running exit 0", "71000 a Succeeded exit 0"]);
     // On a node without an agent the annotation has no effect.
-    check(story(), &["0 a Running", "10000 a Succeeded exit 0"]);
+    check_end(story(), 10_000, 0, false);
     // A pod that is suspended before it starts is suspended from its first moment.
     check_with_agent(
         vec![(0, suspended()), (5000, pod("a", ten()))],
-        &["0 a Running", "15000 a Succeeded exit 0"],
+        &["0 a Running", "15000 a Running exit 0", "16000 a Succeeded exit 0"],
     );
 }
 
@@ -204,13 +156,19 @@ fn a_suspended_pod_does_not_react_to_term_but_dies_of_kill() {
     let slow = || scripted(&[("runtime", "1h"), ("term-delay", "3s")]);
     let suspended = || both(slow(), asked("suspend", "true".into()));
     let dies = vec![(0, pod("a", suspended())), (1000, pod("a", both(suspended(), deleted(30))))];
-    check_with_agent(dies, &["0 a Running", "31000 a Failed exit 137", "31000 a removed"]);
+    check_with_agent(
+        dies,
+        &["0 a Running", "31000 a Running exit 137", "32000 a Failed exit 137", "32000 a removed"],
+    );
     let continued = vec![
         (0, pod("a", suspended())),
         (1000, pod("a", both(suspended(), deleted(30)))),
         (11_000, pod("a", both(slow(), deleted(30)))),
     ];
-    check_with_agent(continued, &["0 a Running", "14000 a Failed exit 143", "14000 a removed"]);
+    check_with_agent(
+        continued,
+        &["0 a Running", "14000 a Running exit 143", "15000 a Failed exit 143", "15000 a removed"],
+    );
 }
 
 #[test]
@@ -224,8 +182,11 @@ fn the_agent_kills_what_the_kubelet_cannot() {
             (60_000, pod("a", both(last, deleted(5)))),
         ]
     };
-    check_with_agent(story(killed()), &["0 a Running", "60000 a Failed exit 137", "60000 a removed"]);
-    check(story(killed()), &["0 a Running", "3600000 a Succeeded exit 0", "3600000 a removed"]);
+    check_with_agent(
+        story(killed()),
+        &["0 a Running", "60000 a Running exit 137", "61000 a Failed exit 137", "61000 a removed"],
+    );
+    check_end(story(killed()), 3_600_000, 0, true);
 }
 
 #[test]
@@ -288,13 +249,11 @@ fn other_refusals() {
     check(vec![(0, pod("a", scripted(&[("runtime", "soon")])))], &["0 a Failed HollowScript"]);
     let full = ["a", "b", "c", "d"].map(|name| (0, pod(name, json!({}))));
     let mut story = vec!["0 a Running", "0 b Running", "0 c Running", "0 d Failed OutOfpods"];
-    story.extend(["1000 a Succeeded exit 0", "1000 b Succeeded exit 0", "1000 c Succeeded exit 0"]);
+    story.extend(["1000 a Running exit 0", "1000 b Running exit 0", "1000 c Running exit 0"]);
+    story.extend(["2000 a Succeeded exit 0", "2000 b Succeeded exit 0", "2000 c Succeeded exit 0"]);
     check(full.to_vec(), &story);
     // The kubelet does not check a resource that its node does not list.
-    check(
-        vec![(0, pod("a", requests(json!({"example.com/license": "1"}))))],
-        &["0 a Running", "1000 a Succeeded exit 0"],
-    );
+    check_end(vec![(0, pod("a", requests(json!({"example.com/license": "1"}))))], 1000, 0, false);
 }
 
 #[test]
@@ -304,17 +263,24 @@ fn an_end_makes_room_and_a_vanished_pod_too() {
         vec![
             (0, pod("a", all())),
             (500, pod("b", all())),
-            (1000, pod("c", all())),
-            (1500, Event::Gone("c".into())),
-            (1500, pod("d", all())),
+            // The container of the first has ended, and its pod has not.
+            (1500, pod("c", all())),
+            (2000, pod("d", both(all(), scripted(&[("runtime", "1h")])))),
+            (2500, Event::Gone("d".into())),
+            (3400, pod("e", all())),
+            (3500, pod("f", all())),
         ],
         &[
             "0 a Running",
             "500 b Failed OutOfcpu",
-            "1000 a Succeeded exit 0",
-            "1000 c Running",
-            "1500 d Running",
-            "2500 d Succeeded exit 0",
+            "1000 a Running exit 0",
+            "1500 c Failed OutOfcpu",
+            "2000 a Succeeded exit 0",
+            "2000 d Running",
+            "3400 e Failed OutOfcpu",
+            "3500 f Running",
+            "4500 f Running exit 0",
+            "5500 f Succeeded exit 0",
         ],
     );
 }
@@ -337,13 +303,20 @@ fn a_restarted_kubelet_continues_what_runs_and_reports_what_ended_meanwhile() {
         &mut story,
     );
     story += &play(&mut state, vec![(60_000, pod("new", running("1970-01-01T00:00:55Z")))]);
-    assert_eq!(story, "60000 old Succeeded exit 0\n65000 new Succeeded exit 0\n");
+    let late = "60000 old Running exit 0\n60000 old Succeeded exit 0\n";
+    let new = "65000 new Running exit 0\n66000 new Succeeded exit 0\n";
+    assert_eq!(story, [late, new].concat());
 }
 
 #[test]
 fn the_kubelet_keeps_a_final_phase_that_somebody_else_wrote() {
     let evicted = json!({"status": {"phase": "Failed", "reason": "Evicted"}});
-    check(vec![(0, pod("a", json!({}))), (500, pod("a", evicted))], &["0 a Running"]);
+    let long = scripted(&[("runtime", "1h"), ("term-delay", "4s")]);
+    // It ends the containers of such a pod, with the pod's own grace.
+    check(
+        vec![(0, pod("a", long.clone())), (500, pod("a", both(long, evicted)))],
+        &["0 a Running", "4500 a Failed exit 143", "5500 a Failed exit 143"],
+    );
 }
 
 #[test]
@@ -366,6 +339,8 @@ fn devices_are_assigned_from_admission_to_end_and_found_again() {
     let known = json!({"status": {"phase": "Running"}, "metadata": {"annotations": {"hollow.slotwright.dev/devices": second.to_string()}}});
     step(&mut reborn, pod("c", both(wants, known)), at(0));
     assert_eq!(json!(reborn.devices_of("ns", "c").unwrap()), second);
+    step(&mut reborn, Event::Tick, at(1000));
+    assert_eq!(json!(reborn.devices_of("ns", "c").unwrap()), second, "as long as the phase is Running");
     step(&mut reborn, Event::Tick, at(5000));
     assert_eq!(reborn.devices_of("ns", "c"), None);
 }
@@ -376,6 +351,7 @@ fn the_written_status_is_a_kubelets() {
     let changes = json!({"spec": {"initContainers": [{"name": "setup", "image": "busybox"}]}});
     let mut actions = step(&mut state, pod("a", changes), at(1_700_000_000_000));
     actions.extend(step(&mut state, Event::Tick, at(1_700_000_001_000)));
+    actions.extend(step(&mut state, Event::Tick, at(1_700_000_002_000)));
     let patches: Vec<Value> = actions
         .into_iter()
         .map(|action| match action {
@@ -439,7 +415,11 @@ proptest! {
                         let reported = reports.entry(pod.uid).or_default();
                         reported.push(phase);
                         prop_assert!(
-                            matches!(reported.as_slice(), [_] | [Phase::Running, Phase::Succeeded | Phase::Failed]),
+                            matches!(
+                                reported.as_slice(),
+                                [_] | [Phase::Running, Phase::Running]
+                                    | [Phase::Running, Phase::Running, Phase::Succeeded | Phase::Failed]
+                            ),
                             "{reported:?}"
                         );
                     }
@@ -467,8 +447,8 @@ fn leased() -> Value {
 fn an_agent_that_cannot_renew_its_lease_ends_what_runs_under_leases_that_have_passed() {
     let renewed = |seconds: i64| (seconds * 1000, Event::Renewed(at(seconds * 1000)));
     // A node whose agent never renewed its Lease ends no pod.
-    check(vec![(0, pod("a", leased()))], &["0 a Running", "3600000 a Succeeded exit 0"]);
-    let ended = &["0 a Running", "70000 a Failed exit 137"];
+    check_end(vec![(0, pod("a", leased()))], 3_600_000, 0, false);
+    let ended = &["0 a Running", "70000 a Running exit 137", "71000 a Failed exit 137"];
     check(vec![renewed(0), (0, pod("a", leased())), renewed(10), renewed(30)], ended);
     // The pod ends even if the agent has died: the agent promised so when it renewed its Lease.
     check(vec![renewed(30), (0, pod("a", leased())), (31_000, Event::Agent(false))], ended);
@@ -476,12 +456,15 @@ fn an_agent_that_cannot_renew_its_lease_ends_what_runs_under_leases_that_have_pa
     check(vec![(0, pod("a", leased())), (35_000, Event::Renewed(at(30_000)))], ended);
     // A pod that ends by itself before its lease is over ends with its own exit code.
     let short = both(leased(), scripted(&[("runtime", "5s")]));
-    check(vec![renewed(0), (0, pod("a", short))], &["0 a Running", "5000 a Succeeded exit 0"]);
+    check_end(vec![renewed(0), (0, pod("a", short))], 5000, 0, false);
     // A pod whose lease is over before it starts never starts.
     let late = both(leased(), scripted(&[("start-delay", "100s")]));
     check(vec![renewed(0), (0, pod("a", late))], &["40000 a Failed exit 137"]);
     // A pod without a lease goes on.
-    check(vec![renewed(0), (0, pod("b", json!({})))], &["0 b Running", "1000 b Succeeded exit 0"]);
+    check(
+        vec![renewed(0), (0, pod("b", json!({})))],
+        &["0 b Running", "1000 b Running exit 0", "2000 b Succeeded exit 0"],
+    );
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub(super) struct Entry {
     pub(super) shape: NodeShape,
     pub(super) number: u16,
     pub(super) power: Power,
+    /// Whether the node has a Node object. A kubelet does not make it again until it starts again.
+    pub(super) registered: bool,
     /// Whether the node's agent runs whenever the kubelet runs.
     pub(super) agent: bool,
     /// When the node's agent sent the last successful renewal of its Lease.
@@ -80,7 +82,8 @@ impl Keeper {
             turns.tick().await;
             let due: Vec<(String, Power, bool)> = {
                 let nodes = self.directory.lock();
-                let due = nodes.iter().filter(|(name, _)| fnv64(name) % TURNS == turn);
+                let due =
+                    nodes.iter().filter(|(name, entry)| entry.registered && fnv64(name) % TURNS == turn);
                 due.map(|(name, entry)| (name.clone(), entry.power, entry.agent)).collect()
             };
             futures::stream::iter(due)

@@ -13,6 +13,11 @@
 //! as their annotations ask, runs benchmarks on request, and reports all that in a NodeReport. `agent` decides and
 //! is pure; `agents` does the I/O.
 //!
+//! A pod ends as under a kubelet: its main container is reported as terminated while the phase is still Running; the
+//! terminal phase follows a second after all containers have ended; then the kubelet deletes a pod whose deletion was
+//! asked for, with grace period 0. A grace period that becomes shorter while containers stop has no effect, and
+//! containers whose pod's object is gone end in their time.
+//!
 //! Hollow nodes leave out: container restarts (a pod whose annotation gives a runtime ends once, whatever its restart
 //! policy), probes, init containers that take time, logs and exec, eviction under pressure, static pods.
 //!
@@ -72,6 +77,7 @@ use self::writer::{Counters, Writers};
 pub use self::owner::{Owner, Visit};
 pub use self::registry::{Error, LEASE_NAMESPACE, NOT_READY, UNREACHABLE, UNSCHEDULABLE};
 pub use self::shape::NodeShape;
+pub use self::status::Lost;
 
 /// The most registrations under way at a time.
 const REGISTRATIONS: usize = 16;
@@ -233,6 +239,13 @@ impl HollowNodes {
         self.boot(name).await
     }
 
+    /// Starts a node again that loses its containers, as at a power cut. The new kubelet fails the pods that ran, and says
+    /// of their containers what `lost` says.
+    pub async fn reboot(&self, name: &str, lost: Lost) -> Result<(), Error> {
+        self.kill(name).await?;
+        self.boot_with(name, Some(lost)).await
+    }
+
     /// Kills the agent of a node. From now on nobody renews its Lease, writes reports, or suspends, continues and
     /// kills pods. Suspended pods stay suspended.
     pub async fn kill_agent(&self, name: &str) -> Result<(), Error> {
@@ -310,6 +323,18 @@ impl HollowNodes {
         self.commands.send(Command::Collect { pods }).await.map_err(|_| Error::Down)
     }
 
+    /// Deletes the Node and its Leases, while the machine and its kubelet run on (`kubectl delete node`). The kubelet goes
+    /// on with its pods and reports their status. With [`Options::lifecycle`] its pods are failed and deleted.
+    pub async fn delete_node(&self, name: &str) -> Result<(), Error> {
+        self.entry(name, |entry| entry.registered = false)?;
+        self.registry.remove(name).await?;
+        if !self.options.lifecycle {
+            return Ok(());
+        }
+        let pods = self.pods_of(name).await?;
+        self.commands.send(Command::Collect { pods }).await.map_err(|_| Error::Down)
+    }
+
     /// The device ids that are assigned to a pod, by resource; `None` if no running kubelet runs the pod.
     pub async fn devices(&self, namespace: &str, name: &str) -> Result<Option<Assigned>, Error> {
         let (reply, answer) = oneshot::channel();
@@ -344,19 +369,24 @@ impl HollowNodes {
 
     /// Registers a node of the set and starts its kubelet with the pods that are bound to it.
     async fn boot(&self, name: &str) -> Result<(), Error> {
+        self.boot_with(name, None).await
+    }
+
+    /// Does the same as [`HollowNodes::boot`] for a node that may have lost its containers.
+    async fn boot_with(&self, name: &str, lost: Option<Lost>) -> Result<(), Error> {
         // The power goes on before the kubelet registers, so that the keeper does not mark the node as dead meanwhile.
         let entry = self.entry(name, |entry| {
-            entry.power = Power::On;
+            (entry.power, entry.registered) = (Power::On, true);
             entry.clone()
         })?;
-        let booted = self.try_boot(&entry).await;
+        let booted = self.try_boot(&entry, lost).await;
         if booted.is_err() {
             self.entry(name, |entry| entry.power = Power::Off { since: Instant::now(), marked: false })?;
         }
         booted
     }
 
-    async fn try_boot(&self, entry: &Entry) -> Result<(), Error> {
+    async fn try_boot(&self, entry: &Entry, lost: Option<Lost>) -> Result<(), Error> {
         let Entry { shape, number, agent, .. } = entry;
         let mut renewed = None;
         self.registry.register(shape, &core::host_ip(*number), self.clock.now()).await?;
@@ -370,7 +400,8 @@ impl HollowNodes {
         }
         // The kubelet starts with the previous renewal of the agent's Lease, and learns of the new one afterwards:
         // pods whose lease ran out before the new renewal must still end.
-        let state = Box::new(state(entry));
+        let mut state = Box::new(state(entry));
+        state.set_lost(lost);
         let (done, answer) = oneshot::channel();
         self.ask(Command::Start { state, pods, done }, answer).await?;
         match renewed {
@@ -425,6 +456,9 @@ fn add_entry(directory: &Directory, shape: NodeShape) -> Result<(), Error> {
     let taken: std::collections::HashSet<u16> = nodes.values().map(|entry| entry.number).collect();
     let number = (1..u16::MAX).find(|number| !taken.contains(number)).unwrap_or(u16::MAX);
     let agent = shape.agent.is_some();
-    nodes.insert(shape.name.clone(), Entry { shape, number, power: Power::On, agent, renewed: None });
+    nodes.insert(
+        shape.name.clone(),
+        Entry { shape, number, power: Power::On, registered: true, agent, renewed: None },
+    );
     Ok(())
 }

@@ -15,6 +15,8 @@ pub const EXIT_CODE: &str = "hollow.slotwright.dev/exit-code";
 /// Annotation: how long the pod stays Pending after its admission, as if the kubelet pulled an image (default 0).
 pub const START_DELAY: &str = "hollow.slotwright.dev/start-delay";
 /// Annotation: the containers never start, and wait with this reason and message, like `ErrImagePull: no such image`.
+///
+/// With the reason [`NO_COMMAND`] they do not wait: a command that cannot be run ends its container with exit code 128.
 pub const START_ERROR: &str = "hollow.slotwright.dev/start-error";
 /// Annotation: with `"true"` the containers ignore TERM. KILL ends them when the grace period is over, with exit code
 /// 137.
@@ -27,11 +29,28 @@ pub const TERM_DELAY: &str = "hollow.slotwright.dev/term-delay";
 /// Annotation: the exit code after TERM (default 143, which is 128 + SIGTERM). With 0 the pod ends like a job that
 /// has saved a checkpoint.
 pub const TERM_EXIT_CODE: &str = "hollow.slotwright.dev/term-exit-code";
+/// Annotation: with `"true"` the main container is killed for its use of memory when its runtime is over: exit code 137,
+/// reason `OOMKilled`.
+pub const OUT_OF_MEMORY: &str = "hollow.slotwright.dev/out-of-memory";
+/// Annotation: the kubelet evicts the pod with this message when its runtime is over, as it does when a pod uses more disk
+/// than its limit.
+pub const EVICTED: &str = "hollow.slotwright.dev/evicted";
+/// Annotation: the exit code of the first init container. With any other than 0 the other containers never start, and the
+/// pod fails.
+pub const INIT_EXIT_CODE: &str = "hollow.slotwright.dev/init-exit-code";
+/// Annotation: how long the containers after the first one run; without it, as long as the first one. They obey TERM at
+/// once.
+pub const OTHERS_RUNTIME: &str = "hollow.slotwright.dev/others-runtime";
+/// Annotation: how long native sidecars (init containers with `restartPolicy: Always`) take to stop after all other
+/// containers have ended (default 0).
+pub const SIDECAR_DELAY: &str = "hollow.slotwright.dev/sidecar-delay";
 /// Annotation that the kubelet writes: the device ids of the pod, as JSON `{"nvidia.com/gpu": ["GPU-..."]}`.
 pub const DEVICES: &str = "hollow.slotwright.dev/devices";
 
 /// How long a pod of `restartPolicy: Never` runs if it has no annotation [`RUNTIME`].
 pub const DEFAULT_RUNTIME: Duration = Duration::from_secs(1);
+/// The reason of a container whose command cannot be run, as containerd and runc report it.
+pub const NO_COMMAND: &str = "StartError";
 
 /// An annotation that cannot be read. The kubelet rejects its pod with this error as the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,7 +73,8 @@ pub struct StartError {
     pub message: String,
 }
 
-/// The behavior of one pod's containers. All containers of the pod start together and exit together.
+/// The behavior of one pod's containers. All containers of the pod start together. Those after the first one exit with
+/// it, unless the script says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
     /// See [`RUNTIME`]; `None` if the containers run until somebody deletes the pod.
@@ -73,6 +93,16 @@ pub struct Script {
     pub term_delay: Duration,
     /// See [`TERM_EXIT_CODE`].
     pub term_exit_code: i32,
+    /// See [`OUT_OF_MEMORY`].
+    pub out_of_memory: bool,
+    /// See [`EVICTED`].
+    pub evicted: Option<String>,
+    /// See [`INIT_EXIT_CODE`].
+    pub init_exit_code: i32,
+    /// See [`OTHERS_RUNTIME`].
+    pub others_runtime: Option<Duration>,
+    /// See [`SIDECAR_DELAY`].
+    pub sidecar_delay: Duration,
 }
 
 impl Default for Script {
@@ -86,6 +116,11 @@ impl Default for Script {
             ignore_kill: false,
             term_delay: Duration::ZERO,
             term_exit_code: 143,
+            out_of_memory: false,
+            evicted: None,
+            init_exit_code: 0,
+            others_runtime: None,
+            sidecar_delay: Duration::ZERO,
         }
     }
 }
@@ -105,6 +140,11 @@ impl Script {
             ignore_kill: flag(annotations, IGNORE_KILL)?.unwrap_or(defaults.ignore_kill),
             term_delay: duration(annotations, TERM_DELAY)?.unwrap_or(defaults.term_delay),
             term_exit_code: exit_code(annotations, TERM_EXIT_CODE)?.unwrap_or(defaults.term_exit_code),
+            out_of_memory: flag(annotations, OUT_OF_MEMORY)?.unwrap_or(defaults.out_of_memory),
+            evicted: annotations.get(EVICTED).cloned(),
+            init_exit_code: exit_code(annotations, INIT_EXIT_CODE)?.unwrap_or(defaults.init_exit_code),
+            others_runtime: duration(annotations, OTHERS_RUNTIME)?,
+            sidecar_delay: duration(annotations, SIDECAR_DELAY)?.unwrap_or(defaults.sidecar_delay),
         })
     }
 }
@@ -173,6 +213,11 @@ mod tests {
             (IGNORE_KILL, "true"),
             (TERM_DELAY, " 1.5s "),
             (TERM_EXIT_CODE, "0"),
+            (OUT_OF_MEMORY, "true"),
+            (EVICTED, "too much disk"),
+            (INIT_EXIT_CODE, "9"),
+            (OTHERS_RUNTIME, "1h"),
+            (SIDECAR_DELAY, "2s"),
         ];
         let expected = Script {
             runtime: Some(Duration::from_secs(90)),
@@ -186,6 +231,11 @@ mod tests {
             ignore_kill: true,
             term_delay: Duration::from_millis(1500),
             term_exit_code: 0,
+            out_of_memory: true,
+            evicted: Some("too much disk".into()),
+            init_exit_code: 9,
+            others_runtime: Some(Duration::from_hours(1)),
+            sidecar_delay: Duration::from_secs(2),
         };
         assert_eq!(script(&all, false), Ok(expected));
     }

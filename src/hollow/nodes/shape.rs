@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
@@ -64,6 +64,8 @@ pub struct NodeShape {
     pub arch: String,
     /// The label `kubernetes.io/os`.
     pub os: String,
+    /// By how much the node's clock is ahead of the API server's; negative if it is behind.
+    pub clock_ahead: SignedDuration,
     /// The owner whose visits the node's agent senses; `None` if the node has no agent.
     pub agent: Option<Owner>,
 }
@@ -83,6 +85,7 @@ impl NodeShape {
             pods_max: 110,
             arch: "amd64".to_owned(),
             os: "linux".to_owned(),
+            clock_ahead: SignedDuration::ZERO,
             agent: None,
         }
     }
@@ -98,6 +101,13 @@ impl NodeShape {
     #[must_use]
     pub fn agent(mut self, owner: Owner) -> Self {
         self.agent = Some(owner);
+        self
+    }
+
+    /// Sets the node's clock ahead of the API server's by this much, or behind it.
+    #[must_use]
+    pub fn clock_ahead(mut self, by: SignedDuration) -> Self {
+        self.clock_ahead = by;
         self
     }
 

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, PodStatus};
 
 use super::devices::Assigned;
 use super::placement::Placement;
 use super::resources::{Resources, pod_requests};
 use super::script::{DEVICES, Script};
 use api::labels;
+
+/// The grace period of a pod whose spec names none.
+const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
 /// The identity of a pod. A later pod may have the same name, but never the same uid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +80,17 @@ pub struct Image {
     pub image: String,
 }
 
+/// The end of a container that an earlier kubelet reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenExit {
+    /// When the container started.
+    pub started: Option<Timestamp>,
+    /// When it ended.
+    pub at: Timestamp,
+    /// Its exit code.
+    pub code: i32,
+}
+
 /// One pod as the kubelet sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodView {
@@ -90,14 +104,18 @@ pub struct PodView {
     pub phase: Phase,
     /// The grace period, if the pod is being deleted.
     pub deletion: Option<Duration>,
+    /// `spec.terminationGracePeriodSeconds`.
+    pub own_grace: Duration,
     /// What the pod requests from the node.
     pub requests: Resources,
     /// What the pod demands of the node's labels and taints.
     pub(super) placement: Placement,
     /// The containers.
     pub containers: Vec<Image>,
-    /// The init containers. Hollow init containers end at once.
+    /// The init containers that are no sidecars. Hollow init containers end at once.
     pub init_containers: Vec<Image>,
+    /// The native sidecars: init containers with `restartPolicy: Always`, which run beside the others.
+    pub sidecars: Vec<Image>,
     /// What the containers will do.
     pub script: Script,
     /// Whether the pod belongs to the pool, as its labels say.
@@ -114,6 +132,8 @@ pub struct PodView {
     pub start_time: Option<Timestamp>,
     /// When the containers started, if the status says that they run.
     pub running_since: Option<Timestamp>,
+    /// How the main container ended, if the status says so.
+    pub exited: Option<SeenExit>,
     /// When the condition `PodScheduled` became true.
     pub scheduled_at: Option<Timestamp>,
     /// The devices that a kubelet assigned to the pod earlier.
@@ -128,6 +148,7 @@ impl PodView {
         let ends = spec.restart_policy.as_deref() == Some("Never");
         let script = Script::parse(&annotations, ends);
         let requests = pod_requests(spec);
+        let inits = spec.init_containers.as_deref().unwrap_or_default();
         let problem = script.as_ref().err().map(ToString::to_string);
         let problem = problem.or_else(|| requests.as_ref().err().map(ToString::to_string));
         let asked = |name: &str| annotations.get(name).is_some_and(|value| value == "true");
@@ -148,8 +169,12 @@ impl PodView {
                 .map(|_| grace(metadata.deletion_grace_period_seconds)),
             requests: requests.unwrap_or_default(),
             placement: Placement::of(spec),
-            containers: images(&spec.containers),
-            init_containers: images(spec.init_containers.as_deref().unwrap_or_default()),
+            own_grace: spec
+                .termination_grace_period_seconds
+                .map_or(DEFAULT_GRACE, |seconds| grace(Some(seconds))),
+            containers: spec.containers.iter().map(image).collect(),
+            init_containers: inits.iter().filter(|c| !is_sidecar(c)).map(image).collect(),
+            sidecars: inits.iter().filter(|c| is_sidecar(c)).map(image).collect(),
             script: script.unwrap_or_default(),
             pooled: metadata.labels.iter().flatten().any(|(name, _)| name == labels::JOB_UID),
             suspend: asked(labels::SUSPEND),
@@ -161,6 +186,7 @@ impl PodView {
             problem,
             start_time: status.start_time.as_ref().map(|time| time.0),
             running_since: status.container_statuses.iter().flatten().filter_map(started).min(),
+            exited: exited(spec, &status),
             scheduled_at: scheduled.and_then(|c| c.last_transition_time.as_ref()).map(|time| time.0),
             devices: annotations
                 .get(DEVICES)
@@ -184,8 +210,19 @@ fn grace(seconds: Option<i64>) -> Duration {
     Duration::from_secs(seconds.and_then(|s| u64::try_from(s).ok()).unwrap_or(0))
 }
 
-fn images(containers: &[Container]) -> Vec<Image> {
-    let image =
-        |c: &Container| Image { container: c.name.clone(), image: c.image.clone().unwrap_or_default() };
-    containers.iter().map(image).collect()
+fn image(container: &Container) -> Image {
+    Image { container: container.name.clone(), image: container.image.clone().unwrap_or_default() }
+}
+
+fn is_sidecar(container: &Container) -> bool {
+    container.restart_policy.as_deref() == Some("Always")
+}
+
+/// How the main container ended, if the status says so.
+fn exited(spec: &PodSpec, status: &PodStatus) -> Option<SeenExit> {
+    let main = spec.containers.first()?;
+    let found = status.container_statuses.iter().flatten().find(|found| found.name == main.name)?;
+    let terminated = found.state.as_ref()?.terminated.as_ref()?;
+    let started = terminated.started_at.as_ref().map(|time| time.0);
+    Some(SeenExit { started, at: terminated.finished_at.as_ref()?.0, code: terminated.exit_code })
 }

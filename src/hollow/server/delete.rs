@@ -154,7 +154,7 @@ fn check_preconditions(res: &Resource, object: &Value, options: &Options) -> Res
 fn step(res: &Resource, old: &Value, options: &Options, now: Timestamp) -> Step {
     let mut new = old.clone();
     if is_deleting(old) {
-        return step_again(new, old, options);
+        return step_again(new, old, options, now);
     }
     set_propagation(&mut new, options);
     let waits =
@@ -167,8 +167,12 @@ fn step(res: &Resource, old: &Value, options: &Options, now: Timestamp) -> Step 
     if grace > 0 || waits { Step::Mark(new) } else { Step::Remove(new) }
 }
 
-/// The step for an object that is being deleted already: a further delete may only shorten the grace period.
-fn step_again(mut new: Value, old: &Value, options: &Options) -> Step {
+/// The step for an object that is being deleted already: a further delete may only shorten the grace period. The new
+/// grace period counts from the first delete, but the object's `deletionTimestamp` never moves into the past.
+///
+/// So the kubelet's last delete, with grace period 0, sets `deletionTimestamp` to now: nobody can read from the object
+/// any more when its deletion was asked for. Source: `BeforeDelete` in `rest/delete.go` of Kubernetes' apiserver.
+fn step_again(mut new: Value, old: &Value, options: &Options, now: Timestamp) -> Step {
     let grace = int(old, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0);
     let Some(asked) = options.grace.map(|g| if g < 0 { 1 } else { g }).filter(|asked| *asked < grace) else {
         let waits =
@@ -178,7 +182,7 @@ fn step_again(mut new: Value, old: &Value, options: &Options) -> Step {
     };
     let due = text(old, &["metadata", "deletionTimestamp"]).and_then(|t| t.parse::<Timestamp>().ok());
     if let Some(due) = due {
-        set(&mut new, &["metadata", "deletionTimestamp"], rfc3339(after(due, asked - grace)));
+        set(&mut new, &["metadata", "deletionTimestamp"], rfc3339(after(due, asked - grace).max(now)));
     }
     set(&mut new, &["metadata", "deletionGracePeriodSeconds"], asked);
     if asked > 0 || !finalizers(&new).is_empty() { Step::Mark(new) } else { Step::Remove(new) }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::api::{Api, Call};
 use super::delete::{Options, delete};
 use super::error::ApiError;
-use super::json::{get, is_deleting, list, meta, some_text, text};
+use super::json::{get, is_deleting, list, meta, set, some_text, text};
 use super::pods;
 use super::selectors::LabelSelector;
 use super::store::Key;
@@ -57,7 +57,8 @@ pub(super) fn bind(api: &Api, call: &Call, key: &Key, binding: &Value) -> Result
     Ok(created())
 }
 
-/// Evicts a pod, unless a disruption budget forbids it.
+/// Evicts a pod, unless a disruption budget forbids it. The pod's condition `DisruptionTarget` says so before the pod is
+/// deleted.
 pub(super) fn evict(api: &Api, call: &Call, key: &Key, eviction: &Value) -> Result<Value, ApiError> {
     let pod = api.fetch(&call.res, key)?;
     let mut options = Options::read(&call.params, eviction.get("deleteOptions"))?;
@@ -65,8 +66,29 @@ pub(super) fn evict(api: &Api, call: &Call, key: &Key, eviction: &Value) -> Resu
     if guarded(&pod.value) {
         check_budgets(api, &key.namespace, &pod.value)?;
     }
+    let now = rfc3339(call.now);
+    let dry = options.dry_run;
+    api.mutate(&call.res, key, |pod| {
+        target_of_disruption(pod, &now);
+        Ok(!dry)
+    })?;
     delete(api, &call.res, key, &options)?;
     Ok(created())
+}
+
+/// Sets the condition `DisruptionTarget` as the eviction API does. Whoever wrote the condition before, its reason and
+/// message become this one's, and its `lastTransitionTime` stays if it was true already.
+fn target_of_disruption(pod: &mut Value, now: &str) {
+    let is_it = |condition: &Value| text(condition, &["type"]) == Some("DisruptionTarget");
+    let mut conditions = list(pod, &["status", "conditions"]).to_vec();
+    let old = conditions.iter().position(is_it).map(|at| conditions.remove(at));
+    let since = old.as_ref().filter(|old| text(old, &["status"]) == Some("True"));
+    let since = since.and_then(|old| text(old, &["lastTransitionTime"])).unwrap_or(now);
+    conditions.push(json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting", "lastTransitionTime": since,
+    }));
+    set(pod, &["status", "conditions"], conditions);
 }
 
 /// Whether disruption budgets protect the pod: they protect only running pods that nobody deletes.

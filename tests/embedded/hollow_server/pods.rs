@@ -1,5 +1,10 @@
 //! Pods: defaults, binding, grace, status, eviction.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::SignedDuration;
+
 use super::*;
 
 #[tokio::test]
@@ -51,6 +56,47 @@ async fn pods_are_bound_once_and_die_with_grace() {
     pods.create(&PostParams::default(), &pod("q")).await.unwrap();
     pods.delete("q", &DeleteParams::default().grace_period(20)).await.unwrap();
     assert_eq!(status(pods.get("q").await).code, 404, "a pod without a node goes at once");
+}
+
+/// A server whose clock is so many seconds after [`NOW`], and the seconds.
+async fn start_at() -> (RunningServer, Client, Arc<AtomicI64>) {
+    let seconds = Arc::new(AtomicI64::new(0));
+    let read = Arc::clone(&seconds);
+    let start: Timestamp = NOW.parse().unwrap();
+    let clock = Clock::new(move || start + SignedDuration::from_secs(read.load(Ordering::Relaxed)));
+    let (server, client) = start_with(ServerConfig { clock, ..fixed() }).await;
+    (server, client, seconds)
+}
+
+/// Kubernetes' `BeforeDelete`: what a second delete of a pod that a finalizer holds does to its times.
+#[tokio::test]
+async fn a_shortened_grace_moves_the_deadline_to_now_at_the_earliest() {
+    let (_server, client, seconds) = start_at().await;
+    let pods: Api<Pod> = Api::namespaced(client, "default");
+    let mut kept = pod("p");
+    kept.metadata.finalizers = Some(vec!["slotwright.dev/track".to_owned()]);
+    kept.spec.as_mut().unwrap().node_name = Some("n1".to_owned());
+    pods.create(&PostParams::default(), &kept).await.unwrap();
+    let delete = async |second: i64, grace: Option<u32>| {
+        seconds.store(second, Ordering::Relaxed);
+        let asks = DeleteParams { grace_period_seconds: grace, ..DeleteParams::default() };
+        let pod = pods.delete("p", &asks).await.unwrap().left().unwrap();
+        let deadline = pod.metadata.deletion_timestamp.unwrap().0.to_string();
+        (deadline, pod.metadata.deletion_grace_period_seconds.unwrap())
+    };
+    let deadline = |time: &str, grace: i64| (format!("2030-01-02T03:{time}Z"), grace);
+    assert_eq!(delete(0, Some(60)).await, deadline("05:05", 60));
+    assert_eq!(delete(4, Some(20)).await, deadline("04:25", 20), "counted from the first delete");
+    assert_eq!(delete(5, Some(20)).await, deadline("04:25", 20), "no shorter grace");
+    assert_eq!(delete(5, Some(90)).await, deadline("04:25", 20), "a longer grace changes nothing");
+    assert_eq!(delete(5, None).await, deadline("04:25", 20), "no grace of its own");
+    assert_eq!(delete(10, Some(3)).await, deadline("04:15", 3), "not before now");
+    // The kubelet's last delete.
+    assert_eq!(delete(17, Some(0)).await, deadline("04:22", 0), "now");
+    assert_eq!(delete(30, Some(0)).await, deadline("04:22", 0), "once only");
+    let let_go = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    pods.patch("p", &PatchParams::default(), &let_go).await.unwrap();
+    assert_eq!(status(pods.get("p").await).code, 404, "nothing holds it any more");
 }
 
 #[tokio::test]
@@ -136,6 +182,30 @@ async fn evictions_respect_budgets() {
     budgets.patch("b", &PatchParams::default(), &Patch::Merge(&budget)).await.unwrap();
     let refused = status(pods.evict("q", &EvictParams::default()).await);
     assert_eq!((refused.code, refused.reason.as_str()), (429, "TooManyRequests"));
+}
+
+/// The reason of `DisruptionTarget` is whoever wrote last; since when it is true stays.
+#[tokio::test]
+async fn an_eviction_says_so_by_a_condition_that_others_may_have_written_before() {
+    let (_server, client, seconds) = start_at().await;
+    let pods: Api<Pod> = Api::namespaced(client, "default");
+    let mut kept = pod("p");
+    kept.metadata.finalizers = Some(vec!["slotwright.dev/track".to_owned()]);
+    kept.spec.as_mut().unwrap().node_name = Some("n1".to_owned());
+    pods.create(&PostParams::default(), &kept).await.unwrap();
+    let since = "2030-01-02T03:00:00Z";
+    let others = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+        "message": "Taint manager: deleting", "lastTransitionTime": since});
+    let status = Patch::Strategic(json!({"status": {"phase": "Running", "conditions": [others]}}));
+    pods.patch_status("p", &PatchParams::default(), &status).await.unwrap();
+    seconds.store(7, Ordering::Relaxed);
+    pods.evict("p", &EvictParams::default()).await.unwrap();
+    let found = pods.get("p").await.unwrap();
+    assert!(found.metadata.deletion_timestamp.is_some());
+    let told = json!(found.status.unwrap().conditions.unwrap());
+    let expected = json!([{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting", "lastTransitionTime": since}]);
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]

@@ -1,0 +1,195 @@
+//! Pods that are asked to go, and kubelets that end them in their own time: what an operator may count, and when a proc is free.
+
+use super::plan::{Class, Order, Plan, What, When};
+use super::processes::{Beside, Fated, HANDLERS};
+use super::regressions::{goes_well, job, story};
+use super::run::run;
+
+/// The number of the handler that ignores TERM.
+const IGNORES: usize = 8;
+
+/// A job of one proc that runs without end.
+fn forever() -> Order {
+    Order { job: 4, ..job(1) }
+}
+
+fn handler(n: usize) -> (When, What) {
+    (When::At(0), What::Fated(Some(Fated::Handler(n))))
+}
+
+/// Ways in which a pod is asked to go.
+fn asks() -> [What; 5] {
+    [
+        What::ApiEvict(0),
+        What::TaintEvict(0),
+        What::DeletePod(0, false),
+        What::DeletePod(0, true),
+        What::Drain(0, 0, 1),
+    ]
+}
+
+/// Whatever a handler does, and however long it takes for that: a program that was told to end has not done its work.
+#[test]
+fn what_ends_because_it_was_asked_to_is_run_again() {
+    for n in 0..HANDLERS.len() - 1 {
+        for ask in asks() {
+            for at in [5000, 5500] {
+                goes_well(story(1, forever(), vec![handler(n), (When::At(at), ask.clone())]));
+            }
+        }
+    }
+}
+
+/// The same where the node's clock differs from the server's, as whole seconds do anyway.
+#[test]
+fn a_node_whose_clock_is_wrong_does_not_make_an_eviction_an_end() {
+    for n in 0..7 {
+        for wrong in [-45, -20, -3, -1, 1, 3, 20, 45] {
+            let items =
+                vec![handler(n), (When::At(0), What::Clock(0, wrong)), (When::At(5000), What::ApiEvict(0))];
+            goes_well(story(1, forever(), items));
+        }
+    }
+}
+
+/// The pod is asked to go and ends while nobody leads.
+#[test]
+fn an_eviction_that_nobody_saw_is_none_of_the_programs_ends() {
+    for n in 0..7 {
+        for ask in asks() {
+            let items = vec![
+                handler(n),
+                (When::At(0), What::Lag(PODS, 20_000, 60)),
+                (When::At(5000), What::Kill(0)),
+                (When::At(5000), ask.clone()),
+            ];
+            goes_well(story(1, forever(), items));
+        }
+    }
+}
+
+/// The number of the kind, of those that operators watch.
+const PODS: u8 = 1;
+
+/// A program ends by itself about when somebody asks its pod to go.
+#[test]
+fn an_end_about_when_it_is_asked_for_goes_either_way_and_the_proc_ends_once() {
+    for seed in 0..4 {
+        for ask in asks() {
+            for at in (1500..12_000).step_by(1500) {
+                let items = vec![(When::At(at), ask.clone()), (When::At(at), What::EndNow(0))];
+                goes_well(Plan { seed, ..story(2, job(2), items) });
+            }
+        }
+    }
+}
+
+/// A kubelet that ends a pod does not look at a grace that is shorter (kubernetes#83916).
+#[test]
+fn a_program_that_ignores_term_runs_for_all_of_its_first_grace() {
+    for again in [What::DeletePod(0, true), What::DeleteSooner(0, 0), What::DeleteSooner(0, 1)] {
+        for after in [500, 4000] {
+            let items = vec![
+                handler(IGNORES),
+                (When::At(0), What::NodeBack(1, 1)),
+                (When::At(5000), What::ApiEvict(0)),
+                (When::At(5000 + after), again.clone()),
+            ];
+            goes_well(story(1, forever(), items));
+        }
+    }
+}
+
+/// A pod that is deleted by force, and that our finalizer holds, runs until its kubelet says that it has ended.
+#[test]
+fn a_pod_that_is_deleted_by_force_is_waited_for() {
+    for n in [0, 4, IGNORES] {
+        for killed in [None, Some(5500), Some(6500)] {
+            let mut items = vec![
+                handler(n),
+                (When::At(0), What::NodeBack(1, 1)),
+                (When::At(5000), What::DeletePod(0, true)),
+            ];
+            items.extend(killed.map(|at| (When::At(at), What::Kill(0))));
+            goes_well(story(1, forever(), items));
+        }
+    }
+}
+
+/// A kubelet whose Node is deleted goes on, and ends what it was told to end when it was told.
+#[test]
+fn the_node_of_a_machine_that_is_on_is_deleted() {
+    for n in [0, 4, 6, IGNORES] {
+        for vacates in [None, Some(What::ApiEvict(0)), Some(What::Drain(0, 0, 1))] {
+            for killed in [None, Some(12_000)] {
+                let mut items = vec![
+                    handler(n),
+                    (When::At(0), What::NodeBack(1, 1)),
+                    (When::At(9000), What::NodeDeleted(0)),
+                    (When::At(9000), What::NodeDeleted(1)),
+                    (When::At(9500), What::NodeBack(1, 1)),
+                ];
+                items.extend(vacates.clone().map(|what| (When::At(5000), what)));
+                items.extend(killed.map(|at| (When::At(at), What::Kill(0))));
+                goes_well(story(1, forever(), items));
+            }
+        }
+    }
+}
+
+/// What a node makes up about containers that it lost is no exit of the program.
+#[test]
+fn a_node_that_starts_again_fails_no_proc() {
+    for at in (4000..9000).step_by(500) {
+        goes_well(story(4, Order { count: 4, ..forever() }, vec![(When::At(at), What::Reboot(0))]));
+    }
+}
+
+/// A program that takes too much, or never ran, has not failed by itself. Once the job is edited it runs.
+#[test]
+fn a_program_that_takes_too_much_or_is_not_there_has_not_failed() {
+    for fate in [Fated::OutOfMemory, Fated::OutOfDisk, Fated::NoCommand] {
+        let items = vec![
+            (When::At(0), What::Fated(Some(fate))),
+            // By then each has met its fate.
+            (When::At(40_000), What::Fated(None)),
+        ];
+        goes_well(story(2, job(2), items));
+    }
+}
+
+#[test]
+fn a_failed_init_container_is_an_end_of_its_proc() {
+    let items = vec![(When::At(0), What::Fated(Some(Fated::InitFails)))];
+    let outcome = run(&story(1, job(1), items), true);
+    assert_eq!(outcome.violation, None, "{}", outcome.log.join("\n"));
+    let failed = outcome.log.iter().any(|line| line.contains("\"failedProcs\":\"0\""));
+    assert!(failed, "{}", outcome.log.join("\n"));
+}
+
+/// The main container's end is its proc's, whatever runs beside it.
+#[test]
+fn what_runs_beside_the_main_container_holds_no_proc() {
+    for beside in [Beside::Container, Beside::Sidecar] {
+        for retention in 0..3 {
+            for killed in [None, Some(When::After(Class::JobStatus, 1)), Some(When::At(12_000))] {
+                let mut items = vec![(When::At(0), What::Fated(Some(Fated::Beside(beside))))];
+                items.extend(killed.map(|when| (when, What::Kill(0))));
+                goes_well(story(2, Order { retention, ..job(3) }, items));
+            }
+        }
+    }
+}
+
+/// An end that was reported long before anybody asked the pod to go is the program's own, though nobody led meanwhile.
+#[test]
+fn an_end_from_long_before_counts_whoever_deletes_the_pod_later() {
+    let items = vec![
+        (When::At(4000), What::Kill(0)),
+        (When::At(4000), What::EndNow(0)),
+        // The operators cannot reach the server for all that time.
+        (When::At(4000), What::Cut(0, 100)),
+        (When::At(75_000), What::DeletePod(0, false)),
+    ];
+    goes_well(Plan { ends: 150, ..story(1, job(1), items) });
+}
