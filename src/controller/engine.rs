@@ -112,6 +112,7 @@ impl Engine {
             match seen {
                 Seen::Object(sighting) => self.object(*sighting),
                 Seen::All(kind) => self.all_told(kind),
+                Seen::Served(kind, there) => self.health.serves(kind, there),
             }
             next = if left > 0 { more.try_recv().ok() } else { None };
         }
@@ -153,7 +154,6 @@ impl Engine {
         }
         self.pool.apply(Event::Synced, now);
         self.health.ready();
-        self.journal.begin(&self.pool);
     }
 
     fn answer(&mut self, replies: Vec<Reply>) {
