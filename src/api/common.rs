@@ -22,6 +22,8 @@ pub mod condition {
     pub const OVERLAPS: &str = "Overlaps";
     /// There is a machine that could run an idle proc of this job, now or once it is free.
     pub const MATCHABLE: &str = "Matchable";
+    /// The API server refused the pod of a proc that waits.
+    pub const POD_REFUSED: &str = "PodRefused";
     /// The slot offers its resources to jobs.
     pub const OFFERED: &str = "Offered";
     /// All slots of the node are drained.

@@ -210,7 +210,7 @@ pub struct HTCJobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub completion_time: Option<Time>,
-    /// Accepted, Matchable and Complete; Held where procs are held.
+    /// Accepted, Matchable and Complete; Held where procs are held; PodRefused where the API server refuses their pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -32,6 +32,8 @@ pub const ENDS_BY: &str = "slotwright.dev/ends-by";
 /// On a pod, as annotation: the lease of its claim in seconds. An agent that fences (see [`FENCES`]) ends the pod if it
 /// could not renew its own Lease for this long.
 pub const LEASE_SECONDS: &str = "slotwright.dev/lease-seconds";
+/// On the leader's Lease, as annotation: the highest ClusterId that was ever given. It outlasts the jobs.
+pub const HIGHEST_CLUSTER: &str = "slotwright.dev/highest-cluster-id";
 /// On the Lease of an agent, as annotation: `"true"` if the agent promises to fence, which means to end pods as
 /// [`LEASE_SECONDS`] says.
 pub const FENCES: &str = "slotwright.dev/fences-claims";

@@ -13,6 +13,7 @@ use super::cache::{Cache, Kind};
 use super::health::Health;
 use super::journal::{self, Journal};
 use super::kinds::{self, News, Rendered, Seen, Sighting, Stage, Trace};
+use super::leader::HighestCluster;
 use super::publisher::Publisher;
 use super::writer::{Reply, Task, Writer};
 use super::{Clock, Cycles};
@@ -33,6 +34,7 @@ pub struct Engine {
     writer: Writer,
     publisher: Publisher,
     health: Arc<Health>,
+    highest: HighestCluster,
     journal: Journal,
     clock: Clock,
     /// Events of the start by their stage, until every awaited kind has been told. None after that.
@@ -48,8 +50,14 @@ pub struct Engine {
 
 impl Engine {
     /// An engine that has seen nothing yet.
-    pub fn new(writer: Writer, health: Arc<Health>, clock: Clock, cycles: Cycles) -> Self {
+    pub fn new(
+        writer: Writer,
+        (health, highest): (Arc<Health>, HighestCluster),
+        clock: Clock,
+        cycles: Cycles,
+    ) -> Self {
         let mut pool = Pool::default();
+        pool.apply(Event::ClustersGiven(highest.get()), clock.now());
         if tracing::enabled!(tracing::Level::DEBUG) {
             // Nobody else asks for the transitions, which would gather in memory.
             pool.begin_trace();
@@ -60,6 +68,7 @@ impl Engine {
             writer,
             publisher: Publisher::default(),
             health,
+            highest,
             journal: Journal::default(),
             clock,
             early: Some(BTreeMap::new()),
@@ -112,6 +121,7 @@ impl Engine {
             match seen {
                 Seen::Object(sighting) => self.object(*sighting),
                 Seen::All(kind) => self.all_told(kind),
+                Seen::Served(kind, there) => self.health.serves(kind, there),
             }
             next = if left > 0 { more.try_recv().ok() } else { None };
         }
@@ -153,7 +163,6 @@ impl Engine {
         }
         self.pool.apply(Event::Synced, now);
         self.health.ready();
-        self.journal.begin(&self.pool);
     }
 
     fn answer(&mut self, replies: Vec<Reply>) {
@@ -170,6 +179,7 @@ impl Engine {
     fn decide(&mut self) {
         let decision = decide::decide(&mut self.pool, self.clock.now());
         self.next = decision.next;
+        self.highest.raise(self.pool.highest_cluster());
         journal::moved(&self.pool.take_trace());
         for effect in decision.effects {
             journal::asked(&self.pool, &effect);

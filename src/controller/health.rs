@@ -1,8 +1,9 @@
 //! `/livez`, `/readyz` and `/metrics`.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::extract::State;
@@ -13,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
+use super::cache::Kind;
 use super::metrics::{MEDIA_TYPE, Metrics};
 use model::pool::{Pool, Time};
 
@@ -25,6 +27,8 @@ pub struct Health {
     leading: AtomicBool,
     ready: AtomicBool,
     last_beat: AtomicI64,
+    /// The plurals of the kinds that the API server does not have.
+    missing: Mutex<BTreeSet<&'static str>>,
     metrics: Metrics,
 }
 
@@ -39,6 +43,16 @@ impl Health {
     /// Everything is known, and deciding has begun.
     pub fn ready(&self) {
         self.ready.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the API server has a kind: the operator is blind for one that is missing.
+    pub fn serves(&self, kind: Kind, there: bool) {
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if there {
+            missing.remove(kind.plural);
+        } else {
+            missing.insert(kind.plural);
+        }
     }
 
     /// The loop has turned.
@@ -57,9 +71,21 @@ impl Health {
             || now.millis() - self.last_beat.load(Ordering::Relaxed) < STUCK_AFTER_MILLIS
     }
 
-    /// A candidate is always ready: it can take over. A leader is ready once every object has been told.
-    fn is_ready(&self) -> bool {
-        !self.leading.load(Ordering::Relaxed) || self.ready.load(Ordering::Relaxed)
+    /// Why the operator is not ready, if it is not. A candidate is always ready: it can take over. A leader is ready once
+    /// every object has been told, as long as the API server has every kind.
+    fn unready(&self) -> Option<String> {
+        if !self.leading.load(Ordering::Relaxed) {
+            return None;
+        }
+        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !missing.is_empty() {
+            let kinds: Vec<&str> = missing.iter().copied().collect();
+            return Some(format!(
+                "no: the API server does not have {}; install the CustomResourceDefinitions",
+                kinds.join(", ")
+            ));
+        }
+        (!self.ready.load(Ordering::Relaxed)).then(|| "no: not every object is known yet".to_owned())
     }
 }
 
@@ -86,15 +112,18 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let listener = bind(addr).await?;
-    let status =
-        |fine: bool| if fine { (StatusCode::OK, "ok") } else { (StatusCode::SERVICE_UNAVAILABLE, "no") };
+    let status = |wrong: Option<String>| match wrong {
+        None => (StatusCode::OK, "ok".to_owned()),
+        Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+    };
+    let stuck = |alive: bool| (!alive).then(|| "no".to_owned());
     let router =
         Router::new()
             .route(
                 "/livez",
-                get(move |State((h, clock)): State<Shared>| async move { status(h.is_alive(clock.now())) }),
+                get(move |State((h, clock)): State<Shared>| async move { status(stuck(h.is_alive(clock.now()))) }),
             )
-            .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.is_ready()) }))
+            .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.unready()) }))
             .route(
                 "/metrics",
                 get(|State((h, _)): State<Shared>| async move {
@@ -114,13 +143,18 @@ mod tests {
         let at = Time::from_secs(1000);
         let health = Health::default();
         assert!(
-            health.is_ready() && health.is_alive(Time::from_secs(9999)),
+            health.unready().is_none() && health.is_alive(Time::from_secs(9999)),
             "a candidate waits in good health"
         );
         health.leads(at);
-        assert!(!health.is_ready() && health.is_alive(at));
+        assert!(health.unready().is_some() && health.is_alive(at));
         health.ready();
-        assert!(health.is_ready());
+        assert_eq!(health.unready(), None);
+        let kind = Kind { name: "Slot", plural: "slots" };
+        health.serves(kind, false);
+        assert!(health.unready().is_some_and(|why| why.contains("does not have slots")));
+        health.serves(kind, true);
+        assert_eq!(health.unready(), None);
         assert!(!health.is_alive(Time::from_secs(1121)));
         health.beat(&Pool::default(), Time::from_secs(1121));
         assert!(health.is_alive(Time::from_secs(1121)));

@@ -16,6 +16,8 @@ use model::pool::{Document, Effect, JobUid, Machine, MachineName, Noted, Notice,
 /// What was logged last, so that only what differs from it is logged.
 #[derive(Debug, Default)]
 pub struct Journal {
+    /// Whether what is so at the start was taken over.
+    begun: bool,
     nodes: BTreeMap<MachineName, Told>,
     /// How many procs of a job are held, for jobs that have any.
     held: BTreeMap<JobUid, usize>,
@@ -49,8 +51,9 @@ impl Told {
 }
 
 impl Journal {
-    /// Takes over what is so at the start, and logs only how much there is.
-    pub fn begin(&mut self, pool: &Pool) {
+    /// Takes over what is so once the deciders have looked at everything for the first time.
+    fn begin(&mut self, pool: &Pool) {
+        self.begun = true;
         self.nodes =
             pool.machines().iter().map(|(name, machine)| (name.clone(), Told::of(machine))).collect();
         let held = pool.jobs().iter().map(|(uid, job)| (uid.clone(), job.on_hold.len()));
@@ -63,8 +66,13 @@ impl Journal {
         );
     }
 
-    /// Logs what has become of the nodes and jobs whose documents are stale.
+    /// Logs what has become of the nodes and jobs whose documents are stale. The first time, the deciders have just begun, and
+    /// only how much there is is logged.
     pub fn changed(&mut self, pool: &Pool, stale: &BTreeSet<Document>) {
+        if !self.begun {
+            self.begin(pool);
+            return;
+        }
         for document in stale {
             match document {
                 Document::PartitionableSlot(slot) | Document::Slot(slot) if slot.dynamic.is_none() => {
@@ -89,11 +97,11 @@ impl Journal {
             return;
         };
         if before.offer != now.offer {
-            let message = machine.offer.message();
+            let why = machine.offer.message();
             if now.offer == "Offered" {
                 info!(node = %name, before = %before.offer, "a node takes jobs again");
             } else {
-                info!(node = %name, reason = %now.offer, message, "a node takes no new jobs");
+                info!(node = %name, reason = %now.offer, why, "a node takes no new jobs");
             }
         }
         match (before.drain, now.drain, &machine.draining) {
@@ -136,7 +144,7 @@ pub fn asked(pool: &Pool, effect: &Effect) {
                 pod = %pod.name,
                 grace,
                 reason = %why.reason.name(),
-                message = &*why.message,
+                why = &*why.message,
                 "a proc is evicted"
             );
         }

@@ -3,6 +3,8 @@
 //! machine's clock. A leader that cannot renew in time stops before any candidate may take over; its calls are bounded
 //! well below that.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
@@ -13,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
+use api::labels::HIGHEST_CLUSTER;
 
 /// How long a leader may be silent before another takes over.
 const TTL: Duration = Duration::from_secs(15);
@@ -25,6 +28,37 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(8);
 /// A call that takes longer counts as failed.
 const CALL_LIMIT: Duration = Duration::from_secs(3);
 
+/// The highest ClusterId that was given: the election reads and writes it with the lease, so that it outlasts jobs and
+/// operators. The engine raises it.
+#[derive(Clone, Debug, Default)]
+pub struct HighestCluster(Arc<AtomicI64>);
+
+impl HighestCluster {
+    /// The id; 0 if none was given.
+    pub fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of an id that was given.
+    pub fn raise(&self, id: i64) {
+        self.0.fetch_max(id, Ordering::Relaxed);
+    }
+
+    /// Takes note of what a lease says.
+    fn read(&self, lease: &Lease) {
+        let said = lease.metadata.annotations.as_ref().and_then(|all| all.get(HIGHEST_CLUSTER));
+        self.raise(said.and_then(|id| id.parse().ok()).unwrap_or(0));
+    }
+
+    /// Writes the id on a lease.
+    fn write(&self, lease: &mut Lease) {
+        if self.get() > 0 {
+            let annotations = lease.metadata.annotations.get_or_insert_default();
+            annotations.insert(HIGHEST_CLUSTER.to_owned(), self.get().to_string());
+        }
+    }
+}
+
 /// One operator's part in the election: it stands for the lease, and renews the lease once it leads.
 #[derive(Clone)]
 pub struct Election {
@@ -32,6 +66,7 @@ pub struct Election {
     clock: Clock,
     name: String,
     me: String,
+    highest: HighestCluster,
 }
 
 /// The record as the candidate last saw it change: holder, time of the renewal, and number of transitions; and when that
@@ -87,7 +122,13 @@ fn state(spec: Option<&LeaseSpec>, me: &str, unchanged_for: Duration) -> LeaseSt
 impl Election {
     /// An election for the lease `name` in `namespace`, under the identity `me`.
     pub fn new(client: Client, clock: Clock, namespace: &str, name: &str, me: &str) -> Self {
-        Self { api: Api::namespaced(client, namespace), clock, name: name.to_owned(), me: me.to_owned() }
+        let (name, me) = (name.to_owned(), me.to_owned());
+        Self { api: Api::namespaced(client, namespace), clock, name, me, highest: HighestCluster::default() }
+    }
+
+    /// The highest ClusterId, as the lease had it when this process last looked. Each renewal writes it.
+    pub fn highest_cluster(&self) -> HighestCluster {
+        self.highest.clone()
     }
 
     /// Waits until this process leads. Returns false if `stop` came first.
@@ -174,6 +215,7 @@ impl Election {
                 }
             });
         };
+        self.highest.read(&found);
         let record = found
             .spec
             .as_ref()
@@ -195,10 +237,11 @@ impl Election {
         let ours = found
             .and_then(|lease| lease.spec.as_ref())
             .filter(|spec| spec.holder_identity.as_deref() == Some(&self.me));
-        Lease {
+        let mut lease = Lease {
             metadata: ObjectMeta {
                 name: Some(self.name.clone()),
                 resource_version: found.and_then(|lease| lease.metadata.resource_version.clone()),
+                annotations: found.and_then(|lease| lease.metadata.annotations.clone()),
                 ..ObjectMeta::default()
             },
             spec: Some(LeaseSpec {
@@ -209,7 +252,9 @@ impl Election {
                 lease_transitions: Some(transitions.saturating_add(i32::from(ours.is_none()))),
                 ..LeaseSpec::default()
             }),
-        }
+        };
+        self.highest.write(&mut lease);
+        lease
     }
 
     /// Takes this process off the lease, so that the next leader starts at once.
@@ -219,6 +264,7 @@ impl Election {
             lease.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(&self.me))
         {
             spec.holder_identity = None;
+            self.highest.write(&mut lease);
             lease.metadata.managed_fields = None;
             self.api.replace(&self.name, &PostParams::default(), &lease).await?;
         }

@@ -29,7 +29,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::engine::Engine;
 use self::health::Health;
-use self::leader::Election;
+use self::leader::{Election, HighestCluster};
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
 use self::writer::{Context, Writer};
 
@@ -91,6 +91,7 @@ pub async fn run_in(
     }
     let lost = CancellationToken::new();
     let mut keeper = None;
+    let mut highest = HighestCluster::default();
     if let Some(namespace) = &options.leader_elect_namespace {
         let election = Election::new(surroundings.client.clone(), clock, namespace, LEASE, &options.identity);
         tokio::select! {
@@ -99,13 +100,14 @@ pub async fn run_in(
             Some(ended) = aside.join_next() => return health_ended(ended),
         }
         tracing::info!(identity = options.identity, "this operator leads");
+        highest = election.highest_cluster();
         let (done, lost) = (done.clone(), lost.clone());
         let keep = async move { election.keep(done, lost).await };
         keeper = Some(AbortOnDropHandle::new(tokio::spawn(keep)));
     }
     health.leads(clock.now());
     let ending = stop.child_token();
-    let engine = lead(surroundings, &options, health, ending.clone());
+    let engine = lead(surroundings, &options, (health, highest), ending.clone());
     tokio::select! {
         biased;
         // A former leader may do nothing more: the engine is dropped, and its calls with it.
@@ -137,7 +139,12 @@ fn client(mut config: Config) -> Result<Client, Error> {
 }
 
 /// Watches and decides until `stop`.
-async fn lead(surroundings: Surroundings, options: &Options, health: Arc<Health>, stop: CancellationToken) {
+async fn lead(
+    surroundings: Surroundings,
+    options: &Options,
+    (health, highest): (Arc<Health>, HighestCluster),
+    stop: CancellationToken,
+) {
     let Surroundings { client, clock, cycles, chance } = surroundings;
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
@@ -150,7 +157,7 @@ async fn lead(surroundings: Surroundings, options: &Options, health: Arc<Health>
     let writer = Writer::new(Context::new(client, clock, &options.identity));
     tokio::select! {
         biased;
-        () = Engine::new(writer, health, clock, cycles).run(seen, stop) => {}
+        () = Engine::new(writer, (health, highest), clock, cycles).run(seen, stop) => {}
         Some(Err(fault)) = watches.join_next() => {
             // A fault of the operator's own ends the operator: without the watch it would be blind for that kind.
             if let Ok(panic) = fault.try_into_panic() {

@@ -127,7 +127,7 @@ impl Cycles {
 
 /// The pauses between the attempts of one watch: as kube's own, they double from 0.8 s to 30 s, and a random part of up
 /// to the same length is added. Unlike kube's, the random part follows from a seed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pauses {
     next: Duration,
     chance: u64,
@@ -137,6 +137,9 @@ pub struct Pauses {
 const SHORTEST: Duration = Duration::from_millis(800);
 /// The longest pause, before chance.
 const LONGEST: Duration = Duration::from_secs(30);
+/// The pause, before chance, while the API server does not have the kind: such an answer costs the server little, and a
+/// definition that is made again is to be seen soon.
+const WHILE_MISSING: Duration = Duration::from_secs(2);
 
 impl Pauses {
     /// Pauses with this seed.
@@ -158,12 +161,24 @@ impl Iterator for Pauses {
     fn next(&mut self) -> Option<Duration> {
         let pause = self.next;
         self.next = (pause * 2).min(LONGEST);
+        Some(self.with_chance(pause))
+    }
+}
+
+impl Pauses {
+    /// The pause before a kind is asked for again that the API server does not have.
+    pub(crate) fn while_missing(&mut self) -> Duration {
+        self.with_chance(WHILE_MISSING)
+    }
+
+    /// The pause, and up to the same length again.
+    fn with_chance(&mut self, pause: Duration) -> Duration {
         // SplitMix64: small, and good enough to keep operators out of step.
         self.chance = self.chance.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.chance ^ (self.chance >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         let share = u32::try_from((mixed ^ (mixed >> 31)) % 1000).unwrap_or(0);
-        Some(pause + pause * share / 1000)
+        pause + pause * share / 1000
     }
 }
 

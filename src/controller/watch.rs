@@ -23,6 +23,8 @@ pub enum Change<K> {
     Gone(K),
     /// Everything that existed when the watch began has been reported.
     Synced,
+    /// Whether the API server has the kind at all, told when that changes.
+    Served(bool),
 }
 
 /// The objects that a watch has shown. After a relist, which sends no deletes, those that the list does not show are
@@ -87,6 +89,16 @@ fn key<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.meta().namespace.as_deref().unwrap_or_default(), object.name_any())
 }
 
+/// Whether the API server does not have the kind: its CustomResourceDefinition is not there.
+fn is_missing(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => status.is_not_found(),
+        _ => false,
+    }
+}
+
 /// Watches a kind until nobody receives any more. After an error, which is logged, the watch begins anew; the pauses
 /// before that grow.
 pub async fn run<K, T>(
@@ -98,26 +110,39 @@ pub async fn run<K, T>(
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let slim = |object: &mut K| object.managed_fields_mut().clear();
-    let stream = watch(api, watcher::Config::default()).backoff(pauses).modify(slim);
-    let mut stream = pin!(stream);
     let mut tracker = Tracker::default();
-    while let Some(event) = stream.next().await {
-        match event {
-            Ok(event) => {
-                for change in tracker.observe(event) {
-                    if out.send(wrap(change)).await.is_err() {
-                        return;
-                    }
+    let mut served = true;
+    let mut missing = pauses.clone();
+    loop {
+        let stream = watch(api.clone(), watcher::Config::default()).backoff(pauses.clone()).modify(slim);
+        let mut stream = pin!(stream);
+        // The stream ends only by this loop: for a kind that is missing, another stream begins with a list. That list tells
+        // that the kind is back, which the beginning of a watch would not.
+        while let Some(event) = stream.next().await {
+            let back = !served && matches!(event, Ok(Event::InitDone));
+            let (changes, gone) = match event {
+                Ok(event) => (tracker.observe(event), false),
+                Err(error) => {
+                    tracing::warn!(
+                        kind = kind.plural,
+                        error = &error as &dyn std::error::Error,
+                        "a watch failed and is resumed"
+                    );
+                    (Vec::new(), is_missing(&error))
+                }
+            };
+            let turn = (back || (served && gone)).then_some(Change::Served(back));
+            for change in changes.into_iter().chain(turn) {
+                if out.send(wrap(change)).await.is_err() {
+                    return;
                 }
             }
-            Err(error) => {
-                tracing::warn!(
-                    kind = kind.plural,
-                    error = &error as &dyn std::error::Error,
-                    "a watch failed and is resumed"
-                );
+            served = back || (served && !gone);
+            if gone {
+                break;
             }
         }
+        tokio::time::sleep(missing.while_missing()).await;
     }
 }
 
@@ -144,6 +169,7 @@ mod tests {
                 Change::Apply(o) => text("apply", o),
                 Change::Gone(o) => text("gone", o),
                 Change::Synced => "synced".to_owned(),
+                Change::Served(there) => format!("served {there}"),
             })
             .collect()
     }
@@ -160,5 +186,44 @@ mod tests {
         assert_eq!(told(tracker.observe(Event::InitApply(object("a", "9")))), ["gone a 1", "apply a 9"]);
         assert_eq!(told(tracker.observe(Event::InitApply(object("c", "3")))), ["apply c 3"]);
         assert_eq!(told(tracker.observe(Event::InitDone)), ["gone b 2"]);
+    }
+
+    /// The API server of a test has no such kind for the first minute.
+    fn without_kind_for_a_minute() -> kube::Client {
+        let began = tokio::time::Instant::now();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| async move {
+            let there = began.elapsed().as_secs() >= 60;
+            let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let (code, answer) = match (there, watches) {
+                (false, _) => (
+                    404,
+                    serde_json::json!({"kind": "Status", "status": "Failure", "code": 404,
+                    "message": "the server could not find the requested resource", "reason": "NotFound"}),
+                ),
+                (true, false) => {
+                    (200, serde_json::json!({"metadata": {"resourceVersion": "1"}, "items": []}))
+                }
+                (true, true) => std::future::pending().await,
+            };
+            let body = kube::client::Body::from(answer.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(http::Response::builder().status(code).body(body).unwrap())
+        });
+        kube::Client::new(service, "ns")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_that_is_missing_is_told_and_seen_soon_after_it_is_back() {
+        let (out, mut seen) = mpsc::channel(10);
+        let api: Api<ConfigMap> = Api::all(without_kind_for_a_minute());
+        let kind = Kind { name: "ConfigMap", plural: "configmaps" };
+        let began = tokio::time::Instant::now();
+        let watching = tokio::spawn(run((kind, api), Pauses::new(7), out, |change| change));
+        let mut next = async || told(seen.recv().await.into_iter().collect());
+        assert_eq!(next().await, ["served false"]);
+        assert!(began.elapsed().as_secs() < 1, "readyz says so at once");
+        assert_eq!(next().await, ["synced"]);
+        assert_eq!(next().await, ["served true"]);
+        assert!((60..=65).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+        watching.abort();
     }
 }

@@ -122,7 +122,9 @@ fn why(job: &HTCJob, status: &HTCJobStatus) -> Option<String> {
     }
     let find = |wanted: &str| status.conditions.iter().find(|condition| condition.type_ == wanted);
     let refused = find(condition::ACCEPTED).filter(|accepted| accepted.status == "False");
-    let reason = refused.or_else(|| find(condition::MATCHABLE).filter(|_| status.idle > 0))?;
+    let reason = refused
+        .or_else(|| find(condition::POD_REFUSED).filter(|_| status.idle > 0))
+        .or_else(|| find(condition::MATCHABLE).filter(|_| status.idle > 0))?;
     Some(reason.message.clone())
 }
 

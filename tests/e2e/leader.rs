@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use hollow::nodes::shapes;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
+use kube::api::DeleteParams;
 
 use crate::harness::{Cluster, eventually, job};
 
@@ -26,6 +27,35 @@ async fn holder(cluster: &Cluster) -> Option<String> {
 async fn led_by(cluster: &Cluster, identity: &str) {
     eventually(&format!("{identity} leads"), || async { holder(cluster).await.as_deref() == Some(identity) })
         .await;
+}
+
+fn end(mut operator: Child) {
+    let pid = operator.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    assert!(operator.wait().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_id_is_never_given_twice() {
+    let cluster = Cluster::without_operator(shapes::uniform(1, 4000, 8 << 30)).await;
+    cluster.namespace("slotwright-system").await;
+    cluster.namespace("ids").await;
+    cluster.quick_cycles().await;
+    let numbered = async |name: &str| {
+        cluster.apply(job("ids", name, 1, "100ms", |_| {})).await;
+        cluster.completed("ids", name).await.status.unwrap().cluster_id.unwrap()
+    };
+    let first = candidate(&cluster, "first");
+    let before = numbered("one").await;
+    cluster.jobs("ids").delete("one", &DeleteParams::default()).await.unwrap();
+    eventually("the job is gone", || async { cluster.jobs("ids").get_opt("one").await.unwrap().is_none() })
+        .await;
+    end(first);
+
+    let second = candidate(&cluster, "second");
+    assert_eq!(numbered("two").await, before + 1, "no job is left that says how far it came");
+    end(second);
+    cluster.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -86,6 +86,31 @@ async fn a_job_with_a_native_sidecar_runs_within_its_slots() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_says_why_the_api_server_refuses_its_pods() {
+    let cluster = Cluster::start(shapes::uniform(1, 2000, 8 * GIB)).await;
+    cluster.namespace("main-refused").await;
+    cluster.quick_cycles().await;
+    // Nothing but the API server looks at the names of containers.
+    let names = |side: &str| {
+        let containers = json!([{"name": "main", "image": "busybox"}, {"name": side, "image": "busybox"}]);
+        job("main-refused", "twins", 2, "100ms", |o| o["spec"]["template"]["spec"]["containers"] = containers)
+    };
+    cluster.apply(names("main")).await;
+    let refused = cluster
+        .job_when("main-refused", "twins", "is refused", |job| condition(job, "PodRefused").is_some())
+        .await;
+    let (status, reason, message) = condition(&refused, "PodRefused").unwrap();
+    assert_eq!((status.as_str(), reason.as_str()), ("True", "RefusedByServer"));
+    assert!(message.contains("spec.containers[1].name: Duplicate value"), "{message}");
+
+    cluster.apply(names("side")).await;
+    let done = cluster.completed("main-refused", "twins").await;
+    assert_eq!(condition(&done, "PodRefused"), None);
+    assert_eq!(condition(&done, "Matchable").unwrap().1, "NoneWaits");
+    cluster.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn procs_that_fail_are_done_and_named() {
     let cluster = Cluster::start(shapes::uniform(1, 4000, 8 * GIB)).await;
     cluster.namespace("main-fail").await;

@@ -18,6 +18,8 @@ pub enum Seen {
     Object(Box<Sighting>),
     /// Every object of a kind that existed when its watch began has been told.
     All(Kind),
+    /// Whether the API server has the kind at all, told when that changes.
+    Served(Kind, bool),
 }
 
 /// A change of an object.
@@ -68,6 +70,7 @@ pub(super) fn told(event: impl Into<Option<Event>>) -> Vec<News> {
 pub(super) fn seen<K: Watched>(change: Change<K::Object>) -> Seen {
     let (trace, news) = match change {
         Change::Synced => return Seen::All(K::KIND),
+        Change::Served(there) => return Seen::Served(K::KIND, there),
         Change::Apply(object) => {
             (K::known(&object).map(|(key, known)| Trace::There(key, known)), K::there(object))
         }

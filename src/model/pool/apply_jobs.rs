@@ -47,6 +47,7 @@ impl Pool {
             finalizer: JobFinalizer::Free.seen(facts.finalizer),
             told: Told { accepted: facts.finalizer, group_missing: false },
             resting: None,
+            refused: None,
             idle: Ranges::default(),
             on_hold: facts.on_hold.clone(),
             recorded_holds: BTreeSet::new(),
@@ -132,7 +133,7 @@ impl Pool {
                 set_spec(cluster, &spec, new);
                 // Pods of another spec that cannot start are waited for no longer.
                 (cluster.matchable, cluster.waits) = (Matchable::Unknown, None);
-                cluster.resting = None;
+                (cluster.resting, cluster.refused) = (None, None);
                 let active: Vec<SlotName> = cluster.active.values().cloned().collect();
                 self.slots_changed(&active);
                 self.changed(Change::SpecInForce);

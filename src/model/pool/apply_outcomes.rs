@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Pool;
 use super::event::{Outcome, Retry};
+use super::ids::{ClaimId, SlotName};
 use super::marks::Change;
 use super::slot::{Activation, Record, Shown, Slot};
 use super::time::Time;
@@ -48,12 +49,16 @@ impl Pool {
                     self.forget_deleted(&slot, &claim);
                 }
             }
-            Outcome::PodCreated { slot, claim, pod } => self.pod_created(&slot, &claim, pod, now),
+            Outcome::PodCreated { slot, claim, pod } => {
+                self.note_refusal(&slot, &claim, None);
+                self.pod_created(&slot, &claim, pod, now);
+            }
             Outcome::SlotMissing(slot) => {
                 self.write_again(&slot, |slot| slot.record == Record::Written);
             }
             Outcome::PodMissing { slot, pod } => self.pod_missing(&slot, pod, now),
             Outcome::PodRefused { slot, claim, proc, why } => {
+                self.note_refusal(&slot, &claim, Some(&why));
                 self.pod_refused(&slot, (&claim, &proc), &why, now);
             }
             Outcome::BackfillMade(slot) => self.backfill_made(&slot, now),
@@ -73,6 +78,15 @@ impl Pool {
                 self.retries.insert((now + RETRY_PAUSE, retry));
             }
         }
+    }
+
+    /// Keeps why the API server refused the pod that a claim asked for, or that it took the pod.
+    fn note_refusal(&mut self, name: &SlotName, claim: &ClaimId, why: Option<&str>) {
+        let asked = |slot: &&Slot| slot.claim.id == *claim && slot.activation == Activation::Requested;
+        let Some(job) = self.slots.get(name).filter(asked).map(|slot| slot.claim.job.uid.clone()) else {
+            return;
+        };
+        self.edit_job(&job, |job| job.refused = why.map(Into::into));
     }
 
     /// Lets what a failed call was for be decided again.

@@ -160,10 +160,12 @@ impl Pool {
         Some(result)
     }
 
-    /// Changes a job. Where another answer stands to whether it can be matched and what it waits for, its status shows so.
+    /// Changes a job. Where another answer stands to whether it can be matched, what it waits for and whether its pods are refused, its status shows so.
     pub fn edit_job<T>(&mut self, uid: &JobUid, edit: impl FnOnce(&mut Job) -> T) -> Option<T> {
         let job = self.jobs.get_mut(uid)?;
-        let face = |job: &Job| -> (Matchable, Option<Waits>) { (job.matchable.clone(), job.waits.clone()) };
+        let face = |job: &Job| -> (Matchable, Option<Waits>, Option<Arc<str>>) {
+            (job.matchable.clone(), job.waits.clone(), job.refused.clone())
+        };
         let before = face(job);
         let result = edit(job);
         if face(job) != before {

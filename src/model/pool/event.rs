@@ -33,6 +33,8 @@ pub enum Event {
     Machine(MachineFacts),
     /// A node was deleted.
     MachineGone(MachineName),
+    /// This `ClusterId` and those below it were given before, be it to jobs that are gone.
+    ClustersGiven(i64),
     /// A node's kubelet renewed its Lease.
     Heartbeat {
         /// The node.

@@ -306,6 +306,8 @@ pub struct Job {
     pub cooling: BTreeMap<u32, Cooling>,
     /// The API server refused one of its pods: nothing of it is tried before this.
     pub resting: Option<Cooling>,
+    /// Why the API server refused the last of its pods that was tried; none once it takes one.
+    pub refused: Option<Arc<str>>,
     /// When the first proc started.
     pub first_start: Option<Time>,
     /// When the last proc ended.

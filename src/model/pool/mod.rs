@@ -394,6 +394,11 @@ impl Pool {
         std::mem::take(&mut self.notices)
     }
 
+    /// The highest `ClusterId` that was given.
+    pub fn highest_cluster(&self) -> i64 {
+        self.last_cluster
+    }
+
     /// Begins to note transitions down.
     pub fn begin_trace(&mut self) {
         self.trace.get_or_insert_default();

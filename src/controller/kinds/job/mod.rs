@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use kube::api::DynamicObject;
 
 use self::held::{held, held_procs};
-use self::waiting::matchable;
+use self::waiting::{matchable, refused};
 use super::conditions::{Says, accepted, condition};
 use super::document::{count, size};
 use super::sighting::typed;
@@ -78,6 +78,7 @@ fn status(pool: &Pool, cluster: &Job, old: &[Condition], now: Time) -> HTCJobSta
         conditions.push(matchable(cluster, old, now));
         conditions.push(completion(cluster, complete, old, now));
         conditions.extend(held(cluster, old, now));
+        conditions.extend(refused(cluster, old, now));
     }
     HTCJobStatus {
         observed_generation: Some(cluster.generation),

@@ -1,4 +1,5 @@
-//! The job's condition `Matchable`: whether a machine could run its procs, and what keeps those from it that wait.
+//! Why a job's procs wait: the condition `Matchable` says whether a machine could run them and what keeps them from it,
+//! `PodRefused` that the API server takes no pod of theirs.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -8,8 +9,10 @@ use model::pool::{Job, Matchable, RejectReason, Time, Waits};
 
 /// The condition `Matchable`: whether some machine could run the job's procs, and what keeps waiting procs from a slot.
 pub(super) fn matchable(cluster: &Job, old: &[Condition], now: Time) -> Condition {
-    let waits = cluster.waits.as_ref().filter(|_| !cluster.idle.is_empty());
+    let waits = cluster.waits.as_ref();
     let (status, reason, message) = match (&cluster.matchable, waits) {
+        // Nothing is looked for any more, and what an earlier operator found is forgotten.
+        _ if cluster.idle.is_empty() => (Some(true), "NoneWaits", "no proc waits for a node".to_owned()),
         (Matchable::No(problem), _) => (Some(false), problem.reason, problem.to_string()),
         (Matchable::Unknown, Some(waits)) if !no_slot(waits) => (None, waits.reason.word(), barred(waits)),
         (Matchable::Unknown, _) => {
@@ -27,6 +30,17 @@ pub(super) fn matchable(cluster: &Job, old: &[Condition], now: Time) -> Conditio
         ),
     };
     condition(old, Says { type_: types::MATCHABLE, status, reason, message }, cluster.generation, now)
+}
+
+/// The condition `PodRefused`, if procs wait because the API server refused a pod.
+pub(super) fn refused(cluster: &Job, old: &[Condition], now: Time) -> Option<Condition> {
+    let why = cluster.refused.as_deref().filter(|_| !cluster.idle.is_empty())?;
+    let message = format!(
+        "the API server refused the pod of a proc: {why}; the job's procs wait, and a pod is tried again after 10 s at first, \
+         after five minutes at the most"
+    );
+    let says = Says { type_: types::POD_REFUSED, status: Some(true), reason: "RefusedByServer", message };
+    Some(condition(old, says, cluster.generation, now))
 }
 
 /// Whether procs wait only because no slot is free. As long as no cycle has found out whether any slot could match, that
