@@ -221,9 +221,12 @@ impl World {
     fn fail(&mut self, key: &Key, reason: &str) {
         self.note(|| format!("the kubelet: {} fails: {reason}", key.name));
         self.edit(key, |pod| {
-            pod["status"]["phase"] = json!("Failed");
-            pod["status"]["reason"] = json!(reason);
-            pod["status"]["message"] = json!("no");
+            let conditions = pod["status"]["conditions"].take();
+            // Of a pod that it does not admit a kubelet knows no containers.
+            pod["status"] = json!({"phase": "Failed", "reason": reason, "message": "no"});
+            if conditions.is_array() {
+                pod["status"]["conditions"] = conditions;
+            }
         });
     }
 

@@ -123,9 +123,10 @@ fn asked(world: &mut World, uid: &str, pod: &Value) {
 /// Whether the end of a pod is dated so long before its deletion was asked for that it has nothing to do with that.
 fn is_long_ago(pod: &Value) -> bool {
     let time = |value: &Value| value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    let asked = time(&pod["metadata"]["deletionTimestamp"]).map(|deadline| {
-        deadline.as_second() - pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0)
-    });
+    // The kubelet's own deletion, with grace 0, hides when the first one was: nothing is certain then.
+    let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|grace| *grace > 0);
+    let deadline = time(&pod["metadata"]["deletionTimestamp"]);
+    let asked = deadline.zip(grace).map(|(deadline, grace)| deadline.as_second() - grace);
     let ended = time(&terminated(pod)["finishedAt"]).map(|at| at.as_second());
     // The operator's clock, by which its condition is dated, may be wrong by anything.
     !is_disrupted(pod) && asked.zip(ended).is_some_and(|(asked, ended)| asked - ended > SKEW)

@@ -237,9 +237,9 @@ impl NodeState {
         let mine = |at: Timestamp| shifted(at, -self.ahead);
         let since = view.running_since.map(mine).or(view.start_time).unwrap_or(now);
         let Some(seen) = view.exited else { return Life::Running(Run::new(since)) };
-        let started = Some(seen.started.map_or(since, mine));
-        let exit = Exit { started, at: mine(seen.at), code: seen.code, cause: Cause::Exited };
-        Life::Ending(Ending { exit, run: Run::new(started.unwrap_or(since)) })
+        let started = seen.started.map_or(since, mine);
+        let exit = Exit { started: Some(started), at: mine(seen.at), code: seen.code, cause: Cause::Exited };
+        Life::Ending(Ending { exit, run: Run::new(started) })
     }
 
     fn admission(&self, view: &PodView) -> Result<(), super::admission::Rejection> {

@@ -20,6 +20,7 @@ mod reasons;
 mod runtime_limits;
 mod sensed;
 mod several;
+mod slow_kubelets;
 mod static_slots;
 mod stories;
 mod stuck;

@@ -22,6 +22,10 @@ pub(super) struct Pod {
     pub(super) plan: PodPlan,
     pub(super) ends: Time,
     pub(super) code: i32,
+    /// When its program ends because its kubelet told it to, by the grace that it was told first.
+    pub(super) dies: Option<Time>,
+    /// When its kubelet confirms that nothing of it is left.
+    pub(super) settles: Option<Time>,
 }
 
 /// The world.
@@ -52,6 +56,9 @@ pub(super) struct World {
     pub(super) still: BTreeSet<PodUid>,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
+    /// How many seconds programs take to end when they are told to, by pod name; none where `obeys` says it. Kubelets then
+    /// take their time: a shorter grace has no effect, and of a pod whose container has ended something is left for a second.
+    pub(super) handler: fn(&str) -> Option<u64>,
     /// Nodes of which nothing is heard, and which hear nothing.
     pub(super) cut: BTreeSet<String>,
     /// The Leases of agents, each with the version of its last renewal.
@@ -98,6 +105,7 @@ impl World {
             obstacle: |_| None,
             still: BTreeSet::new(),
             obeys: true,
+            handler: |_| None,
             cut: BTreeSet::new(),
             agents: BTreeMap::new(),
             recorded: BTreeMap::new(),
@@ -362,7 +370,9 @@ impl World {
             Effect::DeletePod { pod, grace, why, .. } => {
                 self.graces.push(grace);
                 self.write_why(&pod, why.as_ref());
-                if grace == Some(0) || (self.obeys && !self.is_cut(&pod)) {
+                if let Some(takes) = (self.handler)(&pod.name) {
+                    self.tell_pod(&pod, grace, takes);
+                } else if grace == Some(0) || (self.obeys && !self.is_cut(&pod)) {
                     self.end_pod(&pod, None);
                 } else {
                     self.mark_deleted(&pod);

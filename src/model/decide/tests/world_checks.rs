@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::invariants;
-use super::world::World;
+use super::world::{Pod, World};
 use crate::pool::limits::LimitBook;
 use crate::pool::{Capacity, MachineName, Record, Resources, State, backfill};
 
@@ -14,7 +14,8 @@ impl World {
             let mut sum = Capacity::default();
             let backfill = self.backfill.values().filter(|pod| pod.phase != backfill::Phase::Over);
             backfill.filter(|pod| pod.machine.as_str() == name).for_each(|pod| sum.add(&pod.requests));
-            let pods = self.pods.values().filter(|pod| pod.facts.end.is_none());
+            let left = |pod: &&Pod| pod.facts.end.is_none() || pod.settles.is_some();
+            let pods = self.pods.values().filter(left);
             pods.filter(|pod| pod.plan.slot.machine.as_str() == name)
                 .for_each(|pod| sum.add(&Capacity::of(&pod.plan.resources)));
             let most = &facts.allocatable;

@@ -94,7 +94,7 @@ impl World {
             claim: plan.claim.id.clone(),
             pod: facts.pod.clone(),
         };
-        self.pods.insert(name, Pod { facts: facts.clone(), plan, ends, code });
+        self.pods.insert(name, Pod { facts: facts.clone(), plan, ends, code, dies: None, settles: None });
         self.pool.apply(Event::Outcome(created), self.now);
         self.pool.apply(Event::Pod(facts), self.now);
     }
@@ -190,7 +190,51 @@ impl World {
         }
     }
 
+    /// A pod is deleted, and its kubelet tells its program to end. It does so once: what it is told later has no effect
+    /// (kubernetes#83916).
+    pub(super) fn tell_pod(&mut self, pod: &PodRef, grace: Option<u32>, takes: u64) {
+        const LEAST: u32 = 2;
+        let now = self.now;
+        let Some(found) = self.pods.get_mut(&*pod.name).filter(|found| found.facts.pod == *pod) else {
+            return;
+        };
+        if found.facts.end.is_some() {
+            return;
+        }
+        let granted = now + Duration::from_secs(u64::from(grace.unwrap_or(30).max(LEAST)));
+        found.dies.get_or_insert(granted.min(now + Duration::from_secs(takes)));
+        found.facts.deleting = true;
+        found.facts.ends_by = found.facts.ends_by.max(Some(granted));
+        if grace == Some(0) {
+            found.facts.forced = Forced::Running;
+        }
+        let facts = found.facts.clone();
+        self.pool.apply(Event::Pod(facts), now);
+    }
+
+    /// Kubelets that take their time report, second by second, that programs have ended, and then that pods have.
+    fn run_told(&mut self) {
+        let now = self.now;
+        let mut changed = Vec::new();
+        for found in self.pods.values_mut() {
+            if found.settles.is_some_and(|at| at <= now) {
+                (found.settles, found.facts.remains) = (None, Remains::Nothing);
+                found.facts.forced = Forced::No;
+                changed.push(found.facts.clone());
+            } else if found.facts.end.is_none() && found.dies.is_some_and(|at| at <= now) {
+                found.facts.end = Some(End::Evicted { why: "deleted".into() });
+                found.facts.remains = Remains::Ending;
+                found.settles = Some(now + Duration::from_secs(1));
+                changed.push(found.facts.clone());
+            }
+        }
+        for facts in changed {
+            self.pool.apply(Event::Pod(facts), now);
+        }
+    }
+
     pub(super) fn run_pods(&mut self) {
+        self.run_told();
         let due: Vec<(PodRef, i32)> = self
             .pods
             .values()
