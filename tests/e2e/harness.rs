@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::{self, HTCJob, PartitionableSlot, Slot};
 use hollow::nodes::{HollowNodes, NodeShape, Options};
 use hollow::server::{HollowServer, RunningServer, ServerConfig};
+use hollow::watchdog::Watchdog;
 use hollow::watchdog::watch::Watch;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
@@ -171,6 +172,12 @@ impl Cluster {
             condition(job, "Complete").is_some_and(|c| c.0 == "True")
         })
         .await
+    }
+
+    /// What the watchdog saw once every pod has ended. A proc is booked when its main container has ended, about a second
+    /// before its kubelet says that the pod has.
+    pub async fn all_ended(&self) -> Watchdog {
+        tokio::time::timeout(PATIENCE, self.watch.until(|seen| seen.live() == 0)).await.expect("the pods end")
     }
 
     pub async fn job_when(

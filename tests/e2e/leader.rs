@@ -86,10 +86,10 @@ async fn the_work_goes_on_when_the_leader_goes() {
     led_by(&cluster, "third").await;
     cluster.apply(job("led", "two", 4, "100ms", |_| {})).await;
     cluster.completed("led", "two").await;
+    let report = cluster.all_ended().await;
     third.kill().unwrap();
     third.wait().unwrap();
 
-    let report = cluster.watch.report();
     assert_eq!(report.violations(), []);
     assert!(report.procs().all(|(_, counts)| (counts.started, counts.succeeded) == (1, 1)));
     cluster.stop().await;

@@ -41,7 +41,7 @@ async fn a_thousand_procs_run_exactly_once() {
     let cluster = Cluster::start(shapes::uniform(50, 4000, 16 << 30)).await;
     thousand(&cluster, "many").await;
     finish(&cluster, "many").await;
-    verify(&cluster.watch.report(), 1000);
+    verify(&cluster.all_ended().await, 1000);
     cluster.stop().await;
 }
 
@@ -58,6 +58,6 @@ async fn an_operator_that_is_killed_loses_and_doubles_nothing() {
         cluster.start_operator();
     }
     finish(&cluster, "killed").await;
-    verify(&cluster.watch.report(), 1000);
+    verify(&cluster.all_ended().await, 1000);
     cluster.stop().await;
 }
