@@ -109,6 +109,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 obstacle: None,
                 hold: None,
                 end: None,
+                told: false,
                 remains: Remains::Nothing,
                 deleting: false,
                 ends_by: None,

@@ -310,6 +310,7 @@ impl<'s> World<'s> {
             obstacle: None,
             hold: None,
             end: None,
+            told: false,
             remains: Remains::Nothing,
             deleting: false,
             ends_by: None,

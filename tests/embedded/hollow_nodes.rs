@@ -26,7 +26,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::{Condition, await_condition};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_mins(3);

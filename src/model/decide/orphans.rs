@@ -70,6 +70,7 @@ fn book(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     let cluster = pool.jobs().get(&facts.job);
     let counts =
         facts.tracked && cluster.is_some_and(|cluster| cluster.owns(facts) && !cluster.is_done(facts.proc));
+    let counts = counts && facts.remains != Remains::Ending;
     if let Some(end) = facts.end.as_ref().filter(|end| counts && end.is_final())
         && has_no_other_pod(pool, facts)
     {

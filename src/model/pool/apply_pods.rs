@@ -1,7 +1,7 @@
 //! Events into the pool: pods and what became of calls about slots and pods.
 
 use super::Pool;
-use super::event::{Forced, PodFacts};
+use super::event::{Forced, PodFacts, Remains};
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
 use super::leaving::{Cause, HoldReason};
@@ -9,6 +9,11 @@ use super::marks::Change;
 use super::resources::Capacity;
 use super::slot::{Activation, CLAIM_RETRY, Record, Slot, State};
 use super::time::Time;
+
+/// The activation of a slot whose proc has ended.
+fn ended(facts: &PodFacts) -> Activation {
+    Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting, remains: facts.remains }
+}
 
 impl Pool {
     pub(super) fn pod(&mut self, facts: PodFacts, now: Time) {
@@ -19,15 +24,19 @@ impl Pool {
             self.released.remove(&uid);
         }
         self.give_to_whose_pod_it_is(&facts);
+        self.adopt_remains(&facts);
         let Some(name) = self.slot_for(&facts) else {
             self.orphan(facts);
             return;
         };
         self.orphans.remove(&uid);
         self.count_beyond_slot(&name, &facts);
+        let booked =
+            self.slots.get(&name).is_some_and(|slot| matches!(slot.activation, Activation::Ended { .. }));
         match &facts.end {
-            Some(end) => self.pod_ended(&name, &facts, end.clone(), now),
-            None => self.pod_lives(&name, facts, now),
+            _ if booked => self.pod_ends(&name, &facts, now),
+            Some(end) if facts.remains != Remains::Ending => self.pod_ended(&name, &facts, end.clone(), now),
+            _ => self.pod_lives(&name, facts, now),
         }
     }
 
@@ -65,6 +74,17 @@ impl Pool {
             slot.activation = Activation::Assigned;
         }
         self.slots_changed(&[name, other]);
+    }
+
+    /// An earlier leader recorded the end of a proc, and containers of its pod run on in the slot of its claim.
+    fn adopt_remains(&mut self, facts: &PodFacts) {
+        let left = facts.tracked && facts.end.is_some() && !facts.is_over();
+        let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
+        let own = slot.claim.job.uid == facts.job && slot.claim.proc == facts.proc;
+        if own && slot.activation == Activation::Vacant {
+            let name = slot.name.clone();
+            self.edit_slot(&name, |slot| slot.activation = ended(facts));
+        }
     }
 
     /// The slot whose present proc this pod is. The labels alone prove nothing, since anybody may write them: namespace,
@@ -121,6 +141,7 @@ impl Pool {
         if running {
             slot.running.started.get_or_insert(facts.started.unwrap_or(now));
         }
+        slot.running.ended = slot.running.ended.take().or(facts.end.clone());
         let doomed = slot.running.note_deletion(&facts, now);
         slot.running.lease = facts.lease.max(slot.running.lease);
         let met = slot.running.meet(facts.obstacle, running, now);
@@ -136,21 +157,26 @@ impl Pool {
         }
     }
 
+    /// Takes note of what is left of a pod whose proc's end is booked: whoever deletes the pod now changes nothing about how
+    /// the proc ended.
+    fn pod_ends(&mut self, name: &SlotName, facts: &PodFacts, now: Time) {
+        self.edit_slot(name, |slot| {
+            slot.running.note_deletion(facts, now);
+            slot.activation = ended(facts);
+        });
+    }
+
     fn pod_ended(&mut self, name: &SlotName, facts: &PodFacts, end: End, now: Time) {
         let Some(slot) = self.slots.get_mut(name) else { return };
-        let next =
-            Activation::Ended { pod: facts.pod.clone(), deleting: facts.deleting, remains: facts.remains };
         if matches!(slot.activation, Activation::Ended { .. }) {
-            // How the proc ended is booked already: whoever deletes the pod now changes nothing about that.
-            if slot.activation != next {
-                slot.activation = next;
-                self.changed(Change::Slot(name));
-            }
-            return;
+            return self.pod_ends(name, facts, now);
         }
+        slot.running.note_deletion(facts, now);
         let ran = !matches!(slot.activation, Activation::Active { running: false, .. }) || facts.running;
         slot.spent |= !ran && matches!(end, End::Evicted { .. });
-        slot.activation = next;
+        slot.activation = ended(facts);
+        // A program that had ended before anybody asked its pod to go was not told to.
+        let end = slot.running.ended.take().filter(|_| facts.told).unwrap_or(end);
         let for_drain =
             slot.retirement == Some(Cause::Draining) && matches!(slot.state, State::Preempting(_));
         let ran = i64::try_from(slot.running.run_time(now).as_secs()).unwrap_or(i64::MAX);
@@ -307,8 +333,10 @@ impl Pool {
         self.drop_outside(uid);
         // Gone without an end that was seen: somebody took the finalizer off. The pod is over, its work is lost.
         if let Some(name) = slot {
-            let end = facts.end.clone().unwrap_or(End::Evicted { why: "its pod was deleted".into() });
-            self.pod_ended(&name, facts, end, now);
+            let end = facts.end.clone().filter(|_| facts.is_over());
+            let end = end.unwrap_or(End::Evicted { why: "its pod was deleted".into() });
+            let facts = PodFacts { remains: Remains::Nothing, ..facts.clone() };
+            self.pod_ended(&name, &facts, end, now);
             self.vanished.insert(uid.clone());
         }
         self.changed(Change::Job(&facts.job));

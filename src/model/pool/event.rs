@@ -247,6 +247,8 @@ pub struct PodFacts {
     pub started: Option<Time>,
     /// How its proc ended, if it has: with the main container, or with the pod.
     pub end: Option<End>,
+    /// Whether the proc counts as evicted for no other reason than that its pod was asked to go.
+    pub told: bool,
     /// What is left of the pod. Read only where `end` is known.
     pub remains: Remains,
     /// What its proc is held for, as whoever deleted it wrote on it.
@@ -282,6 +284,7 @@ impl PodFacts {
             running: false,
             started: None,
             end: None,
+            told: false,
             remains: Remains::Nothing,
             hold: None,
             obstacle: None,
@@ -307,7 +310,8 @@ pub enum Remains {
     /// Nothing: its kubelet has confirmed the end of all containers.
     #[default]
     Nothing,
-    /// The kubelet ends it by itself within a moment.
+    /// All containers have ended, and the kubelet says in a moment what the pod's last phase is, and whether the kubelet
+    /// itself ended the pod: until then the end is not certain.
     Ending,
     /// Another container runs on, and does so until the pod is deleted.
     Others,

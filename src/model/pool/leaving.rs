@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::event::{Forced, PodFacts};
 use super::ids::PodUid;
+use super::job::End;
 use super::slot::Claim;
 use super::stuck::{Obstacle, Stuck};
 use super::time::Time;
@@ -37,6 +38,9 @@ pub struct Running {
     /// The latest time until which a deletion lets the pod run. A later deletion with a shorter grace period does not bring
     /// this time forward: a kubelet that has begun to end a pod does not look again (kubernetes#83916).
     pub ends_by: Option<Time>,
+    /// How its program was seen to end before anybody had asked its pod to go. The kubelet says in a moment whether the
+    /// kubelet itself ended the program.
+    pub ended: Option<End>,
     /// Whether its pod was taken off its kubelet.
     pub forced: Forced,
     /// Whether somebody has said on its pod why it is disrupted.

@@ -47,7 +47,7 @@ fn over(slot: &Slot, view: &View, to_owner: &'static Transition, to_claimed: &'s
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
         Activation::Assigned => Some(Step::Do(Chore::Withdraw)),
-        Activation::Ended { deleting, remains, .. } => Some(ended(*deleting, *remains, view)),
+        Activation::Ended { deleting, remains, .. } => Some(ended(slot, view, *deleting, *remains)),
         Activation::Requested => Some(Step::Rest),
         // A pod that was made after all and runs on a machine that is back ends as any other.
         Activation::Active { deleting, .. }
@@ -67,12 +67,19 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
 
 /// What a pod whose proc has ended needs done: other containers that run on are ended once the proc's end is recorded, and
 /// the pod is let go once nothing of it is left.
-pub(super) fn ended(deleting: bool, remains: Remains, view: &View) -> Step {
+pub(super) fn ended(slot: &Slot, view: &View, deleting: bool, remains: Remains) -> Step {
+    let over = match view.off {
+        Off::No => is_over_unsaid(slot, view) || view.fence == Fence::Held,
+        Off::NodeGone => slot.running.gone_by().is_some_and(|at| at <= view.now),
+        Off::OutOfService => true,
+    };
     match remains {
         _ if !view.settled => Step::Rest,
         Remains::Nothing => Step::Do(Chore::UntrackPod),
-        Remains::Others if !deleting => Step::Do(Chore::DeletePod(Grace::Others)),
-        Remains::Others | Remains::Ending => Step::Rest,
+        _ if over => Step::Do(Chore::UntrackPod),
+        _ if deleting => Step::Rest,
+        Remains::Ending if view.off == Off::No => Step::Rest,
+        Remains::Others | Remains::Ending => Step::Do(Chore::DeletePod(Grace::Others)),
     }
 }
 

@@ -160,7 +160,7 @@ fn gives_up(view: &View) -> bool {
 /// with a job.
 fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
     match &slot.activation {
-        Activation::Ended { deleting, remains, .. } => Some(ended(*deleting, *remains, view)),
+        Activation::Ended { deleting, remains, .. } => Some(ended(slot, view, *deleting, *remains)),
         Activation::Requested => Some(Step::Rest),
         Activation::Active { .. } if is_over_unsaid(slot, view) => Some(Step::Do(Chore::LosePod)),
         Activation::Active { deleting, .. } if slot.removal == Some(Removal::JobRemoved) => {

@@ -17,6 +17,8 @@ pub(super) struct Ending {
     pub(super) end: End,
     /// What the proc is held for, if its end is of the kind that would come again.
     pub(super) hold: Option<HoldReason>,
+    /// Whether the proc counts as evicted for no other reason than that its pod was asked to go.
+    pub(super) told: bool,
 }
 
 impl Ending {
@@ -25,13 +27,14 @@ impl Ending {
         Self {
             end: End::Evicted { why: Arc::clone(&reason) },
             hold: Some(HoldReason { code, subcode: 0, reason }),
+            told: false,
         }
     }
 }
 
 impl From<End> for Ending {
     fn from(end: End) -> Self {
-        Self { end, hold: None }
+        Self { end, hold: None, told: false }
     }
 }
 
@@ -43,7 +46,7 @@ pub(super) fn is_terminal(pod: &SlimPod) -> bool {
 /// Whether a kubelet has confirmed that all containers of the pod have ended. The pod garbage collector writes the phase
 /// Failed too, for pods whose Node is gone, and leaves what the pod says of its containers.
 fn is_confirmed(pod: &SlimPod) -> bool {
-    is_terminal(pod) && !runs(pod) && !is_collected(pod)
+    is_terminal(pod) && !runs(pod) && (!is_collected(pod) || others(pod) == Some(false))
 }
 
 /// Whether a container of the pod runs, as far as its kubelet said.
@@ -57,22 +60,24 @@ fn is_collected(pod: &SlimPod) -> bool {
     disrupted(pod).is_some_and(|disrupted| disrupted.reason.as_deref() == Some("DeletionByPodGC"))
 }
 
-/// Whether the pod was taken off its kubelet: deleted with grace period 0, or declared over by the pod garbage collector.
-/// The kubelet's own last deletion has grace period 0 too: a kubelet of 1.27 or later writes a last phase before it, an older
-/// kubelet that no container runs.
+/// Whether the pod was taken off its kubelet: deleted with grace period 0, or declared over by the pod garbage collector. The
+/// kubelet's own last deletion has grace period 0 too, and comes after a last phase, or, by a kubelet older than 1.27, of a
+/// pod whose main container never ran.
 pub(super) fn forced(pod: &SlimPod) -> Forced {
     let by_force =
         pod.metadata.deletion_timestamp.is_some() && pod.metadata.deletion_grace_period_seconds == Some(0);
     if is_confirmed(pod) || !(by_force || is_terminal(pod)) {
         Forced::No
-    } else if runs(pod) {
+    } else if runs(pod) || main_exit(pod).is_some() {
         Forced::Running
     } else {
         Forced::Idle
     }
 }
 
-/// How the proc of a pod ended, if it has: the main container's end is the proc's, whatever else runs in the pod.
+/// How the proc of a pod ended, if it has: the main container's end is the proc's, whatever else runs in the pod. The end of a
+/// pod of which only the last phase is to come ([`Remains::Ending`]) is not certain: a kubelet that evicts a pod says so with
+/// that phase.
 pub(super) fn ending(pod: &SlimPod) -> Option<Ending> {
     if is_confirmed(pod) {
         return Some(of_confirmed(pod));
@@ -86,12 +91,18 @@ pub(super) fn remains(pod: &SlimPod) -> Remains {
     if is_confirmed(pod) {
         return Remains::Nothing;
     }
-    let others = pod.spec.containers.iter().skip(1);
+    if others(pod) == Some(false) { Remains::Ending } else { Remains::Others }
+}
+
+/// Whether containers besides the main one have not ended yet; none while the main one has not.
+fn others(pod: &SlimPod) -> Option<bool> {
     let ended = |name: &str| {
         let status = pod.status.container_statuses.iter().find(|status| status.name == name);
         status.is_some_and(|status| status.state.terminated.is_some())
     };
-    if others.into_iter().all(|other| ended(&other.name)) { Remains::Ending } else { Remains::Others }
+    let mut all = pod.spec.containers.iter().map(|container| ended(&container.name));
+    all.next().filter(|main| *main)?;
+    Some(!all.all(|ended| ended))
 }
 
 fn of_confirmed(pod: &SlimPod) -> Ending {
@@ -146,7 +157,7 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
         return Some(evicted(&why).into());
     }
     if was_told(pod, exit) {
-        return Some(deleted(pod).into());
+        return Some(Ending { told: true, ..deleted(pod).into() });
     }
     if is(&NOT_STARTED) {
         let reason = reason.unwrap_or_default();

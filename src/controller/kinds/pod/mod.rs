@@ -17,7 +17,7 @@ use crate::cache::Kind;
 use crate::convert::{self, SlimPodSpec};
 use api::labels;
 use model::pool::{
-    Capacity, Event, Forced, HoldReason, MachineName, Obstacle, PodFacts, PodRef, PodUid, Remains, SlotName,
+    Capacity, Event, Forced, HoldReason, MachineName, Obstacle, PodFacts, PodRef, PodUid, SlotName,
     VacateReason, backfill,
 };
 
@@ -161,7 +161,9 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
     let job = pod.labels().get(labels::JOB_UID)?;
     let proc = pod.labels().get(labels::PROC)?.parse().ok()?;
     let claim = pod.annotations().get(labels::CLAIM)?;
-    let (end, held) = ending(pod).map_or((None, None), |ending| (Some(ending.end), ending.hold));
+    let ending = ending(pod);
+    let told = ending.as_ref().is_some_and(|ending| ending.told);
+    let (end, held) = ending.map_or((None, None), |ending| (Some(ending.end), ending.hold));
     Some(PodFacts {
         pod: PodRef {
             namespace: pod.namespace().unwrap_or_default().into(),
@@ -174,8 +176,9 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
         claim: claim.as_str().into(),
         running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
         started: started(pod),
-        remains: if end.is_some() { remains(pod) } else { Remains::default() },
+        remains: remains(pod),
         end,
+        told,
         hold: hold(pod).or(held),
         obstacle: obstacle(pod).map(Arc::new),
         deleting: pod.metadata.deletion_timestamp.is_some(),

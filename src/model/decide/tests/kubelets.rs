@@ -123,12 +123,29 @@ fn a_container_that_outlives_the_main_one_is_ended() {
 #[test]
 fn a_pod_that_has_ended_but_for_a_word_of_its_kubelet_holds_its_slot() {
     let mut world = world("");
-    writes(&mut world, |facts| (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Ending));
+    let ended = |facts: &mut PodFacts| {
+        (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Ending);
+    };
+    writes(&mut world, ended);
     world.pass(1);
-    assert_eq!((counts(&world), world.pool.slots().len(), world.graces.len()), ((1, 0, 0), 1, 0));
+    assert_eq!((counts(&world), world.pool.slots().len(), world.graces.len()), ((0, 0, 0), 1, 0));
     writes(&mut world, |facts| facts.remains = Remains::Nothing);
     world.pass(5);
     assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 0));
+    // A kubelet that evicts a pod says so with the last phase.
+    let mut world = self::world("");
+    writes(&mut world, ended);
+    let evicted = || Some(End::Evicted { why: "Evicted: The node was low on resource: memory".into() });
+    writes(&mut world, |facts| (facts.end, facts.remains) = (evicted(), Remains::Nothing));
+    assert_eq!(counts(&world), (0, 0, 1));
+    // A program that was seen to end before somebody deleted its pod was not told to.
+    let mut world = self::world("");
+    writes(&mut world, ended);
+    writes(&mut world, |facts| {
+        (facts.end, facts.told, facts.remains) = (evicted(), true, Remains::Nothing);
+        facts.deleting = true;
+    });
+    assert_eq!(counts(&world), (1, 0, 0));
 }
 
 /// A pod that was let go is deleted for good: how it looks then is nobody's end.

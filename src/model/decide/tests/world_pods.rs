@@ -78,6 +78,7 @@ impl World {
             obstacle,
             hold: None,
             end: None,
+            told: false,
             remains: Remains::Nothing,
             deleting: false,
             ends_by: None,
