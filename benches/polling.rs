@@ -112,7 +112,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
                 told: false,
                 remains: Remains::Nothing,
                 deleting: false,
-                ends_by: None,
+                grace: None,
                 forced: Forced::No,
                 disrupted: false,
                 lease: None,

@@ -26,9 +26,9 @@ pub const SUSPEND: &str = "slotwright.dev/suspend";
 /// On a pod, as annotation: `"true"` asks the agent of its node to kill its processes, because the kubelet lets them run
 /// for longer than killing may take, or has not ended them within KILLING_TIMEOUT. Written by the operator.
 pub const KILL: &str = "slotwright.dev/kill";
-/// On a pod, as annotation: the time (RFC 3339) until which a deletion lets the pod run. The operator writes it before it
-/// deletes the pod with a shorter grace period: a kubelet that has begun to end the pod keeps to the first.
-pub const ENDS_BY: &str = "slotwright.dev/ends-by";
+/// On a pod, as annotation: the longest grace period, in seconds, with which the pod was deleted. The operator writes it
+/// before it deletes the pod with a shorter one: a kubelet that has begun to end the pod keeps to the first.
+pub const GRANTED_SECONDS: &str = "slotwright.dev/granted-seconds";
 /// On a pod, as annotation: the lease of its claim in seconds. An agent that fences (see [`FENCES`]) ends the pod if it
 /// could not renew its own Lease for this long.
 pub const LEASE_SECONDS: &str = "slotwright.dev/lease-seconds";

@@ -313,7 +313,7 @@ impl<'s> World<'s> {
             told: false,
             remains: Remains::Nothing,
             deleting: false,
-            ends_by: None,
+            grace: None,
             forced: Forced::No,
             disrupted: false,
             lease: Some(plan.lease),

@@ -111,7 +111,12 @@ impl World {
             }
             return;
         };
-        let (ended, seed) = (process.all_over(&uid, self.seed), self.seed);
+        // A kubelet that evicts a pod ends all containers before it writes anything of them.
+        let ended = match &over.evicted {
+            Some(_) => Some(over.at),
+            None => process.all_over(&uid, self.seed),
+        };
+        let seed = self.seed;
         let Some(since) = process.reported else {
             super::ends::reported(self, &process, &over, pod);
             self.kubelets.processes.get_mut(&uid).unwrap().reported = Some(at);

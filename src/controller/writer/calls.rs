@@ -109,8 +109,8 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             }
             Effect::DeleteSlot { slot, claim, .. } => slots::delete(context, slot, claim).await,
             Effect::CreatePod(plan) => pods::create(context, plan, template).await,
-            Effect::DeletePod { pod, slot, grace, ends_by, off, why } => {
-                let deletion = pods::Deletion { grace, ends_by, off };
+            Effect::DeletePod { pod, slot, grace, granted, off, why } => {
+                let deletion = pods::Deletion { grace, granted, off };
                 pods::evict(context, pod, slot, &deletion, why).await
             }
             Effect::Suspend { pod, slot, suspended } => {

@@ -1,6 +1,7 @@
 //! Pods: made under a written claim, deleted with a grace period, and untracked once their end is recorded.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use kube::api::{Api, Patch};
@@ -9,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::calls::{Failure, attempt, attempt_to_create, of_uid, patch_params, post_params};
 use super::{Context, Reply, nodes};
-use crate::{convert, render};
+use crate::render;
 use api::labels;
-use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Time, Vacate};
+use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
 
 pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
     Api::namespaced(client.clone(), namespace)
@@ -106,8 +107,8 @@ pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<
 pub(super) struct Deletion {
     /// The grace period in seconds, if it is not the pod's own.
     pub(super) grace: Option<u32>,
-    /// The time until which an earlier deletion lets the pod run, where this one shortens its grace period.
-    pub(super) ends_by: Option<Time>,
+    /// The grace period of an earlier deletion, where this one shortens it.
+    pub(super) granted: Option<Duration>,
     /// The pod is deleted only while this node is off.
     pub(super) off: Option<MachineName>,
 }
@@ -123,8 +124,8 @@ pub(super) async fn evict(
     if let Some(why) = why {
         say_why(context, &pod, &why).await;
     }
-    let kept = match deletion.ends_by {
-        Some(at) => keep_end(context, &pod, at).await,
+    let kept = match deletion.granted {
+        Some(grace) => keep_grace(context, &pod, grace).await,
         None => true,
     };
     if kept && is_deleted(context, &pod, deletion.grace, deletion.off.as_ref()).await {
@@ -133,15 +134,15 @@ pub(super) async fn evict(
     vec![Reply::Event(Event::Outcome(Outcome::Failed(Retry::Pod(pod.uid, slot))))]
 }
 
-/// Writes on a pod until when its kubelet may let it run. Returns false if the API server refuses.
-async fn keep_end(context: &Context, pod: &PodRef, at: Time) -> bool {
-    let annotations = json!({labels::ENDS_BY: convert::timestamp(at).to_string()});
+/// Writes on a pod for how long its kubelet may let it run. Returns false if the API server refuses.
+async fn keep_grace(context: &Context, pod: &PodRef, grace: Duration) -> bool {
+    let annotations = json!({labels::GRANTED_SECONDS: grace.as_secs().to_string()});
     let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
     let (api, params) = (pods(&context.client, &pod.namespace), patch_params(labels::FIELD_MANAGER));
     match attempt(|| api.patch(&pod.name, &params, &patch)).await {
         Ok(_) | Err(Failure::NotFound) => true,
         Err(failure) => {
-            tracing::warn!(pod = %pod.name, error = %failure, "the end of a pod's grace period was not kept");
+            tracing::warn!(pod = %pod.name, error = %failure, "the grace period of a pod was not kept");
             false
         }
     }

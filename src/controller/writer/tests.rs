@@ -231,23 +231,23 @@ async fn a_pod_says_why_before_it_is_deleted_and_goes_even_if_it_cannot() {
 
 fn deletion(
     grace: Option<u32>,
-    ends_by: Option<Time>,
+    granted: Option<Duration>,
     off: Option<MachineName>,
     why: Option<Vacate>,
 ) -> Effect {
-    Effect::DeletePod { pod: pod(), slot: Some(slot()), grace, ends_by, off, why }
+    Effect::DeletePod { pod: pod(), slot: Some(slot()), grace, granted, off, why }
 }
 
 /// The API server forgets how long a pod had once somebody shortens that, and a kubelet that has begun to end the pod does
 /// not.
 #[tokio::test(start_paused = true)]
 async fn a_grace_period_is_kept_on_the_pod_before_it_is_shortened() {
-    let killed = || deletion(Some(1), Some(Time::from_secs(600)), None, None);
+    let killed = || deletion(Some(1), Some(Duration::from_secs(600)), None, None);
     let (kept, gone) = (format!("PATCH {POD}"), format!("DELETE {POD}"));
     let (asked, heard) = perform(killed(), &[200, 200]).await;
     assert_eq!((lines(&asked), heard.len()), (vec![kept.as_str(), &gone], 0));
-    let ends_by = json!({"slotwright.dev/ends-by": "1970-01-01T00:10:00Z"});
-    assert_eq!(asked[0].1["metadata"], json!({"uid": "u1", "annotations": ends_by}));
+    let granted = json!({"slotwright.dev/granted-seconds": "600"});
+    assert_eq!(asked[0].1["metadata"], json!({"uid": "u1", "annotations": granted}));
     let (asked, heard) = perform(killed(), &[403]).await;
     let again = vec![r#"Outcome(Failed(Pod("u1", Some(slot1_1@n1))))"#.to_owned()];
     assert_eq!((lines(&asked), heard), (vec![kept.as_str()], again), "what cannot be kept is not shortened");

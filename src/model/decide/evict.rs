@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::pool::{
-    Activation, Cause, Effect, Eviction, KUBELET_SLACK, PodRef, Pool, Slot, SlotName, Time, Vacate,
+    Activation, Cause, Effect, Eviction, Granted, KUBELET_SLACK, PodRef, Pool, Slot, SlotName, Time, Vacate,
     VacateReason,
 };
 use crate::startd::{Grace, Off, off};
@@ -69,7 +69,7 @@ fn delete_with(
     });
     if let Some((Some(pod), why)) = asked {
         let slot = Some(name.clone());
-        effects.push(Effect::DeletePod { pod, slot, grace: seconds, ends_by: None, off, why });
+        effects.push(Effect::DeletePod { pod, slot, grace: seconds, granted: None, off, why });
     }
 }
 
@@ -103,7 +103,8 @@ fn being_deleted(slot: &mut Slot, grace: Option<u32>, now: Time) -> Option<PodRe
     };
     // A deletion by force lets nothing run longer.
     if let Some(grace) = grace.filter(|grace| *grace > 0) {
-        slot.running.may_run_until(now + Duration::from_secs(grace.into()));
+        let grace = Duration::from_secs(grace.into());
+        slot.running.granted = Some(Granted::by_deletion(slot.running.granted, grace, now));
     }
     Some(pod)
 }
@@ -120,7 +121,7 @@ pub(super) fn give_up(pool: &mut Pool, name: &SlotName, now: Time, effects: &mut
     });
     if let Some((pod, why)) = given_up.flatten() {
         let slot = Some(name.clone());
-        effects.push(Effect::DeletePod { pod, slot, grace: None, ends_by: None, off: None, why });
+        effects.push(Effect::DeletePod { pod, slot, grace: None, granted: None, off: None, why });
     }
 }
 
@@ -139,12 +140,12 @@ pub(super) fn kill_pod(pool: &mut Pool, name: &SlotName, now: Time, effects: &mu
             hold: None,
         });
         eviction.killed.get_or_insert(now);
-        let ends_by = slot.running.ends_by.filter(|until| *until > now + KUBELET_SLACK);
-        (being_deleted(slot, Some(KILL_GRACE), now), ends_by, why)
+        let granted = slot.running.granted.filter(|granted| granted.ends_by() > now + KUBELET_SLACK);
+        (being_deleted(slot, Some(KILL_GRACE), now), granted.map(Granted::grace), why)
     });
-    if let Some((Some(pod), ends_by, why)) = killed {
+    if let Some((Some(pod), granted, why)) = killed {
         let slot = Some(name.clone());
-        effects.push(Effect::DeletePod { pod, slot, grace: Some(KILL_GRACE), ends_by, off: None, why });
+        effects.push(Effect::DeletePod { pod, slot, grace: Some(KILL_GRACE), granted, off: None, why });
     }
 }
 
@@ -171,10 +172,11 @@ pub(super) fn ask_agent_to_kill(pool: &mut Pool, name: &SlotName, now: Time, eff
             eviction.agent_asked = true;
         }
         let Activation::Active { pod, .. } = &slot.activation else { return None };
-        Some((pod.clone(), slot.claim.job.clone(), slot.running.ends_by.filter(|until| *until > now)))
+        let granted = slot.running.granted.map(Granted::ends_by).filter(|until| *until > now);
+        Some((pod.clone(), slot.claim.job.clone(), granted))
     });
-    let Some((pod, job, ends_by)) = asked.flatten() else { return };
-    let next = match ends_by {
+    let Some((pod, job, granted)) = asked.flatten() else { return };
+    let next = match granted {
         _ if agent => "the node's agent is asked to kill it".to_owned(),
         Some(until) => format!(
             "its kubelet had begun to end it with a longer grace period, and lets it run for {} s more; the node has no agent that could kill it",

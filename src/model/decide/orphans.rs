@@ -2,9 +2,7 @@
 //! lease with a call under way.
 
 use super::slots::{goes, untrack};
-use crate::pool::{
-    Activation, Effect, Forced, KUBELET_SLACK, PodFacts, Pool, Remains, Time, Vacate, VacateReason,
-};
+use crate::pool::{Activation, Effect, Forced, Granted, PodFacts, Pool, Remains, Time, Vacate, VacateReason};
 use crate::startd::{self, Off};
 
 /// Books the ends of orphans that have ended, lets them go once that is recorded, and ends those that live: without a
@@ -23,7 +21,7 @@ pub(super) fn settle(pool: &mut Pool, now: Time, effects: &mut Vec<Effect>) {
         } else if recorded && facts.tracked && !facts.deleting && facts.remains != Remains::Ending {
             pool.orphan_deleted(&uid);
             let (pod, why) = (facts.pod.clone(), vacated(pool, &facts));
-            effects.push(Effect::DeletePod { pod, slot: None, grace: None, ends_by: None, off: None, why });
+            effects.push(Effect::DeletePod { pod, slot: None, grace: None, granted: None, off: None, why });
         }
     }
 }
@@ -38,7 +36,7 @@ fn is_lost(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     match machine.map_or(Off::NodeGone, |machine| startd::off(pool, machine, now)) {
         Off::OutOfService => true,
         Off::NodeGone => {
-            let gone_by = facts.ends_by.map_or(now, |until| until + KUBELET_SLACK);
+            let gone_by = pool.orphan_granted(&facts.pod.uid).map_or(now, Granted::gone_by);
             if gone_by > now {
                 pool.wake_at(gone_by);
             }

@@ -83,6 +83,7 @@ fn with_view<T>(
         stands_still,
         lease_ends: silent.map(|heard| heard + lease()),
         fence: fence(pool, slot, now),
+        earlier_pod: cluster.is_some_and(|cluster| cluster.earlier_pods.contains_key(&proc)),
         starts_by: starts_by(slot, cluster),
         backfill: backfill_stage(pool, machine, slot),
         draining: pace(machine, slot),

@@ -58,6 +58,7 @@ impl Pool {
             failed: facts.failed.clone(),
             recorded: (Ranges::default(), Ranges::default()),
             cooling: BTreeMap::new(),
+            earlier_pods: BTreeMap::new(),
             first_start: facts.first_start,
             completed_at: facts.completed_at,
             matchable: Matchable::Unknown,

@@ -1,10 +1,10 @@
 //! Events into the pool: pods and what became of calls about slots and pods.
 
 use super::Pool;
-use super::event::{Forced, PodFacts, Remains};
+use super::event::{PodFacts, Remains};
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
 use super::job::{Cooling, End};
-use super::leaving::{Cause, HoldReason};
+use super::leaving::{Cause, Granted, HoldReason};
 use super::marks::Change;
 use super::resources::Capacity;
 use super::slot::{Activation, CLAIM_RETRY, Record, Slot, State};
@@ -26,7 +26,7 @@ impl Pool {
         self.give_to_whose_pod_it_is(&facts);
         self.adopt_remains(&facts);
         let Some(name) = self.slot_for(&facts) else {
-            self.orphan(facts);
+            self.orphan(facts, now);
             return;
         };
         self.orphans.remove(&uid);
@@ -113,14 +113,12 @@ impl Pool {
     }
 
     /// A pod that bears our marks under no live claim. Alive it holds resources all the same.
-    fn orphan(&mut self, mut facts: PodFacts) {
+    fn orphan(&mut self, facts: PodFacts, now: Time) {
+        self.keep_earlier_pod(&facts);
         let uid = facts.pod.uid.clone();
-        let before = self.orphans.get(&uid).and_then(|orphan| orphan.ends_by);
-        facts.ends_by = match facts.forced {
-            Forced::No => facts.ends_by.max(before),
-            // The time of a deletion by force is a guess, for those who have seen no other.
-            Forced::Idle | Forced::Running => before.or(facts.ends_by),
-        };
+        if let Some(granted) = Granted::seen(self.orphan_granted(&uid), &facts, now) {
+            self.orphans_granted.insert(uid.clone(), granted);
+        }
         match (&facts.machine, facts.is_over()) {
             (Some(machine), false) => self.hold_foreign(uid.clone(), machine.clone(), facts.requests.clone()),
             _ => self.drop_outside(&uid),
@@ -232,6 +230,7 @@ impl Pool {
 
     /// `WANT_HOLD`: a proc that was sent away does not run again until its job is edited.
     fn hold_proc(&mut self, facts: &PodFacts, hold: HoldReason) {
+        self.keep_earlier_pod(facts);
         let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
         let mut slots: Vec<SlotName> = cluster.active.remove(&facts.proc).into_iter().collect();
         let (key, proc) = (cluster.key.clone(), facts.proc);
@@ -272,6 +271,7 @@ impl Pool {
                 self.proc_done(facts, code, note, now);
             }
             End::Evicted { why } => {
+                self.keep_earlier_pod(facts);
                 self.send_back(&facts.job, proc, now);
                 let going = self.jobs.get(&facts.job).filter(|cluster| !cluster.removing);
                 if let Some(key) = going.map(|cluster| cluster.key.clone()) {
@@ -279,6 +279,26 @@ impl Pool {
                     self.warn(&key, "ProcEvicted", "Evict", note);
                 }
             }
+        }
+    }
+
+    /// Keeps in mind that a pod is there which has the name of its proc's next pod.
+    fn keep_earlier_pod(&mut self, facts: &PodFacts) {
+        if let Some(cluster) = self.jobs.get_mut(&facts.job)
+            && cluster.owns(facts)
+            && !cluster.is_done(facts.proc)
+        {
+            cluster.earlier_pods.insert(facts.proc, facts.pod.uid.clone());
+        }
+    }
+
+    /// A pod is gone: its proc's next pod may have the name.
+    fn forget_earlier_pod(&mut self, facts: &PodFacts) {
+        let Some(cluster) = self.jobs.get_mut(&facts.job) else { return };
+        if cluster.earlier_pods.get(&facts.proc) == Some(&facts.pod.uid) {
+            cluster.earlier_pods.remove(&facts.proc);
+            let waits = cluster.active.get(&facts.proc).cloned();
+            self.slots_changed(&waits);
         }
     }
 
@@ -329,6 +349,7 @@ impl Pool {
         let slot = self.slot_for(facts);
         self.unseen.seen(uid);
         self.orphans.remove(uid);
+        self.orphans_granted.remove(uid);
         self.released.remove(uid);
         self.drop_outside(uid);
         // Gone without an end that was seen: somebody took the finalizer off. The pod is over, its work is lost.
@@ -339,6 +360,7 @@ impl Pool {
             self.pod_ended(&name, &facts, end, now);
             self.vanished.insert(uid.clone());
         }
+        self.forget_earlier_pod(facts);
         self.changed(Change::Job(&facts.job));
     }
 

@@ -10,6 +10,7 @@ use super::drain::{Drain, Draining};
 use super::event::Forced;
 use super::ids::{JobUid, MachineName, PolicyName, SlotName};
 use super::job::{Job, Matchable};
+use super::leaving::Granted;
 use super::machine::{Machine, Offer};
 use super::machine_slot::MachineSlot;
 use super::marks::Change;
@@ -24,7 +25,7 @@ struct SlotFace {
     activation: Activation,
     record: Record,
     removal: Option<Removal>,
-    deletion: (Option<Time>, Option<Time>, Forced),
+    deletion: (Option<Time>, Option<Granted>, Forced),
     stuck: Option<Stuck>,
 }
 
@@ -34,7 +35,7 @@ impl SlotFace {
             activation: slot.activation.clone(),
             record: slot.record,
             removal: slot.removal.clone(),
-            deletion: (slot.running.doomed, slot.running.ends_by, slot.running.forced),
+            deletion: (slot.running.doomed, slot.running.granted, slot.running.forced),
             stuck: slot.running.stuck.clone(),
         }
     }

@@ -48,9 +48,9 @@ pub enum Effect {
         /// The grace in seconds; the pod's own where none is given. A pod that is being deleted may be deleted again with a
         /// shorter one: Kubernetes shortens what is left, and never lengthens it.
         grace: Option<u32>,
-        /// Until when an earlier deletion lets the pod run, where that is later than this one does: written on the pod first,
-        /// since the API server forgets the time and a kubelet that has begun to end the pod keeps to it.
-        ends_by: Option<Time>,
+        /// The grace period of an earlier deletion that lets the pod run for longer: written on the pod first, since the API
+        /// server forgets that period and a kubelet that has begun to end the pod keeps to it.
+        granted: Option<Duration>,
         /// Only while this node is gone or out of service, which is asked of the API server first: the watch that told may be
         /// behind, and the node back and running the pod.
         off: Option<MachineName>,

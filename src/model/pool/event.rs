@@ -257,9 +257,8 @@ pub struct PodFacts {
     pub obstacle: Option<Arc<Obstacle>>,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// The latest time until which a deletion lets its containers run, as far as the pod shows it. A kubelet that has begun
-    /// to end a pod does not look at a shorter grace period (kubernetes#83916).
-    pub ends_by: Option<Time>,
+    /// The longest grace period of its deletions, as far as the pod shows them.
+    pub grace: Option<Duration>,
     /// Whether the pod was taken off its kubelet: deleted by force, or declared over by the pod garbage collector.
     pub forced: Forced,
     /// Whether somebody has said on the pod why it is disrupted.
@@ -289,7 +288,7 @@ impl PodFacts {
             hold: None,
             obstacle: None,
             deleting: false,
-            ends_by: None,
+            grace: None,
             forced: Forced::No,
             disrupted: false,
             lease: None,

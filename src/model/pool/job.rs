@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::event::PodFacts;
-use super::ids::{ClaimId, GroupName, JobKey, SlotName, SubmitterName};
+use super::ids::{ClaimId, GroupName, JobKey, PodUid, SlotName, SubmitterName};
 use super::job_defaults::JobDefaults;
 use super::leaving::HoldReason;
 use super::ranges::Ranges;
@@ -304,6 +304,8 @@ pub struct Job {
     pub recorded: (Ranges, Ranges),
     /// Idle procs that wait before they are tried again.
     pub cooling: BTreeMap<u32, Cooling>,
+    /// Procs with an earlier pod that is not gone yet. The next pod has the same name.
+    pub earlier_pods: BTreeMap<u32, PodUid>,
     /// The API server refused one of its pods: nothing of it is tried before this.
     pub resting: Option<Cooling>,
     /// Why the API server refused the last of its pods that was tried; none once it takes one.

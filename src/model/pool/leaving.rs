@@ -14,6 +14,52 @@ use super::time::Time;
 /// node and API server differ.
 pub const KUBELET_SLACK: Duration = Duration::from_secs(5);
 
+/// How long the deletions of a pod let it run. A later deletion with a shorter grace period changes nothing about that: a
+/// kubelet that has begun to end a pod does not look again (kubernetes#83916).
+///
+/// The time counts from when the operator deleted the pod, or saw that somebody had. What the API server writes of the time
+/// is by another clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The longest grace period.
+    grace: Duration,
+    /// When the last of them is over.
+    ends_by: Time,
+}
+
+impl Granted {
+    /// A pod that is deleted now.
+    pub fn by_deletion(known: Option<Self>, grace: Duration, now: Time) -> Self {
+        let (longest, ends_by) = known.map_or((grace, now), |known| (known.grace.max(grace), known.ends_by));
+        Self { grace: longest, ends_by: ends_by.max(now + grace) }
+    }
+
+    /// What is known once a pod is seen.
+    pub(super) fn seen(known: Option<Self>, facts: &PodFacts, now: Time) -> Option<Self> {
+        let Some(grace) = facts.grace else { return known };
+        match known {
+            // The grace period of a pod that was deleted by force is a guess, for those who have seen no other.
+            Some(known) if known.grace >= grace || facts.forced != Forced::No => Some(known),
+            _ => Some(Self::by_deletion(known, grace, now)),
+        }
+    }
+
+    /// The longest grace period.
+    pub fn grace(self) -> Duration {
+        self.grace
+    }
+
+    /// When the last grace period is over.
+    pub fn ends_by(self) -> Time {
+        self.ends_by
+    }
+
+    /// When it is certain that a kubelet, if there is one, has ended the pod.
+    pub fn gone_by(self) -> Time {
+        self.ends_by + KUBELET_SLACK
+    }
+}
+
 /// The job that a claim runs, as far as time and policy look at it. It begins with the claim's activation. What of it a new
 /// leader has to know is [`Recorded`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,14 +76,13 @@ pub struct Running {
     pub own_retirement: Option<i64>,
     /// How long it might run in all, and how long vacate, in seconds, as machine and job said at activation: for what a drain
     /// would cost.
-    pub granted: (i64, i64),
+    pub pledged: (i64, i64),
     /// The lease of the claim, as the pod carries it: the agent of its node goes by that.
     pub lease: Option<Duration>,
     /// When its pod was first seen to be deleted.
     pub doomed: Option<Time>,
-    /// The latest time until which a deletion lets the pod run. A later deletion with a shorter grace period does not bring
-    /// this time forward: a kubelet that has begun to end a pod does not look again (kubernetes#83916).
-    pub ends_by: Option<Time>,
+    /// How long the deletions of its pod let it run.
+    pub granted: Option<Granted>,
     /// How its program was seen to end before anybody had asked its pod to go. The kubelet says in a moment whether the
     /// kubelet itself ended the program.
     pub ended: Option<End>,
@@ -57,30 +102,16 @@ impl Running {
         self.generation.is_some_and(|made_of| made_of != generation)
     }
 
-    /// Takes note that a pod which is deleted at `now` may run for so long.
-    pub fn may_run_until(&mut self, until: Time) {
-        self.ends_by = self.ends_by.max(Some(until));
-    }
-
-    /// When it is certain that a kubelet, if there is one, has ended the pod: none where no deletion is known.
-    pub fn gone_by(&self) -> Option<Time> {
-        self.ends_by.map(|until| until + KUBELET_SLACK)
-    }
-
     /// Takes note of what the pod shows of its deletion. Whether that is news.
     pub(super) fn note_deletion(&mut self, facts: &PodFacts, now: Time) -> bool {
-        let before = (self.doomed, self.ends_by, self.forced);
+        let before = (self.doomed, self.granted, self.forced);
         if facts.deleting {
             self.doomed.get_or_insert(now);
         }
-        match (facts.forced, facts.ends_by) {
-            (Forced::No, Some(until)) => self.may_run_until(until),
-            // The time of a deletion by force is a guess, for those who have seen no other.
-            (_, until) => self.ends_by = self.ends_by.or(until),
-        }
+        self.granted = Granted::seen(self.granted, facts, now);
         self.forced = facts.forced;
         self.disrupted |= facts.disrupted;
-        before != (self.doomed, self.ends_by, self.forced)
+        before != (self.doomed, self.granted, self.forced)
     }
 
     /// Takes note of what keeps the pod from starting, or that nothing does any more. Whether that is news.

@@ -91,7 +91,7 @@ pub use job::{
     Cooling, End, Job, JobFinalizer, JobSpec, Matchable, Problem, QueueKey, Request, Retention, Told, Unsaid,
 };
 pub use job_defaults::JobDefaults;
-pub use leaving::{Cause, Eviction, HoldReason, KUBELET_SLACK, Preemptor, Recorded, Running};
+pub use leaving::{Cause, Eviction, Granted, HoldReason, KUBELET_SLACK, Preemptor, Recorded, Running};
 pub use machine::{
     Expected, LastInput, Load, Machine, MachineFacts, OUT_OF_SERVICE, Offer, OwnConfig, Relaid, Sensed,
     System, Taint,
@@ -204,6 +204,8 @@ pub struct Pool {
     synced: bool,
     /// Pods of the pool whose claim is not known.
     orphans: BTreeMap<PodUid, PodFacts>,
+    /// How long the deletions of orphans let them run.
+    orphans_granted: BTreeMap<PodUid, Granted>,
     /// Pods that were let go, until that is seen.
     released: BTreeMap<PodUid, Release>,
     /// Pods that went before they were let go, until their slots take note.
@@ -482,6 +484,7 @@ impl Pool {
     /// A pod without a claim is settled: its end is booked, or it is none of ours.
     pub fn orphan_settled(&mut self, pod: &PodUid, job: &JobUid) {
         self.orphans.remove(pod);
+        self.orphans_granted.remove(pod);
         self.changed(Change::Job(job));
     }
 

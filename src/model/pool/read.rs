@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::leaving::Granted;
 use super::{
     BackfillWork, ClaimId, Drain, Fences, Gathering, Governing, Group, Heartbeats, Holdings, Job, JobUid,
     LimitObject, Machine, MachineName, NegotiatorConfig, NodePolicy, PodFacts, PodUid, PolicyName, Pool,
@@ -88,6 +89,11 @@ impl Pool {
     /// Pods of the pool whose claim is not known.
     pub fn orphans(&self) -> &BTreeMap<PodUid, PodFacts> {
         &self.orphans
+    }
+
+    /// How long the deletions of an orphan let it run; none where no deletion is known.
+    pub fn orphan_granted(&self, pod: &PodUid) -> Option<Granted> {
+        self.orphans_granted.get(pod).copied()
     }
 
     /// Pods that were let go, until that is seen.

@@ -50,7 +50,7 @@ impl Job {
             (_, Some(since)) => Ran::For(seconds(job.run_time(since))),
             (None, None) => Ran::For(seconds(job.run_time(now))),
         };
-        Self { cpus: slot.resources.cpus, ran, granted: job.granted }
+        Self { cpus: slot.resources.cpus, ran, granted: job.pledged }
     }
 
     /// How long it has run, with so many seconds more.

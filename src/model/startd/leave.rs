@@ -70,7 +70,7 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
 pub(super) fn ended(slot: &Slot, view: &View, deleting: bool, remains: Remains) -> Step {
     let over = match view.off {
         Off::No => is_over_unsaid(slot, view) || view.fence == Fence::Held,
-        Off::NodeGone => slot.running.gone_by().is_some_and(|at| at <= view.now),
+        Off::NodeGone => slot.running.granted.is_some_and(|granted| granted.gone_by() <= view.now),
         Off::OutOfService => true,
     };
     match remains {
@@ -96,7 +96,7 @@ fn of_pod_on_a_machine_that_is_off(slot: &Slot, deleting: bool, view: &View) -> 
         if !deleting {
             return Step::Do(Chore::KillPod);
         }
-        if slot.running.gone_by().is_none_or(|at| at > view.now) {
+        if slot.running.granted.is_none_or(|granted| granted.gone_by() > view.now) {
             return Step::Rest;
         }
     }
@@ -162,7 +162,7 @@ pub(super) fn killing(slot: &Slot, view: &View) -> Step {
 /// Whether the kubelet, which had begun to end the pod, lets it run for long yet, and an agent is there that can kill it.
 fn kubelet_is_late(slot: &Slot, view: &View) -> bool {
     let asked = slot.eviction.as_ref().is_some_and(|eviction| eviction.by_agent);
-    let late = slot.running.ends_by.is_some_and(|until| until > view.now + KUBELET_SLACK);
+    let late = slot.running.granted.is_some_and(|granted| granted.ends_by() > view.now + KUBELET_SLACK);
     late && view.agent && !asked
 }
 

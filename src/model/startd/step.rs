@@ -4,6 +4,8 @@
 //! applies counts, in the order in which the startd looks. Two things are the pods' own: a job that is removed ends in its
 //! slot, as the schedd of `HTCondor` ends it, and nothing that the pod holds is returned before its end is confirmed.
 
+use std::time::Duration;
+
 use super::leave::{LEASE_EXPIRED, ended, is_over_unsaid, killing, owner, vacating};
 use super::policy::Question;
 use super::standing::{Surroundings, Wanted, standing};
@@ -15,7 +17,7 @@ use super::transitions::{
 };
 use super::view::{Change, Chore, Grace, Step, View};
 use crate::pool::{
-    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, Preempting, Record, Removal, Slot, State,
+    Activation, BackfillStage, CLAIM_RETRY, Cause, Claimed, Preempting, Record, Removal, Slot, State, Time,
 };
 
 /// The next step of a slot.
@@ -97,6 +99,7 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             Record::Writing | Record::Deleting => Step::Rest,
             // What was begun before the claim was known to be there, by an earlier leader, ends first.
             Record::Written if view.backfill != BackfillStage::None => Step::Rest,
+            Record::Written if view.earlier_pod && view.now < earlier_pod_goes_by(slot) => Step::Rest,
             Record::Written => Step::Do(Chore::CreatePod),
         },
         Activation::Requested => Step::Rest,
@@ -115,6 +118,12 @@ fn claimed_idle(slot: &Slot, view: &View) -> Step {
             None => Step::Do(Chore::FindWork),
         },
     }
+}
+
+/// Until when a claim waits for an earlier pod of its proc. Somebody else's finalizer may keep that pod for ever: then the API
+/// server refuses the next pod, and the proc is tried again after a pause.
+pub(super) fn earlier_pod_goes_by(slot: &Slot) -> Time {
+    slot.entered_activity + Duration::from_secs(30)
 }
 
 /// Why a claim with no job is given up, if it is. `CLAIM_WORKLIFE` is the schedd's to look at when it finds work for it.

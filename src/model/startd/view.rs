@@ -60,6 +60,8 @@ pub struct View<'a> {
     pub lease_ends: Option<Time>,
     /// Whether the machine's agent has ended the pod, as it promised for a silence of that length.
     pub fence: Fence,
+    /// An earlier pod of its proc, which has the name of the next, is not gone yet.
+    pub earlier_pod: bool,
     /// The pod cannot start, and this is when it is given up.
     pub starts_by: Option<Time>,
     /// How far the backfill work has come that holds what the slot is to have.
@@ -278,7 +280,7 @@ impl Change {
             Self::None => {}
             Self::Activate { pledged_vacate, own_retirement, granted, rank } => {
                 (slot.running.pledged_vacate, slot.rank) = (pledged_vacate, rank);
-                slot.running.granted = granted;
+                slot.running.pledged = granted;
                 slot.running.own_retirement = own_retirement;
                 if let (Some(recorded), Activation::Active { pod, .. } | Activation::Ended { pod, .. }) =
                     (slot.recorded.take(), &slot.activation)

@@ -1,8 +1,9 @@
 //! When a slot has to be looked at again, if nothing happens before.
 
 use super::policy::is_polled;
+use super::step::earlier_pod_goes_by;
 use super::view::{Off, View, span};
-use crate::pool::{Claimed, Fence, Preempting, Slot, State, Time};
+use crate::pool::{Activation, Claimed, Fence, Granted, Preempting, Slot, State, Time};
 use classad::Ad;
 
 /// The next time at which a slot at rest may have something to do: the end of a span that runs, or the next look at its
@@ -29,9 +30,11 @@ pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
     };
     let polls = is_polled(view.policy, slot.state, view.agent, job);
     let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
-    let gone = slot.running.gone_by().filter(|_| view.off == Off::NodeGone);
+    let gone = slot.running.granted.map(Granted::gone_by).filter(|_| view.off == Off::NodeGone);
     // What is due now was done now, or waits for something else.
-    let deadlines = [deadline, fence, view.lease_ends, view.starts_by, gone];
+    let waits = view.earlier_pod && slot.activation == Activation::Assigned;
+    let earlier_pod = waits.then(|| earlier_pod_goes_by(slot));
+    let deadlines = [deadline, fence, view.lease_ends, view.starts_by, gone, earlier_pod];
     deadlines.into_iter().flatten().filter(|at| *at > view.now).chain(poll).min()
 }
 

@@ -143,6 +143,21 @@ const LOST: [&str; 2] = ["Unknown", "ContainerStatusUnknown"];
 /// The reasons that runtimes give for a container whose program could not be started. Its exit code is made up.
 const NOT_STARTED: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
+/// Whether a runtime's message says that the program is at fault, and not the node: a runtime that is itself killed while it
+/// starts a container reports the same reason.
+fn names_the_program(message: &str) -> bool {
+    const PROGRAM: [&str; 6] = [
+        "exec:",
+        "executable file",
+        "no such file or directory",
+        "permission denied",
+        "exec format error",
+        "not a directory",
+    ];
+    let message = message.to_ascii_lowercase();
+    PROGRAM.iter().any(|text| message.contains(text))
+}
+
 /// What became of the proc by the end of a container, if that is none of the program's own exits.
 fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option<Ending> {
     let is = |known: &[&str]| reason.is_some_and(|reason| known.contains(&reason));
@@ -161,6 +176,10 @@ fn of_exit(pod: &SlimPod, exit: &SlimTerminated, reason: Option<&str>) -> Option
     }
     if is(&NOT_STARTED) {
         let reason = reason.unwrap_or_default();
+        if !names_the_program(said) {
+            let why = format!("its node could not start its container: {reason}: {said}");
+            return Some(evicted(&why).into());
+        }
         let why = format!("the program of its container cannot be started: {reason}: {said}");
         return Some(Ending::held(FAILED_TO_CREATE_PROCESS, why));
     }

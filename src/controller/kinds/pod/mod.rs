@@ -182,7 +182,7 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
         hold: hold(pod).or(held),
         obstacle: obstacle(pod).map(Arc::new),
         deleting: pod.metadata.deletion_timestamp.is_some(),
-        ends_by: ends_by(pod),
+        grace: grace(pod),
         forced: forced(pod),
         disrupted: disrupted(pod).is_some(),
         lease: pod
@@ -249,18 +249,17 @@ fn started(pod: &SlimPod) -> Option<model::pool::Time> {
     running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).map(convert::time)
 }
 
-/// The latest time until which a deletion lets the pod run. The API server forgets the time of a deletion that somebody
-/// shortens: the operator writes that time on the pod before it does so itself. For a pod that others deleted by force,
-/// the pod's own grace period counts from that deletion.
-fn ends_by(pod: &SlimPod) -> Option<model::pool::Time> {
-    let written = pod.annotations().get(labels::ENDS_BY).and_then(|text| text.parse().ok()).map(Time);
-    let deadline = pod.metadata.deletion_timestamp.as_ref().map(convert::time);
-    let own = Duration::from_secs(pod.spec.grace_period());
+/// The longest grace period of a pod's deletions, as far as the pod shows them. The API server forgets a period that somebody
+/// shortens: the operator writes that period on the pod before it does so itself. A pod that others deleted by force may
+/// have had its own grace period.
+fn grace(pod: &SlimPod) -> Option<Duration> {
+    pod.metadata.deletion_timestamp.as_ref()?;
+    let written = pod.annotations().get(labels::GRANTED_SECONDS).and_then(|seconds| seconds.parse().ok());
     let shown = match forced(pod) {
-        Forced::No => deadline,
-        Forced::Idle | Forced::Running => deadline.map(|at| at + own),
+        Forced::No => pod.metadata.deletion_grace_period_seconds.and_then(|seconds| seconds.try_into().ok()),
+        Forced::Idle | Forced::Running => Some(pod.spec.grace_period()),
     };
-    shown.max(written.as_ref().map(convert::time))
+    shown.max(written).map(Duration::from_secs)
 }
 
 #[cfg(test)]

@@ -174,3 +174,31 @@ fn an_init_container_that_fails_is_told_with_its_own_exit_code() {
     let told = world.log.iter().any(|line| line.contains("init container fetch ended with exit code 4"));
     assert!(told, "{:?}", world.log);
 }
+
+/// The kubelet deletes an evicted pod for good some seconds after its end. Until then the proc's next pod cannot have the
+/// name.
+#[test]
+fn a_proc_waits_for_its_earlier_pod_to_go() {
+    let mut world = world("");
+    world.node("n2", 1, 0);
+    let late = PodFacts { tracked: false, deleting: true, ..world.pods["long-0"].facts.clone() };
+    evict(&mut world);
+    world.end_pod(&pod(&world), None);
+    let evicted = world.pods.get("long-0").map(|pod| pod.facts.clone());
+    world.pass(1);
+    // The API server shows the pod once more, without our finalizer.
+    let shown = PodFacts { end: Some(End::Evicted { why: "it was deleted".into() }), ..late.clone() };
+    world.pool.apply(Event::Pod(shown), world.now);
+    world.pass(25);
+    assert!(evicted.is_some() && world.pods.is_empty(), "the claim waits");
+    world.pool.apply(Event::PodGone(late.clone()), world.now);
+    world.pass(2);
+    assert_eq!(world.pods.len(), 1);
+    // Somebody's finalizer keeps the pod for ever: then the API server is asked, and refuses.
+    let stays = PodFacts { end: Some(End::Evicted { why: "it was deleted".into() }), ..late };
+    world.end_pod(&pod(&world), None);
+    world.pass(1);
+    world.pool.apply(Event::Pod(stays), world.now);
+    world.pass(120);
+    assert_eq!(world.pods.len(), 1);
+}

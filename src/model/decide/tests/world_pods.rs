@@ -81,7 +81,7 @@ impl World {
             told: false,
             remains: Remains::Nothing,
             deleting: false,
-            ends_by: None,
+            grace: None,
             forced: Forced::No,
             disrupted: false,
             lease: Some(plan.lease),
@@ -202,10 +202,10 @@ impl World {
         if found.facts.end.is_some() {
             return;
         }
-        let granted = now + Duration::from_secs(u64::from(grace.unwrap_or(30).max(LEAST)));
-        found.dies.get_or_insert(granted.min(now + Duration::from_secs(takes)));
+        let granted = Duration::from_secs(u64::from(grace.unwrap_or(30).max(LEAST)));
+        found.dies.get_or_insert(now + granted.min(Duration::from_secs(takes)));
         found.facts.deleting = true;
-        found.facts.ends_by = found.facts.ends_by.max(Some(granted));
+        found.facts.grace = found.facts.grace.max(Some(granted));
         if grace == Some(0) {
             found.facts.forced = Forced::Running;
         }

@@ -4,13 +4,19 @@ use std::time::Duration;
 
 use super::claimed::leaving;
 use super::scene::{Scene, active};
-use crate::pool::{Activation, Claimed, Forced, Preempting, Remains, Removal, State};
+use crate::pool::{Activation, Claimed, Forced, Granted, Preempting, Remains, Removal, State};
 use crate::startd::{Chore, Grace, Off, Pace, Step};
 
 const NOTHING: [Chore; 0] = [];
 const BUSY: State = State::Claimed(Claimed::Busy);
 const VACATING: State = State::Preempting(Preempting::Vacating);
 const KILLING: State = State::Preempting(Preempting::Killing);
+
+/// The pod was deleted just now with a grace of so many seconds.
+fn grant(scene: &mut Scene, seconds: u64) {
+    let grace = Duration::from_secs(seconds);
+    scene.slot.running.granted = Some(Granted::by_deletion(scene.slot.running.granted, grace, scene.now));
+}
 
 /// A kubelet whose Node was deleted goes on with what it was told: the slot waits until that is over, though nobody will
 /// confirm it.
@@ -21,7 +27,7 @@ fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
     let mut scene = Scene::of(BUSY).with(gone);
     scene.drive();
     assert_eq!((scene.taken.as_slice(), scene.done.as_slice()), (&[13, 18][..], &[Chore::KillPod][..]));
-    scene.slot.running.may_run_until(scene.now + Duration::from_secs(1));
+    grant(&mut scene, 1);
     assert_eq!(scene.wait(5).drive().done, NOTHING);
     assert_eq!(scene.wait(1).drive().done, [Chore::DeletePod(Grace::Force)]);
     scene.slot.running.forced = Forced::Running;
@@ -30,10 +36,10 @@ fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
     // A pod that was vacating has the rest of its vacating time.
     let mut scene = leaving(VACATING, 60).with(gone);
     scene.slot.activation = being_deleted();
-    scene.slot.running.may_run_until(scene.now + Duration::from_secs(60));
+    grant(&mut scene, 60);
     assert_eq!(scene.drive().done, NOTHING);
     // A shorter deletion by somebody else does not change what the kubelet does.
-    scene.slot.running.may_run_until(scene.now + Duration::from_secs(1));
+    grant(&mut scene, 1);
     scene.slot.running.forced = Forced::Running;
     assert_eq!(scene.wait(64).drive().done, NOTHING);
     assert_eq!(scene.wait(1).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
@@ -59,7 +65,7 @@ fn an_agent_kills_at_once_what_the_kubelet_lets_run_for_long() {
     let killing = |granted: u64| {
         leaving(KILLING, 0).with(|s| {
             s.slot.activation = being_deleted();
-            s.slot.running.may_run_until(s.now + Duration::from_secs(granted));
+            grant(s, granted);
         })
     };
     assert_eq!(killing(600).drive().done, [Chore::KillByAgent]);

@@ -242,6 +242,11 @@ fn what_a_node_lost_or_refused_is_evicted() {
 fn an_end_that_would_come_again_holds_the_proc() {
     let failed = |reason: &str, code: i32| json!({"phase": "Failed", "containerStatuses": [ended("main", code, reason, "00:05:00")]});
     let evicted = |message: &str| json!({"phase": "Failed", "reason": "Evicted", "message": message});
+    let not_started = |message: &str| {
+        let mut status = failed("StartError", 128);
+        status["containerStatuses"][0]["state"]["terminated"]["message"] = json!(message);
+        status
+    };
     let memory = "it went over its memory limit and was killed: raise memory in spec.requests";
     let disk = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. ";
     for (case, status, expected) in [
@@ -255,8 +260,8 @@ fn an_end_that_would_come_again_holds_the_proc() {
         ("over its disk", evicted(disk), Some((34, format!("Evicted: {disk}")))),
         (
             "no such program",
-            failed("StartError", 128),
-            Some((6, "the program of its container cannot be started: StartError: ".to_owned())),
+            not_started(NO_PROGRAM),
+            Some((6, format!("the program of its container cannot be started: StartError: {NO_PROGRAM}"))),
         ),
         ("killed", failed("Error", 137), None),
     ] {
@@ -270,6 +275,21 @@ fn an_end_that_would_come_again_holds_the_proc() {
         assert_eq!(told.hold, None, "{case}, having been told to end");
         assert!(told.end.is_some_and(|end| !end.is_final()), "{case}, having been told to end");
     }
+}
+
+/// What runc says of a command that does not exist.
+const NO_PROGRAM: &str = "failed to create containerd task: failed to create shim task: OCI runtime create failed: container_linux.go:380: starting container process caused: exec: \"/no\": stat /no: no such file or directory: unknown";
+
+/// A runtime that is killed while it starts a container reports the same reason as for a program that does not exist.
+#[test]
+fn a_node_that_could_not_start_a_container_evicts() {
+    let mut status =
+        json!({"phase": "Failed", "containerStatuses": [ended("main", 128, "StartError", "00:05:00")]});
+    let message = "failed to create shim task: context canceled: unknown";
+    status["containerStatuses"][0]["state"]["terminated"]["message"] = json!(message);
+    let facts = ours(status, json!({}));
+    let why = format!("its node could not start its container: StartError: {message}");
+    assert_eq!((facts.end, facts.hold), (gone(&why), None));
 }
 
 #[test]
@@ -314,19 +334,18 @@ fn a_pod_that_was_taken_off_its_kubelet_is_not_known_to_have_ended() {
 
 #[test]
 fn how_long_a_deletion_lets_a_pod_run() {
-    let at = |text: &str| convert::time(&Time(format!("2026-01-01T{text}Z").parse().unwrap()));
     let runs = json!({"phase": "Running", "containerStatuses": [runs("main")]});
-    let written = json!({labels::CLAIM: "c", labels::ENDS_BY: "2026-01-01T00:15:00Z"});
+    let written = json!({labels::CLAIM: "c", labels::GRANTED_SECONDS: "600"});
     let mut shortened = last_deletion();
     shortened["deletionGracePeriodSeconds"] = json!(1);
     shortened["annotations"] = written;
     for (case, metadata, expected) in [
         ("nobody deletes it", json!({}), None),
-        ("deleted", deleted(), Some(at("00:10:30"))),
-        ("forced: the pod's own grace is the best guess", last_deletion(), Some(at("00:10:35"))),
-        ("shortened by the operator, which kept the first time", shortened, Some(at("00:15:00"))),
+        ("deleted", deleted(), Some(30)),
+        ("forced: the pod's own grace is the best guess", last_deletion(), Some(30)),
+        ("shortened by the operator, which kept the first time", shortened, Some(600)),
     ] {
-        assert_eq!(ours(runs.clone(), metadata).ends_by, expected, "{case}");
+        assert_eq!(ours(runs.clone(), metadata).grace, expected.map(Duration::from_secs), "{case}");
     }
 }
 
