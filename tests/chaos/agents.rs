@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::kubelets::{FENCED, is_ours, is_over, node_key};
 use super::plan::Presence;
-use super::processes::Over;
+use super::processes::{Over, Standing};
 use super::store::{Key, meta};
 use super::world::World;
 
@@ -48,7 +48,7 @@ impl World {
             self.kubelets.machines.get_mut(node).unwrap().agent.promised = None;
             // With the agent goes what it held still.
             for process in self.kubelets.processes.values_mut().filter(|process| process.node == node) {
-                process.frozen = false;
+                process.let_go_on();
             }
         }
     }
@@ -56,7 +56,7 @@ impl World {
     /// Half a second of the agent of a machine that is on, and heard or not.
     pub fn run_agent(&mut self, node: &str, at: u64, heard: bool) {
         for process in self.kubelets.processes.values_mut() {
-            if process.node == node && process.frozen && process.alive {
+            if process.node == node && process.stands_still() && process.alive {
                 process.stand_still(TICK);
             }
         }
@@ -131,11 +131,10 @@ impl World {
             let Some(process) = self.kubelets.processes.get_mut(&uid).filter(|process| process.alive) else {
                 continue;
             };
-            if still && !process.frozen && late != u64::MAX {
-                let since = *process.asked.get_or_insert(at);
-                process.frozen = at >= since + late;
-            } else if !still {
-                (process.frozen, process.asked) = (false, None);
+            if !still {
+                process.standing = Standing::No;
+            } else if !process.stands_still() && late != u64::MAX {
+                process.hold_still(at, late);
             }
             if kill {
                 process.kill_now(at);
@@ -151,7 +150,7 @@ impl World {
             .kubelets
             .processes
             .iter()
-            .filter(|(_, process)| process.node == node && process.alive && process.frozen)
+            .filter(|(_, process)| process.node == node && process.alive && process.stands_still())
             .map(|(uid, _)| uid)
             .collect();
         let condition = json!({"type": "Ready", "status": if works { "True" } else { "False" }, "reason": "Told",

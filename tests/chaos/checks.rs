@@ -1,5 +1,10 @@
 //! The invariants, on what the server has.
 
+mod machines;
+mod settled;
+
+pub use settled::unfinished;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -9,13 +14,13 @@ use serde_json::Value;
 
 use super::caps::{Caps, capped, limited};
 use super::ends::{Ends, terminated};
-use super::kubelets::{has_ended, is_backfill, is_of_pool, is_ours, is_over, node_key};
-use super::layouts::{Division, LAYOUTS};
+use super::kubelets::{has_ended, is_backfill, is_ours, node_key};
 use super::plan::Class;
 use super::processes::Process;
 use super::store::{Key, finalizers};
 use super::verbs::{Call, Verb};
 use super::world::World;
+use machines::{carved, pods_fit};
 
 /// More calls than this in ten seconds are a loop.
 const MOST_CALLS: usize = 3000;
@@ -315,70 +320,6 @@ pub fn writes(world: &mut World, who: usize) {
     }
 }
 
-/// The slots carved from a machine never add up to more than the machine.
-fn carved(world: &mut World, key: &Key) {
-    let Some(slot) = world.store.get(key) else { return };
-    let node = slot["spec"]["node"].as_str().unwrap_or_default().to_owned();
-    let counts = |name: &str, slot: &Value| {
-        let id = slot["spec"]["claim"]["id"].as_str().unwrap_or_default();
-        let uid = slot["metadata"]["uid"].as_str().unwrap_or_default();
-        slot["spec"]["node"] == node.as_str()
-            && world.checks.claims.contains(id)
-            && !world.checks.tampered_slots.contains(name)
-            && !world.checks.let_go.contains(uid)
-    };
-    let carved: Vec<&Value> = world
-        .store
-        .of("slots")
-        .filter(|(key, slot)| counts(&key.name, slot))
-        .map(|(_, slot)| &slot["spec"]["resources"])
-        .collect();
-    let sum: i64 = carved.iter().filter_map(|resources| resources["cpus"].as_i64()).sum();
-    let mut held = BTreeSet::new();
-    let devices = carved.iter().filter_map(|resources| resources["devices"].as_object()).flatten();
-    let ids = devices.flat_map(|(_, ids)| ids.as_array().into_iter().flatten()).filter_map(Value::as_str);
-    let twice: Vec<String> = ids.filter(|id| !held.insert(*id)).map(str::to_owned).collect();
-    if !twice.is_empty() {
-        world.violated(format!("two slots of {node} hold {twice:?}, now that {} is written", key.name));
-    }
-    let most = world.checks.most_cpus.get(&node).copied().unwrap_or(0);
-    if sum > most {
-        world.violated(format!(
-            "the slots of {node} hold {sum} CPUs of {most}, now that {} is written",
-            key.name
-        ));
-    }
-}
-
-/// The pods on a machine never request more than it has.
-fn pods_fit(world: &mut World, key: &Key) {
-    let Some(node) = world.store.get(key).and_then(|pod| pod["spec"]["nodeName"].as_str().map(str::to_owned))
-    else {
-        return;
-    };
-    let lives = |pod: &Value| {
-        is_of_pool(pod)
-            && pod["spec"]["nodeName"] == node.as_str()
-            && !is_over(pod)
-            && pod["metadata"]["deletionGracePeriodSeconds"] != 0
-    };
-    let cpus = |pod: &Value| {
-        let text = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"].as_str().unwrap_or("0");
-        text.parse::<i64>().unwrap_or(0)
-    };
-    let sum: i64 = world.store.of("pods").filter(|(_, pod)| lives(pod)).map(|(_, pod)| cpus(pod)).sum();
-    let most = world.checks.most_cpus.get(&node).copied().unwrap_or(0);
-    if world.coverage.faults.contains_key("ghost of a call") {
-        return;
-    }
-    if sum > most {
-        world.violated(format!(
-            "the pods on {node} request {sum} CPUs of {most}, now that {} is made",
-            key.name
-        ));
-    }
-}
-
 /// What is recorded stays recorded.
 fn only_more(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
     let (Some(before), Some(now)) = (before, world.store.get(key)) else { return };
@@ -455,81 +396,4 @@ fn is_held(job: &Value, proc: u32) -> bool {
     let procs = held.filter_map(|held| Ranges::parse(held["procs"].as_str()?).ok());
     job["status"]["observedGeneration"] == job["metadata"]["generation"]
         && procs.into_iter().any(|procs| procs.contains(proc))
-}
-
-/// What is left to do, if anything: once faults have stopped, nothing may be.
-pub fn unfinished(world: &World) -> Option<String> {
-    let division = &LAYOUTS[usize::from(world.layout)];
-    if let Some((key, _)) = world
-        .store
-        .of("slots")
-        .find(|(_, slot)| slot["spec"]["claim"].is_object() || slot["spec"]["slotType"] != "Static")
-    {
-        return Some(format!("the Slot {} is left", key.name));
-    }
-    for (key, pod) in world.store.of("pods").filter(|(_, pod)| is_ours(pod)) {
-        let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
-        if tracked || !is_over(pod) {
-            return Some(format!("the pod {} is left: {}", key.name, pod["status"]));
-        }
-    }
-    // No policy is left that wants any.
-    if let Some((key, pod)) = world.store.of("pods").find(|(_, pod)| is_backfill(pod)) {
-        return Some(format!("the backfill pod {} is left: {}", key.name, pod["status"]));
-    }
-    for (key, job) in world.store.of("htcjobs") {
-        if job["metadata"]["deletionTimestamp"].is_string() {
-            return Some(format!("the job {} is being deleted", key.name));
-        }
-        let possible =
-            !matches!(job["spec"]["requirements"].as_str(), Some("error" | "((" | "TARGET.NoSuchThing > 1"))
-                && job["spec"]["requests"]["cpus"].as_i64().unwrap_or(0) <= division.largest;
-        let (well, ill) = recorded(job);
-        let count = u32::try_from(job["spec"]["count"].as_i64().unwrap_or(0)).unwrap_or(0);
-        if possible && !(0..count).all(|proc| well.contains(proc) || ill.contains(proc)) {
-            return Some(format!("the job {} is not done: {}", key.name, job["status"]));
-        }
-        let number = |field: &str| job["status"][field].as_u64().unwrap_or(0);
-        let told = (number("completed"), number("failed"), number("running"));
-        if possible && told != (well.len(), ill.len(), 0) {
-            return Some(format!("the job {} says {}", key.name, job["status"]));
-        }
-    }
-    for (key, submitter) in world.store.of("submitters") {
-        let status = &submitter["status"];
-        if status["resourcesUsed"].as_i64().unwrap_or(0) != 0
-            || status["weightedResourcesUsed"].as_f64().unwrap_or(0.0) != 0.0
-        {
-            return Some(format!("{} is charged: {status}", key.name));
-        }
-    }
-    for (key, slot) in world.store.of("partitionableslots") {
-        let status = &slot["status"];
-        let node = slot["spec"]["node"].as_str().unwrap_or_default();
-        if world.store.get(&node_key(node)).is_none() {
-            return Some(format!("{} is left without its node", key.name));
-        }
-        if status["available"] != status["total"] || status["dynamicSlots"].as_i64().unwrap_or(0) != 0 {
-            return Some(format!("{} is not whole: {status}", key.name));
-        }
-    }
-    world.store.of("nodes").find_map(|(key, _)| undivided(world, &key.name, division))
-}
-
-/// What keeps a node from being divided into slots as its policy says, each of them there once and free.
-fn undivided(world: &World, node: &str, division: &Division) -> Option<String> {
-    let of = |kind| world.store.of(kind).filter(move |(_, slot)| slot["spec"]["node"] == node);
-    let (fixed, partitionable) = (of("slots").count(), of("partitionableslots").count());
-    if (fixed, partitionable) != (division.fixed, division.partitionable) {
-        return Some(format!("{node} has {fixed} static and {partitionable} partitionable slots"));
-    }
-    let taken =
-        of("slots").chain(of("partitionableslots")).find(|(_, slot)| slot["status"]["state"] != "Unclaimed");
-    if let Some((key, slot)) = taken {
-        return Some(format!("{} is not unclaimed: {}", key.name, slot["status"]));
-    }
-    let of_fixed = of("slots").map(|(_, slot)| &slot["spec"]["resources"]["cpus"]);
-    let of_others = of("partitionableslots").map(|(_, slot)| &slot["status"]["total"]["cpus"]);
-    let cpus: i64 = of_fixed.chain(of_others).filter_map(Value::as_i64).sum();
-    (cpus != 8).then(|| format!("the slots of {node} have {cpus} CPUs of 8"))
 }

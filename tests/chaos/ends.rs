@@ -127,7 +127,7 @@ fn is_long_ago(pod: &Value) -> bool {
     let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().filter(|grace| *grace > 0);
     let deadline = time(&pod["metadata"]["deletionTimestamp"]);
     let asked = deadline.zip(grace).map(|(deadline, grace)| deadline.as_second() - grace);
-    let ended = time(&terminated(pod)["finishedAt"]).map(|at| at.as_second());
+    let ended = time(&terminated(pod)["finishedAt"]).map(Timestamp::as_second);
     // The operator's clock, by which its condition is dated, may be wrong by anything.
     !is_disrupted(pod) && asked.zip(ended).is_some_and(|(asked, ended)| asked - ended > SKEW)
 }

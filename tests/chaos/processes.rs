@@ -64,6 +64,16 @@ pub struct Told {
     pub granted: u64,
 }
 
+/// Whether the agent of its node holds a process still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    No,
+    /// It was asked to at that time, and has not got round to it.
+    Asked(u64),
+    /// It does, and was asked to at that time.
+    Still(u64),
+}
+
 /// A process in a pod.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -76,10 +86,8 @@ pub struct Process {
     pub fate: Fate,
     pub beside: Option<Beside>,
     pub told: Option<Told>,
-    /// The agent holds it still.
-    pub frozen: bool,
-    /// Since when the agent was asked to.
-    pub asked: Option<u64>,
+    /// Whether its node's agent holds it still.
+    pub standing: Standing,
     /// The main container's program runs.
     pub alive: bool,
     /// How the main container ended; none too where its machine lost it.
@@ -97,6 +105,27 @@ pub struct Process {
 }
 
 impl Process {
+    /// Its agent holds it still.
+    pub fn stands_still(&self) -> bool {
+        matches!(self.standing, Standing::Still(_))
+    }
+
+    /// An agent that was asked to hold it still, and takes so long, holds it by now or not.
+    pub fn hold_still(&mut self, at: u64, late: u64) {
+        let since = match self.standing {
+            Standing::No => at,
+            Standing::Asked(since) | Standing::Still(since) => since,
+        };
+        self.standing = if at >= since + late { Standing::Still(since) } else { Standing::Asked(since) };
+    }
+
+    /// The agent that holds it still is gone.
+    pub fn let_go_on(&mut self) {
+        if let Standing::Still(since) = self.standing {
+            self.standing = Standing::Asked(since);
+        }
+    }
+
     /// It ends by itself now.
     pub fn end_now(&mut self, at: u64) {
         if self.ends < NEVER {
@@ -124,7 +153,7 @@ impl Process {
             return;
         }
         let (takes, stuck, code) = self.handler.map_or_else(|| handler(uid, seed), |n| HANDLERS[n]);
-        let takes = if self.frozen { NEVER } else { takes };
+        let takes = if self.stands_still() { NEVER } else { takes };
         let granted = at + (grace * 1000).max(LEAST_GRACE);
         let (dies, code) = if at + takes <= granted { (at + takes, code) } else { (granted + stuck, 137) };
         self.told = Some(Told { at, dies, code, granted });

@@ -1,0 +1,288 @@
+//! How a plan follows from a seed.
+
+use super::super::rng::Rng;
+use super::{BACKFILL, Class, How, Item, Order, Plan, Presence, What, When};
+
+/// Those that faults are drawn for, the ones that matter most more often.
+const TARGETS: [Class; 33] = [
+    Class::CreateSlot,
+    Class::CreateSlot,
+    Class::CreateSlot,
+    Class::CreateSlot,
+    Class::PatchSlot,
+    Class::PatchSlot,
+    Class::PatchSlot,
+    Class::DeleteSlot,
+    Class::DeleteSlot,
+    Class::DeleteSlot,
+    Class::GetSlot,
+    Class::CreatePod,
+    Class::CreatePod,
+    Class::CreatePod,
+    Class::CreatePod,
+    Class::GetPod,
+    Class::DeletePod,
+    Class::DeletePod,
+    Class::UntrackPod,
+    Class::UntrackPod,
+    Class::UntrackPod,
+    Class::AskAgent,
+    Class::GetJob,
+    Class::AddJobFinalizer,
+    Class::AddJobFinalizer,
+    Class::JobStatus,
+    Class::JobStatus,
+    Class::JobStatus,
+    Class::SlotStatus,
+    Class::OtherStatus,
+    Class::Lease,
+    Class::List,
+    Class::Watch,
+];
+
+impl Plan {
+    /// The plan of a seed.
+    pub fn of(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let ends = 20 + u32::try_from(rng.below(130)).unwrap();
+        let mut plan = Self {
+            seed,
+            ends,
+            bookmarks: !rng.one_in(4),
+            ghosts: rng.one_in(4),
+            skew: skew(&mut rng),
+            layout: rng.pick(&[0, 0, 0, 1, 2, 3, 4]),
+            items: Vec::new(),
+        };
+        for node in 0..=rng.small(3) {
+            plan.at(0, What::NodeBack(node, 1 + rng.small(6)));
+        }
+        for _ in 0..rng.pick(&[0, 0, 1, 1, 2]) {
+            let policy = policy(&mut rng);
+            plan.at(0, policy);
+        }
+        if rng.one_in(2) {
+            for node in 0..3 {
+                plan.at(0, What::Agent(node, Presence::Works));
+            }
+        }
+        for group in 0..rng.small(4) {
+            plan.at(0, What::Quota(group, 1 + rng.small(8)));
+        }
+        if rng.one_in(4) {
+            plan.at(0, What::Ceiling(rng.small(2), Some(1 + rng.small(4))));
+        }
+        for _ in 0..=rng.small(3) {
+            let early = u32::try_from(rng.below(3000)).unwrap();
+            plan.at(early, What::Submit(order(&mut rng)));
+        }
+        if rng.one_in(3) {
+            plan.at(u32::try_from(rng.below(2000)).unwrap(), What::Second);
+        }
+        // Some runs have one or two things happen, so that a fault is seen by itself; others many.
+        let many = rng.pick(&[0, 1, 2, 3, 5, 8, 13, 20]);
+        for _ in 0..many {
+            let item = item(&mut rng, ends);
+            plan.items.push(item);
+        }
+        // Last, so that what is drawn before is the same as ever.
+        if rng.one_in(6) {
+            plan.at(0, What::Policy(rng.small(2), BACKFILL + rng.small(3), rng.pick(&[0, 0, 1, 2, 3, 4])));
+        }
+        if rng.one_in(20) {
+            plan.cut_off(&mut rng);
+        }
+        plan.share(&mut rng);
+        plan.let_go(&mut rng);
+        plan
+    }
+
+    /// A node with an agent is cut off for longer than most leases last.
+    fn cut_off(&mut self, rng: &mut Rng) {
+        let node = rng.small(3);
+        self.at(0, What::Agent(node, Presence::Works));
+        self.at(u32::try_from(rng.below(20_000)).unwrap(), What::NodeCut(node, 90 + rng.small(110)));
+    }
+
+    /// Things that jobs share, and a negotiator that preempts: from the start, and edited later.
+    fn share(&mut self, rng: &mut Rng) {
+        if rng.one_in(3) {
+            self.at(0, What::Limit(0, 1 + rng.small(3)));
+        }
+        if rng.one_in(4) {
+            self.at(0, What::Negotiating(rng.small(5)));
+            // Two users who want all there is, one after the other.
+            for (job, early) in [(rng.pick(&[0, 2, 4]), 1000), (rng.pick(&[1, 3]), 4000)] {
+                let order = Order { job, count: 4 + rng.small(5), ..order(rng) };
+                self.at(early + u32::try_from(rng.below(15_000)).unwrap(), What::Submit(order));
+            }
+        }
+        for _ in 0..rng.pick(&[0, 0, 0, 1, 2]) {
+            let at = u32::try_from(rng.below(u64::from(self.ends) * 1000)).unwrap();
+            let what = match rng.below(6) {
+                0..=2 => What::Limit(rng.small(2), rng.small(5)),
+                3 => What::LimitGone(rng.small(2)),
+                _ => What::Negotiating(rng.small(5)),
+            };
+            self.at(at, what);
+        }
+    }
+
+    /// Others ask pods to go, and shorten what they were granted; a Node goes whose machine is on.
+    fn let_go(&mut self, rng: &mut Rng) {
+        for _ in 0..rng.pick(&[0, 0, 0, 1, 1, 2, 4]) {
+            let at = u32::try_from(rng.below(u64::from(self.ends) * 1000)).unwrap();
+            let (class, nth) = (rng.pick(&TARGETS), rng.pick(&[0, 0, 1, 1, 2, 3, 5, 8]));
+            let at = When::At(at);
+            let when = rng.pick(&[at, at, at, When::Before(class, nth), When::After(class, nth)]);
+            let n = rng.small(16);
+            let what = match rng.below(13) {
+                0..=3 => What::ApiEvict(n),
+                4..=5 => What::TaintEvict(n),
+                6..=8 => What::DeleteSooner(n, rng.pick(&[0, 1, 1, 2, 5])),
+                9..=10 => What::DeletePod(n, rng.one_in(2)),
+                11 => What::Reboot(n),
+                _ => What::NodeDeleted(n),
+            };
+            self.items.push(Item { when, what });
+            // A second wish often follows the first.
+            if rng.one_in(3)
+                && let When::At(at) = when
+            {
+                let later = at + u32::try_from(rng.below(6000)).unwrap();
+                self.at(later, What::DeleteSooner(n, rng.pick(&[0, 1, 2])));
+            }
+        }
+    }
+
+    fn at(&mut self, at: u32, what: What) {
+        self.items.push(Item { when: When::At(at), what });
+    }
+}
+
+fn policy(rng: &mut Rng) -> What {
+    What::Policy(rng.small(2), rng.small(14), rng.pick(&[0, 0, 0, 1, 2, 3, 4, 5]))
+}
+
+fn skew(rng: &mut Rng) -> i64 {
+    let wrong = i64::try_from(rng.below(600)).unwrap();
+    match rng.below(4) {
+        0 => wrong - 300,
+        1 => (wrong - 300) * 1000,
+        _ => 0,
+    }
+}
+
+fn order(rng: &mut Rng) -> Order {
+    Order {
+        job: rng.small(5),
+        group: rng.one_in(3).then(|| rng.small(4)),
+        count: 1 + rng.small(6),
+        cpus: 1 + rng.pick(&[0, 0, 0, 1, 2, 63]),
+        gpus: u8::from(rng.one_in(8)),
+        requirements: rng.pick(&[0, 0, 0, 0, 0, 1, 2, 3]),
+        retention: rng.small(3),
+    }
+}
+
+fn item(rng: &mut Rng, ends: u32) -> Item {
+    if rng.below(5) < 2 {
+        let class = rng.pick(&TARGETS);
+        let nth = rng.pick(&[0, 0, 0, 1, 1, 2, 3, 4, 6, 9, 15]);
+        let what = What::Call(how(rng, class), more(rng));
+        return Item { when: When::Before(class, nth), what };
+    }
+    let at = When::At(u32::try_from(rng.below(u64::from(ends) * 1000)).unwrap());
+    let (class, nth) = (rng.pick(&TARGETS), rng.pick(&[0, 0, 1, 1, 2, 3, 5, 8]));
+    let when =
+        rng.pick(&[at, at, When::Before(class, nth), When::After(class, nth), When::After(class, nth)]);
+    Item { when, what: what(rng) }
+}
+
+/// Most faults pass; some last for a few attempts, or longer than any attempt.
+fn more(rng: &mut Rng) -> u8 {
+    rng.pick(&[0, 0, 0, 0, 1, 2, 5, 9, 20])
+}
+
+fn how(rng: &mut Rng, class: Class) -> How {
+    let how = rng.pick(&[
+        How::Error(500),
+        How::Error(503),
+        How::ErrorAfter,
+        How::Throttled,
+        How::Conflict,
+        How::Reset,
+        How::ResetAfter,
+        How::ResetAfter,
+        How::Silence,
+        How::SilenceAfter,
+        How::SilenceAfter,
+        How::Late(300),
+        How::Late(3000),
+        How::Late(6000),
+        How::LateAnswer(300),
+        How::LateAnswer(3000),
+    ]);
+    let conflicts = matches!(
+        class,
+        Class::PatchSlot
+            | Class::UntrackPod
+            | Class::AskAgent
+            | Class::AddJobFinalizer
+            | Class::JobStatus
+            | Class::SlotStatus
+            | Class::OtherStatus
+            | Class::Lease
+    );
+    // The server says Conflict of writes over a version, and of patches that it tried too often; not of others.
+    if how == How::Conflict && !conflicts { How::Error(500) } else { how }
+}
+
+fn what(rng: &mut Rng) -> What {
+    let n = rng.small(16);
+    match rng.below(76) {
+        0..=6 => What::Kill(rng.small(2)),
+        7..=10 => What::KillAfterPolls(rng.small(2), u16::try_from(rng.below(60)).unwrap()),
+        11..=12 => What::Stop(rng.small(2)),
+        13 => What::Second,
+        14..=16 => What::Stall(rng.small(2), 2 + rng.small(30)),
+        17..=18 => What::Cut(rng.small(2), 2 + rng.small(30)),
+        19..=22 => What::Lag(n, rng.pick(&[200, 1000, 5000, 20_000]), 5 + rng.small(40)),
+        23..=24 => What::DropWatch(n, rng.one_in(2)),
+        25..=26 => What::Gone(n),
+        27 => What::Compact,
+        28..=29 => What::NodeGone(n),
+        30..=31 => What::NodeCut(n, 10 + rng.small(110)),
+        32..=33 => What::NodeBack(n, 1 + rng.small(6)),
+        34 => What::Cordon(n, rng.one_in(2)),
+        35 => What::Taint(n, rng.one_in(2)),
+        36 => What::Refuse(n, 1 + rng.small(3)),
+        37 => What::Evict(n),
+        38 => What::EndNow(n),
+        39 => What::Foreign(rng.small(3), n, 1 + rng.small(8)),
+        40 => What::ForeignGone(rng.small(3)),
+        41..=43 => What::Submit(order(rng)),
+        44..=45 => What::Edit(order(rng)),
+        46..=47 => What::Remove(n),
+        48 => What::Unhold(n),
+        49..=51 => What::DeletePod(n, rng.one_in(3)),
+        52 => What::StripPod(n),
+        53..=54 => What::DeleteSlot(n),
+        55 => What::EditSlot(n, rng.small(3)),
+        56 => What::MakeSlot(n),
+        57 => What::DeletePslot(n),
+        58 => What::Quota(rng.small(4), rng.small(9)),
+        59 => What::QuotaGone(rng.small(4)),
+        60 => What::Ceiling(rng.small(2), rng.one_in(2).then(|| rng.small(6))),
+        61 => What::DeleteSubmitter(n),
+        62..=65 => policy(rng),
+        66 => What::PolicyGone(rng.small(2)),
+        67..=68 => What::Drain(rng.small(3), n, rng.small(18)),
+        69 => What::DrainGone(rng.small(3)),
+        70..=71 => {
+            let presence = [Presence::Works, Presence::Silent, Presence::CannotWork, Presence::TakenOff];
+            What::Agent(n, rng.pick(&presence))
+        }
+        _ => What::Owner(n, 2 + rng.small(40)),
+    }
+}
