@@ -242,7 +242,7 @@ fn deletion(
 /// not.
 #[tokio::test(start_paused = true)]
 async fn a_grace_period_is_kept_on_the_pod_before_it_is_shortened() {
-    let killed = || deletion(Some(1), Some(Duration::from_secs(600)), None, None);
+    let killed = || deletion(Some(1), Some(Duration::from_mins(10)), None, None);
     let (kept, gone) = (format!("PATCH {POD}"), format!("DELETE {POD}"));
     let (asked, heard) = perform(killed(), &[200, 200]).await;
     assert_eq!((lines(&asked), heard.len()), (vec![kept.as_str(), &gone], 0));

@@ -36,6 +36,10 @@ pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
         What::DeleteSooner(n, grace) => {
             let going = world.pick("pods", *n, |pod| is_of_pool(pod) && is_deleting(pod));
             if let Some(key) = going.or_else(|| world.pick("pods", *n, is_of_pool)) {
+                // Without our finalizer it is gone at once, and nobody can say when its program ends.
+                if *grace == 0 && world.store.get(&key).is_some_and(|pod| finalizers(&pod).is_empty()) {
+                    disown(world, &key, true);
+                }
                 world.delete(&key, Some(u64::from(*grace)));
             }
         }

@@ -103,7 +103,7 @@ fn a_pod_that_was_forced_is_waited_for_where_a_container_ran() {
         Scene::of(BUSY)
             .with(|s| {
                 (s.slot.activation, s.slot.running.forced, s.off) = (being_deleted(), forced, off);
-                s.lease_ends = silent.then_some(s.now + Duration::from_secs(60));
+                s.lease_ends = silent.then_some(s.now + Duration::from_mins(1));
             })
             .step()
     };
