@@ -43,10 +43,10 @@ pub(super) fn is_terminal(pod: &SlimPod) -> bool {
     matches!(pod.status.phase.as_str(), "Succeeded" | "Failed")
 }
 
-/// Whether a kubelet has confirmed that all containers of the pod have ended. The pod garbage collector writes the phase
-/// Failed too, for pods whose Node is gone, and leaves what the pod says of its containers.
+/// Whether a kubelet has confirmed, by a last phase, that all containers of the pod have ended. The pod garbage collector
+/// writes the phase Failed too, for pods whose Node is gone, and leaves what the pod says of its containers.
 fn is_confirmed(pod: &SlimPod) -> bool {
-    is_terminal(pod) && !runs(pod) && (!is_collected(pod) || others(pod) == Some(false))
+    is_terminal(pod) && (!is_collected(pod) || others(pod) == Some(false))
 }
 
 /// Whether a container of the pod runs, as far as its kubelet said.
