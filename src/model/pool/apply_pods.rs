@@ -78,7 +78,8 @@ impl Pool {
 
     /// An earlier leader recorded the end of a proc, and containers of its pod run on in the slot of its claim.
     fn adopt_remains(&mut self, facts: &PodFacts) {
-        let left = facts.tracked && facts.end.is_some() && !facts.is_over();
+        let done = self.jobs.get(&facts.job).is_some_and(|cluster| cluster.is_done(facts.proc));
+        let left = done && facts.tracked && !facts.is_over();
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
         let own = slot.claim.job.uid == facts.job && slot.claim.proc == facts.proc;
         if own && slot.activation == Activation::Vacant {

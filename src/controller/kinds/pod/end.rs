@@ -94,15 +94,12 @@ pub(super) fn remains(pod: &SlimPod) -> Remains {
     if others(pod) == Some(false) { Remains::Ending } else { Remains::Others }
 }
 
-/// Whether containers besides the main one have not ended yet; none while the main one has not.
+/// Whether containers besides the main one have not ended yet, as far as the kubelet says; none while the main one has not.
 fn others(pod: &SlimPod) -> Option<bool> {
-    let ended = |name: &str| {
-        let status = pod.status.container_statuses.iter().find(|status| status.name == name);
-        status.is_some_and(|status| status.state.terminated.is_some())
-    };
-    let mut all = pod.spec.containers.iter().map(|container| ended(&container.name));
-    all.next().filter(|main| *main)?;
-    Some(!all.all(|ended| ended))
+    let main = pod.spec.containers.first()?;
+    main_exit(pod)?;
+    let mut others = pod.status.container_statuses.iter().filter(|status| status.name != main.name);
+    Some(others.any(|status| status.state.terminated.is_none()))
 }
 
 fn of_confirmed(pod: &SlimPod) -> Ending {

@@ -202,3 +202,22 @@ fn a_proc_waits_for_its_earlier_pod_to_go() {
     world.pass(120);
     assert_eq!(world.pods.len(), 1);
 }
+
+/// The claim of a proc that is done holds its slot under a new leader, too, while containers of its pod run on.
+#[test]
+fn a_new_leader_finds_what_is_left_of_a_pod() {
+    let mut world = world("");
+    writes(&mut world, |facts| (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Others));
+    world.pass(1);
+    // The kubelet has not yet said how the pod ended, which is being deleted.
+    writes(&mut world, |facts| (facts.end, facts.deleting) = (None, true));
+    world.restart();
+    world.pass(60);
+    assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 1));
+    writes(&mut world, |facts| {
+        (facts.end, facts.remains) =
+            (Some(End::Evicted { why: "its pod was deleted".into() }), Remains::Nothing);
+    });
+    world.pass(5);
+    assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 0));
+}
