@@ -229,6 +229,7 @@ fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
         .filter(|(_, pod)| of_claim(pod))
         .map(|(key, pod)| (key.name.clone(), (**pod).clone()))
         .collect();
+    super::ends::forget(world);
     for (name, pod) in pods {
         if lives(world, &pod) {
             world.violated(format!("the claim {id} on {} ends, and its pod {name} lives", slot.name));
@@ -272,6 +273,7 @@ fn end_first(world: &mut World, call: &Call) {
     if !meant || !is_ours(&pod) || finalizers(&pod).is_empty() {
         return;
     }
+    super::ends::forget(world);
     if lives(world, &pod) {
         world.violated(format!("the pod {} is let go while it lives", key.name));
     } else if ended_by_itself(world, &pod) && !unrecorded_is_fine(world, &pod) {

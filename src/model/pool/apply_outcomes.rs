@@ -15,7 +15,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 /// Nobody knows whether what was asked of a slot's pod was heard: it is asked again.
 fn forget_asked(slot: &mut Slot) {
-    if let Activation::Active { deleting, .. } = &mut slot.activation {
+    if let Activation::Active { deleting, .. } | Activation::Ended { deleting, .. } = &mut slot.activation {
         *deleting = false;
     }
     slot.frozen = None;
