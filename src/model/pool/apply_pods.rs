@@ -140,7 +140,7 @@ impl Pool {
         if running {
             slot.running.started.get_or_insert(facts.started.unwrap_or(now));
         }
-        slot.running.ended = slot.running.ended.take().or(facts.end.clone());
+        slot.running.ended = slot.running.ended.take().or(facts.end.clone().filter(|_| !facts.told));
         let doomed = slot.running.note_deletion(&facts, now);
         slot.running.lease = facts.lease.max(slot.running.lease);
         let met = slot.running.meet(facts.obstacle, running, now);

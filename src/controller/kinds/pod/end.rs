@@ -82,7 +82,8 @@ pub(super) fn ending(pod: &SlimPod) -> Option<Ending> {
     if is_confirmed(pod) {
         return Some(of_confirmed(pod));
     }
-    let exit = main_exit(pod).filter(|_| asked(pod).is_none())?;
+    // A pod that is being deleted says more with its last phase. If somebody only said that it is to go, nothing may follow.
+    let exit = main_exit(pod).filter(|_| asked_by_deletion(pod).is_none())?;
     Some(of_exit(pod, exit, exit.reason.as_deref()).unwrap_or_else(|| exited(pod, exit).into()))
 }
 
