@@ -3,7 +3,7 @@
 use super::Pool;
 use super::event::{PodFacts, Remains};
 use super::ids::{ClaimId, PodRef, ProcId, SlotName};
-use super::job::{Cooling, End};
+use super::job::{Cooling, End, Job};
 use super::leaving::{Cause, Granted, HoldReason};
 use super::marks::Change;
 use super::resources::Capacity;
@@ -76,9 +76,11 @@ impl Pool {
         self.slots_changed(&[name, other]);
     }
 
-    /// An earlier leader recorded the end of a proc, and containers of its pod run on in the slot of its claim.
+    /// An earlier leader recorded the end of a proc, and containers of its pod run on in the slot of its claim. Anybody may
+    /// write the labels of a pod, so the pod must have the namespace and the name that the operator chose.
     fn adopt_remains(&mut self, facts: &PodFacts) {
-        let done = self.jobs.get(&facts.job).is_some_and(|cluster| cluster.is_done(facts.proc));
+        let ours = |cluster: &Job| cluster.owns(facts) && cluster.is_done(facts.proc);
+        let done = self.jobs.get(&facts.job).is_some_and(ours);
         let left = done && facts.tracked && !facts.is_over();
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
         let own = slot.claim.job.uid == facts.job && slot.claim.proc == facts.proc;

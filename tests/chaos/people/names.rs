@@ -1,4 +1,4 @@
-//! What faults are called in the list of what was reached.
+//! The names of faults, as the list of reached faults shows them.
 
 use super::super::layouts::LAYOUTS;
 use super::super::plan::{BACKFILL, Presence, What};
