@@ -58,8 +58,9 @@ struct Host<'s> {
     /// The pods that the machine's agent has suspended.
     suspended: BTreeSet<PodUid>,
     benchmarks: Option<Benchmarks>,
-    /// How often the machine has left the pool. A pod that was started before the machine last left never runs on.
-    stay: u32,
+    /// When the machine left the pool, each time. A pod that was made during stay `n`, counted from 0, runs no longer
+    /// than until `left[n]`.
+    left: Vec<Time>,
 }
 
 /// A job as it is in the API server.
@@ -115,7 +116,7 @@ impl<'s> World<'s> {
             here: true,
             suspended: BTreeSet::new(),
             benchmarks: None,
-            stay: 0,
+            left: Vec::new(),
         });
     }
 
@@ -291,7 +292,7 @@ impl<'s> World<'s> {
             return;
         };
         let proc = usize::try_from(plan.proc.proc).unwrap_or(usize::MAX);
-        let stay = self.machines.get(*host).map_or(0, |host| host.stay);
+        let stay = self.machines.get(*host).map_or(0, |host| host.left.len());
         self.pods_made += 1;
         let uid: PodUid = format!("pod-{}", self.pods_made).into();
         let pod = PodRef {
@@ -343,7 +344,7 @@ impl<'s> World<'s> {
         let machines = &self.machines;
         self.pods.get_mut(uid).filter(|pod| {
             let host = machines.get(pod.host);
-            pod.facts.end.is_none() && host.is_some_and(|host| host.here && host.stay == pod.stay)
+            pod.facts.end.is_none() && host.is_some_and(|host| host.here && host.left.len() == pod.stay)
         })
     }
 
@@ -370,7 +371,9 @@ impl<'s> World<'s> {
     /// Records a pod's end in the books, and tells the pool.
     fn ended(&mut self, uid: &PodUid, pool: &mut Pool, now: Time) {
         let Some(pod) = self.pods.get(uid) else { return };
-        let (ran, host) = (pod.ran(now), pod.host);
+        let host = pod.host;
+        let left = self.machines.get(host).and_then(|machine| machine.left.get(pod.stay));
+        let ran = pod.ran(left.map_or(now, |left| now.min(*left)));
         match pod.facts.end {
             Some(End::Exited { .. }) => self.books.done(pod.record, pod.cpus, ran.unwrap_or_default(), now),
             _ => self.books.evicted(pod.record, pod.cpus, ran),

@@ -85,7 +85,8 @@ impl World<'_> {
     /// A machine leaves the pool.
     pub(super) fn leaves(&mut self, index: usize, pool: &mut Pool, now: Time) {
         let Some(host) = self.machines.get_mut(index) else { return };
-        (host.here, host.stay) = (false, host.stay + 1);
+        host.here = false;
+        host.left.push(now);
         host.suspended.clear();
         pool.apply(Event::ForeignPodGone(owners_pod(&host.facts.name)), now);
         pool.apply(Event::MachineGone(host.facts.name.clone()), now);

@@ -8,7 +8,8 @@ use model::pool::{PodFacts, Time};
 pub(super) struct Pod {
     pub(super) facts: PodFacts,
     pub(super) host: usize,
-    pub(super) stay: u32,
+    /// How often the machine had left the pool before the pod was made.
+    pub(super) stay: usize,
     pub(super) cpus: i64,
     pub(super) started: Option<Time>,
     pub(super) runtime: Duration,
@@ -20,9 +21,9 @@ pub(super) struct Pod {
 }
 
 impl Pod {
-    /// How long the pod has run, without its suspensions; `None` before it has started.
+    /// How long the pod had run at `now`, without its suspensions; `None` before it has started.
     pub(super) fn ran(&self, now: Time) -> Option<Duration> {
-        let until = self.suspended.unwrap_or(now);
+        let until = self.suspended.map_or(now, |since| since.min(now));
         self.started.map(|started| until.since(started).saturating_sub(self.suspended_before))
     }
 
