@@ -210,6 +210,7 @@ impl Pool {
     }
 
     /// Books the end of a slot's pod that its kubelet has not confirmed and never will: it is certain that nothing of it runs.
+    /// If the kubelet had said before anybody asked the pod to go that the program has ended, that end counts.
     pub fn pod_lost(&mut self, name: &SlotName, why: &str, now: Time) {
         let Some(slot) = self.slots.get(name) else { return };
         let Activation::Active { pod, running, .. } = &slot.activation else { return };
@@ -219,8 +220,9 @@ impl Pool {
             tracked: true,
             ..PodFacts::of_nothing(pod.clone(), slot)
         };
+        let end = slot.running.ended.clone().unwrap_or_else(|| End::Evicted { why: why.into() });
         self.drop_outside(&facts.pod.uid);
-        self.pod_ended(name, &facts, End::Evicted { why: why.into() }, now);
+        self.pod_ended(name, &facts, end, now);
     }
 
     /// Whether the proc is to run at some time.
