@@ -139,6 +139,9 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
         Class::UntrackPod => end_first(world, call),
         Class::DeletePod => certain_first(world, call),
         Class::AddJobFinalizer => pods_first(world, call),
+        Class::Tell if call.body["reason"] == "MatchRefused" => {
+            world.violated(format!("a match is refused twice in a row: {}", call.body["note"]));
+        }
         _ => {}
     }
 }

@@ -47,7 +47,7 @@ use plan::{Item, Order, Plan, What, When};
 use run::{Outcome, run};
 
 fn calm() -> Plan {
-    let order = Order { job: 0, group: None, count: 5, cpus: 1, gpus: 0, requirements: 0, retention: 0 };
+    let order = Order { job: 0, group: None, count: 5, cpus: 1, device: 0, requirements: 0, retention: 0 };
     let items = vec![
         Item { when: When::At(0), what: What::NodeBack(0, 2) },
         Item { when: When::At(1000), what: What::Submit(order) },

@@ -66,6 +66,18 @@ pub enum When {
     After(Class, u32),
 }
 
+/// The [`Order::device`] of a job that asks for a GPU, as every node has one.
+pub const A_GPU: u8 = 1;
+
+/// The resource that a job asks for and that no node has.
+pub fn phantom(device: u8) -> Option<&'static str> {
+    match device {
+        2 => Some("example.com/typo"),
+        3 => Some("amd.com/gpu"),
+        _ => None,
+    }
+}
+
 /// A job as somebody writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
@@ -73,7 +85,8 @@ pub struct Order {
     pub group: Option<u8>,
     pub count: u8,
     pub cpus: u8,
-    pub gpus: u8,
+    /// [`A_GPU`], a [`phantom`], or 0 for none.
+    pub device: u8,
     pub requirements: u8,
     pub retention: u8,
 }

@@ -13,7 +13,7 @@ pub fn story(cpus: u8, job: Order, items: Vec<(When, What)>) -> Plan {
 
 /// A job of that many procs of one CPU each, whose pods go when they have ended.
 pub fn job(count: u8) -> Order {
-    Order { job: 1, group: None, count, cpus: 1, gpus: 0, requirements: 0, retention: 2 }
+    Order { job: 1, group: None, count, cpus: 1, device: 0, requirements: 0, retention: 2 }
 }
 
 /// Kinds that operators watch, by number.
@@ -556,7 +556,7 @@ fn a_claim_that_is_still_to_be_written_has_not_gone() {
 #[test]
 fn what_a_claim_gives_up_to_another_is_free_once_its_slot_says_so() {
     let physics = Order { job: 0, group: Some(0), requirements: 1, ..job(5) };
-    let gpus = Order { job: 2, gpus: 1, requirements: 0, retention: 1, ..job(6) };
+    let gpus = Order { job: 2, device: 1, requirements: 0, retention: 1, ..job(6) };
     let items = vec![
         (When::At(0), What::Policy(1, 4, 3)),
         (When::At(0), What::Quota(0, 2)),
@@ -570,7 +570,7 @@ fn what_a_claim_gives_up_to_another_is_free_once_its_slot_says_so() {
 #[test]
 fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
     // The finalizer is there since the first attempt, of which nobody heard; the job is deleted before the last.
-    let forever = Order { job: 4, group: None, count: 1, cpus: 1, gpus: 0, requirements: 0, retention: 0 };
+    let forever = Order { job: 4, group: None, count: 1, cpus: 1, device: 0, requirements: 0, retention: 0 };
     for attempts in 1..6 {
         let items = vec![
             (When::Before(Class::AddJobFinalizer, 0), What::Call(How::SilenceAfter, attempts)),

@@ -61,7 +61,7 @@ fn simpler(plan: &Plan) -> Vec<Plan> {
         match &item.what {
             What::Submit(order) => {
                 let mut order = order.clone();
-                (order.group, order.gpus, order.requirements, order.retention) = (None, 0, 0, 0);
+                (order.group, order.device, order.requirements, order.retention) = (None, 0, 0, 0);
                 other.items[n].what = What::Submit(order);
             }
             What::Policy(name, how, layout) if *how != 4 && *layout != 0 => {

@@ -185,34 +185,57 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     keep_allocations(pool, &id, &negotiation.cycle, outcome);
     let quotas = quotas::quotas_with(pool, &id, now);
     let mut claims: BTreeMap<JobUid, (u64, BTreeSet<MachineName>)> = BTreeMap::new();
+    let mut refused = BTreeSet::new();
     for found in &outcome.matches {
         let Some(slot) = negotiation.slots.get(found.slot) else { continue };
         let Some(job) = negotiation.jobs.get(found.submitter).and_then(|jobs| jobs.get(found.request)) else {
             continue;
         };
         let matched = Matched { job, regrouped: found.regrouped, quotas: &quotas };
-        if found.preempt != PreemptState::None && found.dynamic.is_empty() {
-            if preemption::claim(pool, slot, matched, now) {
+        let made = if found.preempt != PreemptState::None && found.dynamic.is_empty() {
+            let made = preemption::claim(pool, slot, matched, now);
+            if made {
                 tell_waiting(pool, job, slot);
             }
+            made
         } else if schedd::claim_match(pool, slot, matched, now) {
             let entry = claims.entry(job.clone()).or_default();
             entry.0 += 1;
             entry.1.insert(slot.machine.clone());
-        } else if !found.dynamic.is_empty() {
+            true
+        } else {
             let slots = found.dynamic.iter().filter_map(|place| negotiation.slots.get(*place));
             let slots: Vec<SlotName> = slots.cloned().collect();
-            if gathering::claim(pool, slot, &slots, matched, now).is_some() {
+            let made = !slots.is_empty() && gathering::claim(pool, slot, &slots, matched, now).is_some();
+            if made {
                 tell_gathering(pool, job, slot, &slots);
             }
+            made
+        };
+        if !made && schedd::waits(pool, job, now) {
+            refused.insert((job.clone(), slot.clone()));
         }
     }
+    rest_refused(pool, &id, refused, now);
     tell_matches(pool, &claims);
     count_barred(pool, negotiation);
     explain_rejections(pool, negotiation, outcome, now);
     let rejections = reasons::note(pool, negotiation, outcome, now).into();
     let figures = CycleFigures { rejections, ..figures(negotiation, outcome, now) };
     pool.end_cycle(id, figures, !claims.is_empty(), now);
+}
+
+/// Lets jobs rest whose match with a slot was refused in two cycles in a row. A match may be refused when something changed after
+/// the cycle began. The negotiator would make it again and again if it looked at less than the claim does, and others would
+/// wait for a slot that nobody gets.
+fn rest_refused(pool: &mut Pool, id: &NegotiatorId, refused: BTreeSet<(JobUid, SlotName)>, now: Time) {
+    for (job, slot) in pool.set_refused(id, refused) {
+        let why = format!(
+            "{slot} matches the job, and refused its claim in two cycles in a row; the job rests for a while, so that others \
+             can have the slot"
+        );
+        schedd::set_aside(pool, &job, "MatchRefused", why, now);
+    }
 }
 
 fn tell_waiting(pool: &mut Pool, job: &JobUid, slot: &SlotName) {

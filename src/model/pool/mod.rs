@@ -103,7 +103,7 @@ pub use policy::{
     SlotConfig, StartdConfig, SubmitConfig, Toleration,
 };
 pub use ranges::{BadRanges, Ranges};
-pub use resources::{Capacity, DeviceId, GPUS, PODS, ResourceName, Resources, classad_name};
+pub use resources::{Capacity, DeviceId, GPUS, NODE_RESOURCES, PODS, ResourceName, Resources, classad_name};
 pub use slot::{
     Activation, Backfill, CLAIM_RETRY, Claim, Claimed, Drained, LastTransition, Latched, Preempting, Record,
     Release, Removal, Shown, Slot, State, Unclaimed, pod_name,
@@ -507,6 +507,19 @@ impl Pool {
         for group in changed {
             self.changed(Change::Given(&group));
         }
+    }
+
+    /// Puts on record of which matches of a negotiator's cycle no claim came, and returns those that were refused in its cycle
+    /// before, too.
+    pub fn set_refused(
+        &mut self,
+        id: &NegotiatorId,
+        refused: BTreeSet<(JobUid, SlotName)>,
+    ) -> Vec<(JobUid, SlotName)> {
+        let turn = self.schedule.turns.entry(id.clone()).or_default();
+        let again = turn.refused.intersection(&refused).cloned().collect();
+        turn.refused = refused;
+        again
     }
 
     /// A negotiator's cycle is over.

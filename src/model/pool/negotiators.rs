@@ -2,10 +2,10 @@
 //!
 //! Source: the manual, "Running Multiple Negotiators in One Pool": each has slots of its own and does its own accounting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
-use super::ids::{SlotName, SubmitterName};
+use super::ids::{JobUid, SlotName, SubmitterName};
 use super::marks::Change;
 use super::policy::NegotiatorConfig;
 use super::slot::Claim;
@@ -70,6 +70,8 @@ pub struct Turn {
     pub last: Option<CycleFigures>,
     /// What it gave to groups.
     pub given: Given,
+    /// The matches of the last cycle of which no claim came though the job still waits.
+    pub refused: BTreeSet<(JobUid, SlotName)>,
 }
 
 /// Some slots, as people are told of them.

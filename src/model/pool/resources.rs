@@ -13,6 +13,10 @@ pub const PODS: &str = "pods";
 /// The `ClassAd` name of the resource that GPUs of every maker are counted by.
 pub const GPUS: &str = "GPUs";
 
+/// The attribute of a slot's ad that says which Kubernetes resource each `ClassAd` name counts, as a nested ad:
+/// `[ GPUs = "nvidia.com/gpu" ]`.
+pub const NODE_RESOURCES: &str = "NodeResources";
+
 /// The `ClassAd` name of an extended resource: `GPUs` for GPUs of every maker, otherwise the part behind the slash with a
 /// capital, and `_` for what a name cannot hold.
 pub fn classad_name(resource: &str) -> String {
@@ -145,21 +149,21 @@ impl Resources {
         self.devices.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The extended resource that a job means by a name: Kubernetes' own, which has a domain, or that of a
-    /// `MACHINE_RESOURCE_<name>`, whose case means nothing: `cogs` are `Cogs`.
+    /// The extended resource that a job means by a name, if the machine counts it: Kubernetes' own name, which has a domain, or
+    /// that of a `MACHINE_RESOURCE_<name>`, whose case means nothing: `cogs` are `Cogs`. If two resources have the same
+    /// `ClassAd` name, only the one that this name counts can be had.
     pub fn named(&self, asked: &str) -> Option<&ResourceName> {
-        let exact = self.extended.get_key_value(asked).map(|(name, _)| name);
-        exact.or_else(|| {
-            self.extended.keys().find(|name| name.eq_ignore_ascii_case(asked) && !name.contains('/'))
-        })
+        let counted = self.called(&classad_name(asked))?;
+        let same = &**counted == asked || (!counted.contains('/') && counted.eq_ignore_ascii_case(asked));
+        same.then_some(counted)
     }
 
-    /// The extended resource that a `ClassAd` name counts here: of several the one that there is most of, the first by name
+    /// The extended resource that a `ClassAd` name, whose case means nothing, counts here: of several the one that there is most of, the first by name
     /// among equals.
     pub fn called(&self, name: &str) -> Option<&ResourceName> {
         self.extended
             .iter()
-            .filter(|(resource, _)| classad_name(resource) == name)
+            .filter(|(resource, _)| classad_name(resource).eq_ignore_ascii_case(name))
             .max_by(|a, b| a.1.cmp(b.1).then(b.0.cmp(a.0)))
             .map(|(resource, _)| resource)
     }

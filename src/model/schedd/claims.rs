@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Backfill, Claim, ClaimId, ClaimWorklife, Given, GroupName, Job, JobFinalizer, JobKey, JobUid,
-    LastTransition, NegotiatorId, Noted, Pool, Slot, SlotKind, SlotName, State, Submitter, SubmitterName,
-    Time,
+    Backfill, Claim, ClaimId, ClaimWorklife, Given, GroupName, Job, JobFinalizer, JobUid, LastTransition,
+    NegotiatorId, Noted, Pool, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Time,
 };
 use crate::startd::{
     self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, part_of,
@@ -89,8 +88,11 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Opt
     let resources = match carve(host, standing, own, &ad, &spec.request, &spec.ad, &env) {
         Carving::Slot(resources) => resources,
         Carving::Unwilling => {
-            let key = cluster.key.clone();
-            set_aside(pool, &key, on, now);
+            let why = format!(
+                "{on} matches the job, and what would be carved of it does not: START of the node's policy is not true for \
+                 a dynamic slot of that size"
+            );
+            set_aside(pool, matched.job, "SlotUnwilling", why, now);
             return None;
         }
         Carving::Refused => return None,
@@ -140,17 +142,19 @@ fn claim_one(pool: &mut Pool, on: &SlotName, matched: Matched, now: Time) -> Opt
     Some(proc)
 }
 
-/// A job that was matched with a slot of which none may be carved for it rests for a while: the negotiator does not know why, and
-/// would match it so again.
-fn set_aside(pool: &mut Pool, job: &JobKey, slot: &SlotName, now: Time) {
-    if let Some(until) = pool.edit_job(&job.uid, |cluster| cluster.rest(now)) {
+/// Lets a job rest for a while that was matched in vain: the negotiator does not know why, and would match it so again.
+pub fn set_aside(pool: &mut Pool, job: &JobUid, reason: &'static str, why: String, now: Time) {
+    let rested = pool.edit_job(job, |cluster| (cluster.key.clone(), cluster.rest(now)));
+    if let Some((key, until)) = rested {
         pool.wake_at(until);
+        pool.warn(&key, reason, "Claim", why);
     }
-    let why = format!(
-        "{slot} matches the job, and what would be carved of it does not: START of the node's policy is not true for a \
-         dynamic slot of that size"
-    );
-    pool.warn(job, "SlotUnwilling", "Claim", why);
+}
+
+/// Whether a proc of a job waits that may start now.
+pub fn waits(pool: &Pool, job: &JobUid, now: Time) -> bool {
+    let cluster = pool.jobs().get(job).filter(|cluster| may_start(pool, cluster));
+    cluster.is_some_and(|cluster| cluster.next_idle(now).is_some())
 }
 
 /// Whether a job may start procs at all.

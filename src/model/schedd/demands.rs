@@ -3,7 +3,8 @@
 //! Source: `condor_submit` 25.14.1, whose answers `tests/oracle/devices.json` keeps; the manual, condor_submit,
 //! `require_gpus` and `gpus_minimum_capability`.
 
-use crate::pool::{GPUS, Problem, Request, classad_name};
+use super::submit::quoted;
+use crate::pool::{GPUS, NODE_RESOURCES, Problem, Request, ResourceName, classad_name};
 use classad::{Ad, Expr};
 
 /// The properties that each GPU of a job must have. The fields are the submit commands of these names.
@@ -83,18 +84,34 @@ impl GpuDemands {
     }
 }
 
-/// The clauses of Requirements by which a slot must have enough free devices that are what the job requires.
+/// The clauses of Requirements by which a slot must have what the job asks for besides CPUs, memory and disk: `TARGET.<R> >=
+/// Request<R>`, or, if the job requires something of its devices, a count of the free ones that are so. A slot's own
+/// Requirements say nothing of resources that its machine has none of.
+///
+/// A job that names a Kubernetes resource also needs a machine on which `<R>` counts that resource.
 pub(super) fn clauses(ad: &Ad, request: &Request) -> Vec<String> {
-    let gpus = (request.gpus > 0).then(|| GPUS.to_owned());
-    let others =
-        request.extended.iter().filter(|(_, amount)| **amount > 0).map(|(name, _)| classad_name(name));
-    let mut names: Vec<String> = gpus.into_iter().chain(others).collect();
-    names.sort();
-    names.dedup();
-    names.retain(|name| ad.contains(&format!("Require{name}")));
-    let clause =
-        |name: &String| format!("(countMatches(MY.Require{name}, TARGET.Available{name}) >= Request{name})");
-    names.iter().map(clause).collect()
+    let gpus = (request.gpus > 0).then(|| (GPUS.to_owned(), None));
+    let others = request.extended.iter().filter(|(_, amount)| **amount > 0);
+    let others = others.map(|(resource, _)| (classad_name(resource), Some(resource)));
+    let mut wanted: Vec<_> = gpus.into_iter().chain(others).collect();
+    wanted.sort();
+    let clause = |(name, resource): &(String, Option<&ResourceName>)| {
+        let enough = if ad.contains(&format!("Require{name}")) {
+            format!("(countMatches(MY.Require{name}, TARGET.Available{name}) >= Request{name})")
+        } else {
+            format!("TARGET.{name} >= Request{name}")
+        };
+        match resource {
+            // A name without a domain is that of a MACHINE_RESOURCE_<name>, whose case means nothing.
+            Some(resource) => {
+                let same = if resource.contains('/') { "=?=" } else { "==" };
+                let resource = quoted(resource, '"');
+                format!("{enough} && TARGET.{NODE_RESOURCES}.{name} {same} \"{resource}\"")
+            }
+            None => enough,
+        }
+    };
+    wanted.iter().map(clause).collect()
 }
 
 /// Reads a version of CUDA as an integer, major * 1000 + minor * 10: `12.1` is 12010. A number greater than 1000 is taken as such
@@ -156,6 +173,28 @@ mod tests {
         assert_eq!(submit(&twice).unwrap_err().first().map(|problem| problem.reason), Some("SaidTwice"));
     }
 
+    /// What is asked for is said once, so that a match and its claim are held to the same amounts.
+    #[test]
+    fn requests_are_said_once() {
+        for name in
+            ["RequestCpus", "requestgpus", "RequestFpga", "_cp_orig_RequestCpus", "_CP_orig_RequestDisk"]
+        {
+            let mut job = submission(0);
+            job.attributes.insert(name.to_owned(), "1".to_owned());
+            assert_eq!(submit(&job).unwrap_err()[0].reason, "ProtectedAttribute", "{name}");
+        }
+        for (gpus, resources, field) in [
+            (1, vec!["amd.com/gpu"], "spec.requests.resources[amd.com/gpu]"),
+            (0, vec!["amd.com/gpu", "nvidia.com/gpu"], "spec.requests.resources[nvidia.com/gpu]"),
+            (0, vec!["a.com/fpga", "fpga"], "spec.requests.resources[fpga]"),
+        ] {
+            let mut job = submission(gpus);
+            job.request.extended = resources.into_iter().map(|name| (name.into(), 1)).collect();
+            let problems = submit(&job).unwrap_err();
+            assert_eq!((problems[0].reason, problems[0].field.as_str()), ("InvalidRequest", field));
+        }
+    }
+
     #[test]
     fn what_is_required_of_any_resource_is_asked_of_its_free_devices() {
         let mut job = submission(0);
@@ -165,7 +204,8 @@ mod tests {
         let spec = submit(&job).unwrap();
         assert_eq!(
             spec.ad.get("Requirements").unwrap().to_string(),
-            "(TARGET.Arch == \"X86_64\") && (countMatches(MY.RequireFpga,TARGET.AvailableFpga) >= RequestFpga)"
+            "(TARGET.Arch == \"X86_64\") && (countMatches(MY.RequireFpga,TARGET.AvailableFpga) >= RequestFpga) && \
+             TARGET.NodeResources.Fpga is \"example.com/fpga\""
         );
     }
 }

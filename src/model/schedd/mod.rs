@@ -12,7 +12,7 @@ mod submit;
 
 pub use analysis::Offers;
 pub use claims::{
-    Matched, Quotas, assign, claim_match, find_work, group_usage, may_start, within_caps,
+    Matched, Quotas, assign, claim_match, find_work, group_usage, may_start, set_aside, waits, within_caps,
     within_caps_in_place_of,
 };
 pub use demands::GpuDemands;

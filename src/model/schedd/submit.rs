@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::demands::{GpuDemands, clauses};
 use super::limits;
-use crate::pool::{JobSpec, Problem, Request, ResourceName, Retention, Time, classad_name};
+use crate::pool::{GPUS, JobSpec, Problem, Request, ResourceName, Retention, Time, classad_name};
 use classad::{Ad, Env, Expr, ParseError};
 
 /// The most procs of a job.
@@ -50,7 +50,7 @@ pub struct Submission {
     pub retention: Retention,
 }
 
-/// Attributes that the operator sets itself. A submission may not set them in `attributes`.
+/// Attributes that the operator sets itself. A submission may not set them in `attributes`, nor those of [`RESERVED`].
 const PROTECTED: &[&str] = &[
     "AccountingGroup",
     "AcctGroup",
@@ -64,14 +64,21 @@ const PROTECTED: &[&str] = &[
     "ProcId",
     "QDate",
     "Rank",
-    "RequestCpus",
-    "RequestDisk",
-    "RequestGPUs",
-    "RequestMemory",
     "Requirements",
     "Submitter",
     "User",
 ];
+
+/// The beginnings of names that the operator sets itself: what the job requests is said once, in `spec.requests`, and matches and
+/// claims are held to the same amounts. `_cp_orig_Request<R>` is the request before a consumption policy changed it.
+const RESERVED: &[&str] = &["Request", "_cp_"];
+
+/// Whether the operator sets an attribute of this name itself.
+fn is_protected(name: &str) -> bool {
+    let begins = |with: &&str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    PROTECTED.iter().any(|protected| protected.eq_ignore_ascii_case(name))
+        || RESERVED.iter().any(|with| begins(&with))
+}
 
 /// Makes a job of a submission. Requests that the submission does not set are left out;
 /// [`JobDefaults::complete`](crate::pool::JobDefaults::complete) adds the pool's defaults.
@@ -169,7 +176,8 @@ fn requirements_expr(user: Option<Expr>, mut clauses: Vec<String>) -> Expr {
     Expr::parse(&clauses.join(" && ")).unwrap_or_else(|_| Expr::literal(false))
 }
 
-fn quoted(text: &str, quote: char) -> String {
+/// The text as it stands between quotes in an expression.
+pub(super) fn quoted(text: &str, quote: char) -> String {
     text.chars().flat_map(|c| (c == quote || c == '\\').then_some('\\').into_iter().chain([c])).collect()
 }
 
@@ -211,6 +219,7 @@ fn check_counts(submission: &Submission, problems: &mut Vec<Problem>) -> u32 {
     for (name, amount) in &request.extended {
         demand(&resource_field(name), *amount, 0);
     }
+    check_names(request, problems);
     if submission.count > i64::from(MOST_PROCS) {
         problems.push(Problem {
             reason: "InvalidRequest",
@@ -222,6 +231,25 @@ fn check_counts(submission: &Submission, problems: &mut Vec<Problem>) -> u32 {
         });
     }
     u32::try_from(submission.count).unwrap_or(0)
+}
+
+/// Two resources that ads call the same cannot be told apart by a slot.
+fn check_names(request: &Request, problems: &mut Vec<Problem>) {
+    let asked = request.extended.iter().filter(|(_, amount)| **amount > 0).map(|(name, _)| name);
+    let mut names = BTreeMap::new();
+    for resource in asked {
+        let name = classad_name(resource);
+        let other =
+            names.insert(name.clone(), resource).map(|other| format!("spec.requests.resources[{other}]"));
+        let gpus = (name == GPUS && request.gpus > 0).then(|| "spec.requests.gpus".to_owned());
+        if let Some(other) = other.or(gpus) {
+            problems.push(Problem {
+                reason: "InvalidRequest",
+                field: resource_field(resource),
+                message: format!("ads count it as {name}, like {other}; ask for one of them"),
+            });
+        }
+    }
 }
 
 fn resource_field(name: &ResourceName) -> String {
@@ -256,7 +284,7 @@ fn add_attributes(ad: &mut Ad, attributes: &BTreeMap<String, String>, problems: 
                 field,
                 message: "not an attribute name; use letters, digits and _, and no digit first".to_owned(),
             });
-        } else if PROTECTED.iter().any(|protected| protected.eq_ignore_ascii_case(name)) {
+        } else if is_protected(name) {
             problems.push(Problem {
                 reason: "ProtectedAttribute",
                 field,

@@ -46,7 +46,7 @@ pub fn carve(
         SlotKind::Static => symmetric_match(job, ad, env).then(|| slot.total.clone()),
         SlotKind::Partitionable => {
             let taken = taken(config, ad, job, &room(machine, &left), env);
-            taken.and_then(|taken| resources(machine, request, taken))
+            taken.and_then(|taken| resources(machine, taken))
         }
     };
     match wanted.filter(|wanted| wanted.fits_in(&left)) {
@@ -139,10 +139,11 @@ pub fn part_of(
         Some(seen) => carve_as_requested(&seen.ok()?, ad, &room, env).ok(),
         None => config.requests.fitting(job, ad, &room, env),
     };
-    resources(machine, request, taken?).filter(|part| part.fits_in(&slot.resources))
+    resources(machine, taken?).filter(|part| part.fits_in(&slot.resources))
 }
 
-/// A slot's Requirements say nothing of resources that its machine has none of.
+/// Whether the machine counts each resource that the job asks for. The job's own Requirements ask for that too: a match that
+/// would fail here is not made.
 fn has_all_kinds(machine: &Machine, request: &Request) -> bool {
     let asked = request.extended.iter().filter(|(_, amount)| **amount > 0);
     (request.gpus <= 0 || machine.total.called(GPUS).is_some())
@@ -176,10 +177,10 @@ fn is_disk_managed(machine: &Machine) -> bool {
 }
 
 /// What a dynamic slot takes, under the names of the machine's resources.
-fn resources(machine: &Machine, request: &Request, taken: Carved) -> Option<Resources> {
+fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
     let (mut extended, mut devices) = (BTreeMap::new(), BTreeMap::new());
     for (name, amount) in taken.amounts.custom {
-        let resource = resource_called(machine, request, &name)?;
+        let resource = machine.total.called(&name)?.clone();
         if let Some(ids) = taken.devices.get(&name) {
             devices.insert(resource.clone(), ids.clone());
         }
@@ -191,18 +192,6 @@ fn resources(machine: &Machine, request: &Request, taken: Carved) -> Option<Reso
     let Amounts { cpus, memory_mib, disk_kib, .. } = taken.amounts;
     let disk_kib = if is_disk_managed(machine) { disk_kib } else { 0 };
     Some(Resources { cpus, memory_mib, disk_kib, extended, devices })
-}
-
-/// The node's resource of a name in ads. GPUs are asked of the one that there is most of; of others of one name, of the one
-/// that the job names.
-fn resource_called(machine: &Machine, request: &Request, name: &str) -> Option<ResourceName> {
-    if name == GPUS {
-        return machine.total.called(GPUS).cloned();
-    }
-    let called = |resource: &&ResourceName| classad_name(resource) == name;
-    let has = |resource: &&ResourceName| machine.total.extended.contains_key(*resource);
-    let asked = request.extended.keys().filter(called).find(has);
-    asked.or_else(|| machine.total.extended.keys().find(called)).cloned()
 }
 
 /// `SLOT_WEIGHT` of a slot of this size: what its claim costs. Not a number, or less than nothing, counts as 1, as in the

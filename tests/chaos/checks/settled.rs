@@ -35,6 +35,7 @@ pub fn unfinished(world: &World) -> Option<String> {
         }
         let possible =
             !matches!(job["spec"]["requirements"].as_str(), Some("error" | "((" | "TARGET.NoSuchThing > 1"))
+                && job["spec"]["requests"]["resources"].is_null()
                 && job["spec"]["requests"]["cpus"].as_i64().unwrap_or(0) <= division.largest;
         let (well, ill) = recorded(job);
         let count = u32::try_from(job["spec"]["count"].as_i64().unwrap_or(0)).unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::plan::{Order, What};
+use super::super::plan::{A_GPU, Order, What, phantom};
 use super::super::store::Key;
 use super::super::world::World;
 use super::{GROUPS, OWNERS};
@@ -40,9 +40,12 @@ pub(super) fn perform(world: &mut World, what: &What) -> bool {
 fn spec(order: &Order) -> Value {
     let mut spec = json!({
         "count": order.count,
-        "requests": {"cpus": order.cpus, "memory": "128Mi", "disk": "1Mi", "gpus": order.gpus},
+        "requests": {"cpus": order.cpus, "memory": "128Mi", "disk": "1Mi", "gpus": i32::from(order.device == A_GPU)},
         "podRetention": RETENTIONS[usize::from(order.retention) % 3],
         "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}});
+    if let Some(resource) = phantom(order.device) {
+        spec["requests"]["resources"] = json!({resource: 1});
+    }
     if let Some(lease) = LEASES[usize::from(order.job) % LEASES.len()] {
         spec["attributes"] = json!({"JobLeaseDuration": lease});
     }

@@ -179,7 +179,7 @@ fn order(rng: &mut Rng) -> Order {
         group: rng.one_in(3).then(|| rng.small(4)),
         count: 1 + rng.small(6),
         cpus: 1 + rng.pick(&[0, 0, 0, 1, 2, 63]),
-        gpus: u8::from(rng.one_in(8)),
+        device: rng.pick(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3]),
         requirements: rng.pick(&[0, 0, 0, 0, 0, 1, 2, 3]),
         retention: rng.small(3),
     }

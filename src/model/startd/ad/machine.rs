@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::pool::{DrainedFor, Draining, Machine, ReportFacts, Resources, UnclaimedTime};
+use crate::pool::{DrainedFor, Draining, Machine, NODE_RESOURCES, ReportFacts, Resources, UnclaimedTime};
 use classad::{Ad, Expr, Value};
 
 use super::{FALSE, REQUIREMENTS, constant, host, set_resources};
@@ -34,6 +34,7 @@ pub(super) fn make(machine: &Machine) -> Ad {
     set_foreign(&mut ad, &whole, &machine.total);
     ad.set("MachineResources", &*machine_resources(&machine.total));
     ad.insert("NodeLabels", Expr::literal(Value::from(labels(machine))));
+    set_node_resources(&mut ad, &machine.total);
     ad.insert("WithinResourceLimits", within_resource_limits(&machine.total));
     ad.insert("Requirements", REQUIREMENTS.clone());
     set_clock(&mut ad, machine.utc_offset);
@@ -143,6 +144,19 @@ fn machine_resources(total: &Resources) -> String {
     let mut names = vec!["Cpus".to_owned(), "Memory".to_owned(), "Disk".to_owned()];
     names.extend(total.by_classad_name().into_keys());
     names.join(" ")
+}
+
+/// Says which Kubernetes resource each `ClassAd` name counts.
+fn set_node_resources(ad: &mut Ad, total: &Resources) {
+    let mut names = Ad::new();
+    for name in total.by_classad_name().into_keys() {
+        if let Some(resource) = total.called(&name) {
+            names.set(&*name, &**resource);
+        }
+    }
+    if names.iter().next().is_some() {
+        ad.insert(NODE_RESOURCES, Expr::literal(Value::from(names)));
+    }
 }
 
 /// The node's labels as a nested ad, for expressions such as `TARGET.NodeLabels.'topology.kubernetes.io/zone'`.
