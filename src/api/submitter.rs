@@ -76,7 +76,7 @@ pub struct SubmitterSpec {
     #[schemars(range(min = 1.0, max = 1e12))]
     pub priority_factor: Option<f64>,
     /// The most slot weight that the submitter may have claimed at once, in all negotiators' slots together. Unset means
-    /// no ceiling.
+    /// no ceiling. The ceiling of OWNER holds for all submitters of this owner together, whatever groups they charge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1e12))]
     pub ceiling: Option<f64>,

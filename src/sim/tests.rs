@@ -241,6 +241,7 @@ fn groups_get_no_more_than_their_quota() {
     let mut scenario = small();
     let quota = Quota::Static(3.0);
     scenario.objects = vec![Event::Group(Group {
+        owners: Some(vec!["*".to_owned()]),
         object: "physics".into(),
         generation: 1,
         name: "physics".into(),

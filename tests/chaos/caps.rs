@@ -120,6 +120,16 @@ pub fn capped(world: &mut World, key: &Key) {
             over.push(format!("{submitter} holds {sum} of {cap}"));
         }
     }
+    let owner = |claim: &Value| {
+        model::pool::SubmitterName::from(claim["submitter"].as_str().unwrap_or_default()).owner()
+    };
+    let own = owner(claim);
+    if let Some(cap) = world.checks.caps.at_most(&format!("submitter {own}"), at) {
+        let sum = held(&|claim| owner(claim) == own);
+        if sum > cap + 1e-6 {
+            over.push(format!("the submitters of {own} hold {sum} of {cap}"));
+        }
+    }
     let group = claim["accountingGroup"].as_str().map(str::to_ascii_lowercase);
     let group = group.map(model::pool::GroupName::from);
     for outer in group.iter().flat_map(model::pool::GroupName::ancestry) {

@@ -187,7 +187,7 @@ async fn a_group_stays_within_its_quota() {
     cluster.quick_cycles().await;
     cluster.namespace("main-group").await;
     cluster
-        .apply(json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "physics"}, "spec": {"quota": 3}}))
+        .apply(json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota", "metadata": {"name": "physics"}, "spec": {"quota": 3, "owners": ["*"]}}))
         .await;
     cluster
         .apply(job("main-group", "higgs", 9, "300ms", |o| o["spec"]["accountingGroup"] = json!("physics")))

@@ -105,10 +105,11 @@ async fn jobs_are_charged_to_the_group_of_their_owner() {
     let mut cluster = Cluster::start(shapes::uniform(1, 4000, 8 << 30)).await;
     cluster.quick_cycles().await;
     cluster.namespace("mapped").await;
-    for group in ["physics", "chemistry"] {
+    // The map opens physics to those whom it names.
+    for (group, owners) in [("physics", json!([])), ("chemistry", json!(["*"]))] {
         cluster
             .apply(json!({"apiVersion": "slotwright.dev/v1alpha1", "kind": "GroupQuota",
-                          "metadata": {"name": group}, "spec": {"quota": 4}}))
+                          "metadata": {"name": group}, "spec": {"quota": 4, "owners": owners}}))
             .await;
     }
     let text = "CLASSAD_USER_MAPDATA_AssignAccountingGroup @=end\n* /^MAP/i physics\n@end\n\

@@ -367,7 +367,7 @@ fn found(object: &Value) -> Vec<Problem> {
     let others = world.pool.jobs().values().filter(|cluster| !cluster.active.is_empty()).count();
     assert!(others >= 5, "the others must not suffer from {wanted}: only {others} have claims");
     let mut problems = cluster.problems.clone();
-    problems.extend(schedd::unknown_group(&world.pool, cluster));
+    problems.extend(schedd::group_problem(&world.pool, cluster));
     if let Matchable::No(problem) = &cluster.matchable {
         problems.push(problem.clone());
     }

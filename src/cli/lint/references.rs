@@ -11,7 +11,8 @@ use super::rules::{self, Rule};
 use api::GroupQuota;
 use controller::kinds;
 use model::negotiator::groups::{GroupError, GroupSpec, Quota as TreeQuota, Tree};
-use model::pool::Quota;
+use model::pool::{GroupName, Quota};
+use model::schedd::is_like;
 
 /// Checks all objects together.
 pub fn check(objects: &[Object<'_>], report: &mut Report) {
@@ -49,10 +50,16 @@ fn duplicates(objects: &[Object<'_>], report: &mut Report) {
 struct Groups<'a> {
     objects: Vec<(&'a Object<'a>, GroupSpec)>,
     tree: Tree,
+    /// The owners whom GroupQuotas name, by the group's name in lower case.
+    owners: BTreeMap<String, Vec<String>>,
+    /// Whether there is a SubmitPolicy, whose map may give owners groups.
+    may_be_assigned: bool,
 }
 
 impl<'a> Groups<'a> {
     fn of(objects: &'a [Object<'a>]) -> Self {
+        let may_be_assigned = objects.iter().any(|object| object.kind == "SubmitPolicy");
+        let mut owners = BTreeMap::new();
         let objects: Vec<(&Object<'_>, GroupSpec)> = objects
             .iter()
             .filter(|object| object.kind == "GroupQuota")
@@ -64,11 +71,12 @@ impl<'a> Groups<'a> {
                     Quota::Static(weight) => TreeQuota::Static(weight),
                     Quota::Dynamic(share) => TreeQuota::Dynamic(share),
                 });
+                owners.extend(group.owners.map(|owners| (group.name.as_str().to_ascii_lowercase(), owners)));
                 Some((object, GroupSpec { name: group.name.to_string(), quota, ..GroupSpec::default() }))
             })
             .collect();
         let specs: Vec<GroupSpec> = objects.iter().map(|(_, spec)| spec.clone()).collect();
-        Self { objects, tree: Tree::new(&specs) }
+        Self { objects, tree: Tree::new(&specs), owners, may_be_assigned }
     }
 
     fn check(&self, report: &mut Report) {
@@ -146,8 +154,11 @@ impl<'a> Groups<'a> {
     /// declared elsewhere, and nothing is reported.
     fn check_charge(&self, job: &Object<'_>, report: &mut Report) {
         let Some(group) = job.value.pointer("/spec/accountingGroup").and_then(Value::as_str) else { return };
-        if self.objects.is_empty() || self.tree.find(group).is_some() {
+        if self.objects.is_empty() {
             return;
+        }
+        if self.tree.find(group).is_some() {
+            return self.check_owner(job, &group.into(), report);
         }
         let names: Vec<&str> = self.tree.groups().iter().map(|group| group.name.as_str()).collect();
         let saying = Saying::new(format!(
@@ -158,6 +169,25 @@ impl<'a> Groups<'a> {
             None => saying.hint(format!("declared: {}", names.join(", "))),
         };
         add(&rules::GROUP_UNKNOWN, job, "spec.accountingGroup", saying, report);
+    }
+
+    /// Checks that a declared group is open to the job's owner, unless a SubmitPolicy among the files may assign groups.
+    fn check_owner(&self, job: &Object<'_>, group: &GroupName, report: &mut Report) {
+        let Some(owner) = job.value.pointer("/metadata/namespace").and_then(Value::as_str) else { return };
+        let owners = group.ancestry().find_map(|name| self.owners.get(&name.as_str().to_ascii_lowercase()));
+        let open = owners.is_some_and(|owners| owners.iter().any(|pattern| is_like(owner, pattern)));
+        if open || self.may_be_assigned {
+            return;
+        }
+        let named = owners.filter(|owners| !owners.is_empty()).map(|owners| owners.join(", "));
+        let saying = Saying::new(format!("spec.accountingGroup: {owner} may not charge the group {group}"));
+        let saying = saying.hint(match named {
+            Some(named) => format!(
+                "it is open to {named}; add {owner} to spec.owners of its GroupQuota, or name another group"
+            ),
+            None => format!("its GroupQuota is open to nobody; write owners: [{owner}] there"),
+        });
+        add(&rules::GROUP_OWNER, job, "spec.accountingGroup", saying, report);
     }
 }
 

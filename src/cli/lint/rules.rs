@@ -69,6 +69,7 @@ rules! {
     GROUP_NAME, "group-name", Error, "The text is not the name of an accounting group.";
     GROUP_UNKNOWN, "group-unknown", Warning, "No GroupQuota among the files declares the accounting group.";
     GROUP_PARENT, "group-parent", Error, "The group lies in another that no GroupQuota declares.";
+    GROUP_OWNER, "group-owner", Error, "The GroupQuota does not let the job's owner, which is its namespace, charge the group.";
     GROUP_DUPLICATE, "group-duplicate", Error, "Two GroupQuotas declare the same group.";
     GROUP_QUOTA, "group-quota", Warning, "A group has no quota, or two.";
     GROUP_SUM, "group-sum", Warning, "The quotas of groups add up to more than the group around them has.";

@@ -167,6 +167,8 @@ fn cycle_of(
             running: accounts.running(place),
             floor: priority.floor,
             ceiling: priority.ceiling,
+            // The file says what each submitter may have, as condor_userprio does.
+            owner: None,
             group,
             requests,
         };

@@ -56,6 +56,7 @@ pub fn facts(object: &GroupQuota) -> Group {
         object: object.name_any().into(),
         generation: object.metadata.generation.unwrap_or(1),
         name: spec.group.clone().unwrap_or_else(|| object.name_any()).into(),
+        owners: spec.owners.clone(),
         quota: match (spec.quota, spec.dynamic_quota) {
             (Some(quota), _) => Quota::Static(quota.max(0.0)),
             (None, Some(share)) => Quota::Dynamic(share.clamp(0.0, 1.0)),

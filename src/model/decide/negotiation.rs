@@ -7,10 +7,12 @@ use std::time::Duration;
 use super::{gathering, preemption, quotas, reasons, sharing};
 
 use crate::negotiator::limits::Wants;
-use crate::negotiator::{Candidate, Config, Cycle, Outcome, PreemptState, Request, SubmitterInput};
+use crate::negotiator::{
+    Candidate, Config, Cycle, Outcome, OwnerInput, PreemptState, Request, SubmitterInput,
+};
 use crate::pool::{
     AtWork, CycleFigures, Given, Job, JobUid, MachineName, Matchable, NegotiatorConfig, NegotiatorId, PODS,
-    Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, Time,
+    Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, SubmitterName, Time,
 };
 use crate::schedd::{self, Matched};
 use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
@@ -88,6 +90,8 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
     let tree = quotas::tree(pool, one, all, now);
     cycle.pool_weight = sharing::weight(pool, one, &env);
     let mut own_usage = vec![0.0; tree.groups().len()];
+    let (owners, places) = owners(pool, &one.id);
+    cycle.owners = owners;
     for submitter in pool.submitters().values() {
         let group = tree.group_of(submitter.name.as_str());
         let used = submitter.accounts.used_with(&one.id);
@@ -111,6 +115,7 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
             running,
             floor: of_these(submitter.floor),
             ceiling: of_these(submitter.ceiling),
+            owner: places.get(&submitter.name.owner()).copied(),
             group,
             requests,
         };
@@ -124,6 +129,35 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
     }
     cycle.groups = tree.inputs(cycle.pool_weight, cycle.config.allow_quota_oversubscription, &own_usage);
     negotiation
+}
+
+/// The owners with ceilings, with what all their submitters use of a negotiator's slots and may use of them, and their places
+/// by name.
+fn owners(pool: &Pool, with: &NegotiatorId) -> (Vec<OwnerInput>, BTreeMap<SubmitterName, usize>) {
+    let (mut owners, mut places) = (Vec::new(), BTreeMap::new());
+    for (name, submitter) in pool.submitters() {
+        // What HTCondor takes for no ceiling.
+        let Some(ceiling) = submitter.ceiling.filter(|ceiling| *ceiling >= 0.0 && name.owner() == *name)
+        else {
+            continue;
+        };
+        places.insert(name.clone(), owners.len());
+        owners.push(OwnerInput { name: name.as_str().to_owned(), weighted_used: 0.0, ceiling });
+    }
+    if places.is_empty() {
+        return (owners, places);
+    }
+    for submitter in pool.submitters().values() {
+        let place = places.get(&submitter.name.owner());
+        if let Some(owner) = place.and_then(|place| owners.get_mut(*place)) {
+            owner.weighted_used += submitter.accounts.used_with(with);
+            owner.ceiling -= submitter.accounts.used_elsewhere(with);
+        }
+    }
+    for owner in &mut owners {
+        owner.ceiling = owner.ceiling.max(0.0);
+    }
+    (owners, places)
 }
 
 /// Partitionable slots that have something left, and static ones that nobody has claimed, with what there is of each and

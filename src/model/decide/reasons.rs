@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Negotiation;
 use crate::negotiator::groups::ROOT;
 use crate::negotiator::limits::Wants;
-use crate::negotiator::{Outcome, RejectReason, Rejection};
+use crate::negotiator::{Cycle, Outcome, RejectReason, Rejection, SubmitterInput};
 use crate::pool::{Job, JobUid, Matchable, Pool, Problem, Rejected, Rejections, Time, Waits};
 use classad::Env;
 
@@ -77,7 +77,7 @@ fn waits(
             let group = submitter.group.and_then(|group| cycle.groups.get(group));
             Some(group.map_or(ROOT, |group| &group.name).into())
         }
-        RejectReason::Ceiling => Some(submitter.name.as_str().into()),
+        RejectReason::Ceiling => Some(at_ceiling(cycle, submitter).into()),
         RejectReason::NoMatch
         | RejectReason::NoSlots
         | RejectReason::TimeLimit
@@ -86,6 +86,17 @@ fn waits(
         | RejectReason::PreemptionRank => None,
     };
     Some(Waits { reason: rejection.reason, of, since: now })
+}
+
+/// Who has reached the ceiling that keeps a submitter waiting: the submitter, or its owner.
+fn at_ceiling<'c>(cycle: &'c Cycle, submitter: &'c SubmitterInput) -> &'c str {
+    let owner = submitter.owner.and_then(|owner| cycle.owners.get(owner));
+    let left = |ceiling: f64, used: f64| ceiling - used;
+    let own = submitter.ceiling.map_or(f64::INFINITY, |ceiling| left(ceiling, submitter.weighted_used));
+    match owner {
+        Some(owner) if left(owner.ceiling, owner.weighted_used) <= own => &owner.name,
+        _ => &submitter.name,
+    }
 }
 
 /// What tells apart jobs that no machine could run: the clause, or the field.

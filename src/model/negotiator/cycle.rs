@@ -29,6 +29,8 @@ pub struct Cycle {
     pub submitters: Vec<SubmitterInput>,
     /// Submitters that use slots and are not served in this cycle. Policy expressions can still read their priorities and usage.
     pub others: Vec<SubmitterInput>,
+    /// The owners that have ceilings.
+    pub owners: Vec<OwnerInput>,
     /// The accounting groups, each parent before its children. If there are none, there are no quotas.
     pub groups: Vec<GroupInput>,
     /// The slot weight that submitters of no group use. It is read only if there are groups.
@@ -69,6 +71,18 @@ impl Candidate {
     }
 }
 
+/// An owner with a ceiling, which all submitters of the owner keep together, whatever groups they charge. HTCondor knows
+/// ceilings of submitters only.
+#[derive(Clone, Debug)]
+pub struct OwnerInput {
+    /// The owner's name.
+    pub name: String,
+    /// The slot weight that all submitters of the owner use now.
+    pub weighted_used: f64,
+    /// The most slot weight that they may use together.
+    pub ceiling: f64,
+}
+
 /// A submitter that has waiting jobs or uses slots.
 #[derive(Clone, Debug, Default)]
 pub struct SubmitterInput {
@@ -84,6 +98,8 @@ pub struct SubmitterInput {
     pub floor: Option<f64>,
     /// The most slot weight that the submitter may use.
     pub ceiling: Option<f64>,
+    /// The place in [`Cycle::owners`] of the submitter's owner, whose ceiling counts too; none if the owner has no ceiling.
+    pub owner: Option<usize>,
     /// The place of the submitter's group in [`Cycle::groups`]; none if the submitter is in no group.
     pub group: Option<usize>,
     /// The submitter's waiting jobs, the most wanted first. Jobs that every slot treats alike (an autocluster) are one

@@ -17,6 +17,8 @@ pub(super) struct Ledger {
     group_used: Vec<f64>,
     ungrouped_used: f64,
     parents: Vec<Option<usize>>,
+    /// The slot weight that each owner with a ceiling uses.
+    owner_used: Vec<f64>,
 }
 
 impl Ledger {
@@ -40,6 +42,7 @@ impl Ledger {
             group_used: cycle.groups.iter().map(|group| group.weighted_used.max(0.0)).collect(),
             ungrouped_used: cycle.ungrouped_used.max(0.0),
             parents: cycle.groups.iter().enumerate().map(parent).collect(),
+            owner_used: cycle.owners.iter().map(|owner| owner.weighted_used.max(0.0)).collect(),
         }
     }
 
@@ -66,8 +69,16 @@ impl Ledger {
         self.groups.get(submitter).copied().flatten()
     }
 
-    /// Charges a submitter and its group.
-    pub(super) fn charge(&mut self, submitter: usize, cost: f64) {
+    /// What all submitters of an owner with a ceiling use.
+    pub(super) fn owner_used(&self, owner: usize) -> f64 {
+        self.owner_used.get(owner).copied().unwrap_or_default()
+    }
+
+    /// Charges a submitter, its group and its owner.
+    pub(super) fn charge(&mut self, submitter: usize, owner: Option<usize>, cost: f64) {
+        if let Some(used) = owner.and_then(|owner| self.owner_used.get_mut(owner)) {
+            *used += cost;
+        }
         let (account, group) = (self.account(submitter), self.group(submitter));
         if let Some(used) = self.used.get_mut(account) {
             *used += cost;

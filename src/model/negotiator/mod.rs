@@ -57,8 +57,8 @@ mod turn;
 pub use allocation::{Allocation, Allocations, Demand};
 pub use config::{Config, GROUP_SORT_EXPR, POST_JOB_RANK, PRE_JOB_RANK, PREEMPTION_RANK};
 pub use cycle::{
-    Candidate, Cycle, Match, Outcome, Pie, PreemptState, RejectReason, Rejection, Request, Slice, Stats,
-    SubmitterInput, negotiate, negotiate_with,
+    Candidate, Cycle, Match, Outcome, OwnerInput, Pie, PreemptState, RejectReason, Rejection, Request, Slice,
+    Stats, SubmitterInput, negotiate, negotiate_with,
 };
 pub use groups::GroupInput;
 pub use ready::Ready;

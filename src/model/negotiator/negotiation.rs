@@ -3,6 +3,7 @@
 use super::candidates::Judge;
 use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInput};
 use super::ledger::Ledger;
+use super::pie::ceiling_left;
 use super::ready::Ready;
 use super::spin::Spins;
 use super::time_limits::{Stopwatch, TimeLimits};
@@ -81,6 +82,21 @@ impl<'a> Negotiation<'a> {
     pub(super) fn below_floor(&self, submitter: usize) -> f64 {
         let floor = self.cycle.submitters.get(submitter).and_then(|input| input.floor).unwrap_or(0.0);
         (floor - self.ledger.used(submitter)).max(0.0)
+    }
+
+    /// The slot weight that a submitter may take before it, or its owner, reaches the ceiling.
+    pub(super) fn ceiling_left(&self, submitter: usize, input: &SubmitterInput) -> f64 {
+        let own = ceiling_left(input.ceiling, self.ledger.used(submitter));
+        let owner = input
+            .owner
+            .and_then(|owner| Some((self.cycle.owners.get(owner)?, self.ledger.owner_used(owner))));
+        owner.map_or(own, |(owner, used)| own.min(ceiling_left(Some(owner.ceiling), used)))
+    }
+
+    /// Charges a submitter, its group and its owner.
+    pub(super) fn charge(&mut self, submitter: usize, cost: f64) {
+        let owner = self.cycle.submitters.get(submitter).and_then(|input| input.owner);
+        self.ledger.charge(submitter, owner, cost);
     }
 
     /// Lets those members of a group that are below their floor take slots up to it.

@@ -4,7 +4,7 @@ use super::cycle::{Pie, RejectReason, Slice, SubmitterInput};
 use super::groups::ROOT;
 use super::in_use::SubmitterFacts;
 use super::negotiation::Negotiation;
-use super::pie::{Division, Limits, ceiling_left, starvation};
+use super::pie::{Division, Limits, starvation};
 use super::turn::{Turn, Verdict};
 
 /// The spins of one group.
@@ -123,7 +123,7 @@ impl<'r, 'a> Spins<'r, 'a> {
             return (Verdict::Done, 0.0);
         };
         let least = self.negotiation.min_slot_weight;
-        let ceiling = ceiling_left(input.ceiling, self.negotiation.ledger.used(submitter));
+        let ceiling = self.negotiation.ceiling_left(submitter, input);
         if ceiling <= 0.0 || ceiling < least {
             self.stop(&[submitter], RejectReason::Ceiling);
             return (Verdict::Done, 0.0);
@@ -157,7 +157,7 @@ impl<'r, 'a> Spins<'r, 'a> {
         if let Some(reason) = turn.reached(used, &self.negotiation.shared.judge) {
             self.stop(&[submitter], reason);
         }
-        self.negotiation.ledger.charge(submitter, used);
+        self.negotiation.charge(submitter, used);
         (verdict, used)
     }
 

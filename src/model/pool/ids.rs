@@ -75,6 +75,15 @@ impl ClaimId {
     }
 }
 
+impl SubmitterName {
+    /// The owner: what stands behind the last dot. The ceiling of the submitter of this very name holds for all submitters of
+    /// the owner together, whatever groups they charge.
+    pub fn owner(&self) -> Self {
+        let name = self.as_str();
+        name.rsplit_once('.').map_or(name, |(_, owner)| owner).into()
+    }
+}
+
 impl GroupName {
     /// Whether `other` is this group or a group inside this group: `physics` contains `physics` and `Physics.higgs`, but not
     /// `physicsX`. HTCondor does not distinguish the case of a group's letters, nor does this.

@@ -71,6 +71,11 @@ impl JobDefaults {
         Self { groups, ..self.clone() }
     }
 
+    /// Whether the job's group is one that the `SubmitPolicy` gives its owner.
+    pub fn assigns_group(&self) -> bool {
+        matches!(self.groups, Groups::OfOwner { .. })
+    }
+
     /// The defaults as they are recorded: each attribute's expression as text.
     pub fn record(&self) -> BTreeMap<String, String> {
         let attributes =

@@ -269,6 +269,8 @@ pub struct Group {
     pub generation: i64,
     /// The group.
     pub name: GroupName,
+    /// The owners who may charge jobs to it; unset: those of the group around it.
+    pub owners: Option<Vec<String>>,
     /// Its quota.
     pub quota: Quota,
     /// Whether it may use what other groups leave; `GROUP_ACCEPT_SURPLUS` where unset.

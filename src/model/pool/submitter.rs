@@ -180,6 +180,7 @@ mod tests {
 
     fn factor(name: &str, own: Option<f64>, domain: Option<&str>) -> f64 {
         let group = |name: &str, priority_factor| Group {
+            owners: Some(vec!["*".to_owned()]),
             object: name.into(),
             generation: 1,
             name: name.into(),

@@ -162,7 +162,7 @@ pub fn may_start(pool: &Pool, cluster: &Job) -> bool {
     !cluster.removing
         && cluster.finalizer == JobFinalizer::Held
         && cluster.problems.is_empty()
-        && super::unknown_group(pool, cluster).is_none()
+        && super::group_problem(pool, cluster).is_none()
         && cluster.spec.is_some()
 }
 
@@ -288,7 +288,8 @@ impl Quotas {
 
 /// Whether a claim of this weight leaves the submitter within its ceiling, and its group and the groups around it within
 /// their quotas, surplus included. Stricter than `HTCondor`, where a submitter may overshoot by one match: a quota here is a
-/// promise. A ceiling is of all that the submitter holds, whatever negotiator gave it; quotas are of the negotiator's own slots.
+/// promise. A ceiling is of all that the submitter holds, whatever negotiator gave it, and that of an owner of all that the
+/// owner's submitters hold, whatever groups they charge; quotas are of the negotiator's own slots.
 pub fn within_caps(
     pool: &Pool,
     submitter: &SubmitterName,
@@ -335,6 +336,14 @@ pub fn within_caps_in_place_of(
     let own = more(&|claim| claim.submitter == *submitter);
     if ceiling.is_some_and(|(ceiling, used)| !fits(used + own, ceiling)) {
         return false;
+    }
+    let owner = submitter.owner();
+    if let Some(ceiling) = pool.submitters().get(&owner).and_then(|owner| owner.ceiling) {
+        let all = pool.submitters().values().filter(|other| other.name.owner() == owner);
+        let used: f64 = all.map(|other| other.accounts.weighted_resources_used()).sum();
+        if !fits(used + more(&|claim| claim.submitter.owner() == owner), ceiling) {
+            return false;
+        }
     }
     let Some(group) = group else {
         return quotas.ungrouped.is_none_or(|cap| fits(own_usage(pool, None, with) + own_of(None), cap));

@@ -38,7 +38,7 @@ pub fn review_job(pool: &mut Pool, uid: &JobUid, effects: &mut Vec<Effect>) {
 
 /// Says once that the group is missing, and says it again only after it was there.
 fn tell_group(pool: &mut Pool, uid: &JobUid) {
-    let Some(problem) = pool.jobs().get(uid).map(|cluster| unknown_group(pool, cluster)) else { return };
+    let Some(problem) = pool.jobs().get(uid).map(|cluster| group_problem(pool, cluster)) else { return };
     let told = pool.edit_job(uid, |cluster| {
         let known = std::mem::replace(&mut cluster.told.group_missing, problem.is_some());
         (!known).then(|| cluster.key.clone())
@@ -48,8 +48,54 @@ fn tell_group(pool: &mut Pool, uid: &JobUid) {
     }
 }
 
-/// What is wrong with a job's accounting group, if it has one that nobody declared.
-pub fn unknown_group(pool: &Pool, cluster: &Job) -> Option<Problem> {
+/// What is wrong with a job's accounting group: nobody declared the group, or the job's owner may not charge it.
+pub fn group_problem(pool: &Pool, cluster: &Job) -> Option<Problem> {
+    unknown_group(pool, cluster).or_else(|| group_not_allowed(pool, cluster))
+}
+
+/// Whether the job's owner may not charge the job's group. The SubmitPolicy's map may have given the owner the group; else the
+/// group, or a group around it, has to name the owner.
+fn group_not_allowed(pool: &Pool, cluster: &Job) -> Option<Problem> {
+    let spec = cluster.spec.as_ref()?;
+    let group = spec.group.as_ref()?;
+    if cluster.defaults.assigns_group() {
+        return None;
+    }
+    let owner = spec.owner();
+    let owners =
+        group.ancestry().find_map(|name| pool.group(&name)?.owners.as_ref().map(|owners| (name, owners)));
+    if owners.as_ref().is_some_and(|(_, owners)| owners.iter().any(|pattern| is_like(&owner, pattern))) {
+        return None;
+    }
+    let open = match owners {
+        Some((by, owners)) if owners.is_empty() => {
+            format!("the GroupQuota of {by} has an empty list of owners")
+        }
+        Some((by, owners)) => format!("the GroupQuota of {by} is for {}", owners.join(", ")),
+        None => "its GroupQuota names no owners".to_owned(),
+    };
+    Some(Problem {
+        reason: "AccountingGroupNotAllowed",
+        field: "spec.accountingGroup".to_owned(),
+        message: format!(
+            "{owner} may not charge the group {group}: {open}; name another group or none, or ask an admin to add {owner} to \
+             spec.owners of the GroupQuota"
+        ),
+    })
+}
+
+/// Whether a text is a pattern, which may have one `*` for any characters.
+pub fn is_like(text: &str, pattern: &str) -> bool {
+    match pattern.split_once('*') {
+        None => text == pattern,
+        Some((start, end)) => {
+            text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end)
+        }
+    }
+}
+
+/// The problem that nobody declared a job's accounting group, if so.
+fn unknown_group(pool: &Pool, cluster: &Job) -> Option<Problem> {
     let group = cluster.spec.as_ref()?.group.as_ref()?;
     // A group whose parent is missing is not accepted either: without the parent its cap is not known.
     let group = group.ancestry().find(|name| pool.group(name).is_none())?;

@@ -16,6 +16,6 @@ pub use claims::{
     within_caps_in_place_of,
 };
 pub use demands::GpuDemands;
-pub use jobs::{review_job, unknown_group};
+pub use jobs::{group_problem, is_like, review_job};
 pub use submit::{MOST_PROCS, Submission, submit};
 pub use submit::{bad_expression, is_attribute_name};

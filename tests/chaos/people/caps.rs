@@ -13,7 +13,10 @@ pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
         What::Quota(n, quota) => {
             let name = GROUPS[usize::from(*n) % 4];
             world.checks.caps.set(format!("group {name}"), f64::from(*quota), at);
-            world.put(Key::new("groupquotas", "", name), json!({"metadata": {}, "spec": {"quota": quota}}));
+            world.put(
+                Key::new("groupquotas", "", name),
+                json!({"metadata": {}, "spec": {"quota": quota, "owners": ["*"]}}),
+            );
         }
         What::QuotaGone(n) => {
             let name = GROUPS[usize::from(*n) % 4];

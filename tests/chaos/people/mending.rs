@@ -42,7 +42,7 @@ pub fn mend(world: &mut World) {
     // Whatever their quotas, in the end groups compete for all that is left: slots may be wider than any quota.
     for (name, quota) in GROUPS.iter().zip([9, 4, 4, 4]) {
         world.checks.caps.set(format!("group {name}"), f64::INFINITY, at);
-        let spec = json!({"quota": quota, "autoregroup": true});
+        let spec = json!({"quota": quota, "autoregroup": true, "owners": ["*"]});
         world.put(Key::new("groupquotas", "", name), json!({"metadata": {}, "spec": spec}));
     }
     for (n, name) in OWNERS.iter().enumerate() {

@@ -20,7 +20,7 @@ use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
 use api::{HTCJob, HTCJobStatus, condition as types};
 use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time};
-use model::schedd::unknown_group;
+use model::schedd::group_problem;
 
 pub(super) use self::submission::{NO_CONTAINERS, NO_SPEC};
 pub use self::submission::{facts, owner, submission, template_of};
@@ -71,7 +71,7 @@ pub fn key(job: &JobKey) -> ObjectKey {
 
 fn status(pool: &Pool, cluster: &Job, old: &[Condition], now: Time) -> HTCJobStatus {
     let mut problems = cluster.problems.clone();
-    problems.extend(unknown_group(pool, cluster));
+    problems.extend(group_problem(pool, cluster));
     let complete = cluster.is_complete() && problems.is_empty() && !cluster.removing;
     let mut conditions = vec![accepted(old, &problems, cluster.generation, now)];
     if problems.is_empty() && !cluster.removing {

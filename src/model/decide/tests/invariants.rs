@@ -123,6 +123,11 @@ fn caps(pool: &Pool, submitter: &crate::pool::SubmitterName, group: Option<&str>
         let sum = held(&|claim| claim.submitter == *submitter);
         assert!(sum <= ceiling + 1e-6, "{submitter} holds {sum} of {ceiling}");
     }
+    let owner = submitter.owner();
+    if let Some(ceiling) = pool.submitters().get(&owner).and_then(|owner| owner.ceiling) {
+        let sum = held(&|claim| claim.submitter.owner() == owner);
+        assert!(sum <= ceiling + 1e-6, "the submitters of {owner} hold {sum} of {ceiling}");
+    }
     let Some(group) = group.map(str::to_ascii_lowercase) else { return };
     let within = |inner: &str, outer: &str| inner == outer || inner.starts_with(&format!("{outer}."));
     let strict = |group: &&Group| group.accept_surplus != Some(true) && group.autoregroup != Some(true);

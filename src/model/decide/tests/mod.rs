@@ -14,6 +14,7 @@ mod leases;
 mod limits;
 mod manual;
 mod negotiator;
+mod owners;
 mod phantoms;
 mod policy;
 mod ranking;

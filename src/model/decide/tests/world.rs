@@ -180,6 +180,7 @@ impl World {
 
     pub(super) fn group_with(&mut self, name: &str, quota: f64, edit: impl FnOnce(&mut Group)) {
         let mut group = Group {
+            owners: Some(vec!["*".to_owned()]),
             object: name.into(),
             generation: 1,
             name: name.into(),

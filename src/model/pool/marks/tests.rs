@@ -44,6 +44,7 @@ fn slot(name: &str) -> Slot {
 
 fn group(object: &str, name: &str) -> Group {
     Group {
+        owners: Some(vec!["*".to_owned()]),
         object: object.into(),
         generation: 1,
         name: name.into(),
