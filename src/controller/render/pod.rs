@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{
-    Container, EnvVar, Pod, PodSpec, PodTemplateSpec, ResourceRequirements, Toleration,
-};
+use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec, PodTemplateSpec, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use thiserror::Error;
 
-use crate::convert::{amounts, requests_of};
+use crate::convert::{amounts, millis, requests_of};
 use api::labels;
 use model::pool::{Capacity, PODS, PodPlan, Resources};
 
@@ -30,7 +28,7 @@ pub enum BadTemplate {
     NoContainers,
     /// The other containers, the sidecars and the overhead leave no resources for the first container.
     #[error(
-        "the containers besides {main} request more {resource} than the slot holds, sidecars counted; raise spec.requests, which are for all containers together"
+        "the containers besides {main} take more {resource} than the slot holds, sidecars counted; raise spec.requests, which are for all containers together"
     )]
     NothingLeft {
         /// The first container.
@@ -38,10 +36,21 @@ pub enum BadTemplate {
         /// The resource.
         resource: String,
     },
+    /// A container beside the first one says neither what it requests of a resource nor what it is limited to, so that it
+    /// could take more than the slot has.
+    #[error(
+        "the container {container} says nothing of {resource}: the slot's size holds for the whole pod, so that each container beside the first needs a request or a limit; give it resources.limits.{resource}"
+    )]
+    Unbounded {
+        /// The container.
+        container: String,
+        /// The resource.
+        resource: &'static str,
+    },
     /// An init container takes more than the slot has, together with the sidecars that started before it; or the template
     /// says what the pod as a whole requests.
     #[error(
-        "the pod as a whole requests more {resource} than the slot holds, init containers and sidecars counted as the scheduler does; raise spec.requests"
+        "the pod as a whole takes more {resource} than the slot holds, init containers and sidecars counted as the scheduler does; raise spec.requests"
     )]
     TooMuch {
         /// The resource.
@@ -167,17 +176,17 @@ pub(super) fn fits(spec: &PodSpec, slot: &Resources) -> Result<(), BadTemplate> 
 }
 
 /// Sets the first container's requests and limits to what the slot has, less what runs beside the first container: the
-/// other containers, the sidecars and the overhead. The pod then takes exactly the slot.
+/// other containers, the sidecars and the overhead. The limits of all others are set, too, and their requests are their limits.
+/// The pod then takes exactly the slot, and cannot use more.
 pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(), BadTemplate> {
     let mut left = Capacity::of(slot);
     let Some((main, others)) = spec.containers.split_first_mut() else {
         return Err(BadTemplate::NoContainers);
     };
     // Sidecars are init containers that do not end before the others start.
-    let sidecars = spec.init_containers.iter().flatten().filter(|init| is_sidecar(init));
-    for resources in others.iter().chain(sidecars).filter_map(|beside| beside.resources.as_ref()) {
-        let (limits, requests) = (resources.limits.iter().flatten(), resources.requests.iter().flatten());
-        left.subtract(&amounts(limits.chain(requests)));
+    let sidecars = spec.init_containers.iter_mut().flatten().filter(|init| is_sidecar(init));
+    for beside in others.iter_mut().chain(sidecars) {
+        left.subtract(&bound(beside)?);
     }
     left.subtract(&amounts(spec.overhead.iter().flatten()));
     let mut amounts = BTreeMap::new();
@@ -198,13 +207,51 @@ pub(super) fn give_resources(spec: &mut PodSpec, slot: &Resources) -> Result<(),
     for (name, amount) in left.extended.iter().filter(|(name, _)| is_kubelets(name)) {
         give(name, *amount, 0, amount.to_string())?;
     }
-    let resources = main.resources.get_or_insert_default();
-    *resources = ResourceRequirements {
-        claims: resources.claims.take(),
-        requests: Some(amounts.clone()),
-        limits: Some(amounts),
-    };
+    for init in spec.init_containers.iter_mut().flatten().filter(|init| !is_sidecar(init)) {
+        // An init container runs before the first container, and may use what that one gets.
+        let said = said(init);
+        let unsaid = |name: &&String| BOUNDED.contains(&name.as_str()) && !said.contains_key(*name);
+        let given: Vec<String> = amounts.keys().filter(unsaid).cloned().collect();
+        let given = given.into_iter().filter_map(|name| Some((name.clone(), amounts.get(&name)?.clone())));
+        take(init, said.clone().into_iter().chain(given).collect());
+    }
+    take(main, amounts);
     Ok(())
+}
+
+/// The resources of which each container beside the first one has to say how much it takes.
+const BOUNDED: [&str; 2] = ["cpu", "memory"];
+
+/// How much a container says that it takes at most: its limits, and its requests where it has no limit.
+fn said(container: &Container) -> BTreeMap<String, Quantity> {
+    let resources = container.resources.as_ref();
+    let limits = resources.and_then(|resources| resources.limits.clone()).unwrap_or_default();
+    let mut said = resources.and_then(|resources| resources.requests.clone()).unwrap_or_default();
+    said.extend(limits);
+    said
+}
+
+/// Sets a container's requests and limits to these amounts.
+fn take(container: &mut Container, amounts: BTreeMap<String, Quantity>) {
+    let resources = container.resources.get_or_insert_default();
+    resources.requests = Some(amounts.clone());
+    resources.limits = Some(amounts);
+}
+
+/// Sets the requests and the limits of a container that runs beside the first one to what the container says, and returns
+/// these amounts.
+fn bound(container: &mut Container) -> Result<Capacity, BadTemplate> {
+    let said = said(container);
+    let none = |name: &&str| {
+        let amount = said.get(*name).and_then(|amount| millis(amount).ok());
+        amount.is_none_or(|amount| amount <= 0)
+    };
+    if let Some(resource) = BOUNDED.into_iter().find(none) {
+        return Err(BadTemplate::Unbounded { container: container.name.clone(), resource });
+    }
+    let taken = amounts(&said);
+    take(container, said);
+    Ok(taken)
 }
 
 /// Whether an init container is a sidecar (KEP-753), which runs until the pod's other containers have ended.
@@ -347,7 +394,7 @@ mod tests {
                             "initContainers": [{"name": "init", "resources": {"requests": {"memory": "2Gi"}}}]});
         assert_eq!(make(greedy), Err(BadTemplate::TooMuch { resource: "memory".into() }));
         let beside = json!({"containers": [{"name": "main"}], "initContainers": [
-            {"name": "side", "restartPolicy": "Always", "resources": {"requests": {"memory": "100Mi"}}},
+            {"name": "side", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1m", "memory": "100Mi"}}},
             {"name": "init", "resources": {"requests": {"memory": "925Mi"}}}]});
         assert_eq!(make(beside), Err(BadTemplate::TooMuch { resource: "memory".into() }));
         let small = json!({"containers": [{"name": "main"}],
@@ -356,27 +403,73 @@ mod tests {
     }
 
     #[test]
-    fn sidecars_keep_what_they_request_and_the_pod_takes_exactly_its_slot() {
+    fn sidecars_keep_what_they_are_limited_to_and_the_pod_takes_exactly_its_slot() {
         let sidecar = |name: &str, resources: Value| json!({"name": name, "restartPolicy": "Always", "resources": resources});
         let pod = make(json!({
-            "containers": [{"name": "main"}, {"name": "side", "resources": {"requests": {"cpu": "200m"}}}],
+            "containers": [{"name": "main"}, {"name": "side", "resources": {"requests": {"cpu": "200m", "memory": "1Mi"}}}],
             "initContainers": [
-                sidecar("proxy", json!({"requests": {"cpu": "100m"}, "limits": {"cpu": "300m", "memory": "24Mi"}})),
-                {"name": "init", "resources": {"requests": {"cpu": "1900m", "memory": "1000Mi"}}},
-                sidecar("logs", json!({"requests": {"memory": "100Mi"}}))]}))
+                sidecar("proxy", json!({"requests": {"cpu": "100m"}, "limits": {"cpu": "300m", "memory": "23Mi"}})),
+                {"name": "init", "resources": {"requests": {"cpu": "1400m"}}},
+                sidecar("logs", json!({"requests": {"memory": "100Mi"}, "limits": {"cpu": "50m"}}))]}))
         .unwrap();
         let spec = pod.spec.unwrap();
-        let own = spec.containers[0].resources.clone().unwrap();
-        assert_eq!(own.requests, own.limits);
-        let own = own.requests.unwrap();
-        assert_eq!((own["cpu"].0.as_str(), own["memory"].0.as_str()), ("1700m", "900Mi"));
+        let inits = spec.init_containers.clone().unwrap();
+        let shown: Vec<_> = spec
+            .containers
+            .iter()
+            .chain(&inits)
+            .map(|container| {
+                let resources = container.resources.clone().unwrap();
+                assert_eq!(resources.requests, resources.limits, "{}", container.name);
+                let limits = resources.limits.unwrap();
+                (container.name.clone(), limits["cpu"].0.clone(), limits["memory"].0.clone())
+            })
+            .collect();
+        let expected = [
+            ("main", "1450m", "900Mi"),
+            ("side", "200m", "1Mi"),
+            ("proxy", "300m", "23Mi"),
+            // What an init container does not say is what the first container gets.
+            ("init", "1400m", "900Mi"),
+            ("logs", "50m", "100Mi"),
+        ];
+        assert_eq!(
+            shown,
+            expected.map(|(name, cpu, memory)| (name.to_owned(), cpu.to_owned(), memory.to_owned()))
+        );
         let whole = requests_of(&spec);
         assert_eq!((whole.milli_cpu, whole.memory), (2000, 1024 << 20));
-        let proxy = &spec.init_containers.unwrap()[0].resources.clone().unwrap();
-        assert_eq!(proxy.requests.clone().unwrap()["cpu"].0, "100m", "a sidecar's resources are its own");
 
         let greedy = json!({"containers": [{"name": "main"}],
-                            "initContainers": [sidecar("proxy", json!({"requests": {"cpu": "2"}}))]});
+                            "initContainers": [sidecar("proxy", json!({"requests": {"cpu": "2", "memory": "1Mi"}}))]});
+        assert_eq!(
+            make(greedy),
+            Err(BadTemplate::NothingLeft { main: "main".into(), resource: "cpu".into() })
+        );
+    }
+
+    /// The slot's size holds for the whole pod: nobody gets more by a second container.
+    #[test]
+    fn what_runs_beside_the_first_container_is_bounded() {
+        for (resources, resource) in [
+            (json!({}), "cpu"),
+            (json!({"requests": {"memory": "1Mi"}}), "cpu"),
+            (json!({"limits": {"cpu": "64"}}), "memory"),
+            (json!({"limits": {"cpu": "0", "memory": "1Mi"}}), "cpu"),
+        ] {
+            for place in ["containers", "initContainers"] {
+                let mut spec = json!({"containers": [{"name": "main"}], "initContainers": []});
+                let side = json!({"name": "side", "restartPolicy": "Always", "resources": resources});
+                spec[place].as_array_mut().unwrap().push(side);
+                assert_eq!(
+                    make(spec),
+                    Err(BadTemplate::Unbounded { container: "side".into(), resource }),
+                    "{resources}"
+                );
+            }
+        }
+        let greedy = json!({"containers": [{"name": "main"},
+            {"name": "side", "resources": {"limits": {"cpu": "64", "memory": "1Mi"}, "requests": {"cpu": "1m"}}}]});
         assert_eq!(
             make(greedy),
             Err(BadTemplate::NothingLeft { main: "main".into(), resource: "cpu".into() })
@@ -395,7 +488,7 @@ mod tests {
 
     #[test]
     fn containers_that_leave_nothing_are_refused() {
-        let greedy = json!({"containers": [{"name": "main"}, {"name": "side", "resources": {"requests": {"cpu": "2"}}}]});
+        let greedy = json!({"containers": [{"name": "main"}, {"name": "side", "resources": {"requests": {"cpu": "2", "memory": "1Mi"}}}]});
         assert_eq!(
             make(greedy),
             Err(BadTemplate::NothingLeft { main: "main".into(), resource: "cpu".into() })
@@ -403,7 +496,7 @@ mod tests {
         assert_eq!(make(json!({"containers": []})), Err(BadTemplate::NoContainers));
         // Less than a MiB would be written as 0Mi, which is no limit at all.
         let all_but_bytes = json!({"containers": [{"name": "main"},
-            {"name": "side", "resources": {"requests": {"memory": ((1024_u64 << 20) - 1000).to_string()}}}]});
+            {"name": "side", "resources": {"requests": {"cpu": "1m", "memory": ((1024_u64 << 20) - 1000).to_string()}}}]});
         assert_eq!(
             make(all_but_bytes),
             Err(BadTemplate::NothingLeft { main: "main".into(), resource: "memory".into() })

@@ -306,7 +306,7 @@ mod tests {
     fn containers_that_do_not_fit_are_refused_before_any_pod_is_made() {
         let mut greedy = good();
         greedy["template"]["spec"]["containers"] = json!([
-            {"name": "main"}, {"name": "side", "resources": {"requests": {"memory": "8Gi"}}}]);
+            {"name": "main"}, {"name": "side", "resources": {"requests": {"cpu": "100m", "memory": "8Gi"}}}]);
         let problems = facts(greedy).spec.unwrap_err();
         assert_eq!(problems[0].field, "spec.template.spec.containers");
         assert!(problems[0].message.contains("more memory than the slot holds"), "{}", problems[0].message);
@@ -323,7 +323,7 @@ mod tests {
         let problems = facts(spec).spec.unwrap_err();
         assert_eq!(problems[0].field, "spec.template.spec.containers");
         assert!(
-            problems[0].message.contains("requests more cpu than the slot holds, init"),
+            problems[0].message.contains("takes more cpu than the slot holds, init"),
             "{}",
             problems[0].message
         );
