@@ -1,7 +1,7 @@
 //! Leader election by a Lease, as in client-go: one operator decides, the others wait.
 //! A candidate judges whether a lease has expired by the time since it last saw the record change, never by another
-//! machine's clock. A leader that cannot renew in time stops before any candidate may take over; its calls are bounded
-//! well below that.
+//! machine's clock. A leader that cannot renew in time stops before any candidate may take over, and drops the calls that
+//! are under way: the API server gives up a request whose client has gone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,8 +22,8 @@ const TTL: Duration = Duration::from_secs(15);
 /// How often a leader renews the lease, and a candidate reads it. A leader that must stop notices that at most 13 s after
 /// its last renewal: [`GIVE_UP_AFTER`], one pause, and one call that takes all of [`CALL_LIMIT`].
 const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// A leader that could not renew the lease for this long stops. What is left of [`TTL`] is for calls that are still under
-/// way.
+/// A leader that could not renew the lease for this long stops, and drops its calls. What is left of [`TTL`] is for the API
+/// server to give up those calls.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(8);
 /// A call that takes longer counts as failed.
 const CALL_LIMIT: Duration = Duration::from_secs(3);
