@@ -1,7 +1,6 @@
 //! `/livez`, `/readyz` and `/metrics`.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,8 +9,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use super::Clock;
 use super::cache::Kind;
@@ -89,49 +86,22 @@ impl Health {
     }
 }
 
-type Shared = (Arc<Health>, Clock);
-
-/// Binds an address. If that is every address (`[::]`) and this machine has no IPv6, every address of IPv4 is bound.
-async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
-    match TcpListener::bind(addr).await {
-        Err(_) if addr.ip() == Ipv6Addr::UNSPECIFIED => {
-            TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, addr.port()))).await
-        }
-        bound => bound,
-    }
-}
-
-/// Serves until `stop`.
-///
-/// # Errors
-/// When the address cannot be bound.
-pub async fn serve(
-    addr: SocketAddr,
-    health: Arc<Health>,
-    clock: Clock,
-    stop: CancellationToken,
-) -> std::io::Result<()> {
-    let listener = bind(addr).await?;
+/// `/livez` and `/readyz`.
+pub fn probes(health: Arc<Health>, clock: Clock) -> Router {
     let status = |wrong: Option<String>| match wrong {
         None => (StatusCode::OK, "ok".to_owned()),
         Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
     };
     let stuck = |alive: bool| (!alive).then(|| "no".to_owned());
-    let router =
-        Router::new()
-            .route(
-                "/livez",
-                get(move |State((h, clock)): State<Shared>| async move { status(stuck(h.is_alive(clock.now()))) }),
-            )
-            .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.unready()) }))
-            .route(
-                "/metrics",
-                get(|State((h, _)): State<Shared>| async move {
-                    ([(CONTENT_TYPE, MEDIA_TYPE)], h.metrics.text())
-                }),
-            )
-            .with_state((health, clock));
-    axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await }).await
+    let live = move |State(h): State<Arc<Health>>| async move { status(stuck(h.is_alive(clock.now()))) };
+    let ready = move |State(h): State<Arc<Health>>| async move { status(h.unready()) };
+    Router::new().route("/livez", get(live)).route("/readyz", get(ready)).with_state(health)
+}
+
+/// `/metrics`.
+pub fn metrics(health: Arc<Health>) -> Router {
+    let text = |State(h): State<Arc<Health>>| async move { ([(CONTENT_TYPE, MEDIA_TYPE)], h.metrics.text()) };
+    Router::new().route("/metrics", get(text)).with_state(health)
 }
 
 #[cfg(test)]
@@ -158,15 +128,5 @@ mod tests {
         assert!(!health.is_alive(Time::from_secs(1121)));
         health.beat(&Pool::default(), Time::from_secs(1121));
         assert!(health.is_alive(Time::from_secs(1121)));
-    }
-
-    /// Whatever of IPv4 and IPv6 a machine has.
-    #[tokio::test]
-    async fn every_address_is_ipv4s_too() {
-        let listener = bind((Ipv6Addr::UNSPECIFIED, 0).into()).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        assert!(tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok());
-        let taken = bind((Ipv6Addr::UNSPECIFIED, port).into()).await;
-        assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
     }
 }

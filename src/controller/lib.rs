@@ -12,6 +12,7 @@ mod leader;
 mod metrics;
 mod publisher;
 pub mod render;
+mod serving;
 mod surroundings;
 mod watch;
 mod writer;
@@ -36,8 +37,10 @@ use self::writer::{Context, Writer};
 /// How the operator runs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where `/livez`, `/readyz` and `/metrics` are served; nowhere if unset.
+    /// Where `/livez` and `/readyz` are served; nowhere if unset.
     pub health_addr: Option<SocketAddr>,
+    /// Where `/metrics` is served; nowhere if unset.
+    pub metrics_addr: Option<SocketAddr>,
     /// Elect a leader by a Lease in this namespace. Without one the operator decides at once: only for a cluster in which
     /// no other can run.
     pub leader_elect_namespace: Option<String>,
@@ -54,8 +57,8 @@ pub enum Error {
     /// Another operator may lead now. This process must end, so as not to disturb that one.
     #[error("leadership was lost; restart to stand for it again")]
     LeadershipLost,
-    /// The health server ended.
-    #[error("health checks cannot be served: {0}")]
+    /// A server of health or metrics ended.
+    #[error("health or metrics cannot be served: {0}")]
     Health(#[from] std::io::Error),
 }
 
@@ -67,7 +70,7 @@ const AHEAD: usize = 4096;
 /// Runs the operator until `stop`, on the cluster that `config` names.
 ///
 /// # Errors
-/// When there is no client, the health address cannot be bound, or the leadership was lost.
+/// When there is no client, an address cannot be bound, or the leadership was lost.
 pub async fn run(config: Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
     run_in(Surroundings::of_a_process(client(config)?), options, stop).await
 }
@@ -75,7 +78,7 @@ pub async fn run(config: Config, options: Options, stop: CancellationToken) -> R
 /// Runs the operator until `stop`, in these surroundings. If the future is dropped, all tasks of the operator end.
 ///
 /// # Errors
-/// When the health address cannot be bound, or the leadership was lost.
+/// When an address cannot be bound, or the leadership was lost.
 pub async fn run_in(
     surroundings: Surroundings,
     options: Options,
@@ -83,11 +86,14 @@ pub async fn run_in(
 ) -> Result<(), Error> {
     let health = Arc::new(Health::default());
     let clock = surroundings.clock;
-    // Cancelled once the last write is answered: until then health is served, and the lease is renewed.
+    // Cancelled once the last write is answered: until then the lease is renewed.
     let done = CancellationToken::new();
     let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
     if let Some(addr) = options.health_addr {
-        aside.spawn(health::serve(addr, Arc::clone(&health), clock, done.clone()));
+        aside.spawn(serving::serve_at(addr, health::probes(Arc::clone(&health), clock)));
+    }
+    if let Some(addr) = options.metrics_addr {
+        aside.spawn(serving::serve_at(addr, health::metrics(Arc::clone(&health))));
     }
     let lost = CancellationToken::new();
     let mut keeper = None;

@@ -13,10 +13,12 @@ use std::process::{Command, Output};
 use k8s_openapi::Resource;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, PodSpec, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -102,6 +104,7 @@ fn check_types(objects: &[Value]) -> usize {
             "CustomResourceDefinition" => drop(typed::<CustomResourceDefinition>(object)),
             "Deployment" => drop(typed::<Deployment>(object)),
             "Namespace" => drop(typed::<Namespace>(object)),
+            "NetworkPolicy" => drop(typed::<NetworkPolicy>(object)),
             "PodDisruptionBudget" => drop(typed::<PodDisruptionBudget>(object)),
             "PriorityClass" => drop(typed::<PriorityClass>(object)),
             "Role" => drop(typed::<Role>(object)),
@@ -118,7 +121,7 @@ fn check_types(objects: &[Value]) -> usize {
 fn default_values() {
     let Some(text) = render(&[]) else { return };
     insta::assert_snapshot!("default_values", text);
-    assert_eq!(check_types(&objects(&text)), 13);
+    assert_eq!(check_types(&objects(&text)), 14);
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 15);
+    assert_eq!(check_types(&objects(&text)), 16);
 }
 
 #[test]
@@ -151,6 +154,8 @@ fn wrong_values_are_refused_by_name() {
         ("replica=2", "replica"),
         ("image.digest=latest", "/image/digest"),
         ("healthPort=80", "/healthPort"),
+        ("metrics.port=80", "/metrics/port"),
+        ("networkPolicy.metricsFrom={all}", "/networkPolicy/metricsFrom"),
         ("rbac.poolViewers={all}", "/rbac/poolViewers"),
         ("log=", "/log"),
     ] {
@@ -162,12 +167,25 @@ fn wrong_values_are_refused_by_name() {
 
 #[test]
 fn one_replica_has_no_disruption_budget_and_nothing_is_made_that_is_off() {
-    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false";
+    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false,networkPolicy.enabled=false";
     let Some(text) = render(&["--set", off]) else { return };
     let objects = objects(&text);
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["Deployment"]);
     assert_eq!(objects[0]["spec"]["template"]["spec"]["serviceAccountName"], "mine");
+}
+
+/// Kubernetes never keeps a node from its own pods, so that the health port needs no rule.
+#[test]
+fn nobody_but_the_node_reaches_the_health_port() {
+    let Some(text) = render(&[]) else { return };
+    let policy: NetworkPolicy = find(&objects(&text), "slotwright");
+    let spec = policy.spec.unwrap();
+    assert_eq!(spec.policy_types.as_deref(), Some(&["Ingress".to_owned()][..]));
+    let rules = spec.ingress.unwrap();
+    let ports: Vec<_> = rules.iter().flat_map(|rule| rule.ports.iter().flatten()).collect();
+    assert_eq!(ports.len(), 1);
+    assert_eq!(ports[0].port, Some(IntOrString::String("metrics".to_owned())));
 }
 
 #[test]
