@@ -57,6 +57,7 @@ permissions() {
   may yes kube-node-lease watch leases.coordination.k8s.io
   may yes "$NAMESPACE" update leases.coordination.k8s.io
   may no kube-node-lease update leases.coordination.k8s.io
+  may yes kube-node-lease update leases.coordination.k8s.io/pool.slotwright.dev
   may no default get leases.coordination.k8s.io
   may no default get secrets
   may no default update slots.slotwright.dev

@@ -26,10 +26,17 @@ pub struct Health {
     last_beat: AtomicI64,
     /// The plurals of the kinds that the API server does not have.
     missing: Mutex<BTreeSet<&'static str>>,
+    /// Why the operator may not decide, though it leads or needs no election.
+    waits: Mutex<Option<String>>,
     metrics: Metrics,
 }
 
 impl Health {
+    /// Says why the operator may not decide yet; nothing if it may.
+    pub fn waits(&self, why: Option<String>) {
+        *self.waits.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
     /// The operator leads.
     pub fn leads(&self, now: Time) {
         self.last_beat.store(now.millis(), Ordering::Relaxed);
@@ -70,7 +77,10 @@ impl Health {
 
     /// Why the operator is not ready, if it is not. A candidate is always ready: it can take over. A leader is ready once
     /// every object has been told, as long as the API server has every kind.
-    fn unready(&self) -> Option<String> {
+    pub(super) fn unready(&self) -> Option<String> {
+        if let Some(why) = &*self.waits.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Some(format!("no: {why}"));
+        }
         if !self.leading.load(Ordering::Relaxed) {
             return None;
         }
@@ -116,6 +126,9 @@ mod tests {
             health.unready().is_none() && health.is_alive(Time::from_secs(9999)),
             "a candidate waits in good health"
         );
+        health.waits(Some("the pool is another's".to_owned()));
+        assert_eq!(health.unready().as_deref(), Some("no: the pool is another's"));
+        health.waits(None);
         health.leads(at);
         assert!(health.unready().is_some() && health.is_alive(at));
         health.ready();

@@ -84,6 +84,8 @@ impl Cluster {
             .args([
                 "operator",
                 "--no-leader-elect",
+                "--identity",
+                "under-test",
                 "--health-addr",
                 "127.0.0.1:0",
                 "--metrics-addr",

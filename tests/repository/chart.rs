@@ -248,25 +248,29 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ("slotwright.dev/submitters/status", WRITE_STATUS, ""),
 ];
 
-/// Beside the above, in one namespace each: the leader's lease and the nodes' heartbeats.
+/// Beside the above, in one namespace each: the leader's lease; the nodes' heartbeats and the mark of who owns the pool.
 const LEADER: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "create", "update"]);
-const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", READ);
+const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "list", "watch", "create"]);
+const MARK: (&str, &[&str]) = ("coordination.k8s.io/leases/pool.slotwright.dev", &["update"]);
 
 const READ: &[&str] = &["get", "list", "watch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const WRITE_STATUS: &[&str] = &["patch"];
 
-/// `group/resource verb`, one of each that the rules grant.
+/// `group/resource verb`, one of each that the rules grant; `group/resource/name verb` where a rule names its objects.
 fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for rule in rules.unwrap_or_default() {
-        assert!(
-            rule.non_resource_urls.is_none() && rule.resource_names.is_none(),
-            "{rule:?}: not in the list's form"
+        assert!(rule.non_resource_urls.is_none(), "{rule:?}: not in the list's form");
+        let names = rule.resource_names.map_or_else(
+            || vec![String::new()],
+            |names| names.into_iter().map(|name| format!("/{name}")).collect(),
         );
         for group in rule.api_groups.iter().flatten() {
             for resource in rule.resources.iter().flatten() {
-                all.extend(rule.verbs.iter().map(|verb| format!("{group}/{resource} {verb}")));
+                for name in &names {
+                    all.extend(rule.verbs.iter().map(|verb| format!("{group}/{resource}{name} {verb}")));
+                }
             }
         }
     }
@@ -291,7 +295,8 @@ fn the_operator_may_do_what_is_listed_and_nothing_else() {
     assert_eq!(granted(leader.rules), listed([LEADER]));
     let heartbeats: Role = find(&objects, "slotwright-heartbeats");
     assert_eq!(heartbeats.metadata.namespace.as_deref(), Some("kube-node-lease"));
-    assert_eq!(granted(heartbeats.rules), listed([HEARTBEATS]));
+    assert_eq!(granted(heartbeats.rules), listed([HEARTBEATS, MARK]));
+    assert!(MARK.0.ends_with(api::labels::POOL_LEASE));
 }
 
 #[test]
