@@ -36,7 +36,7 @@ apply() {
   again=$(kubectl apply -f "$SLOTWRIGHT_KUBE_STATE/chart.yaml")
   ! grep -v unchanged <<<"$again" || die "the second apply changed something"
   kubectl kustomize "$ROOT/deploy/base" >"$SLOTWRIGHT_KUBE_STATE/kustomize.yaml"
-  if [ "$MINOR" -ge 21 ]; then kubectl apply --dry-run=server -f "$SLOTWRIGHT_KUBE_STATE/kustomize.yaml" >/dev/null; fi
+  if [ "$MINOR" -ge 30 ]; then kubectl apply --dry-run=server -f "$SLOTWRIGHT_KUBE_STATE/kustomize.yaml" >/dev/null; fi
 }
 
 # Checks the answer of the server's authorizer.
@@ -57,6 +57,7 @@ permissions() {
   may yes kube-node-lease watch leases.coordination.k8s.io
   may yes "$NAMESPACE" update leases.coordination.k8s.io
   may no kube-node-lease update leases.coordination.k8s.io
+  may yes kube-node-lease update leases.coordination.k8s.io/pool.slotwright.dev
   may no default get leases.coordination.k8s.io
   may no default get secrets
   may no default update slots.slotwright.dev
@@ -66,6 +67,39 @@ permissions() {
   may no default update groupquotas.slotwright.dev
   may no default create clusterroles.rbac.authorization.k8s.io
   say "the operator's account may do what it needs, and nothing of what it must not"
+}
+
+# Checks that the admission policy keeps the operator's marks on pods from a tenant who may edit pods, and not from the operator.
+marks() {
+  if [ "$MINOR" -lt 30 ]; then say "marks on pods: not looked at, since this server has no admission policies"; return; fi
+  local tenant=system:serviceaccount:tenant:default pod refused
+  pod='{"apiVersion":"v1","kind":"Pod","metadata":{"name":"NAME","labels":{"app":"x"MARK}},"spec":{"containers":[{"name":"c","image":"busybox"}]}}'
+  local mark=',"slotwright.dev/job-uid":"u"'
+  kubectl create namespace tenant
+  kubectl -n tenant create rolebinding edits --clusterrole=edit --serviceaccount=tenant:default
+  kubectl -n tenant create serviceaccount default >/dev/null 2>&1 || true
+  create() { sed "s|NAME|$2|; s|MARK|$3|" <<<"$pod" | kubectl -n tenant --as="$1" create -f - 2>&1; }
+  # The server takes a policy into account a moment late.
+  for attempt in $(seq 50); do
+    refused=$(create "$tenant" "forged-$attempt" "$mark" || true)
+    grep -q "written by Slotwright's operator only" <<<"$refused" && break
+    sleep .3
+  done
+  grep -q "written by Slotwright's operator only" <<<"$refused" || die "a tenant may forge a label: $refused"
+  create "$tenant" plain '' || die "a tenant may not make a pod"
+  kubectl -n tenant --as="$tenant" label pod plain app=y --overwrite || die "a tenant may not label a pod"
+  create "$ACCOUNT" marked "$mark" || die "the operator may not mark a pod"
+  for change in 'label pod marked slotwright.dev/job-uid-' 'annotate pod plain slotwright.dev/kill=true'; do
+    # shellcheck disable=SC2086  # words
+    ! kubectl -n tenant --as="$tenant" $change 2>/dev/null || die "a tenant may $change"
+  done
+  ! kubectl -n tenant --as="$tenant" patch pod plain --type=merge -p '{"metadata":{"finalizers":["slotwright.dev/tracking"]}}' 2>/dev/null \
+    || die "a tenant may set our finalizer"
+  kubectl -n tenant --as="$tenant" label pod marked app=y --overwrite || die "a tenant may not label a pod of ours"
+  kubectl -n tenant --as="$ACCOUNT" patch pod marked --type=merge -p '{"metadata":{"labels":{"slotwright.dev/job-uid":null}}}' \
+    || die "the operator may not take its label off"
+  kubectl delete --wait=false namespace tenant
+  say "marks on pods: the operator's only"
 }
 
 # Checks that the server creates the Deployment's pods. They never run, because there is no node.
@@ -99,6 +133,7 @@ chart() {
   render
   apply
   permissions
+  marks
   examples
   if [ -n "$(kubectl -n default get serviceaccount default --ignore-not-found -o name)" ]; then pods; fi
   kubectl -n "$NAMESPACE" delete deployment slotwright

@@ -24,6 +24,8 @@ definitions() {
 render() {
   # Servers before 1.21 do not serve policy/v1.
   local old=(); [ "$MINOR" -ge 21 ] || { old=(--set podDisruptionBudget.enabled=false); say "no policy/v1 here: without the PodDisruptionBudget"; }
+  # Admission policies are there from 1.30. Helm's SDK renders for the newest server.
+  [ "$MINOR" -ge 30 ] || { old+=(--set admissionPolicy.enabled=false); say "no admission policies here"; }
   "$ROOT/hack/helm.sh" render "$ROOT/charts/slotwright" --namespace "$NAMESPACE" "${old[@]}" >"$SLOTWRIGHT_KUBE_STATE/chart.yaml"
 }
 

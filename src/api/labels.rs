@@ -46,6 +46,8 @@ pub const JOB_FINALIZER: &str = "slotwright.dev/release-claims";
 /// The beginning of the name of an agent's Lease in `kube-node-lease`; the rest is the node's name. The agent renews the
 /// Lease to say that it lives.
 pub const AGENT_LEASE_PREFIX: &str = "slotwright-agent-";
+/// The name of the Lease in `kube-node-lease` that says whose the pool is: the one operator of the cluster that decides.
+pub const POOL_LEASE: &str = "pool.slotwright.dev";
 /// The field manager of everything the operator writes.
 pub const FIELD_MANAGER: &str = "slotwright";
 /// The field manager of status writes (old servers do not separate managers by subresource).

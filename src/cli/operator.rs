@@ -12,9 +12,12 @@ use tokio_util::sync::CancellationToken;
 /// Run the operator on the cluster that the kubeconfig names, or that its pod runs in.
 #[derive(Args, Debug)]
 pub struct OperatorArgs {
-    /// The address that serves /livez, /readyz and /metrics. [::] means all addresses, IPv4 and IPv6.
+    /// The address that serves /livez and /readyz. [::] means all addresses, IPv4 and IPv6.
     #[arg(long, default_value = "[::]:8081")]
     health_addr: SocketAddr,
+    /// The address that serves /metrics.
+    #[arg(long, default_value = "[::]:8080")]
+    metrics_addr: SocketAddr,
     /// The namespace of the leader election's Lease.
     #[arg(long, env = "POD_NAMESPACE", default_value = "slotwright-system")]
     leader_elect_namespace: String,
@@ -56,6 +59,7 @@ pub async fn run(args: OperatorArgs) -> Result<ExitCode, Error> {
     let identity = args.identity.unwrap_or_else(own_name);
     let options = controller::Options {
         health_addr: Some(args.health_addr),
+        metrics_addr: Some(args.metrics_addr),
         leader_elect_namespace: (!args.no_leader_elect).then_some(args.leader_elect_namespace),
         identity,
     };

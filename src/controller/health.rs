@@ -1,7 +1,6 @@
 //! `/livez`, `/readyz` and `/metrics`.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,8 +9,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use super::Clock;
 use super::cache::Kind;
@@ -29,10 +26,17 @@ pub struct Health {
     last_beat: AtomicI64,
     /// The plurals of the kinds that the API server does not have.
     missing: Mutex<BTreeSet<&'static str>>,
+    /// Why the operator may not decide, though it leads or needs no election.
+    waits: Mutex<Option<String>>,
     metrics: Metrics,
 }
 
 impl Health {
+    /// Says why the operator may not decide yet; nothing if it may.
+    pub fn waits(&self, why: Option<String>) {
+        *self.waits.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
     /// The operator leads.
     pub fn leads(&self, now: Time) {
         self.last_beat.store(now.millis(), Ordering::Relaxed);
@@ -73,7 +77,10 @@ impl Health {
 
     /// Why the operator is not ready, if it is not. A candidate is always ready: it can take over. A leader is ready once
     /// every object has been told, as long as the API server has every kind.
-    fn unready(&self) -> Option<String> {
+    pub(super) fn unready(&self) -> Option<String> {
+        if let Some(why) = &*self.waits.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Some(format!("no: {why}"));
+        }
         if !self.leading.load(Ordering::Relaxed) {
             return None;
         }
@@ -89,49 +96,22 @@ impl Health {
     }
 }
 
-type Shared = (Arc<Health>, Clock);
-
-/// Binds an address. If that is every address (`[::]`) and this machine has no IPv6, every address of IPv4 is bound.
-async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
-    match TcpListener::bind(addr).await {
-        Err(_) if addr.ip() == Ipv6Addr::UNSPECIFIED => {
-            TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, addr.port()))).await
-        }
-        bound => bound,
-    }
-}
-
-/// Serves until `stop`.
-///
-/// # Errors
-/// When the address cannot be bound.
-pub async fn serve(
-    addr: SocketAddr,
-    health: Arc<Health>,
-    clock: Clock,
-    stop: CancellationToken,
-) -> std::io::Result<()> {
-    let listener = bind(addr).await?;
+/// `/livez` and `/readyz`.
+pub fn probes(health: Arc<Health>, clock: Clock) -> Router {
     let status = |wrong: Option<String>| match wrong {
         None => (StatusCode::OK, "ok".to_owned()),
         Some(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
     };
     let stuck = |alive: bool| (!alive).then(|| "no".to_owned());
-    let router =
-        Router::new()
-            .route(
-                "/livez",
-                get(move |State((h, clock)): State<Shared>| async move { status(stuck(h.is_alive(clock.now()))) }),
-            )
-            .route("/readyz", get(move |State((h, _)): State<Shared>| async move { status(h.unready()) }))
-            .route(
-                "/metrics",
-                get(|State((h, _)): State<Shared>| async move {
-                    ([(CONTENT_TYPE, MEDIA_TYPE)], h.metrics.text())
-                }),
-            )
-            .with_state((health, clock));
-    axum::serve(listener, router).with_graceful_shutdown(async move { stop.cancelled().await }).await
+    let live = move |State(h): State<Arc<Health>>| async move { status(stuck(h.is_alive(clock.now()))) };
+    let ready = move |State(h): State<Arc<Health>>| async move { status(h.unready()) };
+    Router::new().route("/livez", get(live)).route("/readyz", get(ready)).with_state(health)
+}
+
+/// `/metrics`.
+pub fn metrics(health: Arc<Health>) -> Router {
+    let text = |State(h): State<Arc<Health>>| async move { ([(CONTENT_TYPE, MEDIA_TYPE)], h.metrics.text()) };
+    Router::new().route("/metrics", get(text)).with_state(health)
 }
 
 #[cfg(test)]
@@ -146,6 +126,9 @@ mod tests {
             health.unready().is_none() && health.is_alive(Time::from_secs(9999)),
             "a candidate waits in good health"
         );
+        health.waits(Some("the pool is another's".to_owned()));
+        assert_eq!(health.unready().as_deref(), Some("no: the pool is another's"));
+        health.waits(None);
         health.leads(at);
         assert!(health.unready().is_some() && health.is_alive(at));
         health.ready();
@@ -158,15 +141,5 @@ mod tests {
         assert!(!health.is_alive(Time::from_secs(1121)));
         health.beat(&Pool::default(), Time::from_secs(1121));
         assert!(health.is_alive(Time::from_secs(1121)));
-    }
-
-    /// Whatever of IPv4 and IPv6 a machine has.
-    #[tokio::test]
-    async fn every_address_is_ipv4s_too() {
-        let listener = bind((Ipv6Addr::UNSPECIFIED, 0).into()).await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        assert!(tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok());
-        let taken = bind((Ipv6Addr::UNSPECIFIED, port).into()).await;
-        assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
     }
 }

@@ -1,8 +1,9 @@
 //! Leader election by a Lease, as in client-go: one operator decides, the others wait.
 //! A candidate judges whether a lease has expired by the time since it last saw the record change, never by another
-//! machine's clock. A leader that cannot renew in time stops before any candidate may take over; its calls are bounded
-//! well below that.
+//! machine's clock. A leader that cannot renew in time stops before any candidate may take over, and drops the calls that
+//! are under way: the API server gives up a request whose client has gone.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -22,8 +23,8 @@ const TTL: Duration = Duration::from_secs(15);
 /// How often a leader renews the lease, and a candidate reads it. A leader that must stop notices that at most 13 s after
 /// its last renewal: [`GIVE_UP_AFTER`], one pause, and one call that takes all of [`CALL_LIMIT`].
 const RENEW_EVERY: Duration = Duration::from_secs(2);
-/// A leader that could not renew the lease for this long stops. What is left of [`TTL`] is for calls that are still under
-/// way.
+/// A leader that could not renew the lease for this long stops, and drops its calls. What is left of [`TTL`] is for the API
+/// server to give up those calls.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(8);
 /// A call that takes longer counts as failed.
 const CALL_LIMIT: Duration = Duration::from_secs(3);
@@ -67,6 +68,21 @@ pub struct Election {
     name: String,
     me: String,
     highest: HighestCluster,
+}
+
+/// Why a lease is not this process's yet, for [`Election::win_unless`].
+#[derive(Debug)]
+pub enum Waiting {
+    /// Another holds the lease. A lease that nobody has renewed since this process first saw it may be that of an operator
+    /// that is gone.
+    Taken {
+        /// The other.
+        holder: String,
+        /// Whether the lease was renewed or taken since this process first saw it.
+        at_work: bool,
+    },
+    /// The lease cannot be read or written.
+    Unreachable(String),
 }
 
 /// The record as the candidate last saw it change: holder, time of the renewal, and number of transitions; and when that
@@ -120,47 +136,75 @@ fn state(spec: Option<&LeaseSpec>, me: &str, unchanged_for: Duration) -> LeaseSt
 }
 
 impl Election {
-    /// An election for the lease `name` in `namespace`, under the identity `me`.
-    pub fn new(client: Client, clock: Clock, namespace: &str, name: &str, me: &str) -> Self {
+    /// An election for the lease `name` in `namespace`, under the identity `me`. The lease keeps the highest ClusterId.
+    pub fn new(
+        client: Client,
+        clock: Clock,
+        (namespace, name): (&str, &str),
+        me: &str,
+        highest: HighestCluster,
+    ) -> Self {
         let (name, me) = (name.to_owned(), me.to_owned());
-        Self { api: Api::namespaced(client, namespace), clock, name, me, highest: HighestCluster::default() }
-    }
-
-    /// The highest ClusterId, as the lease had it when this process last looked. Each renewal writes it.
-    pub fn highest_cluster(&self) -> HighestCluster {
-        self.highest.clone()
+        Self { api: Api::namespaced(client, namespace), clock, name, me, highest }
     }
 
     /// Waits until this process leads. Returns false if `stop` came first.
     pub async fn win(&self, stop: &CancellationToken) -> bool {
-        let mut sighting = Sighting { record: None, at: Instant::now() };
         let mut told = None;
+        let stands_by = |waiting: Waiting| {
+            if let Waiting::Taken { holder: leader, .. } = waiting
+                && told.as_ref() != Some(&leader)
+            {
+                tracing::info!(leader, identity = self.me, "another operator leads; this one stands by");
+                told = Some(leader);
+            }
+            None::<Infallible>
+        };
+        match self.win_unless(stop, stands_by).await {
+            Ok(won) => won,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Waits until this process has the lease. Returns false if `stop` came first. After each attempt that fails, `refuse`
+    /// is told why.
+    ///
+    /// # Errors
+    /// As soon as `refuse` returns an error.
+    pub async fn win_unless<E>(
+        &self,
+        stop: &CancellationToken,
+        mut refuse: impl FnMut(Waiting) -> Option<E>,
+    ) -> Result<bool, E> {
+        let mut sighting = Sighting { record: None, at: Instant::now() };
+        let mut first = None;
         loop {
-            match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
-                Ok(Ok(Attempt::Won)) => return true,
-                Ok(Ok(Attempt::Taken)) => {
-                    let leader = sighting.holder().map(str::to_owned);
-                    if told != leader {
-                        tracing::info!(
-                            leader,
-                            identity = self.me,
-                            "another operator leads; this one stands by"
-                        );
-                        told = leader;
-                    }
-                }
-                Ok(Ok(Attempt::Raced)) => {}
+            let waiting = match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
+                Ok(Ok(Attempt::Won)) => return Ok(true),
+                Ok(Ok(Attempt::Taken)) => sighting.holder().map(str::to_owned).map(|holder| {
+                    let at_work = *first.get_or_insert_with(|| sighting.record.clone()) != sighting.record;
+                    Waiting::Taken { holder, at_work }
+                }),
+                Ok(Ok(Attempt::Raced)) => None,
                 Ok(Err(error)) => {
                     tracing::warn!(
+                        lease = self.name,
                         error = &error as &dyn std::error::Error,
                         "the lease cannot be read or written"
                     );
+                    Some(Waiting::Unreachable(error.to_string()))
                 }
-                Err(_) => tracing::warn!("the API server does not answer about the lease"),
+                Err(_) => {
+                    tracing::warn!(lease = self.name, "the API server does not answer about the lease");
+                    Some(Waiting::Unreachable("the API server does not answer".to_owned()))
+                }
+            };
+            if let Some(error) = waiting.and_then(&mut refuse) {
+                return Err(error);
             }
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return false,
+                () = stop.cancelled() => return Ok(false),
                 () = sleep(RENEW_EVERY) => {}
             }
         }
@@ -182,26 +226,48 @@ impl Election {
             match timeout(CALL_LIMIT, self.try_acquire(&mut sighting)).await {
                 Ok(Ok(Attempt::Won)) => renewed = asked,
                 Ok(Ok(Attempt::Raced)) => {
-                    tracing::warn!("the lease was not renewed: somebody has written it meanwhile");
+                    tracing::warn!(
+                        lease = self.name,
+                        "the lease was not renewed: somebody has written it meanwhile"
+                    );
                 }
                 Ok(Ok(Attempt::Taken)) => {
-                    tracing::error!("another operator holds the lease; this one stops");
+                    let holder = sighting.holder();
+                    tracing::error!(
+                        lease = self.name,
+                        holder,
+                        "another operator holds the lease; this one stops"
+                    );
                     lost.cancel();
                     return;
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(error = &error as &dyn std::error::Error, "the lease was not renewed");
+                    tracing::warn!(
+                        lease = self.name,
+                        error = &error as &dyn std::error::Error,
+                        "the lease was not renewed"
+                    );
                 }
-                Err(_) => tracing::warn!("the lease was not renewed: the API server does not answer"),
+                Err(_) => tracing::warn!(
+                    lease = self.name,
+                    "the lease was not renewed: the API server does not answer"
+                ),
             }
             if renewed.elapsed() > GIVE_UP_AFTER {
-                tracing::error!("the lease could not be renewed for {GIVE_UP_AFTER:?}; this operator stops");
+                tracing::error!(
+                    lease = self.name,
+                    "the lease could not be renewed for {GIVE_UP_AFTER:?}; this operator stops"
+                );
                 lost.cancel();
                 return;
             }
         }
         if let Ok(Ok(())) = timeout(CALL_LIMIT, self.resign()).await {
-            tracing::info!(identity = self.me, "this operator leads no longer: the lease is released");
+            tracing::info!(
+                lease = self.name,
+                identity = self.me,
+                "this operator leads no longer: the lease is released"
+            );
         }
     }
 
@@ -211,7 +277,7 @@ impl Election {
             let lease = self.lease(None, 0);
             return won(self.api.create(&PostParams::default(), &lease).await).inspect_err(|error| {
                 if matches!(error, kube::Error::Api(status) if status.is_not_found()) {
-                    tracing::error!("the Lease's namespace does not exist; create it, or name another by --leader-elect-namespace");
+                    tracing::error!("the Lease's namespace does not exist; create it, or name another leader's by --leader-elect-namespace");
                 }
             });
         };
@@ -327,7 +393,7 @@ mod tests {
             }
         });
         let clock = Clock::set_to(jiff::Timestamp::UNIX_EPOCH);
-        Election::new(Client::new(service, "ns"), clock, "ns", "l", "me")
+        Election::new(Client::new(service, "ns"), clock, ("ns", "l"), "me", HighestCluster::default())
     }
 
     /// For how many seconds a leader keeps the lease, of thirty.

@@ -9,9 +9,11 @@ mod impatient;
 mod journal;
 pub mod kinds;
 mod leader;
+mod mark;
 mod metrics;
 mod publisher;
 pub mod render;
+mod serving;
 mod surroundings;
 mod watch;
 mod writer;
@@ -30,18 +32,21 @@ use tokio_util::task::AbortOnDropHandle;
 use self::engine::Engine;
 use self::health::Health;
 use self::leader::{Election, HighestCluster};
+use self::mark::Taken;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
 use self::writer::{Context, Writer};
 
 /// How the operator runs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where `/livez`, `/readyz` and `/metrics` are served; nowhere if unset.
+    /// Where `/livez` and `/readyz` are served; nowhere if unset.
     pub health_addr: Option<SocketAddr>,
-    /// Elect a leader by a Lease in this namespace. Without one the operator decides at once: only for a cluster in which
-    /// no other can run.
+    /// Where `/metrics` is served; nowhere if unset.
+    pub metrics_addr: Option<SocketAddr>,
+    /// Elect a leader by a Lease in this namespace. Without one there is no election: only for a cluster in which no other
+    /// operator can run.
     pub leader_elect_namespace: Option<String>,
-    /// Who this is, in the Lease and in events: the pod's name.
+    /// Who this is, in the Lease and in events: the pod's name. Without an election the pool is this one's.
     pub identity: String,
 }
 
@@ -54,8 +59,19 @@ pub enum Error {
     /// Another operator may lead now. This process must end, so as not to disturb that one.
     #[error("leadership was lost; restart to stand for it again")]
     LeadershipLost,
-    /// The health server ended.
-    #[error("health checks cannot be served: {0}")]
+    /// Another operator, of another release or without an election, decides about the same nodes and pods.
+    #[error(
+        "the pool of this cluster is {owner}'s, which is at work (Lease {ns}/{lease}): two operators would evict each \
+         other's pods. Remove one of them; this one can start 15 s after the other has stopped",
+        ns = kinds::lease::NAMESPACE,
+        lease = api::labels::POOL_LEASE
+    )]
+    PoolTaken {
+        /// The other: namespace and name of its leader's Lease, or its identity if it has none.
+        owner: String,
+    },
+    /// A server of health or metrics ended.
+    #[error("health or metrics cannot be served: {0}")]
     Health(#[from] std::io::Error),
 }
 
@@ -67,7 +83,8 @@ const AHEAD: usize = 4096;
 /// Runs the operator until `stop`, on the cluster that `config` names.
 ///
 /// # Errors
-/// When there is no client, the health address cannot be bound, or the leadership was lost.
+/// When there is no client, an address cannot be bound, the leadership was lost, or the pool is
+/// another operator's.
 pub async fn run(config: Config, options: Options, stop: CancellationToken) -> Result<(), Error> {
     run_in(Surroundings::of_a_process(client(config)?), options, stop).await
 }
@@ -75,7 +92,7 @@ pub async fn run(config: Config, options: Options, stop: CancellationToken) -> R
 /// Runs the operator until `stop`, in these surroundings. If the future is dropped, all tasks of the operator end.
 ///
 /// # Errors
-/// When the health address cannot be bound, or the leadership was lost.
+/// When an address cannot be bound, the leadership was lost, or the pool is another operator's.
 pub async fn run_in(
     surroundings: Surroundings,
     options: Options,
@@ -83,43 +100,77 @@ pub async fn run_in(
 ) -> Result<(), Error> {
     let health = Arc::new(Health::default());
     let clock = surroundings.clock;
-    // Cancelled once the last write is answered: until then health is served, and the lease is renewed.
-    let done = CancellationToken::new();
     let mut aside: JoinSet<std::io::Result<()>> = JoinSet::new();
     if let Some(addr) = options.health_addr {
-        aside.spawn(health::serve(addr, Arc::clone(&health), clock, done.clone()));
+        aside.spawn(serving::serve_at(addr, health::probes(Arc::clone(&health), clock)));
     }
-    let lost = CancellationToken::new();
-    let mut keeper = None;
-    let mut highest = HighestCluster::default();
-    if let Some(namespace) = &options.leader_elect_namespace {
-        let election = Election::new(surroundings.client.clone(), clock, namespace, LEASE, &options.identity);
+    if let Some(addr) = options.metrics_addr {
+        aside.spawn(serving::serve_at(addr, health::metrics(Arc::clone(&health))));
+    }
+    let (lost, highest) = (CancellationToken::new(), HighestCluster::default());
+    let lease = options.leader_elect_namespace.as_deref().map(|namespace| (namespace, LEASE));
+    let mut leading = None;
+    if let Some(lease) = lease {
+        let client = surroundings.client.clone();
+        let election = Election::new(client, clock, lease, &options.identity, highest.clone());
         tokio::select! {
             biased;
             won = election.win(&stop) => if !won { return Ok(()) },
             Some(ended) = aside.join_next() => return health_ended(ended),
         }
         tracing::info!(identity = options.identity, "this operator leads");
-        highest = election.highest_cluster();
-        let (done, lost) = (done.clone(), lost.clone());
-        let keep = async move { election.keep(done, lost).await };
-        keeper = Some(AbortOnDropHandle::new(tokio::spawn(keep)));
+        leading = Some(Kept::new(election, &lost));
     }
-    health.leads(clock.now());
-    let ending = stop.child_token();
-    let engine = lead(surroundings, &options, (health, highest), ending.clone());
+    let owner = mark::owner(lease, &options.identity);
+    let mark = mark::mark(surroundings.client.clone(), clock, &owner, highest.clone());
+    let mut owning = None;
     tokio::select! {
         biased;
-        // A former leader may do nothing more: the engine is dropped, and its calls with it.
         () = lost.cancelled() => return Err(Error::LeadershipLost),
-        () = engine => {}
+        taken = mark::take(&mark, &health, &stop) => match taken {
+            Ok(true) => owning = Some(Kept::new(mark, &lost)),
+            Ok(false) => {}
+            Err(Taken(owner)) => return Err(Error::PoolTaken { owner }),
+        },
         Some(ended) = aside.join_next() => return health_ended(ended),
     }
-    done.cancel();
-    if let Some(keeper) = keeper {
-        let _ = keeper.await;
+    if owning.is_some() {
+        health.leads(clock.now());
+        let engine = lead(surroundings, &options, (health, highest), stop.child_token());
+        tokio::select! {
+            biased;
+            // A former leader may do nothing more: the engine is dropped, and its calls with it.
+            () = lost.cancelled() => return Err(Error::LeadershipLost),
+            () = engine => {}
+            Some(ended) = aside.join_next() => return health_ended(ended),
+        }
+    }
+    // The mark first: the next leader of this release takes the mark under the same name.
+    for kept in [owning, leading].into_iter().flatten() {
+        kept.give_back().await;
     }
     Ok(())
+}
+
+/// A lease that is renewed until it is given back. If this is dropped, renewing ends.
+struct Kept {
+    done: CancellationToken,
+    keeper: AbortOnDropHandle<()>,
+}
+
+impl Kept {
+    /// Renews the lease. If that fails for too long, `lost` is cancelled.
+    fn new(lease: Election, lost: &CancellationToken) -> Self {
+        let (done, lost) = (CancellationToken::new(), lost.clone());
+        let until = done.clone();
+        let keep = async move { lease.keep(until, lost).await };
+        Self { done, keeper: AbortOnDropHandle::new(tokio::spawn(keep)) }
+    }
+
+    async fn give_back(self) {
+        self.done.cancel();
+        let _ = self.keeper.await;
+    }
 }
 
 fn health_ended(ended: Result<std::io::Result<()>, tokio::task::JoinError>) -> Result<(), Error> {

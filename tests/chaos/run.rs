@@ -230,6 +230,7 @@ async fn live(world: &Shared, seat: usize, plan: &Plan) -> usize {
     };
     let options = Options {
         health_addr: None,
+        metrics_addr: None,
         leader_elect_namespace: Some("slotwright".to_owned()),
         identity: format!("operator-{seat}"),
     };

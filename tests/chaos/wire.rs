@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use api::labels;
 use axum::body::Body;
 use http::{Request, Response};
 use serde_json::{Value, json};
@@ -174,8 +175,8 @@ fn class(call: &Call) -> Class {
     match (call.verb, call.key.kind, call.sub.as_str()) {
         (Verb::Watch, ..) => Class::Watch,
         (Verb::List, ..) => Class::List,
-        // Of the nodes and their agents; the others are the leader's.
-        (Verb::Get, "leases", _) if call.key.namespace == "kube-node-lease" => Class::GetOther,
+        // Of the nodes and their agents; the others are the leader's, and the mark of who owns the pool.
+        (Verb::Get, "leases", _) if call.key.name.starts_with(labels::AGENT_LEASE_PREFIX) => Class::GetOther,
         (_, "leases", _) => Class::Lease,
         (_, "events", _) => Class::Tell,
         (Verb::Patch, "htcjobs", "status") => Class::JobStatus,

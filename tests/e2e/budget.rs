@@ -15,8 +15,12 @@ async fn writes_per_proc(worklife: i64) -> f64 {
     }
     let cluster = Cluster::without_operator(shapes::uniform(10, 8000, 16 << 30)).await;
     let server = cluster.server.as_ref().unwrap();
-    let options =
-        controller::Options { health_addr: None, leader_elect_namespace: None, identity: "counted".into() };
+    let options = controller::Options {
+        health_addr: None,
+        metrics_addr: None,
+        leader_elect_namespace: None,
+        identity: "counted".into(),
+    };
     let stop = CancellationToken::new();
     let operator =
         tokio::spawn(controller::run(server.kube_config_as("counted").unwrap(), options, stop.clone()));

@@ -81,7 +81,16 @@ impl Cluster {
     fn operator_command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
         command
-            .args(["operator", "--no-leader-elect", "--health-addr", "127.0.0.1:0"])
+            .args([
+                "operator",
+                "--no-leader-elect",
+                "--identity",
+                "under-test",
+                "--health-addr",
+                "127.0.0.1:0",
+                "--metrics-addr",
+                "127.0.0.1:0",
+            ])
             .env("KUBECONFIG", &self.kubeconfig)
             .stdin(Stdio::null());
         command

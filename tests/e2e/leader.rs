@@ -11,7 +11,15 @@ use crate::harness::{Cluster, eventually, job};
 
 fn candidate(cluster: &Cluster, identity: &str) -> Child {
     Command::new(env!("CARGO_BIN_EXE_slotwright"))
-        .args(["operator", "--health-addr", "127.0.0.1:0", "--leader-elect-namespace", "slotwright-system"])
+        .args([
+            "operator",
+            "--health-addr",
+            "127.0.0.1:0",
+            "--metrics-addr",
+            "127.0.0.1:0",
+            "--leader-elect-namespace",
+            "slotwright-system",
+        ])
         .args(["--identity", identity])
         .env("KUBECONFIG", &cluster.kubeconfig)
         .stdin(Stdio::null())

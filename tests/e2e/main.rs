@@ -23,5 +23,6 @@ mod manual;
 mod many;
 mod negotiators;
 mod nodes;
+mod owners;
 mod policy_text;
 mod submit_policy;

@@ -90,7 +90,14 @@ impl Cluster {
         let log = File::create(self.log_dir().join(format!("{number:02}-{identity}.log"))).unwrap();
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--", env!("CARGO_BIN_EXE_slotwright"), "operator"]);
-        command.args(["--health-addr", "127.0.0.1:0", "--identity", identity]);
+        command.args([
+            "--health-addr",
+            "127.0.0.1:0",
+            "--metrics-addr",
+            "127.0.0.1:0",
+            "--identity",
+            identity,
+        ]);
         command.args(if elect {
             ["--leader-elect-namespace", "slotwright-system"].as_slice()
         } else {

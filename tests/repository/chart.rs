@@ -11,15 +11,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use k8s_openapi::Resource;
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Namespace, PodSpec, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube_cel::{VapEvaluator, VapExpression};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -102,12 +108,15 @@ fn check_types(objects: &[Value]) -> usize {
             "CustomResourceDefinition" => drop(typed::<CustomResourceDefinition>(object)),
             "Deployment" => drop(typed::<Deployment>(object)),
             "Namespace" => drop(typed::<Namespace>(object)),
+            "NetworkPolicy" => drop(typed::<NetworkPolicy>(object)),
             "PodDisruptionBudget" => drop(typed::<PodDisruptionBudget>(object)),
             "PriorityClass" => drop(typed::<PriorityClass>(object)),
             "Role" => drop(typed::<Role>(object)),
             "RoleBinding" => drop(typed::<RoleBinding>(object)),
             "Service" => drop(typed::<Service>(object)),
             "ServiceAccount" => drop(typed::<ServiceAccount>(object)),
+            "ValidatingAdmissionPolicy" => drop(typed::<ValidatingAdmissionPolicy>(object)),
+            "ValidatingAdmissionPolicyBinding" => drop(typed::<ValidatingAdmissionPolicyBinding>(object)),
             other => panic!("the chart has a {other}: add the kind to this test"),
         }
     }
@@ -118,7 +127,7 @@ fn check_types(objects: &[Value]) -> usize {
 fn default_values() {
     let Some(text) = render(&[]) else { return };
     insta::assert_snapshot!("default_values", text);
-    assert_eq!(check_types(&objects(&text)), 13);
+    assert_eq!(check_types(&objects(&text)), 16);
 }
 
 #[test]
@@ -129,7 +138,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 15);
+    assert_eq!(check_types(&objects(&text)), 18);
 }
 
 #[test]
@@ -151,6 +160,8 @@ fn wrong_values_are_refused_by_name() {
         ("replica=2", "replica"),
         ("image.digest=latest", "/image/digest"),
         ("healthPort=80", "/healthPort"),
+        ("metrics.port=80", "/metrics/port"),
+        ("networkPolicy.metricsFrom={all}", "/networkPolicy/metricsFrom"),
         ("rbac.poolViewers={all}", "/rbac/poolViewers"),
         ("log=", "/log"),
     ] {
@@ -162,12 +173,25 @@ fn wrong_values_are_refused_by_name() {
 
 #[test]
 fn one_replica_has_no_disruption_budget_and_nothing_is_made_that_is_off() {
-    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false";
+    let off = "replicas=1,serviceAccount.create=false,serviceAccount.name=mine,rbac.create=false,rbac.aggregate=false,rbac.poolView=false,backfill.priorityClass=false,networkPolicy.enabled=false,admissionPolicy.enabled=false";
     let Some(text) = render(&["--set", off]) else { return };
     let objects = objects(&text);
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["Deployment"]);
     assert_eq!(objects[0]["spec"]["template"]["spec"]["serviceAccountName"], "mine");
+}
+
+/// Kubernetes never keeps a node from its own pods, so that the health port needs no rule.
+#[test]
+fn nobody_but_the_node_reaches_the_health_port() {
+    let Some(text) = render(&[]) else { return };
+    let policy: NetworkPolicy = find(&objects(&text), "slotwright");
+    let spec = policy.spec.unwrap();
+    assert_eq!(spec.policy_types.as_deref(), Some(&["Ingress".to_owned()][..]));
+    let rules = spec.ingress.unwrap();
+    let ports: Vec<_> = rules.iter().flat_map(|rule| rule.ports.iter().flatten()).collect();
+    assert_eq!(ports.len(), 1);
+    assert_eq!(ports[0].port, Some(IntOrString::String("metrics".to_owned())));
 }
 
 #[test]
@@ -194,6 +218,11 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
         "jobs run as pods; patch: the tracking finalizer, what the agent is to do",
     ),
     ("/pods/status", WRITE_STATUS, "a pod that is evicted says why: DisruptionTarget"),
+    (
+        "slotwright.dev/pods",
+        &["mark"],
+        "asked for by the admission policy: our labels, annotations, finalizers",
+    ),
     ("events.k8s.io/events", &["create", "patch"], "an object's story; patch counts what is said again"),
     (
         "slotwright.dev/htcjobs",
@@ -230,25 +259,29 @@ const PERMISSIONS: &[(&str, &[&str], &str)] = &[
     ("slotwright.dev/submitters/status", WRITE_STATUS, ""),
 ];
 
-/// Beside the above, in one namespace each: the leader's lease and the nodes' heartbeats.
+/// Beside the above, in one namespace each: the leader's lease; the nodes' heartbeats and the mark of who owns the pool.
 const LEADER: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "create", "update"]);
-const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", READ);
+const HEARTBEATS: (&str, &[&str]) = ("coordination.k8s.io/leases", &["get", "list", "watch", "create"]);
+const MARK: (&str, &[&str]) = ("coordination.k8s.io/leases/pool.slotwright.dev", &["update"]);
 
 const READ: &[&str] = &["get", "list", "watch"];
 const OWN: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 const WRITE_STATUS: &[&str] = &["patch"];
 
-/// `group/resource verb`, one of each that the rules grant.
+/// `group/resource verb`, one of each that the rules grant; `group/resource/name verb` where a rule names its objects.
 fn granted(rules: Option<Vec<PolicyRule>>) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for rule in rules.unwrap_or_default() {
-        assert!(
-            rule.non_resource_urls.is_none() && rule.resource_names.is_none(),
-            "{rule:?}: not in the list's form"
+        assert!(rule.non_resource_urls.is_none(), "{rule:?}: not in the list's form");
+        let names = rule.resource_names.map_or_else(
+            || vec![String::new()],
+            |names| names.into_iter().map(|name| format!("/{name}")).collect(),
         );
         for group in rule.api_groups.iter().flatten() {
             for resource in rule.resources.iter().flatten() {
-                all.extend(rule.verbs.iter().map(|verb| format!("{group}/{resource} {verb}")));
+                for name in &names {
+                    all.extend(rule.verbs.iter().map(|verb| format!("{group}/{resource}{name} {verb}")));
+                }
             }
         }
     }
@@ -273,7 +306,81 @@ fn the_operator_may_do_what_is_listed_and_nothing_else() {
     assert_eq!(granted(leader.rules), listed([LEADER]));
     let heartbeats: Role = find(&objects, "slotwright-heartbeats");
     assert_eq!(heartbeats.metadata.namespace.as_deref(), Some("kube-node-lease"));
-    assert_eq!(granted(heartbeats.rules), listed([HEARTBEATS]));
+    assert_eq!(granted(heartbeats.rules), listed([HEARTBEATS, MARK]));
+    assert!(MARK.0.ends_with(api::labels::POOL_LEASE));
+}
+
+/// Whether the chart's admission policy lets somebody who may not mark pods write a pod over what it was before.
+fn lets_write(policy: &ValidatingAdmissionPolicy, before: Option<&Value>, pod: &Value) -> bool {
+    let spec = policy.spec.as_ref().unwrap();
+    let inlined = |expression: &str| {
+        let mut text = expression.replace("variables.mayMark", "false");
+        if !expression.contains("finalizers") {
+            // kube-cel escapes the keys of maps as CEL escapes names of fields; an API server does not.
+            text = text.replace("slotwright.dev/", "slotwright__dot__dev__slash__");
+        }
+        let mut variables: Vec<_> = spec.variables.iter().flatten().collect();
+        // The longer names first: one begins as another does.
+        variables.sort_by_key(|variable| std::cmp::Reverse(variable.name.len()));
+        for variable in variables {
+            text =
+                text.replace(&format!("variables.{}", variable.name), &format!("({})", variable.expression));
+        }
+        VapExpression { expression: text, message: Some("refused".into()), message_expression: None }
+    };
+    let rules: Vec<_> = spec.validations.iter().flatten().map(|rule| inlined(&rule.expression)).collect();
+    let evaluator = VapEvaluator::builder().object(pod.clone());
+    let evaluator = evaluator.old_object(before.cloned().unwrap_or_default()).build();
+    let results = evaluator.evaluate(&rules);
+    assert_eq!(results.len(), 3);
+    // An expression that fails is not one that refuses.
+    assert!(
+        results.iter().all(|result| result.passed || result.message.as_deref() == Some("refused")),
+        "{results:?}"
+    );
+    results.iter().all(|result| result.passed)
+}
+
+#[test]
+fn nobody_else_writes_the_operators_labels_annotations_and_finalizers() {
+    let Some(text) = render(&[]) else { return };
+    let policy: ValidatingAdmissionPolicy = find(&objects(&text), "slotwright-pods");
+    let pod = |metadata: Value| json!({"metadata": metadata, "spec": {}});
+    let plain = pod(json!({"name": "p", "labels": {"app": "x"}, "finalizers": ["example.com/a"]}));
+    let bare = pod(json!({"name": "p"}));
+    let ours = pod(json!({"name": "p",
+        "labels": {"app": "x", "slotwright.dev/job-uid": "u", "slotwright.dev/proc": "0"},
+        "annotations": {"slotwright.dev/claim": "c"},
+        "finalizers": ["slotwright.dev/tracking"]}));
+    let with = |edit: &dyn Fn(&mut Value)| {
+        let mut pod = ours.clone();
+        edit(&mut pod["metadata"]);
+        pod
+    };
+    assert!(lets_write(&policy, None, &plain) && lets_write(&policy, None, &bare));
+    assert!(lets_write(&policy, Some(&plain), &bare) && lets_write(&policy, Some(&bare), &plain));
+    assert!(lets_write(&policy, Some(&ours), &ours));
+    for others in [
+        with(&|pod| pod["labels"]["app"] = "y".into()),
+        with(&|pod| pod["annotations"]["hollow.slotwright.dev/runtime"] = "1s".into()),
+        with(&|pod| pod["finalizers"] = json!(["example.com/a", "slotwright.dev/tracking"])),
+    ] {
+        assert!(lets_write(&policy, Some(&ours), &others), "{others}");
+    }
+    assert!(!lets_write(&policy, None, &ours));
+    for field in ["labels", "annotations", "finalizers"] {
+        let alone = pod(json!({"name": "p", field: ours["metadata"][field]}));
+        assert!(!lets_write(&policy, None, &alone) && !lets_write(&policy, Some(&plain), &alone), "{field}");
+        let without = with(&|pod| drop(pod.as_object_mut().unwrap().remove(field)));
+        assert!(!lets_write(&policy, Some(&ours), &without), "{field}");
+    }
+    for forged in [
+        with(&|pod| pod["labels"]["slotwright.dev/proc"] = "1".into()),
+        with(&|pod| drop(pod["labels"].as_object_mut().unwrap().remove("slotwright.dev/proc"))),
+        with(&|pod| pod["annotations"]["slotwright.dev/kill"] = "true".into()),
+    ] {
+        assert!(!lets_write(&policy, Some(&ours), &forged), "{forged}");
+    }
 }
 
 #[test]
@@ -285,7 +392,7 @@ fn bindings_name_the_account_that_runs() {
     let objects = objects(&text);
     let subjects = objects
         .iter()
-        .filter(|object| object["kind"].as_str().is_some_and(|kind| kind.ends_with("Binding")))
+        .filter(|object| object["kind"].as_str().is_some_and(|kind| kind.ends_with("RoleBinding")))
         .filter(|object| object["metadata"]["name"] != "physics-pool-pool-view")
         .map(|object| &object["subjects"][0]);
     let mut count = 0;

@@ -1,4 +1,5 @@
-//! Leases in [`NAMESPACE`], by which kubelets and agents say that they live.
+//! Leases in [`NAMESPACE`], by which kubelets and agents say that they live. The mark of who owns the pool is there too, and
+//! says nothing of a machine.
 //! An agent has a Lease of its own, `slotwright-agent-NODE`, because the node's Lease says only that the kubelet lives.
 //! If an agent died and the operator did not notice, the agent's last report would be all that is known: the machine
 //! would seem more and more idle while its owner works. The agent's Lease is in the namespace of the nodes' Leases, which
@@ -13,7 +14,7 @@ use kube::{Api, Client, ResourceExt};
 use super::sighting::told;
 use super::{News, Stage, Watched};
 use crate::cache::Kind;
-use api::labels::{AGENT_LEASE_PREFIX, FENCES};
+use api::labels::{AGENT_LEASE_PREFIX, FENCES, POOL_LEASE};
 use model::pool::{Event, MachineName, Renewal};
 
 /// Where kubelets and agents renew the Leases of their nodes.
@@ -32,11 +33,11 @@ impl Watched for Lease {
     }
 
     fn there(lease: Self) -> Vec<News> {
-        told(heartbeat(&lease))
+        if is_mark(&lease) { Vec::new() } else { told(heartbeat(&lease)) }
     }
 
     fn gone(lease: Self) -> Vec<News> {
-        told(heartbeats_ended(&lease))
+        if is_mark(&lease) { Vec::new() } else { told(heartbeats_ended(&lease)) }
     }
 }
 
@@ -67,6 +68,13 @@ fn heartbeats_ended(lease: &Lease) -> Event {
         Some(machine) => Event::AgentHeartbeatsEnded(machine),
         None => Event::HeartbeatsEnded(lease.name_any().into()),
     }
+}
+
+/// Whether a Lease is the mark of who owns the pool, and not of a node that has that name: a kubelet's Lease names the node
+/// as its holder.
+fn is_mark(lease: &Lease) -> bool {
+    let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
+    lease.name_any() == POOL_LEASE && holder != Some(POOL_LEASE)
 }
 
 /// The machine whose agent renews the Lease; none if a kubelet does. A node's name may begin as an agent's Lease does;
@@ -106,6 +114,18 @@ mod tests {
         assert_eq!(told("slotwright-agent-n1", None, Some(60)), agent);
         let odd = told("slotwright-agent-n1", Some("slotwright-agent-n1"), Some(40)).0;
         assert_eq!(odd, r#"Heartbeat { machine: "slotwright-agent-n1", ttl: 40s }"#);
+    }
+
+    #[test]
+    fn the_mark_is_no_machine() {
+        for (holder, told) in
+            [(Some("slotwright-system/slotwright-operator"), 0), (None, 0), (Some(POOL_LEASE), 1)]
+        {
+            let lease = json!({"metadata": {"name": POOL_LEASE}, "spec": {"holderIdentity": holder}});
+            let lease: Lease = serde_json::from_value(lease).unwrap();
+            assert_eq!(Lease::there(lease.clone()).len(), told);
+            assert_eq!(Lease::gone(lease).len(), told);
+        }
     }
 
     #[test]

@@ -3,9 +3,8 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::Api;
-use tokio::time::timeout;
 
-use super::calls::{CALL_LIMIT, Failure, attempt, post_params};
+use super::calls::{Failure, attempt, once, post_params};
 use super::pods::{is_deleted, pods};
 use super::{Context, Reply};
 use crate::render;
@@ -31,19 +30,21 @@ async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
     let params = post_params();
     // There is one attempt. By the time of a second one the pod may have been seen and ended, and its resources be
     // another's. The deciders ask again.
-    match timeout(CALL_LIMIT, api.create(&params, &pod)).await {
+    match once(context, api.create(&params, &pod)).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(kube::Error::Api(status))) if status.is_already_exists() => existing(&api, plan).await,
+        Ok(Err(kube::Error::Api(status))) if status.is_already_exists() => {
+            existing(context, &api, plan).await
+        }
         Ok(Err(kube::Error::Api(status))) => Err((status.message.clone(), status.code < 500)),
         Ok(Err(error)) => Err((error.to_string(), false)),
-        Err(_) => Err((format!("no answer within {CALL_LIMIT:?}"), false)),
+        Err(_) => Err((format!("no answer within {:?}", context.lane.limit()), false)),
     }
 }
 
 /// Whether the pod that has the name already is the one that was asked for.
-async fn existing(api: &Api<Pod>, plan: &Plan) -> Result<(), (String, bool)> {
+async fn existing(context: &Context, api: &Api<Pod>, plan: &Plan) -> Result<(), (String, bool)> {
     let name = plan.pod_name();
-    let found = match attempt(|| api.get(&name)).await {
+    let found = match attempt(context, || api.get(&name)).await {
         Ok(found) => found,
         Err(Failure::NotFound) => {
             return Err(("an earlier pod of that name was just deleted".to_owned(), true));
@@ -81,7 +82,7 @@ fn has_ended(pod: &Pod) -> bool {
 /// ask again.
 pub(super) async fn look(context: &Context, slot: SlotName, namespace: &str) -> Vec<Reply> {
     let (api, name) = (pods(&context.client, namespace), pod_name(&slot));
-    let missing = match attempt(|| api.get(&name)).await {
+    let missing = match attempt(context, || api.get(&name)).await {
         Ok(found) => !is_of(&found, &slot) || has_ended(&found),
         Err(Failure::NotFound) => true,
         Err(_) => false,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};
 use thiserror::Error;
-use tokio::time::{sleep, timeout};
+use tokio::time::{error::Elapsed, sleep, timeout};
 
 use super::{Context, Reply, Task, backfill, leases, notices, pods, reports, slots};
 use crate::cache::{Known, ObjectKey};
@@ -15,9 +15,6 @@ use crate::render;
 use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use model::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
 
-/// A call that takes longer counts as failed. If the operator loses its lease, its calls are dropped with its writer
-/// before the next leader may begin.
-pub(super) const CALL_LIMIT: Duration = Duration::from_secs(4);
 /// How many times a call is made at most.
 const ATTEMPTS: u32 = 8;
 /// The pause before the second attempt; it doubles from there.
@@ -43,16 +40,28 @@ pub enum Failure {
     GivenUp(String),
 }
 
+/// Makes a call once, when there is a place for it.
+///
+/// # Errors
+/// When no answer has come within the lane's limit.
+pub async fn once<T>(
+    context: &Context,
+    call: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<Result<T, kube::Error>, Elapsed> {
+    let _place = context.places.take(&context.lane).await;
+    timeout(context.lane.limit(), call).await
+}
+
 /// Makes a call, and repeats the call while that may help, [`ATTEMPTS`] times at most.
 ///
 /// # Errors
 /// A [`Failure`] that says whether the object, the request or the server is the reason.
-pub async fn attempt<T, F, Fut>(call: F) -> Result<T, Failure>
+pub async fn attempt<T, F, Fut>(context: &Context, call: F) -> Result<T, Failure>
 where
     F: Fn() -> Fut,
     Fut: Future<Output = Result<T, kube::Error>>,
 {
-    attempts(call, false).await
+    attempts(context, call, false).await
 }
 
 /// As [`attempt`], for a creation, which is repeated after a conflict too. A creation names no version that could be old:
@@ -60,15 +69,15 @@ where
 ///
 /// # Errors
 /// As [`attempt`].
-pub async fn attempt_to_create<T, F, Fut>(call: F) -> Result<T, Failure>
+pub async fn attempt_to_create<T, F, Fut>(context: &Context, call: F) -> Result<T, Failure>
 where
     F: Fn() -> Fut,
     Fut: Future<Output = Result<T, kube::Error>>,
 {
-    attempts(call, true).await
+    attempts(context, call, true).await
 }
 
-async fn attempts<T, F, Fut>(call: F, through_conflicts: bool) -> Result<T, Failure>
+async fn attempts<T, F, Fut>(context: &Context, call: F, through_conflicts: bool) -> Result<T, Failure>
 where
     F: Fn() -> Fut,
     Fut: Future<Output = Result<T, kube::Error>>,
@@ -76,7 +85,7 @@ where
     let mut pause = FIRST_PAUSE;
     let mut last = String::new();
     for _ in 0..ATTEMPTS {
-        match timeout(CALL_LIMIT, call()).await {
+        match once(context, call()).await {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(kube::Error::Api(status))) => match status.code {
                 404 => return Err(Failure::NotFound),
@@ -87,7 +96,7 @@ where
                 _ => return Err(Failure::Refused(status.message.clone())),
             },
             Ok(Err(error)) => last = error.to_string(),
-            Err(_) => last = format!("no answer within {CALL_LIMIT:?}"),
+            Err(_) => last = format!("no answer within {:?}", context.lane.limit()),
         }
         // There is a pause after the last attempt too: an attempt that takes effect late has done so before the failure
         // is told.
@@ -175,7 +184,7 @@ async fn write_status(
     let api = api(context, &key);
     let body = Patch::Merge(json!({"metadata": {"resourceVersion": version}, "status": patch}));
     let params = patch_params(STATUS_MANAGER);
-    match attempt(|| api.patch_status(&key.name, &params, &body)).await {
+    match attempt(context, || api.patch_status(&key.name, &params, &body)).await {
         Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
         // A watch may never tell of this: a watch that begins anew does not show objects that were made and deleted
         // meanwhile.
@@ -190,7 +199,7 @@ async fn write_status(
         }
         // Another writer changed the object. The watch will show the change; this read does, if the watch is slow.
         Err(Failure::Conflict(_)) => {
-            let mut replies = refresh(&api, &key).await;
+            let mut replies = refresh(context, &api, &key).await;
             replies.push(Reply::Stale(document));
             replies
         }
@@ -201,8 +210,8 @@ async fn write_status(
     }
 }
 
-async fn refresh(api: &Api<DynamicObject>, key: &ObjectKey) -> Vec<Reply> {
-    match attempt(|| api.get(&key.name)).await {
+async fn refresh(context: &Context, api: &Api<DynamicObject>, key: &ObjectKey) -> Vec<Reply> {
+    match attempt(context, || api.get(&key.name)).await {
         Ok(object) => vec![Reply::Seen(key.clone(), Known::of(&object))],
         Err(_) => Vec::new(),
     }
@@ -218,10 +227,10 @@ async fn create(context: &Context, document: Document, key: ObjectKey, body: &Va
     };
     let api = api(context, &key);
     let params = post_params();
-    match attempt(|| api.create(&params, &object)).await {
+    match attempt(context, || api.create(&params, &object)).await {
         Ok(made) => vec![Reply::Seen(key, Known::of(&made)), Reply::Stale(document)],
         Err(Failure::AlreadyExists) => {
-            let mut replies = refresh(&api, &key).await;
+            let mut replies = refresh(context, &api, &key).await;
             replies.push(Reply::Stale(document));
             replies
         }
@@ -236,7 +245,7 @@ async fn delete(context: &Context, document: Document, key: ObjectKey, uid: Stri
     let api = api(context, &key);
     let params = of_uid(&uid);
     if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) =
-        attempt(|| api.delete(&key.name, &params)).await
+        attempt(context, || api.delete(&key.name, &params)).await
     {
         tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "an object of the operator's own was not deleted");
         return vec![Reply::Failing(document)];
@@ -249,7 +258,7 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
     let key = job::key(&job);
     let api = api(context, &key);
     for _ in 0..5 {
-        let found = match attempt(|| api.get(&key.name)).await {
+        let found = match attempt(context, || api.get(&key.name)).await {
             Ok(found) if Known::of(&found).uid == job.uid.as_str() => found,
             Ok(_) | Err(Failure::NotFound) => return Vec::new(),
             Err(_) => break,
@@ -272,7 +281,7 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
         let body =
             Patch::Merge(json!({"metadata": {"resourceVersion": known.version, "finalizers": finalizers}}));
         let params = patch_params(FIELD_MANAGER);
-        match attempt(|| api.patch(&key.name, &params, &body)).await {
+        match attempt(context, || api.patch(&key.name, &params, &body)).await {
             Ok(object) if add => {
                 let outcome = Outcome::JobFinalizerSet(job.uid);
                 return vec![Reply::Seen(key, Known::of(&object)), Reply::Event(Event::Outcome(outcome))];

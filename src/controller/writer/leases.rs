@@ -14,7 +14,7 @@ use model::pool::{Event, MachineName, Outcome, Retry};
 pub(super) async fn read(context: &Context, machine: MachineName) -> Vec<Reply> {
     let leases: Api<Lease> = Api::namespaced(context.client.clone(), NAMESPACE);
     let name = format!("{AGENT_LEASE_PREFIX}{machine}");
-    let outcome = match attempt(|| leases.get(&name)).await {
+    let outcome = match attempt(context, || leases.get(&name)).await {
         Ok(lease) => Outcome::AgentLeaseRead { found: Some(renewal(&lease)), machine },
         Err(Failure::NotFound) => Outcome::AgentLeaseRead { found: None, machine },
         Err(failure) => {

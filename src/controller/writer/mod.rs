@@ -1,13 +1,14 @@
 //! Writes to the API server: bounded in number, in order for each object, and retried where that may help.
 //!
 //! A write is described by a [`Task`] and answered by [`Reply`]s. Tasks about one object run one after another, in the order
-//! in which they were asked for; tasks about different objects run side by side.
+//! in which they were asked for; tasks about different objects run side by side, as far as there are [`places`].
 
 mod backfill;
 mod calls;
 mod leases;
 mod nodes;
 mod notices;
+mod places;
 mod pods;
 mod reports;
 mod slots;
@@ -22,18 +23,16 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use kube::Client;
 use serde_json::Value;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::{Id, JoinSet};
 
 use self::notices::Written;
+use self::places::{Lane, Places};
 use super::Clock;
 use super::cache::{Known, ObjectKey};
 use super::kinds::job;
 use model::pool::backfill::pod_name;
-use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName};
-
-/// How many writes are under way at once.
-const AT_ONCE: usize = 48;
+use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName, Subject};
 
 /// A write to make.
 #[derive(Debug)]
@@ -108,23 +107,39 @@ enum Line {
     AgentLease(MachineName),
 }
 
-/// What every call needs.
+/// What every call needs. A clone is another view of the same.
+#[derive(Clone)]
 pub struct Context {
     /// The client. It does not retry by itself: the writer does, with a bound and a log.
     client: Client,
     clock: Clock,
     /// The name that Kubernetes events give as their reporter's.
-    identity: String,
-    written: Written,
+    identity: Arc<str>,
+    written: Arc<Written>,
     /// How many names were made.
-    names: AtomicU64,
+    names: Arc<AtomicU64>,
+    places: Arc<Places>,
+    /// Whose places the calls of a task take.
+    lane: Lane,
 }
 
 impl Context {
     /// What every call needs: a client without retries of its own, the time, and who this operator is.
     pub fn new(client: Client, clock: Clock, identity: &str) -> Self {
-        let (written, names) = (Written::default(), AtomicU64::new(0));
-        Self { client, clock, identity: identity.to_owned(), written, names }
+        Self {
+            client,
+            clock,
+            identity: identity.into(),
+            written: Arc::default(),
+            names: Arc::default(),
+            places: Arc::default(),
+            lane: Lane::Cluster,
+        }
+    }
+
+    /// What the calls of a task need.
+    fn of(&self, task: &Task) -> Self {
+        Self { lane: lane(task), ..self.clone() }
     }
 
     /// A number that no other name has: the time in nanoseconds, plus a count for names that are made at the same time.
@@ -135,8 +150,7 @@ impl Context {
 
 /// The writer: owned by the engine, which hands it tasks and takes its replies.
 pub struct Writer {
-    context: Arc<Context>,
-    places: Arc<Semaphore>,
+    context: Context,
     lines: BTreeMap<Line, VecDeque<Task>>,
     /// The calls are dropped with the writer: an operator that no longer leads makes no more calls.
     calls: JoinSet<Vec<Reply>>,
@@ -152,8 +166,7 @@ impl Writer {
     /// A writer that is idle.
     pub fn new(context: Context) -> Self {
         Self {
-            context: Arc::new(context),
-            places: Arc::new(Semaphore::new(AT_ONCE)),
+            context,
             lines: BTreeMap::new(),
             calls: JoinSet::new(),
             running: HashMap::new(),
@@ -246,16 +259,14 @@ impl Writer {
     }
 
     fn start(&mut self, line: Line, task: Task) {
-        let (context, places) = (Arc::clone(&self.context), Arc::clone(&self.places));
+        let context = self.context.of(&task);
         let seen = self.expect_pod(&line, &task);
         let call = self.calls.spawn(async move {
-            let place = places.acquire_owned().await;
             let replies = tokio::select! {
                 biased;
                 made = seen => vec![Reply::Event(Event::Outcome(made))],
                 replies = calls::perform(&context, task) => replies,
             };
-            drop(place);
             if replies.iter().any(Reply::asks_again) {
                 tokio::time::sleep(AGAIN_AFTER).await;
             }
@@ -300,6 +311,39 @@ fn line(task: &Task) -> Line {
         },
         Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
             Line::Object(object.clone())
+        }
+    }
+}
+
+/// Whose places the calls of a task take.
+fn lane(task: &Task) -> Lane {
+    match task {
+        Task::Effect(effect, _) => match &**effect {
+            Effect::CreatePod(plan) => Lane::Making(plan.job.namespace.clone()),
+            Effect::CreateBackfill(plan) => Lane::Making(plan.template.namespace.clone()),
+            Effect::LookForBackfill { namespace, .. } => Lane::Keeping(namespace.clone()),
+            Effect::DeletePod { pod, .. }
+            | Effect::DeleteBackfill { pod, .. }
+            | Effect::Suspend { pod, .. }
+            | Effect::KillByAgent { pod, .. }
+            | Effect::LookAtPod { pod, .. }
+            | Effect::UntrackPod { pod, .. } => Lane::Keeping(pod.namespace.clone()),
+            Effect::AddJobFinalizer(job) | Effect::RemoveJobFinalizer(job) => {
+                Lane::Keeping(job.namespace.clone())
+            }
+            Effect::Tell(notice) => match &notice.about {
+                Subject::Job(job) => Lane::Keeping(job.namespace.clone()),
+                Subject::Policy { .. } | Subject::Negotiator { .. } | Subject::SubmitPolicy { .. } => {
+                    Lane::Cluster
+                }
+            },
+            Effect::WriteSlot { .. }
+            | Effect::DeleteSlot { .. }
+            | Effect::Benchmark { .. }
+            | Effect::ReadAgentLease { .. } => Lane::Cluster,
+        },
+        Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
+            object.namespace.as_deref().map_or(Lane::Cluster, |namespace| Lane::Keeping(namespace.into()))
         }
     }
 }

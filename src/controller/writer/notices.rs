@@ -10,9 +10,8 @@ use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::json;
-use tokio::time::timeout;
 
-use super::calls::CALL_LIMIT;
+use super::calls::once;
 use super::{Context, Reply};
 use model::pool::{Notice, Subject, Time};
 
@@ -58,7 +57,7 @@ impl Written {
 
 /// Writes a notice as an event. Nothing depends on an event: there is one attempt.
 pub(super) async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
-    match timeout(CALL_LIMIT, publish(context, notice)).await {
+    match once(context, publish(context, notice)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
@@ -127,7 +126,7 @@ fn event(context: &Context, notice: &Notice) -> Event {
         event_time: Some(MicroTime(now)),
         regarding: Some(about),
         reporting_controller: Some(CONTROLLER.to_owned()),
-        reporting_instance: Some(context.identity.clone()),
+        reporting_instance: Some(context.identity.to_string()),
         ..Event::default()
     }
 }

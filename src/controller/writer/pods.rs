@@ -43,14 +43,14 @@ async fn make(
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
     let api = pods(&context.client, &plan.job.namespace);
     let params = post_params();
-    match attempt_to_create(|| api.create(&params, &pod)).await {
+    match attempt_to_create(context, || api.create(&params, &pod)).await {
         Ok(made) => Ok(reference(&made)),
         Err(Failure::AlreadyExists) => {
-            existing(&api, plan, || "an earlier pod of that name was just deleted".to_owned()).await
+            existing(context, &api, plan, || "an earlier pod of that name was just deleted".to_owned()).await
         }
         // One of the attempts may have taken effect.
         Err(Failure::GivenUp(why)) => {
-            existing(&api, plan, || Failure::GivenUp(why.clone()).to_string()).await
+            existing(context, &api, plan, || Failure::GivenUp(why.clone()).to_string()).await
         }
         Err(failure) => Err(failure.to_string()),
     }
@@ -58,9 +58,14 @@ async fn make(
 
 /// The pod that has the name, if it is the one that was asked for. The error says what stands in the way; it is `none()`
 /// where there is no such pod.
-async fn existing(api: &Api<Pod>, plan: &PodPlan, none: impl Fn() -> String) -> Result<PodRef, String> {
+async fn existing(
+    context: &Context,
+    api: &Api<Pod>,
+    plan: &PodPlan,
+    none: impl Fn() -> String,
+) -> Result<PodRef, String> {
     let name = plan.claim.pod_name();
-    let found = match attempt(|| api.get(&name)).await {
+    let found = match attempt(context, || api.get(&name)).await {
         Ok(found) => found,
         Err(Failure::NotFound) => return Err(none()),
         Err(failure) => return Err(failure.to_string()),
@@ -94,7 +99,7 @@ fn reference(pod: &Pod) -> PodRef {
 /// Reads whether a pod exists. If the read fails, there is no reply, and the deciders ask again.
 pub(super) async fn look(context: &Context, pod: PodRef, slot: SlotName) -> Vec<Reply> {
     let api = pods(&context.client, &pod.namespace);
-    let missing = match attempt(|| api.get(&pod.name)).await {
+    let missing = match attempt(context, || api.get(&pod.name)).await {
         Ok(found) => found.uid().as_deref() != Some(pod.uid.as_str()),
         Err(Failure::NotFound) => true,
         Err(_) => false,
@@ -139,7 +144,7 @@ async fn keep_grace(context: &Context, pod: &PodRef, grace: Duration) -> bool {
     let annotations = json!({labels::GRANTED_SECONDS: grace.as_secs().to_string()});
     let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
     let (api, params) = (pods(&context.client, &pod.namespace), patch_params(labels::FIELD_MANAGER));
-    match attempt(|| api.patch(&pod.name, &params, &patch)).await {
+    match attempt(context, || api.patch(&pod.name, &params, &patch)).await {
         Ok(_) | Err(Failure::NotFound) => true,
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "the grace period of a pod was not kept");
@@ -167,7 +172,7 @@ pub(super) async fn is_deleted(
         }
         api.delete(&pod.name, &params).await.map(|_| true)
     };
-    match attempt(delete).await {
+    match attempt(context, delete).await {
         Ok(true) | Err(Failure::NotFound | Failure::Conflict(_)) => true,
         Ok(false) => {
             tracing::info!(pod = %pod.name, "a pod is not deleted by force: its node is back");
@@ -185,7 +190,7 @@ async fn say_why(context: &Context, pod: &PodRef, why: &Vacate) {
     let api = pods(&context.client, &pod.namespace);
     let patch = Patch::Strategic(render::disruption_target(pod, why, context.clock.timestamp()));
     let params = patch_params(labels::STATUS_MANAGER);
-    match attempt(|| api.patch_status(&pod.name, &params, &patch)).await {
+    match attempt(context, || api.patch_status(&pod.name, &params, &patch)).await {
         Ok(_) | Err(Failure::NotFound) => {}
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "a pod is evicted without a word why");
@@ -204,7 +209,7 @@ pub(super) async fn ask_agent(
     // The uid makes the patch invalid for a pod made later under the same name.
     let patch = Patch::Merge(json!({"metadata": {"uid": pod.uid.as_str(), "annotations": annotations}}));
     let params = patch_params(labels::FIELD_MANAGER);
-    match attempt(|| api.patch(&pod.name, &params, &patch)).await {
+    match attempt(context, || api.patch(&pod.name, &params, &patch)).await {
         Ok(_) | Err(Failure::NotFound) => Vec::new(),
         Err(failure) => {
             tracing::warn!(pod = %pod.name, error = %failure, "an agent was not asked about a pod");
@@ -222,7 +227,7 @@ pub(super) async fn untrack(context: &Context, pod: PodRef, also_delete: bool) -
         "$deleteFromPrimitiveList/finalizers": [labels::TRACKING_FINALIZER],
     }}));
     let params = patch_params(labels::FIELD_MANAGER);
-    match attempt(|| api.patch(&pod.name, &params, &patch)).await {
+    match attempt(context, || api.patch(&pod.name, &params, &patch)).await {
         Ok(_) => {}
         // A conflict does not mean that the pod is gone: the server reports one if others wrote the pod at each of its
         // own attempts.

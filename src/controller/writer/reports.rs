@@ -34,7 +34,7 @@ pub(super) async fn benchmark(
         "kflopsSoFar": so_far.map(|so_far| so_far.kflops),
     }}));
     let params = patch_params(FIELD_MANAGER);
-    match attempt(|| api.patch(&key.name, &params, &patch)).await {
+    match attempt(context, || api.patch(&key.name, &params, &patch)).await {
         Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
         Err(Failure::NotFound) => Vec::new(),
         Err(failure) => {

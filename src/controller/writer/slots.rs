@@ -47,10 +47,10 @@ pub(super) async fn write(
 async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
     let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
     let params = post_params();
-    match attempt(|| typed.create(&params, object)).await {
+    match attempt(context, || typed.create(&params, object)).await {
         Ok(made) => Ok(known(&made)),
         Err(Failure::AlreadyExists) => {
-            let found = attempt(|| typed.get(&key.name)).await?;
+            let found = attempt(context, || typed.get(&key.name)).await?;
             let id = |slot: &api::Slot| slot.spec.claim.as_ref().map(|claim| claim.id.clone());
             if id(&found) == id(object) {
                 return Ok(known(&found));
@@ -62,7 +62,7 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
             let metadata = json!({"labels": object.metadata.labels, "resourceVersion": version});
             let patch = Patch::Merge(json!({"metadata": metadata, "spec": object.spec}));
             let params = patch_params(FIELD_MANAGER);
-            attempt(|| typed.patch(&key.name, &params, &patch)).await.map(|claimed| known(&claimed))
+            attempt(context, || typed.patch(&key.name, &params, &patch)).await.map(|claimed| known(&claimed))
         }
         Err(failure) => Err(failure),
     }
@@ -73,7 +73,7 @@ async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Resu
     let dynamic = dynamic(context, key);
     let params = patch_params(FIELD_MANAGER);
     let patch = Patch::Merge(whole_claim(object));
-    match attempt(|| dynamic.patch(&key.name, &params, &patch)).await {
+    match attempt(context, || dynamic.patch(&key.name, &params, &patch)).await {
         Ok(found) => Ok(Known::of(&found)),
         Err(Failure::NotFound) => make(context, key, object).await,
         Err(failure) => Err(failure),
@@ -131,7 +131,7 @@ async fn take_off(
     is_over: impl Fn(&str) -> bool,
 ) -> Result<Option<Known>, Failure> {
     let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
-    let found = match attempt(|| typed.get(&key.name)).await {
+    let found = match attempt(context, || typed.get(&key.name)).await {
         Ok(found) => found,
         Err(Failure::NotFound) => return Ok(None),
         Err(failure) => return Err(failure),
@@ -146,7 +146,7 @@ async fn take_off(
     });
     let patch = Patch::Merge(json!({"metadata": metadata, "spec": {"claim": gone}}));
     let params = patch_params(FIELD_MANAGER);
-    match attempt(|| typed.patch(&key.name, &params, &patch)).await {
+    match attempt(context, || typed.patch(&key.name, &params, &patch)).await {
         Ok(cleared) => Ok(Some(known(&cleared))),
         Err(Failure::NotFound) => Ok(None),
         Err(failure) => Err(failure),
@@ -159,7 +159,7 @@ pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<Clai
     let api = dynamic(context, &key);
     let params = kube::api::DeleteParams::background();
     let mut replies = Vec::new();
-    match attempt(|| api.delete(&key.name, &params)).await {
+    match attempt(context, || api.delete(&key.name, &params)).await {
         Ok(either) => {
             let uid = either.left().map(|object| Known::of(&object).uid).unwrap_or_default();
             replies.push(Reply::Forgotten(key, uid));

@@ -1,5 +1,7 @@
 //! What is asked of the API server for pods, and what is made of its answers.
 
+mod hanging;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;

@@ -1,0 +1,150 @@
+//! HTTP for probes and Prometheus, on ports that any pod of the cluster can reach.
+//!
+//! Whoever opens connections and says nothing must not keep a probe waiting. Each connection has one request, a short time
+//! for its head, and a longer time for all of it. When there are too many connections, the oldest is closed: a probe takes
+//! milliseconds, and a new one always gets in.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+/// How many connections are open at most.
+const MOST: usize = 256;
+/// How long the head of a request may take.
+const HEAD_WITHIN: Duration = Duration::from_secs(5);
+/// How long a connection may be open.
+const ALL_WITHIN: Duration = Duration::from_secs(30);
+/// How many bytes of a request are kept. hyper takes no less than 8 KiB.
+const MOST_BYTES: usize = 16 << 10;
+/// The pause after a connection that could not be accepted: the process may have too many files open.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Binds an address. If that is every address (`[::]`) and this machine has no IPv6, every address of IPv4 is bound.
+async fn bind(addr: SocketAddr) -> std::io::Result<TcpListener> {
+    match TcpListener::bind(addr).await {
+        Err(_) if addr.ip() == Ipv6Addr::UNSPECIFIED => {
+            TcpListener::bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, addr.port()))).await
+        }
+        bound => bound,
+    }
+}
+
+/// Serves at an address, without end. All connections are closed when the future is dropped.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub async fn serve_at(addr: SocketAddr, router: Router) -> std::io::Result<()> {
+    let listener = bind(addr).await.map_err(|error| std::io::Error::other(format!("{addr}: {error}")))?;
+    serve(listener, router).await;
+    Ok(())
+}
+
+/// Serves without end.
+async fn serve(listener: TcpListener, router: Router) {
+    let mut connections = Connections::default();
+    loop {
+        tokio::select! {
+            Some(_) = connections.tasks.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => connections.take(stream, router.clone()),
+                Err(error) => {
+                    tracing::warn!(error = &error as &dyn std::error::Error, "a connection was not accepted");
+                    sleep(PAUSE).await;
+                }
+            },
+        }
+    }
+}
+
+/// The connections that are open.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    /// The oldest first. Some may have ended.
+    by_age: VecDeque<AbortHandle>,
+}
+
+impl Connections {
+    /// Answers one request on a new connection, in a task. Closes the oldest connection if there are too many.
+    fn take(&mut self, stream: TcpStream, router: Router) {
+        self.by_age.retain(|connection| !connection.is_finished());
+        if self.by_age.len() >= MOST
+            && let Some(oldest) = self.by_age.pop_front()
+        {
+            oldest.abort();
+        }
+        self.by_age.push_back(self.tasks.spawn(async move {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_WITHIN)
+                .max_buf_size(MOST_BYTES)
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+            // Whatever went wrong with a connection is its client's to deal with.
+            let _ = timeout(ALL_WITHIN, connection).await;
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream as Client;
+
+    use axum::routing::get;
+
+    use super::*;
+
+    fn ask(addr: SocketAddr) -> String {
+        let mut stream = Client::connect(addr).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        // The server closes the connection: there is one request on each.
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// The clients block this thread; the server has another.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn those_who_say_nothing_keep_nobody_waiting() {
+        let listener = bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let addr = listener.local_addr().unwrap();
+        let mut serving = JoinSet::new();
+        serving.spawn(serve(listener, Router::new().route("/", get(|| async { "ok" }))));
+        let mut half_open = Vec::new();
+        for number in 0..1100 {
+            let mut stream = Client::connect(addr).unwrap();
+            if number % 2 == 0 {
+                // The server may have closed the connection before.
+                let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost:");
+            }
+            half_open.push(stream);
+            if number % 50 == 49 {
+                let answer = ask(addr);
+                assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
+            }
+        }
+        // The oldest are closed: the server has few files open.
+        for stream in &mut half_open[..1100 - MOST] {
+            assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
+        }
+    }
+
+    /// Whatever of IPv4 and IPv6 a machine has.
+    #[tokio::test]
+    async fn every_address_is_ipv4s_too() {
+        let listener = bind((Ipv6Addr::UNSPECIFIED, 0).into()).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok());
+        let taken = bind((Ipv6Addr::UNSPECIFIED, port).into()).await;
+        assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::AddrInUse);
+    }
+}

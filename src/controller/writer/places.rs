@@ -1,0 +1,346 @@
+//! Places for calls: how many calls are under way at once, and whose.
+//!
+//! A webhook, a quota or a namespace of one tenant may let each call of its own hang. Such calls must not take the places of
+//! others. A call that a tenant's webhook can slow is made in a [`Lane`] of its namespace, and a lane has a share of the
+//! places. A lane whose calls are slow has a smaller share, down to one place, until its calls are quick again. Some places
+//! are for what keeps objects (statuses, finalizers, deletions) and for the cluster's own objects alone.
+//!
+//! A call holds its place while it is under way, and gives the place back before it pauses.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// How many calls are under way at once.
+const AT_ONCE: usize = 48;
+/// How many of them are about objects in namespaces. The rest is for Slots and other objects of the cluster.
+const IN_NAMESPACES: usize = 40;
+/// How many of them make pods. The rest is for what is there: statuses, finalizers and deletions.
+const MAKING: usize = 32;
+/// How many calls of one lane of a namespace are under way at once, as long as they are quick.
+const SHARE: usize = 8;
+/// A call that takes this long is slow.
+const SLOW: Duration = Duration::from_secs(2);
+/// For how many lanes the share is remembered that slow calls have left them.
+const REMEMBERED: usize = 1000;
+
+/// How long a call about an object of the cluster may take. No tenant's webhook is asked about such an object.
+const LIMIT_OF_CLUSTER: Duration = Duration::from_secs(4);
+/// How long a call about an object in a namespace may take: longer than the 10 s that the API server waits for a webhook
+/// by default. Otherwise each attempt would be given up just before a webhook that is ignored on failure lets it pass.
+const LIMIT_IN_NAMESPACE: Duration = Duration::from_secs(14);
+
+/// Calls that share places.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lane {
+    /// Calls about objects of the cluster: Slots, Submitters, policies, nodes and their Leases.
+    Cluster,
+    /// Calls that make pods in a namespace.
+    Making(Arc<str>),
+    /// All other calls about objects in a namespace: statuses, finalizers, deletions, reads, events.
+    Keeping(Arc<str>),
+}
+
+impl Lane {
+    /// How long a call may take. A call that takes longer counts as failed.
+    ///
+    /// The limit is no part of what keeps two leaders apart: an operator that loses its lease drops its calls with its
+    /// writer, however long they may still take. The API server gives up a request whose client has gone.
+    pub fn limit(&self) -> Duration {
+        match self {
+            Self::Cluster => LIMIT_OF_CLUSTER,
+            Self::Making(_) | Self::Keeping(_) => LIMIT_IN_NAMESPACE,
+        }
+    }
+}
+
+/// The places, and who waits for one.
+#[derive(Debug, Default)]
+pub struct Places(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    lanes: BTreeMap<Lane, Share>,
+    held: usize,
+    held_in_namespaces: usize,
+    held_by_making: usize,
+    /// How many calls have asked for a place.
+    asked: u64,
+}
+
+/// A lane's part of the places.
+#[derive(Debug)]
+struct Share {
+    held: usize,
+    most: usize,
+    /// Who waits, with the number of the question.
+    waiting: VecDeque<(u64, oneshot::Sender<Place>)>,
+}
+
+impl Share {
+    fn of(lane: &Lane) -> Self {
+        Self { held: 0, most: Self::most_of(lane), waiting: VecDeque::new() }
+    }
+
+    /// The most places that a lane has whose calls are quick.
+    fn most_of(lane: &Lane) -> usize {
+        match lane {
+            Lane::Cluster => AT_ONCE,
+            Lane::Making(_) | Lane::Keeping(_) => SHARE,
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.held == 0 && self.waiting.is_empty()
+    }
+}
+
+/// A place that a call holds; it is given back when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    places: Arc<Places>,
+    lane: Lane,
+    since: Instant,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.give_back(&self.lane, self.since.elapsed());
+    }
+}
+
+impl Places {
+    /// Waits for a place.
+    pub async fn take(self: &Arc<Self>, lane: &Lane) -> Place {
+        let (hand, place) = oneshot::channel();
+        self.ask(lane, hand);
+        match place.await {
+            Ok(place) => place,
+            // Only who waits no longer is left without an answer.
+            Err(_) => pending().await,
+        }
+    }
+
+    fn ask(self: &Arc<Self>, lane: &Lane, hand: oneshot::Sender<Place>) {
+        let mut state = self.state();
+        state.asked += 1;
+        let number = state.asked;
+        let share = state.lanes.entry(lane.clone()).or_insert_with(|| Share::of(lane));
+        share.waiting.push_back((number, hand));
+        self.hand_out(state);
+    }
+
+    fn give_back(self: &Arc<Self>, lane: &Lane, took: Duration) {
+        let mut state = self.state();
+        state.count(lane, |held| held.saturating_sub(1));
+        state.learn(lane, took);
+        self.hand_out(state);
+    }
+
+    /// Gives free places to those who wait.
+    fn hand_out(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        let mut given = Vec::new();
+        while let Some((lane, hand)) = state.next() {
+            state.count(&lane, |held| held + 1);
+            given.push((lane, hand));
+        }
+        state.forget();
+        drop(state);
+        for (lane, hand) in given {
+            let place = Place { places: Arc::clone(self), lane, since: Instant::now() };
+            // If nobody waits any more, the place comes back, and is given back as it is dropped here.
+            drop(hand.send(place));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Who gets the next place: of the lanes that may have one, the lane that holds the fewest; among equals, who has
+    /// waited longest.
+    fn next(&mut self) -> Option<(Lane, oneshot::Sender<Place>)> {
+        for share in self.lanes.values_mut() {
+            while share.waiting.front().is_some_and(|(_, hand)| hand.is_closed()) {
+                share.waiting.pop_front();
+            }
+        }
+        let waiting =
+            self.lanes.iter().filter(|(lane, share)| share.held < share.most && self.has_room(lane));
+        let first = waiting.filter_map(|(lane, share)| Some((share.held, share.waiting.front()?.0, lane)));
+        let (_, _, lane) = first.min_by_key(|(held, number, _)| (*held, *number))?;
+        let lane = lane.clone();
+        let (_, hand) = self.lanes.get_mut(&lane)?.waiting.pop_front()?;
+        Some((lane, hand))
+    }
+
+    fn has_room(&self, lane: &Lane) -> bool {
+        self.held < AT_ONCE
+            && match lane {
+                Lane::Cluster => true,
+                Lane::Keeping(_) => self.held_in_namespaces < IN_NAMESPACES,
+                Lane::Making(_) => self.held_in_namespaces < IN_NAMESPACES && self.held_by_making < MAKING,
+            }
+    }
+
+    /// Counts a place that a lane gets or gives back.
+    fn count(&mut self, lane: &Lane, change: impl Fn(usize) -> usize) {
+        self.held = change(self.held);
+        if *lane != Lane::Cluster {
+            self.held_in_namespaces = change(self.held_in_namespaces);
+        }
+        if matches!(lane, Lane::Making(_)) {
+            self.held_by_making = change(self.held_by_making);
+        }
+        if let Some(share) = self.lanes.get_mut(lane) {
+            share.held = change(share.held);
+        }
+    }
+
+    /// Makes a lane's share smaller after a call that was slow, and larger after another.
+    fn learn(&mut self, lane: &Lane, took: Duration) {
+        let Some(share) = self.lanes.get_mut(lane).filter(|_| *lane != Lane::Cluster) else { return };
+        if took < SLOW {
+            share.most = (share.most + 1).min(SHARE);
+        } else if share.most > 1 {
+            share.most /= 2;
+            if share.most == 1 {
+                tracing::warn!(
+                    ?lane,
+                    "calls are slow, and are made one at a time; is a webhook slow or gone?"
+                );
+            }
+        }
+    }
+
+    /// Forgets lanes that nobody uses: those that have their whole share, and all of them where they are too many.
+    fn forget(&mut self) {
+        let too_many = self.lanes.len() > REMEMBERED;
+        self.lanes.retain(|lane, share| !share.is_idle() || !too_many && share.most < Share::most_of(lane));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::JoinSet;
+    use tokio::time::sleep;
+
+    use super::*;
+
+    fn making(namespace: &str) -> Lane {
+        Lane::Making(namespace.into())
+    }
+
+    fn keeping(namespace: &str) -> Lane {
+        Lane::Keeping(namespace.into())
+    }
+
+    /// Makes calls that take so many seconds each; returns when each of them ended, in milliseconds.
+    fn calls(to: &mut JoinSet<(Lane, u128)>, places: &Arc<Places>, lane: &Lane, count: usize, millis: u64) {
+        let began = Instant::now();
+        for _ in 0..count {
+            let (places, lane) = (Arc::clone(places), lane.clone());
+            to.spawn(async move {
+                let place = places.take(&lane).await;
+                sleep(Duration::from_millis(millis)).await;
+                drop(place);
+                (lane, began.elapsed().as_millis())
+            });
+        }
+    }
+
+    /// When the last call of each lane ended, in milliseconds.
+    async fn last(calls: JoinSet<(Lane, u128)>) -> BTreeMap<Lane, u128> {
+        let mut last = BTreeMap::new();
+        for (lane, at) in calls.join_all().await {
+            let latest = last.entry(lane).or_insert(0);
+            *latest = at.max(*latest);
+        }
+        last
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_namespace_takes_the_places_of_another() {
+        let places = Arc::new(Places::default());
+        let mut under_way = JoinSet::new();
+        for namespace in ["a", "b", "c", "d", "e", "f"] {
+            calls(&mut under_way, &places, &making(namespace), 100, 14_000);
+        }
+        sleep(Duration::from_mins(1)).await;
+        // Each of the six makes one call at a time by now.
+        assert_eq!(places.state().held, 6);
+        let mut others = JoinSet::new();
+        calls(&mut others, &places, &making("quick"), 80, 10);
+        calls(&mut others, &places, &keeping("a"), 8, 10);
+        calls(&mut others, &places, &Lane::Cluster, 10, 10);
+        let last = last(others).await;
+        assert_eq!(last, BTreeMap::from([(making("quick"), 100), (keeping("a"), 10), (Lane::Cluster, 10)]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn some_places_are_not_for_making_pods_and_some_are_the_clusters() {
+        let places = Arc::new(Places::default());
+        let mut under_way = JoinSet::new();
+        for number in 0..6 {
+            calls(&mut under_way, &places, &making(&format!("m{number}")), 8, 60_000);
+            calls(&mut under_way, &places, &keeping(&format!("k{number}")), 8, 60_000);
+        }
+        calls(&mut under_way, &places, &Lane::Cluster, 20, 60_000);
+        sleep(Duration::from_secs(1)).await;
+        let state = places.state();
+        assert_eq!((state.held, state.held_in_namespaces), (AT_ONCE, IN_NAMESPACES));
+        assert!(state.held_by_making <= MAKING);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lane_that_is_quick_again_has_its_share_again_and_is_forgotten() {
+        let places = Arc::new(Places::default());
+        let mut slow = JoinSet::new();
+        calls(&mut slow, &places, &making("a"), 8, 14_000);
+        last(slow).await;
+        assert_eq!(places.state().lanes.get(&making("a")).map(|share| share.most), Some(1));
+        let mut quick = JoinSet::new();
+        calls(&mut quick, &places, &making("a"), 20, 10);
+        assert!(last(quick).await[&making("a")] < 100);
+        assert!(places.state().lanes.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_no_longer_gets_no_place() {
+        let places = Arc::new(Places::default());
+        let mut under_way = JoinSet::new();
+        calls(&mut under_way, &places, &making("a"), 8, 1000);
+        sleep(Duration::from_millis(1)).await;
+        let mut given_up = JoinSet::new();
+        calls(&mut given_up, &places, &making("a"), 8, 1000);
+        sleep(Duration::from_millis(1)).await;
+        drop(given_up);
+        calls(&mut under_way, &places, &making("a"), 8, 1000);
+        assert_eq!(last(under_way).await[&making("a")], 2000 - 2, "the last were asked for after 2 ms");
+        let state = places.state();
+        assert_eq!((state.held, state.held_in_namespaces, state.held_by_making), (0, 0, 0));
+        assert!(state.lanes.is_empty());
+    }
+
+    /// However many namespaces wait.
+    #[tokio::test(start_paused = true)]
+    async fn places_go_to_who_has_fewest_and_then_to_who_has_waited_longest() {
+        let places = Arc::new(Places::default());
+        let mut calls_of = JoinSet::new();
+        for number in 0..40 {
+            calls(&mut calls_of, &places, &making(&format!("n{number:02}")), 8, 100);
+        }
+        let mut ended: Vec<(Lane, u128)> = calls_of.join_all().await;
+        ended.sort_by_key(|(_, at)| *at);
+        let first: std::collections::BTreeSet<_> =
+            ended.iter().take(32 * 2).map(|(lane, _)| lane.clone()).collect();
+        assert!(first.len() >= 20, "{}", first.len());
+        assert_eq!(ended.last().map(|(_, at)| *at), Some(1000), "no place is idle while somebody waits");
+    }
+}

@@ -1,0 +1,144 @@
+//! Calls of one namespace that hang or are slow, and the calls of others beside them.
+
+use std::time::Duration;
+
+use http::{Method, Request, Response};
+use kube::client::Body;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::super::{Reply, Writer};
+use super::{Arc, Clock, Context, Effect, Task, Timestamp, plan, pod};
+use model::pool::{Document, JobKey, PodPlan, PodRef};
+use serde_json::{Value, json};
+
+/// An API server that takes this long to make a pod in a namespace, as the namespace's webhook does, and 10 ms for every
+/// other answer.
+fn server(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> kube::Client {
+    let takes = Arc::new(takes);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let path = request.uri().path().to_owned();
+        let namespace = path.split('/').skip_while(|part| *part != "namespaces").nth(1).map(str::to_owned);
+        let makes_pod = request.method() == Method::POST && path.ends_with("/pods");
+        let pause = namespace.filter(|_| makes_pod).map_or(Duration::ZERO, |namespace| takes(&namespace));
+        async move {
+            sleep(pause.max(Duration::from_millis(10))).await;
+            let object = json!({"metadata": {"name": "sweep-3", "uid": "u1", "resourceVersion": "2"}});
+            let body = Body::from(object.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(Response::builder().status(200).body(body).unwrap())
+        }
+    });
+    kube::Client::new(service, "ns")
+}
+
+fn writer(takes: impl Fn(&str) -> Duration + Send + Sync + 'static) -> Writer {
+    Writer::new(Context::new(server(takes), Clock::set_to(Timestamp::UNIX_EPOCH), "me"))
+}
+
+fn creation(namespace: &str, number: u32) -> Task {
+    let job = JobKey { namespace: namespace.into(), name: "sweep".into(), uid: namespace.into() };
+    let mut claim = plan().claim;
+    (claim.job, claim.proc) = (job.clone(), number);
+    let plan = PodPlan { proc: claim.proc_id(), job, claim, ..plan() };
+    let template = serde_json::from_value(json!({"spec": {"containers": [{"name": "main"}]}})).unwrap();
+    Task::Effect(Box::new(Effect::CreatePod(plan)), Some(Arc::new(template)))
+}
+
+fn release(namespace: &str, number: u32) -> Task {
+    let pod = PodRef { namespace: namespace.into(), name: format!("done-{number}").into(), ..pod() };
+    Task::Effect(Box::new(Effect::UntrackPod { pod, delete: false }), None)
+}
+
+fn status(namespace: &str) -> Task {
+    let job = JobKey { namespace: namespace.into(), name: "sweep".into(), uid: namespace.into() };
+    let object = crate::kinds::job::key(&job);
+    let patch: Value = json!({"running": 1});
+    let (document, version) = (Document::Job(job.uid), "1".to_owned());
+    Task::Status { document, object, uid: namespace.to_owned(), version, patch }
+}
+
+/// Lets the writer work until so many tasks have ended, and returns the answers.
+async fn until(writer: &mut Writer, ended: usize) -> Vec<Reply> {
+    let mut all = Vec::new();
+    for _ in 0..ended {
+        let (line, replies) = writer.finished().await.unwrap();
+        writer.advance(line);
+        all.extend(replies);
+    }
+    all
+}
+
+fn made_in(replies: &[Reply], namespace: &str) -> usize {
+    let made = |reply: &&Reply| {
+        let text = format!("{reply:?}");
+        text.contains("PodCreated") && text.contains(namespace)
+    };
+    replies.iter().filter(made).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_whose_pods_hang_keeps_nobody_else_waiting() {
+    let hangs = |namespace: &str| {
+        if namespace.starts_with("hanging") { Duration::from_hours(1) } else { Duration::ZERO }
+    };
+    let mut writer = writer(hangs);
+    for number in 0..500 {
+        for namespace in ["hanging-a", "hanging-b", "hanging-c"] {
+            writer.submit(creation(namespace, number));
+        }
+    }
+    // At once, and again when the calls that hang have been tried for a while.
+    for pause in [0, 120] {
+        let _ = timeout(Duration::from_secs(pause), until(&mut writer, 1)).await;
+        let began = Instant::now();
+        for number in 0..20 {
+            writer.submit(creation("quick", number));
+        }
+        for number in 0..20 {
+            writer.submit(release("hanging-a", number));
+        }
+        writer.submit(status("hanging-a"));
+        writer.submit(status("quick"));
+        let replies = until(&mut writer, 42).await;
+        assert_eq!(replies.iter().filter(|reply| format!("{reply:?}").contains("PodCreated")).count(), 20);
+        assert_eq!(replies.iter().filter(|reply| matches!(reply, Reply::Seen(..))).count(), 2);
+        assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+    }
+}
+
+/// A webhook that does not answer, and is ignored on failure, lets each pod pass after 10 s.
+#[tokio::test(start_paused = true)]
+async fn slow_is_not_never() {
+    let mut writer = writer(|_| Duration::from_secs(10));
+    for number in 0..10 {
+        writer.submit(creation("slow", number));
+    }
+    let replies = until(&mut writer, 10).await;
+    assert_eq!(made_in(&replies, ""), 10, "{replies:?}");
+}
+
+/// A call that pauses before its next attempt holds no place.
+#[tokio::test(start_paused = true)]
+async fn a_pause_holds_no_place() {
+    let service = tower::service_fn(|request: Request<Body>| async move {
+        let refused = request.uri().path().contains("/refused/");
+        sleep(Duration::from_millis(10)).await;
+        let failure =
+            json!({"kind": "Status", "status": "Failure", "code": 500, "message": "", "reason": ""});
+        let object = json!({"metadata": {"name": "sweep-3", "uid": "u1"}});
+        let (code, body) = if refused { (500, failure) } else { (200, object) };
+        let body = Body::from(body.to_string().into_bytes());
+        Ok::<_, std::convert::Infallible>(Response::builder().status(code).body(body).unwrap())
+    });
+    let client = kube::Client::new(service, "ns");
+    let mut writer = Writer::new(Context::new(client, Clock::set_to(Timestamp::UNIX_EPOCH), "me"));
+    // The same namespace: its creations are refused, the releases in another one are not.
+    for number in 0..80 {
+        writer.submit(creation("refused", number));
+    }
+    let _ = timeout(Duration::from_millis(150), writer.finished()).await;
+    // All eighty have been tried once in ten rounds of eight, and the first are tried again.
+    let began = Instant::now();
+    writer.submit(creation("fine", 0));
+    assert_eq!(made_in(&until(&mut writer, 1).await, ""), 1);
+    assert!(began.elapsed() <= Duration::from_millis(20), "{:?}", began.elapsed());
+}
