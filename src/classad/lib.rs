@@ -91,7 +91,9 @@ pub use error::ParseError;
 pub use eval::Evaluation;
 pub use expr::{Expr, References};
 pub use functions::Pattern;
-pub use matching::{Clause, MatchReport, SideReport, explain_match, rank, symmetric_match};
+pub use matching::{
+    Clause, MatchReport, SideReport, explain_match, rank, symmetric_match, symmetric_match_within,
+};
 pub use name::Name;
 pub use roster::{Matching, Prepared, Ranks, Roster};
 pub use value::{AbsTime, Value};
