@@ -227,7 +227,8 @@ pub struct HeldProcs {
     /// Which procs, as ranges such as 0-4,7.
     pub procs: String,
     /// HTCondor's HoldReasonCode: 21 if the slot's WANT_HOLD was true, 35 if an image cannot be had, 34 if the program went
-    /// over its memory or its disk, 6 if a container cannot be made, or its program not started, for another reason.
+    /// over its memory or its disk, 6 if a container cannot be made, or its program not started, for another reason, 5 if
+    /// an expression of the job takes too many steps to evaluate.
     pub code: i64,
     /// HTCondor's HoldReasonSubCode.
     #[serde(default)]
