@@ -42,6 +42,7 @@ e2e-nodes: ## Run what happens to programs on real kubelets (root; built once wh
 
 bench: ## Measure matching beside HTCondor's library (docs/reference/benchmarks.md), a cycle beside its negotiator (docs/reference/performance.md), a polling pass
 	$(CARGO) bench --bench matchmaking -- --write docs/reference/benchmarks.md
+	$(CARGO) bench -p slotwright-classad --bench bounds
 	$(CARGO) bench --bench cycle
 	$(CARGO) bench --bench polling
 	CARGO="$(CARGO)" hack/bench-negotiator.sh

@@ -14,6 +14,7 @@ pub fn evaluate(my: Option<&Ad>, target: Option<&Ad>, expr: &Expr) {
         let outcome = expr.evaluate(my, target, &env);
         assert_eq!(expr.evaluate(my, target, &env), outcome);
         assert!(outcome.bound.is_none() || outcome.value.is_error());
+        assert!(outcome.bound.is_some() || outcome.steps <= env.limits.steps);
         let printed = outcome.value.to_string();
         drop(outcome.value.clone());
         if let Err(error) = Expr::parse(&printed) {

@@ -127,9 +127,13 @@ pub struct HTCJobSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16384))]
     pub concurrency_limits_expr: Option<String>,
-    /// More attributes of the job's ad: attribute name to ClassAd expression. A string needs its own quotes.
+    /// More attributes of the job's ad: attribute name to ClassAd expression. A string needs its own quotes. At most 256
+    /// attributes, each with an expression of at most 16384 bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(length(max = 256))]
+    #[schemars(extend(
+        "maxProperties" = 256,
+        "additionalProperties" = { "type": "string", "maxLength": 16384 }
+    ))]
     pub attributes: BTreeMap<String, String>,
     /// Whether a proc's pod is kept once its end is recorded in status.
     #[serde(default)]
@@ -223,7 +227,8 @@ pub struct HeldProcs {
     /// Which procs, as ranges such as 0-4,7.
     pub procs: String,
     /// HTCondor's HoldReasonCode: 21 if the slot's WANT_HOLD was true, 35 if an image cannot be had, 34 if the program went
-    /// over its memory or its disk, 6 if a container cannot be made, or its program not started, for another reason.
+    /// over its memory or its disk, 6 if a container cannot be made, or its program not started, for another reason, 5 if
+    /// an expression of the job takes too many steps to evaluate.
     pub code: i64,
     /// HTCondor's HoldReasonSubCode.
     #[serde(default)]

@@ -198,9 +198,14 @@ impl Ad {
     /// Evaluates an attribute in this ad, with `target` as the other ad of a match. `undefined`: there is no such
     /// attribute.
     pub fn eval_attr(&self, name: &str, target: Option<&Ad>, env: &Env) -> Value {
+        self.evaluate_attr(name, target, env).value
+    }
+
+    /// As [`Ad::eval_attr`], and also tells what the evaluation cost, and whether it hit a bound of [`Env::limits`].
+    pub fn evaluate_attr(&self, name: &str, target: Option<&Ad>, env: &Env) -> eval::Evaluation {
         match self.get(name) {
-            Some(expr) => eval::attribute(self, expr, target, env).value,
-            None => Value::Undefined,
+            Some(expr) => eval::attribute(self, expr, target, env),
+            None => eval::Evaluation { value: Value::Undefined, bound: None, steps: 0 },
         }
     }
 

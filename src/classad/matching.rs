@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::ad::Ad;
-use super::env::{Bound, Env};
+use super::env::{Bound, Env, Limits};
 use super::eval;
 use super::expr::{Expr, Node};
 use super::syntax::unparse;
@@ -17,8 +17,22 @@ pub fn symmetric_match(my: &Ad, target: &Ad, env: &Env) -> bool {
     accepts(my, target, env) && accepts(target, my, env)
 }
 
+/// As [`symmetric_match`], with at most so many steps for both sides together; returns what is left of them. A side that
+/// needs more does not accept.
+pub fn symmetric_match_within(my: &Ad, target: &Ad, env: &Env, steps: u32) -> (bool, u32) {
+    let mut left = steps;
+    let mut accepts = |my: &Ad, target: &Ad| {
+        let limits = Limits { steps: env.limits.steps.min(left), ..env.limits.clone() };
+        let done = my.evaluate_attr("Requirements", Some(target), &Env { limits, ..env.clone() });
+        left = left.saturating_sub(done.steps);
+        done.value.as_bool_equiv() == Some(true)
+    };
+    let matches = accepts(my, target) && accepts(target, my);
+    (matches, left)
+}
+
 /// Whether the `Requirements` of `my` is true of the target.
-pub(crate) fn accepts(my: &Ad, target: &Ad, env: &Env) -> bool {
+fn accepts(my: &Ad, target: &Ad, env: &Env) -> bool {
     my.eval_attr("Requirements", Some(target), env).as_bool_equiv() == Some(true)
 }
 
@@ -63,6 +77,9 @@ pub struct SideReport {
     pub clauses: Vec<Clause>,
     /// This side's `Rank` of the other, as [`rank`] returns it.
     pub rank: f64,
+    /// What the evaluations for the report cost, in steps. All clauses together may cost as much as one evaluation: those
+    /// that come after are left out.
+    pub steps: u64,
 }
 
 /// A clause of `Requirements`. It prints like `TARGET.Memory > 512 is false`.
@@ -83,17 +100,27 @@ impl Clause {
 
 impl SideReport {
     fn of(my: &Ad, target: &Ad, env: &Env) -> Self {
-        let rank = rank(my, target, env);
+        let ranked = my.evaluate_attr("Rank", Some(target), env);
+        let (rank, steps) = (ranked.value.as_number().unwrap_or(0.0), u64::from(ranked.steps));
         let Some(expr) = my.get("Requirements") else {
-            return Self { accepts: false, requirements: None, bound: None, clauses: Vec::new(), rank };
+            return Self {
+                accepts: false,
+                requirements: None,
+                bound: None,
+                clauses: Vec::new(),
+                rank,
+                steps,
+            };
         };
         let whole = eval::attribute(my, expr, Some(target), env);
+        let (clauses, spent) = clauses(expr, my, target, env);
         Self {
             accepts: whole.value.as_bool_equiv() == Some(true),
             requirements: Some(whole.value),
             bound: whole.bound,
-            clauses: clauses(expr, my, target, env),
+            clauses,
             rank,
+            steps: steps + u64::from(whole.steps) + u64::from(spent),
         }
     }
 
@@ -104,8 +131,8 @@ impl SideReport {
 }
 
 /// The operands of the outermost chain of `&&`. An operand in parentheses that is itself such a chain is replaced by
-/// its operands.
-fn clauses(expr: &Expr, my: &Ad, target: &Ad, env: &Env) -> Vec<Clause> {
+/// its operands. Also returns what they cost: not more than one evaluation may.
+fn clauses(expr: &Expr, my: &Ad, target: &Ad, env: &Env) -> (Vec<Clause>, u32) {
     let program = expr.program();
     let mut open = vec![program.root()];
     let mut leaves = Vec::new();
@@ -115,13 +142,22 @@ fn clauses(expr: &Expr, my: &Ad, target: &Ad, env: &Env) -> Vec<Clause> {
             _ => leaves.push(id),
         }
     }
-    let clause = |id| {
+    let mut left = env.limits.steps;
+    let mut found = Vec::with_capacity(leaves.len());
+    for id in leaves {
+        if left == 0 {
+            break;
+        }
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = unparse::node(&mut text, program, id, unparse::Style::Exact);
-        Clause { text: text.trim().to_owned(), value: eval::part(expr, id, my, Some(target), env).value }
-    };
-    leaves.into_iter().map(clause).collect()
+        let limits = Limits { steps: left, ..env.limits.clone() };
+        let done = eval::part(expr, id, my, Some(target), &Env { limits, ..env.clone() });
+        let writing = u32::try_from(text.len() / 4).unwrap_or(u32::MAX);
+        left = left.saturating_sub(done.steps).saturating_sub(writing);
+        found.push(Clause { text: text.trim().to_owned(), value: done.value });
+    }
+    (found, env.limits.steps - left)
 }
 
 impl fmt::Display for Clause {

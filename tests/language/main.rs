@@ -1,5 +1,6 @@
 //! The ClassAd language: what HTCondor answers, and what no expression can do.
 
+mod hostile;
 mod language;
 mod patterns;
 mod roster;

@@ -5,6 +5,8 @@
 use classad::{Ad, Bound, Env, Expr, Value, explain_match, symmetric_match};
 use proptest::prelude::*;
 
+use crate::hostile::{self, Hostile};
+
 /// The stack that a thread has by default.
 const STACK: usize = 2 << 20;
 
@@ -113,8 +115,33 @@ fn costs_are_bounded() {
         assert_eq!(bound_of("t40", Some(&ad)), Some(Bound::Steps));
         assert_eq!(bound_of("L", Some(&Ad::parse_new("[L = {L, L}]").unwrap())), Some(Bound::Depth));
         assert_eq!(bound_of("strcat(s0)", Some(&ad)), None);
-        let text = format!("split(\"{}\")", "a,".repeat(200_000));
-        assert_eq!(bound_of(&text, None), Some(Bound::ListSize));
+        let mut env = Env::at(0);
+        env.limits.list = 1000;
+        for items in [1000, 1001] {
+            let text = format!("size(split(\"{}\"))", "a,".repeat(items));
+            let bound = Expr::parse(&text).unwrap().evaluate(None, None, &env).bound;
+            assert_eq!(bound, (items > 1000).then_some(Bound::ListSize));
+        }
+    });
+}
+
+/// What these take is measured by `cargo bench -p slotwright-classad --bench bounds`.
+#[test]
+fn hostile_expressions_are_charged_for_what_they_do() {
+    on_a_small_stack(|| {
+        let env = Env::at(0);
+        let all = hostile::all();
+        assert!(all.len() >= 60);
+        for Hostile { text, least, ad, once, often } in all {
+            let done = once.evaluate(Some(&ad), None, &env);
+            assert!(done.steps >= least, "{text} costs {} steps", done.steps);
+            assert_eq!(done.bound == Some(Bound::Steps), done.steps > env.limits.steps, "{text}");
+            for expr in [&once, &often] {
+                let first = expr.evaluate(Some(&ad), None, &env);
+                assert_eq!(expr.evaluate(Some(&ad), None, &env), first, "{text} costs the same again");
+                assert!(first.bound.is_none() || first.value.is_error(), "{text}");
+            }
+        }
     });
 }
 

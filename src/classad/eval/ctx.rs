@@ -11,6 +11,21 @@ use crate::ad::Ad;
 use crate::env::{Bound, Env};
 use crate::expr::{Expr, Program};
 
+/// The price of memory for one thing that an evaluation makes, in steps.
+const ALLOCATION: usize = 2;
+
+/// How many bytes are copied for a step.
+const COPIED: usize = 32;
+
+/// How many bytes are read for a step.
+const READ: usize = 16;
+
+/// How many bytes are looked at character by character for a step.
+const SCANNED: usize = 4;
+
+/// The price of the ads around a match, which are parsed from texts.
+pub(super) const WRAPPING: usize = 400;
+
 /// Owns what an evaluation makes that must live as long as the ads that the evaluation reads.
 #[derive(Default)]
 pub(crate) struct Arena<'a> {
@@ -65,6 +80,11 @@ impl<'a> Ctx<'a> {
             active: RefCell::default(),
             wrapper: Cell::new(None),
         }
+    }
+
+    /// The steps that were paid for so far.
+    pub(crate) fn steps(&self) -> u32 {
+        self.steps.get()
     }
 
     /// The bound that the evaluation hit first.
@@ -125,7 +145,18 @@ impl<'a> Ctx<'a> {
     /// Pays for a string of so many bytes. `false`: the string must not be made.
     pub(crate) fn fits(&self, bytes: usize) -> bool {
         self.allows(bytes);
-        self.pay(bytes / 64)
+        self.pay(ALLOCATION + bytes / COPIED)
+    }
+
+    /// Pays for looking at each of so many bytes once. `false`: no steps are left, and the caller must stop.
+    pub(crate) fn read(&self, bytes: usize) -> bool {
+        self.pay(bytes / READ)
+    }
+
+    /// Pays for looking at so many bytes character by character, with a decision on each. `false`: no steps are left,
+    /// and the caller must stop.
+    pub(crate) fn scan(&self, bytes: usize) -> bool {
+        self.pay(bytes / SCANNED)
     }
 
     /// Whether a string may have so many bytes. The check is free: the string is paid for when it is made.
@@ -146,12 +177,14 @@ impl<'a> Ctx<'a> {
 
     /// The scope of a nested ad that stands in another.
     pub(crate) fn nested(&self, ad: &'a Ad, parent: Option<&'a Frame<'a>>) -> &'a Frame<'a> {
+        self.pay(ALLOCATION);
         let side = parent.map_or(Side::My, |frame| frame.side);
         self.arena.frames.push_get(Box::new(Frame { ad, parent, side, sees_other: false }))
     }
 
     /// The same scope, but bare names that it lacks are also looked up in the other ad of the match.
     pub(crate) fn reaching(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
+        self.pay(ALLOCATION);
         let Frame { ad, parent, side, .. } = *frame;
         self.arena.frames.push_get(Box::new(Frame { ad, parent, side, sees_other: true }))
     }
@@ -196,6 +229,7 @@ impl<'a> Ctx<'a> {
     /// circular.
     pub(crate) fn begin(&self, program: &'a Program, ad: &'a Ad) -> bool {
         let mut active = self.active.borrow_mut();
+        self.pay(active.len() / READ);
         let circular = active.iter().any(|(p, a)| std::ptr::eq(*p, program) && std::ptr::eq(*a, ad));
         if !circular {
             active.push((program, ad));

@@ -15,7 +15,7 @@ pub(crate) use ctx::{Arena, At, Ctx};
 pub(crate) use ops::{Tri, binary, compare, compare_caseless, unary};
 use scope::Side;
 pub(crate) use scope::{Found, Frame};
-pub(crate) use val::{List, Text, Val};
+pub(crate) use val::{List, Paying, Text, Val};
 pub(crate) use wrapper::is_around_a_match;
 
 use super::ad::Ad;
@@ -30,6 +30,8 @@ pub struct Evaluation {
     pub value: Value,
     /// The bound that was hit first, if one was.
     pub bound: Option<Bound>,
+    /// What the evaluation cost, in the steps of [`Limits`](crate::Limits).
+    pub steps: u32,
 }
 
 /// Evaluates an expression that need not stand in an ad.
@@ -66,9 +68,7 @@ fn run(
     let ctx = Ctx::new(env, &arena, my.as_ref(), target.as_ref());
     let at = At { program: expr.program(), frame: my.as_ref() };
     let value = evaluate(&ctx, at).into_value(&ctx);
-    match ctx.bound() {
-        None if ctx.failed() => Evaluation { value: Value::Error, bound: None },
-        None => Evaluation { value, bound: None },
-        bound => Evaluation { value: Value::Error, bound },
-    }
+    let (bound, steps) = (ctx.bound(), ctx.steps());
+    let value = if bound.is_some() || ctx.failed() { Value::Error } else { value };
+    Evaluation { value, bound, steps }
 }

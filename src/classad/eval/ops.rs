@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::ctx::Ctx;
 use super::val::Val;
 use crate::expr::{Binary, Unary};
 use crate::functions::to_c_int;
@@ -93,6 +94,21 @@ pub(crate) fn unary<'a>(op: Unary, value: &Val<'a>) -> Val<'a> {
         (Unary::Plus, Val::Int(_) | Val::Real(_) | Val::RelTime(_)) => value.clone(),
         (Unary::Complement, Val::Int(number)) => Val::Int(!number),
         _ => Val::Error,
+    }
+}
+
+impl<'a> Ctx<'a> {
+    /// As the function [`binary`], and pays for it: strings are compared byte by byte.
+    pub(crate) fn binary(&self, op: Binary, left: &Val<'a>, right: &Val<'a>) -> Val<'a> {
+        if self.pay_to_compare(left, right) { binary(op, left, right) } else { Val::Error }
+    }
+
+    /// Pays for comparing two values: strings cost as many bytes as the shorter has. `false`: no steps are left.
+    pub(crate) fn pay_to_compare(&self, left: &Val<'a>, right: &Val<'a>) -> bool {
+        match (left, right) {
+            (Val::Str(a), Val::Str(b)) => self.read(a.len().min(b.len())),
+            _ => true,
+        }
     }
 }
 

@@ -43,21 +43,14 @@ impl<'a> Frame<'a> {
     pub(crate) fn attribute(&'a self, name: &Name) -> Option<Found<'a>> {
         self.ad.get_name(name).map(|expr| Found::Attribute(expr.program(), self))
     }
-
-    /// The outermost ad around this one.
-    pub(crate) fn outermost(&'a self) -> &'a Frame<'a> {
-        let mut frame = self;
-        while let Some(parent) = frame.parent {
-            frame = parent;
-        }
-        frame
-    }
 }
 
 impl<'a> Ctx<'a> {
     /// Looks a name up in an ad, then in the ads that it is nested in. A word that names an ad (`my`, `parent`, ...)
     /// stands for that ad unless the ad that is searched has an attribute of this name.
     pub(crate) fn find(&self, name: &Name, start: &'a Frame<'a>) -> Found<'a> {
+        // A name that is found is compared as a whole.
+        self.read(name.as_str().len());
         if self.is_outermost(start)
             && let Some(found) = self.find_outermost(name)
         {
@@ -81,6 +74,9 @@ impl<'a> Ctx<'a> {
         }
         let mut last = start;
         while let Some(outer) = last.parent {
+            if !self.pay(1) {
+                return Found::Nothing;
+            }
             if self.is_outermost(outer) {
                 return self.find_outermost(name).unwrap_or(Found::Nothing);
             }
@@ -96,6 +92,14 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// The last of the ads around a frame, the frame itself if it stands in none.
+    pub(crate) fn last_around(&self, mut frame: &'a Frame<'a>) -> &'a Frame<'a> {
+        while let Some(parent) = frame.parent.filter(|_| self.pay(1)) {
+            frame = parent;
+        }
+        frame
+    }
+
     /// The ad that `root` names: the outermost ad, wherever the word stands.
     fn root(&self) -> Found<'a> {
         match self.matched(Side::My) {
@@ -107,7 +111,7 @@ impl<'a> Ctx<'a> {
 
     /// The outermost of the ads around a frame.
     pub(crate) fn root_of(&self, frame: &'a Frame<'a>) -> &'a Frame<'a> {
-        let last = frame.outermost();
+        let last = self.last_around(frame);
         if self.is_matched(last) { self.outermost() } else { last }
     }
 

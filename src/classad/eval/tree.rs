@@ -12,9 +12,8 @@ impl<'a> Ctx<'a> {
     /// The value of a node.
     pub(crate) fn eval(&self, at: At<'a>, id: Id) -> Val<'a> {
         let Some(node) = at.program.node(id) else { return Val::Error };
-        // Most nodes are literals; their cost is not worth counting.
         if let Node::Literal(value) = node {
-            return Val::of(value);
+            return if self.pay(1) { Val::of(value) } else { Val::Error };
         }
         let value = if self.enter() { self.eval_node(at, node) } else { Val::Error };
         self.leave();
@@ -30,7 +29,7 @@ impl<'a> Ctx<'a> {
             Node::Unary(op, operand) => ops::unary(*op, &self.eval(at, *operand)),
             Node::Binary(op, left, right) => {
                 let left = self.eval(at, *left);
-                ops::binary(*op, &left, &self.eval(at, *right))
+                self.binary(*op, &left, &self.eval(at, *right))
             }
             Node::And(items) => self.eval_and(at, *items),
             Node::Or(items) => self.eval_or(at, *items),
@@ -96,7 +95,7 @@ impl<'a> Ctx<'a> {
     fn eval_root(&self, at: At<'a>, name: &Name) -> Val<'a> {
         match at.frame {
             Some(_) if self.in_match() => self.eval_found(self.find(name, self.outermost())),
-            Some(frame) => self.eval_found(self.find(name, frame.outermost())),
+            Some(frame) => self.eval_found(self.find(name, self.last_around(frame))),
             None => Val::Error,
         }
     }
@@ -152,6 +151,9 @@ impl<'a> Ctx<'a> {
             }
             // A subscript looks only in the ad itself: not in the ads around it, and not for words that name ads.
             (Val::Ad(frame), Val::Str(name)) => {
+                if !self.fits(name.len()) || !self.scan(name.len()) {
+                    return Val::Error;
+                }
                 self.eval_found(frame.attribute(&Name::from(&**name)).unwrap_or(Found::Nothing))
             }
             _ => Val::Error,

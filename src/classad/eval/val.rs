@@ -150,27 +150,24 @@ impl<'a> Val<'a> {
     /// The value as text, for functions that take any value as a string. `None` for `undefined` and `error`. A text
     /// longer than the bound on strings ends the evaluation; the text that is returned then is not used.
     pub(crate) fn to_text(&self, ctx: &Ctx<'a>) -> Option<Text<'a>> {
-        let mut text = String::new();
-        match self {
+        let text = match self {
             Self::Undefined | Self::Error => return None,
             Self::Str(string) => return Some(string.clone()),
-            Self::AbsTime(moment) => text = time::absolute(*moment),
-            Self::RelTime(secs) => text = time::relative(*secs),
+            Self::AbsTime(moment) => time::absolute(*moment),
+            Self::RelTime(secs) => time::relative(*secs),
             _ => {
-                self.unparse(&mut Bounded { text: &mut text, room: ctx.env.limits.string });
+                let mut out = Paying::new(ctx);
+                // The writer fails when a bound is hit. Then nobody reads the text.
+                let _ = self.write(&mut out);
+                out.text
             }
-        }
+        };
         ctx.fits(text.len());
         Some(Text::Own(text.into()))
     }
 
     /// Writes the value as an expression.
-    fn unparse(&self, out: &mut Bounded<'_>) {
-        // The writer fails when it is full. Then the evaluation has hit a bound, and nobody reads the text.
-        let _ = self.write(out);
-    }
-
-    fn write(&self, out: &mut Bounded<'_>) -> std::fmt::Result {
+    fn write(&self, out: &mut Paying<'_, 'a>) -> std::fmt::Result {
         let style = unparse::Style::Condor;
         match self {
             Self::Undefined => out.write_str("undefined"),
@@ -187,18 +184,18 @@ impl<'a> Val<'a> {
             Self::List(List::Lazy { at, items }) => {
                 let nodes = items
                     .iter()
-                    .map(|id| move |out: &mut Bounded<'_>| unparse::node(out, at.program, *id, style));
+                    .map(|id| move |out: &mut Paying<'_, 'a>| unparse::node(out, at.program, *id, style));
                 braced(out, nodes)
             }
             Self::List(List::Made(items) | List::Picked(items)) => {
-                braced(out, items.iter().map(|item| move |out: &mut Bounded<'_>| item.write(out)))
+                braced(out, items.iter().map(|item| move |out: &mut Paying<'_, 'a>| item.write(out)))
             }
         }
     }
 }
 
-fn braced<F: FnOnce(&mut Bounded<'_>) -> std::fmt::Result>(
-    out: &mut Bounded<'_>,
+fn braced<'a, F: FnOnce(&mut Paying<'_, 'a>) -> std::fmt::Result>(
+    out: &mut Paying<'_, 'a>,
     items: impl Iterator<Item = F>,
 ) -> std::fmt::Result {
     for (place, item) in items.enumerate() {
@@ -218,19 +215,37 @@ fn elements<'a>(list: &List<'a>, ctx: &Ctx<'a>) -> Value {
     Value::List(items.into())
 }
 
-/// A text with a bound on its length. It may grow to one byte or more beyond the bound, which shows that the text did
-/// not fit.
-struct Bounded<'s> {
-    text: &'s mut String,
-    room: usize,
+/// A text that the evaluation pays for piece by piece. Writing fails once a bound is hit.
+pub(crate) struct Paying<'c, 'a> {
+    ctx: &'c Ctx<'a>,
+    pub(crate) text: String,
 }
 
-impl Write for Bounded<'_> {
+impl<'c, 'a> Paying<'c, 'a> {
+    pub(crate) fn new(ctx: &'c Ctx<'a>) -> Self {
+        Self { ctx, text: String::new() }
+    }
+}
+
+impl Write for Paying<'_, '_> {
     fn write_str(&mut self, part: &str) -> std::fmt::Result {
-        if self.text.len() > self.room {
+        // Formatting costs more than copying: each piece has a price of its own.
+        let fits = self.ctx.allows(self.text.len() + part.len()) && self.ctx.pay(2 + part.len() / 8);
+        if !fits {
             return Err(std::fmt::Error);
         }
         self.text.push_str(part);
+        Ok(())
+    }
+
+    /// Strings are written character by character, each of which costs less than a piece.
+    fn write_char(&mut self, c: char) -> std::fmt::Result {
+        let steps = usize::from(self.text.len().is_multiple_of(4));
+        let fits = self.ctx.allows(self.text.len()) && self.ctx.pay(steps);
+        if !fits {
+            return Err(std::fmt::Error);
+        }
+        self.text.push(c);
         Ok(())
     }
 }

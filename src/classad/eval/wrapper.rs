@@ -3,7 +3,7 @@
 //! Expressions can see them: each of the two ads stands in a context ad that names both, and both contexts stand in an
 //! outermost ad that has the two as `LEFT` and `RIGHT`.
 
-use super::ctx::Ctx;
+use super::ctx::{Ctx, WRAPPING};
 use super::scope::{Found, Frame, Side};
 use super::val::Val;
 use crate::ad::Ad;
@@ -74,6 +74,7 @@ impl<'a> Ctx<'a> {
 
     /// The context ad around the matched ad on this side.
     pub(crate) fn context(&self, side: Side) -> &'a Frame<'a> {
+        self.pay(WRAPPING);
         self.keep_frame(Frame {
             ad: self.keep_ad(context_ad(side)),
             parent: Some(self.outermost()),
@@ -87,6 +88,7 @@ impl<'a> Ctx<'a> {
         if let Some(known) = self.wrapper.get() {
             return known;
         }
+        self.pay(3 * WRAPPING);
         let mut ad = parsed(OUTERMOST);
         for (name, side) in [("lCtx", Side::My), ("rCtx", Side::Target)] {
             ad.set(name, context_ad(side));

@@ -29,11 +29,26 @@ fn put(environment: &mut Environment, assignment: &str) -> Option<()> {
 }
 
 fn print<'a>(ctx: &Ctx<'a>, environment: Environment) -> Val<'a> {
-    let quoted = environment.into_iter().map(|(name, value)| match value {
-        Some(value) => quote(&format!("{name}={value}")),
-        None => quote(&name),
-    });
-    ctx.string(quoted.collect::<Vec<_>>().join(" "))
+    let mut text = String::new();
+    for (name, value) in environment {
+        let assignment = match value {
+            Some(value) => format!("{name}={value}"),
+            None => name,
+        };
+        if !pay_for_word(ctx, &assignment) || !ctx.allows(text.len()) {
+            return Val::Error;
+        }
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(&quote(&assignment));
+    }
+    ctx.string(text)
+}
+
+/// Pays for reading or writing a word, which is copied several times. `false`: no steps are left.
+fn pay_for_word(ctx: &Ctx<'_>, word: &str) -> bool {
+    ctx.pay(8) && ctx.scan(word.len())
 }
 
 /// What ends a word of an argument list.
@@ -114,12 +129,14 @@ fn env_v1_to_v2<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         Val::Str(text) => text,
         _ => return Val::Error,
     };
-    ctx.pay(text.len());
+    if !ctx.scan(text.len()) {
+        return Val::Error;
+    }
     let mut environment = Environment::new();
     let (delimiter, text) = v1_delimiter(&text);
     let parts = text.split([delimiter, '\n']).map(|part| part.trim_start_matches(ends_word));
     for assignment in parts.filter(|part| !part.is_empty()) {
-        if put(&mut environment, assignment).is_none() {
+        if !pay_for_word(ctx, assignment) || put(&mut environment, assignment).is_none() {
             return Val::Error;
         }
     }
@@ -134,9 +151,11 @@ fn merge_environment<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
             Val::Str(text) => text,
             _ => return Val::Error,
         };
-        ctx.pay(text.len());
+        if !ctx.pay(text.len()) {
+            return Val::Error;
+        }
         let words = unquote(&text).unwrap_or_else(|| vec![String::new()]);
-        if words.iter().any(|word| put(&mut environment, word).is_none()) {
+        if words.iter().any(|word| !pay_for_word(ctx, word) || put(&mut environment, word).is_none()) {
             return Val::Error;
         }
     }
@@ -159,6 +178,9 @@ fn list_to_args<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let mut text = String::new();
     for item in list.iter(ctx) {
         let Some(word) = item.as_str() else { return Val::Error };
+        if !pay_for_word(ctx, word) || !ctx.allows(text.len()) {
+            return Val::Error;
+        }
         // The first notation cannot write an empty word: such a word is left out, but for a blank at the end.
         if !text.is_empty() {
             text.push(' ');
@@ -168,7 +190,6 @@ fn list_to_args<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
             _ if word.contains(ends_word) => return Val::Error,
             _ => text.push_str(word),
         }
-        ctx.pay(word.len() / 16);
     }
     ctx.string(text)
 }
@@ -176,7 +197,9 @@ fn list_to_args<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 fn args_to_list<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let text = args.eval(ctx, 0);
     let (Some(text), Some(version)) = (text.as_str(), notation(ctx, args)) else { return Val::Error };
-    ctx.pay(text.len());
+    if !ctx.pay(text.len()) {
+        return Val::Error;
+    }
     let words = match version {
         2 => unquote(text),
         _ => Some(text.split(ends_word).filter(|word| !word.is_empty()).map(str::to_owned).collect()),

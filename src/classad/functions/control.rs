@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::patterns::{self, Options};
 use super::{Args, Entry, entry};
-use crate::eval::{At, Ctx, Found, Frame, Tri, Val};
+use crate::eval::{At, Ctx, Found, Frame, Paying, Tri, Val};
 use crate::expr::{Id, Node, Program, ScopeWord};
 use crate::name::Name;
 use crate::syntax::parser;
@@ -44,12 +44,16 @@ fn if_then_else<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 fn eval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let Some(text) = args.eval(ctx, 0).to_text(ctx) else { return Val::Error };
     // Parsing takes work in proportion to the text.
-    if !ctx.pay(text.len()) {
+    if !ctx.pay(text.len()) || !ctx.scan(text.len()) {
         return Val::Error;
     }
     match parser::expression_to_evaluate(&text) {
         Ok(expr) => {
             let program = ctx.keep_expr(expr).program();
+            // The patterns in the text are compiled anew, since nobody has compiled them before.
+            if !ctx.pay(patterns::price_of_fresh(program)) {
+                return Val::Error;
+            }
             ctx.eval(At { program, frame: args.at.frame }, program.root())
         }
         Err(_) => Val::Error,
@@ -76,12 +80,12 @@ fn unparse_attribute<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let _ = unparse::identifier(&mut text, name.as_str());
     let found = bare && text == name.as_str();
     let expr = args.at.frame.filter(|_| found).and_then(|frame| frame.ad.get_name(name));
-    text.clear();
+    let mut out = Paying::new(ctx);
     if let Some(expr) = expr {
-        // Writing to a string does not fail.
-        let _ = unparse::expr(&mut text, expr, Style::Pretty(0));
+        // The writer fails when a bound is hit. Then nobody reads the text.
+        let _ = unparse::expr(&mut out, expr, Style::Pretty(0));
     }
-    ctx.string(text)
+    ctx.string(out.text)
 }
 
 /// `unresolved()`: the sorted names in an attribute's expression that neither its ad nor the other ad has. With a
@@ -101,7 +105,7 @@ fn unresolved<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     }
     let pattern = args.eval(ctx, 1);
     let Some(pattern) = pattern.as_str() else { return ctx.fail() };
-    match patterns::compile(ctx, args.memo, pattern, Options::of("i")) {
+    match patterns::compile(ctx, args.memo, patterns::written(args, &[1]), pattern, Options::of("i")) {
         Some(_) if pattern.is_empty() => Val::Bool(false),
         Some(matcher) => Val::Bool(names.values().any(|name| matcher.is_match(ctx, name))),
         None => Val::Error,
@@ -182,6 +186,9 @@ impl<'a> Unresolved<'_, 'a> {
     /// Collects the names in an expression. `false`: the evaluation is out of steps.
     fn collect(&mut self, program: &'a Program) -> bool {
         // The base of a selection is part of the longer name.
+        if !self.ctx.pay(2 * program.nodes.len()) {
+            return false;
+        }
         let base = |node: &Node| if let Node::Select(select) = node { Some(select.base) } else { None };
         let bases: BTreeSet<Id> = program.nodes.iter().filter_map(base).collect();
         for (place, node) in program.nodes.iter().enumerate() {
@@ -196,6 +203,9 @@ impl<'a> Unresolved<'_, 'a> {
             } else if !bases.contains(&id)
                 && let Some(name) = self.missing(program, id, node)
             {
+                if !self.ctx.fits(name.len()) || !self.ctx.scan(name.len()) {
+                    return false;
+                }
                 self.names.insert(name.to_ascii_lowercase(), name);
             }
         }
@@ -211,10 +221,10 @@ impl<'a> Unresolved<'_, 'a> {
                 Some(ScopeWord::Target) => (select.name.to_string(), there(&select.name)),
                 Some(ScopeWord::My | ScopeWord::Root) => (select.name.to_string(), self.has(&select.name)),
                 _ => {
-                    let mut text = String::new();
-                    // Writing to a string does not fail.
-                    let _ = unparse::node(&mut text, program, id, Style::Condor);
-                    (text, leftmost(program, id).is_some_and(|name| self.has(name)))
+                    let mut out = Paying::new(self.ctx);
+                    // The writer fails when a bound is hit. Then nobody reads the text.
+                    let _ = unparse::node(&mut out, program, id, Style::Condor);
+                    (out.text, leftmost(program, id).is_some_and(|name| self.has(name)))
                 }
             },
             _ => return None,

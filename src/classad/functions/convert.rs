@@ -104,8 +104,10 @@ fn decimal(text: &str) -> Option<(f64, usize)> {
 }
 
 /// The value as a number, for functions that take numbers, booleans, times, and strings that start with a number.
-pub(crate) fn lenient_number(value: &Val<'_>) -> Option<f64> {
+/// `None`: the value is no number, or the evaluation is out of steps.
+pub(crate) fn lenient_number(ctx: &Ctx<'_>, value: &Val<'_>) -> Option<f64> {
     match value {
+        Val::Str(text) if !ctx.scan(text.len()) => None,
         Val::Bool(truth) => Some(f64::from(u8::from(*truth))),
         Val::Int(number) => Some(to_real(*number)),
         Val::Real(number) => Some(*number),

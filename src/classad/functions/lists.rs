@@ -2,6 +2,7 @@
 
 use super::convert::{Delimiters, answer, length, list, to_c_int, to_real};
 use super::{ANY, Args, Entry, control, entry};
+use crate::env::Bound;
 use crate::eval::{Ctx, List, Text, Tri, Val, binary, compare};
 use crate::expr::Binary;
 
@@ -118,7 +119,7 @@ fn compare_all<'a>(ctx: &Ctx<'a>, args: Args<'a>, any: bool) -> Result<Val<'a>, 
     let Some(operator) = symbol.as_str().and_then(operator) else { return Err(Val::Error) };
     let list = list(list_value)?;
     for item in list.iter(ctx) {
-        match binary(operator, &item, &other) {
+        match ctx.binary(operator, &item, &other) {
             Val::Bool(holds) if holds == any => return Ok(Val::Bool(any)),
             Val::Bool(_) => {}
             Val::Undefined => return Ok(Val::Bool(false)),
@@ -137,7 +138,9 @@ fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     if matches!(wanted, Val::Error | Val::List(_) | Val::Ad(_)) {
         return Err(Val::Error);
     }
-    let equal = |item: Val<'a>| compare(&item, &wanted) == Some(Some(std::cmp::Ordering::Equal));
+    let equal = |item: Val<'a>| {
+        ctx.pay_to_compare(&item, &wanted) && compare(&item, &wanted) == Some(Some(std::cmp::Ordering::Equal))
+    };
     Ok(Val::Bool(list.iter(ctx).any(equal)))
 }
 
@@ -147,7 +150,7 @@ fn identical_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a
     if matches!(wanted, Val::List(_) | Val::Ad(_)) {
         return Err(Val::Error);
     }
-    let same = |item: Val<'a>| matches!(binary(Binary::Is, &item, &wanted), Val::Bool(true));
+    let same = |item: Val<'a>| matches!(ctx.binary(Binary::Is, &item, &wanted), Val::Bool(true));
     Ok(Val::Bool(list.iter(ctx).any(same)))
 }
 
@@ -158,7 +161,7 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let text = args.eval(ctx, 0);
     let (Some(text), Some(separators)) = (text.as_str(), separators.as_str()) else { return Val::Error };
     // This is for reading alone; the list is paid for when it is made.
-    let paid = ctx.pay(text.len() / 16);
+    let paid = ctx.scan(text.len());
     let Some(separators) = Delimiters::of(ctx, separators).filter(|_| paid) else { return Val::Error };
     let mut parts: Vec<Val<'a>> = Vec::new();
     let mut last: Option<char> = None;
@@ -167,7 +170,13 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         let part = text.get(start..at).unwrap_or_default();
         let space = c.is_ascii_whitespace();
         if !part.is_empty() || (last == Some(c) && !space) {
-            parts.push(ctx.string(part));
+            if parts.len() >= ctx.env.limits.list {
+                return ctx.hit(Bound::ListSize);
+            }
+            match ctx.string(part) {
+                Val::Error => return Val::Error,
+                part => parts.push(part),
+            }
         }
         // White space after another separator does not count.
         if !(space && part.is_empty()) {
@@ -185,7 +194,7 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 /// Splits a text at the first `@`; `whole` splits a text that has none.
 fn split_at<'a>(ctx: &Ctx<'a>, args: Args<'a>, whole: fn(&str) -> (&str, &str)) -> Val<'a> {
     let text = args.eval(ctx, 0);
-    let Some(text) = text.as_str() else { return Val::Error };
+    let Some(text) = text.as_str().filter(|text| ctx.read(text.len())) else { return Val::Error };
     let (left, right) = text.split_once('@').unwrap_or_else(|| whole(text));
     ctx.list(vec![ctx.string(left), ctx.string(right)])
 }
@@ -227,13 +236,15 @@ fn join_items<'a>(ctx: &Ctx<'a>, separator: &Val<'a>, items: &List<'a>) -> Val<'
             _ => defined = true,
         }
         let part: Option<Text<'a>> = item.to_text(ctx);
+        let part = part.as_deref().unwrap_or_default();
+        let more = glue.len() + part.len();
+        if !ctx.allows(text.len() + more) || !ctx.fits(more) {
+            return Val::Error;
+        }
         if !text.is_empty() {
             text.push_str(glue);
         }
-        text.push_str(part.as_deref().unwrap_or_default());
-        if !ctx.fits(text.len()) {
-            return Val::Error;
-        }
+        text.push_str(part);
     }
     if defined { ctx.string(text) } else { Val::Undefined }
 }

@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 pub(crate) use convert::{leading_number, to_c_int, to_integer, to_real, wrap_c_int};
 pub use patterns::Pattern;
-pub(crate) use patterns::has_ordinary_price;
+pub(crate) use patterns::price_on_short_texts;
 
 use super::eval::{At, Ctx, Val};
 use super::expr::Id;

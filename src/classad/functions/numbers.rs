@@ -17,7 +17,7 @@ pub(super) static TABLE: [Entry; 7] = [
 fn rounded<'a>(ctx: &Ctx<'a>, args: Args<'a>, round: fn(f64) -> f64) -> Val<'a> {
     match args.eval(ctx, 0) {
         Val::Int(number) => Val::Int(number),
-        value => lenient_number(&value).map_or(Val::Error, |number| Val::Int(to_integer(round(number)))),
+        value => lenient_number(ctx, &value).map_or(Val::Error, |number| Val::Int(to_integer(round(number)))),
     }
 }
 
@@ -28,10 +28,10 @@ enum Number {
 }
 
 impl Number {
-    fn of(value: &Val<'_>) -> Option<Self> {
+    fn of(ctx: &Ctx<'_>, value: &Val<'_>) -> Option<Self> {
         match value {
             Val::Int(number) => Some(Self::Int(*number)),
-            value => lenient_number(value).map(Self::Real),
+            value => lenient_number(ctx, value).map(Self::Real),
         }
     }
 
@@ -45,7 +45,9 @@ impl Number {
 
 fn pow<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let (base, exponent) = (args.eval(ctx, 0), args.eval(ctx, 1));
-    let (Some(base), Some(exponent)) = (Number::of(&base), Number::of(&exponent)) else { return Val::Error };
+    let (Some(base), Some(exponent)) = (Number::of(ctx, &base), Number::of(ctx, &exponent)) else {
+        return Val::Error;
+    };
     let power = base.real().powf(exponent.real());
     match (base, exponent) {
         // HTCondor rounds by adding 0.5 and cutting the fraction off, which is one too many for negative numbers.
@@ -58,10 +60,10 @@ fn pow<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 /// is a list: its first element that is not less, or else the next multiple of its last element.
 fn quantize<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let (value, base) = (args.eval(ctx, 0), args.eval(ctx, 1));
-    let Some(number) = Number::of(&value) else { return Val::Error };
+    let Some(number) = Number::of(ctx, &value) else { return Val::Error };
     match base {
         Val::List(steps) => quantize_by_list(ctx, value, &number, &list(Val::List(steps))),
-        base => match Number::of(&base) {
+        base => match Number::of(ctx, &base) {
             Some(base) => multiple(value, &number, &base),
             None => Val::Error,
         },
@@ -77,7 +79,7 @@ fn quantize_by_list<'a>(
     let Ok(steps) = steps else { return Val::Error };
     let mut last = None;
     for step in steps.iter(ctx) {
-        let Some(base) = Number::of(&step) else { return Val::Error };
+        let Some(base) = Number::of(ctx, &step) else { return Val::Error };
         if base.real() >= number.real() {
             return step;
         }

@@ -5,14 +5,19 @@
 //! groups) is an error.
 
 use std::borrow::Cow;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
-use regex::Error;
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::meta::{Config, Regex};
+use regex_automata::util::captures::Captures;
+use regex_automata::util::syntax;
 
 use super::convert::answer;
 use super::pattern_syntax::translate;
 use super::{Args, Entry, Memo, entry};
 use crate::eval::{Ctx, Val};
+use crate::expr::{Id, Node, Program};
 
 pub(super) static TABLE: [Entry; 5] = [
     entry("regexp", 2, 3, |ctx, args| answer(regexp(ctx, args))),
@@ -50,14 +55,47 @@ impl Options {
     }
 }
 
-/// The size up to which a compiled pattern has the ordinary price, in bytes. Nearly all patterns fit.
+/// The sizes of compiled patterns that are tried, in bytes. A pattern larger than the last is refused.
+const SIZES: [usize; 12] = [
+    1 << 9,
+    1 << 10,
+    1 << 11,
+    1 << 12,
+    1 << 13,
+    1 << 14,
+    1 << 15,
+    1 << 16,
+    1 << 17,
+    1 << 18,
+    1 << 19,
+    1 << 20,
+];
+
+/// The size up to which a compiled pattern is ordinary, in bytes. Nearly all patterns are.
 const ORDINARY: usize = 1 << 12;
 
-/// The sizes that are tried, as multiples of [`ORDINARY`]. A pattern larger than the last is refused.
-const WEIGHTS: [usize; 5] = [1, 4, 16, 64, 256];
+/// The memory that a pattern may take for what it learns while it matches, in bytes. The more it may take, the longer
+/// a text that it never saw can keep it learning.
+const LEARNED: usize = 1 << 14;
+
+/// The price of using a pattern that the program has compiled before, in steps.
+const REMEMBERED: usize = 50;
 
 /// The price of compiling an ordinary pattern, in steps.
-const COMPILING: usize = 50;
+const FRESH: usize = 1500;
+
+/// The price of compiling a pattern for each [`SIZES`]' first size that it takes, beyond [`FRESH`].
+const FRESH_SIZE: usize = 70;
+
+/// The price of a match in steps, whatever the text.
+const MATCH: usize = 10;
+
+/// The price of a match for each byte of the text and each [`SIZES`]' first size that the pattern takes, in steps.
+const MATCH_SIZE: usize = 2;
+
+/// The functions that compile a pattern.
+const COMPILING_FUNCTIONS: [&str; 7] =
+    ["regexp", "regexpMember", "regexps", "replace", "replaceAll", "stringList_regexpMember", "unresolved"];
 
 /// A pattern, and the result of compiling it.
 #[derive(Debug)]
@@ -72,60 +110,114 @@ pub(crate) struct Compiled {
 struct Built {
     /// `None`: the text is no pattern, or the compiled pattern is too large.
     regex: Option<Regex>,
-    /// The smallest of [`WEIGHTS`] that is enough. The engine may look at all of the compiled pattern for each byte of
-    /// a text, so a match costs so many times the ordinary price.
-    weight: usize,
+    /// The smallest of [`SIZES`] that is enough.
+    size: usize,
+}
+
+impl Built {
+    fn is_ordinary(&self) -> bool {
+        self.size <= ORDINARY
+    }
+
+    /// How often the pattern takes the first of [`SIZES`].
+    fn weight(&self) -> usize {
+        self.size / SIZES[0]
+    }
 }
 
 /// A pattern that is ready to match.
 #[derive(Debug)]
 pub(super) struct Matcher<'r> {
     regex: Cow<'r, Regex>,
+    /// The engine may look at all of the compiled pattern for each byte of a text: the size of the pattern, in the
+    /// first of [`SIZES`].
     weight: usize,
 }
 
 impl Matcher<'_> {
-    /// Whether the pattern matches a text. The caller has paid for reading the text.
+    /// Whether the pattern matches a text.
     pub(super) fn is_match(&self, ctx: &Ctx<'_>, text: &str) -> bool {
-        self.pay_beyond_reading(ctx, text.len()) && self.regex.is_match(text.as_bytes())
+        self.pay(ctx, text.len()) && self.regex.is_match(text.as_bytes())
     }
 
-    /// Pays what a match costs beyond reading so many bytes: nothing for an ordinary pattern.
-    fn pay_beyond_reading(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
-        ctx.pay((bytes / 16 + 1) * (self.weight - 1))
+    /// Pays for a search in so many bytes.
+    fn pay(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
+        ctx.pay(MATCH + bytes.saturating_mul(self.weight * MATCH_SIZE))
     }
 
-    /// Pays for one more match in a text that was searched before; so many bytes are left of it.
-    fn pay_again(&self, ctx: &Ctx<'_>, bytes: usize) -> bool {
-        ctx.pay((bytes / 16 + 1) * self.weight)
+    /// The first match at or behind a place.
+    fn captures_at(&self, text: &[u8], start: usize) -> Option<Captures> {
+        captures(&self.regex, text, start)
+    }
+}
+
+fn captures(regex: &Regex, text: &[u8], start: usize) -> Option<Captures> {
+    let mut captures = regex.create_captures();
+    regex.search_captures(&Input::new(text).range(start..), &mut captures);
+    captures.is_match().then_some(captures)
+}
+
+/// How many compiled patterns are remembered at a time, in all expressions. A pattern beyond takes the time to compile
+/// it again; what an evaluation answers, and what it pays, does not depend on this.
+const MOST_REMEMBERED: usize = 4096;
+
+/// How many are.
+static REMEMBERED_NOW: AtomicUsize = AtomicUsize::new(0);
+
+impl Compiled {
+    /// Remembers an ordinary pattern. `None`: it is not ordinary, or too many are remembered.
+    fn remember(pattern: &str, options: Options, built: Built) -> Result<Self, Built> {
+        let room = built.is_ordinary() && REMEMBERED_NOW.fetch_add(1, Relaxed) < MOST_REMEMBERED;
+        if room {
+            return Ok(Self { pattern: pattern.into(), options, built });
+        }
+        if built.is_ordinary() {
+            REMEMBERED_NOW.fetch_sub(1, Relaxed);
+        }
+        Err(built)
+    }
+}
+
+impl Drop for Compiled {
+    fn drop(&mut self) {
+        REMEMBERED_NOW.fetch_sub(1, Relaxed);
     }
 }
 
 /// Compiles a pattern, or takes it from the memo of a call that compiled it before. `None`: the text is no pattern, or
 /// the evaluation is out of steps.
+///
+/// A call whose pattern stands in the program (`written`) compiles the pattern once, so it pays little; whoever makes
+/// the evaluator read a program anew pays [`price_of_fresh`] for that. A call that computes its pattern pays for
+/// compiling, and each call pays for compiling a pattern that is not ordinary. What a call pays depends on the
+/// expression and the ads alone, not on what is remembered.
 pub(super) fn compile<'a>(
     ctx: &Ctx<'_>,
     memo: &'a Memo,
+    written: bool,
     pattern: &str,
     options: Options,
 ) -> Option<Matcher<'a>> {
-    // Compiling costs far more than looking at the characters. The price is the same for a pattern from the memo, so
-    // that an expression always costs the same.
-    if !ctx.pay(COMPILING + pattern.len()) {
+    let price = if written { REMEMBERED } else { FRESH };
+    if !ctx.pay(price + pattern.len()) {
         return None;
     }
-    let first =
-        memo.get_or_init(|| Compiled { pattern: pattern.into(), options, built: build(pattern, options) });
-    let known = &*first.pattern == pattern && first.options == options;
-    let built = if known { Cow::Borrowed(&first.built) } else { Cow::Owned(build(pattern, options)) };
-    let weight = built.weight;
-    // The size is known only when the pattern is compiled.
-    if !ctx.pay(COMPILING * (weight - 1)) {
+    if let Some(known) = memo.get().filter(|known| &*known.pattern == pattern && known.options == options) {
+        let weight = known.built.weight();
+        return Some(Matcher { regex: Cow::Borrowed(known.built.regex.as_ref()?), weight });
+    }
+    let built =
+        build(pattern, options, |size| size <= ORDINARY || ctx.pay(FRESH + FRESH_SIZE * (size / SIZES[0])));
+    if ctx.bound().is_some() {
         return None;
     }
-    let regex = match built {
-        Cow::Borrowed(built) => Cow::Borrowed(built.regex.as_ref()?),
-        Cow::Owned(built) => Cow::Owned(built.regex?),
+    let weight = built.weight();
+    let regex = match Compiled::remember(pattern, options, built) {
+        Ok(compiled) => match memo.set(compiled) {
+            Ok(()) => Cow::Borrowed(memo.get()?.built.regex.as_ref()?),
+            Err(compiled) => Cow::Owned(compiled.built.regex.clone()?),
+        },
+        Err(built) => Cow::Owned(built.regex?),
     };
     Some(Matcher { regex, weight })
 }
@@ -150,7 +242,7 @@ impl Pattern {
     /// `None`: the text is no pattern, or needs what is not supported (look-around, back references), or the compiled
     /// pattern would be too large.
     pub fn new(pattern: &str, caseless: bool) -> Option<Self> {
-        build(pattern, Options { caseless, ..Options::default() }).regex.map(Self)
+        build(pattern, Options { caseless, ..Options::default() }, |_| true).regex.map(Self)
     }
 
     /// The parts of the text that the groups of the first match captured; `None` if nothing matches.
@@ -158,34 +250,50 @@ impl Pattern {
     /// The first element is the whole match. As PCRE counts, the last element is the last group that took part in the
     /// match; a group before it that took no part is empty. A part that begins or ends within a character is empty too.
     pub fn groups<'t>(&self, text: &'t str) -> Option<Vec<&'t str>> {
-        let captures = self.0.captures(text.as_bytes())?;
-        let group = |group| captures.get(group).and_then(|found| std::str::from_utf8(found.as_bytes()).ok());
+        let captures = captures(&self.0, text.as_bytes(), 0)?;
+        let group = |group| captures.get_group(group).and_then(|found| text.get(found.range()));
         Some((0..groups_in(&captures)).map(|number| group(number).unwrap_or_default()).collect())
     }
 }
 
 /// The number of groups as PCRE counts: up to the last that took part in the match.
-fn groups_in(captures: &Captures<'_>) -> usize {
-    let last = (0..captures.len()).rev().find(|group| captures.get(*group).is_some());
+fn groups_in(captures: &Captures) -> usize {
+    let last = (0..captures.group_len()).rev().find(|group| captures.get_group(*group).is_some());
     last.map_or(0, |last| last + 1)
 }
 
-/// Whether matching the pattern costs no more than reading the text. Also true of a text that is no pattern.
-pub(crate) fn has_ordinary_price(pattern: &str, letters: &str) -> bool {
-    let options = Options::of(letters);
-    let within = |translated: String| build_within(ORDINARY, &translated, options);
-    !matches!(translate(pattern, options.extended).map(within), Some(Err(Error::CompiledTooBig(_))))
+/// What a use of a pattern may cost a call on short texts, in steps. `None`: the pattern is not ordinary.
+pub(crate) fn price_on_short_texts(pattern: &str, letters: &str) -> Option<usize> {
+    let built = build(pattern, Options::of(letters), |size| size <= ORDINARY);
+    let matching = SHORT * built.weight() * MATCH_SIZE;
+    built.is_ordinary().then(|| FRESH + pattern.len() + MATCH + matching)
 }
 
-/// Compiles a pattern. The smallest size is tried first, because nearly all patterns fit; each try stops as soon as
-/// the pattern exceeds the size.
-fn build(pattern: &str, options: Options) -> Built {
-    let mut built = Built { regex: None, weight: 1 };
+/// The length of a short text.
+const SHORT: usize = 64;
+
+/// The price of compiling the patterns in a program that nobody has evaluated before.
+pub(super) fn price_of_fresh(program: &Program) -> usize {
+    let price = |node: &Node| match node {
+        Node::Call(call) if COMPILING_FUNCTIONS.iter().any(|name| call.name.is(name)) => FRESH,
+        Node::Ad(ad) => ad.unsorted().map(|(_, expr)| price_of_fresh(expr.program())).sum(),
+        _ => 0,
+    };
+    program.nodes.iter().map(price).sum()
+}
+
+/// Compiles a pattern, if `allowed` allows the sizes that are tried. The smallest size is tried first, because nearly
+/// all patterns are small; each try stops as soon as the pattern exceeds the size.
+fn build(pattern: &str, options: Options, allowed: impl Fn(usize) -> bool) -> Built {
+    let mut built = Built { regex: None, size: SIZES[0] };
     let Some(translated) = translate(pattern, options.extended) else { return built };
-    for weight in WEIGHTS {
-        built.weight = weight;
-        match build_within(weight * ORDINARY, &translated, options) {
-            Err(Error::CompiledTooBig(_)) => {}
+    for size in SIZES {
+        built.size = size;
+        if !allowed(size) {
+            break;
+        }
+        match build_within(size, &translated, options) {
+            Err(Refused::TooLarge) => {}
             outcome => {
                 built.regex = outcome.ok();
                 break;
@@ -195,18 +303,31 @@ fn build(pattern: &str, options: Options) -> Built {
     built
 }
 
-fn build_within(size: usize, translated: &str, options: Options) -> Result<Regex, Error> {
-    RegexBuilder::new(translated)
+/// Why a pattern is not compiled.
+enum Refused {
+    TooLarge,
+    NoPattern,
+}
+
+fn build_within(size: usize, translated: &str, options: Options) -> Result<Regex, Refused> {
+    let config = Config::new()
+        .utf8_empty(false)
+        // Searching for words first would be faster on long texts, but preparing it takes longer than most searches.
+        .auto_prefilter(false)
+        .nfa_size_limit(Some(size))
+        .onepass_size_limit(Some(size))
+        .hybrid_cache_capacity(LEARNED);
+    let syntax = syntax::Config::new()
         .unicode(false)
+        .utf8(false)
         .case_insensitive(options.caseless)
         .multi_line(options.multiline)
         .dot_matches_new_line(options.dotall)
         .ignore_whitespace(options.extended)
         .octal(false)
-        .size_limit(size)
-        .dfa_size_limit(1 << 20)
-        .nest_limit(100)
-        .build()
+        .nest_limit(100);
+    let built = Regex::builder().configure(config).syntax(syntax).build(translated);
+    built.map_err(|error| if error.size_limit().is_some() { Refused::TooLarge } else { Refused::NoPattern })
 }
 
 /// The values of all arguments; `Err` with an error or undefined if one of them is that.
@@ -221,10 +342,16 @@ fn known<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Vec<Val<'a>>, Val<'a>> {
     Ok(values)
 }
 
+/// Whether the arguments in these places are written in the program, or missing.
+pub(super) fn written(args: Args<'_>, places: &[usize]) -> bool {
+    let is_written = |id: &Id| matches!(args.at.program.node(*id), Some(Node::Literal(_)));
+    places.iter().all(|place| args.ids.get(*place).is_none_or(is_written))
+}
+
 /// A string argument; empty if it is missing. `None`: it is no string, or the evaluation is out of steps.
 fn text<'v>(values: &'v [Val<'_>], place: usize, ctx: &Ctx<'_>) -> Option<&'v str> {
     let text = values.get(place).map_or(Some(""), Val::as_str)?;
-    ctx.pay(text.len() / 16).then_some(text)
+    ctx.read(text.len()).then_some(text)
 }
 
 fn regexp<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
@@ -232,7 +359,8 @@ fn regexp<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     let matched = || {
         let letters = text(&values, 2, ctx)?;
         let subject = text(&values, 1, ctx)?;
-        let matcher = compile(ctx, args.memo, text(&values, 0, ctx)?, Options::of(letters))?;
+        let matcher =
+            compile(ctx, args.memo, written(args, &[0, 2]), text(&values, 0, ctx)?, Options::of(letters))?;
         Some(matcher.is_match(ctx, subject))
     };
     matched().map(Val::Bool).ok_or(Val::Error)
@@ -249,12 +377,11 @@ fn member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
         return Ok(Val::Bool(false));
     }
     // In this function, a text that is no pattern matches nothing.
-    let matcher = compile(ctx, args.memo, pattern, Options::of(letters));
+    let matcher = compile(ctx, args.memo, written(args, &[0, 2]), pattern, Options::of(letters));
     let mut undefined = false;
     for item in list.iter(ctx) {
         match item {
             Val::Str(text) => {
-                ctx.pay(text.len() / 16);
                 if matcher.as_ref().is_some_and(|matcher| matcher.is_match(ctx, &text)) {
                     return Ok(Val::Bool(true));
                 }
@@ -275,7 +402,7 @@ fn substitute<'a>(ctx: &Ctx<'a>, args: Args<'a>, always: &str) -> Result<Val<'a>
         return Err(Val::Error);
     };
     let options = Options::of(&format!("{letters}{always}"));
-    let matcher = compile(ctx, args.memo, pattern, options).ok_or(Val::Error)?;
+    let matcher = compile(ctx, args.memo, written(args, &[0, 3]), pattern, options).ok_or(Val::Error)?;
     let replaced = replace(ctx, &matcher, subject, replacement, options).ok_or(Val::Error)?;
     Ok(ctx.string(String::from_utf8_lossy(&replaced)))
 }
@@ -306,17 +433,20 @@ fn replace(
 ) -> Option<Vec<u8>> {
     let subject = subject.as_bytes();
     let (mut out, mut end) = (Growing { ctx, bytes: Vec::new() }, 0);
-    if !matcher.pay_beyond_reading(ctx, subject.len()) {
-        return None;
-    }
-    while let Some(captures) = matcher.regex.captures_at(subject, end) {
-        let found = captures.get(0)?;
+    // A search may look at all that is left, wherever its match ends. The replacement is paid for, too: its groups may
+    // be empty.
+    while matcher.pay(ctx, subject.len().saturating_sub(end))
+        && ctx.scan(replacement.len())
+        && let Some(captures) = matcher.captures_at(subject, end)
+    {
+        let found = captures.get_group(0)?;
+        let before = out.bytes.len();
         if options.full {
-            out.put(subject.get(end..found.start()).unwrap_or_default())?;
+            out.put(subject.get(end..found.start).unwrap_or_default())?;
         }
-        expand(replacement, &captures, &mut out)?;
-        end = found.end();
-        if !ctx.fits(out.bytes.len()) {
+        expand(replacement, subject, &captures, &mut out)?;
+        end = found.end;
+        if !ctx.read(out.bytes.len() - before) {
             return None;
         }
         if !options.global {
@@ -327,12 +457,9 @@ fn replace(
             out.put(subject.get(end..=end)?)?;
             end += 1;
         }
-        // A search may look at all that is left, wherever its match ends. The replacement is paid for, too: its groups
-        // may be empty.
-        let left = subject.len().saturating_sub(end);
-        if !matcher.pay_again(ctx, left) || !ctx.pay(replacement.len() / 16) {
-            return None;
-        }
+    }
+    if ctx.bound().is_some() {
+        return None;
     }
     if options.full {
         out.put(subject.get(end..).unwrap_or_default())?;
@@ -341,7 +468,7 @@ fn replace(
 }
 
 /// Writes the replacement, with the groups for `\0` to `\9`. `None`: there is no such group, or the text is too long.
-fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Growing<'_, '_>) -> Option<()> {
+fn expand(replacement: &str, subject: &[u8], captures: &Captures, out: &mut Growing<'_, '_>) -> Option<()> {
     let count = groups_in(captures);
     let mut bytes = replacement.bytes().peekable();
     while let Some(byte) = bytes.next() {
@@ -352,7 +479,8 @@ fn expand(replacement: &str, captures: &Captures<'_>, out: &mut Growing<'_, '_>)
                 if group >= count {
                     return None;
                 }
-                out.put(captures.get(group).map_or(&[], |found| found.as_bytes()))?;
+                let found = captures.get_group(group).and_then(|found| subject.get(found.range()));
+                out.put(found.unwrap_or_default())?;
             }
             _ => out.put(&[byte])?,
         }
@@ -367,29 +495,31 @@ mod tests {
     use crate::{Bound, Env};
 
     #[test]
-    fn the_weight_is_that_of_the_compiled_pattern() {
-        for (pattern, weight, compiles) in [
-            ("", 1, true),
-            ("^slot[0-9]+(_[0-9]+)?@.*\\.example\\.(com|org)$", 1, true),
-            ("^(gpu|cpu|mem)-(a100|h100|l40s|v100|t4)-[0-9]{2,4}$", 1, true),
-            ("^([0-9]{1,3}\\.){3}[0-9]{1,3}$", 1, true),
-            ("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", 4, true),
-            (".{1000}", 64, true),
-            ("[ T].{8000}[^ -z]", 256, true),
-            (".{10000}", 256, true),
-            (".{20000}", 256, false),
-            ("(", 1, false),
-            ("a(?=b)", 1, false),
+    fn the_size_is_that_of_the_compiled_pattern() {
+        for (pattern, size, compiles) in [
+            ("", 1 << 9, true),
+            ("^slot[0-9]+(_[0-9]+)?@.*\\.example\\.(com|org)$", 1 << 11, true),
+            ("^(gpu|cpu|mem)-(a100|h100|l40s|v100|t4)-[0-9]{2,4}$", 1 << 12, true),
+            ("^([0-9]{1,3}\\.){3}[0-9]{1,3}$", 1 << 11, true),
+            ("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", 1 << 14, true),
+            (".{1000}", 1 << 17, true),
+            ("(a{1,110}){1,110}b", 1 << 20, true),
+            ("[ T].{8000}[^ -z]", 1 << 20, true),
+            (".{10000}", 1 << 20, true),
+            (".{20000}", 1 << 20, false),
+            ("(", 1 << 9, false),
+            ("a(?=b)", 1 << 9, false),
         ] {
-            let built = build(pattern, Options::default());
-            assert_eq!((built.weight, built.regex.is_some()), (weight, compiles), "{pattern}");
+            let built = build(pattern, Options::default(), |_| true);
+            assert_eq!((built.size, built.regex.is_some()), (size, compiles), "{pattern}");
         }
     }
 
     #[test]
     fn a_replacement_grows_to_the_bound_and_not_beyond() {
         let text = "a".repeat(100);
-        let captures = Regex::new(".*").unwrap().captures(text.as_bytes()).unwrap();
+        let regex = build(".*", Options::default(), |_| true).regex.unwrap();
+        let captures = captures(&regex, text.as_bytes(), 0).unwrap();
         let (arena, mut env) = (Arena::default(), Env::at(0));
         env.limits.string = 1000;
         for (replacement, written, bound) in [
@@ -401,7 +531,7 @@ mod tests {
         ] {
             let ctx = Ctx::new(&env, &arena, None, None);
             let mut out = Growing { ctx: &ctx, bytes: Vec::new() };
-            let done = expand(&replacement, &captures, &mut out).is_some();
+            let done = expand(&replacement, text.as_bytes(), &captures, &mut out).is_some();
             assert_eq!((out.bytes.len(), ctx.bound()), (written, bound), "{}", replacement.len());
             assert_eq!(done, bound.is_none());
         }

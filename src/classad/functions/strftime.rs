@@ -29,17 +29,29 @@ pub(super) fn midnight(year: i64, month: i64, day: i64) -> i64 {
 /// Writes the date as the pattern says. Directives that C does not know stay as they are.
 ///
 /// Writing stops at the directive with which the text exceeds `room` bytes: one directive may write two hundred times
-/// what it takes in the pattern.
-pub(super) fn format(out: &mut String, room: usize, pattern: &str, civil: &Civil, offset: i32) {
+/// what it takes in the pattern. Each character and each directive is paid for by `pay`; writing stops where that
+/// returns `false`.
+pub(super) fn format(
+    out: &mut String,
+    room: usize,
+    pattern: &str,
+    civil: &Civil,
+    offset: i32,
+    pay: &dyn Fn(usize) -> bool,
+) {
     let mut rest = pattern.chars();
     while out.len() <= room
         && let Some(c) = rest.next()
+        && pay(1)
     {
         if c != '%' {
             out.push(c);
             continue;
         }
         let layout = Layout::take(&mut rest);
+        if !pay(DIRECTIVE + layout.width / 8) {
+            return;
+        }
         match rest.next() {
             Some(directive) => {
                 let mut text = String::new();
@@ -51,6 +63,9 @@ pub(super) fn format(out: &mut String, room: usize, pattern: &str, civil: &Civil
         }
     }
 }
+
+/// The price of a directive, which may stand for a whole date.
+const DIRECTIVE: usize = 40;
 
 /// What may stand between `%` and the letter: glibc's flags and a width.
 #[derive(Default)]
@@ -113,7 +128,7 @@ fn write_directive(out: &mut String, directive: char, civil: &Civil, offset: i32
     let Civil { year, month, day, hour, minute, second, day_of_year, day_of_week } = *civil;
     let mut compose = |pattern: &str| {
         // These patterns are short, so they need no bound.
-        format(out, usize::MAX, pattern, civil, offset);
+        format(out, usize::MAX, pattern, civil, offset, &|_| true);
         Ok(())
     };
     let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
@@ -203,7 +218,7 @@ mod tests {
             (&"x".repeat(100_000), 1000, 1001),
         ] {
             let mut out = String::new();
-            format(&mut out, room, pattern, &civil, 0);
+            format(&mut out, room, pattern, &civil, 0, &|_| true);
             assert_eq!(out.len(), written, "{} in {room}", pattern.get(..8).unwrap_or(pattern));
         }
     }

@@ -150,10 +150,11 @@ fn subset<'a>(ctx: &Ctx<'a>, args: Args<'a>, same: Same) -> Val<'a> {
     if !part.is_empty() && items(part, &delimiters).next().is_none() {
         return Val::Bool(false);
     }
-    Val::Bool(items(part, &delimiters).all(|item| {
-        ctx.pay(whole.len());
-        ctx.bound().is_none() && whole.iter().any(|known| same(known, item))
-    }))
+    Val::Bool(
+        items(part, &delimiters).all(|item| {
+            pay_for_search(ctx, item, whole.len()) && whole.iter().any(|known| same(known, item))
+        }),
+    )
 }
 
 fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
@@ -176,10 +177,15 @@ fn intersect<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let (Some(first), Some(second)) = (first, second) else { return Val::Undefined };
     // And only this function keeps the white space around items.
     let second: Vec<&str> = items_as_they_are(&second, &delimiters).collect();
-    Val::Bool(items_as_they_are(&first, &delimiters).any(|item| {
-        ctx.pay(second.len());
-        ctx.bound().is_none() && second.contains(&item)
-    }))
+    Val::Bool(
+        items_as_they_are(&first, &delimiters)
+            .any(|item| pay_for_search(ctx, item, second.len()) && second.contains(&item)),
+    )
+}
+
+/// Pays for comparing an item with so many others. `false`: no steps are left.
+fn pay_for_search(ctx: &Ctx<'_>, item: &str, others: usize) -> bool {
+    ctx.pay(others.saturating_mul(1 + item.len() / 16))
 }
 
 fn regexp_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
@@ -191,7 +197,9 @@ fn regexp_member<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         return Val::Error;
     };
     let options = Options::of(&options.to_ascii_lowercase());
-    let matcher = patterns::compile(ctx, args.memo, pattern, options).filter(|_| ctx.pay(list.len()));
+    let written = patterns::written(args, &[0, 3]);
+    let matcher =
+        patterns::compile(ctx, args.memo, written, pattern, options).filter(|_| ctx.pay(list.len()));
     let Some(matcher) = matcher else { return Val::Error };
     if items(list, &delimiters).next().is_none() {
         return Val::Undefined;

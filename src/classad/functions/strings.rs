@@ -29,11 +29,9 @@ fn strcat<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let mut whole = String::new();
     for place in 0..args.len() {
         match text(ctx, args.eval(ctx, place)) {
-            Ok(part) => whole.push_str(&part),
+            Ok(part) if ctx.allows(whole.len() + part.len()) && ctx.fits(part.len()) => whole.push_str(&part),
+            Ok(_) => return Val::Error,
             Err(value) => return value,
-        }
-        if !ctx.fits(whole.len()) {
-            return Val::Error;
         }
     }
     ctx.string(whole)
@@ -41,7 +39,8 @@ fn strcat<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 
 fn recase<'a>(ctx: &Ctx<'a>, args: Args<'a>, recase: fn(&str) -> String) -> Val<'a> {
     match text(ctx, args.eval(ctx, 0)) {
-        Ok(text) => ctx.string(recase(&text)),
+        Ok(text) if ctx.read(text.len()) => ctx.string(recase(&text)),
+        Ok(_) => Val::Error,
         Err(value) => value,
     }
 }
@@ -63,6 +62,9 @@ fn substr<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
     let start = if offset < 0 { offset.saturating_add(size).max(0) } else { offset.min(size) };
     let rest = size - start;
     let count = if wanted < 0 { rest.saturating_add(wanted).max(0) } else { wanted.min(rest) };
+    if !ctx.read(usize::try_from(count).unwrap_or(0)) {
+        return Err(Val::Error);
+    }
     let bytes = text.as_bytes().iter().copied();
     let skip = usize::try_from(start).unwrap_or(0);
     let part: Vec<u8> = bytes.skip(skip).take(usize::try_from(count).unwrap_or(0)).collect();
@@ -72,7 +74,7 @@ fn substr<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Result<Val<'a>, Val<'a>> {
 fn compare<'a>(ctx: &Ctx<'a>, args: Args<'a>, order: fn(&str, &str) -> Ordering) -> Val<'a> {
     let (a, b) = (args.eval(ctx, 0), args.eval(ctx, 1));
     match (text(ctx, a), text(ctx, b)) {
-        (Ok(a), Ok(b)) => Val::Int(order(&a, &b) as i64),
+        (Ok(a), Ok(b)) if ctx.read(a.len().min(b.len())) => Val::Int(order(&a, &b) as i64),
         (Err(Val::Undefined), _) | (_, Err(Val::Undefined)) => Val::Undefined,
         _ => Val::Error,
     }
@@ -87,14 +89,14 @@ fn int<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         Val::Undefined => Val::Undefined,
         Val::Int(number) => Val::Int(number),
         Val::AbsTime(time) => Val::Int(time.secs),
-        value => lenient_number(&value).map_or(Val::Error, |number| Val::Int(to_integer(number))),
+        value => lenient_number(ctx, &value).map_or(Val::Error, |number| Val::Int(to_integer(number))),
     }
 }
 
 fn real<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     match args.eval(ctx, 0) {
         Val::Undefined => Val::Undefined,
-        value => lenient_number(&value).map_or(Val::Error, Val::Real),
+        value => lenient_number(ctx, &value).map_or(Val::Error, Val::Real),
     }
 }
 
@@ -114,13 +116,14 @@ fn bool<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
 /// `interval()`: seconds as days, hours, minutes and seconds.
 fn interval<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let secs = match args.eval(ctx, 0) {
+        Val::Str(text) if !ctx.scan(text.len()) => return Val::Error,
         Val::Str(text) => match leading_number(&text) {
             Some((number, _)) => to_integer(number),
             None => return Val::Error,
         },
         Val::Int(number) => number,
         Val::Undefined | Val::Error => return Val::Error,
-        value => match lenient_number(&value) {
+        value => match lenient_number(ctx, &value) {
             Some(number) => to_integer(number),
             None => return Val::Error,
         },

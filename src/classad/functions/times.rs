@@ -99,6 +99,9 @@ fn clock<'a>(
     }
 }
 
+/// The price of the ad that `splitTime()` makes, and of reading such an ad.
+const PARTS: usize = 120;
+
 /// `splitTime()`: an ad of the parts of a time.
 fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let ad = match args.eval(ctx, 0) {
@@ -109,6 +112,7 @@ fn split<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         Val::RelTime(secs) => split_span(secs),
         _ => return Val::Error,
     };
+    ctx.pay(PARTS);
     Val::Ad(ctx.nested(ctx.keep_ad(ad), None))
 }
 
@@ -155,13 +159,14 @@ fn format<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
         Val::Real(number) => secs(to_c_int(number).into()),
         // A moment prints in its own time zone, but under the name of the local one.
         Val::AbsTime(time) => Civil::of(time),
-        Val::Ad(frame) => from_ad(ctx, &Val::Ad(frame)),
+        Val::Ad(frame) if ctx.pay(PARTS) => from_ad(ctx, &Val::Ad(frame)),
         _ => return Val::Error,
     };
     let pattern = if args.len() > 1 { args.eval(ctx, 1) } else { ctx.string("%c") };
     let Some(pattern) = pattern.as_str() else { return Val::Error };
     let mut out = String::new();
-    super::strftime::format(&mut out, ctx.env.limits.string, pattern, &civil, ctx.env.utc_offset);
+    let room = ctx.env.limits.string;
+    super::strftime::format(&mut out, room, pattern, &civil, ctx.env.utc_offset, &|steps| ctx.pay(steps));
     ctx.string(out)
 }
 

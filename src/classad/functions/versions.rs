@@ -18,7 +18,7 @@ pub(super) static TABLE: [Entry; 7] = [
 fn compare<'a>(ctx: &Ctx<'a>, args: Args<'a>, answer: fn(i64) -> Val<'a>) -> Val<'a> {
     let (a, b) = (text(ctx, args.eval(ctx, 0)), text(ctx, args.eval(ctx, 1)));
     match (a, b) {
-        (Ok(a), Ok(b)) => answer(natural(&a, &b)),
+        (Ok(a), Ok(b)) if ctx.scan(a.len().max(b.len())) => answer(natural(&a, &b)),
         (Err(Val::Undefined), _) | (_, Err(Val::Undefined)) => Val::Undefined,
         _ => Val::Error,
     }
@@ -27,7 +27,9 @@ fn compare<'a>(ctx: &Ctx<'a>, args: Args<'a>, answer: fn(i64) -> Val<'a>) -> Val
 fn in_range<'a>(ctx: &Ctx<'a>, args: Args<'a>) -> Val<'a> {
     let [version, low, high] = [0, 1, 2].map(|place| text(ctx, args.eval(ctx, place)));
     match (version, low, high) {
-        (Ok(version), Ok(low), Ok(high)) => {
+        (Ok(version), Ok(low), Ok(high))
+            if ctx.scan(version.len().max(low.len())) && ctx.scan(version.len().max(high.len())) =>
+        {
             Val::Bool(natural(&low, &version) <= 0 && natural(&version, &high) <= 0)
         }
         (_, Err(Val::Undefined), _) | (.., Err(Val::Undefined)) => Val::Undefined,

@@ -3,12 +3,11 @@
 use super::Roster;
 use super::bits::Bits;
 use super::column::{Column, Entry, Single, Values};
-use super::ir::{Ir, Scene, Unknown};
+use super::ir::{Ir, Unknown};
 use super::members::Members;
 use super::memo::Verdict;
 use super::prepared::{Group, Prepared};
 use crate::eval::Tri;
-use crate::matching::accepts;
 
 /// The state of a search: the slots that are left, and the slots about which the plain evaluator must be asked.
 struct Search {
@@ -77,7 +76,10 @@ impl Roster {
             let Some(slot) = clause.slots.any().and_then(|slot| self.slot(slot as usize)) else {
                 continue;
             };
-            let scene = Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env };
+            if job.is_over() {
+                return;
+            }
+            let scene = job.scene(Values(&job.view), &slot.ad, &job.ad);
             let verdict = clause.ir.truth(&scene).map(|truth| truth == Tri::True);
             search.note(verdict, &clause.slots, Of::Slot);
         }
@@ -104,8 +106,11 @@ impl Roster {
         let Some(slot) = entry.slots.any().and_then(|slot| self.slot(slot as usize)) else {
             return Ok(true);
         };
+        if job.is_over() {
+            return Ok(false);
+        }
         let view = Single(entry.value.as_ref());
-        let truth = clause.truth(&Scene { view, my: &job.ad, target: &slot.ad, env: &job.env })?;
+        let truth = clause.truth(&job.scene(view, &job.ad, &slot.ad))?;
         Ok(truth == Tri::True)
     }
 
@@ -115,10 +120,10 @@ impl Roster {
         for number in slots {
             let place = number as usize;
             let verdict = match self.slot(place) {
-                Some(slot) => {
+                Some(slot) if !job.is_over() => {
                     self.row(job, place, slot).and_then(|scene| Ok(clause.truth(&scene)? == Tri::True))
                 }
-                None => Ok(false),
+                _ => Ok(false),
             };
             match verdict {
                 Ok(true) => {}
@@ -134,17 +139,17 @@ impl Roster {
         ask_slot.keep(&left);
         for number in ask_slot.iter() {
             let slot = self.slot(number as usize);
-            if !slot.is_some_and(|slot| accepts(&slot.ad, &job.ad, &job.env)) {
+            if !slot.is_some_and(|slot| !job.is_over() && job.is_accepted_by(&slot.ad)) {
                 left.remove(number);
             }
         }
         ask_job.keep(&left);
         for number in ask_job.iter() {
             let slot = self.slot(number as usize);
-            if !slot.is_some_and(|slot| accepts(&job.ad, &slot.ad, &job.env)) {
+            if !slot.is_some_and(|slot| !job.is_over() && job.accepts(&slot.ad)) {
                 left.remove(number);
             }
         }
-        left
+        if job.is_over() { Bits::default() } else { left }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ir::{Ir, Symbol, Unknown};
 use super::symbols::Symbols;
 use crate::ad::Ad;
-use crate::env::Env;
+use crate::env::{Env, Limits};
 use crate::eval::{self, Val};
 use crate::expr::{Call as CallNode, Expr, Id, Node, ScopeWord, Select};
 use crate::functions::{self, Function};
@@ -21,6 +21,8 @@ pub(super) struct Call {
     pub(super) symbols: Box<[Symbol]>,
     /// Whether the call reads the time.
     timely: bool,
+    /// The steps that the call may cost on short texts.
+    pub(super) price: usize,
     /// See [`Ir::key`].
     pub(super) key: Box<[u8]>,
 }
@@ -111,25 +113,28 @@ const OF_PATTERNS: &[(&str, usize)] = &[
     ("stringlist_regexpmember", 3),
 ];
 
-/// Whether a call costs no more than its size shows. A large pattern is short to write and expensive to match. Many
-/// such patterns may each be within the bounds and exceed them together, and only the plain evaluator adds the costs
-/// up.
-fn costs_what_it_shows(name: &Name, args: &[Ir]) -> bool {
-    let Some((_, options)) = OF_PATTERNS.iter().find(|(known, _)| name.is(known)) else { return true };
+/// The steps that a call on short texts may cost. `None`: the call must not be lowered. A large pattern is short to
+/// write and expensive to match. Many such patterns may each be within the bounds and exceed them together, and only
+/// the plain evaluator adds the costs up.
+fn price(name: &Name, args: &[Ir]) -> Option<usize> {
+    let Some((_, options)) = OF_PATTERNS.iter().find(|(known, _)| name.is(known)) else { return Some(CALL) };
     let letters = match args.get(*options) {
         None => "",
         Some(Ir::Const(value)) => value.as_str().unwrap_or_default(),
-        Some(_) => return false,
+        Some(_) => return None,
     };
     // Some of these functions convert the letters to lower case.
     let plain = !letters.contains(|c: char| c.is_ascii_uppercase());
     match args.first() {
-        Some(Ir::Const(pattern)) => {
-            plain && pattern.as_str().is_none_or(|pattern| functions::has_ordinary_price(pattern, letters))
+        Some(Ir::Const(pattern)) if plain => {
+            pattern.as_str().map_or(Some(CALL), |text| functions::price_on_short_texts(text, letters))
         }
-        _ => false,
+        _ => None,
     }
 }
+
+/// What most calls cost less than, on short texts, in steps.
+const CALL: usize = 256;
 
 impl Nature {
     pub(super) fn of(name: &Name) -> Self {
@@ -160,9 +165,7 @@ impl Call {
         if let Some(known) = symbols.call(&key) {
             return Some(Arc::clone(known));
         }
-        if !costs_what_it_shows(name, args) {
-            return None;
-        }
+        let price = price(name, args)?;
         let mut read = Vec::new();
         for arg in args {
             arg.symbols(&mut |symbol| read.push(symbol));
@@ -173,17 +176,18 @@ impl Call {
         let ids: Vec<Id> = args.iter().map(|arg| write(arg, &mut builder, symbols)).collect::<Option<_>>()?;
         builder.add_over(&ids, |args| Node::Call(CallNode::new(name.clone(), Some(function), args)))?;
         let timely = args.iter().any(Ir::timely);
-        let call = Arc::new(Self { expr: builder.finish(), symbols: read.into(), timely, key: key.into() });
+        let call =
+            Arc::new(Self { expr: builder.finish(), symbols: read.into(), timely, price, key: key.into() });
         symbols.keep(&call);
         Some(call)
     }
 
-    /// The value of a call that reads neither the other ad nor the time; `None` if it reads one of them, or the value
-    /// is no scalar.
-    pub(super) fn constant(&self, env: &Env) -> Option<Value> {
+    /// The value of a call that reads neither the other ad nor the time, and its cost in steps. `None`: the call reads
+    /// one of them, or the value is no scalar.
+    pub(super) fn constant(&self, env: &Env) -> Option<(Value, u32)> {
         let constant = self.symbols.is_empty() && !self.timely;
         let done = constant.then(|| self.expr.evaluate(None, None, env))?;
-        (done.bound.is_none() && is_scalar(&done.value)).then_some(done.value)
+        (done.bound.is_none() && is_scalar(&done.value)).then_some((done.value, done.steps))
     }
 
     /// Whether the call reads the time.
@@ -191,10 +195,19 @@ impl Call {
         self.timely
     }
 
-    /// The value of the call. [`Unknown`]: the value is no scalar.
-    pub(super) fn eval<'a>(&'a self, my: &'a Ad, target: &'a Ad, env: &'a Env) -> Result<Val<'a>, Unknown> {
-        let done = eval::expression(&self.expr, Some(my), Some(target), env);
-        if done.bound.is_none() && is_scalar(&done.value) { Ok(Val::owned(done.value)) } else { Err(Unknown) }
+    /// The value of the call, and its cost, which is at most `most`. [`Unknown`]: the value is no scalar, or the call
+    /// costs more.
+    pub(super) fn eval<'a>(
+        &'a self,
+        my: &'a Ad,
+        target: &'a Ad,
+        env: &Env,
+        most: u32,
+    ) -> (Result<Val<'a>, Unknown>, u32) {
+        let limits = Limits { steps: env.limits.steps.min(most), ..env.limits.clone() };
+        let done = eval::expression(&self.expr, Some(my), Some(target), &Env { limits, ..env.clone() });
+        let known = done.bound.is_none() && is_scalar(&done.value);
+        (known.then(|| Val::owned(done.value)).ok_or(Unknown), done.steps)
     }
 }
 
@@ -257,6 +270,7 @@ fn write(ir: &Ir, builder: &mut Builder, symbols: &Symbols) -> Option<Id> {
             builder.add(Node::Binary(crate::expr::Binary::Is, operand, nothing), &[operand, nothing])
         }
         Ir::Call(call) => graft(&call.expr, builder),
+        Ir::Metered(metered) => write(&metered.1, builder, symbols),
     }
 }
 

@@ -4,7 +4,7 @@
 //! bounds of all slots are a column, and a job's value is compared with the bounds.
 
 use super::column::{Column, Entry, Single};
-use super::ir::{Ir, Scene, Symbol, Unknown};
+use super::ir::{Ir, Symbol, Unknown};
 use super::members::Members;
 use super::memo::Verdict;
 use super::prepared::Prepared;
@@ -160,6 +160,6 @@ impl Roster {
 
 fn allows(question: &Ir, entry: &Entry, job: &Prepared) -> Verdict {
     let view = Single(entry.value.as_ref());
-    let scene = Scene { view, my: &job.ad, target: &job.ad, env: &job.env };
+    let scene = job.scene(view, &job.ad, &job.ad);
     Ok(question.truth(&scene)? == Tri::True)
 }

@@ -1,8 +1,10 @@
 //! The intermediate form: what is left of an expression once its own ad is known.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::calls::Call;
+use super::meter::Meter;
 use crate::ad::Ad;
 use crate::env::Env;
 use crate::eval::{Tri, Val, binary, unary};
@@ -31,6 +33,8 @@ pub(super) enum Ir {
     Call(Arc<Call>),
     /// A list; only arguments of calls may be lists.
     List(Box<[Ir]>),
+    /// An expression that may cost so many steps.
+    Metered(Box<(u32, Ir)>),
 }
 
 /// The compiled form cannot decide, and the plain evaluator must: an attribute of the other ad is no scalar or depends
@@ -46,6 +50,10 @@ pub(super) trait View<'a> {
 
 /// What an [`Ir`] is evaluated with.
 pub(super) struct Scene<'a, V> {
+    /// What the evaluation has cost.
+    meter: &'a Meter,
+    /// What the meter may show before the plain evaluator must decide.
+    end: Cell<u64>,
     pub(super) view: V,
     /// The two ads, for calls. `my` is any ad that the expression could have come from.
     pub(super) my: &'a Ad,
@@ -53,17 +61,56 @@ pub(super) struct Scene<'a, V> {
     pub(super) env: &'a Env,
 }
 
+impl<'a, V> Scene<'a, V> {
+    pub(super) fn new(view: V, my: &'a Ad, target: &'a Ad, env: &'a Env, meter: &'a Meter) -> Self {
+        Self { view, my, target, env, meter, end: Cell::new(u64::MAX) }
+    }
+
+    /// Pays for work. [`Unknown`]: the work is more than the expression may cost.
+    fn pay(&self, steps: u64) -> Result<(), Unknown> {
+        self.meter.pay(steps);
+        if self.meter.spent() > self.end.get() { Err(Unknown) } else { Ok(()) }
+    }
+
+    /// Evaluates an expression that may cost so many steps.
+    fn within<T>(
+        &self,
+        steps: u32,
+        evaluate: impl FnOnce(&Self) -> Result<T, Unknown>,
+    ) -> Result<T, Unknown> {
+        let before = self.end.replace(self.meter.spent().saturating_add(steps.into()));
+        let value = evaluate(self);
+        self.end.set(before);
+        value
+    }
+
+    /// The steps that are left.
+    fn left(&self) -> u32 {
+        u32::try_from(self.end.get().saturating_sub(self.meter.spent())).unwrap_or(u32::MAX)
+    }
+}
+
+/// The price of comparing two values beyond looking at them, in steps.
+fn price(left: &Val<'_>, right: &Val<'_>) -> u64 {
+    match (left, right) {
+        (Val::Str(a), Val::Str(b)) => a.len().min(b.len()) as u64 / 16,
+        _ => 0,
+    }
+}
+
 impl Ir {
     /// The value that the plain evaluator would give.
     pub(super) fn eval<'a, V: View<'a>>(&'a self, scene: &Scene<'a, V>) -> Result<Val<'a>, Unknown> {
+        scene.meter.pay(1);
         Ok(match self {
             Self::Const(value) => Val::of(value),
             Self::Other(symbol) => Val::of(scene.view.value(*symbol).ok_or(Unknown)?),
             Self::Now => Val::Int(scene.env.now),
             Self::Unary(op, operand) => unary(*op, &operand.eval(scene)?),
             Self::Binary(op, operands) => {
-                let left = operands.0.eval(scene)?;
-                binary(*op, &left, &operands.1.eval(scene)?)
+                let (left, right) = (operands.0.eval(scene)?, operands.1.eval(scene)?);
+                scene.pay(price(&left, &right))?;
+                binary(*op, &left, &right)
             }
             Self::And(items) => Self::and(items, scene)?.val(),
             Self::Or(items) => Self::or(items, scene)?.val(),
@@ -83,8 +130,11 @@ impl Ir {
                 if call.symbols.iter().any(|symbol| scene.view.value(*symbol).is_none()) {
                     return Err(Unknown);
                 }
-                call.eval(scene.my, scene.target, scene.env)?
+                let (value, steps) = call.eval(scene.my, scene.target, scene.env, scene.left());
+                scene.meter.pay(steps.into());
+                value?
             }
+            Self::Metered(metered) => scene.within(metered.0, |scene| metered.1.eval(scene))?,
             Self::List(_) => return Err(Unknown),
         })
     }
@@ -94,6 +144,7 @@ impl Ir {
         match self {
             Self::And(items) => Self::and(items, scene),
             Self::Or(items) => Self::or(items, scene),
+            Self::Metered(metered) => scene.within(metered.0, |scene| metered.1.truth(scene)),
             Self::Binary(op, operands) => {
                 if let (Self::Other(symbol), Self::Const(Value::Int(right))) = &**operands
                     && let Some(Value::Int(left)) = scene.view.value(*symbol)
@@ -143,6 +194,7 @@ impl Ir {
         match self {
             Self::Const(_) | Self::Other(_) | Self::Now | Self::Call(_) => {}
             Self::Unary(_, operand) | Self::IsUndefined(operand) => each(operand),
+            Self::Metered(metered) => each(&metered.1),
             Self::Binary(_, operands) | Self::Elvis(operands) => {
                 each(&operands.0);
                 each(&operands.1);
@@ -154,6 +206,28 @@ impl Ir {
                 each(&parts.2);
             }
         }
+    }
+
+    /// The expression, which may cost `steps` if its cost depends on the other ad.
+    pub(super) fn metered(self, steps: usize) -> Self {
+        let steps = u32::try_from(steps).unwrap_or(u32::MAX);
+        if self.may_cost_more() { Self::Metered(Box::new((steps, self))) } else { self }
+    }
+
+    /// Whether the cost depends on texts of the other ad.
+    fn may_cost_more(&self) -> bool {
+        let short = |ir: &Ir| match ir {
+            Self::Const(Value::Str(text)) => text.len() < 64,
+            Self::Const(_) => true,
+            _ => false,
+        };
+        let mut more = match self {
+            Self::Call(_) => true,
+            Self::Binary(_, operands) => !short(&operands.0) && !short(&operands.1),
+            _ => false,
+        };
+        self.operands(&mut |operand| more |= operand.may_cost_more());
+        more
     }
 
     /// Whether the expression reads the time.
@@ -185,6 +259,7 @@ impl Ir {
             Self::Elvis(_) => out.push(b'e'),
             Self::IsUndefined(_) => out.push(b'u'),
             Self::Call(call) => out.extend_from_slice(&call.key),
+            Self::Metered(_) => {}
         }
         self.operands(&mut |operand| operand.key(out));
     }

@@ -23,6 +23,9 @@ const DEPTH: u16 = 90;
 /// The largest expression that is lowered, in nodes and bytes of text, counted with the attributes that it refers to.
 const SIZE: usize = 20_000;
 
+/// How many steps an expression may cost for each node and byte of its size.
+const STEPS: usize = 4;
+
 /// The narrowest limits that no expression of that depth and size can hit.
 const LEAST: Limits = Limits { steps: 150_000, depth: 400, string: 1 << 18, list: 20_000 };
 
@@ -46,6 +49,8 @@ pub(super) struct Condition {
     pub(super) never: bool,
     /// The clauses are not the whole condition: where they are true, the plain evaluator must decide.
     pub(super) verify: bool,
+    /// How much was looked at, in nodes and bytes of text.
+    pub(super) size: u64,
 }
 
 impl Condition {
@@ -58,11 +63,15 @@ impl Condition {
     pub(super) fn requirements(ad: &Ad, symbols: &mut Symbols, recall: Option<&mut Recall>) -> Self {
         let mut condition = Self::default();
         match ad.get("Requirements") {
-            Some(expr) => Lowering { recall, ..Lowering::new(ad, symbols) }.condition(expr, &mut condition),
+            Some(expr) => {
+                let mut lowering = Lowering { recall, ..Lowering::new(ad, symbols) };
+                lowering.condition(expr, &mut condition);
+                condition.size = lowering.size as u64;
+            }
             None => condition.never = true,
         }
         if condition.never {
-            condition = Self { never: true, ..Self::default() };
+            condition = Self { never: true, size: condition.size, ..Self::default() };
         }
         condition
     }
@@ -84,14 +93,18 @@ pub(super) fn closed(ad: &Ad, name: &Name) -> Option<Value> {
 /// Lowers an attribute of an ad, as [`Ad::eval_attr`] evaluates it.
 pub(super) fn attribute(ad: &Ad, name: &str, symbols: &mut Symbols) -> Result<Ir, Refused> {
     match ad.get(name) {
-        Some(expr) => Lowering::new(ad, symbols).attribute(expr),
+        Some(expr) => {
+            let mut lowering = Lowering::new(ad, symbols);
+            lowering.attribute(expr).map(|ir| lowering.metered(ir, 0))
+        }
         None => Ok(Ir::Const(Value::Undefined)),
     }
 }
 
 /// Lowers an expression that is evaluated in an ad but is no attribute of it.
 pub(super) fn expression(ad: &Ad, expr: &Expr, symbols: &mut Symbols) -> Result<Ir, Refused> {
-    Lowering::new(ad, symbols).expr(expr.program(), expr.program().root())
+    let mut lowering = Lowering::new(ad, symbols);
+    lowering.expr(expr.program(), expr.program().root()).map(|ir| lowering.metered(ir, 0))
 }
 
 /// Lowers expressions of one ad.
@@ -181,7 +194,8 @@ impl<'a, 's> Lowering<'a, 's> {
     }
 
     fn outcome(&mut self, program: &'a Program, id: Id) -> Outcome {
-        match self.expr(program, id) {
+        let before = self.size;
+        match self.expr(program, id).map(|ir| self.metered(ir, before)) {
             Ok(Ir::Const(value)) if value.as_bool_equiv() == Some(true) => Outcome::True,
             Ok(Ir::Const(_)) => Outcome::Never,
             Ok(clause) => Outcome::Clause(clause),
@@ -207,6 +221,12 @@ impl<'a, 's> Lowering<'a, 's> {
             Some(Node::Attr(word)) if self.ad.get_name(word).is_none() => Some(scope),
             _ => None,
         }
+    }
+
+    /// An expression that was lowered since the size was `before`. Its cost must not be out of proportion to its size:
+    /// only the plain evaluator adds up the costs of all parts of an expression.
+    fn metered(&self, ir: Ir, before: usize) -> Ir {
+        ir.metered(self.size.saturating_sub(before).saturating_mul(STEPS))
     }
 
     fn enter(&mut self, size: usize) -> Result<(), Refused> {
@@ -250,7 +270,11 @@ impl<'a, 's> Lowering<'a, 's> {
             },
             Node::Binary(op, left, right) => {
                 match (self.expr(program, *left)?, self.expr(program, *right)?) {
-                    (Ir::Const(a), Ir::Const(b)) => self.constant(&binary(*op, &Val::of(&a), &Val::of(&b))),
+                    (Ir::Const(a), Ir::Const(b)) => {
+                        let bytes = |value: &Value| value.as_str().map_or(0, str::len);
+                        self.size += bytes(&a).min(bytes(&b)) / 16;
+                        self.constant(&binary(*op, &Val::of(&a), &Val::of(&b)))
+                    }
                     operands => Ok(Ir::Binary(*op, Box::new(operands))),
                 }
             }
@@ -391,10 +415,12 @@ impl<'a, 's> Lowering<'a, 's> {
         let mut none = Symbols::default();
         let symbols = self.symbols.as_deref_mut().unwrap_or(&mut none);
         let call = Call::of(&call.name, function, &lowered, symbols).ok_or(Refused)?;
-        match call.constant(&Env { limits: LEAST, ..Env::at(0) }) {
-            Some(value) => self.constant(&Val::of(&value)),
-            None => Ok(Ir::Call(call)),
+        if let Some((value, steps)) = call.constant(&Env { limits: LEAST, ..Env::at(0) }) {
+            self.size += steps as usize / STEPS;
+            return self.constant(&Val::of(&value));
         }
+        self.size += call.price / STEPS;
+        if self.size > SIZE { Err(Refused) } else { Ok(Ir::Call(call)) }
     }
 }
 

@@ -20,12 +20,16 @@
 //! | `ir`, `calls` | the form of what is left, and its evaluation |
 //! | `symbols`, `column`, `members`, `bits` | names, values of slots, sets of slots |
 //! | `clauses`, `families` | requirements of slots; those that are bounds |
-//! | `prepared`, `memo` | a job that is made ready; verdicts that are remembered |
+//! | `prepared`, `memo`, `meter` | a job that is made ready; verdicts that are remembered; what the job has cost |
 //! | `one`, `all` | matching a pair; matching all slots |
 //! | `ranks`, `questions` | the job's rank of slots; the negotiator's ranks and other questions |
 //!
 //! **Bounds.** Lowered expressions are so small that they cannot hit [`Limits`](super::Limits) of 150,000 steps, 400
-//! levels, strings of 256 KiB and lists of 20,000 elements. With narrower limits, nothing is lowered.
+//! levels, strings of 256 KiB and lists of 20,000 elements. With narrower limits, nothing is lowered. A lowered
+//! expression that costs much for its size, because it reads long texts of the other ad, is left to the plain evaluator.
+//!
+//! **Shares.** [`Roster::prepare_within`] says how many steps all evaluations for a job may cost together. Once they
+//! cost more, nothing matches the job any more, and [`Prepared::is_over`] says so.
 
 mod all;
 mod bits;
@@ -37,6 +41,7 @@ mod ir;
 mod lower;
 mod members;
 mod memo;
+mod meter;
 mod one;
 mod prepared;
 mod questions;
@@ -59,6 +64,7 @@ use families::{Families, FamilySet};
 use ir::Ir;
 use lower::Condition;
 use memo::Memo;
+use meter::Meter;
 use prepared::{Asks, Ranking};
 use questions::{Asked, Questions, RANKS};
 use recall::Recall;
@@ -224,6 +230,12 @@ impl Roster {
 
     /// Makes a job ready for matching. The result is valid for this roster only, and for this environment.
     pub fn prepare(&mut self, job: &Ad, env: &Env) -> Prepared {
+        self.prepare_within(job, env, u64::MAX)
+    }
+
+    /// As [`Roster::prepare`], for a job whose evaluations may cost so many steps in all. Once they cost more, no slot
+    /// matches the job.
+    pub fn prepare_within(&mut self, job: &Ad, env: &Env, share: u64) -> Prepared {
         if self.columns.len() > MAX_COLUMNS {
             self.columns.clear();
             self.wanted = Symbols::default();
@@ -237,11 +249,14 @@ impl Roster {
             asks: Asks::of(Condition::unknown()),
             memo: Memo::default(),
             rank: Ranking::Plain,
+            meter: Meter::with_share(share),
         };
         if !lower::allowed(&env.limits) {
             return prepared;
         }
-        prepared.asks = Asks::of(Condition::requirements(job, &mut self.wanted, None));
+        let condition = Condition::requirements(job, &mut self.wanted, None);
+        prepared.meter.pay(condition.size);
+        prepared.asks = Asks::of(condition);
         prepared.rank = Ranking::of(lower::attribute(job, "Rank", &mut self.wanted));
         prepared.view = self.asked.names().iter().map(|name| lower::closed(job, name)).collect();
         self.fill();

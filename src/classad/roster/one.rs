@@ -6,19 +6,15 @@ use super::memo::Verdict;
 use super::prepared::{Prepared, all_true};
 use super::{Roster, Slot};
 use crate::eval::Tri;
-use crate::matching::accepts;
 
 impl Roster {
     /// Whether a job and a slot accept each other.
     pub(super) fn pair(&self, job: &Prepared, place: usize, slot: &Slot) -> bool {
         !slot.never
             && !job.asks.never
-            && self
-                .slot_accepts(job, place, slot)
-                .unwrap_or_else(|Unknown| accepts(&slot.ad, &job.ad, &job.env))
-            && self
-                .job_accepts(job, place, slot)
-                .unwrap_or_else(|Unknown| accepts(&job.ad, &slot.ad, &job.env))
+            && !job.is_over()
+            && self.slot_accepts(job, place, slot).unwrap_or_else(|Unknown| job.is_accepted_by(&slot.ad))
+            && self.job_accepts(job, place, slot).unwrap_or_else(|Unknown| job.accepts(&slot.ad))
     }
 
     /// What a job sees of a slot.
@@ -33,12 +29,12 @@ impl Roster {
         }
         let number = u32::try_from(place).map_err(|_| Unknown)?;
         let view = Row { columns: &self.columns, slot: number };
-        Ok(Scene { view, my: &job.ad, target: &slot.ad, env: &job.env })
+        Ok(job.scene(view, &job.ad, &slot.ad))
     }
 
     /// What a slot sees of a job.
     fn view<'a>(job: &'a Prepared, slot: &'a Slot) -> Scene<'a, Values<'a>> {
-        Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env }
+        job.scene(Values(&job.view), &slot.ad, &job.ad)
     }
 
     fn job_accepts(&self, job: &Prepared, place: usize, slot: &Slot) -> Verdict {

@@ -4,9 +4,10 @@ use super::bits::Bits;
 use super::ir::{Ir, Scene, Symbol, View};
 use super::lower::Condition;
 use super::memo::{Memo, Verdict};
+use super::meter::Meter;
 use crate::ad::Ad;
 use crate::env::Env;
-use crate::eval::Tri;
+use crate::eval::{Evaluation, Tri};
 use crate::value::Value;
 
 /// A job that [`Roster::prepare`](super::Roster::prepare) made ready for matching.
@@ -23,12 +24,53 @@ pub struct Prepared {
     /// Whether each clause of slots is true of the job.
     pub(super) memo: Memo,
     pub(super) rank: Ranking,
+    pub(super) meter: Meter,
 }
 
 impl Prepared {
     /// The job's ad.
     pub fn ad(&self) -> &Ad {
         &self.ad
+    }
+
+    /// How many steps the evaluations for the job have cost so far.
+    pub fn spent(&self) -> u64 {
+        self.meter.spent()
+    }
+
+    /// Whether the evaluations for the job have cost more than they may: since then, no slot has matched the job.
+    pub fn is_over(&self) -> bool {
+        self.meter.is_over()
+    }
+
+    /// Whether an evaluation of one of the job's own expressions hit [`Bound::Steps`](crate::Bound::Steps). The slots'
+    /// expressions are left aside: whether the job or the slot is the cause is not known.
+    pub fn is_bounded(&self) -> bool {
+        self.meter.is_bounded()
+    }
+
+    /// Counts an evaluation of one of the job's expressions that the caller has made.
+    pub fn note(&self, done: &Evaluation) {
+        self.meter.count_own(done);
+    }
+
+    /// Whether the job's `Requirements` is true of a slot.
+    pub(super) fn accepts(&self, slot: &Ad) -> bool {
+        let done = self.ad.evaluate_attr("Requirements", Some(slot), &self.env);
+        self.meter.count_own(&done);
+        done.value.as_bool_equiv() == Some(true)
+    }
+
+    /// Whether a slot's `Requirements` is true of the job.
+    pub(super) fn is_accepted_by(&self, slot: &Ad) -> bool {
+        let done = slot.evaluate_attr("Requirements", Some(&self.ad), &self.env);
+        self.meter.count(&done);
+        done.value.as_bool_equiv() == Some(true)
+    }
+
+    /// What an expression of `my` is evaluated with.
+    pub(super) fn scene<'a, V>(&'a self, view: V, my: &'a Ad, target: &'a Ad) -> Scene<'a, V> {
+        Scene::new(view, my, target, &self.env, &self.meter)
     }
 }
 

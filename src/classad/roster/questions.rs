@@ -5,7 +5,7 @@
 use smallvec::SmallVec;
 
 use super::column::Values;
-use super::ir::{Ir, Scene, Symbol, Unknown, number, value_key};
+use super::ir::{Ir, Symbol, Unknown, number, value_key};
 use super::prepared::{Prepared, Ranking};
 use super::symbols::Symbols;
 use super::{Slot, lower};
@@ -84,7 +84,9 @@ impl Questions {
         let ranking = slot.asked.get(question)?;
         let plain = |Unknown| {
             let expr = self.exprs.get(question)?.as_ref()?;
-            expr.eval(Some(&slot.ad), Some(&job.ad), &job.env).as_number()
+            let done = expr.evaluate(Some(&slot.ad), Some(&job.ad), &job.env);
+            job.meter.count(&done);
+            done.value.as_number()
         };
         value(ranking, job, slot).unwrap_or_else(plain)
     }
@@ -94,7 +96,7 @@ fn value(ranking: &Ranking, job: &Prepared, slot: &Slot) -> Result<Option<f64>, 
     match ranking {
         Ranking::Constant(rank) => Ok(*rank),
         Ranking::Ir(ir) => {
-            let scene = Scene { view: Values(&job.view), my: &slot.ad, target: &job.ad, env: &job.env };
+            let scene = job.scene(Values(&job.view), &slot.ad, &job.ad);
             Ok(number(&ir.eval(&scene)?))
         }
         Ranking::Plain => Err(Unknown),

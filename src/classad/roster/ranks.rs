@@ -4,7 +4,6 @@ use super::column::Column;
 use super::ir::{Ir, Unknown, number};
 use super::prepared::{Prepared, Ranking};
 use super::{Roster, Slot};
-use crate::matching::rank;
 
 /// The three ranks of a job and a slot, by which a negotiator sorts matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +38,11 @@ impl Roster {
 
     /// The job's `Rank` of a slot.
     fn job_rank(&self, job: &Prepared, place: usize, slot: &Slot) -> f64 {
-        let plain = |Unknown| rank(&job.ad, &slot.ad, &job.env);
+        let plain = |Unknown| {
+            let done = job.ad.evaluate_attr("Rank", Some(&slot.ad), &job.env);
+            job.meter.count_own(&done);
+            done.value.as_number().unwrap_or(0.0)
+        };
         match &job.rank {
             Ranking::Constant(rank) => rank.unwrap_or(0.0),
             Ranking::Ir(ir) => {
@@ -55,6 +58,9 @@ impl Roster {
 impl Ranker<'_> {
     /// The ranks of the slot in a place.
     pub(super) fn ranks(&self, place: usize) -> Option<Ranks> {
+        if self.job.is_over() {
+            return None;
+        }
         let job = match &self.job.rank {
             Ranking::Constant(rank) => Some(rank.unwrap_or(0.0)),
             _ => self.column.and_then(|column| column.rank(place)),

@@ -8,13 +8,15 @@ use super::{gathering, preemption, quotas, reasons, sharing};
 
 use crate::negotiator::limits::Wants;
 use crate::negotiator::{
-    Candidate, Config, Cycle, Outcome, OwnerInput, PreemptState, Request, SubmitterInput,
+    Candidate, Config, Cycle, Outcome, OwnerInput, PreemptState, RejectReason, Rejection, Request,
+    SubmitterInput,
 };
 use crate::pool::{
-    AtWork, CycleFigures, Given, Job, JobUid, MachineName, Matchable, NegotiatorConfig, NegotiatorId, PODS,
-    Pool, Resources, SlotKind, SlotName, StartdConfig, State, Submitter, SubmitterName, Time,
+    AtWork, CycleFigures, Given, HoldReason, JOB_POLICY_UNDEFINED, Job, JobUid, MachineName, Matchable,
+    NegotiatorConfig, NegotiatorId, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State,
+    Submitter, SubmitterName, Time,
 };
-use crate::schedd::{self, Matched};
+use crate::schedd::{self, Explained, Matched};
 use crate::startd::{claimed_slot_ad, keep_slot_ad, slot_weight};
 use classad::{Ad, Env, Expr};
 
@@ -253,6 +255,7 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
     rest_refused(pool, &id, refused, now);
     tell_matches(pool, &claims);
     count_barred(pool, negotiation);
+    hold_too_expensive(pool, negotiation, outcome);
     explain_rejections(pool, negotiation, outcome, now);
     let rejections = reasons::note(pool, negotiation, outcome, now).into();
     let figures = CycleFigures { rejections, ..figures(negotiation, outcome, now) };
@@ -342,12 +345,19 @@ fn count_barred(pool: &mut Pool, negotiation: &Negotiation) {
 /// How many jobs are explained after one cycle: it happens on the thread that everything else waits for.
 const EXPLAINED: usize = 50;
 
+/// The steps of evaluation that explaining may cost after one cycle. What is left to explain is explained after the next.
+const EXPLAINING: u64 = 4_000_000;
+
+/// The part of these steps that the jobs of one submitter may cost: one in so many.
+const SUBMITTERS: u64 = 4;
+
 /// How long an explanation holds while neither the job nor any machine has changed: expressions may look at the time.
 const EXPLAINED_FOR: Duration = Duration::from_mins(10);
 
 /// Whether a job has to be looked at again.
 fn unexplained(pool: &Pool, cluster: &Job, now: Time) -> bool {
     cluster.matchable == Matchable::Unknown
+        || cluster.explaining.is_some()
         || cluster.explained_by != pool.offers()
         || now.since(cluster.explained) >= EXPLAINED_FOR
 }
@@ -357,30 +367,67 @@ fn unexplained(pool: &Pool, cluster: &Job, now: Time) -> bool {
 fn explain_rejections(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) {
     let rejected = outcome.rejections.iter().filter_map(|rejection| {
         let uid = negotiation.jobs.get(rejection.submitter)?.get(rejection.request)?;
-        pool.jobs().get(uid).filter(|cluster| cluster.active.is_empty() && unexplained(pool, cluster, now))
+        let cluster = pool.jobs().get(uid).filter(|cluster| cluster.active.is_empty())?;
+        unexplained(pool, cluster, now).then_some((rejection.submitter, cluster))
     });
-    let mut waiting: Vec<&Job> = rejected.collect();
-    waiting.sort_by_key(|cluster| cluster.explained);
+    let mut waiting: Vec<(usize, &Job)> = rejected.collect();
+    waiting.sort_by_key(|(_, cluster)| cluster.explained);
     waiting.truncate(EXPLAINED);
     if waiting.is_empty() {
         return;
     }
     let offers = schedd::Offers::of(pool);
-    let explained: Vec<_> =
-        waiting.into_iter().map(|cluster| (cluster.key.uid.clone(), offers.explain(cluster, now))).collect();
-    for (uid, (matchable, clauses)) in explained {
-        let by = pool.offers();
-        let news = pool.edit_job(&uid, |cluster| {
-            cluster.clauses = clauses;
-            (cluster.explained, cluster.explained_by) = (now, by);
-            let news = cluster.matchable != matchable;
-            cluster.matchable.clone_from(&matchable);
-            news.then(|| cluster.key.clone())
-        });
-        let Some(key) = news.flatten() else { continue };
-        if let Matchable::No(problem) = matchable {
-            pool.warn(&key, problem.reason, "Negotiate", problem.to_string());
+    let mut left = EXPLAINING;
+    let mut shares: BTreeMap<usize, u64> = BTreeMap::new();
+    let explain = |(submitter, cluster): (usize, &Job)| {
+        let share = shares.entry(submitter).or_insert(EXPLAINING / SUBMITTERS);
+        let given = left.min(*share);
+        let mut steps = given;
+        let explained = (given > 0).then(|| offers.explain(cluster, now, &mut steps))?;
+        *share -= given - steps;
+        left -= given - steps;
+        Some((cluster.key.uid.clone(), explained))
+    };
+    let explained: Vec<_> = waiting.into_iter().filter_map(explain).collect();
+    for (uid, explained) in explained {
+        keep_explanation(pool, &uid, explained, now);
+    }
+}
+
+fn keep_explanation(pool: &mut Pool, uid: &JobUid, explained: Explained, now: Time) {
+    let by = pool.offers();
+    let (matchable, clauses) = match explained {
+        Explained::Whole(matchable, clauses) => (matchable, clauses),
+        Explained::Part(explaining) => {
+            // Others have their turn before the explanation goes on.
+            pool.edit_job(uid, |cluster| (cluster.explained, cluster.explaining) = (now, Some(explaining)));
+            return;
         }
+    };
+    let news = pool.edit_job(uid, |cluster| {
+        (cluster.clauses, cluster.explaining) = (clauses, None);
+        (cluster.explained, cluster.explained_by) = (now, by);
+        let news = cluster.matchable != matchable;
+        cluster.matchable.clone_from(&matchable);
+        news.then(|| cluster.key.clone())
+    });
+    let Some(key) = news.flatten() else { return };
+    if let Matchable::No(problem) = matchable {
+        pool.warn(&key, problem.reason, "Negotiate", problem.to_string());
+    }
+}
+
+/// Holds jobs of which an expression takes too many steps: they found nothing, and the next cycle would spend as much on them.
+fn hold_too_expensive(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome) {
+    let steps = negotiation.cycle.env().limits.steps;
+    let too_expensive = |rejection: &&Rejection| rejection.reason == RejectReason::TooExpensive;
+    for rejection in outcome.rejections.iter().filter(too_expensive) {
+        let Some(uid) = negotiation.job(rejection.submitter, rejection.request) else { continue };
+        let reason = format!(
+            "evaluating requirements, rank or concurrencyLimitsExpr for a machine takes more than {steps} steps; write \
+             simpler expressions, or shorter attributes that these read"
+        );
+        pool.hold_waiting(uid, &HoldReason { code: JOB_POLICY_UNDEFINED, subcode: 0, reason: reason.into() });
     }
 }
 

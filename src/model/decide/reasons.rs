@@ -81,6 +81,8 @@ fn waits(
         RejectReason::NoMatch
         | RejectReason::NoSlots
         | RejectReason::TimeLimit
+        | RejectReason::EvaluationShare
+        | RejectReason::TooExpensive
         | RejectReason::SubmitterLimit
         | RejectReason::PreemptionPolicy
         | RejectReason::PreemptionRank => None,

@@ -184,19 +184,22 @@ impl<'a> Judge<'a> {
         if sane { weight } else { 1.0 }
     }
 
-    /// Starts a search for slots for a submitter's request.
-    pub(super) fn search(&mut self, request: &Ad, submitter: &str) -> Search {
-        let prepared = self.roster.prepare(request, &self.env);
+    /// Starts a search for slots for a submitter's request, whose evaluations may cost so many steps. Once they cost more,
+    /// the search finds nothing more.
+    pub(super) fn search(&mut self, request: &Ad, submitter: &str, share: u64) -> Search {
+        let prepared = self.roster.prepare_within(request, &self.env, share);
         let mut matching = self.roster.matching_among(&prepared, &self.available);
         for place in &self.policies {
             matching.remove(*place);
         }
         let order = match self.roster.rank_key(&prepared) {
-            Some(key) => SearchOrder::Shared(self.shared(key, &prepared)),
-            None => SearchOrder::Own(self.order(&prepared, &matching)),
+            Some(key) => self.shared(key, &prepared).map(SearchOrder::Shared),
+            None => Some(SearchOrder::Own(self.order(&prepared, &matching))),
         };
+        let order = order.unwrap_or_else(|| SearchOrder::Own(Order::new(Vec::new(), self.changes.len())));
         let policies = self.policies.iter().filter(|place| {
             self.available.contains(**place)
+                && !prepared.is_over()
                 && self.consuming.get(place).is_some_and(|slot| slot.matches(request, &self.env))
         });
         let others =
@@ -318,27 +321,31 @@ impl<'a> Judge<'a> {
         self.in_use.refusal(&self.roster, &search.prepared, &search.matching, search.submitter)
     }
 
-    /// The index of the order that all jobs with this key share.
-    fn shared(&mut self, key: Box<[u8]>, prepared: &Prepared) -> usize {
+    /// The index of the order that all jobs with this key share. None if this job has used up its share: an order with gaps
+    /// must not be shared.
+    fn shared(&mut self, key: Box<[u8]>, prepared: &Prepared) -> Option<usize> {
         if let Some(at) = self.orders.iter().position(|(known, _)| *known == key) {
-            self.catch_up(at, prepared);
-            return at;
+            return self.catch_up(at, prepared).then_some(at);
         }
         let order = (key, self.order(prepared, &self.available));
+        if prepared.is_over() {
+            return None;
+        }
         if self.orders.len() < ORDERS {
             self.orders.push(order);
-            return self.orders.len() - 1;
+            return Some(self.orders.len() - 1);
         }
         let at = self.oldest;
         self.oldest = (self.oldest + 1) % ORDERS;
         if let Some(old) = self.orders.get_mut(at) {
             *old = order;
         }
-        at
+        Some(at)
     }
 
-    /// Adds the slots to an order that changed since it was read last.
-    fn catch_up(&mut self, at: usize, prepared: &Prepared) {
+    /// Adds the slots to an order that changed since it was read last. Returns false, and adds nothing, if the job has used
+    /// up its share.
+    fn catch_up(&mut self, at: usize, prepared: &Prepared) -> bool {
         let known = self.orders.get(at).map_or(0, |(_, order)| order.known);
         let mut changed: Vec<u32> = self.changes.get(known..).unwrap_or_default().to_vec();
         changed.sort_unstable();
@@ -347,12 +354,16 @@ impl<'a> Judge<'a> {
             changed.into_iter().map(|place| place as usize).filter(|place| self.available.contains(*place));
         let preferences: Vec<Preference> =
             places.filter_map(|place| self.preference(prepared, place)).collect();
+        if prepared.is_over() {
+            return false;
+        }
         if let Some((_, order)) = self.orders.get_mut(at) {
             order.known = self.changes.len();
             for preference in preferences {
                 order.insert(preference);
             }
         }
+        true
     }
 
     /// Slots in the order in which a job prefers them.

@@ -43,7 +43,7 @@ pub struct Cycle {
 
 impl Cycle {
     /// The environment in which expressions are evaluated.
-    pub(super) fn env(&self) -> Env {
+    pub fn env(&self) -> Env {
         Env { seed: self.seed, ..Env::at(self.now) }
     }
 }

@@ -48,6 +48,7 @@ mod pie;
 mod ready;
 mod rooms;
 mod rounds;
+mod shares;
 mod sorting;
 mod spin;
 mod surplus;

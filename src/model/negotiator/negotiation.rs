@@ -5,6 +5,7 @@ use super::cycle::{Cycle, Outcome, RejectReason, Rejection, Stats, SubmitterInpu
 use super::ledger::Ledger;
 use super::pie::ceiling_left;
 use super::ready::Ready;
+use super::shares::Shares;
 use super::spin::Spins;
 use super::time_limits::{Stopwatch, TimeLimits};
 use super::turn::{Progress, Shared};
@@ -29,7 +30,9 @@ impl<'a> Negotiation<'a> {
         let judge = Judge::new(cycle, ready.take(cycle));
         let jobs = |submitter: &SubmitterInput| -> Vec<Progress> {
             let requests = submitter.requests.iter();
-            requests.map(|request| Progress { left: request.count, reason: None, regrouped: false }).collect()
+            requests
+                .map(|request| Progress { left: request.count, reason: None, regrouped: false, spent: 0 })
+                .collect()
         };
         let progress: Vec<Vec<Progress>> = cycle.submitters.iter().map(jobs).collect();
         let stats = Stats {
@@ -49,6 +52,7 @@ impl<'a> Negotiation<'a> {
                 judge,
                 limits: cycle.limits.clone(),
                 env: cycle.env(),
+                shares: Shares::new(cycle.slots.len(), cycle.submitters.len()),
                 matches: Vec::new(),
                 stats,
             },

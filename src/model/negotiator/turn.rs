@@ -6,8 +6,9 @@ use super::cycle::{Match, PreemptState, RejectReason, Request, Stats};
 use super::in_use::SubmitterFacts;
 use super::limits::{LimitBook, Wants};
 use super::pie::{Limits, permits};
+use super::shares::Shares;
 use super::time_limits::Deadline;
-use classad::{Ad, Env};
+use classad::{Ad, Env, Prepared};
 
 /// How far a request has come, from one spin to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,14 +19,19 @@ pub(super) struct Progress {
     pub(super) reason: Option<RejectReason>,
     /// Whether the request of a group's submitter was considered in the root's turn.
     pub(super) regrouped: bool,
+    /// What evaluating the request has cost, in steps.
+    pub(super) spent: u64,
 }
 
 impl Progress {
     /// Whether the request cannot be matched any more in this cycle. Slots and free units of limits only become fewer within a
     /// cycle, so that a request that no slot matched is never matched later.
     fn hopeless(self) -> bool {
-        use RejectReason::{ConcurrencyLimit, NoMatch, PreemptionPolicy, PreemptionRank};
-        let hopeless = [NoMatch, ConcurrencyLimit, PreemptionPolicy, PreemptionRank];
+        use RejectReason::{
+            ConcurrencyLimit, EvaluationShare, NoMatch, PreemptionPolicy, PreemptionRank, TooExpensive,
+        };
+        let hopeless =
+            [NoMatch, ConcurrencyLimit, PreemptionPolicy, PreemptionRank, EvaluationShare, TooExpensive];
         self.reason.is_some_and(|reason| hopeless.contains(&reason))
     }
 }
@@ -71,6 +77,7 @@ pub(super) struct Shared<'a> {
     pub(super) judge: Judge<'a>,
     pub(super) limits: LimitBook,
     pub(super) env: Env,
+    pub(super) shares: Shares,
     pub(super) matches: Vec<Match>,
     pub(super) stats: Stats,
 }
@@ -98,10 +105,14 @@ impl Limited {
     }
 
     /// The limits that a match with a slot uses.
-    fn with(&self, request: &Ad, slot: Option<&Ad>, env: &Env) -> Wants {
+    fn with(&self, request: &Prepared, slot: Option<&Ad>, env: &Env) -> Wants {
         match (self, slot) {
             (Self::Always(wants), _) => wants.clone(),
-            (Self::BySlot, Some(slot)) => Wants::on_slot(request, slot, env),
+            (Self::BySlot, Some(slot)) => {
+                let (wants, done) = Wants::evaluated_on_slot(request.ad(), slot, env);
+                request.note(&done);
+                wants
+            }
             (Self::BySlot, None) => Wants::default(),
         }
     }
@@ -163,6 +174,7 @@ impl Turn<'_> {
         // `barred` lives as long as the search: the search does not return slots again that it passed over for an earlier job.
         let mut barred = Barred::default();
         let mut search: Option<Search> = None;
+        let mut counted = 0;
         let mut filling: Option<usize> = None;
         while progress.left > 0 {
             if let Some(reason) = self.reached(used.all, &shared.judge) {
@@ -175,13 +187,27 @@ impl Turn<'_> {
                 progress.reason = Some(RejectReason::ConcurrencyLimit);
                 return false;
             }
+            let share = shared.shares.left(self.submitter, progress.spent);
+            if share == 0 {
+                progress.reason = Some(RejectReason::EvaluationShare);
+                return false;
+            }
             let mut look = search.take().unwrap_or_else(|| {
-                barred = Barred::default();
+                (barred, counted) = (Barred::default(), 0);
                 shared.stats.pairs_considered += u64::try_from(shared.judge.len()).unwrap_or(u64::MAX);
-                shared.judge.search(&self.seen(request, used.all), self.name)
+                shared.judge.search(&self.seen(request, used.all), self.name, share)
             });
-            let Some((offer, wants)) = self.best(shared, &mut look, filling, &limited, *used, &mut barred)
-            else {
+            let best = self.best(shared, &mut look, filling, &limited, *used, &mut barred);
+            let spent = look.prepared.spent();
+            progress.spent = progress.spent.saturating_add(spent - counted);
+            shared.shares.spend(self.submitter, spent - counted);
+            counted = spent;
+            let Some((offer, wants)) = best else {
+                let late = self.deadline.is_over().then_some(RejectReason::TimeLimit);
+                if let Some(reason) = too_much(&look).or(late) {
+                    progress.reason = Some(reason);
+                    return false;
+                }
                 let only_rank = used.all >= self.limits.limit;
                 let otherwise = if only_rank {
                     self.limits.reason()
@@ -233,7 +259,10 @@ impl Turn<'_> {
             if !self.allows(&offer, used, barred) {
                 continue;
             }
-            let wants = limited.with(search.request(), shared.judge.ad(offer.place), &shared.env);
+            if self.deadline.is_over() || search.prepared.is_over() {
+                return None;
+            }
+            let wants = limited.with(&search.prepared, shared.judge.ad(offer.place), &shared.env);
             if shared.limits.blocked(&wants).is_some() {
                 barred.note(Bar::Concurrency);
                 continue;
@@ -267,6 +296,15 @@ impl Turn<'_> {
             return true;
         }
         false
+    }
+}
+
+/// Why a search that finds nothing more was given up, if it was.
+fn too_much(search: &Search) -> Option<RejectReason> {
+    match &search.prepared {
+        job if job.is_bounded() => Some(RejectReason::TooExpensive),
+        job if job.is_over() => Some(RejectReason::EvaluationShare),
+        _ => None,
     }
 }
 

@@ -64,6 +64,7 @@ impl Pool {
             matchable: Matchable::Unknown,
             explained: Time::default(),
             explained_by: 0,
+            explaining: None,
             clauses: Arc::default(),
             waits: None,
         }

@@ -13,7 +13,7 @@ use super::ranges::Ranges;
 use super::resources::ResourceName;
 use super::slot::pod_name;
 use super::time::Time;
-use super::waits::{FailedClause, Waits};
+use super::waits::{Explaining, FailedClause, Waits};
 use classad::{Ad, Env};
 
 /// What one proc asks for.
@@ -323,6 +323,8 @@ pub struct Job {
     /// The clauses that keep it from every machine, those that do so on most slots first; none while some machine could
     /// run it. Bounded.
     pub clauses: Arc<[FailedClause]>,
+    /// How far the explanation has come, while it takes more than one cycle.
+    pub explaining: Option<Explaining>,
     /// What its procs that wait for a slot wait for, if a cycle has said so.
     pub waits: Option<Waits>,
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use classad::{Ad, Env, Value};
+use classad::{Ad, Env, Evaluation, Limits, Value};
 
 /// `CONCURRENCY_LIMIT_DEFAULT`: the units of a limit that no admin has set, so many that they never run out.
 pub const DEFAULT_LIMIT: f64 = 2_308_032.0;
@@ -22,6 +22,13 @@ const MOST: f64 = 1e15;
 
 /// The rounding error that sums of fractions may have, relative to the limit.
 const SLACK: f64 = 1e-9;
+
+/// The environment with the bounds of an expression that names limits. It is evaluated more often than a job's other
+/// expressions, for each claim and after each cycle, and has less to say.
+fn narrow(env: &Env) -> Env {
+    let limits = Limits { steps: 4000, string: 16 << 10, ..env.limits.clone() };
+    Env { limits, ..env.clone() }
+}
 
 /// How many units of each limit a job wants, by the limit's name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,10 +64,17 @@ impl Wants {
     /// What the job wants on this slot: nothing if the expression does not evaluate to a string there. An expression can say so
     /// that a job needs no unit of a network on machines without that network.
     pub fn on_slot(job: &Ad, slot: &Ad, env: &Env) -> Self {
-        match job.eval_attr(CONCURRENCY_LIMITS, Some(slot), env) {
-            Value::Str(list) => Self::parse(&list),
+        Self::evaluated_on_slot(job, slot, env).0
+    }
+
+    /// As [`Wants::on_slot`], with the evaluation.
+    pub fn evaluated_on_slot(job: &Ad, slot: &Ad, env: &Env) -> (Self, Evaluation) {
+        let done = job.evaluate_attr(CONCURRENCY_LIMITS, Some(slot), &narrow(env));
+        let wants = match &done.value {
+            Value::Str(list) => Self::parse(list),
             _ => Self::default(),
-        }
+        };
+        (wants, done)
     }
 
     /// What the job wants on every slot; none if that depends on the slot.
@@ -68,7 +82,7 @@ impl Wants {
         if !job.contains(CONCURRENCY_LIMITS) {
             return Some(Self::default());
         }
-        match job.eval_attr(CONCURRENCY_LIMITS, None, env) {
+        match job.eval_attr(CONCURRENCY_LIMITS, None, &narrow(env)) {
             Value::Str(list) => Some(Self::parse(&list)),
             _ => None,
         }

@@ -33,6 +33,7 @@ mod governing;
 mod group_map;
 mod heartbeat;
 mod holdings;
+mod holds;
 mod ids;
 mod job;
 mod job_defaults;
@@ -83,6 +84,7 @@ pub use governing::{Governing, GoverningFacts};
 pub use group_map::{GroupMap, Groups};
 pub use heartbeat::Heartbeats;
 pub use holdings::{Holdings, LimitObject};
+pub use holds::JOB_POLICY_UNDEFINED;
 pub use ids::{
     BadSlotName, ClaimId, GroupName, JobKey, JobUid, MachineName, PodRef, PodUid, PolicyName, ProcId,
     SlotName, SubmitterName,
@@ -118,7 +120,7 @@ pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;
 pub use unseen::Unseen;
-pub use waits::{FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
+pub use waits::{Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.

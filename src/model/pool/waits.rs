@@ -26,6 +26,10 @@ pub enum RejectReason {
     NoSlots,
     /// The cycle, or its submitter, had had its time.
     TimeLimit,
+    /// Evaluating it, or its submitter's jobs before it, has cost what a cycle may spend on that.
+    EvaluationShare,
+    /// Nothing was found, and an evaluation of one of the job's own expressions was too expensive to be finished.
+    TooExpensive,
 }
 
 impl RejectReason {
@@ -41,6 +45,8 @@ impl RejectReason {
             Self::GroupQuota => "GroupQuotaReached",
             Self::NoSlots => "NoSlotsLeft",
             Self::TimeLimit => "TimeLimitReached",
+            Self::EvaluationShare => "EvaluationShareUsedUp",
+            Self::TooExpensive => "TooExpensive",
         }
     }
 }
@@ -75,6 +81,17 @@ pub struct FailedClause {
     pub text: Arc<str>,
     /// On how many of the slots looked at.
     pub slots: usize,
+}
+
+/// How far the explanation of a job has come that takes more than one cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explaining {
+    /// What [`Pool::offers`](super::Pool::offers) was at its beginning: it begins again once machines offer something else.
+    pub by: u64,
+    /// How many slots have been looked at, and do not match.
+    pub slots: usize,
+    /// The clauses that fail on them.
+    pub clauses: Vec<FailedClause>,
 }
 
 /// Jobs that a cycle left without a slot for one reason.

@@ -4,15 +4,28 @@ use std::cell::OnceCell;
 
 use std::sync::Arc;
 
-use super::clauses::{Tally, verdict};
+use super::clauses::{Look, Tally, verdict};
 use crate::pool::{
-    FailedClause, Job, Machine, MachineSlot, Matchable, Offer, Pool, Problem, Resources, Time, classad_name,
+    Explaining, FailedClause, Job, Machine, MachineSlot, Matchable, Offer, Pool, Problem, Resources, Time,
+    classad_name,
 };
 use crate::startd::whole_slot_ad;
-use classad::{Ad, Env, symmetric_match};
+use classad::{Ad, Env};
 
 /// The most machines, and the most slots, that are examined to explain a job.
 const LOOKED_AT: usize = 1000;
+
+/// What making a slot's ad costs, in steps of evaluation.
+const AD: u64 = 1000;
+
+/// What explaining a job came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Explained {
+    /// Whether a machine could run it, and the clauses because of which none could.
+    Whole(Matchable, Arc<[FailedClause]>),
+    /// The explanation has to go on.
+    Part(Explaining),
+}
 
 /// The slots of machines that offer their resources, with the ads that these slots would have if their machines were idle. Each ad
 /// is made at most once, for all jobs that are explained with one `Offers`.
@@ -40,26 +53,34 @@ impl<'a> Offers<'a> {
     }
 
     /// Says whether some machine could run a proc of the job if that machine were idle, and if none could, why. If clauses of
-    /// Requirements are the reason, these clauses are returned too.
-    pub fn explain(&self, cluster: &Job, now: Time) -> (Matchable, Arc<[FailedClause]>) {
-        let Some(spec) = &cluster.spec else { return (Matchable::Unknown, Arc::default()) };
+    /// Requirements are the reason, these clauses are returned too. `steps` is what the explanation may cost, and becomes what is
+    /// left of that; an explanation that costs more goes on where [`Job::explaining`] says, until the machines offer something
+    /// else.
+    pub fn explain(&self, cluster: &Job, now: Time, steps: &mut u64) -> Explained {
+        let found = |matchable| Explained::Whole(matchable, Arc::default());
+        let Some(spec) = &cluster.spec else { return found(Matchable::Unknown) };
         if self.machines.is_empty() {
             let message = "no node offers its resources; see kubectl get pslots for the reasons".to_owned();
-            return (no("NoMachines", "status", message), Arc::default());
+            return found(no("NoMachines", "status", message));
         }
         if let Some(problem) = too_large(&spec.request, &self.slots) {
-            return (Matchable::No(problem), Arc::default());
+            return found(Matchable::No(problem));
         }
-        let env = Env::at(now.secs());
-        let mut tally = Tally::default();
-        for ad in self.ads() {
-            if symmetric_match(&spec.ad, ad, &env) {
-                return (Matchable::Yes, Arc::default());
+        let (env, by) = (Env::at(now.secs()), self.pool.offers());
+        let begun = cluster.explaining.clone().filter(|begun| begun.by == by);
+        let (done, counted) = begun.map_or((0, Vec::new()), |begun| (begun.slots, begun.clauses));
+        let mut tally = Tally::of(counted);
+        for (slots, ad) in self.ads().enumerate().skip(done) {
+            if *steps == 0 {
+                return Explained::Part(Explaining { by, slots, clauses: tally.into_counted() });
             }
-            tally.count(&spec.ad, ad, &env);
+            match tally.look(&spec.ad, ad, &env) {
+                Look::Match => return found(Matchable::Yes),
+                Look::Counted(cost) => *steps = steps.saturating_sub(cost + AD),
+            }
         }
         let clauses = tally.into_clauses();
-        (verdict(&clauses, self.slots.len()), clauses)
+        Explained::Whole(verdict(&clauses, self.slots.len()), clauses)
     }
 }
 

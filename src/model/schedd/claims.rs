@@ -12,10 +12,14 @@ use crate::startd::{
     self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, part_of,
     slot_weight, unclaimed_slot_ad,
 };
-use classad::{Env, symmetric_match};
+use classad::{Env, symmetric_match_within};
 
 /// How many jobs of a queue are looked at for one slot, so that a long queue of jobs that do not fit costs bounded work.
 const LOOKED_AT: usize = 256;
+
+/// The steps of evaluation that looking at them may cost: everything else waits meanwhile. A job that needs more than is left
+/// is left to the negotiator.
+const STEPS: u32 = 300_000;
 
 /// A job that the negotiator matched with a slot, and on what terms.
 #[derive(Clone, Copy)]
@@ -196,13 +200,20 @@ pub fn find_work(pool: &Pool, name: &SlotName, now: Time) -> Option<(JobUid, u32
         let cluster = pool.jobs().get(&key.job().uid).filter(|cluster| may_start(pool, cluster))?;
         Some((cluster, cluster.next_idle(now)?))
     });
-    waiting.take(LOOKED_AT).find_map(|(cluster, proc)| {
-        let spec = cluster.spec.as_ref()?;
-        symmetric_match(&spec.ad, &ad, &env).then_some(())?;
-        part_of(machine, slot, own, &ad, &spec.request, &spec.ad, &env)?;
+    let mut left = STEPS;
+    for (cluster, proc) in waiting.take(LOOKED_AT) {
+        let Some(spec) = cluster.spec.as_ref().filter(|_| left > 0) else { continue };
+        let (matches, rest) = symmetric_match_within(&spec.ad, &ad, &env, left);
+        left = rest;
+        if !matches || part_of(machine, slot, own, &ad, &spec.request, &spec.ad, &env).is_none() {
+            continue;
+        }
         let limits = Wants::on_slot(&spec.ad, &ad, &env);
-        pool.holdings().blocked_in(name, &limits).is_none().then(|| (cluster.key.uid.clone(), proc, limits))
-    })
+        if pool.holdings().blocked_in(name, &limits).is_none() {
+            return Some((cluster.key.uid.clone(), proc, limits));
+        }
+    }
+    None
 }
 
 /// What a group may hold.

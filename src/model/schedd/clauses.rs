@@ -22,15 +22,38 @@ const NAMED: usize = 3;
 #[derive(Debug, Default)]
 pub(super) struct Tally(Vec<FailedClause>);
 
+/// What looking at a slot came to.
+pub(super) enum Look {
+    /// The slot and the job match.
+    Match,
+    /// They do not, and the clauses that fail are counted. The look cost so many steps.
+    Counted(u64),
+}
+
 impl Tally {
-    /// Counts a slot that does not match. The slot's clauses count only if the job's Requirements accept the slot.
-    pub(super) fn count(&mut self, job: &Ad, slot: &Ad, env: &Env) {
+    /// Goes on with what was counted before.
+    pub(super) fn of(clauses: Vec<FailedClause>) -> Self {
+        Self(clauses)
+    }
+
+    /// What was counted, to go on with.
+    pub(super) fn into_counted(self) -> Vec<FailedClause> {
+        self.0
+    }
+
+    /// Looks at a slot, and counts it if it does not match. The slot's clauses count only if the job's Requirements accept the
+    /// slot.
+    pub(super) fn look(&mut self, job: &Ad, slot: &Ad, env: &Env) -> Look {
         let report = explain_match(job, slot, env);
+        if report.matches() {
+            return Look::Match;
+        }
         if report.my.accepts {
             self.count_side(Side::Machine, &report.target);
         } else {
             self.count_side(Side::Job, &report.my);
         }
+        Look::Counted(report.my.steps + report.target.steps)
     }
 
     fn count_side(&mut self, side: Side, report: &SideReport) {

@@ -10,7 +10,7 @@ mod limits;
 pub mod policy;
 mod submit;
 
-pub use analysis::Offers;
+pub use analysis::{Explained, Offers};
 pub use claims::{
     Matched, Quotas, assign, claim_match, find_work, group_usage, may_start, set_aside, waits, within_caps,
     within_caps_in_place_of,

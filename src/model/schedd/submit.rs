@@ -13,6 +13,15 @@ pub const MOST_PROCS: u32 = 100_000;
 /// The longest job name from which a pod's name and host name can be made: 63 characters, less a dash and five digits.
 const LONGEST_NAME: usize = 57;
 
+/// The longest expression of a submission, in bytes. Every evaluation is bounded; this bounds what a job's ad takes of memory.
+const LONGEST_EXPRESSION: usize = 16_384;
+
+/// The most attributes that a submission may give.
+const MOST_ATTRIBUTES: usize = 256;
+
+/// The longest name of such an attribute, in bytes.
+const LONGEST_NAME_OF_ATTRIBUTE: usize = 256;
+
 /// A job as it was submitted, whether as an HTCJob or by another way.
 #[derive(Clone, Debug, Default)]
 pub struct Submission {
@@ -257,7 +266,19 @@ fn resource_field(name: &ResourceName) -> String {
 }
 
 pub(super) fn expression(field: &str, text: Option<&str>, problems: &mut Vec<Problem>) -> Option<Expr> {
-    match Expr::parse(text?) {
+    let text = text?;
+    if text.len() > LONGEST_EXPRESSION {
+        problems.push(Problem {
+            reason: "InvalidExpression",
+            field: field.to_owned(),
+            message: format!(
+                "{} bytes are too many for an expression; use at most {LONGEST_EXPRESSION}",
+                text.len()
+            ),
+        });
+        return None;
+    }
+    match Expr::parse(text) {
         Ok(expr) => Some(expr),
         Err(error) => {
             problems.push(bad_expression(field, &error));
@@ -276,9 +297,26 @@ pub fn bad_expression(field: &str, error: &ParseError) -> Problem {
 }
 
 fn add_attributes(ad: &mut Ad, attributes: &BTreeMap<String, String>, problems: &mut Vec<Problem>) {
+    if attributes.len() > MOST_ATTRIBUTES {
+        problems.push(Problem {
+            reason: "InvalidAttribute",
+            field: "spec.attributes".to_owned(),
+            message: format!("{} attributes are too many; give at most {MOST_ATTRIBUTES}", attributes.len()),
+        });
+        return;
+    }
     for (name, text) in attributes {
         let field = format!("spec.attributes[{name}]");
-        if !is_attribute_name(name) {
+        if name.len() > LONGEST_NAME_OF_ATTRIBUTE {
+            problems.push(Problem {
+                reason: "InvalidAttribute",
+                field: "spec.attributes".to_owned(),
+                message: format!(
+                    "a name of {} bytes is too long; use at most {LONGEST_NAME_OF_ATTRIBUTE}",
+                    name.len()
+                ),
+            });
+        } else if !is_attribute_name(name) {
             problems.push(Problem {
                 reason: "InvalidAttribute",
                 field,

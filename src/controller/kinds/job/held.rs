@@ -6,10 +6,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::super::conditions::{Says, condition};
 use api::{HeldProcs, condition as types};
-use model::pool::{HoldReason, Job, Ranges, Time, VacateReason};
+use model::pool::{HoldReason, JOB_POLICY_UNDEFINED, Job, Ranges, Time, VacateReason};
 
 /// The most hold reasons that the status of one job shows. Procs beyond that are shown as held for `another reason`.
 const REASONS: usize = 64;
+
+/// The codes for which procs are held: those of pods that could not start or were sent away, and
+/// [`JOB_POLICY_UNDEFINED`].
+const CODES: usize = VacateReason::HOLDS.len() + 1;
 
 /// The held procs by reason. A new leader reads this record back.
 pub(super) fn held_procs(on_hold: &BTreeMap<u32, HoldReason>) -> Vec<HeldProcs> {
@@ -17,7 +21,7 @@ pub(super) fn held_procs(on_hold: &BTreeMap<u32, HoldReason>) -> Vec<HeldProcs> 
     for (proc, hold) in on_hold {
         let known = held.iter().any(|(known, _)| known == hold);
         // Each code may need an `another reason` of its own.
-        let shown = if known || held.len() + VacateReason::HOLDS.len() < REASONS {
+        let shown = if known || held.len() + CODES < REASONS {
             hold.clone()
         } else {
             HoldReason { code: hold.code, subcode: 0, reason: "another reason".into() }
@@ -51,7 +55,10 @@ pub(super) fn held(cluster: &Job, old: &[Condition], now: Time) -> Option<Condit
          to release them",
         hold.code, hold.subcode, hold.reason
     );
-    let reason = VacateReason::of_hold(hold.code).unwrap_or(VacateReason::StartdHeldJob).name();
+    let reason = match hold.code {
+        JOB_POLICY_UNDEFINED => "TooExpensive",
+        code => VacateReason::of_hold(code).unwrap_or(VacateReason::StartdHeldJob).name(),
+    };
     let says = Says { type_: types::HELD, status: Some(true), reason, message };
     Some(condition(old, says, cluster.generation, now))
 }
@@ -63,12 +70,13 @@ mod tests {
     /// The schema allows no more, and a status that is refused is never written.
     #[test]
     fn however_many_reasons_there_are_no_more_are_shown_than_the_schema_allows() {
-        let codes = VacateReason::HOLDS.iter().cycle().map(|(_, code)| *code);
+        let codes = VacateReason::HOLDS.map(|(_, code)| code).into_iter().chain([JOB_POLICY_UNDEFINED]);
+        let codes = codes.collect::<Vec<_>>().into_iter().cycle();
         let with_code = |(proc, code): (u32, i64)| {
             (proc, HoldReason { code, subcode: 0, reason: format!("no container of pod {proc}").into() })
         };
         let held = held_procs(&(0..100).zip(codes).map(with_code).collect());
         assert_eq!(held.len(), REASONS);
-        assert_eq!(held.iter().filter(|held| held.reason == "another reason").count(), 3);
+        assert_eq!(held.iter().filter(|held| held.reason == "another reason").count(), 4);
     }
 }

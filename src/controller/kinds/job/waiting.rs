@@ -62,6 +62,16 @@ fn barred(waits: &Waits) -> String {
             "the negotiator had no time left for it: see NEGOTIATOR_MAX_TIME_PER_CYCLE, _SUBMITTER and _PIESPIN"
                 .to_owned()
         }
+        RejectReason::EvaluationShare => {
+            "evaluating its expressions, or its submitter's other jobs', has cost what one cycle may spend on that; write \
+             simpler requirements and ranks, or fewer different jobs"
+                .to_owned()
+        }
+        RejectReason::TooExpensive => {
+            "evaluating one of its expressions takes too many steps; write simpler requirements, rank, and attributes that \
+             these read"
+                .to_owned()
+        }
         RejectReason::SubmitterLimit => {
             "its submitter has the share of the pool that its priority gives it; see kubectl get submitters"
                 .to_owned()

@@ -6,6 +6,7 @@ mod charges;
 mod defaults;
 mod devices;
 mod draining;
+mod expensive;
 mod gathering;
 mod governed;
 mod invariants;

@@ -161,6 +161,8 @@ proptest! {
                 RejectReason::ConcurrencyLimit
                 | RejectReason::PreemptionPolicy
                 | RejectReason::PreemptionRank
+                | RejectReason::EvaluationShare
+                | RejectReason::TooExpensive
                 | RejectReason::TimeLimit => {
                     prop_assert!(false, "there is no limit, and no slot is in use: {:?}", each);
                 }

@@ -4,6 +4,7 @@ mod accountant;
 mod autoclusters;
 mod consuming;
 mod dynamic;
+mod expensive;
 mod groups;
 mod kit;
 mod knobs;

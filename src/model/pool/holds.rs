@@ -1,0 +1,23 @@
+//! Procs that are held without having run.
+
+use super::Pool;
+use super::ids::JobUid;
+use super::leaving::HoldReason;
+use super::marks::Change;
+
+/// `HoldReasonCode` `JobPolicyUndefined`: an expression of the job has no value. Here: evaluating it takes too many steps.
+pub const JOB_POLICY_UNDEFINED: i64 = 5;
+
+impl Pool {
+    /// Holds all procs of a job that wait, until the job is edited.
+    pub fn hold_waiting(&mut self, uid: &JobUid, hold: &HoldReason) {
+        let Some(cluster) = self.jobs.get_mut(uid).filter(|cluster| !cluster.idle.is_empty()) else { return };
+        let waiting = std::mem::take(&mut cluster.idle);
+        cluster.on_hold.extend(waiting.iter().map(|proc| (proc, hold.clone())));
+        cluster.cooling.retain(|proc, _| !waiting.contains(*proc));
+        let key = cluster.key.clone();
+        let note = format!("{} procs are held (code {}): {}", waiting.len(), hold.code, hold.reason);
+        self.changed(Change::Procs(uid));
+        self.warn(&key, "ProcHeld", "Hold", note);
+    }
+}
