@@ -196,6 +196,28 @@ mod tests {
     }
 
     #[test]
+    fn attributes_are_bounded() {
+        let problems = |attributes: Vec<(String, String)>| {
+            let job = Submission { attributes: attributes.into_iter().collect(), ..submission(0) };
+            submit(&job).err().unwrap_or_default()
+        };
+        let text = |length: usize| format!("\"{}\"", "a".repeat(length - 2));
+        let many = |count: usize| (0..count).map(|n| (format!("A{n}"), "1".to_owned())).collect::<Vec<_>>();
+        for (attributes, ok) in [
+            (vec![("A".to_owned(), text(16_384))], true),
+            (vec![("A".to_owned(), text(16_385))], false),
+            (vec![("A".repeat(256), "1".to_owned())], true),
+            (vec![("A".repeat(257), "1".to_owned())], false),
+            (many(256), true),
+            (many(257), false),
+        ] {
+            let found = problems(attributes);
+            assert_eq!(found.is_empty(), ok, "{found:?}");
+            assert!(found.iter().all(|problem| problem.message.len() < 300), "{found:?}");
+        }
+    }
+
+    #[test]
     fn what_is_required_of_any_resource_is_asked_of_its_free_devices() {
         let mut job = submission(0);
         job.request.extended.insert("example.com/fpga".into(), 2);

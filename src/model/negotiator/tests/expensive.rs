@@ -25,17 +25,19 @@ fn a_job_of_which_no_evaluation_ends_is_told_from_one_that_nothing_matches() {
     assert_eq!(rejections(&outcome), [(0, 0, 5, RejectReason::TooExpensive)]);
 }
 
+/// Only slots that match are ranked: a Rank that is too expensive costs nothing where none does, and counts like
+/// Requirements where some do.
 #[test]
-fn a_rank_counts_like_requirements() {
+fn a_rank_counts_like_requirements_where_slots_match() {
     let text = "a".repeat(11_000);
     let rank = "regexp(\"(a{1,110}){1,110}b\", strcat(B, TARGET.Nothing ?: \"\"))";
-    let job = jobs_with(2, &format!("B = \"{text}\"\nRank = {rank}\nRequirements = TARGET.Cpus > 1\n"));
-    let outcome = negotiate(&cycle(single_cores(3), vec![submitter("a", 1.0, &[job])]));
-    assert_eq!(
-        rejections(&outcome),
-        [(0, 0, 2, RejectReason::NoMatch)],
-        "no slot is ranked that does not match"
-    );
+    for (requirements, reason) in
+        [("TARGET.Cpus > 1", RejectReason::NoMatch), ("TARGET.Cpus > 0", RejectReason::TooExpensive)]
+    {
+        let job = jobs_with(2, &format!("B = \"{text}\"\nRank = {rank}\nRequirements = {requirements}\n"));
+        let outcome = negotiate(&cycle(single_cores(3), vec![submitter("a", 1.0, &[job])]));
+        assert_eq!(rejections(&outcome), [(0, 0, 2, reason)], "{requirements}");
+    }
 }
 
 #[test]
