@@ -14,6 +14,8 @@ pub(super) fn conform(res: &Resource, object: &mut Value) -> Result<Vec<String>,
         let (kind, version) = (&res.kind, &res.version);
         ApiError::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {error}"))
     };
+    // An API server in Go takes times in them that the types here do not have.
+    let managed = remove(object, &["metadata", "managedFields"]);
     let mut unknown = Vec::new();
     if let Some(normalize) = res.normalize {
         let typed = normalize(object).map_err(misfit)?;
@@ -25,6 +27,9 @@ pub(super) fn conform(res: &Resource, object: &mut Value) -> Result<Vec<String>,
         let typed = serde_json::to_value(&typed).map_err(|e| misfit(e.to_string()))?;
         dropped_fields(&before, &typed, "metadata", &mut unknown);
         set(object, &["metadata"], typed);
+    }
+    if let Some(managed) = managed {
+        set(object, &["metadata", "managedFields"], managed);
     }
     if let Some(schema) = res.custom.as_ref().and_then(|c| c.schema.as_ref()) {
         unknown.extend(schema.prune(object));
