@@ -62,6 +62,7 @@ fn fill(pool: &mut Pool, slots: u32, now: Time) {
         submitted: now,
         owner: "alice".into(),
         spec: Ok(Arc::new(submit(&submission).unwrap())),
+        warnings: Vec::new(),
         removing: false,
         finalizer: true,
         cluster: Some(1),

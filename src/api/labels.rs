@@ -1,5 +1,7 @@
 //! Labels, annotations, finalizers and field managers that the operator puts on objects.
 
+/// What the names of all of them begin with.
+pub const PREFIX: &str = "slotwright.dev/";
 /// On a pod and a Slot: the uid of the HTCJob it works for.
 pub const JOB_UID: &str = "slotwright.dev/job-uid";
 /// On a pod and a Slot: the name of the HTCJob it works for.

@@ -271,6 +271,7 @@ impl<'s> World<'s> {
             submitted: now,
             owner,
             spec: Ok(Arc::new(spec)),
+            warnings: Vec::new(),
             removing: false,
             finalizer: false,
             cluster: None,

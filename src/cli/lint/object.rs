@@ -217,7 +217,7 @@ fn job(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     dropped_fields(object, &template, report);
     decode::<HTCJob>(object, report, value)
         .and_then(|job| kinds::job::facts(&job))
-        .and_then(|facts| facts.spec.err())
+        .map(|facts| facts.spec.err().into_iter().flatten().chain(facts.warnings).collect())
         .unwrap_or_default()
 }
 

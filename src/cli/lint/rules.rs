@@ -66,6 +66,7 @@ rules! {
     JOB_NAME, "job-name", Error, "The job's name is too long for the names of its pods.";
     JOB_TEMPLATE, "job-template", Error, "The pod template cannot be used.";
     TEMPLATE_UNKNOWN_FIELD, "template-unknown-field", Warning, "Pods have no such field: it is dropped.";
+    TEMPLATE_RESERVED_NAME, "template-reserved-name", Warning, "The name is the operator's: pods do not get it from the template.";
     GROUP_NAME, "group-name", Error, "The text is not the name of an accounting group.";
     GROUP_UNKNOWN, "group-unknown", Warning, "No GroupQuota among the files declares the accounting group.";
     GROUP_PARENT, "group-parent", Error, "The group lies in another that no GroupQuota declares.";
@@ -95,6 +96,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "InvalidAttribute" => &ATTRIBUTE_NAME,
         "ProtectedAttribute" => &ATTRIBUTE_PROTECTED,
         "InvalidTemplate" => &JOB_TEMPLATE,
+        "ReservedName" => &TEMPLATE_RESERVED_NAME,
         "NameTooLong" => &JOB_NAME,
         "InvalidGroup" => &GROUP_NAME,
         "InvalidSelector" => &POLICY_SELECTOR,

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 
-use super::pod::{BadTemplate, add_environment, fits, give_resources, leave_a_second, toleration};
+use super::pod::{BadTemplate, add_environment, fits, give_resources, given, leave_a_second, toleration};
 use crate::convert::label_value;
 use api::labels;
 use model::pool::backfill::Plan;
@@ -32,19 +32,16 @@ pub fn backfill(plan: &Plan) -> Result<Pod, BadTemplate> {
     if !plan.tolerations.is_empty() {
         spec.tolerations.get_or_insert_default().extend(plan.tolerations.iter().map(toleration));
     }
-    Ok(Pod { metadata: metadata(template, plan), spec: Some(spec), status: None })
+    Ok(Pod { metadata: metadata(&template, plan), spec: Some(spec), status: None })
 }
 
-fn metadata(template: PodTemplateSpec, plan: &Plan) -> ObjectMeta {
-    let given = template.metadata.unwrap_or_default();
-    let mut pod_labels = given.labels.unwrap_or_default();
+fn metadata(template: &PodTemplateSpec, plan: &Plan) -> ObjectMeta {
     // A backfill pod is never a job's, whatever the template says.
-    pod_labels.remove(labels::JOB_UID);
+    let (mut pod_labels, mut annotations) = given(template);
     pod_labels.extend([
         (labels::BACKFILL.to_owned(), "true".to_owned()),
         (labels::NODE.to_owned(), label_value(plan.slot.machine.as_str())),
     ]);
-    let mut annotations = given.annotations.unwrap_or_default();
     annotations.extend([
         (labels::SLOT.to_owned(), plan.slot.to_string()),
         (labels::BACKFILL_TEMPLATE.to_owned(), plan.template.mark.to_string()),

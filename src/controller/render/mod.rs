@@ -6,4 +6,4 @@ mod pod;
 
 pub use agent::{DISRUPTION_TARGET, disruption_target, kill, suspend};
 pub use backfill::backfill;
-pub use pod::{BadTemplate, check, pod};
+pub use pod::{BadTemplate, check, dropped, pod};

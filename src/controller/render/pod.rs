@@ -111,15 +111,47 @@ fn outlast_silence(spec: &mut PodSpec, lease: Duration) {
     }
 }
 
+/// The labels and annotations that a template gives its pods. Those with the operator's prefix are the operator's: a template
+/// could make a pod another job's by them, or have an agent end it.
+pub(super) fn given(template: &PodTemplateSpec) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
+    let ObjectMeta { labels, annotations, .. } = template.metadata.clone().unwrap_or_default();
+    let others = |mut given: BTreeMap<String, String>| {
+        given.retain(|key, _| !is_reserved(key));
+        given
+    };
+    (others(labels.unwrap_or_default()), others(annotations.unwrap_or_default()))
+}
+
+fn is_reserved(key: &str) -> bool {
+    key.starts_with(labels::PREFIX)
+}
+
+/// The labels, annotations and finalizers of a template that its pods do not get, as the paths of their fields, each with its
+/// name.
+pub fn dropped(template: &PodTemplateSpec) -> Vec<(&'static str, String)> {
+    let Some(metadata) = &template.metadata else { return Vec::new() };
+    let names = |map: &'_ Option<BTreeMap<String, String>>| -> Vec<String> {
+        map.iter().flat_map(BTreeMap::keys).cloned().collect()
+    };
+    let finalizers = metadata.finalizers.clone().unwrap_or_default();
+    let all = [
+        ("labels", names(&metadata.labels)),
+        ("annotations", names(&metadata.annotations)),
+        ("finalizers", finalizers),
+    ];
+    all.into_iter()
+        .flat_map(|(field, names)| names.into_iter().map(move |name| (field, name)))
+        .filter(|(_, name)| is_reserved(name))
+        .collect()
+}
+
 fn metadata(template: &PodTemplateSpec, plan: &PodPlan) -> ObjectMeta {
-    let given = template.metadata.clone().unwrap_or_default();
-    let mut pod_labels = given.labels.unwrap_or_default();
+    let (mut pod_labels, mut annotations) = given(template);
     pod_labels.extend([
         (labels::JOB_UID.to_owned(), plan.job.uid.to_string()),
         (labels::JOB_NAME.to_owned(), plan.job.name.to_string()),
         (labels::PROC.to_owned(), plan.proc.proc.to_string()),
     ]);
-    let mut annotations = given.annotations.unwrap_or_default();
     annotations.extend([
         (labels::CLAIM.to_owned(), plan.claim.id.to_string()),
         (labels::SLOT.to_owned(), plan.slot.to_string()),
@@ -368,6 +400,23 @@ mod tests {
     fn make(spec: Value) -> Result<Pod, BadTemplate> {
         let template = json!({"metadata": {"labels": {"app": "x"}, "annotations": {"a": "b"}}, "spec": spec});
         pod(&serde_json::from_value(template).unwrap(), &plan())
+    }
+
+    /// A template could otherwise make its pods another job's, or have an agent end them.
+    #[test]
+    fn the_operators_names_in_a_template_are_dropped() {
+        let ours = json!({"slotwright.dev/kill": "true", labels::CLAIM: "another's", "app": "x"});
+        let template = json!({"metadata": {"labels": ours, "annotations": ours, "finalizers": ["slotwright.dev/x", "a/b"]},
+            "spec": {"containers": [{"name": "main"}]}});
+        let template: PodTemplateSpec = serde_json::from_value(template).unwrap();
+        let made = pod(&template, &plan()).unwrap().metadata;
+        for given in [made.labels.unwrap(), made.annotations.clone().unwrap()] {
+            assert!(given.contains_key("app") && !given.contains_key("slotwright.dev/kill"));
+        }
+        assert_eq!(made.annotations.unwrap().get(labels::CLAIM).map(String::as_str), Some("slot1_1@n1#0#1"));
+        assert_eq!(made.finalizers.unwrap(), [labels::TRACKING_FINALIZER]);
+        assert_eq!(dropped(&template).len(), 5);
+        assert_eq!(dropped(&PodTemplateSpec::default()), []);
     }
 
     #[test]

@@ -43,6 +43,7 @@ impl Pool {
             generation: 0,
             spec: None,
             problems: Vec::new(),
+            warnings: Vec::new(),
             removing: false,
             finalizer: JobFinalizer::Free.seen(facts.finalizer),
             told: Told { accepted: facts.finalizer, group_missing: false },
@@ -100,6 +101,7 @@ impl Pool {
             remove(cluster);
         }
         if changed {
+            self.take_warnings(uid, facts.warnings, new);
             self.take_spec(uid, facts.spec, new);
         }
         if going {
@@ -116,6 +118,18 @@ impl Pool {
         cluster.unrecorded = waiting;
         let over: BTreeMap<u32, SlotName> = over;
         self.slots_changed(over.values());
+    }
+
+    /// Takes note of what a new spec says in vain. The author is told of what was not so before.
+    fn take_warnings(&mut self, uid: &JobUid, warnings: Vec<Problem>, new: bool) {
+        let Some(cluster) = self.jobs.get_mut(uid) else { return };
+        // A job that was accepted before was told by an earlier operator.
+        let told = new && cluster.told.accepted;
+        let old = std::mem::replace(&mut cluster.warnings, warnings.clone());
+        let key = cluster.key.clone();
+        for warning in warnings.iter().filter(|warning| !told && !old.contains(warning)).take(TOLD_AT_ONCE) {
+            self.warn(&key, warning.reason, "Accept", warning.to_string());
+        }
     }
 
     /// Puts a new spec in force, or tells what is wrong with it; the last good one stays for what runs.

@@ -341,6 +341,8 @@ pub struct JobFacts {
     pub owner: Arc<str>,
     /// The spec, or everything that is wrong with it.
     pub spec: Result<Arc<JobSpec>, Vec<Problem>>,
+    /// What the object says and nothing acts on.
+    pub warnings: Vec<Problem>,
     /// It is being deleted.
     pub removing: bool,
     /// Our finalizer is on it.

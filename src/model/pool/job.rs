@@ -278,6 +278,8 @@ pub struct Job {
     pub defaults: Arc<JobDefaults>,
     /// What is wrong with the present spec. While there is anything no proc is started.
     pub problems: Vec<Problem>,
+    /// What the present spec says and nothing acts on.
+    pub warnings: Vec<Problem>,
     /// The job is being deleted.
     pub removing: bool,
     /// Whether deleting it waits until its claims are released.

@@ -210,6 +210,7 @@ impl World {
             submitted: self.now,
             owner: owner.into(),
             spec: submit(&submission).map(Arc::new),
+            warnings: Vec::new(),
             removing: false,
             finalizer: false,
             cluster: None,
