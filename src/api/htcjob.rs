@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::common::Requests;
 use super::schema;
@@ -141,7 +142,19 @@ pub struct HTCJobSpec {
     /// A pod template, as in a Job. The first container gets the resources of the slot, less what other containers
     /// request. restartPolicy is Never: the operator decides whether a proc runs again. The operator sets nodeName.
     #[schemars(schema_with = "schema::pod_template")]
-    pub template: serde_json::Value,
+    pub template: Template,
+}
+
+/// A pod template as its text. As a tree of values, a template that somebody filled with junk would take a hundred times as
+/// much memory.
+#[derive(Serialize, Deserialize, Clone, Debug)]
+#[serde(transparent)]
+pub struct Template(pub Box<RawValue>);
+
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
 }
 
 /// Whether a proc's pod is kept once its end is recorded.

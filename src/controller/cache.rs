@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
-use kube::ResourceExt;
-use kube::api::{ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject, ObjectMeta};
 use kube::core::GroupVersionKind;
 use serde_json::Value;
 
+use super::decode::{Decode, Item, Parts};
 use model::pool::JobUid;
 
 /// The names of a kind.
@@ -47,8 +47,9 @@ pub struct ObjectKey {
 
 impl ObjectKey {
     /// The key of an object of this kind.
-    pub fn of(kind: Kind, object: &DynamicObject) -> Self {
-        Self { kind, namespace: object.namespace().map(Into::into), name: object.name_any() }
+    pub fn of(kind: Kind, metadata: &ObjectMeta) -> Self {
+        let (namespace, name) = (metadata.namespace.as_deref(), metadata.name.as_deref());
+        Self { kind, namespace: namespace.map(Into::into), name: name.unwrap_or_default().to_owned() }
     }
 }
 
@@ -66,14 +67,34 @@ pub struct Known {
 }
 
 impl Known {
-    /// What is remembered of an object.
-    pub fn of(object: &DynamicObject) -> Self {
+    /// What is remembered of an object with this metadata and this status.
+    pub fn new(metadata: &ObjectMeta, status: Value) -> Self {
         Self {
-            uid: object.uid().unwrap_or_default(),
-            version: object.resource_version().unwrap_or_default(),
-            status: object.data.get("status").cloned().unwrap_or(Value::Null),
-            finalizers: object.finalizers().to_vec(),
+            uid: metadata.uid.clone().unwrap_or_default(),
+            version: metadata.resource_version.clone().unwrap_or_default(),
+            status,
+            finalizers: metadata.finalizers.clone().unwrap_or_default(),
         }
+    }
+
+    /// What is remembered of an answer: what can be read of it.
+    pub fn of(answer: Item<Answer>) -> Self {
+        let metadata = answer.metadata().clone();
+        Self::new(&metadata, answer.object().map(|answer| answer.status).unwrap_or_default())
+    }
+}
+
+/// What is read of an object of the operator's own API in the answer to a call: beside its metadata, the status alone.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    status: Value,
+}
+
+impl Decode for Answer {
+    type Of = DynamicObject;
+
+    fn decode(parts: &Parts) -> Result<Self, serde_json::Error> {
+        Ok(Self { status: parts.part("status") })
     }
 }
 
@@ -84,7 +105,8 @@ pub struct Cache {
     /// The uids of objects that were deleted while a write to them was under way. If the answer to the write comes after
     /// the watch has told of the deletion, the answer shows an object that is gone.
     gone: BTreeMap<ObjectKey, String>,
-    templates: BTreeMap<JobUid, Arc<PodTemplateSpec>>,
+    /// The templates of jobs' pods as texts, which are a fraction of what their types take.
+    templates: BTreeMap<JobUid, Arc<str>>,
 }
 
 impl Cache {
@@ -95,11 +117,11 @@ impl Cache {
 
     /// The template of a job's pods.
     pub fn template(&self, job: &JobUid) -> Option<Arc<PodTemplateSpec>> {
-        self.templates.get(job).cloned()
+        serde_json::from_str(self.templates.get(job)?).ok().map(Arc::new)
     }
 
     /// Keeps the template of a job's pods; none where the job is gone.
-    pub fn keep_template(&mut self, job: JobUid, template: Option<Arc<PodTemplateSpec>>) {
+    pub fn keep_template(&mut self, job: JobUid, template: Option<Arc<str>>) {
         match template {
             Some(template) => self.templates.insert(job, template),
             None => self.templates.remove(&job),

@@ -122,6 +122,7 @@ impl Engine {
                 Seen::Object(sighting) => self.object(*sighting),
                 Seen::All(kind) => self.all_told(kind),
                 Seen::Served(kind, there) => self.health.serves(kind, there),
+                Seen::Undecodable(object) => self.writer.submit(Task::Unread(object)),
             }
             next = if left > 0 { more.try_recv().ok() } else { None };
         }

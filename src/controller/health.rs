@@ -13,6 +13,7 @@ use axum::routing::get;
 use super::Clock;
 use super::cache::Kind;
 use super::metrics::{MEDIA_TYPE, Metrics};
+use super::progress::Progress;
 use model::pool::{Pool, Time};
 
 /// A leader whose loop has not turned for this long is stuck: the loop turns at least every half minute.
@@ -28,6 +29,7 @@ pub struct Health {
     missing: Mutex<BTreeSet<&'static str>>,
     /// Why the operator may not decide, though it leads or needs no election.
     waits: Mutex<Option<String>>,
+    progress: Arc<Progress>,
     metrics: Metrics,
 }
 
@@ -35,6 +37,11 @@ impl Health {
     /// Says why the operator may not decide yet; nothing if it may.
     pub fn waits(&self, why: Option<String>) {
         *self.waits.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    /// How far the watches are.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
     }
 
     /// The operator leads.
@@ -63,6 +70,7 @@ impl Health {
     pub fn beat(&self, pool: &Pool, now: Time) {
         self.last_beat.store(now.millis(), Ordering::Relaxed);
         self.metrics.count(pool);
+        self.progress.each(now, |kind, stale, undecodable| self.metrics.watch(kind, stale, undecodable));
     }
 
     /// Counts a pod that a kubelet has not ended within `KILLING_TIMEOUT`.
@@ -76,8 +84,9 @@ impl Health {
     }
 
     /// Why the operator is not ready, if it is not. A candidate is always ready: it can take over. A leader is ready once
-    /// every object has been told, as long as the API server has every kind.
-    pub(super) fn unready(&self) -> Option<String> {
+    /// every object has been told, as long as the API server has every kind, and tells what becomes of the
+    /// objects.
+    pub(super) fn unready(&self, now: Time) -> Option<String> {
         if let Some(why) = &*self.waits.lock().unwrap_or_else(PoisonError::into_inner) {
             return Some(format!("no: {why}"));
         }
@@ -92,6 +101,9 @@ impl Health {
                 kinds.join(", ")
             ));
         }
+        if let Some(complaint) = self.progress.complaint(now) {
+            return Some(format!("no: {complaint}"));
+        }
         (!self.ready.load(Ordering::Relaxed)).then(|| "no: not every object is known yet".to_owned())
     }
 }
@@ -104,7 +116,7 @@ pub fn probes(health: Arc<Health>, clock: Clock) -> Router {
     };
     let stuck = |alive: bool| (!alive).then(|| "no".to_owned());
     let live = move |State(h): State<Arc<Health>>| async move { status(stuck(h.is_alive(clock.now()))) };
-    let ready = move |State(h): State<Arc<Health>>| async move { status(h.unready()) };
+    let ready = move |State(h): State<Arc<Health>>| async move { status(h.unready(clock.now())) };
     Router::new().route("/livez", get(live)).route("/readyz", get(ready)).with_state(health)
 }
 
@@ -123,21 +135,21 @@ mod tests {
         let at = Time::from_secs(1000);
         let health = Health::default();
         assert!(
-            health.unready().is_none() && health.is_alive(Time::from_secs(9999)),
+            health.unready(at).is_none() && health.is_alive(Time::from_secs(9999)),
             "a candidate waits in good health"
         );
         health.waits(Some("the pool is another's".to_owned()));
-        assert_eq!(health.unready().as_deref(), Some("no: the pool is another's"));
+        assert_eq!(health.unready(at).as_deref(), Some("no: the pool is another's"));
         health.waits(None);
         health.leads(at);
-        assert!(health.unready().is_some() && health.is_alive(at));
+        assert!(health.unready(at).is_some() && health.is_alive(at));
         health.ready();
-        assert_eq!(health.unready(), None);
+        assert_eq!(health.unready(at), None);
         let kind = Kind { name: "Slot", plural: "slots" };
         health.serves(kind, false);
-        assert!(health.unready().is_some_and(|why| why.contains("does not have slots")));
+        assert!(health.unready(at).is_some_and(|why| why.contains("does not have slots")));
         health.serves(kind, true);
-        assert_eq!(health.unready(), None);
+        assert_eq!(health.unready(at), None);
         assert!(!health.is_alive(Time::from_secs(1121)));
         health.beat(&Pool::default(), Time::from_secs(1121));
         assert!(health.is_alive(Time::from_secs(1121)));

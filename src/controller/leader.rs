@@ -16,6 +16,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Clock;
+use super::decode::Item;
+use super::wire;
 use api::labels::HIGHEST_CLUSTER;
 
 /// How long a leader may be silent before another takes over.
@@ -46,8 +48,8 @@ impl HighestCluster {
     }
 
     /// Takes note of what a lease says.
-    fn read(&self, lease: &Lease) {
-        let said = lease.metadata.annotations.as_ref().and_then(|all| all.get(HIGHEST_CLUSTER));
+    fn read(&self, lease: &ObjectMeta) {
+        let said = lease.annotations.as_ref().and_then(|all| all.get(HIGHEST_CLUSTER));
         self.raise(said.and_then(|id| id.parse().ok()).unwrap_or(0));
     }
 
@@ -63,7 +65,7 @@ impl HighestCluster {
 /// One operator's part in the election: it stands for the lease, and renews the lease once it leads.
 #[derive(Clone)]
 pub struct Election {
-    api: Api<Lease>,
+    api: Api<Item<Lease>>,
     clock: Clock,
     name: String,
     me: String,
@@ -275,13 +277,14 @@ impl Election {
     async fn try_acquire(&self, sighting: &mut Sighting) -> Result<Attempt, kube::Error> {
         let Some(found) = self.api.get_opt(&self.name).await? else {
             let lease = self.lease(None, 0);
-            return won(self.api.create(&PostParams::default(), &lease).await).inspect_err(|error| {
+            return won(wire::make(&self.api, &PostParams::default(), &lease).await).inspect_err(|error| {
                 if matches!(error, kube::Error::Api(status) if status.is_not_found()) {
                     tracing::error!("the Lease's namespace does not exist; create it, or name another leader's by --leader-elect-namespace");
                 }
             });
         };
-        self.highest.read(&found);
+        let found = found.object().map_err(|why| kube::Error::Service(why.into()))?;
+        self.highest.read(&found.metadata);
         let record = found
             .spec
             .as_ref()
@@ -294,7 +297,7 @@ impl Election {
         }
         let transitions = found.spec.as_ref().and_then(|spec| spec.lease_transitions).unwrap_or(0);
         let lease = self.lease(Some(&found), transitions);
-        won(self.api.replace(&self.name, &PostParams::default(), &lease).await)
+        won(wire::replace(&self.api, &self.name, &lease).await)
     }
 
     /// The lease with this process as the holder, to be written over the one that was found.
@@ -325,20 +328,20 @@ impl Election {
 
     /// Takes this process off the lease, so that the next leader starts at once.
     async fn resign(&self) -> Result<(), kube::Error> {
-        let Some(mut lease) = self.api.get_opt(&self.name).await? else { return Ok(()) };
+        let Some(found) = self.api.get_opt(&self.name).await? else { return Ok(()) };
+        let Ok(mut lease) = found.object() else { return Ok(()) };
         if let Some(spec) =
             lease.spec.as_mut().filter(|spec| spec.holder_identity.as_deref() == Some(&self.me))
         {
             spec.holder_identity = None;
             self.highest.write(&mut lease);
-            lease.metadata.managed_fields = None;
-            self.api.replace(&self.name, &PostParams::default(), &lease).await?;
+            wire::replace(&self.api, &self.name, &lease).await?;
         }
         Ok(())
     }
 }
 
-fn won(result: Result<Lease, kube::Error>) -> Result<Attempt, kube::Error> {
+fn won(result: Result<Item<Lease>, kube::Error>) -> Result<Attempt, kube::Error> {
     match result {
         Ok(_) => Ok(Attempt::Won),
         Err(kube::Error::Api(status)) if status.is_conflict() || status.is_already_exists() => {

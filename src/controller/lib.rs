@@ -3,19 +3,22 @@
 
 mod cache;
 pub mod convert;
+pub mod decode;
 mod engine;
+mod guarded;
 mod health;
-mod impatient;
 mod journal;
 pub mod kinds;
 mod leader;
 mod mark;
 mod metrics;
+mod progress;
 mod publisher;
 pub mod render;
 mod serving;
 mod surroundings;
 mod watch;
+mod wire;
 mod writer;
 
 use std::net::SocketAddr;
@@ -34,6 +37,7 @@ use self::health::Health;
 use self::leader::{Election, HighestCluster};
 use self::mark::Taken;
 pub use self::surroundings::{Clock, Cycles, Pauses, Surroundings, Thinking};
+use self::watch::Watching;
 use self::writer::{Context, Writer};
 
 /// How the operator runs.
@@ -110,9 +114,9 @@ pub async fn run_in(
     let (lost, highest) = (CancellationToken::new(), HighestCluster::default());
     let lease = options.leader_elect_namespace.as_deref().map(|namespace| (namespace, LEASE));
     let mut leading = None;
+    let client = guarded::guarded(surroundings.client.clone());
     if let Some(lease) = lease {
-        let client = surroundings.client.clone();
-        let election = Election::new(client, clock, lease, &options.identity, highest.clone());
+        let election = Election::new(client.clone(), clock, lease, &options.identity, highest.clone());
         tokio::select! {
             biased;
             won = election.win(&stop) => if !won { return Ok(()) },
@@ -122,7 +126,7 @@ pub async fn run_in(
         leading = Some(Kept::new(election, &lost));
     }
     let owner = mark::owner(lease, &options.identity);
-    let mark = mark::mark(surroundings.client.clone(), clock, &owner, highest.clone());
+    let mark = mark::mark(client, clock, &owner, highest.clone());
     let mut owning = None;
     tokio::select! {
         biased;
@@ -200,10 +204,12 @@ async fn lead(
     let (out, seen) = mpsc::channel(AHEAD);
     let mut watches = JoinSet::new();
     let pauses = Pauses::new(chance);
-    let watching = impatient::impatient(client.clone());
+    let watching = Watching { client: client.clone(), clock, health: Arc::clone(&health) };
     for kind in kinds::ALL {
         watches.spawn((kind.watch)(watching.clone(), &pauses, out.clone()));
     }
+    // An answer to a watch's request is looked at once, by the watch's own client.
+    let client = guarded::guarded(client);
     drop(out);
     let writer = Writer::new(Context::new(client, clock, &options.identity));
     tokio::select! {

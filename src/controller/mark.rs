@@ -93,7 +93,7 @@ mod tests {
         let (health, stop, began) = (Health::default(), CancellationToken::new(), Instant::now());
         let result = match timeout(Duration::from_mins(1), take(&mark, &health, &stop)).await {
             Ok(result) => result.map_err(|Taken(owner)| owner),
-            Err(_) => Err(health.unready().unwrap_or_default()),
+            Err(_) => Err(health.unready(clock.now()).unwrap_or_default()),
         };
         (result, began.elapsed().as_secs())
     }

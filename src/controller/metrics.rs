@@ -2,8 +2,11 @@
 
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+
+use std::time::Duration;
 
 use model::pool::Pool;
 
@@ -24,7 +27,12 @@ pub struct Metrics {
     orphan_pods: Gauge,
     negotiation_cycles: Counter,
     killing_timeouts: Counter,
+    watch_stale_seconds: Family<ByKind, Gauge>,
+    undecodable_objects: Family<ByKind, Gauge>,
 }
+
+/// The label `kind`: a kind's plural.
+type ByKind = [(&'static str, &'static str); 1];
 
 impl Default for Metrics {
     fn default() -> Self {
@@ -53,6 +61,17 @@ impl Default for Metrics {
             "killing_timeouts",
             "Pods that a kubelet had not ended within KILLING_TIMEOUT, so that the agent was asked",
         );
+        let mut by_kind = |name: &str, help: &str| {
+            let family = Family::<ByKind, Gauge>::default();
+            registry.register(name, help, family.clone());
+            family
+        };
+        let watch_stale_seconds =
+            by_kind("watch_stale_seconds", "For how long a watch has not told everything; 0 while it has");
+        let undecodable_objects = by_kind(
+            "undecodable_objects",
+            "Objects that cannot be decoded, and are left as they were last known",
+        );
         Self {
             registry,
             leader,
@@ -65,6 +84,8 @@ impl Default for Metrics {
             orphan_pods,
             negotiation_cycles,
             killing_timeouts,
+            watch_stale_seconds,
+            undecodable_objects,
         }
     }
 }
@@ -86,6 +107,13 @@ impl Metrics {
         set(&self.submitters, pool.submitters().len());
         set(&self.orphan_pods, pool.orphans().len());
         self.count_cycles(pool.schedule().cycles);
+    }
+
+    /// Notes for how long the watch of a kind has not told everything, and how many objects of the kind cannot be decoded.
+    pub fn watch(&self, kind: &'static str, stale: Duration, undecodable: usize) {
+        let (label, set) = ([("kind", kind)], |count: u64| i64::try_from(count).unwrap_or(i64::MAX));
+        self.watch_stale_seconds.get_or_create(&label).set(set(stale.as_secs()));
+        self.undecodable_objects.get_or_create(&label).set(set(undecodable as u64));
     }
 
     /// `cycles` is how many cycles there were since the start. A counter takes what has come since it was read last.

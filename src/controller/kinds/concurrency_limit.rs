@@ -4,26 +4,28 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
-use kube::api::DynamicObject;
 
 use super::conditions::accepted;
-use super::sighting::{told, typed};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use api::{ConcurrencyLimit, ConcurrencyLimitStatus, LimitInUse};
 use model::pool::limits::{is_limit_name, is_plain_name};
 use model::pool::{Document, Event, LimitObject, Pool, Problem, Time};
 
 impl Custom for ConcurrencyLimit {
+    type Kept = ();
     const KIND: Kind = Kind { name: "ConcurrencyLimit", plural: "concurrencylimits" };
     const STAGE: Stage = Stage::Settings;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        told(typed::<Self>(object).map(|limit| Event::Limit(facts(&limit))))
+    fn keep(_: &Self) {}
+
+    fn there(limit: Self) -> Vec<News> {
+        told(Event::Limit(facts(&limit)))
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        told(Event::LimitGone(object.name_any().into()))
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        told(Event::LimitGone(names.name.as_str().into()))
     }
 }
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
-use kube::api::DynamicObject;
 
 use super::conditions::{Says, accepted, condition};
-use super::sighting::{told, typed};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::{kube_time, time};
 use api::{DrainCompletion, DrainRequest, DrainRequestStatus, condition as types};
@@ -19,15 +18,18 @@ use model::pool::{
 use model::schedd::bad_expression;
 
 impl Custom for DrainRequest {
+    type Kept = ();
     const KIND: Kind = Kind { name: "DrainRequest", plural: "drainrequests" };
     const STAGE: Stage = Stage::Settings;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        told(typed::<Self>(object).map(|drain| Event::Drain(facts(&drain))))
+    fn keep(_: &Self) {}
+
+    fn there(drain: Self) -> Vec<News> {
+        told(Event::Drain(facts(&drain)))
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        told(Event::DrainGone(object.name_any().into()))
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        told(Event::DrainGone(names.name.as_str().into()))
     }
 }
 

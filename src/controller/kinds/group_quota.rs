@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
-use kube::api::DynamicObject;
 
 use super::conditions::accepted;
 use super::document::{count, rounded, size};
-use super::sighting::{told, typed};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use api::{GroupQuota, GroupQuotaStatus};
 use model::decide::quotas;
@@ -17,15 +16,18 @@ use model::pool::{Document, Event, Group, Pool, Problem, Quota, Submitter, Time}
 use model::schedd::group_usage;
 
 impl Custom for GroupQuota {
+    type Kept = ();
     const KIND: Kind = Kind { name: "GroupQuota", plural: "groupquotas" };
     const STAGE: Stage = Stage::Settings;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        told(typed::<Self>(object).map(|quota| Event::Group(facts(&quota))))
+    fn keep(_: &Self) {}
+
+    fn there(quota: Self) -> Vec<News> {
+        told(Event::Group(facts(&quota)))
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        told(Event::GroupGone(object.name_any().into()))
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        told(Event::GroupGone(names.name.as_str().into()))
     }
 }
 

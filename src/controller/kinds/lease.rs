@@ -9,11 +9,13 @@
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::ObjectMeta;
 use kube::{Api, Client, ResourceExt};
 
 use super::sighting::told;
-use super::{News, Stage, Watched};
+use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
+use crate::decode::Item;
 use api::labels::{AGENT_LEASE_PREFIX, FENCES, POOL_LEASE};
 use model::pool::{Event, MachineName, Renewal};
 
@@ -22,68 +24,86 @@ pub const NAMESPACE: &str = "kube-node-lease";
 
 impl Watched for Lease {
     type Object = Self;
+    type Kept = Whose;
     const KIND: Kind = Kind { name: "Lease", plural: "leases" };
     const STAGE: Stage = Stage::Machines;
     /// A renewal says that a kubelet or an agent lives. As long as no Lease has been seen, the pool concludes nothing
     /// from its absence; a cluster may have none.
     const AWAITED: bool = false;
 
-    fn api(client: Client) -> Api<Self> {
+    fn api(client: Client) -> Api<Item<Self>> {
         Api::namespaced(client, NAMESPACE)
     }
 
-    fn there(lease: Self) -> Vec<News> {
-        if is_mark(&lease) { Vec::new() } else { told(heartbeat(&lease)) }
+    fn keep(lease: &Self, _: Option<&Self::Kept>) -> Self::Kept {
+        whose(lease)
     }
 
-    fn gone(lease: Self) -> Vec<News> {
-        if is_mark(&lease) { Vec::new() } else { told(heartbeats_ended(&lease)) }
+    fn there(lease: Self, whose: &Whose) -> Vec<News> {
+        told(heartbeat(&lease, whose))
     }
+
+    fn gone(_: &Names, whose: Whose) -> Vec<News> {
+        told(heartbeats_ended(whose))
+    }
+}
+
+/// Whose a Lease is.
+#[derive(Clone, Debug)]
+pub enum Whose {
+    /// The machine's kubelet renews it.
+    Kubelet(MachineName),
+    /// The machine's agent renews it.
+    Agent(MachineName),
+    /// It is the mark of who owns the pool.
+    Owner,
 }
 
 /// The duration, in seconds, of a Lease that does not give one: the default of kubelets.
 const USUAL: u64 = 40;
 
 /// The event of a Lease that was made or renewed.
-fn heartbeat(lease: &Lease) -> Event {
+fn heartbeat(lease: &Lease, whose: &Whose) -> Option<Event> {
     let ttl = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
     let ttl = Duration::from_secs(ttl.and_then(|ttl| u64::try_from(ttl).ok()).unwrap_or(USUAL));
-    match agent_of(lease) {
-        Some(machine) => Event::AgentHeartbeat { machine, ttl, renewal: renewal(lease) },
-        None => Event::Heartbeat { machine: lease.name_any().into(), ttl },
+    match whose.clone() {
+        Whose::Agent(machine) => {
+            Some(Event::AgentHeartbeat { machine, ttl, renewal: renewal(&lease.metadata) })
+        }
+        Whose::Kubelet(machine) => Some(Event::Heartbeat { machine, ttl }),
+        Whose::Owner => None,
     }
 }
 
 /// The renewal of an agent's Lease: its version, and whether the agent promises to fence.
-pub fn renewal(lease: &Lease) -> Renewal {
+pub fn renewal(lease: &ObjectMeta) -> Renewal {
+    let annotations = lease.annotations.as_ref();
     Renewal {
-        version: lease.resource_version().unwrap_or_default().into(),
-        fences: lease.annotations().get(FENCES).is_some_and(|said| said == "true"),
+        version: lease.resource_version.as_deref().unwrap_or_default().into(),
+        fences: annotations.and_then(|all| all.get(FENCES)).is_some_and(|said| said == "true"),
     }
 }
 
 /// The event of a Lease that was deleted.
-fn heartbeats_ended(lease: &Lease) -> Event {
-    match agent_of(lease) {
-        Some(machine) => Event::AgentHeartbeatsEnded(machine),
-        None => Event::HeartbeatsEnded(lease.name_any().into()),
+fn heartbeats_ended(whose: Whose) -> Option<Event> {
+    match whose {
+        Whose::Agent(machine) => Some(Event::AgentHeartbeatsEnded(machine)),
+        Whose::Kubelet(machine) => Some(Event::HeartbeatsEnded(machine)),
+        Whose::Owner => None,
     }
 }
 
-/// Whether a Lease is the mark of who owns the pool, and not of a node that has that name: a kubelet's Lease names the node
-/// as its holder.
-fn is_mark(lease: &Lease) -> bool {
-    let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
-    lease.name_any() == POOL_LEASE && holder != Some(POOL_LEASE)
-}
-
-/// The machine whose agent renews the Lease; none if a kubelet does. A node's name may begin as an agent's Lease does;
-/// but a kubelet's Lease names the node itself as its holder.
-fn agent_of(lease: &Lease) -> Option<MachineName> {
+/// Whose a Lease is. A node's name may be that of the mark, or begin as an agent's Lease does; but a kubelet's Lease names
+/// the node itself as its holder.
+fn whose(lease: &Lease) -> Whose {
     let name = lease.name_any();
     let holder = lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref());
-    let machine = name.strip_prefix(AGENT_LEASE_PREFIX).filter(|_| holder != Some(&name))?;
-    Some(machine.into())
+    match name.strip_prefix(AGENT_LEASE_PREFIX) {
+        _ if holder == Some(&name) => Whose::Kubelet(name.into()),
+        _ if name == POOL_LEASE => Whose::Owner,
+        Some(machine) => Whose::Agent(machine.into()),
+        None => Whose::Kubelet(name.into()),
+    }
 }
 
 #[cfg(test)]
@@ -96,7 +116,8 @@ mod tests {
         let lease = json!({"metadata": {"name": name},
                            "spec": {"holderIdentity": holder, "leaseDurationSeconds": seconds}});
         let lease = serde_json::from_value(lease).unwrap();
-        (format!("{:?}", heartbeat(&lease)), format!("{:?}", heartbeats_ended(&lease)))
+        let (there, gone) = (heartbeat(&lease, &whose(&lease)), heartbeats_ended(whose(&lease)));
+        (format!("{:?}", there.unwrap()), format!("{:?}", gone.unwrap()))
     }
 
     #[test]
@@ -119,12 +140,12 @@ mod tests {
     #[test]
     fn the_mark_is_no_machine() {
         for (holder, told) in
-            [(Some("slotwright-system/slotwright-operator"), 0), (None, 0), (Some(POOL_LEASE), 1)]
+            [(Some("slotwright-system/slotwright-operator"), false), (None, false), (Some(POOL_LEASE), true)]
         {
             let lease = json!({"metadata": {"name": POOL_LEASE}, "spec": {"holderIdentity": holder}});
             let lease: Lease = serde_json::from_value(lease).unwrap();
-            assert_eq!(Lease::there(lease.clone()).len(), told);
-            assert_eq!(Lease::gone(lease).len(), told);
+            assert_eq!(heartbeat(&lease, &whose(&lease)).is_some(), told);
+            assert_eq!(heartbeats_ended(whose(&lease)).is_some(), told);
         }
     }
 
@@ -134,7 +155,7 @@ mod tests {
             let lease = json!({"metadata": {"name": "slotwright-agent-n1", "resourceVersion": "7",
                 "annotations": said.map(|said| json!({FENCES: said}))}});
             let lease: Lease = serde_json::from_value(lease).unwrap();
-            assert_eq!(renewal(&lease), Renewal { version: "7".into(), fences }, "{said:?}");
+            assert_eq!(renewal(&lease.metadata), Renewal { version: "7".into(), fences }, "{said:?}");
         }
     }
 }

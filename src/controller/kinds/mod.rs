@@ -26,17 +26,18 @@ use std::fmt::Debug;
 use futures::future::BoxFuture;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::DynamicObject;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
+use super::Pauses;
 use super::cache::{Kind, Known, ObjectKey};
-use super::{Pauses, watch};
+use super::decode::{Decode, Item, Parts};
+use super::watch::{self, Watching};
 use model::pool::{Document, Pool, Time};
 
 pub use self::document::{Rendered, merge_patch, object_of, render};
-pub use self::sighting::{News, Seen, Sighting, Trace};
+pub use self::sighting::{Names, News, Seen, Sighting, Trace, Unread, gone, there};
 
 use self::node::SlimNode;
 use self::pod::SlimPod;
@@ -81,64 +82,102 @@ pub enum Stage {
 }
 
 /// A kind that the operator watches.
-pub trait Watched: 'static {
+pub trait Watched: Debug + 'static {
     /// What the watch decodes of an object.
-    type Object: Resource + Clone + Debug + DeserializeOwned + Send + 'static;
+    type Object: Decode<Of: Resource<DynamicType: Clone + Debug + Default + Eq>> + Clone + Send + 'static;
+    /// What is remembered of an object for as long as it is there.
+    type Kept: Clone + Debug + Send + 'static;
     /// The kind's names.
     const KIND: Kind;
     /// When the pool is told of the objects at the start.
     const STAGE: Stage;
     /// Whether the deciders begin only once all objects are known.
     const AWAITED: bool = true;
+    /// Whether the cache keeps the objects. It keeps objects of the operator's own kinds only.
+    const CACHED: bool = false;
+    /// How many objects a page of a list has at most.
+    const PAGE: u32 = 500;
 
     /// The objects that are watched.
-    fn api(client: Client) -> Api<Self::Object>;
+    fn api(client: Client) -> Api<Item<Self::Object>>;
+
+    /// What is remembered of an object, given what was remembered of it before.
+    fn keep(object: &Self::Object, before: Option<&Self::Kept>) -> Self::Kept;
 
     /// What follows from an object that was made or has changed.
-    fn there(object: Self::Object) -> Vec<News>;
+    fn there(object: Self::Object, kept: &Self::Kept) -> Vec<News>;
 
-    /// What follows from an object that is gone, given as it was last seen.
-    fn gone(object: Self::Object) -> Vec<News>;
+    /// What follows from an object that is gone.
+    fn gone(names: &Names, kept: Self::Kept) -> Vec<News>;
 
-    /// What the cache keeps of an object. It keeps objects of the operator's own kinds only.
+    /// What the cache keeps of an object.
     fn known(_: &Self::Object) -> Option<(ObjectKey, Known)> {
         None
     }
 }
 
-/// A kind of the operator's own API. Its objects are decoded one by one: one that cannot be decoded does not stop the others.
-pub trait Custom: Resource<DynamicType = ()> + DeserializeOwned + 'static {
+/// A kind of the operator's own API.
+pub trait Custom: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static {
+    /// As [`Watched::Kept`].
+    type Kept: Clone + Debug + Send + 'static;
     /// As [`Watched::KIND`].
     const KIND: Kind;
     /// As [`Watched::STAGE`].
     const STAGE: Stage;
+    /// As [`Watched::PAGE`].
+    const PAGE: u32 = 500;
+
+    /// As [`Watched::keep`].
+    fn keep(object: &Self) -> Self::Kept;
 
     /// As [`Watched::there`].
-    fn there(object: DynamicObject) -> Vec<News>;
+    fn there(object: Self) -> Vec<News>;
 
     /// As [`Watched::gone`].
-    fn gone(object: DynamicObject) -> Vec<News>;
+    fn gone(names: &Names, kept: Self::Kept) -> Vec<News>;
+}
+
+/// An object of the operator's own API, and what the cache keeps of it.
+#[derive(Clone, Debug)]
+pub struct Own<K> {
+    object: K,
+    known: Known,
+}
+
+impl<K: DeserializeOwned> Decode for Own<K> {
+    type Of = K;
+
+    fn decode(parts: &Parts) -> Result<Self, serde_json::Error> {
+        Ok(Self { object: parts.typed()?, known: Known::new(parts.metadata(), parts.part("status")) })
+    }
 }
 
 impl<K: Custom> Watched for K {
-    type Object = DynamicObject;
+    type Object = Own<K>;
+    type Kept = <K as Custom>::Kept;
     const KIND: Kind = <K as Custom>::KIND;
     const STAGE: Stage = <K as Custom>::STAGE;
+    const CACHED: bool = true;
+    const PAGE: u32 = <K as Custom>::PAGE;
 
-    fn api(client: Client) -> Api<DynamicObject> {
-        Api::all_with(client, &<K as Custom>::KIND.resource())
+    fn api(client: Client) -> Api<Item<Own<K>>> {
+        Api::all(client)
     }
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        <K as Custom>::there(object)
+    fn keep(own: &Own<K>, _: Option<&Self::Kept>) -> Self::Kept {
+        <K as Custom>::keep(&own.object)
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        <K as Custom>::gone(object)
+    fn there(own: Own<K>, _: &Self::Kept) -> Vec<News> {
+        <K as Custom>::there(own.object)
     }
 
-    fn known(object: &DynamicObject) -> Option<(ObjectKey, Known)> {
-        Some((ObjectKey::of(<K as Custom>::KIND, object), Known::of(object)))
+    fn gone(names: &Names, kept: Self::Kept) -> Vec<News> {
+        <K as Custom>::gone(names, kept)
+    }
+
+    fn known(own: &Own<K>) -> Option<(ObjectKey, Known)> {
+        Some((ObjectKey::of(<K as Custom>::KIND, own.object.meta()), own.known.clone()))
     }
 }
 
@@ -164,7 +203,7 @@ pub struct Entry {
     /// As [`Watched::AWAITED`].
     pub awaited: bool,
     /// Watches the kind until nobody receives any more.
-    pub watch: fn(Client, &Pauses, mpsc::Sender<Seen>) -> BoxFuture<'static, ()>,
+    pub watch: fn(Watching, &Pauses, mpsc::Sender<Seen>) -> BoxFuture<'static, ()>,
     status: Option<Status>,
 }
 
@@ -189,9 +228,12 @@ impl Entry {
     }
 }
 
-fn follow<K: Watched>(client: Client, pauses: &Pauses, out: mpsc::Sender<Seen>) -> BoxFuture<'static, ()> {
-    let watched = (K::KIND, K::api(client));
-    Box::pin(watch::run(watched, pauses.of(K::KIND.plural), out, sighting::seen::<K>))
+fn follow<K: Watched>(
+    watching: Watching,
+    pauses: &Pauses,
+    out: mpsc::Sender<Seen>,
+) -> BoxFuture<'static, ()> {
+    Box::pin(watch::run::<K>(watching, pauses.of(K::KIND.plural), out))
 }
 
 #[cfg(test)]

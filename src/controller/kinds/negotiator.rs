@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt;
-use kube::api::DynamicObject;
 
 use super::conditions::{Says, condition, of_policy};
 use super::document::size;
 use super::governing::{self, Read, expression, problems_of};
-use super::sighting::{told, typed};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
 use api::{
@@ -29,15 +27,18 @@ use model::pool::{
 use model::startd::config::{Remark, Severity, of_text, sort};
 
 impl Custom for Negotiator {
+    type Kept = ();
     const KIND: Kind = Kind { name: "Negotiator", plural: "negotiators" };
     const STAGE: Stage = Stage::Negotiators;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        told(typed::<Self>(object).map(|negotiator| Event::Negotiator(facts(&negotiator))))
+    fn keep(_: &Self) {}
+
+    fn there(negotiator: Self) -> Vec<News> {
+        told(Event::Negotiator(facts(&negotiator)))
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        told(Event::NegotiatorGone(object.name_any().into()))
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        told(Event::NegotiatorGone(names.name.as_str().into()))
     }
 }
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{NodeCondition, Taint as KubeTaint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::api::ObjectMeta;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 
 use super::sighting::told;
-use super::{News, Stage, Watched};
+use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
 use crate::convert::millis;
+use crate::decode::Item;
 use model::pool::{Capacity, Event, MachineFacts, PODS, System, Taint};
 
 /// The part of a node that the operator reads. Whole nodes are many times larger.
@@ -68,19 +69,22 @@ pub struct SlimNodeInfo {
 
 impl Watched for SlimNode {
     type Object = Self;
+    type Kept = ();
     const KIND: Kind = Kind { name: "Node", plural: "nodes" };
     const STAGE: Stage = Stage::Machines;
 
-    fn api(client: Client) -> Api<Self> {
+    fn api(client: Client) -> Api<Item<Self>> {
         Api::all(client)
     }
 
-    fn there(node: Self) -> Vec<News> {
+    fn keep(_: &Self, _: Option<&()>) {}
+
+    fn there(node: Self, (): &()) -> Vec<News> {
         told(facts(&node).map(Event::Machine))
     }
 
-    fn gone(node: Self) -> Vec<News> {
-        told(Event::MachineGone(node.name_any().into()))
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        told(Event::MachineGone(names.name.as_str().into()))
     }
 }
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use kube::ResourceExt;
-use kube::api::DynamicObject;
 
 use super::conditions::Says;
-use super::sighting::{told, typed};
-use super::{Custom, News, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Stage};
 use crate::cache::Kind;
 use crate::convert::time;
 use api::{NodeReport, NodeReportSpec, NodeReportStatus, condition as types};
@@ -16,17 +15,18 @@ use model::pool::{Benchmarks, Device, Event, LastInput, Machine, ReportFacts, Se
 use model::schedd::is_attribute_name;
 
 impl Custom for NodeReport {
+    type Kept = ();
     const KIND: Kind = Kind { name: "NodeReport", plural: "nodereports" };
     const STAGE: Stage = Stage::Machines;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        let name = object.name_any();
-        let facts = typed::<Self>(object).as_ref().and_then(facts);
-        told(facts.map_or_else(|| Event::ReportGone(name.into()), Event::Report))
+    fn keep(_: &Self) {}
+
+    fn there(report: Self) -> Vec<News> {
+        told(facts(&report).map_or_else(|| Event::ReportGone(report.name_any().into()), Event::Report))
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        told(Event::ReportGone(object.name_any().into()))
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        told(Event::ReportGone(names.name.as_str().into()))
     }
 }
 

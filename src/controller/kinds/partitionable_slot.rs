@@ -2,28 +2,34 @@
 //! whatever others do to them, the operator writes them as they should be.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::api::ObjectMeta;
 
 use super::conditions::condition;
 use super::document::count;
 use super::node_report::agent_ready;
 use super::slot::{activity, offered, shown, standing, state};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::label_value;
 use api::{PartitionableSlot, PartitionableSlotSpec, PartitionableSlotStatus, labels};
 use model::pool::{Document, Machine, MachineSlot, Pool, SlotKind, SlotName, Time};
 
 impl Custom for PartitionableSlot {
+    /// The slot.
+    type Kept = Option<SlotName>;
     const KIND: Kind = Kind { name: "PartitionableSlot", plural: "partitionableslots" };
     const STAGE: Stage = Stage::Slots;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        stale(&object)
+    fn keep(slot: &Self) -> Self::Kept {
+        SlotName::parse(&slot.spec.name).ok()
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        stale(&object)
+    fn there(slot: Self) -> Vec<News> {
+        stale(Self::keep(&slot))
+    }
+
+    fn gone(_: &Names, slot: Self::Kept) -> Vec<News> {
+        stale(slot)
     }
 }
 
@@ -50,10 +56,8 @@ impl Shown for PartitionableSlot {
 }
 
 /// The object is compared with what the pool says, and written if it differs.
-fn stale(object: &DynamicObject) -> Vec<News> {
-    let name = object.data.get("spec").and_then(|spec| spec.get("name")).and_then(|name| name.as_str());
-    let name = name.and_then(|name| SlotName::parse(name).ok());
-    name.map(|name| News::Stale(Document::PartitionableSlot(name))).into_iter().collect()
+fn stale(slot: Option<SlotName>) -> Vec<News> {
+    slot.map(|name| News::Stale(Document::PartitionableSlot(name))).into_iter().collect()
 }
 
 fn rendered(machine: &Machine, slot: &MachineSlot, old: &[Condition], now: Time) -> Rendered {

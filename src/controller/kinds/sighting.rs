@@ -2,13 +2,9 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
-use kube::ResourceExt;
-use kube::api::DynamicObject;
-
-use super::{Custom, Stage, Watched};
+use super::{Stage, Watched};
 use crate::cache::{Kind, Known, ObjectKey};
-use crate::watch::Change;
+use crate::decode::Undecodable;
 use model::pool::{ClaimId, Document, Event, JobUid, PodRef};
 
 /// What a watch saw.
@@ -20,6 +16,25 @@ pub enum Seen {
     All(Kind),
     /// Whether the API server has the kind at all, told when that changes.
     Served(Kind, bool),
+    /// An object that cannot be decoded, told once for each of its versions.
+    Undecodable(Box<Unread>),
+}
+
+/// An object that cannot be decoded. What can be read of its names is told.
+#[derive(Clone, Debug)]
+pub struct Unread {
+    /// Its kind.
+    pub kind: Kind,
+    /// The version of its kind's API, with the group.
+    pub api_version: String,
+    /// Its namespace, of a namespaced kind.
+    pub namespace: Option<String>,
+    /// Its name; empty if it cannot be read.
+    pub name: String,
+    /// Its uid; empty if it cannot be read.
+    pub uid: String,
+    /// Why it cannot be decoded.
+    pub why: Undecodable,
 }
 
 /// A change of an object.
@@ -50,7 +65,7 @@ pub enum News {
     /// A claim's pod exists: the writer may still wait for the answer to its creation.
     PodSeen(PodRef, ClaimId),
     /// The template of a job's pods is this; none where the job is gone.
-    Template(JobUid, Option<Arc<PodTemplateSpec>>),
+    Template(JobUid, Option<Arc<str>>),
     /// A document has to be written anew if it does not say what the pool says.
     Stale(Document),
 }
@@ -66,24 +81,31 @@ pub(super) fn told(event: impl Into<Option<Event>>) -> Vec<News> {
     event.into().map(News::from).into_iter().collect()
 }
 
-/// What a watch of this kind has seen.
-pub(super) fn seen<K: Watched>(change: Change<K::Object>) -> Seen {
-    let (trace, news) = match change {
-        Change::Synced => return Seen::All(K::KIND),
-        Change::Served(there) => return Seen::Served(K::KIND, there),
-        Change::Apply(object) => {
-            (K::known(&object).map(|(key, known)| Trace::There(key, known)), K::there(object))
-        }
-        Change::Gone(object) => {
-            (K::known(&object).map(|(key, known)| Trace::Gone(key, known.uid)), K::gone(object))
-        }
-    };
-    Seen::Object(Box::new(Sighting { stage: K::STAGE, trace, news }))
+/// The names of an object.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// Its namespace, of a namespaced kind.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
 }
 
-/// Decodes an object. One that the schema lets through and the type does not is logged, and counts as unseen.
-pub(super) fn typed<K: Custom>(object: DynamicObject) -> Option<K> {
-    let name = object.name_any();
-    let parsed = object.try_parse();
-    parsed.inspect_err(|error| tracing::warn!(kind = K::KIND.name, object = name, error = %error, "an object cannot be read")).ok()
+/// That an object was made or has changed.
+pub fn there<W: Watched>(object: W::Object, kept: &W::Kept) -> Seen {
+    let trace = W::known(&object).map(|(key, known)| Trace::There(key, known));
+    Seen::Object(Box::new(Sighting { stage: W::STAGE, trace, news: W::there(object, kept) }))
+}
+
+/// That an object is gone.
+pub fn gone<W: Watched>(names: Names, kept: W::Kept) -> Seen {
+    let news = W::gone(&names, kept);
+    let Names { namespace, name, uid } = names;
+    let key = ObjectKey { kind: W::KIND, namespace: namespace.map(Into::into), name };
+    Seen::Object(Box::new(Sighting {
+        stage: W::STAGE,
+        trace: W::CACHED.then_some(Trace::Gone(key, uid)),
+        news,
+    }))
 }

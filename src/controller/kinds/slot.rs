@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::api::ObjectMeta;
 
 use super::conditions::{Says, condition};
-use super::sighting::{told, typed};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::{kube_time, label_value, time, timestamp};
 use api::{
@@ -18,23 +18,26 @@ use api::{
 use model::decide::PROC_WAITS;
 use model::pool::limits::Wants;
 use model::pool::{
-    Activation, Claim, Claimed, Document, Event, JobKey, LastTransition, Machine, MachineSlot, Offer, Pool,
-    Recorded, Resources, Slot, SlotFacts, SlotKind, SlotName, State, Time,
+    Activation, Claim, ClaimId, Claimed, Document, Event, JobKey, LastTransition, Machine, MachineSlot,
+    Offer, Pool, Recorded, Resources, Slot, SlotFacts, SlotKind, SlotName, State, Time,
 };
 
 impl Custom for api::Slot {
+    /// The slot, and the claim on it; none of an object that is not the operator's.
+    type Kept = Option<(SlotName, Option<ClaimId>)>;
     const KIND: Kind = Kind { name: "Slot", plural: "slots" };
     const STAGE: Stage = Stage::Slots;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        told(typed::<Self>(object).as_ref().and_then(facts).map(Event::Slot))
+    fn keep(slot: &Self) -> Self::Kept {
+        facts(slot).map(|facts| (facts.name, facts.claim.map(|claim| claim.id)))
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        let facts = typed::<Self>(object).as_ref().and_then(facts);
-        told(
-            facts.map(|facts| Event::SlotGone { slot: facts.name, claim: facts.claim.map(|claim| claim.id) }),
-        )
+    fn there(slot: Self) -> Vec<News> {
+        told(facts(&slot).map(Event::Slot))
+    }
+
+    fn gone(_: &Names, kept: Self::Kept) -> Vec<News> {
+        told(kept.map(|(slot, claim)| Event::SlotGone { slot, claim }))
     }
 }
 

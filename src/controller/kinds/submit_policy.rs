@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt;
-use kube::api::DynamicObject;
 
 use super::conditions::of_policy;
 use super::governing::{self, Read, problems_of};
-use super::sighting::{told, typed};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use api::{SubmitPolicy, SubmitPolicySpec, SubmitPolicyStatus};
 use model::pool::{
@@ -19,15 +17,18 @@ use model::pool::{
 use model::schedd;
 
 impl Custom for SubmitPolicy {
+    type Kept = ();
     const KIND: Kind = Kind { name: "SubmitPolicy", plural: "submitpolicies" };
     const STAGE: Stage = Stage::Policies;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        told(typed::<Self>(object).map(|policy| Event::SubmitPolicy(facts(&policy))))
+    fn keep(_: &Self) {}
+
+    fn there(policy: Self) -> Vec<News> {
+        told(Event::SubmitPolicy(facts(&policy)))
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        told(Event::SubmitPolicyGone(object.name_any().into()))
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        told(Event::SubmitPolicyGone(names.name.as_str().into()))
     }
 }
 

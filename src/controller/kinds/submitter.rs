@@ -3,12 +3,12 @@
 use std::hash::{Hash, Hasher};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, MicroTime};
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::api::ObjectMeta;
 
 use super::conditions::accepted;
 use super::document::{count, rounded, size};
-use super::sighting::{told, typed};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::{kube_time, time, timestamp};
 use api::{AccountCorrection, AccountStatus, Submitter, SubmitterSpec, SubmitterStatus};
@@ -18,16 +18,21 @@ use model::pool::{
 };
 
 impl Custom for Submitter {
+    /// The submitter's name, of which the object's follows.
+    type Kept = Option<SubmitterName>;
     const KIND: Kind = Kind { name: "Submitter", plural: "submitters" };
     const STAGE: Stage = Stage::Submitters;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        told(typed::<Self>(object).as_ref().and_then(facts).map(Event::Submitter))
+    fn keep(submitter: &Self) -> Self::Kept {
+        facts(submitter).map(|facts| facts.name)
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        let submitter = typed::<Self>(object);
-        told(submitter.as_ref().and_then(facts).map(|facts| Event::SubmitterGone(facts.name)))
+    fn there(submitter: Self) -> Vec<News> {
+        told(facts(&submitter).map(Event::Submitter))
+    }
+
+    fn gone(_: &Names, name: Self::Kept) -> Vec<News> {
+        told(name.map(Event::SubmitterGone))
     }
 }
 

@@ -1,13 +1,15 @@
 //! Backfill pods: made for slots that nobody has claimed, and deleted when something else wants what they hold.
 
-use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::Api;
 
 use super::calls::{Failure, attempt, once, post_params};
 use super::pods::{is_deleted, pods};
 use super::{Context, Reply};
+use crate::decode::Item;
+use crate::kinds::pod::SlimPod;
 use crate::render;
+use crate::wire;
 use api::labels;
 use model::pool::backfill::{Plan, pod_name};
 use model::pool::{Event, MachineName, Outcome, PodRef, Retry, SlotName};
@@ -30,7 +32,7 @@ async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
     let params = post_params();
     // There is one attempt. By the time of a second one the pod may have been seen and ended, and its resources be
     // another's. The deciders ask again.
-    match once(context, api.create(&params, &pod)).await {
+    match once(context, wire::make(&api, &params, &pod)).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(kube::Error::Api(status))) if status.is_already_exists() => {
             existing(context, &api, plan).await
@@ -42,7 +44,7 @@ async fn make(context: &Context, plan: &Plan) -> Result<(), (String, bool)> {
 }
 
 /// Whether the pod that has the name already is the one that was asked for.
-async fn existing(context: &Context, api: &Api<Pod>, plan: &Plan) -> Result<(), (String, bool)> {
+async fn existing(context: &Context, api: &Api<Item<SlimPod>>, plan: &Plan) -> Result<(), (String, bool)> {
     let name = plan.pod_name();
     let found = match attempt(context, || api.get(&name)).await {
         Ok(found) => found,
@@ -57,25 +59,25 @@ async fn existing(context: &Context, api: &Api<Pod>, plan: &Plan) -> Result<(), 
             true,
         ));
     }
-    let over = found.metadata.deletion_timestamp.is_some() || has_ended(&found);
-    if over || !says(&found, labels::BACKFILL_TEMPLATE, &plan.template.mark) {
+    let made_by_it = says(&found, labels::BACKFILL_TEMPLATE, &plan.template.mark);
+    let over = found.metadata().deletion_timestamp.is_some() || has_ended(found);
+    if over || !made_by_it {
         return Err((format!("an earlier pod {name} has not gone yet"), true));
     }
     Ok(())
 }
 
-fn says(pod: &Pod, key: &str, value: &str) -> bool {
+fn says(pod: &Item<SlimPod>, key: &str, value: &str) -> bool {
     pod.annotations().get(key).is_some_and(|said| said == value)
 }
 
 /// Whether a pod was made for a slot.
-fn is_of(pod: &Pod, slot: &SlotName) -> bool {
+fn is_of(pod: &Item<SlimPod>, slot: &SlotName) -> bool {
     pod.labels().contains_key(labels::BACKFILL) && says(pod, labels::SLOT, &slot.to_string())
 }
 
-fn has_ended(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
+fn has_ended(pod: Item<SlimPod>) -> bool {
+    pod.object().is_ok_and(|pod| pod.has_ended())
 }
 
 /// Reads whether a slot's backfill pod exists and has not ended. If the read fails, there is no reply, and the deciders
@@ -83,7 +85,7 @@ fn has_ended(pod: &Pod) -> bool {
 pub(super) async fn look(context: &Context, slot: SlotName, namespace: &str) -> Vec<Reply> {
     let (api, name) = (pods(&context.client, namespace), pod_name(&slot));
     let missing = match attempt(context, || api.get(&name)).await {
-        Ok(found) => !is_of(&found, &slot) || has_ended(&found),
+        Ok(found) => !is_of(&found, &slot) || has_ended(found),
         Err(Failure::NotFound) => true,
         Err(_) => false,
     };

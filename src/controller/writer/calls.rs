@@ -3,15 +3,17 @@
 use std::future::Future;
 use std::time::Duration;
 
-use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::time::{error::Elapsed, sleep, timeout};
 
 use super::{Context, Reply, Task, backfill, leases, notices, pods, reports, slots};
-use crate::cache::{Known, ObjectKey};
+use crate::cache::{Answer, Known, ObjectKey};
+use crate::decode::Item;
 use crate::kinds::job;
 use crate::render;
+use crate::wire;
 use api::labels::{FIELD_MANAGER, JOB_FINALIZER, STATUS_MANAGER};
 use model::pool::{Document, Effect, Event, JobKey, Outcome, Retry};
 
@@ -139,18 +141,19 @@ pub(super) async fn perform(context: &Context, task: Task) -> Vec<Reply> {
             Effect::UntrackPod { pod, delete } => pods::untrack(context, pod, delete).await,
             Effect::AddJobFinalizer(job) => finalize(context, job, true).await,
             Effect::RemoveJobFinalizer(job) => finalize(context, job, false).await,
-            Effect::Tell(notice) => notices::tell(context, &notice).await,
+            Effect::Tell(notice) => notices::tell(context, notice).await,
         },
         Task::Status { document, object, uid, version, patch } => {
             write_status(context, document, (object, uid), &version, &patch).await
         }
+        Task::Unread(object) => notices::unread(context, *object).await,
         Task::Create { document, object, body } => create(context, document, object, &body).await,
         Task::Delete { document, object, uid } => delete(context, document, object, uid).await,
     }
 }
 
 /// The API of an object's kind, in its namespace.
-pub(super) fn api(context: &Context, key: &ObjectKey) -> Api<DynamicObject> {
+pub(super) fn api(context: &Context, key: &ObjectKey) -> Api<Item<Answer>> {
     let resource = key.kind.resource();
     match &key.namespace {
         Some(namespace) => Api::namespaced_with(context.client.clone(), namespace, &resource),
@@ -185,7 +188,7 @@ async fn write_status(
     let body = Patch::Merge(json!({"metadata": {"resourceVersion": version}, "status": patch}));
     let params = patch_params(STATUS_MANAGER);
     match attempt(context, || api.patch_status(&key.name, &params, &body)).await {
-        Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
+        Ok(object) => vec![Reply::Seen(key, Known::of(object))],
         // A watch may never tell of this: a watch that begins anew does not show objects that were made and deleted
         // meanwhile.
         Err(Failure::NotFound) => {
@@ -210,25 +213,18 @@ async fn write_status(
     }
 }
 
-async fn refresh(context: &Context, api: &Api<DynamicObject>, key: &ObjectKey) -> Vec<Reply> {
+async fn refresh(context: &Context, api: &Api<Item<Answer>>, key: &ObjectKey) -> Vec<Reply> {
     match attempt(context, || api.get(&key.name)).await {
-        Ok(object) => vec![Reply::Seen(key.clone(), Known::of(&object))],
+        Ok(object) => vec![Reply::Seen(key.clone(), Known::of(object))],
         Err(_) => Vec::new(),
     }
 }
 
 async fn create(context: &Context, document: Document, key: ObjectKey, body: &Value) -> Vec<Reply> {
-    let object: DynamicObject = match serde_json::from_value(body.clone()) {
-        Ok(object) => object,
-        Err(error) => {
-            tracing::error!(kind = key.kind.name, object = key.name, error = %error, "an object of the operator's own cannot be written");
-            return Vec::new();
-        }
-    };
     let api = api(context, &key);
     let params = post_params();
-    match attempt(context, || api.create(&params, &object)).await {
-        Ok(made) => vec![Reply::Seen(key, Known::of(&made)), Reply::Stale(document)],
+    match attempt(context, || wire::make(&api, &params, body)).await {
+        Ok(made) => vec![Reply::Seen(key, Known::of(made)), Reply::Stale(document)],
         Err(Failure::AlreadyExists) => {
             let mut replies = refresh(context, &api, &key).await;
             replies.push(Reply::Stale(document));
@@ -245,7 +241,7 @@ async fn delete(context: &Context, document: Document, key: ObjectKey, uid: Stri
     let api = api(context, &key);
     let params = of_uid(&uid);
     if let Err(failure @ (Failure::Refused(_) | Failure::GivenUp(_))) =
-        attempt(context, || api.delete(&key.name, &params)).await
+        attempt(context, || wire::remove(&api, &key.name, &params)).await
     {
         tracing::warn!(kind = key.kind.name, object = key.name, error = %failure, "an object of the operator's own was not deleted");
         return vec![Reply::Failing(document)];
@@ -259,11 +255,12 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
     let api = api(context, &key);
     for _ in 0..5 {
         let found = match attempt(context, || api.get(&key.name)).await {
-            Ok(found) if Known::of(&found).uid == job.uid.as_str() => found,
+            Ok(found) if found.metadata().uid.as_deref() == Some(job.uid.as_str()) => found,
             Ok(_) | Err(Failure::NotFound) => return Vec::new(),
             Err(_) => break,
         };
-        let known = Known::of(&found);
+        let deleting = found.metadata().deletion_timestamp.is_some();
+        let known = Known::of(found);
         let mut finalizers = known.finalizers.clone();
         finalizers.retain(|finalizer| finalizer != JOB_FINALIZER);
         if add && finalizers.len() < known.finalizers.len() {
@@ -272,7 +269,7 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
             let outcome = Event::Outcome(Outcome::JobFinalizerSet(job.uid));
             return vec![Reply::Seen(key, known), Reply::Event(outcome)];
         }
-        if add && found.metadata.deletion_timestamp.is_some() {
+        if add && deleting {
             return Vec::new();
         }
         if add {
@@ -284,7 +281,7 @@ async fn finalize(context: &Context, job: JobKey, add: bool) -> Vec<Reply> {
         match attempt(context, || api.patch(&key.name, &params, &body)).await {
             Ok(object) if add => {
                 let outcome = Outcome::JobFinalizerSet(job.uid);
-                return vec![Reply::Seen(key, Known::of(&object)), Reply::Event(Event::Outcome(outcome))];
+                return vec![Reply::Seen(key, Known::of(object)), Reply::Event(Event::Outcome(outcome))];
             }
             Ok(_) | Err(Failure::NotFound) => return Vec::new(),
             Err(Failure::Conflict(_)) => {}

@@ -30,7 +30,7 @@ use self::notices::Written;
 use self::places::{Lane, Places};
 use super::Clock;
 use super::cache::{Known, ObjectKey};
-use super::kinds::job;
+use super::kinds::{Unread, job};
 use model::pool::backfill::pod_name;
 use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef, SlotName, Subject};
 
@@ -39,6 +39,8 @@ use model::pool::{ClaimId, Document, Effect, Event, MachineName, Outcome, PodRef
 pub enum Task {
     /// An effect of the deciders, with the job's template where a pod is to be made.
     Effect(Box<Effect>, Option<Arc<PodTemplateSpec>>),
+    /// An object that cannot be decoded: a warning.
+    Unread(Box<Unread>),
     /// A status, as a merge patch over a version that was seen.
     Status {
         /// What it is about.
@@ -309,6 +311,7 @@ fn line(task: &Task) -> Line {
             Effect::AddJobFinalizer(job) | Effect::RemoveJobFinalizer(job) => Line::Object(job::key(job)),
             Effect::Tell(notice) => Line::Notice(notice.about.uid().into()),
         },
+        Task::Unread(object) => Line::Notice(object.uid.as_str().into()),
         Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
             Line::Object(object.clone())
         }
@@ -342,6 +345,9 @@ fn lane(task: &Task) -> Lane {
             | Effect::Benchmark { .. }
             | Effect::ReadAgentLease { .. } => Lane::Cluster,
         },
+        Task::Unread(object) => {
+            object.namespace.as_deref().map_or(Lane::Cluster, |namespace| Lane::Keeping(namespace.into()))
+        }
         Task::Status { object, .. } | Task::Create { object, .. } | Task::Delete { object, .. } => {
             object.namespace.as_deref().map_or(Lane::Cluster, |namespace| Lane::Keeping(namespace.into()))
         }

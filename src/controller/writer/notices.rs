@@ -13,6 +13,9 @@ use serde_json::json;
 
 use super::calls::once;
 use super::{Context, Reply};
+use crate::decode::Item;
+use crate::kinds::Unread;
+use crate::wire;
 use model::pool::{Notice, Subject, Time};
 
 /// For how long after its last occurrence an event is counted on: as long as in client-go.
@@ -37,27 +40,67 @@ struct Occurrence {
 }
 
 impl Written {
-    /// The event of the same notice, if its last occurrence is not long ago.
-    fn same(&self, notice: &Notice, now: Time) -> Option<Occurrence> {
+    /// The event that told the same, if its last occurrence is not long ago.
+    fn same(&self, told: &Told, now: Time) -> Option<Occurrence> {
         let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         written
-            .get(&(notice.about.uid().to_owned(), notice.reason))
-            .filter(|before| before.note == notice.note && now.since(before.last) < SERIES)
+            .get(&told.key())
+            .filter(|before| before.note == told.note && now.since(before.last) < SERIES)
             .cloned()
     }
 
-    fn keep(&self, notice: &Notice, occurrence: Occurrence) {
+    fn keep(&self, told: &Told, occurrence: Occurrence) {
         let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if written.len() > REMEMBERED {
             written.clear();
         }
-        written.insert((notice.about.uid().to_owned(), notice.reason), occurrence);
+        written.insert(told.key(), occurrence);
     }
 }
 
-/// Writes a notice as an event. Nothing depends on an event: there is one attempt.
-pub(super) async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
-    match once(context, publish(context, notice)).await {
+/// What an event tells.
+struct Told {
+    about: ObjectReference,
+    warning: bool,
+    reason: &'static str,
+    action: &'static str,
+    note: String,
+}
+
+impl Told {
+    /// By what an event is known as one of a series.
+    fn key(&self) -> (String, &'static str) {
+        (self.about.uid.clone().unwrap_or_default(), self.reason)
+    }
+}
+
+/// Writes a notice as an event.
+pub(super) async fn tell(context: &Context, notice: Notice) -> Vec<Reply> {
+    let about = reference(&notice);
+    let Notice { warning, reason, action, note, .. } = notice;
+    write(context, Told { about, warning, reason, action, note }).await
+}
+
+/// Warns of an object that cannot be decoded, if its name is known.
+pub(super) async fn unread(context: &Context, object: Unread) -> Vec<Reply> {
+    if object.name.is_empty() {
+        return Vec::new();
+    }
+    let about = ObjectReference {
+        api_version: Some(object.api_version),
+        kind: Some(object.kind.name.to_owned()),
+        namespace: object.namespace,
+        name: Some(object.name),
+        uid: Some(object.uid).filter(|uid| !uid.is_empty()),
+        ..ObjectReference::default()
+    };
+    let note = format!("the operator cannot read this, and leaves it as it was last known: {}", object.why);
+    write(context, Told { about, warning: true, reason: "Undecodable", action: "Read", note }).await
+}
+
+/// Writes an event. Nothing depends on an event: there is one attempt.
+async fn write(context: &Context, told: Told) -> Vec<Reply> {
+    match once(context, publish(context, &told)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::debug!(error = &error as &dyn std::error::Error, "an event was not written");
@@ -67,36 +110,36 @@ pub(super) async fn tell(context: &Context, notice: &Notice) -> Vec<Reply> {
     Vec::new()
 }
 
-async fn publish(context: &Context, notice: &Notice) -> Result<(), kube::Error> {
+async fn publish(context: &Context, told: &Told) -> Result<(), kube::Error> {
     let now = context.clock.now();
-    let occurrence = match context.written.same(notice, now) {
+    let occurrence = match context.written.same(told, now) {
         Some(before) => match again(context, before).await {
             // The server forgets events after an hour.
-            Err(kube::Error::Api(status)) if status.is_not_found() => anew(context, notice).await?,
+            Err(kube::Error::Api(status)) if status.is_not_found() => anew(context, told).await?,
             other => other?,
         },
-        None => anew(context, notice).await?,
+        None => anew(context, told).await?,
     };
-    context.written.keep(notice, occurrence);
+    context.written.keep(told, occurrence);
     Ok(())
 }
 
 async fn again(context: &Context, before: Occurrence) -> Result<Occurrence, kube::Error> {
     let count = before.count.saturating_add(1);
     let series = EventSeries { count, last_observed_time: MicroTime(context.clock.timestamp()) };
-    let events: Api<Event> = Api::namespaced(context.client.clone(), &before.namespace);
+    let events: Api<Item<Event>> = Api::namespaced(context.client.clone(), &before.namespace);
     let patch = Patch::Merge(json!({"series": series}));
     events.patch(&before.name, &PatchParams::default(), &patch).await?;
     Ok(Occurrence { count, last: context.clock.now(), ..before })
 }
 
-async fn anew(context: &Context, notice: &Notice) -> Result<Occurrence, kube::Error> {
-    let event = event(context, notice);
+async fn anew(context: &Context, told: &Told) -> Result<Occurrence, kube::Error> {
+    let event = event(context, told);
     let about_namespace = event.regarding.as_ref().and_then(|about| about.namespace.clone());
     let mut namespace = about_namespace.clone().unwrap_or_else(|| "default".to_owned());
     let create = async |namespace: &str| {
-        let events: Api<Event> = Api::namespaced(context.client.clone(), namespace);
-        events.create(&PostParams::default(), &event).await
+        let events: Api<Item<Event>> = Api::namespaced(context.client.clone(), namespace);
+        wire::make(&events, &PostParams::default(), &event).await
     };
     let made = match create(&namespace).await {
         // Servers before 1.21 take events about objects without a namespace in `kube-system` only.
@@ -106,25 +149,24 @@ async fn anew(context: &Context, notice: &Notice) -> Result<Occurrence, kube::Er
         }
         other => other?,
     };
-    let name = made.metadata.name.unwrap_or_default();
-    Ok(Occurrence { note: notice.note.clone(), namespace, name, count: 1, last: context.clock.now() })
+    let name = made.metadata().name.clone().unwrap_or_default();
+    Ok(Occurrence { note: told.note.clone(), namespace, name, count: 1, last: context.clock.now() })
 }
 
-fn event(context: &Context, notice: &Notice) -> Event {
+fn event(context: &Context, told: &Told) -> Event {
     let now = context.clock.timestamp();
-    let about = reference(notice);
-    let name = about.name.as_deref().unwrap_or(CONTROLLER);
+    let name = told.about.name.as_deref().unwrap_or(CONTROLLER);
     Event {
         metadata: ObjectMeta {
             name: Some(format!("{name}.{:x}", context.number(now))),
             ..ObjectMeta::default()
         },
-        action: Some(notice.action.to_owned()),
-        reason: Some(notice.reason.to_owned()),
-        note: Some(notice.note.chars().take(1000).collect()),
-        type_: Some(if notice.warning { "Warning" } else { "Normal" }.to_owned()),
+        action: Some(told.action.to_owned()),
+        reason: Some(told.reason.to_owned()),
+        note: Some(told.note.chars().take(1000).collect()),
+        type_: Some(if told.warning { "Warning" } else { "Normal" }.to_owned()),
         event_time: Some(MicroTime(now)),
-        regarding: Some(about),
+        regarding: Some(told.about.clone()),
         reporting_controller: Some(CONTROLLER.to_owned()),
         reporting_instance: Some(context.identity.to_string()),
         ..Event::default()

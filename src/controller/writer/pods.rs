@@ -3,18 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
-use kube::api::{Api, Patch};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use kube::api::{Api, ObjectMeta, Patch};
 use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 
 use super::calls::{Failure, attempt, attempt_to_create, of_uid, patch_params, post_params};
 use super::{Context, Reply, nodes};
+use crate::decode::Item;
+use crate::kinds::pod::SlimPod;
 use crate::render;
+use crate::wire;
 use api::labels;
 use model::pool::{Event, MachineName, Outcome, PodPlan, PodRef, Retry, SlotName, Vacate};
 
-pub(super) fn pods(client: &Client, namespace: &str) -> Api<Pod> {
+pub(super) fn pods(client: &Client, namespace: &str) -> Api<Item<SlimPod>> {
     Api::namespaced(client.clone(), namespace)
 }
 
@@ -43,8 +46,8 @@ async fn make(
     let pod = render::pod(&template, plan).map_err(|error| error.to_string())?;
     let api = pods(&context.client, &plan.job.namespace);
     let params = post_params();
-    match attempt_to_create(context, || api.create(&params, &pod)).await {
-        Ok(made) => Ok(reference(&made)),
+    match attempt_to_create(context, || wire::make(&api, &params, &pod)).await {
+        Ok(made) => Ok(reference(made.metadata())),
         Err(Failure::AlreadyExists) => {
             existing(context, &api, plan, || "an earlier pod of that name was just deleted".to_owned()).await
         }
@@ -60,7 +63,7 @@ async fn make(
 /// where there is no such pod.
 async fn existing(
     context: &Context,
-    api: &Api<Pod>,
+    api: &Api<Item<SlimPod>>,
     plan: &PodPlan,
     none: impl Fn() -> String,
 ) -> Result<PodRef, String> {
@@ -75,12 +78,15 @@ async fn existing(
         found.annotations().get(labels::CLAIM).map(String::as_str) == Some(plan.claim.id.as_str());
     let same_proc =
         found.labels().get(labels::PROC).map(String::as_str) == Some(plan.proc.proc.to_string().as_str());
-    let phase = found.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
-    let over = found.metadata.deletion_timestamp.is_some() || matches!(phase, "Succeeded" | "Failed");
+    let metadata = found.metadata().clone();
+    // A pod that cannot be decoded is there; how it is, its watch will not tell either.
+    let ended = found.object().is_ok_and(|pod| pod.has_ended());
+    let over = metadata.deletion_timestamp.is_some() || ended;
     // A pod that is over and still tracked is this claim's too: it ended before the operator heard that it was made.
-    let tracked = found.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER);
+    let tracked =
+        metadata.finalizers.iter().flatten().any(|finalizer| finalizer == labels::TRACKING_FINALIZER);
     if same_job && same_claim && same_proc && (tracked || !over) {
-        return Ok(reference(&found));
+        return Ok(reference(&metadata));
     }
     if same_job {
         return Err(format!("an earlier pod {name} of this proc has not gone yet"));
@@ -88,11 +94,12 @@ async fn existing(
     Err(format!("a pod {name} exists that is not this job's; delete it, or give the job another name"))
 }
 
-fn reference(pod: &Pod) -> PodRef {
+fn reference(pod: &ObjectMeta) -> PodRef {
+    let text = |field: &Option<String>| field.as_deref().unwrap_or_default().into();
     PodRef {
-        namespace: pod.namespace().unwrap_or_default().into(),
-        name: pod.name_any().into(),
-        uid: pod.uid().unwrap_or_default().into(),
+        namespace: text(&pod.namespace),
+        name: text(&pod.name),
+        uid: pod.uid.as_deref().unwrap_or_default().into(),
     }
 }
 
@@ -170,7 +177,7 @@ pub(super) async fn is_deleted(
         {
             return Ok(false);
         }
-        api.delete(&pod.name, &params).await.map(|_| true)
+        wire::remove(&api, &pod.name, &params).await.map(|_| true)
     };
     match attempt(context, delete).await {
         Ok(true) | Err(Failure::NotFound | Failure::Conflict(_)) => true,

@@ -35,7 +35,7 @@ pub(super) async fn benchmark(
     }}));
     let params = patch_params(FIELD_MANAGER);
     match attempt(context, || api.patch(&key.name, &params, &patch)).await {
-        Ok(object) => vec![Reply::Seen(key, Known::of(&object))],
+        Ok(object) => vec![Reply::Seen(key, Known::of(object))],
         Err(Failure::NotFound) => Vec::new(),
         Err(failure) => {
             tracing::warn!(node = %machine, error = %failure, "an agent was not asked for benchmarks");

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::calls::{Failure, api as dynamic, attempt, patch_params, post_params};
 use super::{Context, Reply};
 use crate::cache::{Known, ObjectKey};
+use crate::decode::Item;
 use crate::kinds::{self, Custom};
+use crate::wire;
 use api::labels::{self, FIELD_MANAGER};
 use model::pool::{Claim, ClaimId, Event, Outcome, Resources, Retry, SlotName};
 
@@ -45,15 +47,15 @@ pub(super) async fn write(
 /// claim already, an earlier attempt took effect and its answer was lost. If the Slot carries another claim, which may be
 /// a former leader's, the Slot is left alone.
 async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<Known, Failure> {
-    let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
+    let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.client.clone());
     let params = post_params();
-    match attempt(context, || typed.create(&params, object)).await {
-        Ok(made) => Ok(known(&made)),
+    match attempt(context, || wire::make(&typed, &params, object)).await {
+        Ok(made) => Ok(known(made)),
         Err(Failure::AlreadyExists) => {
-            let found = attempt(context, || typed.get(&key.name)).await?;
+            let found = readable(attempt(context, || typed.get(&key.name)).await?)?;
             let id = |slot: &api::Slot| slot.spec.claim.as_ref().map(|claim| claim.id.clone());
             if id(&found) == id(object) {
-                return Ok(known(&found));
+                return Ok(of_slot(&found));
             }
             if found.spec.claim.is_some() || object.spec.slot_type != api::SlotType::Static {
                 return Err(Failure::Refused("a Slot of that name carries another claim".to_owned()));
@@ -62,7 +64,7 @@ async fn make(context: &Context, key: &ObjectKey, object: &api::Slot) -> Result<
             let metadata = json!({"labels": object.metadata.labels, "resourceVersion": version});
             let patch = Patch::Merge(json!({"metadata": metadata, "spec": object.spec}));
             let params = patch_params(FIELD_MANAGER);
-            attempt(context, || typed.patch(&key.name, &params, &patch)).await.map(|claimed| known(&claimed))
+            attempt(context, || typed.patch(&key.name, &params, &patch)).await.map(known)
         }
         Err(failure) => Err(failure),
     }
@@ -74,7 +76,7 @@ async fn rewrite(context: &Context, key: &ObjectKey, object: &api::Slot) -> Resu
     let params = patch_params(FIELD_MANAGER);
     let patch = Patch::Merge(whole_claim(object));
     match attempt(context, || dynamic.patch(&key.name, &params, &patch)).await {
-        Ok(found) => Ok(Known::of(&found)),
+        Ok(found) => Ok(Known::of(found)),
         Err(Failure::NotFound) => make(context, key, object).await,
         Err(failure) => Err(failure),
     }
@@ -91,13 +93,19 @@ fn whole_claim(object: &api::Slot) -> Value {
     json!({"metadata": {"labels": object.metadata.labels}, "spec": spec})
 }
 
-fn known(slot: &api::Slot) -> Known {
-    Known {
-        uid: slot.uid().unwrap_or_default(),
-        version: slot.resource_version().unwrap_or_default(),
-        status: serde_json::to_value(&slot.status).unwrap_or_default(),
-        finalizers: Vec::new(),
-    }
+/// The Slot of an answer.
+fn readable(answer: Item<api::Slot>) -> Result<api::Slot, Failure> {
+    answer.object().map_err(|why| Failure::Refused(format!("the Slot cannot be decoded: {why}")))
+}
+
+/// What is known after a write: what can be read of the answer.
+fn known(answer: Item<api::Slot>) -> Known {
+    let metadata = answer.metadata().clone();
+    answer.object().map_or_else(|_| Known::new(&metadata, Value::Null), |slot| of_slot(&slot))
+}
+
+fn of_slot(slot: &api::Slot) -> Known {
+    Known::new(&slot.metadata, serde_json::to_value(&slot.status).unwrap_or_default())
 }
 
 /// Takes a claim that is over, or one of those `before` it, off a static slot's object, if the object still carries such
@@ -130,14 +138,14 @@ async fn take_off(
     key: &ObjectKey,
     is_over: impl Fn(&str) -> bool,
 ) -> Result<Option<Known>, Failure> {
-    let typed: kube::Api<api::Slot> = kube::Api::all(context.client.clone());
+    let typed: kube::Api<Item<api::Slot>> = kube::Api::all(context.client.clone());
     let found = match attempt(context, || typed.get(&key.name)).await {
-        Ok(found) => found,
+        Ok(found) => readable(found)?,
         Err(Failure::NotFound) => return Ok(None),
         Err(failure) => return Err(failure),
     };
     if found.spec.claim.as_ref().is_none_or(|on_it| !is_over(&on_it.id)) {
-        return Ok(Some(known(&found)));
+        return Ok(Some(of_slot(&found)));
     }
     let gone = serde_json::Value::Null;
     let metadata = json!({
@@ -147,7 +155,7 @@ async fn take_off(
     let patch = Patch::Merge(json!({"metadata": metadata, "spec": {"claim": gone}}));
     let params = patch_params(FIELD_MANAGER);
     match attempt(context, || typed.patch(&key.name, &params, &patch)).await {
-        Ok(cleared) => Ok(Some(known(&cleared))),
+        Ok(cleared) => Ok(Some(known(cleared))),
         Err(Failure::NotFound) => Ok(None),
         Err(failure) => Err(failure),
     }
@@ -159,9 +167,9 @@ pub(super) async fn delete(context: &Context, slot: SlotName, claim: Option<Clai
     let api = dynamic(context, &key);
     let params = kube::api::DeleteParams::background();
     let mut replies = Vec::new();
-    match attempt(context, || api.delete(&key.name, &params)).await {
-        Ok(either) => {
-            let uid = either.left().map(|object| Known::of(&object).uid).unwrap_or_default();
+    match attempt(context, || wire::remove(&api, &key.name, &params)).await {
+        Ok(answer) => {
+            let uid = answer.metadata().uid.clone().unwrap_or_default();
             replies.push(Reply::Forgotten(key, uid));
         }
         Err(Failure::NotFound) => {}

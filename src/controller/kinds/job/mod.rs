@@ -4,18 +4,13 @@ mod held;
 mod submission;
 mod waiting;
 
-use std::sync::Arc;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt;
-use kube::api::DynamicObject;
 
 use self::held::{held, held_procs};
 use self::waiting::{matchable, refused};
 use super::conditions::{Says, accepted, condition};
 use super::document::{count, size};
-use super::sighting::typed;
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
 use api::{HTCJob, HTCJobStatus, condition as types};
@@ -23,23 +18,27 @@ use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time};
 use model::schedd::group_problem;
 
 pub(super) use self::submission::{NO_CONTAINERS, NO_SPEC};
-pub use self::submission::{facts, owner, submission, template_of};
+pub use self::submission::{facts, owner, submission, template_of, warnings};
 
 impl Custom for HTCJob {
+    type Kept = ();
     const KIND: Kind = Kind { name: "HTCJob", plural: "htcjobs" };
     const STAGE: Stage = Stage::Jobs;
+    /// A job may have more than a megabyte.
+    const PAGE: u32 = 50;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        let Some(job) = typed::<Self>(object) else { return Vec::new() };
+    fn keep(_: &Self) {}
+
+    fn there(job: Self) -> Vec<News> {
         let Some(facts) = facts(&job) else { return Vec::new() };
-        let template = template_of(&job).ok();
-        let template =
-            template.map(|template| News::Template(facts.key.uid.clone(), Some(Arc::new(template))));
+        // As it is understood, and not as it was written: fields that pods do not have are not kept.
+        let template = template_of(&job).ok().and_then(|template| serde_json::to_string(&template).ok());
+        let template = template.map(|text| News::Template(facts.key.uid.clone(), Some(text.into())));
         template.into_iter().chain([Event::Job(facts).into()]).collect()
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        let uid = JobUid::from(object.uid().unwrap_or_default());
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        let uid = JobUid::from(names.uid.as_str());
         vec![News::Template(uid.clone(), None), Event::JobGone(uid).into()]
     }
 }
@@ -75,6 +74,7 @@ fn status(pool: &Pool, cluster: &Job, old: &[Condition], now: Time) -> HTCJobSta
     let complete = cluster.is_complete() && problems.is_empty() && !cluster.removing;
     let mut conditions = vec![accepted(old, &problems, cluster.generation, now)];
     if problems.is_empty() && !cluster.removing {
+        conditions.extend(applied(cluster, old, now));
         conditions.push(matchable(cluster, old, now));
         conditions.push(completion(cluster, complete, old, now));
         conditions.extend(held(cluster, old, now));
@@ -97,6 +97,19 @@ fn status(pool: &Pool, cluster: &Job, old: &[Condition], now: Time) -> HTCJobSta
         completion_time: cluster.completed_at.filter(|_| complete).map(kube_time),
         conditions,
     }
+}
+
+/// `FullyApplied` is False while the job says something in vain. Most jobs do not, and have no such condition.
+fn applied(cluster: &Job, old: &[Condition], now: Time) -> Option<Condition> {
+    let first = cluster.warnings.first()?;
+    let text: Vec<String> = cluster.warnings.iter().map(ToString::to_string).collect();
+    let says = Says {
+        type_: types::FULLY_APPLIED,
+        status: Some(false),
+        reason: first.reason,
+        message: text.join("; "),
+    };
+    Some(condition(old, says, cluster.generation, now))
 }
 
 fn summary(cluster: &Job, complete: bool, problems: &[Problem]) -> &'static str {

@@ -9,7 +9,7 @@ use kube::ResourceExt;
 
 use crate::convert::{ceil_units, time};
 use crate::render;
-use api::labels::JOB_FINALIZER;
+use api::labels::{self, JOB_FINALIZER};
 use api::{HTCJob, HTCJobStatus, HeldProcs, PodRetention, Requests};
 use model::pool::{
     GPUS, HoldReason, JobDefaults, JobFacts, JobKey, Problem, Ranges, Request, Resources, Retention, Time,
@@ -32,6 +32,7 @@ pub fn facts(job: &HTCJob) -> Option<JobFacts> {
     Some(JobFacts {
         owner: owner(job).into(),
         spec: understand(job, submitted),
+        warnings: warnings(job),
         generation: job.metadata.generation.unwrap_or(1),
         submitted,
         removing: job.metadata.deletion_timestamp.is_some(),
@@ -169,12 +170,34 @@ fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
 /// # Errors
 /// When `spec.template` is not a pod template.
 pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
-    serde_json::from_value(job.spec.template.clone()).map_err(|error| Problem {
-        reason: "InvalidTemplate",
-        field: "spec.template".to_owned(),
-        message: format!("not a pod template: {error}; it takes metadata and spec, as in a Job"),
+    serde_json::from_str(job.spec.template.0.get()).map_err(|error| {
+        // Lines and columns of the text that the API server sends say nothing to whom wrote the job.
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let why = error.to_string();
+        let why = why.strip_suffix(&place).unwrap_or(&why);
+        Problem {
+            reason: "InvalidTemplate",
+            field: "spec.template".to_owned(),
+            message: format!("not a pod template: {why}; it takes metadata and spec, as in a Job"),
+        }
     })
 }
+
+/// What the object says in vain: marks of the operator's own in the template.
+pub fn warnings(job: &HTCJob) -> Vec<Problem> {
+    let template = template_of(job).unwrap_or_default();
+    let warning = |(field, name): (&str, String)| Problem {
+        reason: "ReservedName",
+        field: format!("spec.template.metadata.{field}"),
+        message: format!("{name} is dropped: names that begin with {} are the operator's", labels::PREFIX),
+    };
+    let mut dropped = render::dropped(&template);
+    dropped.truncate(TOLD);
+    dropped.into_iter().map(warning).collect()
+}
+
+/// How many warnings a job gets: whoever sees the first sees what is wrong.
+const TOLD: usize = 8;
 
 /// The problem of a template without a spec.
 pub(in crate::kinds) const NO_SPEC: &str = "is missing; give it at least one container";

@@ -9,7 +9,6 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::ResourceExt;
-use kube::api::DynamicObject;
 
 use self::tolerations::tolerations;
 use self::zone::zone;
@@ -17,8 +16,8 @@ use super::conditions::of_policy;
 use super::document::count;
 use super::governing::{expression, problems_of};
 use super::job::{NO_CONTAINERS, NO_SPEC};
-use super::sighting::{told, typed};
-use super::{Custom, News, Rendered, Shown, Stage};
+use super::sighting::told;
+use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use api::{NodePolicy, NodePolicySpec, NodePolicyStatus};
 use model::pool::{
@@ -29,15 +28,18 @@ use model::schedd::is_attribute_name;
 use model::startd::config::{self as startd, Understood};
 
 impl Custom for NodePolicy {
+    type Kept = ();
     const KIND: Kind = Kind { name: "NodePolicy", plural: "nodepolicies" };
     const STAGE: Stage = Stage::Policies;
 
-    fn there(object: DynamicObject) -> Vec<News> {
-        told(typed::<Self>(object).map(|policy| Event::Policy(facts(&policy))))
+    fn keep(_: &Self) {}
+
+    fn there(policy: Self) -> Vec<News> {
+        told(Event::Policy(facts(&policy)))
     }
 
-    fn gone(object: DynamicObject) -> Vec<News> {
-        told(Event::PolicyGone(object.name_any().as_str().into()))
+    fn gone(names: &Names, (): ()) -> Vec<News> {
+        told(Event::PolicyGone(names.name.as_str().into()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Pods: those of the pool, and others on its nodes.
 
 mod end;
+mod marks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +12,16 @@ use kube::{Api, Client, ResourceExt};
 use serde::{Deserialize, Serialize};
 
 use self::end::{disrupted, ending, forced, is_terminal, main_container, remains};
+use self::marks::{Marks, is_tracked};
 use super::sighting::told;
-use super::{News, Stage, Watched};
+use super::{Names, News, Stage, Watched};
 use crate::cache::Kind;
 use crate::convert::{self, SlimPodSpec};
+use crate::decode::{Item, known_time};
 use api::labels;
 use model::pool::{
-    Capacity, Event, Forced, HoldReason, MachineName, Obstacle, PodFacts, PodRef, PodUid, SlotName,
-    VacateReason, backfill,
+    Capacity, ClaimId, Event, Forced, HoldReason, JobUid, MachineName, Obstacle, PodFacts, PodRef, PodUid,
+    SlotName, VacateReason, backfill,
 };
 
 /// The part of a pod that the operator reads.
@@ -55,6 +58,7 @@ struct SlimCondition {
     status: String,
     reason: Option<String>,
     message: Option<String>,
+    #[serde(deserialize_with = "known_time")]
     last_transition_time: Option<Time>,
 }
 
@@ -83,6 +87,7 @@ struct SlimWaiting {
 #[derive(Serialize, Deserialize, Clone, Debug, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct SlimRunning {
+    #[serde(deserialize_with = "known_time")]
     started_at: Option<Time>,
 }
 
@@ -92,38 +97,72 @@ struct SlimTerminated {
     exit_code: i32,
     reason: Option<String>,
     message: Option<String>,
+    #[serde(deserialize_with = "known_time")]
     started_at: Option<Time>,
+    #[serde(deserialize_with = "known_time")]
     finished_at: Option<Time>,
+}
+
+/// What is remembered of a pod for as long as it is there.
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// A pod of a proc.
+    Ours(Box<PodFacts>),
+    /// A backfill pod.
+    Backfill(Box<backfill::Facts>),
+    /// A pod that is not the pool's. These are many.
+    Other(PodUid),
+}
+
+impl SlimPod {
+    /// Whether the pod's phase is a last one.
+    pub(crate) fn has_ended(&self) -> bool {
+        is_terminal(self)
+    }
 }
 
 impl Watched for SlimPod {
     type Object = Self;
+    /// None of a pod without uid.
+    type Kept = Option<Kept>;
     const KIND: Kind = Kind { name: "Pod", plural: "pods" };
     const STAGE: Stage = Stage::Pods;
 
-    fn api(client: Client) -> Api<Self> {
+    fn api(client: Client) -> Api<Item<Self>> {
         Api::all(client)
     }
 
-    fn there(pod: Self) -> Vec<News> {
-        match view(&pod) {
-            Some(PodView::Ours(facts)) => {
-                vec![News::PodSeen(facts.pod.clone(), facts.claim.clone()), Event::Pod(facts).into()]
+    fn keep(pod: &Self, before: Option<&Self::Kept>) -> Self::Kept {
+        let uid: PodUid = pod.metadata.uid.as_deref()?.into();
+        let known = before.and_then(Option::as_ref).and_then(Kept::marks);
+        Some(match known.or_else(|| Marks::on(pod)).and_then(|marks| of_the_pool(pod, &uid, marks)) {
+            Some(PodView::Ours(facts)) => Kept::Ours(Box::new(facts)),
+            Some(PodView::Backfill(facts)) => Kept::Backfill(Box::new(facts)),
+            _ => Kept::Other(uid),
+        })
+    }
+
+    fn there(pod: Self, kept: &Self::Kept) -> Vec<News> {
+        match kept.clone() {
+            Some(Kept::Ours(facts)) => {
+                vec![News::PodSeen(facts.pod.clone(), facts.claim.clone()), Event::Pod(*facts).into()]
             }
-            Some(PodView::Backfill(facts)) => told(Event::Backfill(facts)),
-            Some(PodView::Foreign(pod, machine, requests)) => {
-                told(Event::ForeignPod { pod, machine, requests })
-            }
-            Some(PodView::Neither(uid)) => told(Event::ForeignPodGone(uid)),
+            Some(Kept::Backfill(facts)) => told(Event::Backfill(*facts)),
+            Some(Kept::Other(uid)) => told(match of_others(&pod, uid) {
+                PodView::Foreign(pod, machine, requests) => Event::ForeignPod { pod, machine, requests },
+                PodView::Neither(uid) => Event::ForeignPodGone(uid),
+                // No such pod is another's.
+                PodView::Ours(_) | PodView::Backfill(_) => return Vec::new(),
+            }),
             None => Vec::new(),
         }
     }
 
-    fn gone(pod: Self) -> Vec<News> {
-        told(view(&pod).map(|pod| match pod {
-            PodView::Ours(facts) => Event::PodGone(facts),
-            PodView::Backfill(facts) => Event::BackfillGone(facts.machine, facts.pod.uid),
-            PodView::Foreign(uid, ..) | PodView::Neither(uid) => Event::ForeignPodGone(uid),
+    fn gone(_: &Names, kept: Self::Kept) -> Vec<News> {
+        told(kept.map(|pod| match pod {
+            Kept::Ours(facts) => Event::PodGone(*facts),
+            Kept::Backfill(facts) => Event::BackfillGone(facts.machine, facts.pod.uid),
+            Kept::Other(uid) => Event::ForeignPodGone(uid),
         }))
     }
 }
@@ -144,36 +183,53 @@ pub enum PodView {
 /// What a pod is to the pool; none if the pod has no uid.
 pub fn view(pod: &SlimPod) -> Option<PodView> {
     let uid: PodUid = pod.metadata.uid.as_deref()?.into();
-    let machine = pod.spec.node_name.as_deref().filter(|name| !name.is_empty()).map(MachineName::from);
-    if let Some(facts) = ours(pod, &uid, machine.clone()) {
-        return Some(PodView::Ours(facts));
-    }
-    if let Some(facts) = machine.as_ref().and_then(|machine| backfill_pod(pod, &uid, machine)) {
-        return Some(PodView::Backfill(facts));
-    }
-    Some(match machine {
-        Some(machine) if !is_terminal(pod) => PodView::Foreign(uid, machine, pod.spec.requests()),
-        _ => PodView::Neither(uid),
-    })
+    let known = Marks::on(pod).and_then(|marks| of_the_pool(pod, &uid, marks));
+    Some(known.unwrap_or_else(|| of_others(pod, uid)))
 }
 
-fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<PodFacts> {
-    let job = pod.labels().get(labels::JOB_UID)?;
-    let proc = pod.labels().get(labels::PROC)?.parse().ok()?;
-    let claim = pod.annotations().get(labels::CLAIM)?;
+/// The node that a pod is on.
+fn machine(pod: &SlimPod) -> Option<MachineName> {
+    pod.spec.node_name.as_deref().filter(|name| !name.is_empty()).map(MachineName::from)
+}
+
+/// A pod that bears the pool's marks; none if it is a backfill pod on no node.
+fn of_the_pool(pod: &SlimPod, uid: &PodUid, marks: Marks) -> Option<PodView> {
+    match marks {
+        Marks::Proc { job, proc, claim, lease } => {
+            Some(PodView::Ours(ours(pod, uid, (job, proc), (claim, lease))))
+        }
+        Marks::Backfill { slot, mark } => {
+            Some(PodView::Backfill(backfill_pod(pod, uid, &machine(pod)?, (slot, mark))))
+        }
+    }
+}
+
+fn of_others(pod: &SlimPod, uid: PodUid) -> PodView {
+    match machine(pod) {
+        Some(machine) if !is_terminal(pod) => PodView::Foreign(uid, machine, pod.spec.requests()),
+        _ => PodView::Neither(uid),
+    }
+}
+
+fn ours(
+    pod: &SlimPod,
+    uid: &PodUid,
+    (job, proc): (JobUid, u32),
+    (claim, lease): (ClaimId, Option<Duration>),
+) -> PodFacts {
     let ending = ending(pod);
     let told = ending.as_ref().is_some_and(|ending| ending.told);
     let (end, held) = ending.map_or((None, None), |ending| (Some(ending.end), ending.hold));
-    Some(PodFacts {
+    PodFacts {
         pod: PodRef {
             namespace: pod.namespace().unwrap_or_default().into(),
             name: pod.name_any().into(),
             uid: uid.clone(),
         },
-        machine,
-        job: job.as_str().into(),
+        machine: machine(pod),
+        job,
         proc,
-        claim: claim.as_str().into(),
+        claim,
         running: matches!(pod.status.phase.as_str(), "Running" | "Succeeded"),
         started: started(pod),
         remains: remains(pod),
@@ -185,20 +241,18 @@ fn ours(pod: &SlimPod, uid: &PodUid, machine: Option<MachineName>) -> Option<Pod
         grace: grace(pod),
         forced: forced(pod),
         disrupted: disrupted(pod).is_some(),
-        lease: pod
-            .annotations()
-            .get(labels::LEASE_SECONDS)
-            .and_then(|seconds| seconds.parse().ok())
-            .map(Duration::from_secs),
-        tracked: pod.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER),
+        lease,
+        tracked: is_tracked(pod),
         requests: pod.spec.requests(),
-    })
+    }
 }
 
-fn backfill_pod(pod: &SlimPod, uid: &PodUid, machine: &MachineName) -> Option<backfill::Facts> {
-    pod.labels().get(labels::BACKFILL)?;
-    let slot = pod.annotations().get(labels::SLOT).and_then(|name| SlotName::parse(name).ok());
-    let mark = pod.annotations().get(labels::BACKFILL_TEMPLATE).map(String::as_str).unwrap_or_default();
+fn backfill_pod(
+    pod: &SlimPod,
+    uid: &PodUid,
+    machine: &MachineName,
+    (slot, mark): (Option<SlotName>, Arc<str>),
+) -> backfill::Facts {
     let gone =
         pod.metadata.deletion_timestamp.is_some() && pod.metadata.deletion_grace_period_seconds == Some(0);
     let phase = if is_terminal(pod) || gone {
@@ -208,7 +262,7 @@ fn backfill_pod(pod: &SlimPod, uid: &PodUid, machine: &MachineName) -> Option<ba
     } else {
         backfill::Phase::Waits
     };
-    Some(backfill::Facts {
+    backfill::Facts {
         pod: PodRef {
             namespace: pod.namespace().unwrap_or_default().into(),
             name: pod.name_any().into(),
@@ -216,12 +270,12 @@ fn backfill_pod(pod: &SlimPod, uid: &PodUid, machine: &MachineName) -> Option<ba
         },
         machine: machine.clone(),
         slot: slot.filter(|slot| slot.machine == *machine && slot.dynamic.is_none()).map(|slot| slot.slot),
-        mark: mark.into(),
+        mark,
         phase,
         started: started(pod),
         deleting: pod.metadata.deletion_timestamp.is_some(),
         requests: pod.spec.requests(),
-    })
+    }
 }
 
 /// Why a container of a pod cannot start: the first such container, init containers before the others.

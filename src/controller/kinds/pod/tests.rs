@@ -122,3 +122,49 @@ fn pods_that_hold_nothing_are_of_no_concern() {
         assert!(matches!(view(object), PodView::Neither(_)));
     }
 }
+
+fn marked(labels: Value, annotations: Value, rest: Value) -> SlimPod {
+    let mut object = json!({
+        "metadata": {"name": "sweep-3", "namespace": "ns", "uid": "u", "labels": labels, "annotations": annotations,
+            "finalizers": [labels::TRACKING_FINALIZER]},
+        "spec": {"nodeName": "n1"}, "status": {"phase": "Running"},
+    });
+    for (key, value) in rest.as_object().unwrap() {
+        object["metadata"][key] = value.clone();
+    }
+    serde_json::from_value(object).unwrap()
+}
+
+/// Whoever may edit a pod may take its marks off while no operator runs. Its finalizer must come off some time.
+#[test]
+fn a_pod_without_its_marks_is_known_by_its_finalizer_and_its_owner() {
+    let owner = json!({"ownerReferences": [{"apiVersion": "slotwright.dev/v1alpha1", "kind": "HTCJob", "name": "sweep",
+        "uid": "job", "controller": true}]});
+    let whose = |pod: &SlimPod| match super::view(pod).unwrap() {
+        PodView::Ours(facts) => {
+            Some((facts.job.to_string(), facts.proc, facts.claim.to_string(), facts.end.is_some()))
+        }
+        _ => None,
+    };
+    let claim = json!({labels::CLAIM: "c"});
+    let stripped = marked(json!({}), claim, owner.clone());
+    assert_eq!(whose(&stripped), Some(("job".into(), 3, "c".into(), false)), "labels alone");
+    let stripped = marked(json!({}), json!({}), owner);
+    assert_eq!(whose(&stripped), Some(("job".into(), 3, String::new(), false)), "labels and claim");
+    let mut bare = marked(json!({}), json!({}), json!({}));
+    assert_eq!(whose(&bare), None, "a pod that runs and has nothing but the finalizer is let alone");
+    bare.status.phase = "Succeeded".into();
+    assert_eq!(whose(&bare), Some((String::new(), 0, String::new(), true)), "and let go once it has ended");
+}
+
+#[test]
+fn a_backfill_pod_stays_one() {
+    let annotations = json!({labels::SLOT: "slot1@n1", labels::BACKFILL_TEMPLATE: "m"});
+    let pod = marked(json!({labels::BACKFILL: "true"}), annotations, json!({"finalizers": []}));
+    let kept = SlimPod::keep(&pod, None);
+    let stripped = marked(json!({}), json!({}), json!({"finalizers": []}));
+    match SlimPod::keep(&stripped, Some(&kept)) {
+        Some(Kept::Backfill(facts)) => assert_eq!((facts.slot, &*facts.mark), (Some(1), "m")),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,88 @@
+//! A client that keeps answers from doing harm. kube decodes what it gets, and logs the whole text of what it cannot decode:
+//! an answer that is no JSON is an error here, before kube sees it, and the error quotes nothing. (What is JSON, an
+//! [`Item`](super::decode::Item) takes.) kube bounds how long a watch may be silent, but not how long a list or the
+//! beginning of a watch may take: if one answer never came, the operator would see nothing of that kind until the next start.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde::de::IgnoredAny;
+use tokio::time::timeout;
+use tower::{BoxError, Service};
+
+/// For how long a request of a watch may be without the beginning of an answer. A server under load may take long to list.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A client that does as `client` does, except that an answer must be JSON.
+pub fn guarded(client: Client) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    Client::new(Guarded { client, limit: None, resumed: Arc::new(|| {}) }, namespace)
+}
+
+/// The client of a watch: an answer must be JSON, and begin within [`LIMIT`]. `resumed` is called when the API server begins
+/// to tell changes.
+pub fn watching(client: Client, resumed: impl Fn() + Send + Sync + 'static) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    Client::new(Guarded { client, limit: Some(LIMIT), resumed: Arc::new(resumed) }, namespace)
+}
+
+struct Guarded {
+    client: Client,
+    limit: Option<Duration>,
+    resumed: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Service<Request<Body>> for Guarded {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let client = self.client.clone();
+        let (limit, resumed) = (self.limit, Arc::clone(&self.resumed));
+        Box::pin(async move {
+            let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let answer = match limit {
+                None => client.send(request).await?,
+                Some(limit) => match timeout(limit, client.send(request)).await {
+                    Ok(answer) => answer?,
+                    Err(_) => return Err(format!("no answer began within {limit:?}").into()),
+                },
+            };
+            match (answer.status().is_success(), watches) {
+                (false, _) => Ok(answer),
+                // Each line is an event. kube tells of one that it cannot decode, and logs nothing of it.
+                (true, true) => {
+                    resumed();
+                    Ok(answer)
+                }
+                (true, false) => checked(answer).await,
+            }
+        })
+    }
+}
+
+/// An answer whose body is JSON.
+async fn checked(answer: Response<Body>) -> Result<Response<Body>, BoxError> {
+    let (head, body) = answer.into_parts();
+    let body = body.collect_bytes().await?;
+    match serde_json::from_slice::<IgnoredAny>(&body) {
+        Ok(_) => Ok(Response::from_parts(head, Body::from(body))),
+        Err(error) => {
+            let (line, column) = (error.line(), error.column());
+            let length = body.len();
+            Err(format!("an answer of {length} bytes is no JSON, from line {line}, column {column} on")
+                .into())
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! By what a pod is known as the pool's. Whoever may edit a pod may take its marks off, or change them: a pod stays what it
+//! was known as, by its uid.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::ResourceExt;
+
+use super::SlimPod;
+use super::end::is_terminal;
+use api::labels;
+use model::pool::{ClaimId, JobUid, SlotName, backfill};
+
+use super::Kept;
+
+/// What a pod is to the pool, as the operator wrote it on the pod.
+#[derive(Clone, Debug)]
+pub(super) enum Marks {
+    /// A proc's pod.
+    Proc { job: JobUid, proc: u32, claim: ClaimId, lease: Option<Duration> },
+    /// A backfill pod: its standing slot, if that can be read, and the hash of its template.
+    Backfill { slot: Option<SlotName>, mark: Arc<str> },
+}
+
+impl Marks {
+    /// The marks on a pod; none of a pod that is not the pool's.
+    pub(super) fn on(pod: &SlimPod) -> Option<Self> {
+        Self::of_proc(pod).or_else(|| Self::of_backfill(pod)).or_else(|| Self::left(pod))
+    }
+
+    fn of_proc(pod: &SlimPod) -> Option<Self> {
+        let job = pod.labels().get(labels::JOB_UID)?;
+        let proc = pod.labels().get(labels::PROC)?.parse().ok()?;
+        let claim = pod.annotations().get(labels::CLAIM)?;
+        Some(Self::Proc { job: job.as_str().into(), proc, claim: claim.as_str().into(), lease: lease(pod) })
+    }
+
+    fn of_backfill(pod: &SlimPod) -> Option<Self> {
+        pod.labels().get(labels::BACKFILL)?;
+        let slot = pod.annotations().get(labels::SLOT).and_then(|name| SlotName::parse(name).ok());
+        let mark = pod.annotations().get(labels::BACKFILL_TEMPLATE).map(String::as_str).unwrap_or_default();
+        Some(Self::Backfill { slot, mark: mark.into() })
+    }
+
+    /// The marks of a proc's pod whose labels or claim somebody took off while no operator knew the pod. The tracking
+    /// finalizer, which nobody else puts on pods, must come off some time: the job is the owner, the number follows from the
+    /// pod's name. A pod that has no more than the finalizer is let alone until it ends, and let go then.
+    fn left(pod: &SlimPod) -> Option<Self> {
+        if !is_tracked(pod) {
+            return None;
+        }
+        let owner = pod.owner_references().iter().find(|owner| {
+            let group = owner.api_version.split_once('/').map(|(group, _)| group);
+            owner.kind == "HTCJob" && group == Some(api::GROUP) && owner.controller == Some(true)
+        });
+        let claim = pod.annotations().get(labels::CLAIM).map(String::as_str).unwrap_or_default().into();
+        let number = |job: &str| pod.name_any().strip_prefix(job)?.strip_prefix('-')?.parse().ok();
+        match owner.and_then(|owner| Some((owner, number(&owner.name)?))) {
+            Some((owner, proc)) => {
+                Some(Self::Proc { job: owner.uid.as_str().into(), proc, claim, lease: lease(pod) })
+            }
+            None => (is_terminal(pod) || pod.metadata.deletion_timestamp.is_some()).then(|| Self::Proc {
+                job: "".into(),
+                proc: 0,
+                claim,
+                lease: None,
+            }),
+        }
+    }
+}
+
+impl Kept {
+    /// What the pod was known as.
+    pub(super) fn marks(&self) -> Option<Marks> {
+        match self {
+            Self::Ours(facts) => Some(Marks::Proc {
+                job: facts.job.clone(),
+                proc: facts.proc,
+                claim: facts.claim.clone(),
+                lease: facts.lease,
+            }),
+            Self::Backfill(facts) => Some(Marks::Backfill { slot: slot_of(facts), mark: facts.mark.clone() }),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+fn slot_of(facts: &backfill::Facts) -> Option<SlotName> {
+    Some(SlotName { machine: facts.machine.clone(), slot: facts.slot?, dynamic: None })
+}
+
+/// Whether a pod has the tracking finalizer.
+pub(super) fn is_tracked(pod: &SlimPod) -> bool {
+    pod.finalizers().iter().any(|finalizer| finalizer == labels::TRACKING_FINALIZER)
+}
+
+fn lease(pod: &SlimPod) -> Option<Duration> {
+    let seconds = pod.annotations().get(labels::LEASE_SECONDS)?;
+    seconds.parse().ok().map(Duration::from_secs)
+}

@@ -1,0 +1,191 @@
+//! What a watch has shown: what each object was last known as, and which objects cannot be decoded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use kube::Resource;
+use kube::api::ObjectMeta;
+use kube::runtime::watcher::Event;
+
+use crate::decode::{Decode, Item, Undecodable};
+use crate::kinds::{Names, Seen, Unread, Watched, gone, there};
+
+/// The objects that a watch has shown. After a relist, which sends no deletes, those that the list does not show are
+/// gone. An object that cannot be decoded is there all the same, and stays what it was last known as.
+#[derive(Debug)]
+pub struct Tracker<W: Watched> {
+    known: BTreeMap<Key, Known<W::Kept>>,
+    /// The objects that cannot be decoded now, with the version of each.
+    unread: BTreeMap<Key, String>,
+    listed: Option<Listed>,
+    synced: bool,
+    /// Something is gone, and nobody could read what.
+    doubt: bool,
+}
+
+/// The kind that a watch is of.
+type Of<W> = <<W as Watched>::Object as Decode>::Of;
+
+/// The key of an object: its namespace and its name.
+type Key = (Box<str>, Box<str>);
+
+/// What is remembered of an object.
+#[derive(Debug)]
+struct Known<M> {
+    uid: String,
+    kept: M,
+}
+
+/// What a list has shown so far.
+#[derive(Debug, Default)]
+struct Listed {
+    keys: BTreeSet<Key>,
+    /// Whether an object was among them whose name cannot be read: it may be any.
+    nameless: bool,
+}
+
+impl<W: Watched> Default for Tracker<W> {
+    fn default() -> Self {
+        Self { known: BTreeMap::new(), unread: BTreeMap::new(), listed: None, synced: false, doubt: false }
+    }
+}
+
+impl<W: Watched> Tracker<W> {
+    /// What a watch event means.
+    pub fn observe(&mut self, event: Event<Item<W::Object>>) -> Vec<Seen> {
+        match event {
+            Event::Init => {
+                self.listed = Some(Listed::default());
+                Vec::new()
+            }
+            Event::InitApply(item) => {
+                let (key, named) = key(item.metadata());
+                if let Some(listed) = &mut self.listed {
+                    listed.keys.insert(key);
+                    listed.nameless |= !named;
+                }
+                self.apply(item)
+            }
+            Event::Apply(item) => self.apply(item),
+            Event::Delete(item) => self.delete(item),
+            Event::InitDone => self.finish_list(),
+        }
+    }
+
+    /// How many objects cannot be decoded now.
+    pub fn undecodable(&self) -> usize {
+        self.unread.len()
+    }
+
+    /// Whether a list has to tell what is there.
+    pub fn take_doubt(&mut self) -> bool {
+        std::mem::take(&mut self.doubt)
+    }
+
+    fn apply(&mut self, item: Item<W::Object>) -> Vec<Seen> {
+        let (key, named) = key(item.metadata());
+        let metadata = item.metadata();
+        let uid = metadata.uid.clone().unwrap_or_default();
+        let version = metadata.resource_version.clone().unwrap_or_default();
+        // The object was deleted, and another was made under its name, while the watch was down. One whose uid cannot be
+        // read may be the same.
+        let (before, replaced) = match self.known.remove(&key) {
+            Some(before) if before.uid == uid || uid.is_empty() => (Some(before), None),
+            other => (None, other),
+        };
+        let mut seen: Vec<Seen> = replaced.map(|old| Self::gone(&key, old)).into_iter().collect();
+        match item.object() {
+            Ok(object) => {
+                self.unread.remove(&key);
+                let kept = W::keep(&object, before.as_ref().map(|before| &before.kept));
+                seen.push(there::<W>(object, &kept));
+                self.known.insert(key, Known { uid, kept });
+            }
+            Err(why) => {
+                if let Some(before) = before {
+                    self.known.insert(key.clone(), before);
+                }
+                seen.extend(self.unread(key, named, uid, (version, why)));
+            }
+        }
+        seen
+    }
+
+    /// Takes note of an object that cannot be decoded, and tells once of each version.
+    fn unread(
+        &mut self,
+        key: Key,
+        named: bool,
+        uid: String,
+        (version, why): (String, Undecodable),
+    ) -> Option<Seen> {
+        let told = self.unread.get(&key).is_some_and(|before| *before == version);
+        let Names { namespace, name, .. } = names(&key, String::new());
+        self.unread.insert(key, version);
+        (!told).then(|| {
+            let name = if named { name } else { String::new() };
+            let of = <Of<W> as Resource>::DynamicType::default();
+            let api_version = <Of<W> as Resource>::api_version(&of).into_owned();
+            Seen::Undecodable(Box::new(Unread { kind: W::KIND, api_version, namespace, name, uid, why }))
+        })
+    }
+
+    fn delete(&mut self, item: Item<W::Object>) -> Vec<Seen> {
+        let (key, named) = key(item.metadata());
+        self.doubt |= !named;
+        self.unread.remove(&key);
+        let uid = item.metadata().uid.clone().unwrap_or_default();
+        let (before, replaced) = match self.known.remove(&key) {
+            Some(before) if before.uid == uid || uid.is_empty() => (Some(before), None),
+            other => (None, other),
+        };
+        let mut seen: Vec<Seen> = replaced.map(|old| Self::gone(&key, old)).into_iter().collect();
+        let last = match item.object() {
+            Ok(object) => {
+                let kept = W::keep(&object, before.as_ref().map(|before| &before.kept));
+                Some(Known { uid, kept })
+            }
+            Err(_) => before,
+        };
+        seen.extend(last.map(|last| Self::gone(&key, last)));
+        seen
+    }
+
+    fn finish_list(&mut self) -> Vec<Seen> {
+        let listed = self.listed.take().unwrap_or_default();
+        self.unread.retain(|key, _| listed.keys.contains(key));
+        let missing = |key: &&Key| !listed.nameless && !listed.keys.contains(*key);
+        let vanished: Vec<Key> = self.known.keys().filter(missing).cloned().collect();
+        let mut seen = Vec::new();
+        for key in vanished {
+            seen.extend(self.known.remove(&key).map(|old| Self::gone(&key, old)));
+        }
+        if !std::mem::replace(&mut self.synced, true) {
+            seen.push(Seen::All(W::KIND));
+        }
+        seen
+    }
+
+    fn gone(key: &Key, old: Known<W::Kept>) -> Seen {
+        gone::<W>(names(key, old.uid), old.kept)
+    }
+}
+
+/// The key of an object, and whether it is its name: an object whose name cannot be read is told from others by its uid.
+fn key(metadata: &ObjectMeta) -> (Key, bool) {
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    if let Some(name) = metadata.name.as_deref().filter(|name| !name.is_empty()) {
+        return ((namespace.into(), name.into()), true);
+    }
+    // No name has a slash.
+    let uid = metadata.uid.as_deref().unwrap_or_default();
+    ((namespace.into(), format!("/{uid}").into()), false)
+}
+
+fn names((namespace, name): &Key, uid: String) -> Names {
+    let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+    Names { namespace: namespace.map(ToString::to_string), name: name.to_string(), uid }
+}
+
+#[cfg(test)]
+mod tests;

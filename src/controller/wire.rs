@@ -1,0 +1,45 @@
+//! Calls whose answers are read as [`Item`]s. kube's own calls that send an object answer with the type of that object; an
+//! [`Item`] is for reading only.
+
+use kube::api::{DeleteParams, PostParams};
+use kube::core::Request;
+use kube::{Api, Resource};
+use serde::Serialize;
+
+use super::decode::{Decode, Item};
+
+type Answer<T> = Result<Item<T>, kube::Error>;
+
+/// Makes an object.
+pub async fn make<T: Decode<Of: Resource> + Clone>(
+    api: &Api<Item<T>>,
+    params: &PostParams,
+    object: &impl Serialize,
+) -> Answer<T> {
+    let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+    let request = Request::new(api.resource_url()).create(params, body).map_err(kube::Error::BuildRequest)?;
+    api.clone().into_client().request(request).await
+}
+
+/// Writes an object over the one of this name.
+pub async fn replace<T: Decode<Of: Resource> + Clone>(
+    api: &Api<Item<T>>,
+    name: &str,
+    object: &impl Serialize,
+) -> Answer<T> {
+    let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+    let params = PostParams::default();
+    let request = Request::new(api.resource_url()).replace(name, &params, body);
+    api.clone().into_client().request(request.map_err(kube::Error::BuildRequest)?).await
+}
+
+/// Deletes an object. Returns the object as it is then, or else what the API server says, which has no metadata. kube's own
+/// call fails where the object nests deeply, although the object is deleted.
+pub async fn remove<T: Decode<Of: Resource> + Clone>(
+    api: &Api<Item<T>>,
+    name: &str,
+    params: &DeleteParams,
+) -> Answer<T> {
+    let request = Request::new(api.resource_url()).delete(name, params).map_err(kube::Error::BuildRequest)?;
+    api.clone().into_client().request(request).await
+}
