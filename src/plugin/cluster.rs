@@ -4,12 +4,14 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 
 use clap::Args;
-use kube::api::ListParams;
+use kube::api::{ListParams, ObjectMeta};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::core::{ObjectList, PartialObjectMeta, Status};
+use kube::core::{ObjectList, Request, Status};
 use kube::{Api, Client, Config, Resource};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use thiserror::Error;
+
+use controller::decode::Item;
 
 /// The most objects of a page, which is one answer of the API server.
 const PAGE: u32 = 500;
@@ -80,6 +82,19 @@ pub struct Cluster {
     pub namespace: String,
 }
 
+/// The objects that can be decoded. The others are named on standard error: a table that lacks them would mislead.
+fn readable<K: Resource<DynamicType = ()>>(found: Vec<Item<K>>) -> Vec<K> {
+    let read = |item: Item<K>| {
+        let (namespace, name) = (item.metadata().namespace.clone(), item.metadata().name.clone());
+        let explain = |why: &_| {
+            let name: Vec<String> = namespace.into_iter().chain(name).collect();
+            eprintln!("kubectl slotwright: {} {} cannot be read: {why}", K::kind(&()), name.join("/"));
+        };
+        item.object().inspect_err(explain).ok()
+    };
+    found.into_iter().filter_map(read).collect()
+}
+
 impl Cluster {
     /// Reads the kubeconfig. If there is none and no option names one, the pod's service account is used. Nothing is
     /// sent yet.
@@ -95,7 +110,8 @@ impl Cluster {
         Ok(Self { client, server, namespace })
     }
 
-    /// All objects of a kind, in one namespace or in the whole cluster.
+    /// All objects of a kind, in one namespace or in the whole cluster. Those that cannot be decoded are left out, and named
+    /// to the user.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
@@ -105,11 +121,12 @@ impl Cluster {
         K: Clone + DeserializeOwned + Debug,
     {
         let Some(namespace) = namespace else { return self.list_all().await };
-        let api = Api::<K>::namespaced(self.client.clone(), namespace);
-        self.pages::<K, K>(async |params| api.list(params).await).await
+        let api = Api::<Item<K>>::namespaced(self.client.clone(), namespace);
+        let found = self.pages::<K, K>(async |params| api.list(params).await).await?;
+        Ok(readable(found))
     }
 
-    /// All objects of a kind in the whole cluster.
+    /// All objects of a kind in the whole cluster, as [`Cluster::list`].
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
@@ -117,27 +134,35 @@ impl Cluster {
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let api = Api::<K>::all(self.client.clone());
-        self.pages::<K, K>(async |params| api.list(params).await).await
+        let api = Api::<Item<K>>::all(self.client.clone());
+        let found = self.pages::<K, K>(async |params| api.list(params).await).await?;
+        Ok(readable(found))
     }
 
-    /// The metadata of all objects of a kind in the whole cluster.
+    /// The metadata of all objects of a kind in the whole cluster, as far as they can be read.
     ///
     /// # Errors
     /// When the API server does not answer, or refuses.
-    pub async fn list_metadata<K>(&self) -> Result<Vec<PartialObjectMeta<K>>, Error>
+    pub async fn list_metadata<K>(&self) -> Result<Vec<ObjectMeta>, Error>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let api = Api::<K>::all(self.client.clone());
-        self.pages::<K, _>(async |params| api.list_metadata(params).await).await
+        let url = Api::<K>::all(self.client.clone()).resource_url().to_owned();
+        let found = self
+            .pages::<K, IgnoredAny>(async |params| {
+                let request =
+                    Request::new(url.as_str()).list_metadata(params).map_err(kube::Error::BuildRequest)?;
+                self.client.request(request).await
+            })
+            .await?;
+        Ok(found.into_iter().map(|item| item.metadata().clone()).collect())
     }
 
     /// Lists page after page, so that no single answer is large.
     async fn pages<K, T>(
         &self,
-        page: impl AsyncFn(&ListParams) -> kube::Result<ObjectList<T>>,
-    ) -> Result<Vec<T>, Error>
+        page: impl AsyncFn(&ListParams) -> kube::Result<ObjectList<Item<T>>>,
+    ) -> Result<Vec<Item<T>>, Error>
     where
         K: Resource<DynamicType = ()>,
         T: Clone,

@@ -194,7 +194,7 @@ async fn status(cluster: &Cluster, args: &StatusArgs, output: Output) -> Result<
     let partitionable: Vec<PartitionableSlot> = cluster.list_all().await?;
     let slots: Vec<Slot> = cluster.list_all().await?;
     let machines = if_allowed(cluster.list_metadata::<Node>().await, &mut notes)?.unwrap_or_default();
-    let platforms = status::platforms(machines.into_iter().map(|node| node.metadata));
+    let platforms = status::platforms(machines);
     let lines = status::lines(&partitionable, &slots, &platforms, &args.names, args.node.as_deref());
     if lines.is_empty() {
         notes.push(no_slots(args));
