@@ -1,6 +1,7 @@
 //! Checks that the fuzz targets share.
 
 pub mod grammar;
+pub mod objects;
 
 use classad::{Ad, Env, Expr, Limits, explain_match, symmetric_match};
 

@@ -1,0 +1,20 @@
+//! Objects from raw JSON, as the API server would send them.
+
+use controller::decode::{Decode, Item};
+use kube::core::ObjectList;
+
+/// What a text is as an object in a list, between two that anybody can decode. None if the text is no JSON, or the object
+/// cannot be decoded: the list can in any case, and the others in it.
+///
+/// # Panics
+/// When the text stops the list, or another object in it.
+pub fn among_others<T: Decode + Clone>(text: &str) -> Option<T> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).ok()?;
+    let other = r#"{"metadata":{"name":"o","namespace":"ns","uid":"u"},"spec":{"count":1,"template":{}}}"#;
+    let list = format!(r#"{{"metadata":{{"resourceVersion":"1"}},"items":[{other},{text},{other}]}}"#);
+    let found: ObjectList<Item<T>> = serde_json::from_str(&list).expect("a list of JSON is a list");
+    let mut items = found.items.into_iter().map(Item::object);
+    let (before, object, after) = (items.next(), items.next(), items.next());
+    assert!(matches!((before, after), (Some(Ok(_)), Some(Ok(_)))), "the others are decoded");
+    object?.ok()
+}
