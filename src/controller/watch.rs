@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures::StreamExt;
+use kube::runtime::utils::Backoff;
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{WatchStreamExt, watcher as watch};
 use kube::{Api, Client};
@@ -67,6 +68,9 @@ pub async fn run<W: Watched>(watching: Watching, pauses: Pauses, out: mpsc::Send
         let pause = loop {
             let Some(event) = stream.next().await else { break missing.while_missing() };
             let done = matches!(event, Ok(Event::InitDone));
+            if matches!(event, Ok(Event::Apply(_) | Event::Delete(_))) {
+                anew.reset();
+            }
             let back = !served && done;
             let (changes, gone, lost) = match event {
                 Ok(event) => {

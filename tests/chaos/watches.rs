@@ -135,7 +135,8 @@ impl Watch {
         if seen > at {
             return Next::Wait(seen.min(self.deadline));
         }
-        let line = format!("{}\n", json!({"type": change.what, "object": *change.object}));
+        // In the order in which an API server writes them.
+        let line = format!("{{\"type\":{},\"object\":{}}}\n", json!(change.what), *change.object);
         self.cursor = change.version;
         let object = Arc::clone(&change.object);
         if self.kind == "pods" {
