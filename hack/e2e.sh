@@ -1,6 +1,6 @@
 #!/bin/bash
-# e2e.sh [chart|tests]: runs tests against a real kube-apiserver with etcd and the controller manager. Without an argument,
-# runs both parts.
+# e2e.sh [chart|tests|all [FILTER]]: runs tests against a real kube-apiserver with etcd and the controller manager. Without an argument,
+# runs both parts. With FILTER runs only tests with this part in their names, and shows what they print.
 #
 #   chart  checks the chart: a dry run, an apply, another apply (which must change nothing), what the operator's account may
 #          and may not do, the examples, and the pods of the Deployment.
@@ -14,6 +14,7 @@ set -euo pipefail
 
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 PART=${1:-all}
+FILTER=${2:-}
 
 # shellcheck disable=SC1091  # chart.sh is linted by itself
 . "$ROOT/hack/kube/chart.sh"
@@ -149,12 +150,14 @@ tests() {
     export SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig
   fi
   cd "$ROOT"
-  if cargo nextest --version >/dev/null 2>&1; then cargo nextest run --test e2e -j 1; else cargo test --test e2e -- --test-threads 1; fi
+  if [ -n "$FILTER" ]; then cargo test --test e2e -- --nocapture --test-threads 1 "$FILTER"
+  elif cargo nextest --version >/dev/null 2>&1; then cargo nextest run --test e2e -j 1
+  else cargo test --test e2e -- --test-threads 1; fi
 }
 
 control_plane
 case $PART in
   all) chart; tests ;;
   chart|tests) "$PART" ;;
-  *) die "usage: e2e.sh [chart|tests]" ;;
+  *) die "usage: e2e.sh [chart|tests|all [FILTER]]" ;;
 esac

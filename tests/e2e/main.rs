@@ -12,6 +12,7 @@
 )]
 
 mod agents;
+mod attack;
 mod backfill;
 mod bad_input;
 mod budget;
