@@ -128,6 +128,21 @@ examples() {
   kubectl delete --wait=false --ignore-not-found -f "$ROOT/examples/" -f "$ROOT/examples/broken/"
 }
 
+# Checks that the server keeps what a pod has in a job's template, drops what no pod has, and refuses what is beyond a bound.
+templates() {
+  local job template refused
+  job='{"apiVersion":"slotwright.dev/v1alpha1","kind":"HTCJob","metadata":{"name":"NAME"},"spec":{"template":TEMPLATE}}'
+  make() { sed "s|NAME|$1|; s|TEMPLATE|$2|" <<<"$job" | kubectl -n default create --validate=false -f - 2>&1; }
+  make junk '{"spec":{"junk":[{"":0}],"containers":[{"name":"main","image":"i","env":[{"name":"A","value":""}],"imagee":"x"}]}}'
+  template=$(kubectl -n default get htcjob junk -o json)
+  ! grep -q 'junk": \[\|imagee' <<<"$template" || die "the server keeps junk in a template: $template"
+  grep -q '"env"' <<<"$template" || die "the server drops what pods have: $template"
+  refused=$(make long "{\"spec\":{\"containers\":[$(yes '{"name":"c"},' | head -70 | tr -d '\n'){\"name\":\"c\"}]}}" || true)
+  grep -q 'at most 64 items' <<<"$refused" || die "71 containers were not refused: $refused"
+  kubectl -n default delete htcjob junk
+  say "templates: junk is dropped, and lists are bounded"
+}
+
 chart() {
   kubectl create namespace "$NAMESPACE"
   definitions
@@ -135,6 +150,7 @@ chart() {
   apply
   permissions
   marks
+  templates
   examples
   if [ -n "$(kubectl -n default get serviceaccount default --ignore-not-found -o name)" ]; then pods; fi
   kubectl -n "$NAMESPACE" delete deployment slotwright

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::common::Requests;
+use super::pod_template::pod_template;
 use super::schema;
 
 /// A job in HTCondor's sense, with `count` procs. Each proc runs once, in a pod made from the template, in a slot on
@@ -141,7 +142,7 @@ pub struct HTCJobSpec {
     pub pod_retention: PodRetention,
     /// A pod template, as in a Job. The first container gets the resources of the slot, less what other containers
     /// request. restartPolicy is Never: the operator decides whether a proc runs again. The operator sets nodeName.
-    #[schemars(schema_with = "schema::pod_template")]
+    #[schemars(schema_with = "pod_template")]
     pub template: Template,
 }
 

@@ -19,6 +19,7 @@ mod negotiator;
 mod node_policy;
 mod node_report;
 mod partitionable_slot;
+mod pod_template;
 mod portable;
 mod rejections;
 mod schema;

@@ -7,6 +7,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::pod_template::pod_template;
 use super::schema;
 
 /// The owner's policy for some nodes. Nodes that no policy selects are offered with HTCondor's defaults. Where several
@@ -99,7 +100,7 @@ pub struct PolicyBackfill {
     /// other containers request. The operator sets nodeName, and, if the template gives none, priorityClassName: pods of
     /// slotwright-backfill may be preempted for any other pod. With restartPolicy Always, the default, the kubelet
     /// restarts a container that ends; otherwise the operator makes another pod after a while.
-    #[schemars(schema_with = "schema::pod_template")]
+    #[schemars(schema_with = "pod_template")]
     pub template: serde_json::Value,
 }
 

@@ -7,12 +7,6 @@ pub(super) fn quantity(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "x-kubernetes-int-or-string": true })
 }
 
-/// A pod template, opaque to the API server: inlined its schema is 349 KB of JSON, and the cost of every write
-/// grows with it. The operator checks the template and answers on the job's `Accepted` condition.
-pub(super) fn pod_template(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
-}
-
 /// A point in time, RFC 3339.
 pub(super) fn time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": "date-time", "nullable": true })

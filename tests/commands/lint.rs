@@ -54,6 +54,18 @@ fn found(given: &[(&str, &str)], args: &[&str]) -> String {
 }
 
 #[test]
+fn a_job_that_is_too_large_is_named_with_its_size() {
+    let args = vec!["x".repeat(60_000); 5].join(", ");
+    let job = format!(
+        "apiVersion: slotwright.dev/v1alpha1\nkind: HTCJob\nmetadata: {{name: large, namespace: alice}}\nspec:\n  \
+         template:\n    spec:\n      containers: [{{name: main, image: i, args: [{args}]}}]\n"
+    );
+    let said = found(&[("a.yaml", &job)], &["."]);
+    assert!(said.contains("a.yaml:5:3: error: spec: has 300"), "{said}");
+    assert!(said.contains("and may have 262144") && said.contains("[job-too-large]"), "{said}");
+}
+
+#[test]
 fn a_template_with_a_native_sidecar_is_clean() {
     let job = |sidecar: &str| {
         format!(

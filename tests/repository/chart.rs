@@ -15,7 +15,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Namespace, PodSpec, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{Namespace, PodSpec, ResourceQuota, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
@@ -109,6 +109,7 @@ fn check_types(objects: &[Value]) -> usize {
             "Deployment" => drop(typed::<Deployment>(object)),
             "Namespace" => drop(typed::<Namespace>(object)),
             "NetworkPolicy" => drop(typed::<NetworkPolicy>(object)),
+            "ResourceQuota" => drop(typed::<ResourceQuota>(object)),
             "PodDisruptionBudget" => drop(typed::<PodDisruptionBudget>(object)),
             "PriorityClass" => drop(typed::<PriorityClass>(object)),
             "Role" => drop(typed::<Role>(object)),
@@ -138,7 +139,7 @@ fn every_value() {
         return;
     };
     insta::assert_snapshot!("every_value", text);
-    assert_eq!(check_types(&objects(&text)), 18);
+    assert_eq!(check_types(&objects(&text)), 20);
 }
 
 #[test]

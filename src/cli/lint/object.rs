@@ -1,6 +1,5 @@
 //! Checks one manifest as the API server and the operator would.
 
-use k8s_openapi::api::core::v1::PodTemplateSpec;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -213,61 +212,10 @@ fn job(object: &Object<'_>, report: &mut Report) -> Vec<Problem> {
     if let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) {
         spec.entry("template").or_insert_with(|| json!({}));
     }
-    let template = value.pointer("/spec/template").cloned().unwrap_or_default();
-    dropped_fields(object, &template, report);
     decode::<HTCJob>(object, report, value)
         .and_then(|job| kinds::job::facts(&job))
         .map(|facts| facts.spec.err().into_iter().flatten().chain(facts.warnings).collect())
         .unwrap_or_default()
-}
-
-/// Reports fields of the pod template that pods do not have. The API server keeps them, but the operator drops them
-/// when it makes pods.
-fn dropped_fields(object: &Object<'_>, template: &Value, report: &mut Report) {
-    let Ok(read) = serde_json::from_value::<PodTemplateSpec>(template.clone()) else { return };
-    let kept = serde_json::to_value(read).unwrap_or_default();
-    let mut lost = Vec::new();
-    compare(template, &kept, "spec.template", &mut lost);
-    for path in lost {
-        let saying = Saying::new(format!("{path}: pods have no such field; it is dropped"))
-            .hint("correct its name or take it out");
-        report.add(
-            &rules::TEMPLATE_UNKNOWN_FIELD,
-            object.source,
-            find(&object.node, &path).key,
-            saying.about(object.title()),
-        );
-    }
-}
-
-fn compare(given: &Value, kept: &Value, path: &str, lost: &mut Vec<String>) {
-    match (given, kept) {
-        (Value::Object(given), Value::Object(kept)) => {
-            for (key, value) in given {
-                let below = format!("{path}.{key}");
-                match kept.get(key) {
-                    Some(other) => compare(value, other, &below, lost),
-                    None if is_nothing(value) => {}
-                    None => lost.push(below),
-                }
-            }
-        }
-        (Value::Array(given), Value::Array(kept)) => {
-            for (index, (value, other)) in given.iter().zip(kept).enumerate() {
-                compare(value, other, &format!("{path}[{index}]"), lost);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(map) => map.is_empty(),
-        Value::Array(list) => list.is_empty(),
-        _ => false,
-    }
 }
 
 /// Reports a problem that the operator would find, at the place of the field; for a broken expression, at the place

@@ -65,6 +65,7 @@ rules! {
     JOB_REQUEST, "job-request", Error, "What the job asks for cannot be asked for.";
     JOB_NAME, "job-name", Error, "The job's name is too long for the names of its pods.";
     JOB_TEMPLATE, "job-template", Error, "The pod template cannot be used.";
+    JOB_TOO_LARGE, "job-too-large", Error, "The job's spec is larger than the operator takes.";
     TEMPLATE_UNKNOWN_FIELD, "template-unknown-field", Warning, "Pods have no such field: it is dropped.";
     TEMPLATE_RESERVED_NAME, "template-reserved-name", Warning, "The name is the operator's: pods do not get it from the template.";
     GROUP_NAME, "group-name", Error, "The text is not the name of an accounting group.";
@@ -98,6 +99,7 @@ pub fn of_reason(reason: &str) -> &'static Rule {
         "InvalidTemplate" => &JOB_TEMPLATE,
         "ReservedName" => &TEMPLATE_RESERVED_NAME,
         "NameTooLong" => &JOB_NAME,
+        "ObjectTooLarge" => &JOB_TOO_LARGE,
         "InvalidGroup" => &GROUP_NAME,
         "InvalidSelector" => &POLICY_SELECTOR,
         "SaidTwice" => &POLICY_CONFLICT,

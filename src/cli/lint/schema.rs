@@ -63,12 +63,12 @@ impl Definition {
             object.remove("status");
         }
         for path in self.schema.prune(&mut value) {
-            report.add(
-                &rules::SCHEMA_UNKNOWN_FIELD,
-                source,
-                find(node, &path).key,
-                self.unknown(&path).about(title),
-            );
+            let rule = if in_template(&path) {
+                &rules::TEMPLATE_UNKNOWN_FIELD
+            } else {
+                &rules::SCHEMA_UNKNOWN_FIELD
+            };
+            report.add(rule, source, find(node, &path).key, self.unknown(&path).about(title));
         }
         self.schema.default(&mut value);
         let errors = self.schema.validate(&value, None);
@@ -94,7 +94,12 @@ impl Definition {
 
     fn unknown(&self, path: &str) -> Saying {
         let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
-        let saying = Saying::new(format!("{path}: there is no such field"));
+        let what = if in_template(path) {
+            "pods have no such field; it is dropped"
+        } else {
+            "there is no such field"
+        };
+        let saying = Saying::new(format!("{path}: {what}"));
         let known = fields(&self.source, parent);
         match nearest(name, known.iter().copied()) {
             Some(meant) => saying.hint(format!("did you mean {meant}?")),
@@ -102,6 +107,11 @@ impl Definition {
             None => saying.hint(format!("known here: {}", known.join(", "))),
         }
     }
+}
+
+/// Whether a path leads into a pod template.
+fn in_template(path: &str) -> bool {
+    ["spec.template.", "spec.backfill.template."].iter().any(|template| path.starts_with(template))
 }
 
 /// The fields that a schema knows at a path.

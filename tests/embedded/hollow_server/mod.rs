@@ -7,6 +7,7 @@ mod kubectl;
 mod load;
 mod objects;
 mod pods;
+mod templates;
 mod watches;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! HTCJobs: what is submitted, and what has become of it.
 
 mod held;
+mod size;
 mod submission;
 mod waiting;
 

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::PodTemplateSpec;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::ResourceExt;
 
+use super::size::too_large;
 use crate::convert::{ceil_units, time};
 use crate::render;
 use api::labels::{self, JOB_FINALIZER};
@@ -168,8 +169,11 @@ fn requests(requests: &Requests, problems: &mut Vec<Problem>) -> Request {
 /// The job's pod template.
 ///
 /// # Errors
-/// When `spec.template` is not a pod template.
+/// When `spec.template` is not a pod template, or when the spec is too large: then no part of it is kept.
 pub fn template_of(job: &HTCJob) -> Result<PodTemplateSpec, Problem> {
+    if let Some(problem) = too_large(job) {
+        return Err(problem);
+    }
     serde_json::from_str(job.spec.template.0.get()).map_err(|error| {
         // Lines and columns of the text that the API server sends say nothing to whom wrote the job.
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -358,6 +362,21 @@ mod tests {
         bad["template"] = json!({"spec": {"containers": "none"}});
         let problems = facts(bad).spec.unwrap_err();
         assert_eq!(problems[0].field, "spec.template");
+    }
+
+    #[test]
+    fn a_job_that_is_too_large_is_refused_and_not_kept() {
+        let mut large = good();
+        large["template"]["spec"]["containers"][0]["args"] = json!(vec!["x".repeat(60_000); 5]);
+        let problems = facts(large.clone()).spec.unwrap_err();
+        assert_eq!((problems[0].reason, problems[0].field.as_str()), ("ObjectTooLarge", "spec"));
+        assert!(problems[0].message.contains("may have 262144"), "{}", problems[0].message);
+        assert!(problems[0].message.contains("has 300"), "{}", problems[0].message);
+        let object = json!({"metadata": {"name": "sweep", "namespace": "alice", "uid": "u1"}, "spec": large});
+        assert!(template_of(&serde_json::from_value(object).unwrap()).is_err());
+        let mut fits = good();
+        fits["template"]["spec"]["containers"][0]["args"] = json!(vec!["x".repeat(60_000); 4]);
+        assert!(facts(fits).spec.is_ok());
     }
 
     #[test]
