@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::caps::{Caps, capped, limited};
 use super::ends::{Ends, terminated};
-use super::kubelets::{has_ended, is_backfill, is_ours, node_key};
+use super::kubelets::{has_ended, is_backfill, is_ours, is_over, node_key};
 use super::plan::Class;
 use super::processes::Process;
 use super::store::{Key, finalizers};
@@ -253,10 +253,13 @@ fn lives(world: &World, pod: &Value) -> bool {
     runs || (!has_ended(pod) && pod["metadata"]["deletionGracePeriodSeconds"] != 0)
 }
 
-/// Whether the pod's process ended by itself, held by nothing but our finalizer.
+/// Whether the pod's process ended by itself, held by nothing but our finalizer. Nobody can know of a pod that was deleted by
+/// force before its kubelet gave it a last phase: a kubelet that evicts a pod says so with that phase.
 fn ended_by_itself(world: &World, pod: &Value) -> bool {
+    let unconfirmed = !is_over(pod) && pod["metadata"]["deletionGracePeriodSeconds"] == 0;
     let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
     tracked
+        && !unconfirmed
         && world.checks.ends.contains_key(&proc_of(pod))
         && pod["status"]["reason"].is_null()
         && !terminated(pod).is_null()

@@ -71,7 +71,7 @@ fn a_template_with_a_native_sidecar_is_clean() {
         format!(
             "apiVersion: slotwright.dev/v1alpha1\nkind: HTCJob\nmetadata: {{name: meshed, namespace: alice}}\nspec:\n  \
              requests: {{cpus: 1, memory: 1Gi}}\n  template:\n    spec:\n      containers: [{{name: main, image: busybox}}]\n      \
-             initContainers:\n      - {{name: proxy, image: busybox, restartPolicy: Always, resources: {{requests: {{cpu: {sidecar}}}}}}}\n"
+             initContainers:\n      - {{name: proxy, image: busybox, restartPolicy: Always, resources: {{requests: {{cpu: {sidecar}, memory: 64Mi}}}}}}\n"
         )
     };
     let clean = found(&[("job.yaml", &job("250m"))], &["job.yaml"]);

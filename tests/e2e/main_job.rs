@@ -92,7 +92,8 @@ async fn a_job_says_why_the_api_server_refuses_its_pods() {
     cluster.quick_cycles().await;
     // Nothing but the API server looks at the names of containers.
     let names = |side: &str| {
-        let containers = json!([{"name": "main", "image": "busybox"}, {"name": side, "image": "busybox"}]);
+        let beside = json!({"name": side, "image": "busybox", "resources": {"limits": {"cpu": "10m", "memory": "8Mi"}}});
+        let containers = json!([{"name": "main", "image": "busybox"}, beside]);
         job("main-refused", "twins", 2, "100ms", |o| o["spec"]["template"]["spec"]["containers"] = containers)
     };
     cluster.apply(names("main")).await;

@@ -92,7 +92,8 @@ impl Cluster {
     }
 
     async fn add_jobs_and_slots(&self) {
-        let spec = json!({"count": 2, "template": {"spec": {}}});
+        let spec =
+            json!({"count": 2, "template": {"spec": {"containers": [{"name": "main", "image": "busybox"}]}}});
         let status = json!({"observedGeneration": 1, "clusterId": 1, "submitter": "alice", "summary": "Running",
             "running": 1, "completed": 1, "completedProcs": "0"});
         let job = self.put::<HTCJob>(Some("default"), "pi", spec.clone(), status).await;

@@ -248,7 +248,9 @@ pub fn conclude(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, n
             }
             made
         };
-        if !made && schedd::waits(pool, job, now) {
+        // What a claim that is over still holds, until its Slot says so, counts against caps and is not in the cycle.
+        let told = pool.holdings().carried().next().is_none();
+        if !made && told && schedd::waits(pool, job, now) {
             refused.insert((job.clone(), slot.clone()));
         }
     }

@@ -210,7 +210,8 @@ impl Pool {
     }
 
     /// Books the end of a slot's pod that its kubelet has not confirmed and never will: it is certain that nothing of it runs.
-    /// If the kubelet had said before anybody asked the pod to go that the program has ended, that end counts.
+    /// An end of the program that only wanted the pod's last phase does not count: a kubelet that evicts a pod says so with that
+    /// phase, and no more than that phase tells its victim from a program that ended by itself.
     pub fn pod_lost(&mut self, name: &SlotName, why: &str, now: Time) {
         let Some(slot) = self.slots.get(name) else { return };
         let Activation::Active { pod, running, .. } = &slot.activation else { return };
@@ -220,9 +221,8 @@ impl Pool {
             tracked: true,
             ..PodFacts::of_nothing(pod.clone(), slot)
         };
-        let end = slot.running.ended.clone().unwrap_or_else(|| End::Evicted { why: why.into() });
         self.drop_outside(&facts.pod.uid);
-        self.pod_ended(name, &facts, end, now);
+        self.pod_ended(name, &facts, End::Evicted { why: why.into() }, now);
     }
 
     /// Whether the proc is to run at some time.

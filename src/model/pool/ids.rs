@@ -78,6 +78,7 @@ impl ClaimId {
 impl SubmitterName {
     /// The owner: what stands behind the last dot. The ceiling of the submitter of this very name holds for all submitters of
     /// the owner together, whatever groups they charge.
+    #[must_use]
     pub fn owner(&self) -> Self {
         let name = self.as_str();
         name.rsplit_once('.').map_or(name, |(_, owner)| owner).into()

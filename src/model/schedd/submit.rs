@@ -85,8 +85,7 @@ const RESERVED: &[&str] = &["Request", "_cp_"];
 /// Whether the operator sets an attribute of this name itself.
 fn is_protected(name: &str) -> bool {
     let begins = |with: &&str| name.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    PROTECTED.iter().any(|protected| protected.eq_ignore_ascii_case(name))
-        || RESERVED.iter().any(|with| begins(&with))
+    PROTECTED.iter().any(|protected| protected.eq_ignore_ascii_case(name)) || RESERVED.iter().any(begins)
 }
 
 /// Makes a job of a submission. Requests that the submission does not set are left out;

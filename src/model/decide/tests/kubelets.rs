@@ -148,10 +148,10 @@ fn a_pod_that_has_ended_but_for_a_word_of_its_kubelet_holds_its_slot() {
     assert_eq!(counts(&world), (1, 0, 0));
 }
 
-/// The kubelet has said that the program ended, and is cut off before it says that the pod has. Nobody asked the pod to go
-/// until then: the proc has not to run again.
+/// The kubelet has said that the program ended, and is lost before it says that the pod has. A kubelet that evicts a pod says
+/// so with the last phase: nobody knows whether the program ended by itself, and the proc runs again.
 #[test]
-fn an_end_that_was_said_counts_though_its_kubelet_is_lost() {
+fn an_end_without_a_last_phase_is_none_once_its_kubelet_is_lost() {
     let mut world = world("MachineMaxVacateTime = 60\n");
     writes(&mut world, |facts| {
         (facts.end, facts.remains) = (Some(End::Exited { code: 0 }), Remains::Ending);
@@ -162,7 +162,7 @@ fn an_end_that_was_said_counts_though_its_kubelet_is_lost() {
     world.pass(10);
     writes(&mut world, |facts| facts.forced = Forced::Running);
     world.pass(120);
-    assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 0));
+    assert_eq!((counts(&world), world.pool.slots().len()), ((0, 0, 1), 0));
 }
 
 /// A pod that was let go is deleted for good: how it looks then is nobody's end.
