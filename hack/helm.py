@@ -11,7 +11,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("action", choices=["render", "lint"])
     parser.add_argument("chart", help="the chart's directory")
     parser.add_argument("--values", metavar="FILE", help="values in YAML, over the chart's own")
-    parser.add_argument("--set", metavar="K=V", help="more values, over those: a.b=1,c=2")
+    parser.add_argument("--set", metavar="K=V", action="append", default=[], help="more values, over those: a.b=1,c=2; may be repeated")
     parser.add_argument("--name", default="slotwright", help="the release's name")
     parser.add_argument("--namespace", default="slotwright-system", help="the release's namespace")
     parser.add_argument("--notes", action="store_true", help="render NOTES.txt only")
@@ -32,7 +32,9 @@ def values(args: argparse.Namespace) -> dict:
     if args.values:
         with open(args.values, encoding="utf-8") as file:
             found = helm_python.values_from_yaml(file.read())
-    return merge(found, helm_python.parse_set_string(args.set)) if args.set else found
+    for text in args.set:
+        found = merge(found, helm_python.parse_set_string(text))
+    return found
 
 
 def render(args: argparse.Namespace) -> int:
