@@ -137,7 +137,10 @@ pub fn before(world: &mut World, class: Class, call: &Call) {
             claim_outlives(world, &call.key, Some(&next));
         }
         Class::UntrackPod => end_first(world, call),
-        Class::DeletePod => certain_first(world, call),
+        Class::DeletePod => {
+            certain_first(world, call);
+            give_up(world, call);
+        }
         Class::AddJobFinalizer => pods_first(world, call),
         Class::Tell if call.body["reason"] == "MatchRefused" => {
             world.violated(format!("a match is refused twice in a row: {}", call.body["note"]));
@@ -253,13 +256,10 @@ fn lives(world: &World, pod: &Value) -> bool {
     runs || (!has_ended(pod) && pod["metadata"]["deletionGracePeriodSeconds"] != 0)
 }
 
-/// Whether the pod's process ended by itself, held by nothing but our finalizer. Nobody can know of a pod that was deleted by
-/// force before its kubelet gave it a last phase: a kubelet that evicts a pod says so with that phase.
+/// Whether the pod's process ended by itself, held by nothing but our finalizer.
 fn ended_by_itself(world: &World, pod: &Value) -> bool {
-    let unconfirmed = !is_over(pod) && pod["metadata"]["deletionGracePeriodSeconds"] == 0;
     let tracked = finalizers(pod).iter().any(|name| name == labels::TRACKING_FINALIZER);
     tracked
-        && !unconfirmed
         && world.checks.ends.contains_key(&proc_of(pod))
         && pod["status"]["reason"].is_null()
         && !terminated(pod).is_null()
@@ -364,6 +364,16 @@ fn pledged(world: &mut World, key: &Key, before: Option<Arc<Value>>) {
     let still = |running: &Value| running["suspendedSeconds"].as_i64().unwrap_or(0);
     if old["maxVacateSeconds"] != new["maxVacateSeconds"] || still(new) < still(old) {
         world.violated(format!("{} forgets of the job in it: {old} {new}", key.name));
+    }
+}
+
+/// A pod is deleted by force before its kubelet has given it a last phase: nobody knows of an end that only wanted that phase
+/// whether it was an eviction, so that the proc may run again.
+fn give_up(world: &mut World, call: &Call) {
+    let Some(pod) = world.store.get(&call.key).filter(|pod| is_ours(pod) && !is_over(pod)) else { return };
+    let (job, proc) = proc_of(&pod);
+    if call.body["gracePeriodSeconds"] == 0 && !is_recorded(world, &job, proc) {
+        world.checks.lost.insert((job, proc));
     }
 }
 
