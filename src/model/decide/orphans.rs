@@ -36,11 +36,13 @@ fn is_lost(pool: &mut Pool, facts: &PodFacts, now: Time) -> bool {
     match machine.map_or(Off::NodeGone, |machine| startd::off(pool, machine, now)) {
         Off::OutOfService => true,
         Off::NodeGone => {
-            let gone_by = pool.orphan_granted(&facts.pod.uid).map_or(now, Granted::gone_by);
-            if gone_by > now {
+            // An orphan is granted what its pod shows, and nothing before the pod is seen to be deleted.
+            let gone_by =
+                pool.orphan_granted(&facts.pod.uid).and_then(Granted::gone_by).filter(|at| *at > now);
+            if let Some(gone_by) = gone_by {
                 pool.wake_at(gone_by);
             }
-            gone_by <= now
+            gone_by.is_none()
         }
         Off::No => {
             let silent = facts.machine.as_ref().is_some_and(|name| pool.heartbeats().is_silent(name, now));

@@ -17,31 +17,46 @@ pub const KUBELET_SLACK: Duration = Duration::from_secs(5);
 /// How long the deletions of a pod let it run. A later deletion with a shorter grace period changes nothing about that: a
 /// kubelet that has begun to end a pod does not look again (kubernetes#83916).
 ///
-/// The time counts from when the operator deleted the pod, or saw that somebody had. What the API server writes of the time
-/// is by another clock.
+/// The time counts from when the operator saw that the pod was deleted, whoever deleted it. When the operator asked for the
+/// deletion tells nothing of that: the call may take long, as a webhook of the namespace wants, and be made again. What the API
+/// server writes of the time is by another clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// The longest grace period.
     grace: Duration,
-    /// When the last of them is over.
+    /// When the last of them is over, if the pod was deleted when the operator asked for that.
     ends_by: Time,
+    /// Whether the pod has been seen to be deleted since.
+    seen: bool,
 }
 
 impl Granted {
-    /// A pod that is deleted now.
+    /// The operator asks for a deletion now.
     pub fn by_deletion(known: Option<Self>, grace: Duration, now: Time) -> Self {
         let (longest, ends_by) = known.map_or((grace, now), |known| (known.grace.max(grace), known.ends_by));
-        Self { grace: longest, ends_by: ends_by.max(now + grace) }
+        let seen = known.is_some_and(|known| known.seen);
+        Self { grace: longest, ends_by: ends_by.max(now + grace), seen }
     }
 
     /// What is known once a pod is seen.
     pub(super) fn seen(known: Option<Self>, facts: &PodFacts, now: Time) -> Option<Self> {
-        let Some(grace) = facts.grace else { return known };
-        match known {
-            // The grace period of a pod that was deleted by force is a guess, for those who have seen no other.
-            Some(known) if known.grace >= grace || facts.forced != Forced::No => Some(known),
-            _ => Some(Self::by_deletion(known, grace, now)),
+        if !facts.deleting {
+            return known;
         }
+        let Some(known) = known else {
+            return facts.grace.map(|grace| Self { seen: true, ..Self::by_deletion(None, grace, now) });
+        };
+        // The grace period of a pod that was deleted by force is a guess, for those who have seen no other.
+        let shown = facts.grace.filter(|_| facts.forced == Forced::No).unwrap_or_default();
+        Some(known.shown(shown, now))
+    }
+
+    /// What is known once the pod is seen to be deleted with a grace period.
+    pub(crate) fn shown(self, grace: Duration, now: Time) -> Self {
+        // The kubelet is told when the deletion takes effect, and not when the operator asks for it.
+        let known = if self.seen { self } else { Self::by_deletion(Some(self), self.grace, now) };
+        let longer = if grace > known.grace { Self::by_deletion(Some(known), grace, now) } else { known };
+        Self { seen: true, ..longer }
     }
 
     /// The longest grace period.
@@ -54,9 +69,14 @@ impl Granted {
         self.ends_by
     }
 
-    /// When it is certain that a kubelet, if there is one, has ended the pod.
-    pub fn gone_by(self) -> Time {
-        self.ends_by + KUBELET_SLACK
+    /// When it is certain that a kubelet, if there is one, has ended the pod; never while the pod was not seen to be deleted.
+    pub fn gone_by(self) -> Option<Time> {
+        self.seen.then_some(self.ends_by + KUBELET_SLACK)
+    }
+
+    /// Whether it is certain that a kubelet, if there is one, has ended the pod.
+    pub fn is_gone(self, now: Time) -> bool {
+        self.gone_by().is_some_and(|gone_by| gone_by <= now)
     }
 }
 
@@ -226,6 +246,23 @@ pub struct Preemptor {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A deletion counts from when the pod is seen to be deleted: the call may have hung, and been made again.
+    #[test]
+    fn a_grace_period_begins_when_the_pod_is_deleted() {
+        let (at, secs) = (Time::from_secs, Duration::from_secs);
+        let asked = Granted::by_deletion(None, secs(10), at(100));
+        assert_eq!((asked.ends_by(), asked.gone_by(), asked.is_gone(at(9999))), (at(110), None, false));
+        let seen = asked.shown(secs(10), at(114));
+        assert_eq!((seen.ends_by(), seen.gone_by()), (at(124), Some(at(129))));
+        assert_eq!((seen.is_gone(at(128)), seen.is_gone(at(129))), (false, true));
+        // The pod shows its deletion again, and a shorter one changes nothing.
+        assert_eq!(seen.shown(secs(10), at(120)), seen);
+        let killed = Granted::by_deletion(Some(seen), secs(1), at(115));
+        assert_eq!((killed, killed.shown(secs(1), at(116))), (seen, seen));
+        // Somebody else's deletion granted more than the operator's.
+        assert_eq!(asked.shown(secs(30), at(102)).gone_by(), Some(at(137)));
+    }
 
     #[test]
     fn time_in_suspension_is_no_run_time() {

@@ -70,7 +70,7 @@ fn of_pod(slot: &Slot, view: &View) -> Option<Step> {
 pub(super) fn ended(slot: &Slot, view: &View, deleting: bool, remains: Remains) -> Step {
     let over = match view.off {
         Off::No => is_over_unsaid(slot, view) || view.fence == Fence::Held,
-        Off::NodeGone => slot.running.granted.is_some_and(|granted| granted.gone_by() <= view.now),
+        Off::NodeGone => slot.running.granted.is_some_and(|granted| granted.is_gone(view.now)),
         Off::OutOfService => true,
     };
     match remains {
@@ -96,7 +96,7 @@ fn of_pod_on_a_machine_that_is_off(slot: &Slot, deleting: bool, view: &View) -> 
         if !deleting {
             return Step::Do(Chore::KillPod);
         }
-        if slot.running.granted.is_none_or(|granted| granted.gone_by() > view.now) {
+        if !slot.running.granted.is_some_and(|granted| granted.is_gone(view.now)) {
             return Step::Rest;
         }
     }

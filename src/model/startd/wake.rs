@@ -30,7 +30,7 @@ pub fn wake(slot: &Slot, view: &View, job: Option<&Ad>) -> Option<Time> {
     };
     let polls = is_polled(view.policy, slot.state, view.agent, job);
     let poll = polls.then(|| whole_second(view.now + view.policy.polling_interval));
-    let gone = slot.running.granted.map(Granted::gone_by).filter(|_| view.off == Off::NodeGone);
+    let gone = slot.running.granted.and_then(Granted::gone_by).filter(|_| view.off == Off::NodeGone);
     // What is due now was done now, or waits for something else.
     let waits = view.earlier_pod && slot.activation == Activation::Assigned;
     let earlier_pod = waits.then(|| earlier_pod_goes_by(slot));

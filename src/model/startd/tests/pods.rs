@@ -12,10 +12,18 @@ const BUSY: State = State::Claimed(Claimed::Busy);
 const VACATING: State = State::Preempting(Preempting::Vacating);
 const KILLING: State = State::Preempting(Preempting::Killing);
 
-/// The pod was deleted just now with a grace of so many seconds.
-fn grant(scene: &mut Scene, seconds: u64) {
+/// The operator asks to delete the pod with a grace of so many seconds.
+fn ask(scene: &mut Scene, seconds: u64) {
     let grace = Duration::from_secs(seconds);
     scene.slot.running.granted = Some(Granted::by_deletion(scene.slot.running.granted, grace, scene.now));
+}
+
+/// The pod was deleted just now with a grace of so many seconds.
+fn grant(scene: &mut Scene, seconds: u64) {
+    ask(scene, seconds);
+    let now = scene.now;
+    scene.slot.running.granted =
+        scene.slot.running.granted.map(|granted| granted.shown(Duration::from_secs(seconds), now));
 }
 
 /// A kubelet whose Node was deleted goes on with what it was told: the slot waits until that is over, though nobody will
@@ -43,6 +51,19 @@ fn transition_18_a_machine_whose_node_is_gone_has_what_its_pod_was_granted() {
     scene.slot.running.forced = Forced::Running;
     assert_eq!(scene.wait(64).drive().done, NOTHING);
     assert_eq!(scene.wait(1).drive().done, [Chore::LosePod, Chore::UntrackPod, Chore::DeleteClaim]);
+}
+
+/// A call may hang in a webhook of the namespace and be made again: the kubelet is told of the deletion when it takes effect.
+#[test]
+fn transition_18_what_a_pod_was_granted_counts_from_when_it_is_deleted() {
+    let gone = |s: &mut Scene| (s.slot.removal, s.off) = (Some(Removal::MachineGone), Off::NodeGone);
+    let mut scene = Scene::of(BUSY).with(gone);
+    scene.drive();
+    ask(&mut scene, 1);
+    assert_eq!(scene.wait(600).drive().done, NOTHING);
+    grant(&mut scene, 1);
+    assert_eq!(scene.wait(5).drive().done, NOTHING);
+    assert_eq!(scene.wait(1).drive().done, [Chore::DeletePod(Grace::Force)]);
 }
 
 fn being_deleted() -> Activation {
