@@ -76,12 +76,12 @@ impl Pool {
         self.slots_changed(&[name, other]);
     }
 
-    /// An earlier leader recorded the end of a proc, and containers of its pod run on in the slot of its claim. Anybody may
-    /// write the labels of a pod, so the pod must have the namespace and the name that the operator chose.
+    /// An earlier leader recorded that a proc has ended or is held, and containers of its pod run on in the slot of its claim.
+    /// Anybody may write the labels of a pod, so the pod must have the namespace and the name that the operator chose.
     fn adopt_remains(&mut self, facts: &PodFacts) {
-        let ours = |cluster: &Job| cluster.owns(facts) && cluster.is_done(facts.proc);
-        let done = self.jobs.get(&facts.job).is_some_and(ours);
-        let left = done && facts.tracked && !facts.is_over();
+        let booked = |cluster: &Job| cluster.is_done(facts.proc) || cluster.on_hold.contains_key(&facts.proc);
+        let ours = |cluster: &Job| cluster.owns(facts) && booked(cluster);
+        let left = self.jobs.get(&facts.job).is_some_and(ours) && facts.tracked && !facts.is_over();
         let Some(slot) = self.slot_of(&facts.claim).filter(|_| left && !self.synced) else { return };
         let own = slot.claim.job.uid == facts.job && slot.claim.proc == facts.proc;
         if own && slot.activation == Activation::Vacant {

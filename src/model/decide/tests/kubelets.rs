@@ -1,7 +1,7 @@
 //! What kubelets do to procs and slots, each a short story. Source: `docs/reference/pods.md`.
 
 use super::world::World;
-use crate::pool::{End, Event, Forced, PodFacts, PodRef, Remains, StartdConfig};
+use crate::pool::{End, Event, Forced, HoldReason, PodFacts, PodRef, Remains, StartdConfig};
 use crate::startd::config::understand;
 
 /// A node of one core on which the only proc of a job runs, under a policy.
@@ -240,4 +240,24 @@ fn a_new_leader_finds_what_is_left_of_a_pod() {
     });
     world.pass(5);
     assert_eq!((counts(&world), world.pool.slots().len()), ((1, 0, 0), 0));
+}
+
+/// So does the claim of a proc that is held, while containers of its pod run on.
+#[test]
+fn a_new_leader_finds_what_is_left_of_the_pod_of_a_proc_that_is_held() {
+    let mut world = world("");
+    writes(&mut world, |facts| {
+        facts.end = Some(End::Evicted { why: "out of memory".into() });
+        facts.hold = Some(HoldReason { code: 34, subcode: 0, reason: "out of memory".into() });
+        facts.remains = Remains::Others;
+    });
+    world.pass(1);
+    let held = |world: &World| world.pool.jobs().values().next().unwrap().on_hold.len();
+    assert_eq!((held(&world), world.pool.slots().len()), (1, 1));
+    world.restart();
+    world.pass(60);
+    assert_eq!((held(&world), world.pool.slots().len()), (1, 1));
+    writes(&mut world, |facts| facts.remains = Remains::Nothing);
+    world.pass(5);
+    assert_eq!((held(&world), world.pool.slots().len()), (1, 0));
 }
