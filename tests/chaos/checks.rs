@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::caps::{Caps, capped, limited};
 use super::ends::{Ends, terminated};
 use super::kubelets::{has_ended, is_backfill, is_ours, is_over, node_key};
+use super::marks;
 use super::plan::Class;
 use super::processes::Process;
 use super::store::{Key, finalizers};
@@ -71,9 +72,8 @@ impl Checks {
 }
 
 pub fn proc_of(pod: &Value) -> (String, u32) {
-    let labels = &pod["metadata"]["labels"];
-    let proc = labels[labels::PROC].as_str().and_then(|text| text.parse().ok()).unwrap_or(0);
-    (labels[labels::JOB_UID].as_str().unwrap_or_default().to_owned(), proc)
+    let proc = marks::label(pod, labels::PROC).and_then(|text| text.parse().ok()).unwrap_or(0);
+    (marks::label(pod, labels::JOB_UID).unwrap_or_default().to_owned(), proc)
 }
 
 fn job_of<'a>(world: &'a World, uid: &str) -> Option<&'a Arc<Value>> {
@@ -226,7 +226,7 @@ fn claim_outlives(world: &mut World, slot: &Key, next: Option<&Value>) {
         return;
     }
     let of_claim = |pod: &Value| {
-        pod["metadata"]["annotations"][labels::CLAIM] == id.as_str()
+        marks::annotation(pod, labels::CLAIM) == Some(id.as_str())
             && proc_of(pod).1 == claim["proc"].as_u64().unwrap_or(0) as u32
     };
     let pods: Vec<(String, Value)> = world

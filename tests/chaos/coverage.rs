@@ -40,7 +40,7 @@ const CLAIMS: [&str; 5] = [
 const TRANSITIONS: [u8; 9] = [1, 2, 11, 14, 15, 18, 21, 22, 37];
 
 /// Every kind of fault.
-const FAULTS: [&str; 77] = [
+const FAULTS: [&str; 81] = [
     "error",
     "error after effect",
     "throttled",
@@ -118,6 +118,10 @@ const FAULTS: [&str; 77] = [
     "command does not exist",
     "pod that never started ends with 137",
     "init container fails",
+    "pod's marks taken off",
+    "webhook hangs and fails",
+    "webhook hangs and is passed by",
+    "object that cannot be decoded",
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

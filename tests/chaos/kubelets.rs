@@ -6,6 +6,7 @@ use api::labels;
 use serde_json::{Value, json};
 
 use super::agents::Agent;
+use super::marks;
 use super::processes::{Fated, Process};
 use super::store::{Key, is_deleting, meta};
 use super::world::World;
@@ -54,12 +55,12 @@ pub fn node_key(name: &str) -> Key {
 
 /// Whether a pod is of a job of the pool.
 pub fn is_ours(pod: &Value) -> bool {
-    pod["metadata"]["labels"][labels::JOB_UID].is_string()
+    marks::label(pod, labels::JOB_UID).is_some()
 }
 
 /// Whether a pod does backfill work.
 pub fn is_backfill(pod: &Value) -> bool {
-    pod["metadata"]["labels"][labels::BACKFILL].is_string()
+    marks::label(pod, labels::BACKFILL).is_some()
 }
 
 /// Whether a pod is the operator's.

@@ -25,6 +25,7 @@ mod ends;
 mod kubelets;
 mod layouts;
 mod letting_go;
+mod marks;
 mod people;
 mod plan;
 mod processes;

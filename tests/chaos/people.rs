@@ -1,5 +1,6 @@
 //! What people, nodes and the plan's faults do to the world: one room for each that it happens to.
 
+mod attackers;
 mod caps;
 mod jobs;
 mod mending;
@@ -10,6 +11,7 @@ mod pods;
 mod policies;
 mod slots;
 
+pub use attackers::Garbled;
 pub use jobs::release;
 pub use mending::mend;
 pub use names::name;
@@ -44,6 +46,7 @@ fn perform_one(world: &mut World, what: &What, at: u64) {
         || jobs::perform(world, what)
         || slots::perform(world, what)
         || caps::perform(world, what, at)
+        || attackers::perform(world, what, at)
         || policies::perform(world, what);
     assert!(done, "nobody does {what:?}");
 }

@@ -161,6 +161,13 @@ pub enum What {
     QuotaGone(u8),
     Ceiling(u8, Option<u8>),
     DeleteSubmitter(u8),
+    /// Somebody takes the pool's labels, annotations or both off a pod.
+    Unmark(u8, u8),
+    /// A webhook of an owner's namespace hangs for so many seconds: it takes the 10 s that the server gives it for each pod
+    /// that is made, edited or deleted, and then the call fails or goes on, as the webhook's failure policy says.
+    Webhook(u8, u8, bool),
+    /// Somebody makes an object so that no operator can decode it: a pod, a Node or a job.
+    Garble(u8),
     /// How much there is of something that jobs share.
     Limit(u8, u8),
     LimitGone(u8),

@@ -579,3 +579,44 @@ fn a_job_that_is_deleted_while_it_is_held_again_and_again_is_not_let_go() {
         goes_well(story(8, forever.clone(), items));
     }
 }
+
+/// Whatever is taken off a pod, and whoever leads then, its proc ends once, and its slot is free.
+#[test]
+fn a_pod_whose_marks_were_taken_off_stays_its_procs() {
+    for how in 0..3 {
+        for more in [vec![], vec![(When::At(7000), What::Kill(0))], vec![(When::At(7000), What::Gone(PODS))]]
+        {
+            let mut items =
+                vec![(When::At(5000), What::Unmark(0, how)), (When::At(5000), What::Unmark(1, how))];
+            items.extend(more);
+            goes_well(story(2, job(4), items));
+        }
+    }
+}
+
+/// An object that cannot be decoded stays what it was known as, and takes nothing with it.
+#[test]
+fn what_cannot_be_decoded_is_not_taken_for_gone() {
+    for n in 0..3 {
+        for more in [What::Gone(PODS), What::Kill(0), What::Gone(HTCJOBS), What::Gone(NODES)] {
+            let items = vec![(When::At(5000), What::Garble(n)), (When::At(7000), more)];
+            goes_well(story(2, job(4), items));
+        }
+    }
+}
+
+#[test]
+fn a_webhook_that_hangs_only_delays() {
+    for fails in [true, false] {
+        for at in [0, 3000, 12_000] {
+            goes_well(story(
+                2,
+                job(4),
+                vec![
+                    (When::At(at), What::Webhook(0, 50, fails)),
+                    (When::At(at), What::Webhook(1, 50, fails)),
+                ],
+            ));
+        }
+    }
+}

@@ -118,6 +118,7 @@ impl Store {
         }
         if key.kind == "pods" {
             object["status"] = json!({"phase": "Pending"});
+            super::marks::remember(&mut object);
         }
         object["kind"] = json!(kind);
         object["apiVersion"] = json!(version);

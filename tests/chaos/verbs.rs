@@ -71,6 +71,13 @@ impl Call {
     }
 }
 
+impl Call {
+    /// Whether webhooks that look at pods are asked about the call.
+    pub fn is_admitted(&self) -> bool {
+        self.key.kind == "pods" && !matches!(self.verb, Verb::Get | Verb::List | Verb::Watch)
+    }
+}
+
 /// When it is: milliseconds of the run, and as Kubernetes writes it.
 pub struct Now<'a> {
     pub at: u64,

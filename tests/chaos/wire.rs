@@ -61,6 +61,9 @@ impl tower::Service<Request<kube::client::Body>> for Wire {
     }
 }
 
+/// How long the server waits for a webhook, in milliseconds.
+const WEBHOOK_TIMEOUT: u64 = 10_000;
+
 /// How a call goes.
 struct Fate {
     /// When the server has it.
@@ -232,6 +235,14 @@ impl World {
         let mut fate = Fate { arrives: way, how, lost: at < hindrance.cut_until, way };
         if let Some(How::Late(late)) = how {
             fate.arrives += u64::from(late);
+        }
+        let hangs =
+            self.webhooks.get(&call.key.namespace).filter(|(until, _)| at < *until && call.is_admitted());
+        if let Some((_, fails)) = hangs {
+            fate.arrives += WEBHOOK_TIMEOUT;
+            if *fails {
+                fate.how = fate.how.or(Some(How::Error(500)));
+            }
         }
         if at < hindrance.stalled_until {
             fate.arrives = fate.arrives.max(hindrance.stalled_until - at);

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::checks::Checks;
 use super::coverage::Coverage;
 use super::kubelets::Kubelets;
+use super::people::Garbled;
 use super::plan::{Class, How, Item, Plan, What, When};
 use super::rng::{draw, hash};
 use super::store::{Key, Refusal, Store};
@@ -64,6 +65,10 @@ pub struct World {
     /// By kind: how far watches are behind, until when; and which of them have to end.
     pub lags: BTreeMap<&'static str, (u64, u64)>,
     pub drops: BTreeMap<&'static str, (u64, Drop)>,
+    /// By namespace: until when its webhook hangs, and whether calls fail of that.
+    pub webhooks: BTreeMap<String, (u64, bool)>,
+    /// Objects that no operator can decode.
+    pub garbled: Vec<Garbled>,
     pub kubelets: Kubelets,
     pub checks: Checks,
     pub coverage: Coverage,
@@ -101,6 +106,8 @@ impl World {
             second: false,
             lags: BTreeMap::new(),
             drops: BTreeMap::new(),
+            webhooks: BTreeMap::new(),
+            garbled: Vec::new(),
             kubelets: Kubelets::default(),
             checks: Checks::new(plan.items.iter().any(late)),
             coverage: Coverage::default(),

@@ -221,8 +221,7 @@ impl World {
             over: None,
             reported: None,
             settled: false,
-            lease: pod["metadata"]["annotations"][labels::LEASE_SECONDS]
-                .as_str()
+            lease: super::super::marks::annotation(pod, labels::LEASE_SECONDS)
                 .and_then(|seconds| seconds.parse().ok()),
             handler: match self.kubelets.fated {
                 Some(Fated::Handler(n)) => Some(n),

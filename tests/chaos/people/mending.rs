@@ -6,7 +6,7 @@ use super::super::kubelets::node_key;
 use super::super::plan::{Presence, What};
 use super::super::store::Key;
 use super::super::world::World;
-use super::{GROUPS, LIMITS, NODES, OWNERS, jobs, nodes, perform_one, policies};
+use super::{GROUPS, LIMITS, NODES, OWNERS, attackers, jobs, nodes, perform_one, policies};
 
 /// Faults stop, and people put right what they can.
 pub fn mend(world: &mut World) {
@@ -16,6 +16,7 @@ pub fn mend(world: &mut World) {
     world.faults.clear();
     world.lags.clear();
     world.hindrances = Default::default();
+    attackers::mend(world);
     for life in &mut world.lives {
         life.polls_left = None;
     }

@@ -94,7 +94,24 @@ impl Plan {
         }
         plan.share(&mut rng);
         plan.let_go(&mut rng);
+        plan.attack(&mut rng);
         plan
+    }
+
+    /// Those who may edit one namespace try what they can.
+    fn attack(&mut self, rng: &mut Rng) {
+        for _ in 0..rng.pick(&[0, 0, 0, 0, 1, 1, 2, 3]) {
+            let at = When::At(u32::try_from(rng.below(u64::from(self.ends) * 1000)).unwrap());
+            let (class, nth) = (rng.pick(&TARGETS), rng.pick(&[0, 0, 1, 1, 2, 3, 5, 8]));
+            let when = rng.pick(&[at, at, When::Before(class, nth), When::After(class, nth)]);
+            let n = rng.small(16);
+            let what = match rng.below(6) {
+                0..=1 => What::Unmark(n, rng.small(3)),
+                2..=3 => What::Webhook(n, 5 + rng.small(50), rng.one_in(2)),
+                _ => What::Garble(n),
+            };
+            self.items.push(Item { when, what });
+        }
     }
 
     /// A node with an agent is cut off for longer than most leases last.

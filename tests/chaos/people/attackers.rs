@@ -1,0 +1,70 @@
+//! What those may try who can edit the objects of one namespace, or set up webhooks for it.
+
+use serde_json::{Value, json};
+
+use super::super::kubelets::is_of_pool;
+use super::super::marks;
+use super::super::plan::What;
+use super::super::store::Key;
+use super::super::world::World;
+use super::OWNERS;
+
+/// An object that no operator can decode, until somebody puts its field right.
+#[derive(Clone, Debug)]
+pub struct Garbled {
+    key: Key,
+    /// The field, as a JSON pointer in two parts.
+    field: (&'static str, &'static str),
+}
+
+/// Does it, if it is one of these. Whether it is.
+pub(super) fn perform(world: &mut World, what: &What, at: u64) -> bool {
+    match what {
+        What::Unmark(n, how) => {
+            if let Some(key) = world.pick("pods", *n, is_of_pool) {
+                world.edit(&key, |pod| marks::take_off(pod, *how != 1, *how != 0));
+            }
+        }
+        What::Webhook(n, seconds, fails) => {
+            let owner = OWNERS[usize::from(*n) % OWNERS.len()];
+            world.webhooks.insert(owner.to_owned(), (at + u64::from(*seconds) * 1000, *fails));
+        }
+        What::Garble(n) => garble(world, *n),
+        _ => return false,
+    }
+    true
+}
+
+/// Writes a number where a table belongs, in a field that nobody else writes.
+fn garble(world: &mut World, n: u8) {
+    let (kind, field) = match n % 3 {
+        0 => ("pods", ("spec", "overhead")),
+        1 => ("nodes", ("status", "nodeInfo")),
+        _ => ("htcjobs", ("spec", "template")),
+    };
+    let whole = |object: &Value| !object[field.0][field.1].is_number();
+    let Some(key) = world.pick(kind, n / 3, whole) else { return };
+    world.edit(&key, |object| {
+        object[field.0]["before"] = object[field.0][field.1].take();
+        object[field.0][field.1] = json!(7);
+    });
+    world.garbled.push(Garbled { key, field });
+}
+
+/// Everything is as it was before.
+pub(super) fn mend(world: &mut World) {
+    world.webhooks.clear();
+    for Garbled { key, field: (part, name) } in std::mem::take(&mut world.garbled) {
+        world.edit(&key, |object| {
+            if !object[part][name].is_number() {
+                return;
+            }
+            let fields = object[part].as_object_mut();
+            let Some(fields) = fields else { return };
+            match fields.remove("before") {
+                None | Some(Value::Null) => fields.remove(name),
+                Some(before) => fields.insert(name.to_owned(), before),
+            };
+        });
+    }
+}
