@@ -7,6 +7,8 @@
 #   tests  runs tests/e2e, which also run against the embedded server. They read:
 #            SLOTWRIGHT_TEST_KUBECONFIG           this cluster, with the rights of its administrator
 #            SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG  this cluster, with the rights that the chart grants the operator
+#            SLOTWRIGHT_TEST_ATTACKS              a file that the attacks write the rows of their table into, which is printed
+#                                                 at the end
 #
 # Each run starts a control plane in a directory and on ports of its own, and stops it at the end. hack/kube/assets.sh provides
 # the binaries.
@@ -165,10 +167,16 @@ tests() {
     operator_kubeconfig
     export SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG=$SLOTWRIGHT_KUBE_STATE/operator.kubeconfig
   fi
+  export SLOTWRIGHT_TEST_ATTACKS=${SLOTWRIGHT_TEST_ATTACKS:-$SLOTWRIGHT_KUBE_STATE/attacks}
+  : >"$SLOTWRIGHT_TEST_ATTACKS"
   cd "$ROOT"
-  if [ -n "$FILTER" ]; then cargo test --test e2e -- --nocapture --test-threads 1 "$FILTER"
-  elif cargo nextest --version >/dev/null 2>&1; then cargo nextest run --test e2e -j 1
-  else cargo test --test e2e -- --test-threads 1; fi
+  local status=0
+  if [ -n "$FILTER" ]; then cargo test --workspace --test e2e -- --nocapture --test-threads 1 "$FILTER" || status=$?
+  elif cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace -E 'binary(e2e)' -j 1 --no-fail-fast || status=$?
+  else cargo test --workspace --test e2e -- --test-threads 1 || status=$?; fi
+  echo; say "what attacks came to:"
+  "$ROOT/hack/attack-table.sh" "$SLOTWRIGHT_TEST_ATTACKS"
+  return "$status"
 }
 
 control_plane

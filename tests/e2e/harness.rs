@@ -21,6 +21,11 @@ use serde_json::{Value, json};
 /// waits longer.
 pub const PATIENCE: Duration = Duration::from_mins(3);
 
+/// The operator of a test.
+pub const IDENTITY: &str = "under-test";
+
+const ANY_PORT: &str = "127.0.0.1:0";
+
 pub struct Cluster {
     pub client: Client,
     pub watch: Watch,
@@ -66,34 +71,40 @@ impl Cluster {
 
     /// Starts the operator as a process of its own.
     pub fn start_operator(&mut self) {
-        self.operator = Some(self.operator_command().spawn().unwrap());
+        self.operator = Some(self.operator_command(IDENTITY, ANY_PORT).spawn().unwrap());
+    }
+
+    /// Starts the operator with its probes at this address.
+    pub fn start_operator_probed_at(&mut self, health: &str) {
+        self.operator = Some(self.operator_command(IDENTITY, health).spawn().unwrap());
     }
 
     /// Starts the operator with this log filter. Returns the file that it logs to.
     pub fn start_operator_logging(&mut self, filter: &str) -> std::path::PathBuf {
         let path = self.kubeconfig.with_file_name("operator.log");
         let log = std::fs::File::create(&path).unwrap();
-        let child = self.operator_command().env("RUST_LOG", filter).stderr(log).spawn().unwrap();
-        self.operator = Some(child);
+        let mut command = self.operator_command(IDENTITY, ANY_PORT);
+        self.operator = Some(command.env("RUST_LOG", filter).stderr(log).spawn().unwrap());
         path
     }
 
-    fn operator_command(&self) -> Command {
+    /// The command of an operator that takes part in no election.
+    pub fn operator_command(&self, identity: &str, health: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_slotwright"));
         command
-            .args([
-                "operator",
-                "--no-leader-elect",
-                "--identity",
-                "under-test",
-                "--health-addr",
-                "127.0.0.1:0",
-                "--metrics-addr",
-                "127.0.0.1:0",
-            ])
+            .args(["operator", "--no-leader-elect", "--identity", identity])
+            .args(["--health-addr", health, "--metrics-addr", ANY_PORT])
             .env("KUBECONFIG", &self.kubeconfig)
             .stdin(Stdio::null());
         command
+    }
+
+    /// The most memory that the operator has had at once, in MiB.
+    pub fn operator_peak_mib(&self) -> u64 {
+        let id = self.operator.as_ref().unwrap().id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
     }
 
     /// Kills the operator with SIGKILL.

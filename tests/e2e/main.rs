@@ -17,7 +17,6 @@ mod backfill;
 mod bad_input;
 mod budget;
 mod harness;
-mod hostile;
 mod leader;
 mod logs;
 mod main_job;

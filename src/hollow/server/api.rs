@@ -1,6 +1,6 @@
 //! The state of one server, and the basic writes that all request handlers use.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
@@ -34,6 +34,8 @@ pub(super) struct Api {
     pub(super) bookmarks: watch::Sender<u64>,
     /// The keys of all Event objects, oldest first.
     events: Mutex<VecDeque<Key>>,
+    /// The namespaces whose webhook for new pods never answers.
+    hanging: Mutex<BTreeSet<String>>,
 }
 
 /// One request to one resource.
@@ -58,12 +60,23 @@ impl Api {
             stop: CancellationToken::new(),
             bookmarks: watch::Sender::new(0),
             events: Mutex::default(),
+            hanging: Mutex::default(),
             config,
         }
     }
 
     pub(super) fn now(&self) -> Timestamp {
         self.config.clock.now()
+    }
+
+    /// Lets every later creation of a pod in this namespace hang.
+    pub(super) fn hang(&self, namespace: &str) {
+        self.hanging.lock().unwrap_or_else(PoisonError::into_inner).insert(namespace.to_owned());
+    }
+
+    /// Whether a new pod of this namespace is never answered.
+    pub(super) fn hangs(&self, namespace: &str) -> bool {
+        self.hanging.lock().unwrap_or_else(PoisonError::into_inner).contains(namespace)
     }
 
     /// Returns the object, or the error 404.

@@ -105,6 +105,11 @@ impl ApiError {
         )
     }
 
+    /// 500 for a webhook that has not answered.
+    pub(super) fn webhook_timeout() -> Self {
+        Self::new(500, "InternalError", "failed calling webhook: context deadline exceeded")
+    }
+
     pub(super) fn body_too_large(limit: usize) -> Self {
         Self::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {limit}"))
     }

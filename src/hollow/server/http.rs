@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::api::Api;
 use super::discovery::{self, Document};
 use super::error::ApiError;
-use super::path::{Route, parse};
+use super::path::{Route, Target, parse};
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -85,7 +85,16 @@ async fn respond(api: &Arc<Api>, parts: &Parts, body: Body) -> Result<Reply, Api
         return Err(ApiError::body_too_large(limit));
     }
     let body = to_bytes(body, limit).await.map_err(|_| ApiError::body_too_large(limit))?;
+    if makes_pod(parts, &target) && target.namespace.as_deref().is_some_and(|namespace| api.hangs(namespace))
+    {
+        api.stop.cancelled().await;
+        return Err(ApiError::webhook_timeout());
+    }
     super::dispatch::dispatch(api, parts, &target, &body)
+}
+
+fn makes_pod(parts: &Parts, target: &Target) -> bool {
+    parts.method == Method::POST && target.resource == "pods" && target.name.is_none()
 }
 
 /// A header as text; empty if it is absent.

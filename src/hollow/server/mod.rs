@@ -206,6 +206,12 @@ impl RunningServer {
         self.api.bookmarks.send_modify(|n| *n = n.wrapping_add(1));
     }
 
+    /// Lets every later creation of a pod in this namespace hang until the server stops, as a webhook that never answers
+    /// does.
+    pub fn hang_new_pods_in(&self, namespace: &str) {
+        self.api.hang(namespace);
+    }
+
     /// Forgets the history: a watch or list that starts from an older version than the newest gets 410 Gone.
     pub fn compact(&self) {
         self.api.store.compact();

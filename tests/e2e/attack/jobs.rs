@@ -1,83 +1,14 @@
-//! What a tenant who may edit one namespace tries against the pool, and what it costs others. Each test prints a row of the
-//! table of hack/attack.sh. On a real server with the chart installed the tenant has the rights of the role `edit` in the
-//! namespace `tenant`, and no others.
+//! Rows 1, 4, 5, 7 and 8: jobs and pods that are well formed.
 
-use std::fmt::Display;
-
-use api::HTCJob;
-use hollow::nodes::shapes;
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::rbac::v1::RoleBinding;
+use kube::ResourceExt;
 use kube::api::{Api, ListParams, Patch, PatchParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, condition, eventually, job};
+use api::HTCJob;
+use k8s_openapi::api::core::v1::Pod;
 
-/// Prints the row of an attack.
-fn row(attack: &str, tried: &str, came_of_it: impl Display) {
-    println!("ATTACK|{attack}|{tried}|{came_of_it}");
-}
-
-const TENANT: &str = "mallory@example.com";
-
-/// A pool of 8 CPUs on two nodes, and the client of a tenant.
-async fn pool() -> (Cluster, Client) {
-    let cluster = Cluster::start(shapes::uniform(2, 4000, 8 << 30)).await;
-    cluster.quick_cycles().await;
-    for namespace in ["tenant", "others"] {
-        cluster.namespace(namespace).await;
-    }
-    let tenant = tenant(&cluster).await;
-    (cluster, tenant)
-}
-
-/// A client of the tenant. The embedded server, and a server without the chart, know no rights.
-async fn tenant(cluster: &Cluster) -> Client {
-    let Some(path) = std::env::var_os("SLOTWRIGHT_TEST_KUBECONFIG")
-        .filter(|_| std::env::var_os("SLOTWRIGHT_TEST_OPERATOR_KUBECONFIG").is_some())
-    else {
-        return cluster.client.clone();
-    };
-    let binding: RoleBinding = serde_json::from_value(json!({
-        "metadata": {"name": "tenant"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": TENANT}],
-    }))
-    .unwrap();
-    let bindings: Api<RoleBinding> = Api::namespaced(cluster.client.clone(), "tenant");
-    bindings.patch("tenant", &PatchParams::apply("test").force(), &Patch::Apply(&binding)).await.unwrap();
-    let file = Kubeconfig::read_from(path).unwrap();
-    let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-    config.auth_info.impersonate = Some(TENANT.to_owned());
-    let client = Client::try_from(config).unwrap();
-    // The controller manager adds the chart's rules to the role a moment later.
-    let jobs: Api<HTCJob> = Api::namespaced(client.clone(), "tenant");
-    eventually("the tenant may submit", || async { jobs.list(&ListParams::default()).await.is_ok() }).await;
-    client
-}
-
-/// Submits a job as the tenant.
-async fn submit(tenant: &Client, object: Value) {
-    let jobs: Api<HTCJob> = Api::namespaced(tenant.clone(), "tenant");
-    let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-    jobs.patch(&name, &PatchParams::apply("tenant"), &Patch::Apply(object)).await.unwrap();
-}
-
-/// How many pods of a job run.
-async fn running(cluster: &Cluster, namespace: &str, name: &str) -> usize {
-    let of = ListParams::default().labels(&format!("{}={name}", api::labels::JOB_NAME));
-    let pods = cluster.pods(namespace).list(&of).await.unwrap();
-    let runs = |pod: &&Pod| pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Running");
-    pods.items.iter().filter(runs).count()
-}
-
-async fn accepted(cluster: &Cluster, name: &str, reason: &str) -> String {
-    let told = |job: &HTCJob| condition(job, "Accepted").is_some_and(|(_, said, _)| said == reason);
-    let refused = cluster.job_when("tenant", name, "is refused", told).await;
-    condition(&refused, "Accepted").unwrap().2
-}
+use super::{pool, refused, row, running, submit};
+use crate::harness::{condition, eventually, job};
 
 /// Procs that ask for what no node has are matched with nothing, and others have the whole pool.
 #[tokio::test(flavor = "multi_thread")]
@@ -188,7 +119,7 @@ async fn groups_and_ceilings_are_not_escaped() {
         submit(&tenant, job("tenant", name, 8, "1h", |job| job["spec"]["accountingGroup"] = json!(group)))
             .await;
     }
-    accepted(&cluster, "foreign", "AccountingGroupNotAllowed").await;
+    refused(&cluster, "foreign", "AccountingGroupNotAllowed").await;
     eventually("two procs run", || async { running(&cluster, "tenant", "escapes").await == 2 }).await;
     // Others get what the ceiling leaves, so that cycles have been run since.
     cluster.apply(job("others", "plain", 6, "100ms", |_| {})).await;
@@ -216,7 +147,7 @@ async fn a_second_container_takes_no_more_than_the_slot() {
             }),
         )
         .await;
-        let said = accepted(&cluster, name, "InvalidTemplate").await;
+        let said = refused(&cluster, name, "InvalidTemplate").await;
         assert!(said.contains(says), "{said}");
     }
     row(
