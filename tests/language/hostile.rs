@@ -42,7 +42,18 @@ const TABLE: &[(&str, u32)] = &[
     (r#"replaceAll("a", B, K16)"#, 20_000),
     (r#"replace("[ab]*c|b$", Ab, "x")"#, 20_000),
     (r#"unresolved(Refers, "[a-z]*[b-y]*[c-x]*q")"#, 1000),
+    (r#"regexp("\\w{1,200}x", Accents)"#, 1000),
+    (r#"regexp("(?i)[\\pL\\pN]{1,60}q", B)"#, 10_000),
+    (r#"regexp(strcat("(?i)", B), B)"#, 1500),
+    (r#"regexp(strcat(Groups, string(random(9000))), "x")"#, 100_000),
+    (r#"regexp(strcat("(?i)", K16, string(random(9000))), "x")"#, 100_000),
+    (r#"regexp("^(([a-b])+.)+[A-Z]([a-b])+$", Ab)"#, 10_000),
+    (r#"regexp("(?s:.*a){12}z", B)"#, 10_000),
+    (r#"regexpMember("(a|b|ab|ba)*c", split(AbList, ","))"#, 1000),
     // Comparisons.
+    ("Ads =?= Ads", 400),
+    ("Numbers =?= Numbers", 1500),
+    (r#"member("nobody", split(Words, ","))"#, 1000),
     ("C == D", 30_000),
     ("C =?= D", 30_000),
     ("C < D", 30_000),
@@ -66,7 +77,20 @@ const TABLE: &[(&str, u32)] = &[
     ("split(Commas)", 2000),
     ("split(K16, Accents)", 4000),
     ("size(split(C))", 100_000),
+    (r#"stringListSubsetMatch(strcat(Words, ",x"), OtherWords)"#, 1000),
+    (
+        r#"stringListAvg(Digits) + stringListMin(Digits) + stringListMax(Digits) + stringListSize(Digits)"#,
+        10_000,
+    ),
     // Texts.
+    ("strcat(C, D, C, D, C, D, C, D)", 60_000),
+    (
+        "strcat(strcat(K16, K16), strcat(K16, K16), strcat(K16, K16)) == strcat(K16, K16, K16, K16, K16, K16)",
+        5000,
+    ),
+    ("toLower(toUpper(toLower(toUpper(C))))", 60_000),
+    ("unparse(Ads)", 400),
+    ("unparse(Trues)", 1),
     ("toUpper(C)", 30_000),
     ("substr(C, 1)", 20_000),
     ("strcat(C, \"x\")", 30_000),
@@ -152,6 +176,7 @@ fn texts() -> Ad {
         .with("K16Blanks", "k ".repeat(8000))
         .with("K16Digits", "7".repeat(16_000))
         .with("Zeros", "0".repeat(16_000) + "1")
+        .with("Groups", "(?i:)".repeat(3000))
         .with("Accents", "éàü".repeat(100))
         .with("Words", words("w"))
         .with("OtherWords", words("v"))

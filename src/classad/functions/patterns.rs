@@ -84,6 +84,9 @@ const REMEMBERED: usize = 50;
 /// The price of compiling an ordinary pattern, in steps.
 const FRESH: usize = 1500;
 
+/// The price of parsing a pattern for each of its bytes, in steps.
+const FRESH_BYTE: usize = 8;
+
 /// The price of compiling a pattern for each [`SIZES`]' first size that it takes, beyond [`FRESH`].
 const FRESH_SIZE: usize = 70;
 
@@ -198,8 +201,8 @@ pub(super) fn compile<'a>(
     pattern: &str,
     options: Options,
 ) -> Option<Matcher<'a>> {
-    let price = if written { REMEMBERED } else { FRESH };
-    if !ctx.pay(price + pattern.len()) {
+    let price = if written { REMEMBERED + pattern.len() } else { FRESH + FRESH_BYTE * pattern.len() };
+    if !ctx.pay(price) {
         return None;
     }
     if let Some(known) = memo.get().filter(|known| &*known.pattern == pattern && known.options == options) {
@@ -282,18 +285,20 @@ pub(super) fn price_of_fresh(program: &Program) -> usize {
     program.nodes.iter().map(price).sum()
 }
 
-/// Compiles a pattern, if `allowed` allows the sizes that are tried. The smallest size is tried first, because nearly
-/// all patterns are small; each try stops as soon as the pattern exceeds the size.
+/// Compiles a pattern, if `allowed` allows the sizes that are tried. The pattern is parsed once, since parsing a long one
+/// takes milliseconds. The smallest size is tried first, because nearly all patterns are small; each try stops as soon as
+/// the pattern exceeds the size.
 fn build(pattern: &str, options: Options, allowed: impl Fn(usize) -> bool) -> Built {
     let mut built = Built { regex: None, size: SIZES[0] };
     let Some(translated) = translate(pattern, options.extended) else { return built };
+    let Ok(parsed) = syntax::parse_with(&translated, &syntax_of(options)) else { return built };
     for size in SIZES {
         built.size = size;
         if !allowed(size) {
             break;
         }
-        match build_within(size, &translated, options) {
-            Err(Refused::TooLarge) => {}
+        match Regex::builder().configure(within(size)).build_from_hir(&parsed) {
+            Err(error) if error.size_limit().is_some() => {}
             outcome => {
                 built.regex = outcome.ok();
                 break;
@@ -303,21 +308,18 @@ fn build(pattern: &str, options: Options, allowed: impl Fn(usize) -> bool) -> Bu
     built
 }
 
-/// Why a pattern is not compiled.
-enum Refused {
-    TooLarge,
-    NoPattern,
-}
-
-fn build_within(size: usize, translated: &str, options: Options) -> Result<Regex, Refused> {
-    let config = Config::new()
+fn within(size: usize) -> Config {
+    Config::new()
         .utf8_empty(false)
         // Searching for words first would be faster on long texts, but preparing it takes longer than most searches.
         .auto_prefilter(false)
         .nfa_size_limit(Some(size))
         .onepass_size_limit(Some(size))
-        .hybrid_cache_capacity(LEARNED);
-    let syntax = syntax::Config::new()
+        .hybrid_cache_capacity(LEARNED)
+}
+
+fn syntax_of(options: Options) -> syntax::Config {
+    syntax::Config::new()
         .unicode(false)
         .utf8(false)
         .case_insensitive(options.caseless)
@@ -325,9 +327,7 @@ fn build_within(size: usize, translated: &str, options: Options) -> Result<Regex
         .dot_matches_new_line(options.dotall)
         .ignore_whitespace(options.extended)
         .octal(false)
-        .nest_limit(100);
-    let built = Regex::builder().configure(config).syntax(syntax).build(translated);
-    built.map_err(|error| if error.size_limit().is_some() { Refused::TooLarge } else { Refused::NoPattern })
+        .nest_limit(100)
 }
 
 /// The values of all arguments; `Err` with an error or undefined if one of them is that.
