@@ -171,9 +171,9 @@ tests() {
   : >"$SLOTWRIGHT_TEST_ATTACKS"
   cd "$ROOT"
   local status=0
-  if [ -n "$FILTER" ]; then cargo test --workspace --test e2e -- --nocapture --test-threads 1 "$FILTER" || status=$?
-  elif cargo nextest --version >/dev/null 2>&1; then cargo nextest run --workspace -E 'binary(e2e)' -j 1 --no-fail-fast || status=$?
-  else cargo test --workspace --test e2e -- --test-threads 1 || status=$?; fi
+  if [ -n "$FILTER" ]; then cargo test --test e2e -- --nocapture --test-threads 1 "$FILTER" || status=$?
+  elif cargo nextest --version >/dev/null 2>&1; then cargo nextest run --test e2e -j 1 --no-fail-fast || status=$?
+  else cargo test --test e2e -- --test-threads 1 || status=$?; fi
   echo; say "what attacks came to:"
   "$ROOT/hack/attack-table.sh" "$SLOTWRIGHT_TEST_ATTACKS"
   return "$status"
