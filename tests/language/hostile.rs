@@ -43,7 +43,7 @@ const TABLE: &[(&str, u32)] = &[
     (r#"replace("[ab]*c|b$", Ab, "x")"#, 20_000),
     (r#"unresolved(Refers, "[a-z]*[b-y]*[c-x]*q")"#, 1000),
     (r#"regexp("\\w{1,200}x", Accents)"#, 1000),
-    (r#"regexp("(?i)[\\pL\\pN]{1,60}q", B)"#, 10_000),
+    (r#"regexp("(?i)[\\pL\\pN]{1,60}q", B)"#, 684),
     (r#"regexp(strcat("(?i)", B), B)"#, 1500),
     (r#"regexp(strcat(Groups, string(random(9000))), "x")"#, 100_000),
     (r#"regexp(strcat("(?i)", K16, string(random(9000))), "x")"#, 100_000),
@@ -51,8 +51,8 @@ const TABLE: &[(&str, u32)] = &[
     (r#"regexp("(?s:.*a){12}z", B)"#, 10_000),
     (r#"regexpMember("(a|b|ab|ba)*c", split(AbList, ","))"#, 1000),
     // Comparisons.
-    ("Ads =?= Ads", 400),
-    ("Numbers =?= Numbers", 1500),
+    ("Ads =?= Ads", 4),
+    ("Numbers =?= Numbers", 4),
     (r#"member("nobody", split(Words, ","))"#, 1000),
     ("C == D", 30_000),
     ("C =?= D", 30_000),
@@ -83,7 +83,7 @@ const TABLE: &[(&str, u32)] = &[
         10_000,
     ),
     // Texts.
-    ("strcat(C, D, C, D, C, D, C, D)", 60_000),
+    ("strcat(C, D, C, D, C, D, C, D)", 16_879),
     (
         "strcat(strcat(K16, K16), strcat(K16, K16), strcat(K16, K16)) == strcat(K16, K16, K16, K16, K16, K16)",
         5000,
