@@ -199,7 +199,7 @@ fn requests(
     let constraint = config.cycle.job_constraint.as_ref();
     let waiting = submitter.queue.iter().filter_map(|key| {
         let cluster = pool.jobs().get(&key.job().uid).filter(|cluster| schedd::may_start(pool, cluster))?;
-        let count = cluster.unmatched(now);
+        let count = if schedd::lacks_pods(pool, cluster, now) { 0 } else { cluster.unmatched(now) };
         let spec = cluster.spec.as_ref().filter(|spec| count > 0 && is_true(constraint, &spec.ad, &env))?;
         Some((Request { ad: spec.ad.clone(), count }, cluster.key.uid.clone()))
     });

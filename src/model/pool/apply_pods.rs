@@ -7,7 +7,7 @@ use super::job::{Cooling, End, Job};
 use super::leaving::{Cause, Granted, HoldReason};
 use super::marks::Change;
 use super::resources::Capacity;
-use super::slot::{Activation, CLAIM_RETRY, Record, Slot, State};
+use super::slot::{Activation, CLAIM_RETRY, Claim, Record, Slot, State};
 use super::time::Time;
 
 /// The activation of a slot whose proc has ended.
@@ -16,7 +16,12 @@ fn ended(facts: &PodFacts) -> Activation {
 }
 
 impl Pool {
-    pub(super) fn pod(&mut self, facts: PodFacts, now: Time) {
+    pub(super) fn pod(&mut self, mut facts: PodFacts, now: Time) {
+        if facts.claim.as_str().is_empty()
+            && let Some(claim) = self.claim_taken_off(&facts)
+        {
+            facts.claim = claim;
+        }
         let uid = facts.pod.uid.clone();
         self.unseen.seen(&uid);
         // What was to be deleted too is kept in mind until it is gone.
@@ -38,6 +43,17 @@ impl Pool {
             Some(end) if facts.remains != Remains::Ending => self.pod_ended(&name, &facts, end.clone(), now),
             _ => self.pod_lives(&name, facts, now),
         }
+    }
+
+    /// The claim of a pod from which somebody took the claim's id while nobody led. The Slot of the claim is on the pod's
+    /// machine and names the proc, whose name the pod has.
+    fn claim_taken_off(&self, facts: &PodFacts) -> Option<ClaimId> {
+        let machine = facts.machine.as_ref().filter(|_| facts.tracked)?;
+        self.jobs.get(&facts.job).filter(|cluster| cluster.owns(facts))?;
+        let first = SlotName { machine: machine.clone(), slot: 0, dynamic: None };
+        let claims = self.slots.range(first..).take_while(|(name, _)| name.machine == *machine);
+        let own = |claim: &&Claim| claim.job.uid == facts.job && claim.proc == facts.proc;
+        claims.map(|(_, slot)| &slot.claim).find(own).map(|claim| claim.id.clone())
     }
 
     /// What a pod requests beyond its slot, since admission added to it (a sidecar, a `LimitRange`'s default, a `RuntimeClass`'s

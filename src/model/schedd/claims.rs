@@ -1,12 +1,14 @@
 //! Claims: what a match becomes, and what is done with a claim whose job has ended.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::negotiator::groups::{Allotment, Group, Tree};
 use crate::pool::limits::Wants;
 use crate::pool::{
-    Backfill, Claim, ClaimId, ClaimWorklife, Given, GroupName, Job, JobFinalizer, JobUid, LastTransition,
-    NegotiatorId, Noted, Pool, Slot, SlotKind, SlotName, State, Submitter, SubmitterName, Time,
+    Activation, Backfill, Claim, ClaimId, ClaimWorklife, Given, GroupName, Job, JobFinalizer, JobUid,
+    LastTransition, NegotiatorId, Noted, Pool, Slot, SlotKind, SlotName, State, Submitter, SubmitterName,
+    Time,
 };
 use crate::startd::{
     self, Carving, UNCLAIMED_TO_MATCHED, carve, claimed_slot_ad, end_benchmarks, keep_slot_ad, part_of,
@@ -168,6 +170,18 @@ pub fn may_start(pool: &Pool, cluster: &Job) -> bool {
         && cluster.problems.is_empty()
         && super::group_problem(pool, cluster).is_none()
         && cluster.spec.is_some()
+}
+
+/// How long the API server may take to make a pod before the pod's job gets no more claims.
+const SLOW_POD: Duration = Duration::from_secs(30);
+
+/// Whether the API server has not made a pod of the job for 30 s, for example since a webhook of the job's namespace hangs.
+/// A claim holds its machine meanwhile, so the job gets no more claims: others can use the machines.
+pub fn lacks_pods(pool: &Pool, cluster: &Job, now: Time) -> bool {
+    let late = |slot: &Slot| {
+        slot.activation == Activation::Requested && now.since(slot.entered_activity) >= SLOW_POD
+    };
+    cluster.active.values().filter_map(|name| pool.slots().get(name)).any(late)
 }
 
 /// Gives a proc to a claim, with what it takes of limited things. From now on the slot ranks others against this job.

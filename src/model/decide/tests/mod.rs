@@ -9,6 +9,7 @@ mod draining;
 mod expensive;
 mod gathering;
 mod governed;
+mod hanging;
 mod invariants;
 mod kubelets;
 mod leases;

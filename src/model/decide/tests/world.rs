@@ -56,6 +56,8 @@ pub(super) struct World {
     pub(super) still: BTreeSet<PodUid>,
     /// Whether pods end at once when they are told to.
     pub(super) obeys: bool,
+    /// A job's name: the server answers no call that makes a pod of the job.
+    pub(super) hangs: Option<&'static str>,
     /// How many seconds programs take to end when they are told to, by pod name; none where `obeys` says it. Kubelets then
     /// take their time: a shorter grace has no effect, and of a pod whose container has ended something is left for a second.
     pub(super) handler: fn(&str) -> Option<u64>,
@@ -105,6 +107,7 @@ impl World {
             obstacle: |_| None,
             still: BTreeSet::new(),
             obeys: true,
+            hangs: None,
             handler: |_| None,
             cut: BTreeSet::new(),
             agents: BTreeMap::new(),
@@ -368,6 +371,7 @@ impl World {
                         .apply(Event::Outcome(Outcome::SlotDeleted { slot, claim, there: true }), self.now);
                 }
             }
+            Effect::CreatePod(plan) if self.hangs == Some(&*plan.job.name) => {}
             Effect::CreatePod(plan) => self.create_pod(plan),
             Effect::DeletePod { pod, grace, why, .. } => {
                 self.graces.push(grace);
