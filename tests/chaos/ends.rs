@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::checks::{is_recorded, proc_of};
 use super::kubelets::is_ours;
+use super::people;
 use super::processes::{Over, Process};
 use super::store::{is_deleting, meta};
 use super::world::World;
@@ -79,6 +80,10 @@ pub fn sets_out(world: &mut World, who: usize, uid: &str) {
 /// An operator is told what a pod says.
 pub fn tell(world: &mut World, who: usize, pod: &Value) {
     if !is_ours(pod) || is_asked(pod) || terminated(pod).is_null() || !world.checks.leads(who) {
+        return;
+    }
+    // Whoever cannot decode the pod is told nothing.
+    if people::is_garbled(pod) {
         return;
     }
     let at = world.at();
