@@ -257,6 +257,19 @@ impl<'a> Judge<'a> {
         Some(Offer { place: best.slot(), preempt: best.preempt(), cost })
     }
 
+    /// The slot weight that a group uses no more once a match has thrown out the jobs that are in its way.
+    pub(super) fn freed(&self, search: &Search, offer: &Offer, group: Option<usize>) -> f64 {
+        let weight = |place: usize| {
+            let weight = self.slots.get(place).filter(|_| self.in_use.is_charged_to(place, group));
+            weight.map_or(0.0, |slot| self.sane(slot.weight))
+        };
+        match (offer.preempt, search.rooms.get(&offer.place)) {
+            (PreemptState::None, _) => 0.0,
+            (_, Some(room)) => room.children.iter().map(|place| weight(*place)).sum(),
+            (_, None) => weight(offer.place),
+        }
+    }
+
     /// Offers a partitionable slot again that a match of this search took a part of, whether or not another slot is preferred.
     /// None if too little of the slot is left.
     pub(super) fn again(&self, search: &Search, place: usize) -> Option<Offer> {

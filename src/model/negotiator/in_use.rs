@@ -76,6 +76,9 @@ pub(super) struct InUse {
     numbers: HashMap<String, u32>,
     /// The number of the user of each slot, by the slot's place.
     user_numbers: HashMap<usize, u32>,
+    /// The group that each user is charged to, by the user's number, as [`SubmitterInput::group`] has it; none for a user of whom
+    /// the cycle knows nothing.
+    groups: HashMap<u32, Option<usize>>,
     /// The slots that no job may have because PREEMPTION_REQUIREMENTS is never true there.
     refused_by_policy: Places,
     /// The slots that no job may have because they rank every other job lower.
@@ -90,6 +93,7 @@ struct UserFacts {
     priority: f64,
     floor: f64,
     used: f64,
+    place: Option<usize>,
     group: String,
     group_used: f64,
     group_quota: f64,
@@ -102,6 +106,7 @@ impl InUse {
         Self {
             numbers: HashMap::new(),
             user_numbers: HashMap::new(),
+            groups: HashMap::new(),
             refused_by_policy: Places::default(),
             refused_by_rank: Places::default(),
             any_rank: false,
@@ -135,6 +140,9 @@ impl InUse {
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(user.to_owned()).or_insert(next);
         self.user_numbers.insert(place, number);
+        if let Some(user) = self.users.get(user) {
+            self.groups.insert(number, user.place);
+        }
         // An answer that depends on the job is not constant, so that it may be yes.
         let never = |question: Question| {
             roster.constant_answer(place, question as usize).is_some_and(|answer| answer != Some(1.0))
@@ -173,6 +181,12 @@ impl InUse {
     /// The number of the user of a slot; none if the slot is not in use.
     pub(super) fn user_number(&self, place: usize) -> Option<u32> {
         self.user_numbers.get(&place).copied()
+    }
+
+    /// Whether the user of a slot is charged to a group; to the root for `None`.
+    pub(super) fn is_charged_to(&self, place: usize, group: Option<usize>) -> bool {
+        let charged = self.user_number(place).and_then(|number| self.groups.get(&number));
+        charged.is_some_and(|charged| *charged == group)
     }
 
     /// Whether a job may have a slot. Whether the job's submitter is the slot's user does not count.
@@ -262,6 +276,7 @@ impl UserFacts {
             priority: submitter.effective_priority,
             floor: submitter.floor.unwrap_or(0.0),
             used: submitter.weighted_used,
+            place: submitter.group.filter(|_| group.is_some()),
             group: group.map_or_else(|| ROOT.to_owned(), |group| group.name.clone()),
             group_used: group.map_or(cycle.ungrouped_used, |group| group.weighted_used),
             group_quota: group.map_or(cycle.pool_weight, |group| group.quota),

@@ -74,8 +74,9 @@ impl Ledger {
         self.owner_used.get(owner).copied().unwrap_or_default()
     }
 
-    /// Charges a submitter, its group and its owner.
-    pub(super) fn charge(&mut self, submitter: usize, owner: Option<usize>, cost: f64) {
+    /// Charges `cost` to a submitter and its owner, and `growth` to its group: what other members gave up for it is not charged
+    /// to the group again.
+    pub(super) fn charge(&mut self, submitter: usize, owner: Option<usize>, cost: f64, growth: f64) {
         if let Some(used) = owner.and_then(|owner| self.owner_used.get_mut(owner)) {
             *used += cost;
         }
@@ -84,8 +85,8 @@ impl Ledger {
             *used += cost;
         }
         match group.and_then(|group| self.group_used.get_mut(group)) {
-            Some(used) => *used += cost,
-            None => self.ungrouped_used += cost,
+            Some(used) => *used += growth,
+            None => self.ungrouped_used += growth,
         }
     }
 

@@ -8,7 +8,7 @@ use super::ready::Ready;
 use super::shares::Shares;
 use super::spin::Spins;
 use super::time_limits::{Stopwatch, TimeLimits};
-use super::turn::{Progress, Shared};
+use super::turn::{Progress, Shared, Used};
 
 /// The state of one negotiation.
 #[derive(Debug)]
@@ -98,9 +98,9 @@ impl<'a> Negotiation<'a> {
     }
 
     /// Charges a submitter, its group and its owner.
-    pub(super) fn charge(&mut self, submitter: usize, cost: f64) {
+    pub(super) fn charge(&mut self, submitter: usize, used: Used) {
         let owner = self.cycle.submitters.get(submitter).and_then(|input| input.owner);
-        self.ledger.charge(submitter, owner, cost);
+        self.ledger.charge(submitter, owner, used.all, used.of_group);
     }
 
     /// Lets those members of a group that are below their floor take slots up to it.

@@ -44,7 +44,7 @@ pub(super) struct Limits {
     pub(super) limit: f64,
     /// From slots that are not in use: `limit`, or less if the group's quota leaves less.
     pub(super) unclaimed: f64,
-    /// What the group's quota leaves. No match exceeds this, not even one that preempts.
+    /// What the group's quota leaves. No match exceeds this by what it adds to the group's use, not even one that preempts.
     pub(super) quota: f64,
     /// Whether the group's quota limits the submitter, rather than its share.
     by_group: bool,

@@ -138,6 +138,7 @@ impl<'r, 'a> Spins<'r, 'a> {
         let turn = Turn {
             submitter,
             name: &input.name,
+            group: self.negotiation.ledger.group(submitter),
             requests: &input.requests,
             limits,
             ceiling,
@@ -154,11 +155,11 @@ impl<'r, 'a> Spins<'r, 'a> {
         };
         let (verdict, used) = turn.take(&mut self.negotiation.shared, progress);
         self.negotiation.time.end(submitter, deadline);
-        if let Some(reason) = turn.reached(used, &self.negotiation.shared.judge) {
+        if let Some(reason) = turn.reached(used.all, &self.negotiation.shared.judge) {
             self.stop(&[submitter], reason);
         }
         self.negotiation.charge(submitter, used);
-        (verdict, used)
+        (verdict, used.all)
     }
 
     /// What the ads of a submitter's jobs say about the submitter.

@@ -52,6 +52,8 @@ pub(super) struct Turn<'a> {
     pub(super) submitter: usize,
     /// The accountant's name.
     pub(super) name: &'a str,
+    /// The group that the submitter is charged to; none for the root.
+    pub(super) group: Option<usize>,
     pub(super) requests: &'a [Request],
     pub(super) limits: Limits,
     /// How much slot weight the submitter may take before it reaches its ceiling; infinite without a ceiling.
@@ -84,11 +86,13 @@ pub(super) struct Shared<'a> {
 
 /// The slot weight that a turn has taken.
 #[derive(Clone, Copy, Debug, Default)]
-struct Used {
+pub(super) struct Used {
     /// In all.
-    all: f64,
+    pub(super) all: f64,
     /// From slots that were not in use.
     unclaimed: f64,
+    /// By how much the submitter's group uses more: a slot that another member of the group gives up adds nothing.
+    pub(super) of_group: f64,
 }
 
 /// Which concurrency limits a request uses.
@@ -121,7 +125,7 @@ impl Limited {
 impl Turn<'_> {
     /// Takes the turn. Returns how the turn ended, and the slot weight taken. A request that got fewer slots than it asks for is
     /// not considered again in this turn.
-    pub(super) fn take(&self, shared: &mut Shared<'_>, progress: &mut [Progress]) -> (Verdict, f64) {
+    pub(super) fn take(&self, shared: &mut Shared<'_>, progress: &mut [Progress]) -> (Verdict, Used) {
         let mut used = Used::default();
         let mut limited = false;
         for (index, (request, progress)) in self.requests.iter().zip(progress.iter_mut()).enumerate() {
@@ -131,18 +135,18 @@ impl Turn<'_> {
                 continue;
             }
             if self.reached(used.all, &shared.judge).is_some() {
-                return (Verdict::Resume, used.all);
+                return (Verdict::Resume, used);
             }
             progress.regrouped = self.asking.autoregroup;
             shared.stats.requests_considered += 1;
             limited |= self.serve(shared, index, request, progress, &mut used);
             if limited && self.one_size {
-                return (Verdict::Resume, used.all);
+                return (Verdict::Resume, used);
             }
         }
         let resume =
             limited || used.all >= self.limits.limit || self.reached(used.all, &shared.judge).is_some();
-        (if resume { Verdict::Resume } else { Verdict::Done }, used.all)
+        (if resume { Verdict::Resume } else { Verdict::Done }, used)
     }
 
     /// Why no further match can be made in this turn, once `used` is taken; none if a match may still be made.
@@ -217,6 +221,7 @@ impl Turn<'_> {
                 progress.reason = Some(barred.by.map_or(otherwise, |bar| bar.reason(self)));
                 return barred.limit || only_rank;
             };
+            used.of_group += self.growth(&shared.judge, &look, &offer);
             let dynamic = shared.judge.take(&mut look, &offer);
             shared.limits.take(&wants);
             let Offer { place: slot, preempt, cost } = offer;
@@ -256,7 +261,8 @@ impl Turn<'_> {
                 Some(again) => again,
                 None => shared.judge.next(search, wanted)?,
             };
-            if !self.allows(&offer, used, barred) {
+            let growth = self.growth(&shared.judge, search, &offer);
+            if !self.allows(&offer, growth, used, barred) {
                 continue;
             }
             if self.deadline.is_over() || search.prepared.is_over() {
@@ -271,8 +277,14 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether ceiling, quota and limit of the submitter allow a match; notes what does not in `barred`.
-    fn allows(&self, offer: &Offer, used: Used, barred: &mut Barred) -> bool {
+    /// By how much a match adds to what the submitter's group uses.
+    fn growth(&self, judge: &Judge<'_>, search: &Search, offer: &Offer) -> f64 {
+        (offer.cost - judge.freed(search, offer, self.group)).max(0.0)
+    }
+
+    /// Whether ceiling, quota and limit of the submitter allow a match, which adds `growth` to what the group uses; notes what
+    /// does not in `barred`.
+    fn allows(&self, offer: &Offer, growth: f64, used: Used, barred: &mut Barred) -> bool {
         if self.idle_only && offer.preempt == PreemptState::Priority {
             // `barred.limit` is not set: the limit is no higher in the next spin.
             barred.note(Bar::Limit);
@@ -284,10 +296,9 @@ impl Turn<'_> {
             // A job that the machine's owner prefers gets the slot, however much its submitter has had.
             PreemptState::Rank => true,
         };
-        let promised = used.all + offer.cost;
-        if promised > self.ceiling + SLACK {
+        if used.all + offer.cost > self.ceiling + SLACK {
             barred.note(Bar::Ceiling);
-        } else if promised > self.limits.quota + SLACK {
+        } else if growth > 0.0 && used.of_group + growth > self.limits.quota + SLACK {
             barred.note(Bar::Quota);
         } else if !fits {
             barred.limit = true;

@@ -3,7 +3,9 @@
 //! Source: the manual, "The Negotiation Cycle", "Preemption" and the knobs that it names.
 
 use super::kit::{cycle, expr, jobs, jobs_with, rejections, slot, slot_with, slots, submitter};
-use crate::negotiator::{Candidate, Cycle, Match, PreemptState, RejectReason, negotiate};
+use crate::negotiator::{
+    Candidate, Cycle, GroupInput, Match, PreemptState, RejectReason, SubmitterInput, negotiate,
+};
 
 /// A slot of one core that somebody uses, with more attributes in the long form.
 fn used_by(user: &str, attributes: &str) -> Candidate {
@@ -224,5 +226,47 @@ fn slots_see_who_asks_without_preemption() {
         let rank = format!("ifThenElse(TARGET.SubmitterGroup =?= \"{group}\", MY.Memory, -MY.Memory)");
         cycle.config.pre_job_rank = Some(expr(&rank));
         assert_eq!(super::kit::slots(&negotiate(&cycle)), [expected], "{group}");
+    }
+}
+
+/// A group that uses all of its quota may still preempt within itself, for priority and for rank: it then uses no more. It may
+/// not preempt the jobs of another group, and the quota of a group below another is its own.
+#[test]
+fn a_full_group_preempts_within_itself() {
+    let pool = |of: [&str; 2], rank: &str, requirements: &str| {
+        let user = |name: &str| used_by(name, &format!("Rank = {rank}"));
+        let slots: Vec<Candidate> = (0..8).map(|n| user(of[usize::from(n > 3)])).collect();
+        let [alice, carol, bob] = [("g.alice", 9000.0, 0), ("h.carol", 9000.0, 1), ("g.bob", 500.0, 0)].map(
+            |(name, priority, group)| SubmitterInput { group: Some(group), ..submitter(name, priority, &[]) },
+        );
+        let count = |name: &str| of.iter().filter(|user| **user == name).count();
+        let mut cycle = cycle(slots, vec![SubmitterInput { requests: vec![jobs(4)], ..bob }, alice, carol]);
+        for (place, name) in [(1, "g.alice"), (2, "h.carol")] {
+            cycle.submitters[place].weighted_used = if count(name) == 1 { 4.0 } else { 0.0 };
+        }
+        cycle.pool_weight = 8.0;
+        let group = |name: &str, used| GroupInput {
+            name: name.to_owned(),
+            quota: 4.0,
+            subtree_quota: 4.0,
+            weighted_used: used,
+            ..GroupInput::default()
+        };
+        let used =
+            |name| cycle.submitters.iter().find(|one| one.name == name).map_or(0.0, |one| one.weighted_used);
+        cycle.groups = vec![group("g", used("g.alice")), group("h", used("h.carol"))];
+        cycle.config.preemption_requirements = Some(expr(requirements));
+        cycle
+    };
+    for (of, rank, requirements, expected) in [
+        (["g.alice", "h.carol"], "0.0", "True", 3),
+        (["g.alice", "h.carol"], "1.0", "False", 4),
+        (["g.alice", "h.carol"], "0.0", "MY.RemoteGroup == \"h\"", 0),
+        (["g.alice", "h.carol"], "0.0", "False", 0),
+    ] {
+        let cycle = pool(of, rank, requirements);
+        let taken = slots(&negotiate(&cycle));
+        assert_eq!(taken.len(), expected, "{rank} {requirements}: {taken:?}");
+        assert!(taken.iter().all(|slot| *slot < 4), "of its own group only: {taken:?}");
     }
 }
