@@ -133,10 +133,10 @@ impl MachineSlot {
         )
     }
 
-    /// Whether a layout has the same slot here, if perhaps of another size. What was claimed before the layout was known is
-    /// taken for it if only the kind is right.
+    /// Whether a layout has the same slot here, if perhaps of another size or type. The number of a type says which configuration
+    /// is the slot's, and nothing of what was carved: a layout that is the default's in other words lets all claims be.
     pub(super) fn is_of(&self, share: &Share) -> bool {
-        self.kind == share.kind && self.slot_type.is_none_or(|own| own == share.slot_type)
+        self.kind == share.kind
     }
 
     /// Its claim is over: it goes on where the claimed slot stood.
@@ -147,11 +147,11 @@ impl MachineSlot {
         (self.entered_state, self.entered_activity) = (now, now);
     }
 
-    /// Takes the size of a share. A static slot keeps what its claim holds. True if it is another size.
+    /// Takes the type and size of a share. A static slot keeps what its claim holds. True if it is another type or size.
     pub(super) fn resize(&mut self, share: &Share) -> bool {
-        self.slot_type = Some(share.slot_type);
+        let other = self.slot_type.replace(share.slot_type) != Some(share.slot_type);
         if self.claimed || self.total == share.resources {
-            return false;
+            return other;
         }
         self.total = share.resources.clone();
         true

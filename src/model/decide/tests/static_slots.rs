@@ -144,3 +144,44 @@ fn a_match_ends_the_benchmarks_of_a_static_slot_first() {
     assert!(whole, "each begins where the one before ended: {:?}", world.taken);
     assert_eq!(world.pool.machines()[&"n1".into()].benchmarking, None);
 }
+
+/// The default's layout in other words.
+#[test]
+fn a_layout_that_is_as_it_was_waits_for_nothing() {
+    let mut world = World::new();
+    world.node("n1", 8, 0);
+    world.submit("sweep", "alice", 12, |_| {});
+    world.pass(5);
+    let before = world.pods.len();
+    divide(&mut world, "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = TRUE\n");
+    assert_eq!(world.pool.machines()[&"n1".into()].offer, Offer::Offered);
+    assert_eq!(world.pods.len(), before, "no claim ends for it");
+    let slot = world.pool.machines()[&"n1".into()].standing.values().next().unwrap();
+    assert_eq!(slot.slot_type, Some(1), "what is configured for the type is the slot's from now on");
+    world.pass(300);
+    assert_eq!(world.runs.len(), 12);
+    assert!(world.runs.values().all(|runs| *runs == 1));
+}
+
+/// Disk is not managed on a node that reports none, whole or divided.
+#[test]
+fn a_divided_machine_without_disk_runs_jobs() {
+    for text in [
+        "",
+        "NUM_SLOTS = 4\n",
+        "NUM_SLOTS = 4\nSLOT_TYPE_0_PARTITIONABLE = False\n",
+        "NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = 50%\n",
+        "NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = cpus=1, mem=25%, disk=10%, gpus=50%\nNUM_SLOTS_TYPE_2 = 1\n",
+        "NUM_SLOTS_TYPE_1 = 2\nSLOT_TYPE_1 = cpus=1, disk=1G\nSLOT_TYPE_1_PARTITIONABLE = True\nRESERVED_DISK = 5\n",
+    ] {
+        let mut world = World::new();
+        divide(&mut world, text);
+        let mut facts = crate::kit::machine("n1", 4, 8);
+        facts.allocatable.disk = 0;
+        world.set_node(facts);
+        world.submit("sweep", "alice", 1, |_| {});
+        world.pass(100);
+        let unfit = &world.pool.machines()[&"n1".into()].unfit;
+        assert_eq!((world.runs.len(), unfit), (1, &None), "{text}");
+    }
+}

@@ -111,7 +111,8 @@ impl SlotTypes {
         let standard = [
             ("Cpus", Standard::Cpus, Some(machine.cpus)),
             ("Memory", Standard::Memory, Some(machine.memory_mib.saturating_sub(self.reserved.memory_mib))),
-            ("Disk", Standard::Disk, Some(machine.disk_kib.saturating_sub(disk))),
+            // A node that reports no ephemeral storage: disk is not managed there, and there is none to divide.
+            ("Disk", Standard::Disk, (machine.disk_kib > 0).then(|| machine.disk_kib.saturating_sub(disk))),
             ("Swap", Standard::Swap, machine.swap_kib),
         ];
         let standard = standard
