@@ -237,7 +237,10 @@ fn path(expander: &mut Expander, call: &Call) -> Answer {
     let mut text = parts.of_path(&path.as_str());
     if let Some(suffix) = suffix {
         let suffix = suffix.trimmed();
-        if let Some(bare) = text.strip_suffix(&*suffix.as_str()) {
+        // As in HTCondor, `.GZ` is the suffix of `a.gz`, too.
+        let suffix = suffix.as_str();
+        let cut = text.len().checked_sub(suffix.len()).and_then(|at| text.split_at_checked(at));
+        if let Some((bare, _)) = cut.filter(|(_, end)| end.eq_ignore_ascii_case(&suffix)) {
             text = bare.to_owned();
         }
     }

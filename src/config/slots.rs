@@ -29,6 +29,7 @@ const POLICY_KNOBS: &[&str] = &[
     "SLOTWEIGHT",
     "SLOT_WEIGHT",
     "IS_OWNER",
+    "ISOWNER",
     "CPUBUSY",
     "STARTD_ATTRS",
     "PARTITIONABLE",
@@ -39,10 +40,32 @@ const POLICY_KNOBS: &[&str] = &[
     "HIDDEN",
 ];
 
-/// The highest number of a type of slots.
-const MAX_TYPES: u32 = 64;
+/// The default of `MAX_SLOT_TYPES`.
+const USUAL_TYPES: u32 = 10;
 
 impl Config {
+    /// The highest number that a type of slots can have, whatever `MAX_SLOT_TYPES` says.
+    pub const MOST_SLOT_TYPES: u32 = 1000;
+
+    /// The highest number of a type of slots: `MAX_SLOT_TYPES`. HTCondor ignores what is set for types of higher numbers. A value
+    /// that is no number counts as the default.
+    pub fn last_slot_type(&self) -> u32 {
+        let said = self.integer("MAX_SLOT_TYPES").ok().flatten();
+        said.map_or(USUAL_TYPES, |last| {
+            u32::try_from(last.max(0)).unwrap_or(u32::MAX).min(Self::MOST_SLOT_TYPES)
+        })
+    }
+
+    /// The number of the type that a name is about, such as 3 for `SLOT_TYPE_3_START` and `NUM_SLOTS_TYPE_3`.
+    pub fn slot_type_of(name: &str) -> Option<u32> {
+        let after = |prefix: &str| {
+            let (head, tail) = name.split_at_checked(prefix.len())?;
+            head.eq_ignore_ascii_case(prefix).then_some(tail)
+        };
+        let rest = after("SLOT_TYPE_").or_else(|| after("NUM_SLOTS_TYPE_"))?;
+        rest.split('_').next()?.parse().ok()
+    }
+
     /// Whether a knob looks at the slot's type only, never at the slot.
     pub fn is_policy_knob(name: &str) -> bool {
         let plain = ["_VANILLA", "_VM"].into_iter().find_map(|end| {
@@ -117,7 +140,7 @@ impl Config {
     /// together have fewer slots.
     pub fn type_of_slot(&self, slot: u32) -> Result<Option<u32>, ExpandError> {
         let mut last = 0;
-        for kind in 1..=MAX_TYPES {
+        for kind in 1..=self.last_slot_type() {
             // A value that is no number counts as 0; the readers of NUM_SLOTS_TYPE_N report it.
             let count = self.integer(&format!("NUM_SLOTS_TYPE_{kind}")).unwrap_or_default().unwrap_or(0);
             last += count.max(0);

@@ -447,6 +447,11 @@ fn functions() {
         ("$RANDOM_INTEGER(5,5) $RANDOM_INTEGER(3,4,2) $RANDOM_CHOICE(z)", "5 3 z"),
         ("$Fp(P) $Fn(P) $Fx(P) $Fnx(P) $Fd(P) $Fdb(P) $Fqn(P)", "/a/b/ c.tar .gz c.tar.gz b/ b \"c.tar\""),
         ("$BASENAME(P) $BASENAME(P,.gz) $DIRNAME(/x/y)", "c.tar.gz c.tar /x/"),
+        // A suffix is compared without case.
+        (
+            "$BASENAME(P,.GZ) $BASENAME(P, .Tar.gz) $BASENAME(P,gz) $BASENAME(P,.zip)",
+            "c.tar c c.tar. c.tar.gz",
+        ),
         ("$int(1) $NOPE(1) $(N?)", "$int(1) $NOPE(1) $(N?)"),
     ] {
         check(&format!("{text}A = {call}\n"), &[("A", expected)]);

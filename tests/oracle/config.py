@@ -2,7 +2,7 @@
 """Random HTCondor configuration files, and what condor_config_val makes of them.
 
     export CONDOR_CHROOT=/var/tmp/condor          # where Debian's condor package is; empty: on this machine
-    tests/oracle/config.py --seed 1 --count 4000 > tests/oracle/config.jsonl
+    tests/oracle/config.py --seed 2 --count 3300 > tests/oracle/config.jsonl
     tests/oracle/config.py --seed 7 --count 4000 > /tmp/c.jsonl
     CONFIG_ORACLE=/tmp/c.jsonl cargo test --test config_oracle
 
@@ -106,7 +106,8 @@ class Gen:
                              "$RANDOM_CHOICE(%s)" % r.choice(["L3", "", "x,x", " y , y "])])
         if kind == 7:
             return "$F%s(%s)" % (r.choice(FILE_PARTS), r.choice(["P1", arg, "/lit/eral.x", "S1"]))
-        return r.choice(["$BASENAME(P1)", "$DIRNAME(P1)", "$BASENAME(P1,.gz)", "$DIRNAME(%s)" % arg, "$ENV(NOPE)", "$ENV(NOPE:d e)",
+        return r.choice(["$BASENAME(P1)", "$DIRNAME(P1)", "$BASENAME(P1,.gz)", "$DIRNAME(%s)" % arg,
+                         "$BASENAME(P1,%s)" % r.choice(SUFFIXES), "$BASENAME(%s,%s)" % (arg, r.choice(SUFFIXES)), "$ENV(NOPE)", "$ENV(NOPE:d e)",
                          "$ENV(ORACLE)", "$NOPE(x)", "$int(1)", "$BASENAME(/a/.gz,.gz)"])
 
     def value(self, name):
@@ -120,7 +121,7 @@ class Gen:
             below = min(below, 6)
         special = {"N1": ["0", "1", "2", "3"], "N2": ["5", "-2", "7/2", "$(N1)*2", "1.5"], "L1": ["a,b,c", "a b,c", "x"],
                    "L2": ["1,2,3", "$(A),q", "p , q"], "S1": ['"str"', '"a b"', "bare"],
-                   "P1": ["/a/b/c.tar.gz", "c.txt", "b/c", '"/a b/c.d"', "/x/.rc"]}
+                   "P1": ["/a/b/c.tar.gz", "c.txt", "b/c", '"/a b/c.d"', "/x/.rc", "/a/b/C.TAR.GZ", "x.Txt"]}
         if base in special and r.random() < 0.7:
             return r.choice(special[base])
         parts = []
@@ -276,6 +277,9 @@ class Oracle:
         raws = self.values(place, text, options + ["-raw"], names)
         values = self.values(place, text, options, names)
         return answers + [[name, raw, value] for name, raw, value in zip(names, raws, values)]
+
+# Some are there in the other case, some are no suffix of any path.
+SUFFIXES = [".gz", ".GZ", ".tar.gz", ".TAR.Gz", "gz", " .gz", ".gz ", ".txt", ".TXT", "c", "C.TXT", ".rc", "", '".gz"', ".d", "$(S1)", "é"]
 
 
 def main():

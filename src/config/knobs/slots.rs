@@ -56,8 +56,8 @@ pub(super) const KNOBS: &[Knob] = &[
         "MAX_SLOT_TYPES",
         Kind::Integer,
         STARTD,
-        Planned,
-        "The greatest number of a slot type, and one.",
+        Honored,
+        "The greatest number of a slot type; types above it are ignored.",
     )
     .unit("types")
     .at_least(0.0),

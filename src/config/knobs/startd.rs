@@ -34,6 +34,15 @@ pub(super) const KNOBS: &[Knob] = &[
     .per_slot_type()
     .section("Policy Configuration: The START Expression"),
     Knob::new(
+        "IsOwner",
+        Kind::Expression,
+        STARTD,
+        Honored,
+        "The old name of IS_OWNER, which comes before it where both are set.",
+    )
+    .per_slot_type()
+    .section("Policy Configuration: machine states and transitions"),
+    Knob::new(
         "SUSPEND",
         Kind::Expression,
         STARTD,

@@ -8,9 +8,6 @@ use super::{Count, Kind, MAX_SLOTS, Reserved, SlotType, SlotTypes};
 use classad::Expr;
 use condor_config::{Config, Position, Severity, Text, ValueError};
 
-/// The greatest number of a slot type that is read, whatever MAX_SLOT_TYPES says.
-const MAX_TYPES: i64 = 64;
-
 /// Names that no custom resource can have, because they are those of standard resources.
 const RESERVED_NAMES: &[&str] = &["CPU", "CPUS", "DISK", "SWAP", "MEM", "MEMORY", "RAM"];
 
@@ -55,10 +52,10 @@ impl Reader<'_> {
                 self.error_at_value(knob, format!("{knob} cannot be set: types are numbered from 1"));
             }
         }
-        let last = self.integer("MAX_SLOT_TYPES").unwrap_or(10);
-        let looked_at = 1..=u32::try_from(last.clamp(0, MAX_TYPES)).unwrap_or(0);
+        // Tells of a value that is no number.
+        self.integer("MAX_SLOT_TYPES");
         let mut types = Vec::new();
-        for number in looked_at {
+        for number in 1..=self.config.last_slot_type() {
             let count = self.count(&format!("NUM_SLOTS_TYPE_{number}")).unwrap_or(0);
             if count == 0 {
                 continue;

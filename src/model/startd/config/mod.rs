@@ -56,9 +56,6 @@ pub struct TextConfig {
 /// The latch that the manual's policies read.
 const CPU_BUSY: &str = "CpuBusy";
 
-/// The greatest number of a slot type, as in HTCondor.
-const MAX_TYPES: u32 = 10;
-
 /// The greatest number of a slot that can have a configuration of its own.
 const MAX_SLOTS: u32 = 4096;
 
@@ -220,7 +217,7 @@ fn act_on(config: &Config, faults: &mut Vec<Remark>) -> TextConfig {
 
 /// The slot types of which there are slots.
 fn types(config: &Config) -> impl Iterator<Item = u32> {
-    (1..=MAX_TYPES).filter(|kind| {
+    (1..=config.last_slot_type()).filter(|kind| {
         config.integer(&format!("NUM_SLOTS_TYPE_{kind}")).ok().flatten().is_some_and(|count| count > 0)
     })
 }

@@ -197,6 +197,9 @@ fn of_definition(
         Ok(value) => value,
         Err(error) => return vec![Remark::of_value(&error.into())],
     };
+    if let Some(remark) = of_type_out_of_range(config, name, position) {
+        return vec![remark];
+    }
     let is_read = read.reads(name);
     let mut remarks: Vec<Remark> = knobs::check(name, &value)
         .into_iter()
@@ -210,6 +213,17 @@ fn of_definition(
         }));
     }
     remarks
+}
+
+/// A remark about a name that is for a type of slots above the last that there may be.
+fn of_type_out_of_range(config: &Config, name: &str, position: &Position) -> Option<Remark> {
+    let last = config.last_slot_type();
+    let number = Config::slot_type_of(name).filter(|number| *number > last)?;
+    let enough = number <= Config::MOST_SLOT_TYPES;
+    let remedy = if enough { format!("MAX_SLOT_TYPES = {number}") } else { "a smaller number".to_owned() };
+    let message =
+        format!("{name} has no effect: the last slot type is {last} (MAX_SLOT_TYPES); say {remedy}");
+    Some(Remark::new(Severity::Warning, "KnobNotActedOn", position, message).about(name))
 }
 
 /// A remark about a knob that the operator acts on, but not in this text.

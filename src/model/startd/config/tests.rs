@@ -168,3 +168,57 @@ fn a_machine_keeps_what_was_read_for_it_until_it_or_the_policy_changes() {
     review(&Arc::new(StartdConfig::default()), &mut machine);
     assert!(machine.own_config.is_none());
 }
+
+/// A type above MAX_SLOT_TYPES is none, and the text that sets it is told so; one within it has its policy, whatever its number.
+#[test]
+fn types_of_high_numbers() {
+    let text = "NUM_SLOTS_TYPE_11 = 1\nSLOT_TYPE_11 = 50%\nSLOT_TYPE_11_START = Owner == \"a\"\n";
+    let starts = |text: &str| -> Vec<(u32, bool)> {
+        let config = understand(text).config.unwrap();
+        config.types.iter().map(|(number, slot)| (*number, slot.policy.start.is_some())).collect()
+    };
+    let remarks =
+        |text: &str| -> Vec<String> { understand(text).remarks.iter().map(ToString::to_string).collect() };
+    assert_eq!(starts(text), []);
+    let in_vain = |knob: &str| {
+        format!("{knob} has no effect: the last slot type is 10 (MAX_SLOT_TYPES); say MAX_SLOT_TYPES = 11")
+    };
+    assert_eq!(
+        remarks(text),
+        [
+            format!("line 1, column 1: {}", in_vain("NUM_SLOTS_TYPE_11")),
+            format!("line 2, column 1: {}", in_vain("SLOT_TYPE_11")),
+            format!("line 3, column 1: {}", in_vain("SLOT_TYPE_11_START")),
+        ]
+    );
+    let more = format!("MAX_SLOT_TYPES = 20\n{text}");
+    assert_eq!(starts(&more), [(11, true)]);
+    assert_eq!(remarks(&more), [""; 0]);
+    let last =
+        "MAX_SLOT_TYPES = 200\nNUM_SLOTS_TYPE_200 = 1\nSLOT_TYPE_200_START = False\nNUM_SLOTS_TYPE_201 = 1\n";
+    assert_eq!(starts(last), [(200, true)]);
+    assert_eq!(starts("MAX_SLOT_TYPES = 1\nNUM_SLOTS_TYPE_1 = 1\nNUM_SLOTS_TYPE_2 = 1\n"), [(1, false)]);
+}
+
+/// As condor_startd 25.14.1 answers, but for `SLOT_TYPE_<N>_IS_OWNER`, which it does not read.
+#[test]
+fn the_old_name_of_is_owner_comes_first() {
+    let types = "NUM_SLOTS_TYPE_1 = 1\nNUM_SLOTS_TYPE_2 = 1\n";
+    for (text, expected) in [
+        ("IsOwner = a\n", ["a", "a"]),
+        ("IS_OWNER = a\n", ["a", "a"]),
+        ("STARTD.IsOwner = a\nIS_OWNER = b\n", ["a", "a"]),
+        ("SLOT_TYPE_1_IsOwner = a\n", ["a", ""]),
+        ("SLOT_TYPE_1_IsOwner = a\nIS_OWNER = b\n", ["a", "b"]),
+        ("SLOT_TYPE_1_IsOwner = a\nSLOT_TYPE_1_IS_OWNER = b\n", ["a", ""]),
+        ("SLOT_TYPE_2_IS_OWNER = a\nIsOwner = b\n", ["b", "a"]),
+    ] {
+        let understood = understand(&format!("{types}{text}"));
+        let config = understood.config.unwrap();
+        let owners = config.types.values().map(|slot| slot.policy.is_owner.as_ref());
+        let owners: Vec<String> =
+            owners.map(|owner| owner.map_or_else(String::new, ToString::to_string)).collect();
+        assert_eq!(owners, expected, "{text}");
+        assert!(understood.remarks.is_empty(), "{text}: {:?}", understood.remarks);
+    }
+}

@@ -28,7 +28,7 @@ impl Policy {
         let defaults = Self::default();
         let policy = Self {
             start: text.expr("START"),
-            is_owner: text.expr("IS_OWNER"),
+            is_owner: text.is_owner(),
             run_benchmarks: text.expr("RUNBENCHMARKS"),
             rank: text.expr("RANK"),
             want_suspend: text.by_universe("WANT_SUSPEND"),
@@ -81,6 +81,19 @@ impl Text<'_> {
     fn expr(&mut self, knob: &str) -> Option<Expr> {
         let found = self.config.expr(&self.said(knob)?);
         self.keep(found)
+    }
+
+    /// Reads `IS_OWNER`. Its old name `IsOwner` comes before it, as in HTCondor, and whatever a type of slots has for itself before
+    /// both. (HTCondor reads the old name alone of types.)
+    fn is_owner(&mut self) -> Option<Expr> {
+        let of_type = |name: &&&str| {
+            self.slot_type
+                .is_some_and(|kind| self.config.definition(&format!("SLOT_TYPE_{kind}_{name}")).is_some())
+        };
+        let of_all = |name: &&&str| said_by(self.config, None, name).is_some();
+        let names = ["IsOwner", "IS_OWNER"];
+        let name = names.iter().find(of_type).or_else(|| names.iter().find(of_all))?;
+        self.expr(name)
     }
 
     fn by_universe(&mut self, knob: &str) -> ByUniverse {
