@@ -14,7 +14,7 @@ use super::resources::ResourceName;
 use super::slot::pod_name;
 use super::time::Time;
 use super::waits::{Explaining, FailedClause, Waits};
-use classad::{Ad, Env};
+use classad::{Ad, Env, Value};
 
 /// What one proc asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl JobSpec {
     pub const PRIORITIES: [&str; 5] =
         ["PreJobPrio1", "PreJobPrio2", "JobPrio", "PostJobPrio1", "PostJobPrio2"];
     /// The [`priorities`](Self::priorities) of a job that says none.
-    pub const PLAIN: [i32; 5] = [i32::MIN, i32::MIN, 0, i32::MIN, i32::MIN];
+    pub const PLAIN: [i32; 5] = [0; 5];
 
     /// Who submitted it.
     pub fn owner(&self) -> String {
@@ -118,16 +118,12 @@ impl JobSpec {
         }
     }
 
-    /// What decides where a job stands among its submitter's, of what it says of each of [`JobSpec::PRIORITIES`]. As the schedd has
-    /// it, one that is not set is the least there is, but `JobPrio` 0.
-    pub fn priorities(said: [Option<i64>; 5]) -> [i32; 5] {
-        let clamped =
-            |priority: i64| i32::try_from(priority).unwrap_or(if priority < 0 { i32::MIN } else { i32::MAX });
-        let mut priorities = Self::PLAIN;
-        for (priority, said) in priorities.iter_mut().zip(said) {
-            *priority = said.map_or(*priority, clamped);
-        }
-        priorities
+    /// What decides where a job stands among its submitter's, of what it says of each of [`JobSpec::PRIORITIES`]. What is not set
+    /// counts as 0, as in the schedd.
+    /// The fraction of a number does not count; true is 1.
+    pub fn priorities(said: [Value; 5]) -> [i32; 5] {
+        #[allow(clippy::cast_possible_truncation, reason = "the nearest there is")]
+        said.map(|said| said.as_number().map_or(0, |priority| priority as i32))
     }
 }
 

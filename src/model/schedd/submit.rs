@@ -114,7 +114,7 @@ pub fn submit(submission: &Submission) -> Result<JobSpec, Vec<Problem>> {
         return Err(problems);
     }
     let env = Env::at(submission.submitted.secs());
-    let priorities = JobSpec::PRIORITIES.map(|name| ad.eval_attr(name, None, &env).as_int());
+    let priorities = JobSpec::PRIORITIES.map(|name| ad.eval_attr(name, None, &env));
     let mut spec = JobSpec {
         count,
         request: submission.request.clone(),

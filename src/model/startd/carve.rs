@@ -197,10 +197,9 @@ fn resources(machine: &Machine, taken: Carved) -> Option<Resources> {
 /// `SLOT_WEIGHT` of a slot of this size: what its claim costs. Not a number, or less than nothing, counts as 1, as in the
 /// negotiator.
 pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &SlotConfig, env: &Env) -> f64 {
-    let Some(expr) = &config.slot_weight else {
-        #[allow(clippy::cast_precision_loss, reason = "no machine has 2^52 CPUs")]
-        return resources.cpus as f64;
-    };
+    #[allow(clippy::cast_precision_loss, reason = "no machine has 2^52 CPUs")]
+    let cpus = resources.cpus as f64;
+    let Some(expr) = &config.slot_weight else { return cpus };
     let mut ad = machine_ad.clone();
     ad.set("Cpus", resources.cpus);
     ad.set("Memory", resources.memory_mib);
@@ -211,10 +210,9 @@ pub fn slot_weight(machine_ad: &Ad, resources: &Resources, config: &SlotConfig, 
     for (name, amount) in resources.by_classad_name() {
         ad.set(&*name, amount);
     }
-    expr.eval(Some(&ad), None, env)
-        .as_number()
-        .filter(|weight| *weight >= 0.0 && weight.is_finite())
-        .unwrap_or(1.0)
+    // As in HTCondor, what is no number is as if it was not set, and a negative number is 1.
+    let Some(weight) = expr.eval(Some(&ad), None, env).as_number() else { return cpus };
+    if weight >= 0.0 && weight.is_finite() { weight } else { 1.0 }
 }
 
 /// A dynamic slot without GPUs has none, although its machine has some.

@@ -104,7 +104,8 @@ fn jobs_of_one_submitter_stand_in_the_schedds_order() {
     world.settle();
     let queue = &world.pool.submitters().values().next().unwrap().queue;
     let order: Vec<&str> = queue.iter().map(|key| &*key.job().name).collect();
-    assert_eq!(order, ["pre", "pre2", "high", "post", "post2", "plain", "later"]);
+    // What is not set counts as 0, so that a negative PreJobPrio1 comes last.
+    assert_eq!(order, ["pre2", "high", "post", "post2", "plain", "later", "pre"]);
 }
 
 /// "nice_user jobs are submitted with a default retirement time of 0 ... unless the user overrides the default".
