@@ -303,13 +303,17 @@ fn cpu_quantity(milli: i64) -> String {
     if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") }
 }
 
+/// Adds variables to a container's, except those that the template sets itself. They come first, because a kubelet expands
+/// `$(_CONDOR_PROC)` only in variables after that one.
 pub(super) fn add_environment(container: &mut Container, given: &BTreeMap<Arc<str>, String>) {
-    let environment = container.env.get_or_insert_default();
-    for (name, value) in given {
-        if !environment.iter().any(|given| given.name == **name) {
-            environment.push(EnvVar { name: name.to_string(), value: Some(value.clone()), value_from: None });
-        }
-    }
+    let own = container.env.take().unwrap_or_default();
+    let unset = given.iter().filter(|(name, _)| !own.iter().any(|own| own.name == ***name));
+    let variable = |(name, value): (&Arc<str>, &String)| EnvVar {
+        name: name.to_string(),
+        value: Some(value.clone()),
+        value_from: None,
+    };
+    container.env = Some(unset.map(variable).chain(own.iter().cloned()).collect());
 }
 
 pub(super) fn toleration(toleration: &model::pool::Toleration) -> Toleration {
@@ -382,6 +386,30 @@ mod tests {
         let own = json!([{"key": unreachable, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}]);
         assert_eq!(tolerated(own), [(not_ready, Some(2400)), (unreachable, Some(5))]);
         assert_eq!(tolerated(json!([{"operator": "Exists"}])), [], "all taints are tolerated for ever");
+    }
+
+    /// A kubelet expands `$(NAME)` only for variables before the one that says it.
+    #[test]
+    fn the_operators_variables_come_before_the_users() {
+        let env = json!([{"name": "PART", "value": "part-$(_CONDOR_SLOT)"}, {"name": "_CONDOR_JOB", "value": "mine"}]);
+        let template = json!({"spec": {"containers": [{"name": "main", "env": env}, {"name": "side", "resources": {"limits": {"cpu": "100m", "memory": "10Mi"}}}]}});
+        let mut plan = plan();
+        plan.environment.insert("_CONDOR_JOB".into(), "theirs".to_owned());
+        let made = pod(&serde_json::from_value(template).unwrap(), &plan).unwrap();
+        let of = |container: &Container| -> Vec<(String, Option<String>)> {
+            container
+                .env
+                .iter()
+                .flatten()
+                .map(|variable| (variable.name.clone(), variable.value.clone()))
+                .collect()
+        };
+        let pair = |name: &str, value: &str| (name.to_owned(), Some(value.to_owned()));
+        let containers = made.spec.unwrap().containers;
+        let slot = pair("_CONDOR_SLOT", "slot1_1@n1");
+        let own = pair("_CONDOR_JOB", "mine");
+        assert_eq!(of(&containers[0]), [slot.clone(), pair("PART", "part-$(_CONDOR_SLOT)"), own]);
+        assert_eq!(of(&containers[1]), [pair("_CONDOR_JOB", "theirs"), slot]);
     }
 
     #[test]
