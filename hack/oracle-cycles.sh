@@ -20,5 +20,5 @@ export CONDOR_CHROOT
 RECORDED=$(mktemp); trap 'rm -f "$RECORDED"' EXIT
 
 echo "oracle: cycles, seed $SEED, $COUNT pools"
-hack/oracle/cycles.py --seed "$SEED" --count "$COUNT" >"$RECORDED"
+hack/oracle/cycles.py --named --seed "$SEED" --count "$COUNT" >"$RECORDED"
 CYCLES_ORACLE=$RECORDED RUST_BACKTRACE=0 "$CARGO" test --quiet --test commands -- --nocapture negotiation_oracle

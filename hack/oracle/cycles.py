@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """What the real condor_negotiator decides in one cycle: which job it matches with which slot, and whom that throws out.
 
-    CONDOR_CHROOT=/var/tmp/condor hack/oracle/cycles.py [--seed N] [--count N] [--only N] > tests/oracle/cycles.json
+    CONDOR_CHROOT=/var/tmp/condor hack/oracle/cycles.py [--seed N] [--count N] [--named] > tests/oracle/cycles.json
 
 Needs the chroot of the oracle (hack/condor.sh) and root. Some ten seconds a case: slots' ads are injected into a real
 collector, jobs are really submitted, the accountant's log is written, one cycle runs, and the negotiator's log tells.
 
 Output, a list of cases: `name`; `config`, text; `slots`, `jobs`, ads by attribute, the jobs' as the schedd has them, in two
 parts: what they have in common (`all`) and what `each` has besides, where `procs` is how many jobs of a cluster there are;
-`priorities` as for `slotwright negotiate`; `unique`, whether no two slots are the same to a job; `matches`, in order, of
+`priorities` as for `slotwright negotiate`; `unique`, whether no two slots are the same to a job; `ordered`, whether the order
+in which the jobs are matched counts; `matches`, in order, of
 `job` (the first of its request), `slot`, `submitter` and `reason`, as `slotwright negotiate --matches` writes them.
 
 Submitters have different priorities: the real one breaks ties by the time at which it heard of them.
@@ -38,7 +39,8 @@ MATCH = re.compile(r"Matched (\d+\.\d+) (\S+) <[^>]*> preempting (\S+)(?: \(\S*\
 # Attributes of jobs that a negotiation may read; the rest is left out.
 JOB_ATTRIBUTES = ("ClusterId", "ProcId", "JobStatus", "JobPrio", "JobUniverse", "User", "Owner", "AccountingGroup",
                   "Requirements", "Rank", "RequestCpus", "RequestMemory", "RequestDisk", "DiskUsage", "ImageSize",
-                  "ConcurrencyLimits", "Dept", "WantSite", "FileSystemDomain")
+                  "ConcurrencyLimits", "Dept", "WantSite", "FileSystemDomain", "PreJobPrio1", "PreJobPrio2", "PostJobPrio1",
+                  "PostJobPrio2")
 # Attributes of slots that none does.
 UNREAD = ("MyType", "Machine", "MyAddress", "StartdIpAddr", "Activity", "JobId")
 SITES = ("a", "b", "c")
@@ -89,6 +91,12 @@ def slot(rng, index, unique, users, kind):
 REQUIREMENTS = ("true", 'TARGET.Site == "a"', 'TARGET.Site != "b"', "TARGET.Memory >= 3000", "TARGET.Cpus >= 2",
                 'TARGET.Site == "nowhere"')
 RANKS = ("0", "TARGET.Mips", "TARGET.Memory", '(TARGET.Site == "a") * 10', "-TARGET.Memory", "TARGET.NotThere")
+
+
+def account(description):
+    """Under which name the accountant charges the jobs of a submission."""
+    group = description.get("accounting_group")
+    return f"{group}.{description['accounting_group_user']}@local" if group else f"{description['accounting_group_user']}@local"
 
 
 def submission(rng, submitter, kind):
@@ -168,6 +176,128 @@ def case(rng, number):
             "priorities": priorities, "unique": unique}
 
 
+# ---- groups: who may preempt whom where a quota is used up
+
+# What each case says: the configuration, who uses how many slots, who submits how many jobs, and the real priority of each.
+# `h`, whose quota is beside that of `g`, uses the rest of the pool.
+FLAT = {"GROUP_NAMES": "g, h", "GROUP_QUOTA_g": "4", "GROUP_QUOTA_h": "4"}
+TREE = {"GROUP_NAMES": "p, p.a, p.b, h", "GROUP_QUOTA_p": "4", "GROUP_QUOTA_p.a": "4", "GROUP_QUOTA_p.b": "4", "GROUP_QUOTA_h": "4"}
+SPLIT = {**TREE, "GROUP_QUOTA_p.a": "2", "GROUP_QUOTA_p.b": "2"}
+FULL = {"g.alice": 4, "h.carol": 4}
+TREE_FULL = {"p.a.alice": 4, "h.carol": 4}
+WORSE = {"alice": 1000.0, "carol": 1000.0, "bob": 0.5, "dave": 1.0}
+GROUPS = (
+    ("within a full group", FLAT, FULL, {"g.bob": 4}),
+    ("within a full group, one who wants less", FLAT, FULL, {"g.bob": 2}),
+    ("within a full group, two who want", FLAT, FULL, {"g.bob": 4, "g.dave": 4}),
+    ("within a full group, his own", FLAT, FULL, {"g.alice": 4}),
+    ("within a group that is not full", FLAT, {"g.alice": 3, "h.carol": 5}, {"g.bob": 4}),
+    ("within a group over its quota", FLAT, {"g.alice": 6, "h.carol": 2}, {"g.bob": 4}),
+    ("within a full group that accepts surplus", {**FLAT, "GROUP_ACCEPT_SURPLUS": "True"}, FULL, {"g.bob": 8}),
+    ("within a group, surplus in use", {**FLAT, "GROUP_ACCEPT_SURPLUS": "True"}, {"g.alice": 8}, {"g.bob": 8}),
+    ("within a full group, beside one that waits", FLAT, FULL, {"g.bob": 4, "h.dave": 4}),
+    ("within a full group below another", TREE, TREE_FULL, {"p.a.bob": 4}),
+    ("within a full group, its own quota less", SPLIT, {"p.a.alice": 2, "p.b.carol": 2, "h.carol": 4}, {"p.a.bob": 4, "p.b.dave": 4}),
+    ("within the full group above", TREE, {"p.alice": 4, "h.carol": 4}, {"p.bob": 4}),
+    ("of no group, beside full groups", FLAT, FULL, {"bob": 4}),
+)
+
+
+def of_groups(name, config, using, wanting, by_rank):
+    """A case of slots in use by submitters of groups, with one core each."""
+    users = [user for user, count in using.items() for _ in range(count)]
+    kind = {"wide": False, "slot_ranks": ("0.0",), "weight": "Cpus", "starts": ("true",), "claimed": 1.0, "limits": False}
+    rng, slots = random.Random(0), []
+    for index, user in enumerate(users):
+        ad = slot(rng, index + 1, True, [f"{user}@local"], kind)
+        ad.update(CurrentRank="0.0", TotalJobRunTime=str(3600 + index), RetirementTimeRemaining="0")
+        ad["Rank"] = '(TARGET.Dept =?= "physics") * 5' if by_rank else "0.0"
+        # A job's rank is compared where its submitter's group is that of the slot's user.
+        ad["Start"] = f'TARGET.AccountingGroup isnt undefined && split(TARGET.AccountingGroup, ".")[0] == "{user.split(".")[0]}"'
+        slots.append(ad)
+    submissions = []
+    for wants, count in wanting.items():
+        group, _, user = wants.rpartition(".")
+        description = {"accounting_group_user": user, "requirements": "true", "rank": "0", "request_cpus": "1",
+                       "request_memory": "512", "priority": "0", "My.Dept": s("physics")}
+        submissions.append(({**description, "accounting_group": group} if group else description, count))
+    names = sorted({f"{name}@local" for name in (*using, *wanting)})
+    rups = [WORSE[name.split("@")[0].split(".")[-1]] * (1 + place / 32) for place, name in enumerate(names)]
+    priorities = {name: {"rup": rup, "factor": 1000.0, "floor": 0.0, "ceiling": None} for name, rup in zip(names, rups)}
+    config = {"NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION": "False", **config,
+              "PREEMPTION_REQUIREMENTS": "False" if by_rank else "True"}
+    return {"name": f"{name}, {'by rank' if by_rank else 'by priority'}", "config": config, "slots": slots,
+            "submissions": submissions, "priorities": priorities, "unique": False}
+
+
+# With its list of matches kept, the real one refuses beyond the submitter's share what a machine ranks higher, too.
+FRESH = {"NEGOTIATOR_MATCHLIST_CACHING": "False"}
+
+
+def group_cases():
+    cases = [of_groups(*GROUPS[0], True), *(of_groups(*each, False) for each in GROUPS)]
+    return cases + [of_groups(f"{name}, fresh lists", {**config, **FRESH}, *rest, True) for name, config, *rest in GROUPS]
+
+
+# ---- slots whose weight is no number
+
+WEIGHTS = ("error", "undefined", None, s("3"), s("many"), "-2", "2.7", "true", "Memory / 1024", "NotThere * 2", "1.0/0", "{ 3 }")
+
+
+def of_weight(weight, config):
+    """A group with a quota of 8, and ten slots of 4 cores and this SlotWeight: how many it gets says what a slot weighs."""
+    kind = {"wide": False, "slot_ranks": ("0.0",), "weight": weight, "starts": ("true",), "claimed": 0.0, "limits": False}
+    slots = [slot(random.Random(0), index, True, [], kind) for index in range(1, 11)]
+    for ad in slots:
+        ad.update(Cpus="4", Memory="2048")
+        if weight is None:
+            del ad["SlotWeight"]
+    description = {"accounting_group": "g", "accounting_group_user": "bob", "requirements": "true", "rank": "0", "request_cpus": "1",
+                   "request_memory": "512", "priority": "0"}
+    rup = {"rup": 0.5, "factor": 1000.0, "floor": 0.0, "ceiling": None}
+    knobs = {"NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION": "False", "GROUP_NAMES": "g", "GROUP_QUOTA_g": "8", **config}
+    said = "unset" if weight is None else weight
+    return {"name": f"a slot that weighs {said}, {config.get('SLOT_WEIGHT', 'by default')}", "config": knobs, "slots": slots,
+            "submissions": [(description, 12)], "priorities": {"g.bob@local": rup}, "unique": False}
+
+
+def weight_cases():
+    configs = ({}, {"SLOT_WEIGHT": "2"}, {"SLOT_WEIGHT": "NotThere"})
+    return [of_weight(weight, config) for weight in WEIGHTS for config in configs[:1 if weight in WEIGHTS[3:5] + WEIGHTS[6:] else 3]]
+
+
+# ---- the order of a submitter's jobs
+
+ORDERS = (
+    ("PreJobPrio1", ({}, {"PreJobPrio1": "-1"}, {"PreJobPrio1": "1"}, {"PreJobPrio1": "0"}, {"PreJobPrio1": "-5"})),
+    ("PreJobPrio2", ({}, {"PreJobPrio2": "-1"}, {"PreJobPrio2": "1"}, {"PreJobPrio1": "-1", "PreJobPrio2": "9"}, {"PreJobPrio1": "1"})),
+    ("PostJobPrio1", ({}, {"PostJobPrio1": "-1"}, {"PostJobPrio1": "1"}, {"PostJobPrio1": "0"}, {"JobPrio": "1"})),
+    ("PostJobPrio2", ({}, {"PostJobPrio2": "-1"}, {"PostJobPrio2": "1"}, {"PostJobPrio1": "-1", "PostJobPrio2": "9"},
+                      {"PostJobPrio1": "1"})),
+    ("values that are no integers", ({}, {"PreJobPrio1": "undefined"}, {"PreJobPrio1": s("7")}, {"PreJobPrio1": "1.9"},
+                                     {"PreJobPrio1": "true"}, {"PreJobPrio1": "-0.5"})),
+    ("JobPrio", ({}, {"JobPrio": "-1"}, {"JobPrio": "3"}, {"JobPrio": "-3"})),
+)
+
+
+def of_order(name, jobs):
+    """A submitter with jobs that no slot treats alike, and a slot for each: the order of the matches is that of the queue."""
+    kind = {"wide": False, "slot_ranks": ("0.0",), "weight": "1", "starts": ("true",), "claimed": 0.0, "limits": False}
+    slots = [slot(random.Random(0), index + 1, True, [], kind) for index in range(len(jobs))]
+    submissions = []
+    for index, attributes in enumerate(jobs):
+        extra = {f"My.{attribute}": value for attribute, value in attributes.items() if attribute != "JobPrio"}
+        submissions.append(({"accounting_group_user": "u0", "requirements": "true", "rank": "0", "request_cpus": "1",
+                             "request_memory": str(512 + index), "priority": attributes.get("JobPrio", "0"), **extra}, 1))
+    rup = {"rup": 0.5, "factor": 1000.0, "floor": 0.0, "ceiling": None}
+    return {"name": f"the order by {name}", "config": {}, "slots": slots, "submissions": submissions,
+            "priorities": {"u0@local": rup}, "unique": False, "ordered": True}
+
+
+def order_cases():
+    return [of_order(*each) for each in ORDERS]
+
+
 # ---- the pool
 
 def long_form(ads):
@@ -194,7 +324,7 @@ def accountant_log(priorities):
 
 def who_only_runs(case):
     """Submitters' ads of those who use slots and have no jobs in the queue."""
-    waiting = {f"{description['accounting_group_user']}@local" for description, _ in case["submissions"]}
+    waiting = {account(description) for description, _ in case["submissions"]}
     running = [ad["RemoteUser"].strip('"') for ad in case["slots"] if "RemoteUser" in ad]
     address = s("<127.9.255.1:1>")
     return [{"MyType": s("Submitter"), "Name": s(name), "ScheddName": s("s@gone"), "ScheddIpAddr": address,
@@ -265,7 +395,8 @@ def ask(case):
     matches = read_matches(log)
     print(f"{case['name']}: {len(case['slots'])} slots, {len(jobs)} jobs, {len(matches)} matches", file=sys.stderr)
     return {"name": case["name"], "config": config, "slots": compact(case["slots"]), "jobs": compact(by_cluster(jobs)),
-            "priorities": case["priorities"], "unique": case["unique"], "matches": matches}, log
+            "priorities": case["priorities"], "unique": case["unique"], "ordered": case.get("ordered", False),
+            "matches": matches}, log
 
 
 @contextlib.contextmanager
@@ -291,11 +422,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=6)
     parser.add_argument("--count", type=int, default=72)
+    parser.add_argument("--named", action="store_true", help="also the cases of groups, weights and orders that are not random")
     parser.add_argument("--only", type=int, help="one case, with the negotiator's log on standard error")
     args = parser.parse_args()
     separator = "[\n"
-    for number in range(args.count) if args.only is None else [args.only]:
-        made = case(random.Random(args.seed * 1000 + number), number)
+    cases = [case(random.Random(args.seed * 1000 + number), number) for number in range(args.count)]
+    cases += [*group_cases(), *weight_cases(), *order_cases()] if args.named else []
+    for made in cases if args.only is None else [cases[args.only]]:
         with alone():
             done, log = ask(made)
         print(separator + json.dumps(done, separators=(",", ":")), end="", flush=True)

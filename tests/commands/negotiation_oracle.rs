@@ -26,6 +26,19 @@ const DIFFERENT: &[(&str, &str)] = &[
         "with its match list cached, HTCondor lets a submitter preempt beyond its limit; with \
          NEGOTIATOR_MATCHLIST_CACHING = False it decides this case as we do",
     ),
+    (
+        "within a full group, by rank",
+        "with its match list cached, HTCondor refuses beyond a submitter's limit what a slot ranks higher, too; the case \
+         with fresh lists is decided as we decide it",
+    ),
+    (
+        "a slot that weighs 2.7, by default",
+        "HTCondor lets a group overshoot its quota by a match; here a quota is a promise",
+    ),
+    (
+        "within a full group, its own quota less, fresh lists, by rank",
+        "HTCondor lets a group preempt beyond its quota by rank; here a quota binds preemption, too",
+    ),
 ];
 
 /// An ad: expressions by attribute.
@@ -39,6 +52,9 @@ struct Case {
     jobs: Ads,
     priorities: serde_json::Value,
     unique: bool,
+    /// Whether the order of the matches counts, because it is that of the submitter's jobs.
+    #[serde(default)]
+    ordered: bool,
     matches: Vec<Match>,
 }
 
@@ -59,6 +75,8 @@ struct Each {
 
 #[derive(Deserialize)]
 struct Match {
+    #[serde(default)]
+    job: String,
     slot: String,
     #[serde(default)]
     submitter: String,
@@ -161,6 +179,16 @@ fn cycles_are_decided_as_the_real_negotiator_decides_them() {
     let (mut wrong, mut kinds) = (Vec::new(), BTreeMap::<String, usize>::new());
     for case in &cases {
         let ours = negotiate(case);
+        let order = |matches: &[Match]| -> Vec<String> {
+            matches.iter().map(|found| found.job.clone()).filter(|_| case.ordered).collect()
+        };
+        let orders = [&case.matches, &ours].map(|matches| order(matches));
+        if orders[0] != orders[1] {
+            wrong.push(format!(
+                "{}: the order of HTCondor is {:?}, ours {:?}",
+                case.name, orders[0], orders[1]
+            ));
+        }
         let [theirs, ours] = [&case.matches, &ours].map(|matches| essence(matches, case.unique));
         let known = DIFFERENT.iter().find(|(name, _)| *name == case.name);
         match (theirs == ours, known) {

@@ -88,7 +88,7 @@ impl Queue {
             let autocluster = autoclusters.number(&ad);
             let job = Job {
                 priorities: Reverse(JobSpec::priorities(
-                    names.priorities.each_ref().map(|name| read.int(name)),
+                    names.priorities.each_ref().map(|name| read.value(name)),
                 )),
                 id,
                 autocluster: u32::try_from(autocluster).unwrap_or(u32::MAX),
@@ -245,9 +245,12 @@ mod tests {
             "ClusterId = 10;ProcId = 0;Size = 2;JobPrio = 5",
             "ClusterId = 2;ProcId = 0;Size = 3",
             "ClusterId = 3;ProcId = 0;Size = 4;PostJobPrio1 = -9",
-            "ClusterId = 11;ProcId = 0;Size = 5;PreJobPrio2 = 0;JobPrio = -1",
+            "ClusterId = 11;ProcId = 0;Size = 5;PreJobPrio2 = 1.9;JobPrio = -1",
+            "ClusterId = 12;ProcId = 0;Size = 6;PreJobPrio1 = -1;PreJobPrio2 = 9;JobPrio = 9",
+            "ClusterId = 13;ProcId = 0;Size = 7;PreJobPrio1 = \"3\"",
         ];
-        assert_eq!(order(&jobs), ["11.0", "10.0", "3.0", "2.0", "2.1"]);
+        // What is not set, or no number, counts as 0.
+        assert_eq!(order(&jobs), ["11.0", "10.0", "2.0", "2.1", "13.0", "3.0", "12.0"]);
     }
 
     #[test]

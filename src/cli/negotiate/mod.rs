@@ -6,12 +6,14 @@
 //! | `slots` | reads the slots, and charges those in use to their users |
 //! | `jobs` | reads the waiting jobs, and sorts them into requests |
 //! | `accounts` | the accounts of submitters: what they use, and their priorities |
+//! | `knobs` | the groups that a configuration names, and the knobs in it that have no effect |
 //! | `policy` | reads the configuration, the groups and the priorities |
 //! | `output` | writes the matches and the figures |
 
 mod accounts;
 mod ads;
 mod jobs;
+mod knobs;
 mod output;
 mod policy;
 mod slots;
@@ -79,13 +81,22 @@ pub fn run(
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> io::Result<u8> {
-    status("negotiate", cycle(args, stdin, stdout).map(|()| DONE), stderr)
+    let done = cycle(args, stdin, stdout, stderr).map(|()| DONE);
+    status("negotiate", done, stderr)
 }
 
-fn cycle(args: &NegotiateArgs, stdin: &mut dyn BufRead, stdout: &mut dyn Write) -> Result<(), Stop> {
+fn cycle(
+    args: &NegotiateArgs,
+    stdin: &mut dyn BufRead,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> Result<(), Stop> {
     let begun = processor_seconds();
     let env = args.circumstances.env();
     let policy = Policy::read(args, &env)?;
+    for warning in &policy.warnings {
+        writeln!(stderr, "slotwright negotiate: warning: {warning}")?;
+    }
     let mut accounts = Accounts::default();
     let slots = Slots::read(&mut Ads::open(&args.slots, stdin)?, &policy, &mut accounts, &env)?;
     let (significant, signed) = timed(|| Significant::of(slots.ads(), &policy.exprs()));

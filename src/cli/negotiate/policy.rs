@@ -6,12 +6,13 @@ use std::path::Path;
 
 use super::NegotiateArgs;
 use super::accounts::{self, Priority};
+use super::knobs;
 use crate::stop::{Stop, unusable};
 use crate::{lint, quota};
 use classad::{Env, Expr};
 use condor_config::{Host, Reader, Source};
 use model::negotiator::Config;
-use model::negotiator::groups::Tree;
+use model::negotiator::groups::{GroupSpec, Tree};
 use model::negotiator::limits::{Capacity, LimitBook};
 
 /// What the files say about how to negotiate.
@@ -25,6 +26,8 @@ pub(super) struct Policy {
     pub(super) group_factors: Vec<Option<f64>>,
     /// The priorities of submitters, by name.
     pub(super) priorities: BTreeMap<String, Priority>,
+    /// What the configuration sets in vain, and groups that are not accepted.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Policy {
@@ -33,12 +36,20 @@ impl Policy {
     /// # Errors
     /// When a file cannot be read, or something in it cannot be used.
     pub(super) fn read(args: &NegotiateArgs, env: &Env) -> Result<Self, Stop> {
-        let (config, slot_weight) = configuration(args, env)?;
-        let groups = args.groups.as_deref().map(|path| groups(path, &config)).transpose()?;
-        let (groups, group_factors) = groups.unwrap_or_default();
+        let Configuration { config, slot_weight, named, mut warnings } = configuration(args, env)?;
+        let (groups, group_factors) = match args.groups.as_deref() {
+            Some(path) if !named.is_empty() => {
+                let say = "GROUP_NAMES in the configuration names groups, too; give one of the two";
+                return Err(unusable(path.display(), say));
+            }
+            Some(path) => groups(path, &config)?,
+            None => (Tree::new(&named), vec![None; named.len()]),
+        };
+        warnings.extend(groups.refused().iter().map(|(_, why)| why.to_string()));
         let priorities =
             args.priorities.as_deref().map(|path| accounts::read(path, &text(path)?)).transpose()?;
-        Ok(Self { config, slot_weight, groups, group_factors, priorities: priorities.unwrap_or_default() })
+        let priorities = priorities.unwrap_or_default();
+        Ok(Self { config, slot_weight, groups, group_factors, priorities, warnings })
     }
 
     /// The priority factor of a submitter for whom the file of priorities has none.
@@ -78,8 +89,19 @@ impl Policy {
     }
 }
 
-/// Reads the knobs of a cycle, and `SLOT_WEIGHT`, with the time and the seed of `env`.
-fn configuration(args: &NegotiateArgs, env: &Env) -> Result<(Config, Option<Expr>), Stop> {
+/// What the configuration files say.
+struct Configuration {
+    config: Config,
+    /// `SLOT_WEIGHT`.
+    slot_weight: Option<Expr>,
+    /// The groups that `GROUP_NAMES` names.
+    named: Vec<GroupSpec>,
+    /// What they set in vain.
+    warnings: Vec<String>,
+}
+
+/// Reads the configuration files, with the time and the seed of `env`.
+fn configuration(args: &NegotiateArgs, env: &Env) -> Result<Configuration, Stop> {
     let sources: Vec<Source> = (args.config.iter())
         .map(|path| Ok(Source::new(path.display().to_string(), text(path)?)))
         .collect::<Result<_, Stop>>()?;
@@ -90,7 +112,9 @@ fn configuration(args: &NegotiateArgs, env: &Env) -> Result<(Config, Option<Expr
     let config = Config::read(&read).map_err(|faults| {
         Stop::Unusable(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
-    Ok((config, slot_weight))
+    let named = knobs::groups(&read, &config).map_err(|error| Stop::Unusable(error.to_string()))?;
+    let warnings = knobs::unused(&read, &named);
+    Ok(Configuration { config, slot_weight, named, warnings })
 }
 
 /// The groups of a file, and the priority factor of each.

@@ -113,11 +113,12 @@ pub(super) fn considered(constraint: Option<&Expr>, ad: &Ad, env: &Env) -> bool 
     constraint.is_none_or(|constraint| constraint.eval(Some(ad), None, env).as_bool_equiv() == Some(true))
 }
 
-/// The weight of a slot. A value that is negative or not a finite number counts as 1, as in HTCondor.
+/// The weight of a slot: its SlotWeight, or SLOT_WEIGHT if that is no number. A number that is negative, and whatever has neither,
+/// counts as 1, as in HTCondor.
 fn weigh(slot: &Ad, policy: &Policy, names: &Attributes, env: &Env) -> f64 {
-    let expr = slot.get_name(&names.slot_weight).or(policy.slot_weight.as_ref());
-    let expr = expr.filter(|_| policy.config.use_slot_weights);
-    let weight = expr.and_then(|expr| expr.eval(Some(slot), None, env).as_number());
+    let exprs = [slot.get_name(&names.slot_weight), policy.slot_weight.as_ref()];
+    let mut exprs = exprs.into_iter().flatten().filter(|_| policy.config.use_slot_weights);
+    let weight = exprs.find_map(|expr| expr.eval(Some(slot), None, env).as_number());
     weight.filter(|weight| *weight >= 0.0 && weight.is_finite()).unwrap_or(1.0)
 }
 
@@ -158,16 +159,17 @@ mod tests {
 
     #[test]
     fn a_slot_weighs_what_it_says() {
-        let slots = "Name = \"a\"\nCpus = 4\nSlotWeight = Cpus * 2\n\nName = \"b\"\nCpus = 3\n\nName = \"c\"\nSlotWeight = -1\n";
+        let slots = "Name = \"a\"\nCpus = 4\nSlotWeight = Cpus * 2\n\nName = \"b\"\nCpus = 3\n\nName = \"c\"\nSlotWeight = -1\n\n\
+                     Name = \"d\"\nCpus = 5\nSlotWeight = error\n\nName = \"e\"\nCpus = 6\nSlotWeight = \"2\"\n";
         let weights = |policy: &Policy| -> Vec<f64> {
             read(slots, policy).unwrap().0.candidates.iter().map(|slot| slot.weight).collect()
         };
         let mut policy = Policy::default();
-        assert_eq!(weights(&policy), [8.0, 1.0, 1.0]);
+        assert_eq!(weights(&policy), [8.0, 1.0, 1.0, 1.0, 1.0]);
         policy.slot_weight = Expr::parse("Cpus").ok();
-        assert_eq!(weights(&policy), [8.0, 3.0, 1.0]);
+        assert_eq!(weights(&policy), [8.0, 3.0, 1.0, 5.0, 6.0]);
         policy.config.use_slot_weights = false;
-        assert_eq!(weights(&policy), [1.0, 1.0, 1.0]);
+        assert_eq!(weights(&policy), [1.0; 5]);
     }
 
     #[test]

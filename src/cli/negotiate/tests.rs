@@ -242,3 +242,61 @@ fn suspended_jobs_may_cost_nothing() {
         assert_eq!(matched(case).into_values().collect::<Vec<_>>(), expected, "{config}");
     }
 }
+
+/// GROUP_NAMES and what belongs to it are read from the configuration.
+#[test]
+fn the_configuration_names_groups() {
+    let of = |name: &str, cluster: u32| {
+        let user = format!("AccountingGroup = \"{name}\"");
+        jobs(8, &user).replace("ClusterId = 7", &format!("ClusterId = {cluster}"))
+    };
+    let case = |config: &str| Case::new(&cores(8), &(of("g.a", 1) + &of("h.b", 2))).with("-f", config);
+    let taken = |config: &str| matched(case(config)).into_iter().collect::<Vec<_>>();
+    let pair = |a: i32, b: i32| {
+        [("g.a", a), ("h.b", b)].map(|(name, count)| (name.to_owned(), count as usize)).to_vec()
+    };
+    let named = "GROUP_NAMES = g, H\n";
+    assert_eq!(taken(&format!("{named}GROUP_QUOTA_g = 3\nGROUP_QUOTA_DYNAMIC_h = 0.4\n")), pair(3, 2));
+    let surplus = "GROUP_QUOTA_g = 3\nGROUP_QUOTA_h = 1\nGROUP_ACCEPT_SURPLUS_g = True\n";
+    assert_eq!(taken(&format!("{named}{surplus}")), pair(7, 1));
+    let (status, _, err) = case("GROUP_NAMES = g\nGROUP_QUOTA_g = many\n").run();
+    assert_eq!((status, err.contains("GROUP_QUOTA_g")), (UNUSABLE, true), "{err}");
+    let both = case(named).with("--groups", "");
+    let (status, _, err) = both.run();
+    assert_eq!((status, err.contains("GROUP_NAMES")), (UNUSABLE, true), "{err}");
+}
+
+/// A cycle over files says which knobs it does not use.
+#[test]
+fn knobs_without_effect_are_said() {
+    let said = |config: &str| {
+        let (status, _, err) = Case::new(SLOTS, &jobs(1, "User = \"al@x\"")).with("-f", config).run();
+        assert_eq!(status, DONE, "{err}");
+        err
+    };
+    assert_eq!(
+        said("PREEMPTION_REQUIREMENTS = $(BETTER)\nBETTER = True\nXSW_LIMIT = 3\nSLOT_WEIGHT = 1\n"),
+        ""
+    );
+    let prefix = "slotwright negotiate: warning: f";
+    for (config, expected) in [
+        (
+            "NEGOTIATOR_INTERVAL = 5\n",
+            ", line 1, column 1: NEGOTIATOR_INTERVAL is not used: this is one cycle, which takes as long as it takes\n",
+        ),
+        (
+            "GROUP_NAMES = g\nGROUP_QUOTA_h = 5\n",
+            ", line 2, column 1: GROUP_QUOTA_h is not used: GROUP_NAMES does not name h\n",
+        ),
+        (
+            "GROUP_QUOTA_g = 5\n",
+            ", line 1, column 1: GROUP_QUOTA_g is not used: GROUP_NAMES does not name g\n",
+        ),
+        (
+            "START = True\nDAEMON_LIST = MASTER\n",
+            ": not used, because the negotiator does not read them: START, DAEMON_LIST\n",
+        ),
+    ] {
+        assert_eq!(said(config), format!("{prefix}{expected}"), "{config}");
+    }
+}

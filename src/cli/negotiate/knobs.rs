@@ -1,0 +1,128 @@
+//! What a configuration says about groups, and which of its knobs a cycle over files does not use.
+
+use std::collections::BTreeMap;
+
+use condor_config::knobs::{self, Class, Knob, Reader};
+use condor_config::{Config as Text, Definition, Origin, ValueError};
+use model::negotiator::Config;
+use model::negotiator::groups::{GroupSpec, Quota};
+
+/// Knobs of the negotiator that do not matter in a single cycle over files, which knows nothing of time.
+const OF_MANY_CYCLES: &[&str] = &[
+    "NEGOTIATOR_INTERVAL",
+    "NEGOTIATOR_MIN_INTERVAL",
+    "NEGOTIATOR_CYCLE_DELAY",
+    "NEGOTIATOR_MAX_TIME_PER_CYCLE",
+    "NEGOTIATOR_MAX_TIME_PER_SUBMITTER",
+    "NEGOTIATOR_MAX_TIME_PER_PIESPIN",
+    "PRIORITY_HALFLIFE",
+];
+
+/// Knobs that a cycle over files reads, although the operator's negotiator does not.
+const READ_HERE: &[&str] = &["SLOT_WEIGHT", "ACCOUNTANT_LOCAL_DOMAIN", "REMOTE_PRIO_FACTOR"];
+
+/// The families of knobs that are about one group each, and what is before the group's name.
+const OF_A_GROUP: &[(&str, &str)] = &[
+    ("GROUP_QUOTA_DYNAMIC_<group>", "GROUP_QUOTA_DYNAMIC_"),
+    ("GROUP_QUOTA_<group>", "GROUP_QUOTA_"),
+    ("GROUP_ACCEPT_SURPLUS_<group>", "GROUP_ACCEPT_SURPLUS_"),
+    ("GROUP_AUTOREGROUP_<group>", "GROUP_AUTOREGROUP_"),
+    ("GROUP_PRIO_FACTOR_<group>", "GROUP_PRIO_FACTOR_"),
+];
+
+/// The groups that `GROUP_NAMES` lists, as the negotiator reads them. A group without a quota has 0.
+///
+/// # Errors
+/// The first value that cannot be used.
+pub(super) fn groups(text: &Text, config: &Config) -> Result<Vec<GroupSpec>, ValueError> {
+    let group = |name: String| {
+        let number = |family: &str| {
+            let knob = format!("{family}_{name}");
+            text.real(&knob)?.map(|number| text.in_range(&knob, number)).transpose()
+        };
+        let truth = |family: &str| text.boolean(&format!("{family}_{name}"));
+        let fixed = number("GROUP_QUOTA")?.map(Quota::Static);
+        let share = number("GROUP_QUOTA_DYNAMIC")?.map(Quota::Dynamic);
+        Ok(GroupSpec {
+            quota: Some(fixed.or(share).unwrap_or(Quota::Static(0.0))),
+            accept_surplus: truth("GROUP_ACCEPT_SURPLUS")?.unwrap_or(config.group_accept_surplus),
+            autoregroup: truth("GROUP_AUTOREGROUP")?.unwrap_or(config.group_autoregroup),
+            name,
+        })
+    };
+    text.list("GROUP_NAMES")?.into_iter().map(group).collect()
+}
+
+/// What the texts set and a cycle over files does not use: a line for each knob of the negotiator, and one for each file's
+/// knobs of other daemons. `groups` are the names in `GROUP_NAMES`.
+pub(super) fn unused(text: &Text, groups: &[GroupSpec]) -> Vec<String> {
+    let mut lines = BTreeMap::new();
+    let mut others: BTreeMap<String, Vec<(u32, &str)>> = BTreeMap::new();
+    for definition in text.definitions().filter(|definition| definition.origin == Origin::Source) {
+        let place = text.position(definition);
+        match use_of(definition, groups) {
+            Use::Used => {}
+            Use::Unused(why) => {
+                let line = format!("{place}: {} is not used: {why}", definition.name);
+                lines.insert((place.file.to_string(), place.line, place.column), line);
+            }
+            Use::OfOthers => {
+                others
+                    .entry(place.file.to_string())
+                    .or_default()
+                    .push((place.line, definition.name.as_str()));
+            }
+        }
+    }
+    let others = others.into_iter().map(|(file, mut names)| {
+        names.sort_unstable();
+        let names: Vec<&str> = names.into_iter().map(|(_, name)| name).collect();
+        format!("{file}: not used, because the negotiator does not read them: {}", names.join(", "))
+    });
+    lines.into_values().chain(others).collect()
+}
+
+/// What a cycle over files does with a name that a text sets.
+enum Use {
+    /// The cycle uses it, or it is a macro of the text's own.
+    Used,
+    /// It is the negotiator's, but for this reason has no effect here.
+    Unused(String),
+    /// It is a knob of another daemon.
+    OfOthers,
+}
+
+fn use_of(definition: &Definition, groups: &[GroupSpec]) -> Use {
+    let name = definition.name.as_str();
+    let knob: &Knob = match knobs::classify(name) {
+        Class::Knob(knob) => knob,
+        Class::Parameter => return Use::OfOthers,
+        Class::Unknown { nearest: Some(nearest) } => {
+            return Use::Unused(format!("nothing reads it; did you mean {nearest}?"));
+        }
+        Class::Unknown { nearest: None } => return Use::Used,
+    };
+    if let Some((_, prefix)) = OF_A_GROUP.iter().find(|(family, _)| *family == knob.name) {
+        let bare = name.get(name.to_ascii_uppercase().find(prefix).map_or(0, |at| at + prefix.len())..);
+        let bare = bare.unwrap_or_default();
+        if groups.iter().any(|group| group.name.eq_ignore_ascii_case(bare)) {
+            return Use::Used;
+        }
+        return Use::Unused(format!("GROUP_NAMES does not name {bare}"));
+    }
+    if OF_MANY_CYCLES.contains(&knob.name) {
+        return Use::Unused("this is one cycle, which takes as long as it takes".to_owned());
+    }
+    let ours = |reader: &Reader| matches!(reader, Reader::Negotiator | Reader::Accountant | Reader::Macros);
+    if READ_HERE.contains(&knob.name) {
+        Use::Used
+    } else if !knob.readers.iter().any(ours) {
+        Use::OfOthers
+    } else {
+        match knob.support {
+            knobs::Support::Planned => Use::Unused("nothing acts on it yet".to_owned()),
+            knobs::Support::Meaningless(why) => Use::Unused(why.to_owned()),
+            knobs::Support::Honored | knobs::Support::MappedTo(_) => Use::Used,
+        }
+    }
+}
