@@ -199,7 +199,11 @@ impl Draw<'_> {
             }
             _ => return None,
         };
-        let series = named(self.table("submitters")?, "wait_seconds");
+        // Where no proc ran for the first time there is no mean, and no line.
+        let series = self.table("submitters")?.series_with_gaps("wait_seconds").into_iter();
+        let series = series
+            .map(|(key, points)| Series::new(key.map_or_else(String::new, |key| key.to_string()), points));
+        let series = series.filter(|series| series.points.iter().any(|(_, wait)| wait.is_finite())).collect();
         let what = "Mean wait of procs that ran for the first time, by submitter and sample";
         self.chart(title, what, Axis::new("wait", Unit::Span), Kind::Lines, series)
     }
@@ -277,10 +281,10 @@ pub(super) fn mean(points: &[(f64, f64)]) -> f64 {
     sum / super::number::real(points.len().max(1) as u64)
 }
 
-/// A share in percent, with one decimal if it is below 10 %.
+/// A share in percent, with one decimal, as in the text of a simulation.
 fn percent(share: f64) -> String {
     let percent = if share.is_finite() { 100.0 * share } else { 0.0 };
-    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    format!("{percent:.1} %")
 }
 
 fn number(value: f64) -> String {

@@ -108,6 +108,15 @@ impl Table {
     /// The lines of one column, one for each key, in the order in which keys first appear, without missing values. An
     /// unknown column has no lines.
     pub fn series(&self, column: &str) -> Vec<Series> {
+        let mut series = self.series_with_gaps(column);
+        for (_, points) in &mut series {
+            points.retain(|(_, value)| !value.is_nan());
+        }
+        series
+    }
+
+    /// The same, with NaN where a value is missing.
+    pub fn series_with_gaps(&self, column: &str) -> Vec<Series> {
         let Some(index) = self.columns.iter().position(|known| known.name == column) else {
             return Vec::new();
         };
@@ -120,7 +129,7 @@ impl Table {
                 series.len() - 1
             });
             let value = row.values.get(index).copied().unwrap_or(f64::NAN);
-            if let Some((_, points)) = series.get_mut(place).filter(|_| !value.is_nan()) {
+            if let Some((_, points)) = series.get_mut(place) {
                 points.push((row.at, value));
             }
         }

@@ -41,7 +41,7 @@ pub fn text(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let summary = &report.summary;
     writeln!(
         out,
-        "{}: {} simulated, seed {}; {:.1}% of the cores were claimed; {} cycles made {} matches\n",
+        "{}: {} simulated, seed {}; {:.1} % of the cores were claimed; {} cycles made {} matches\n",
         summary.scenario,
         span(summary.simulated_seconds),
         summary.seed,

@@ -12,6 +12,9 @@ use super::{Chart, PlotError, color, text};
 /// The least distance between the middles of two names, in pixels.
 const GAP: f64 = 16.0;
 
+/// The room beside a name that has a ground of its own, in pixels.
+const ROOM: f64 = 3.0;
+
 /// Draws the chart as a document. The title and subtitle are also its title for screen readers.
 pub(super) fn svg(chart: &Chart) -> Result<String, PlotError> {
     let plan = Plan::new(chart);
@@ -101,6 +104,17 @@ fn corners(bounds: &[(f64, f64, f64)]) -> Vec<(f64, f64, f64)> {
     corners
 }
 
+/// Writes the name of an area in the area's own ink, on a pale ground, so that it can be read whatever areas are behind it.
+/// `at` is the middle of the name's left end.
+fn backed(root: &Area, label: &Label, (x, y): (f64, f64)) -> Result<(), PlotError> {
+    let (wide, half) = (text::width(&label.name, SMALL), SMALL / 2.0 + 1.0);
+    let corner = |x: f64, y: f64| (units(x), units(y));
+    let ground = [corner(x - ROOM, y - half), corner(x + wide + ROOM, y + half)];
+    root.draw(&Rectangle::new(ground, WHITE.mix(0.85).filled())).map_err(failed)?;
+    let style = font(SMALL, FontStyle::Bold, label.color.ink, (HPos::Left, VPos::Center));
+    write(root, &label.name, style, (x, y))
+}
+
 /// Writes the names: inside or near areas, or beside the ends of lines, moved apart there. A thin line leads to a
 /// name that is away from its end.
 fn names(plan: &Plan, root: &Area, canvas: &Canvas) -> Result<(), PlotError> {
@@ -113,13 +127,14 @@ fn names(plan: &Plan, root: &Area, canvas: &Canvas) -> Result<(), PlotError> {
         match label.place {
             Place::Beside(end) => beside.push((label, pixels(end))),
             Place::Inside(middle) => {
-                let style = font(SMALL, FontStyle::Bold, color::INK, (HPos::Center, VPos::Center));
-                write(root, &label.name, style, pixels(middle))?;
+                let (x, y) = pixels(middle);
+                backed(root, label, (x - text::width(&label.name, SMALL) / 2.0, y))?;
             }
             Place::Near(point) => {
-                let style = font(SMALL, FontStyle::Bold, color::INK, (HPos::Left, VPos::Center));
                 let (x, y) = pixels(point);
-                write(root, &label.name, style, (x + 8.0, y))?;
+                // A name at the right end goes to the left, so that it stays in the plot.
+                let wide = text::width(&label.name, SMALL) + 2.0 * ROOM;
+                backed(root, label, ((x + 8.0).min(SIZE.0 - MARGIN - plan.right - wide), y))?;
             }
         }
     }

@@ -162,6 +162,7 @@ fn color_of(series: &Series, palette: &mut impl Iterator<Item = Color>, quiet: C
 
 /// A series as pieces of a line, with no more points than pixels can show.
 fn thinned(series: &Series, kind: Kind, columns: &Columns) -> Vec<Vec<(f64, f64)>> {
-    let shaped = |piece: Vec<(f64, f64)>| if kind == Kind::Lines { piece } else { steps(&piece) };
+    let shaped =
+        |piece: Vec<(f64, f64)>| if kind == Kind::Lines { columns.seen(piece) } else { steps(&piece) };
     pieces(&series.points).into_iter().map(|piece| columns.line(&shaped(piece))).collect()
 }

@@ -1,5 +1,8 @@
 //! Reduces points to as many as pixels can show.
 
+/// How many columns wide a point without neighbors is drawn.
+const DASH: f64 = 4.0;
+
 /// Splits a line at its missing values. A piece has at least one point.
 pub(super) fn pieces(points: &[(f64, f64)]) -> Vec<Vec<(f64, f64)>> {
     points
@@ -78,6 +81,14 @@ impl Columns {
     #[allow(clippy::cast_precision_loss, reason = "a pixel")]
     fn start(&self, column: usize) -> f64 {
         self.from + (self.to - self.from) * column as f64 / self.count as f64
+    }
+
+    /// A piece of a line that can be seen: a point alone becomes a dash around it.
+    #[allow(clippy::cast_precision_loss, reason = "a pixel")]
+    pub fn seen(&self, piece: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+        let &[(x, y)] = piece.as_slice() else { return piece };
+        let half = DASH / 2.0 * (self.to - self.from) / self.count as f64;
+        vec![((x - half).max(self.from), y), ((x + half).min(self.to), y)]
     }
 
     /// The first, lowest, highest and last point of each column. A line through these looks the same as one through

@@ -43,6 +43,11 @@ fn areas_have_their_names_beside_or_in_them() {
         texts.iter().all(|text| text != "Preempting/Vacating"),
         "what never was needs no name: {texts:?}"
     );
+    // The name of an area that has ended stands on a pale ground, in the ink of its area.
+    let (before, _) = svg.split_once("Claimed/Suspended\n").unwrap();
+    let (ground, text) = before.rsplit_once("<rect ").unwrap();
+    assert!(text.contains("opacity=\"0.85\"") && text.contains("fill=\"#B44A26\""), "{text}");
+    assert!(ground.contains("<polygon"), "the ground is above all areas");
     insta::assert_snapshot!("areas", svg);
 }
 

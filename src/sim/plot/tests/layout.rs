@@ -50,6 +50,15 @@ fn a_line_breaks_where_it_has_no_value() {
 }
 
 #[test]
+fn a_point_between_gaps_is_a_dash() {
+    let columns = Columns::new((0.0, 100.0), 100);
+    assert_eq!(columns.seen(vec![(50.0, 7.0)]), [(48.0, 7.0), (52.0, 7.0)]);
+    assert_eq!(columns.seen(vec![(0.0, 7.0)]), [(0.0, 7.0), (2.0, 7.0)]);
+    let line = vec![(1.0, 2.0), (3.0, 4.0)];
+    assert_eq!(columns.seen(line.clone()), line);
+}
+
+#[test]
 fn steps_have_corners() {
     let points = [(0.0, 1.0), (1.0, 1.0), (2.0, 3.0), (4.0, 3.0)];
     assert_eq!(steps(&points), [(0.0, 1.0), (2.0, 1.0), (2.0, 3.0), (4.0, 3.0)]);
