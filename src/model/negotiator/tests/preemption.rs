@@ -234,8 +234,8 @@ fn slots_see_who_asks_without_preemption() {
 #[test]
 fn a_full_group_preempts_within_itself() {
     let pool = |of: [&str; 2], rank: &str, requirements: &str| {
-        let user = |name: &str| used_by(name, &format!("Rank = {rank}"));
-        let slots: Vec<Candidate> = (0..8).map(|n| user(of[usize::from(n > 3)])).collect();
+        let held = |name: &str| used_by(name, &format!("Rank = {rank}"));
+        let slots: Vec<Candidate> = (0..8).map(|n| held(of[usize::from(n > 3)])).collect();
         let [alice, carol, bob] = [("g.alice", 9000.0, 0), ("h.carol", 9000.0, 1), ("g.bob", 500.0, 0)].map(
             |(name, priority, group)| SubmitterInput { group: Some(group), ..submitter(name, priority, &[]) },
         );
