@@ -242,3 +242,22 @@ fn suspended_jobs_may_cost_nothing() {
         assert_eq!(matched(case).into_values().collect::<Vec<_>>(), expected, "{config}");
     }
 }
+
+/// Whoever asks why nothing matched gets the nearest slot, and what it lacks.
+#[test]
+fn what_keeps_jobs_from_matching_is_said() {
+    let requirements =
+        "ClusterId = 9\nProcId = 0\nRequestCpus = 1\nUser = \"al@x\"\nRequirements = TARGET.Memory >= 4\n";
+    let (figures, matches) = Case::new(SLOTS, requirements).figures();
+    assert!(matches.is_empty());
+    let why = &figures["why"][0];
+    assert_eq!((why["job"].as_str(), why["jobs"].as_u64()), (Some("9.0"), Some(1)));
+    assert_eq!(why["reason"], "RequirementsNotMet");
+    assert_eq!(
+        why["why"],
+        "no slot matches: the nearest, s1, has Memory 1, and does not meet TARGET.Memory >= 4"
+    );
+    let (status, out, _) = Case::new(SLOTS, requirements).with("--priorities", "{}").run();
+    assert_eq!(status, DONE);
+    assert!(out.contains("TARGET.Memory >= 4"), "{out}");
+}
