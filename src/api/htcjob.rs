@@ -65,6 +65,12 @@ use super::schema;
         description = "Procs that run."
     ),
     printcolumn(
+        name = "Held",
+        type_ = "integer",
+        json_path = ".status.held",
+        description = "Procs that are held: they wait until the spec is edited."
+    ),
+    printcolumn(
         name = "Done",
         type_ = "integer",
         json_path = ".status.completed",
@@ -86,9 +92,9 @@ use super::schema;
     printcolumn(
         name = "Why",
         type_ = "string",
-        json_path = ".status.conditions[?(@.status==\"False\")].message",
+        json_path = ".status.why",
         priority = 1,
-        description = "What keeps it from running, where something does."
+        description = "Why procs wait or are held."
     )
 )]
 #[serde(rename_all = "camelCase")]
@@ -191,9 +197,15 @@ pub struct HTCJobStatus {
     /// Held (the spec was not accepted, or no proc is left that is not held) or Removing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Why procs wait or are held, in the words of the conditions. Unset while none waits and none is held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Procs that wait for a slot.
     #[serde(default)]
     pub idle: i64,
+    /// Procs that are held.
+    #[serde(default)]
+    pub held: i64,
     /// Procs that have a claim.
     #[serde(default)]
     pub running: i64,

@@ -61,6 +61,8 @@ impl ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Fault { line, column, expected, found } = &*self.0;
-        write!(f, "line {line}, column {column}: expected {expected}, found {found}")
+        write!(f, "line {line}, column {column}: expected {expected}, found {found}")?;
+        // `=` assigns, and stands in no expression.
+        if found == "'='" { f.write_str("; write == to compare") } else { Ok(()) }
     }
 }

@@ -14,7 +14,7 @@
 //! | `status` | slots, like `condor_status` |
 //! | `ads` | whole ads of slots, like `condor_status -l` |
 //! | `userprio` | submitters and priorities, like `condor_userprio` |
-//! | `text` | amounts and times in tables |
+//! | `text` | times and long texts in tables |
 
 mod ads;
 mod cluster;
@@ -135,14 +135,20 @@ struct Answer {
     notes: Vec<String>,
 }
 
-/// Runs the command. The answer goes to `out`, notes about the answer to `err`.
+/// Runs the command. The answer goes to `out`, notes about the answer to `err`. `width` is that of the terminal that `out` is,
+/// in characters, if it is one.
 ///
 /// # Errors
 /// When the cluster cannot be reached or refuses, there is no such job or Negotiator, or the output cannot be written.
-pub async fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), Error> {
+pub async fn run(
+    cli: &Cli,
+    width: Option<usize>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Error> {
     let cluster = Cluster::connect(&cli.connection).await?;
     let answer = match &cli.command {
-        Command::Q(args) => q(&cluster, args, cli.output).await?,
+        Command::Q(args) => q(&cluster, args, cli.output, width).await?,
         Command::Status(args) => status(&cluster, args, cli.output).await?,
         Command::Userprio(args) => userprio(&cluster, args, cli.output).await?,
     };
@@ -156,7 +162,7 @@ pub async fn run(cli: &Cli, out: &mut dyn Write, err: &mut dyn Write) -> Result<
     }
 }
 
-async fn q(cluster: &Cluster, args: &QArgs, output: Output) -> Result<Answer, Error> {
+async fn q(cluster: &Cluster, args: &QArgs, output: Output, width: Option<usize>) -> Result<Answer, Error> {
     let namespace = (!args.all_namespaces).then(|| args.namespace.as_deref().unwrap_or(&cluster.namespace));
     let place = namespace.map_or_else(|| "any namespace".to_owned(), |name| format!("namespace {name}"));
     let jobs: Vec<HTCJob> = cluster.list(namespace).await?;
@@ -176,8 +182,9 @@ async fn q(cluster: &Cluster, args: &QArgs, output: Output) -> Result<Answer, Er
         notes.push(format!("No jobs in {place}."));
     }
     // Reasons are not shortened if only one job is shown.
-    let wide = output == Output::Wide || args.job.is_some();
-    let text = print(output, &lines, || q::render(&lines, args.all_namespaces, wide))?;
+    let whole = output == Output::Wide || args.job.is_some();
+    let width = if whole { None } else { width };
+    let text = print(output, &lines, || q::render(&lines, args.all_namespaces, width))?;
     Ok(Answer { text, notes })
 }
 

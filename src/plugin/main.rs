@@ -10,11 +10,17 @@ use plugin::Cli;
 async fn main() -> ExitCode {
     // Two TLS libraries are compiled in, and rustls needs to know which one to use.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    match plugin::run(&Cli::parse(), &mut io::stdout(), &mut io::stderr()).await {
+    match plugin::run(&Cli::parse(), width(), &mut io::stdout(), &mut io::stderr()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("kubectl slotwright: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// The width of the terminal that the output goes to; none where it goes elsewhere.
+fn width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }

@@ -6,11 +6,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde::Serialize;
 
 use super::text::{minute, shortened};
-use api::{HTCJob, HTCJobStatus, Slot, SlotActivity, SlotState, condition};
+use api::{HTCJob, HTCJobStatus, Slot, SlotActivity, SlotState};
+use model::pool::units::counted;
 use table::{Align, Table, printable};
 
-/// The longest reason in a list, in characters.
-const LONGEST_REASON: usize = 80;
+/// The fewest characters that a shortened reason keeps, however narrow the terminal is.
+const SHORTEST_REASON: usize = 20;
 
 /// A line of the answer: one job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,11 +31,13 @@ pub struct JobLine {
     pub idle: i64,
     /// Procs that have a claim.
     pub running: i64,
+    /// Procs that are held, and those of a spec that is not accepted.
+    pub held: i64,
     /// Procs that ended with exit code 0.
     pub completed: i64,
     /// Procs that ended with another exit code.
     pub failed: i64,
-    /// All procs.
+    /// All procs: idle, running, held, completed and failed ones.
     pub total: i64,
     /// `JobPrio`.
     pub priority: i32,
@@ -94,17 +97,24 @@ pub fn lines<'a>(jobs: impl IntoIterator<Item = &'a HTCJob>) -> Vec<JobLine> {
 
 fn line(job: &HTCJob) -> JobLine {
     let status = job.status.clone().unwrap_or_default();
+    let counted = [status.idle, status.running, status.held, status.completed, status.failed];
+    let counted = counted.into_iter().fold(0_i64, i64::saturating_add);
+    // Procs that no count has yet: the operator has not seen them, or does not accept the spec that asks for them.
+    let missing = job.spec.count.saturating_sub(counted).max(0);
+    let seen = status.observed_generation.is_some() && job.metadata.generation <= status.observed_generation;
+    let (waiting, held) = if seen { (0, missing) } else { (missing, 0) };
     JobLine {
         cluster_id: status.cluster_id,
         namespace: job.metadata.namespace.clone().unwrap_or_default(),
         name: job.metadata.name.clone().unwrap_or_default(),
         submitter: status.submitter.clone(),
         submitted: job.metadata.creation_timestamp.clone(),
-        idle: status.idle,
+        idle: status.idle.saturating_add(waiting),
         running: status.running,
+        held: status.held.saturating_add(held),
         completed: status.completed,
         failed: status.failed,
-        total: job.spec.count,
+        total: counted.saturating_add(missing),
         priority: job.spec.priority,
         status: status.summary.clone(),
         why: why(job, &status),
@@ -112,7 +122,7 @@ fn line(job: &HTCJob) -> JobLine {
     }
 }
 
-/// Why procs wait: what is wrong with the job's spec, or what the last negotiation cycle found.
+/// Why procs wait or are held, as the operator says.
 fn why(job: &HTCJob, status: &HTCJobStatus) -> Option<String> {
     if job.metadata.deletion_timestamp.is_some() {
         return None;
@@ -120,12 +130,7 @@ fn why(job: &HTCJob, status: &HTCJobStatus) -> Option<String> {
     if job.metadata.generation > status.observed_generation {
         return Some("the operator has not looked at the spec yet".to_owned());
     }
-    let find = |wanted: &str| status.conditions.iter().find(|condition| condition.type_ == wanted);
-    let refused = find(condition::ACCEPTED).filter(|accepted| accepted.status == "False");
-    let reason = refused
-        .or_else(|| find(condition::POD_REFUSED).filter(|_| status.idle > 0))
-        .or_else(|| find(condition::MATCHABLE).filter(|_| status.idle > 0))?;
-    Some(reason.message.clone())
+    status.why.clone()
 }
 
 /// The jobs that `wanted` means: those of this name, or else the job with this ClusterId. `12.3` means proc 3 of job
@@ -180,9 +185,21 @@ fn procs(job: &HTCJob, slots: &[Slot], proc: Option<i64>) -> Vec<ProcLine> {
     procs
 }
 
-/// The lines as a table for people, and the details of lines that have them. Reasons are shortened unless `wide`.
-pub fn render(lines: &[JobLine], with_namespace: bool, wide: bool) -> String {
-    let mut text = job_table(lines, with_namespace, wide).to_string();
+/// The lines as a table for people, and the details of lines that have them. Reasons are cut so that lines fit into `width`
+/// characters, if it is given.
+pub fn render(lines: &[JobLine], with_namespace: bool, width: Option<usize>) -> String {
+    let whole = job_table(lines, with_namespace, None);
+    let table = match width {
+        None => whole,
+        Some(width) => {
+            let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            let others = longest(&job_table(lines, with_namespace, Some(0)).to_string());
+            // Without reasons, the last column is as wide as its title.
+            let room = (width + "WHY".len()).saturating_sub(others).max(SHORTEST_REASON);
+            job_table(lines, with_namespace, Some(room))
+        }
+    };
+    let mut text = table.to_string();
     let _ = writeln!(text, "\n{}", summary(lines));
     for line in lines {
         if let Some(details) = &line.details {
@@ -192,7 +209,7 @@ pub fn render(lines: &[JobLine], with_namespace: bool, wide: bool) -> String {
     text
 }
 
-fn job_table(lines: &[JobLine], with_namespace: bool, wide: bool) -> Table {
+fn job_table(lines: &[JobLine], with_namespace: bool, longest: Option<usize>) -> Table {
     let namespace = with_namespace.then_some(("NAMESPACE", Align::Left));
     let columns: Vec<_> = [("ID", Align::Right)]
         .into_iter()
@@ -205,6 +222,7 @@ fn job_table(lines: &[JobLine], with_namespace: bool, wide: bool) -> Table {
             ("FAILED", Align::Right),
             ("RUN", Align::Right),
             ("IDLE", Align::Right),
+            ("HELD", Align::Right),
             ("TOTAL", Align::Right),
             ("PRIO", Align::Right),
             ("STATUS", Align::Left),
@@ -214,7 +232,7 @@ fn job_table(lines: &[JobLine], with_namespace: bool, wide: bool) -> Table {
     let mut table = Table::new(&columns);
     for line in lines {
         let why = line.why.as_deref().unwrap_or_default();
-        let why = if wide { why.to_owned() } else { shortened(why, LONGEST_REASON) };
+        let why = longest.map_or_else(|| why.to_owned(), |longest| shortened(why, longest));
         let cells = [
             line.name.clone(),
             line.submitter.clone().unwrap_or_default(),
@@ -223,6 +241,7 @@ fn job_table(lines: &[JobLine], with_namespace: bool, wide: bool) -> Table {
             line.failed.to_string(),
             line.running.to_string(),
             line.idle.to_string(),
+            line.held.to_string(),
             line.total.to_string(),
             line.priority.to_string(),
             line.status.clone().unwrap_or_default(),
@@ -236,14 +255,15 @@ fn job_table(lines: &[JobLine], with_namespace: bool, wide: bool) -> Table {
 
 fn summary(lines: &[JobLine]) -> String {
     let sum = |of: fn(&JobLine) -> i64| lines.iter().map(of).fold(0_i64, i64::saturating_add);
-    let held = lines.iter().filter(|line| line.status.as_deref() == Some("Held")).count();
     format!(
-        "Total for query: {} jobs, {held} held; procs: {} completed, {} failed, {} running, {} idle",
-        lines.len(),
+        "Total for query: {}; {}: {} completed, {} failed, {} running, {} idle, {} held",
+        counted(u64::try_from(lines.len()).unwrap_or(u64::MAX), "job"),
+        counted(u64::try_from(sum(|line| line.total)).unwrap_or(0), "proc"),
         sum(|line| line.completed),
         sum(|line| line.failed),
         sum(|line| line.running),
         sum(|line| line.idle),
+        sum(|line| line.held),
     )
 }
 
@@ -293,3 +313,7 @@ fn proc_table(procs: &[ProcLine]) -> Table {
 #[cfg(test)]
 #[path = "q_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "reasons_tests.rs"]
+mod reasons;

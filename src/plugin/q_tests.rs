@@ -25,7 +25,7 @@ fn too_large() -> HTCJob {
         "a proc asks for 64 CPUs, and no node offers more than 32; ask for less, or have a larger node added";
     job(
         "big",
-        &json!({"observedGeneration": 1, "clusterId": 2, "submitter": "physics.alice", "summary": "Idle", "idle": 5,
+        &json!({"observedGeneration": 1, "clusterId": 2, "submitter": "physics.alice", "summary": "Idle", "idle": 5, "why": long,
                 "conditions": [condition_of("Accepted", "True", "the spec is in force"),
                                condition_of("Matchable", "False", long)]}),
     )
@@ -44,6 +44,7 @@ fn held() -> HTCJob {
     job(
         "held",
         &json!({"observedGeneration": 1, "clusterId": 3, "summary": "Held",
+                "why": "spec.requirements: line 1, column 4:\nwhat?",
                 "conditions": [condition_of("Accepted", "False", "spec.requirements: line 1, column 4:\nwhat?")]}),
     )
 }
@@ -64,12 +65,12 @@ fn slot(name: &str, uid: &str, proc: i64) -> Slot {
 #[test]
 fn a_line_a_job() {
     let jobs = [running(), job("new", &json!(null)), held(), too_large()];
-    insta::assert_snapshot!(render(&lines(&jobs), false, false));
+    insta::assert_snapshot!(render(&lines(&jobs), false, Some(150)));
 }
 
 #[test]
 fn wide_shortens_nothing_and_all_namespaces_are_named() {
-    insta::assert_snapshot!(render(&lines(&[too_large()]), true, true));
+    insta::assert_snapshot!(render(&lines(&[too_large()]), true, None));
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn a_job_with_its_procs() {
         slot("slot1_3@node1", "uid-of-the-pi-before", 0),
     ];
     let line = detailed(&running(), Some(&all), None);
-    insta::assert_snapshot!(render(std::slice::from_ref(&line), false, true));
+    insta::assert_snapshot!(render(std::slice::from_ref(&line), false, None));
     insta::assert_yaml_snapshot!(line);
     let one = detailed(&running(), Some(&all), Some(4)).details.and_then(|details| details.running_procs);
     assert_eq!(one.unwrap().iter().map(|proc| proc.proc).collect::<Vec<_>>(), [4]);
@@ -88,7 +89,7 @@ fn a_job_with_its_procs() {
 
 #[test]
 fn what_cannot_be_read_is_said() {
-    let text = render(&[detailed(&running(), None, None)], false, true);
+    let text = render(&[detailed(&running(), None, None)], false, None);
     assert!(text.ends_with("Running procs: not known\n"), "{text}");
 }
 
@@ -110,4 +111,33 @@ fn jobs_go_by_name_then_by_id() {
         let found: Vec<_> = found.iter().filter_map(|job| job.metadata.name.as_deref()).collect();
         assert_eq!((found, found_proc), (names, proc), "{wanted:?}");
     }
+}
+
+/// Whoever adds up a line's procs gets its total: held ones count, and those of a spec that is not accepted.
+#[test]
+fn the_counts_of_a_line_add_up() {
+    let some = job(
+        "some",
+        &json!({"observedGeneration": 1, "idle": 1, "running": 1, "held": 2, "completed": 1, "failed": 0,
+                "why": "2 procs are held"}),
+    );
+    for (job, held, idle) in
+        [(some, 2, 1), (held(), 5, 0), (job("new", &json!(null)), 0, 5), (running(), 0, 0)]
+    {
+        let line = line(&job);
+        assert_eq!((line.held, line.idle), (held, idle), "{}", line.name);
+        assert_eq!(line.idle + line.running + line.held + line.completed + line.failed, line.total);
+    }
+}
+
+/// As wide as the terminal, and whole where there is none.
+#[test]
+fn reasons_are_cut_at_the_width_of_the_terminal() {
+    let lines = lines(&[too_large()]);
+    let longest =
+        |width| render(&lines, false, width).lines().map(|line| line.chars().count()).max().unwrap();
+    assert_eq!(longest(Some(130)), 130);
+    assert!(longest(Some(1000)) < 1000);
+    assert!(render(&lines, false, None).contains("have a larger node added"));
+    assert!(render(&lines, false, Some(10)).contains("a proc asks for 64…"));
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use kube::api::ObjectMeta;
 use serde::Serialize;
 
-use super::text::bytes;
 use api::{JobReference, PartitionableSlot, Slot, SlotActivity, SlotResources, SlotState, SlotType};
 use classad::Env;
 use controller::kinds::node::{self, SlimNode};
+use model::pool::units::bytes;
 use model::pool::{Capacity, Machine, SlotName, Time, classad_name};
 use model::startd::machine_ad;
 use table::{Align, Table};

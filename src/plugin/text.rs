@@ -1,4 +1,4 @@
-//! Writes amounts and times for tables.
+//! Writes times and long texts for tables.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -13,25 +13,6 @@ pub fn span(seconds: i64) -> String {
     format!("{}+{:02}:{:02}", minutes / 1440, minutes / 60 % 24, minutes % 60)
 }
 
-/// An amount in KiB, written in the largest unit of which it has at least one, rounded down to a tenth: `15.9Gi`. 0
-/// has no unit.
-pub fn bytes(kib: i64) -> String {
-    if kib == 0 {
-        return "0".to_owned();
-    }
-    let (mut tenths, mut unit) = (i128::from(kib) * 10, "Ki");
-    for larger in ["Mi", "Gi", "Ti", "Pi"] {
-        if tenths.abs() < 10_240 {
-            break;
-        }
-        (tenths, unit) = (tenths / 1024, larger);
-    }
-    match tenths % 10 {
-        0 => format!("{}{unit}", tenths / 10),
-        tenth => format!("{}.{}{unit}", tenths / 10, tenth.abs()),
-    }
-}
-
 /// The text, cut to at most `longest` characters; the last one is `…` if something was cut off.
 pub fn shortened(text: &str, longest: usize) -> String {
     if text.chars().count() <= longest {
@@ -44,22 +25,6 @@ pub fn shortened(text: &str, longest: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn amounts() {
-        for (kib, text) in [
-            (0, "0"),
-            (-3, "-3Ki"),
-            (1023, "1023Ki"),
-            (1024, "1Mi"),
-            (16 << 20, "16Gi"),
-            ((16 << 20) - 1, "15.9Gi"),
-            (3 << 29, "1.5Ti"),
-            (i64::MAX, "8388607.9Pi"),
-        ] {
-            assert_eq!(bytes(kib), text);
-        }
-    }
 
     #[test]
     fn spans() {

@@ -79,7 +79,7 @@ const TABLE: &[(&str, u32)] = &[
     ("size(split(C))", 100_000),
     (r#"stringListSubsetMatch(strcat(Words, ",x"), OtherWords)"#, 1000),
     (
-        r#"stringListAvg(Digits) + stringListMin(Digits) + stringListMax(Digits) + stringListSize(Digits)"#,
+        "stringListAvg(Digits) + stringListMin(Digits) + stringListMax(Digits) + stringListSize(Digits)",
         10_000,
     ),
     // Texts.

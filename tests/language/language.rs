@@ -399,7 +399,10 @@ fn parse_errors_tell_where_and_what() {
         ("10K", "line 1, column 3: expected an operator or the end of the expression, found 'K'"),
         ("017", "line 1, column 1: expected a decimal integer without leading zeros, found '017'"),
         ("\"a", "line 1, column 1: expected '\"' to end the string, found '\"a'"),
-        ("a = 1", "line 1, column 3: expected an operator or the end of the expression, found '='"),
+        (
+            "a = 1",
+            "line 1, column 3: expected an operator or the end of the expression, found '='; write == to compare",
+        ),
         ("f(1 2)", "line 1, column 5: expected ',' or ')', found '2'"),
         ("a ? 1", "line 1, column 6: expected ':' of a conditional expression, found end of input"),
         ("é", "line 1, column 1: expected a ClassAd token, found 'é'"),

@@ -118,6 +118,7 @@ fn cycle(
     // A stopped stopwatch never ends the cycle early, so that the same files give the same answer on every machine.
     let (outcome, negotiated) = timed(|| negotiate_with(&cycle, &mut ready, Stopwatch::STOPPED));
     figures.of_cycle(&cycle, &outcome);
+    figures.why = output::left(&outcome, &cycle, &waiting, &env);
     figures.took(read, prepared.cpu, signed.wall + negotiated.wall, signed.cpu + negotiated.cpu);
     if let Some(path) = &args.matches {
         let write = || -> io::Result<()> {

@@ -7,8 +7,17 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::Waiting;
-use classad::{Env, Value};
-use model::negotiator::{Cycle, Match, Outcome, PreemptState};
+use classad::{Ad, Env, Value};
+use model::negotiator::{Cycle, Match, Outcome, PreemptState, RejectReason, Rejection};
+use model::pool::Bar;
+use model::pool::units::counted;
+use model::schedd::{lacks, why};
+
+/// Of how many requests it is told why jobs of theirs are left.
+const TOLD: usize = 10;
+
+/// At how many slots it is looked for that.
+const LOOKED_AT: usize = 1000;
 
 /// A match, as a line of `--matches`.
 #[derive(Serialize)]
@@ -73,6 +82,54 @@ fn preempted(found: &Match) -> Vec<usize> {
     }
 }
 
+/// Why jobs of a request are left without a match.
+#[derive(Debug, Serialize)]
+pub(super) struct Left {
+    /// The first of the jobs.
+    job: String,
+    submitter: String,
+    /// How many jobs are left.
+    jobs: u64,
+    /// The reason in one word, as in an HTCJob's conditions.
+    reason: &'static str,
+    /// The reason for people.
+    why: String,
+}
+
+/// Why jobs are left, for the first requests of which any are.
+pub(super) fn left(outcome: &Outcome, cycle: &Cycle, waiting: &[Waiting], env: &Env) -> Vec<Left> {
+    let of = |rejection: &Rejection| {
+        let Waiting { name, jobs } = waiting.get(rejection.submitter)?;
+        let matched = outcome
+            .matches
+            .iter()
+            .filter(|found| (found.submitter, found.request) == (rejection.submitter, rejection.request));
+        let job = jobs.get(rejection.request)?.get(matched.count())?;
+        let request = cycle.submitters.get(rejection.submitter)?.requests.get(rejection.request)?;
+        let none = matches!(rejection.reason, RejectReason::NoMatch | RejectReason::NoSlots);
+        let nearest = none.then(|| nearest(&request.ad, cycle, env)).flatten();
+        let (reason, why) = match nearest {
+            Some(text) => ("RequirementsNotMet", text),
+            None => (rejection.reason.word(), why::barred(&Bar::Other(rejection.reason))),
+        };
+        Some(Left { job: job.to_string(), submitter: name.clone(), jobs: rejection.left, reason, why })
+    };
+    outcome.rejections.iter().filter_map(of).take(TOLD).collect()
+}
+
+/// What the slot lacks that comes nearest to a match; none if some slot matches.
+fn nearest(job: &Ad, cycle: &Cycle, env: &Env) -> Option<String> {
+    let slots = cycle.slots.iter().take(LOOKED_AT).map(|slot| (&slot.ad, lacks(job, &slot.ad, None, env)));
+    let (slot, lacks) = slots.min_by_key(|(_, lacks)| lacks.len())?;
+    if lacks.is_empty() {
+        return None;
+    }
+    let name = slot.eval_attr("Name", None, env);
+    let name = name.as_str().unwrap_or("a slot");
+    let texts: Vec<&str> = lacks.iter().map(|lack| lack.text.as_str()).collect();
+    Some(format!("no slot matches: the nearest, {name}, {}", texts.join("; it ")))
+}
+
 /// The figures of a cycle, in the order in which they are printed.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Figures {
@@ -94,6 +151,8 @@ pub(super) struct Figures {
     pub(super) rejects: usize,
     /// Jobs that were not matched, by the reason.
     pub(super) left: BTreeMap<String, u64>,
+    /// Why, for the first few requests.
+    pub(super) why: Vec<Left>,
     /// Pairs of a request and a slot that were considered.
     pub(super) pairs: u64,
     /// Pie spins.
@@ -162,7 +221,10 @@ impl Figures {
             seconds("CPU, preparing", self.prepare_cpu_s),
             ("peak memory".to_owned(), memory),
         ]);
-        rows.into_iter().try_for_each(|(name, value)| writeln!(out, "{name:<24}{value:>12}"))
+        rows.into_iter().try_for_each(|(name, value)| writeln!(out, "{name:<24}{value:>12}"))?;
+        self.why.iter().try_for_each(|Left { job, submitter, jobs, why, .. }| {
+            writeln!(out, "{} of {submitter} left, {job} first: {why}", counted(*jobs, "job"))
+        })
     }
 }
 

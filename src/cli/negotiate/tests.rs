@@ -252,9 +252,8 @@ fn the_configuration_names_groups() {
     };
     let case = |config: &str| Case::new(&cores(8), &(of("g.a", 1) + &of("h.b", 2))).with("-f", config);
     let taken = |config: &str| matched(case(config)).into_iter().collect::<Vec<_>>();
-    let pair = |a: i32, b: i32| {
-        [("g.a", a), ("h.b", b)].map(|(name, count)| (name.to_owned(), count as usize)).to_vec()
-    };
+    let pair =
+        |a: usize, b: usize| [("g.a", a), ("h.b", b)].map(|(name, count)| (name.to_owned(), count)).to_vec();
     let named = "GROUP_NAMES = g, H\n";
     assert_eq!(taken(&format!("{named}GROUP_QUOTA_g = 3\nGROUP_QUOTA_DYNAMIC_h = 0.4\n")), pair(3, 2));
     let surplus = "GROUP_QUOTA_g = 3\nGROUP_QUOTA_h = 1\nGROUP_ACCEPT_SURPLUS_g = True\n";
@@ -299,4 +298,23 @@ fn knobs_without_effect_are_said() {
     ] {
         assert_eq!(said(config), format!("{prefix}{expected}"), "{config}");
     }
+}
+
+/// Whoever asks why nothing matched gets the nearest slot, and what it lacks.
+#[test]
+fn what_keeps_jobs_from_matching_is_said() {
+    let requirements =
+        "ClusterId = 9\nProcId = 0\nRequestCpus = 1\nUser = \"al@x\"\nRequirements = TARGET.Memory >= 4\n";
+    let (figures, matches) = Case::new(SLOTS, requirements).figures();
+    assert!(matches.is_empty());
+    let why = &figures["why"][0];
+    assert_eq!((why["job"].as_str(), why["jobs"].as_u64()), (Some("9.0"), Some(1)));
+    assert_eq!(why["reason"], "RequirementsNotMet");
+    assert_eq!(
+        why["why"],
+        "no slot matches: the nearest, s1, has Memory 1, and does not meet TARGET.Memory >= 4"
+    );
+    let (status, out, _) = Case::new(SLOTS, requirements).with("--priorities", "{}").run();
+    assert_eq!(status, DONE);
+    assert!(out.contains("TARGET.Memory >= 4"), "{out}");
 }

@@ -5,8 +5,24 @@ use thiserror::Error;
 
 /// A text that is not a quantity.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("{0:?} is not a quantity; quantities read 500m, 2, 1.5Gi or 1e3")]
+#[error("{0:?} is not a quantity; {hint}", hint = hint(.0))]
 pub struct BadQuantity(String);
+
+/// How to write what a person meant by `512MB`, `512 MiB` or `2g`, or else what quantities look like.
+fn hint(text: &str) -> String {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end).unwrap_or((text, ""));
+    let unit = unit.trim().to_ascii_lowercase();
+    let meant = ["k", "m", "g", "t", "p", "e"].into_iter().zip(["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]);
+    let mut meant = meant.filter(|(letter, _)| {
+        unit.strip_prefix(letter).is_some_and(|rest| matches!(rest, "" | "b" | "i" | "ib" | "byte" | "bytes"))
+    });
+    match meant.next() {
+        Some((_, unit)) if number.parse::<f64>().is_ok() => format!("write {number}{unit}"),
+        _ => "quantities read 500m, 2, 1.5Gi or 1e3".to_owned(),
+    }
+}
 
 /// A quantity in thousandths, rounded up as in Kubernetes. A quantity beyond 64 bits becomes the largest number of 64
 /// bits.
@@ -82,6 +98,20 @@ fn suffix_factor(suffix: &str) -> Option<(i128, i128)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_of_other_systems_are_translated() {
+        for (text, hint) in [
+            ("512MB", "write 512Mi"),
+            ("512 MiB", "write 512Mi"),
+            ("1.5gb", "write 1.5Gi"),
+            ("2g", "write 2Gi"),
+            ("lots", "quantities read 500m, 2, 1.5Gi or 1e3"),
+        ] {
+            let error = ceil_units(&Quantity(text.to_owned()), 1).unwrap_err();
+            assert_eq!(error.to_string(), format!("{text:?} is not a quantity; {hint}"));
+        }
+    }
 
     #[test]
     fn quantities_mean_what_kubernetes_says() {

@@ -6,6 +6,7 @@
 //! A negotiation cycle is asked for as a [`Negotiation`], a snapshot on which any thread may work, and its matches come
 //! back through [`conclude`], which holds each against what is so by then.
 
+mod bars;
 mod evict;
 mod gathering;
 mod negotiation;

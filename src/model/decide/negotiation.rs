@@ -11,6 +11,7 @@ use crate::negotiator::{
     Candidate, Config, Cycle, Outcome, OwnerInput, PreemptState, RejectReason, Rejection, Request,
     SubmitterInput,
 };
+use crate::pool::units::counted;
 use crate::pool::{
     AtWork, CycleFigures, Given, HoldReason, JOB_POLICY_UNDEFINED, Job, JobUid, MachineName, Matchable,
     NegotiatorConfig, NegotiatorId, PODS, Pool, Resources, SlotKind, SlotName, StartdConfig, State,
@@ -322,8 +323,10 @@ fn tell_matches(pool: &mut Pool, claims: &BTreeMap<JobUid, (u64, BTreeSet<Machin
         let first: Vec<&str> = machines.iter().take(3).map(MachineName::as_str).collect();
         let more = if machines.len() > first.len() { ", ..." } else { "" };
         let note = format!(
-            "{procs} procs were matched with slots on {} nodes ({}{more})",
-            machines.len(),
+            "{} {} matched with slots on {} ({}{more})",
+            counted(*procs, "proc"),
+            if *procs == 1 { "was" } else { "were" },
+            counted(u64::try_from(machines.len()).unwrap_or(u64::MAX), "node"),
             first.join(", ")
         );
         pool.tell(&key, "Matched", "Negotiate", note);

@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Negotiation;
-use crate::negotiator::groups::ROOT;
-use crate::negotiator::limits::Wants;
-use crate::negotiator::{Cycle, Outcome, RejectReason, Rejection, SubmitterInput};
-use crate::pool::{Job, JobUid, Matchable, Pool, Problem, Rejected, Rejections, Time, Waits};
-use classad::Env;
+use super::bars::Bars;
+use crate::negotiator::Outcome;
+use crate::pool::{Bar, Job, JobKey, JobUid, Matchable, Pool, Problem, Rejected, Rejections, Time, Waits};
+use crate::schedd::why;
 
 /// How many reasons are kept of a cycle.
 const REASONS: usize = 10;
@@ -23,14 +22,16 @@ const WRITTEN: usize = 200;
 /// Says of jobs that were left without a slot what they wait for. Gives the reasons, counted.
 pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome, now: Time) -> Rejections {
     let mut counted: BTreeMap<(&'static str, Option<Arc<str>>), Rejected> = BTreeMap::new();
-    let mut changed: Vec<(Option<Time>, JobUid, Option<Waits>)> = Vec::new();
+    let mut changed: Vec<(Option<Time>, JobUid, Option<Bar>)> = Vec::new();
+    let bars = Bars::of(pool, negotiation, outcome);
     for rejection in &outcome.rejections {
         let uid = negotiation.job(rejection.submitter, rejection.request);
         let Some((uid, cluster)) = uid.and_then(|uid| Some((uid, pool.jobs().get(uid)?))) else { continue };
-        let waits = waits(pool, negotiation, rejection, cluster, now);
-        let (reason, of) = match (&cluster.matchable, &waits) {
+        let possible = !matches!(cluster.matchable, Matchable::No(_));
+        let bar = possible.then(|| bars.bar(rejection, cluster)).flatten();
+        let (reason, of) = match (&cluster.matchable, &bar) {
             (Matchable::No(problem), _) => (problem.reason, detail(cluster, problem)),
-            (_, Some(waits)) => (waits.reason.word(), waits.of.clone()),
+            (_, Some(bar)) => (bar.word(), bar.of()),
             (_, None) => (rejection.reason.word(), None),
         };
         let entry = counted.entry((reason, of.clone())).or_insert_with(|| Rejected {
@@ -43,61 +44,41 @@ pub(super) fn note(pool: &mut Pool, negotiation: &Negotiation, outcome: &Outcome
         });
         entry.jobs += 1;
         entry.procs += rejection.left;
-        if !same(cluster.waits.as_ref(), waits.as_ref()) {
-            changed.push((cluster.waits.as_ref().map(|waits| waits.since), uid.clone(), waits));
+        if cluster.waits.as_ref().map(|waits| &waits.bar) != bar.as_ref() {
+            changed.push((cluster.waits.as_ref().map(|waits| waits.since), uid.clone(), bar));
         }
     }
     // Those of which nothing is said come first, then those of which the same is said for longest.
     changed.sort_by_key(|(since, ..)| *since);
-    for (_, uid, waits) in changed.into_iter().take(WRITTEN) {
-        pool.edit_job(&uid, |cluster| cluster.waits = waits);
+    for (_, uid, bar) in changed.into_iter().take(WRITTEN) {
+        let news = pool.edit_job(&uid, |cluster| say(cluster, bar, now));
+        if let Some((key, bar)) = news.flatten() {
+            tell(pool, &key, &bar);
+        }
     }
     bounded(counted.into_values().collect())
 }
 
-/// What procs of a job wait for that some machine could run.
-fn waits(
-    pool: &Pool,
-    negotiation: &Negotiation,
-    rejection: &Rejection,
-    cluster: &Job,
-    now: Time,
-) -> Option<Waits> {
-    if matches!(cluster.matchable, Matchable::No(_)) {
-        return None;
-    }
-    let cycle = &negotiation.cycle;
-    let submitter = cycle.submitters.get(rejection.submitter)?;
-    let of = match rejection.reason {
-        RejectReason::ConcurrencyLimit => {
-            let wants = Wants::on_any_slot(&cluster.spec.as_ref()?.ad, &Env::at(cycle.now));
-            wants.and_then(|wants| pool.holdings().book().blocked(&wants).map(Arc::from))
-        }
-        RejectReason::GroupQuota => {
-            let group = submitter.group.and_then(|group| cycle.groups.get(group));
-            Some(group.map_or(ROOT, |group| &group.name).into())
-        }
-        RejectReason::Ceiling => Some(at_ceiling(cycle, submitter).into()),
-        RejectReason::NoMatch
-        | RejectReason::NoSlots
-        | RejectReason::TimeLimit
-        | RejectReason::EvaluationShare
-        | RejectReason::TooExpensive
-        | RejectReason::SubmitterLimit
-        | RejectReason::PreemptionPolicy
-        | RejectReason::PreemptionRank => None,
-    };
-    Some(Waits { reason: rejection.reason, of, since: now })
+/// Keeps what a job waits for. Gives it where that is of another kind than before: numbers alone are no news.
+fn say(cluster: &mut Job, bar: Option<Bar>, now: Time) -> Option<(JobKey, Bar)> {
+    let kind = |bar: &Bar| (bar.word(), bar.of());
+    let before = cluster.waits.as_ref().map(|waits| kind(&waits.bar));
+    cluster.waits = bar.clone().map(|bar| Waits { bar, since: now });
+    let news = bar.filter(|bar| before != Some(kind(bar)))?;
+    Some((cluster.key.clone(), news))
 }
 
-/// Who has reached the ceiling that keeps a submitter waiting: the submitter, or its owner.
-fn at_ceiling<'c>(cycle: &'c Cycle, submitter: &'c SubmitterInput) -> &'c str {
-    let owner = submitter.owner.and_then(|owner| cycle.owners.get(owner));
-    let left = |ceiling: f64, used: f64| ceiling - used;
-    let own = submitter.ceiling.map_or(f64::INFINITY, |ceiling| left(ceiling, submitter.weighted_used));
-    match owner {
-        Some(owner) if left(owner.ceiling, owner.weighted_used) <= own => &owner.name,
-        _ => &submitter.name,
+/// Tells the people who look at a job what it waits for, in the words of its conditions.
+fn tell(pool: &mut Pool, key: &JobKey, bar: &Bar) {
+    let Some(cluster) = pool.jobs().get(&key.uid) else { return };
+    let said = why::matchable(cluster);
+    if said.reason != bar.word() {
+        return;
+    }
+    if bar.is_for_ever() {
+        pool.warn(key, said.reason, "Negotiate", said.text);
+    } else {
+        pool.tell(key, said.reason, "Negotiate", said.text);
     }
 }
 
@@ -107,12 +88,6 @@ fn detail(cluster: &Job, problem: &Problem) -> Option<Arc<str>> {
         Some(clause) => Some(Arc::clone(&clause.text)),
         None => problem.field.starts_with("spec.").then(|| problem.field.as_str().into()),
     }
-}
-
-/// Whether the same is said, however long ago.
-fn same(one: Option<&Waits>, other: Option<&Waits>) -> bool {
-    let said = |waits: &Waits| (waits.reason, waits.of.clone());
-    one.map(said) == other.map(said)
 }
 
 /// The reasons that most procs wait for.

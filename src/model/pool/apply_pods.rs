@@ -259,7 +259,7 @@ impl Pool {
             // What others wait for was in vain here.
             slots.extend(cluster.active.values().cloned());
         }
-        let note = format!("proc {proc} is held (code {}): {}", hold.code, hold.reason);
+        let note = format!("proc {proc} is held: {hold}");
         cluster.on_hold.insert(proc, hold);
         self.slots_changed(&slots);
         self.changed(Change::Procs(&facts.job));

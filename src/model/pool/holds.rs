@@ -4,6 +4,7 @@ use super::Pool;
 use super::ids::JobUid;
 use super::leaving::HoldReason;
 use super::marks::Change;
+use super::units::counted;
 
 /// `HoldReasonCode` `JobPolicyUndefined`: an expression of the job has no value. Here: evaluating it takes too many steps.
 pub const JOB_POLICY_UNDEFINED: i64 = 5;
@@ -16,7 +17,8 @@ impl Pool {
         cluster.on_hold.extend(waiting.iter().map(|proc| (proc, hold.clone())));
         cluster.cooling.retain(|proc, _| !waiting.contains(*proc));
         let key = cluster.key.clone();
-        let note = format!("{} procs are held (code {}): {}", waiting.len(), hold.code, hold.reason);
+        let verb = if waiting.len() == 1 { "is" } else { "are" };
+        let note = format!("{} {verb} held: {hold}", counted(waiting.len(), "proc"));
         self.changed(Change::Procs(uid));
         self.warn(&key, "ProcHeld", "Hold", note);
     }

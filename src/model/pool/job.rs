@@ -49,7 +49,7 @@ pub struct Unsaid {
 pub struct Problem {
     /// The reason in one word.
     pub reason: &'static str,
-    /// The field, such as `spec.requirements`.
+    /// The field, such as `spec.requirements`; empty where no field of the object is to blame.
     pub field: String,
     /// What is wrong, where, and what to do.
     pub message: String,
@@ -57,6 +57,9 @@ pub struct Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.field.is_empty() {
+            return f.write_str(&self.message);
+        }
         write!(f, "{}: {}", self.field, self.message)
     }
 }

@@ -232,6 +232,16 @@ pub struct HoldReason {
     pub reason: Arc<str>,
 }
 
+/// The reason, with HTCondor's code, and the subcode where there is one.
+impl std::fmt::Display for HoldReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.subcode {
+            0 => write!(f, "{} (code {})", self.reason, self.code),
+            subcode => write!(f, "{} (code {}, subcode {subcode})", self.reason, self.code),
+        }
+    }
+}
+
 /// A claim that waits until the present one has gone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preemptor {

@@ -189,6 +189,29 @@ impl Offer {
     }
 }
 
+impl Machine {
+    /// The node and why it offers nothing, as part of a sentence: `n1 is cordoned`.
+    pub fn withheld(&self) -> String {
+        let name = &self.facts.name;
+        match &self.offer {
+            Offer::Offered => format!("{name} offers its resources"),
+            Offer::NotReady => format!("{name} is not Ready"),
+            Offer::Silent => format!("{name} is silent: its kubelet does not renew its Lease"),
+            Offer::AgentSilent => format!("{name} is silent: its agent does not renew its Lease"),
+            Offer::Cordoned => format!("{name} is cordoned"),
+            Offer::Tainted(key) => format!("{name} has the taint {key}"),
+            Offer::PolicyNotAccepted(policy) => {
+                format!("{name} is governed by NodePolicy {policy}, which is not accepted")
+            }
+            Offer::PolicyUnfit(policy, _) => {
+                format!("{name} is governed by NodePolicy {policy}, which cannot be used there")
+            }
+            Offer::LayoutWaits => format!("{name} waits for its claims to end, to be divided anew"),
+            Offer::Gone => format!("{name} was deleted"),
+        }
+    }
+}
+
 /// What a policy's text comes to on one machine, where it says something else on others.
 #[derive(Clone, Debug)]
 pub struct OwnConfig {

@@ -56,6 +56,7 @@ mod stuck;
 mod submitter;
 mod time;
 mod trace;
+pub mod units;
 mod unseen;
 mod waits;
 mod zone;
@@ -120,7 +121,7 @@ pub use submitter::{Accounts, Submitter};
 pub use time::Time;
 pub use trace::Noted;
 pub use unseen::Unseen;
-pub use waits::{Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
+pub use waits::{Amount, Bar, Explaining, FailedClause, RejectReason, Rejected, Rejections, Side, Waits};
 pub use zone::Zone;
 
 /// When cycles ran, and what calls for the next.

@@ -36,14 +36,13 @@ impl RejectReason {
     /// It in one word, for conditions and statistics.
     pub const fn word(self) -> &'static str {
         match self {
-            Self::NoMatch => "MachinesBusy",
+            Self::NoMatch | Self::NoSlots => "MachinesBusy",
             Self::SubmitterLimit => "SubmitterLimitReached",
             Self::Ceiling => "CeilingReached",
             Self::ConcurrencyLimit => "ConcurrencyLimitReached",
             Self::PreemptionPolicy => "PreemptionNotAllowed",
             Self::PreemptionRank => "PresentJobsRankHigher",
             Self::GroupQuota => "GroupQuotaReached",
-            Self::NoSlots => "NoSlotsLeft",
             Self::TimeLimit => "TimeLimitReached",
             Self::EvaluationShare => "EvaluationShareUsedUp",
             Self::TooExpensive => "TooExpensive",
@@ -51,14 +50,92 @@ impl RejectReason {
     }
 }
 
+/// How much there is of something limited, how much is in use, and how much a proc takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Amount {
+    /// Whose limit: the group, the submitter, the concurrency limit.
+    pub of: Arc<str>,
+    /// What is in use.
+    pub used: f64,
+    /// What there is in all.
+    pub limit: f64,
+    /// What a proc takes; 0 where that depends on the slot.
+    pub wants: f64,
+    /// Whether there may be more for a while than `limit`: what other groups leave.
+    pub may_grow: bool,
+}
+
+impl Amount {
+    /// Whether a proc takes more than there is in all, so that it can never start.
+    pub fn is_too_small(&self) -> bool {
+        !self.may_grow && self.wants > self.limit + 1e-9 * self.limit.max(1.0)
+    }
+}
+
+/// What bars waiting procs from slots of machines that could run them, with what a person needs to know of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bar {
+    /// The group, or one around it, is at its quota.
+    GroupQuota(Amount),
+    /// Jobs of no group wait for what no group's quota reserves.
+    NoGroup,
+    /// The submitter, or its owner, is at the ceiling.
+    Ceiling(Amount),
+    /// A concurrency limit is reached; which of them is not known where that depends on the machine.
+    ConcurrencyLimit(Option<Amount>),
+    /// The machines that match are busy.
+    Busy {
+        /// The submitter whose turn is first among those who wait for the same.
+        first: Option<Arc<str>>,
+        /// Nodes that offer nothing for a while, and why.
+        withheld: Option<Arc<str>>,
+    },
+    /// Anything else: the reason says all there is.
+    Other(RejectReason),
+}
+
+impl Bar {
+    /// What keeps the procs waiting, in one word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::GroupQuota(amount) if amount.is_too_small() => "GroupQuotaTooSmall",
+            Self::Ceiling(amount) if amount.is_too_small() => "CeilingTooSmall",
+            Self::ConcurrencyLimit(Some(amount)) if amount.is_too_small() => "ConcurrencyLimitTooSmall",
+            Self::GroupQuota(_) | Self::NoGroup => RejectReason::GroupQuota.word(),
+            Self::Ceiling(_) => RejectReason::Ceiling.word(),
+            Self::ConcurrencyLimit(_) => RejectReason::ConcurrencyLimit.word(),
+            Self::Busy { .. } => RejectReason::NoMatch.word(),
+            Self::Other(reason) => reason.word(),
+        }
+    }
+
+    /// Whose limit it is: the concurrency limit, the group, the submitter.
+    pub fn of(&self) -> Option<Arc<str>> {
+        match self {
+            Self::GroupQuota(amount) | Self::Ceiling(amount) | Self::ConcurrencyLimit(Some(amount)) => {
+                Some(Arc::clone(&amount.of))
+            }
+            Self::NoGroup => Some("<none>".into()),
+            Self::ConcurrencyLimit(None) | Self::Busy { .. } | Self::Other(_) => None,
+        }
+    }
+
+    /// Whether the procs can never start as things are.
+    pub fn is_for_ever(&self) -> bool {
+        match self {
+            Self::GroupQuota(amount) | Self::Ceiling(amount) | Self::ConcurrencyLimit(Some(amount)) => {
+                amount.is_too_small()
+            }
+            Self::NoGroup | Self::ConcurrencyLimit(None) | Self::Busy { .. } | Self::Other(_) => false,
+        }
+    }
+}
+
 /// What procs of a job wait for that some machine could run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Waits {
     /// What bars them.
-    pub reason: RejectReason,
-    /// Whose it is: the concurrency limit, the group, the submitter; none where the reason needs none, or where it depends
-    /// on the machine.
-    pub of: Option<Arc<str>>,
+    pub bar: Bar,
     /// Since when that is said.
     pub since: Time,
 }
@@ -92,6 +169,10 @@ pub struct Explaining {
     pub slots: usize,
     /// The clauses that fail on them.
     pub clauses: Vec<FailedClause>,
+    /// The slot that is nearest to a match, and how far it is.
+    pub nearest: Option<(usize, usize)>,
+    /// Slots that match, of machines that offer nothing now.
+    pub withheld: Vec<usize>,
 }
 
 /// Jobs that a cycle left without a slot for one reason.

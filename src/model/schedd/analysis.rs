@@ -1,19 +1,22 @@
 //! Explains why a job does not match.
 
 use std::cell::OnceCell;
-
 use std::sync::Arc;
 
-use super::clauses::{Look, Tally, verdict};
+use super::clauses::{Look, Tally};
+use super::nearest::{amount, lacks};
 use crate::pool::{
-    Explaining, FailedClause, Job, Machine, MachineSlot, Matchable, Offer, Pool, Problem, Resources, Time,
-    classad_name,
+    Explaining, FailedClause, GPUS, Job, Machine, MachineSlot, Matchable, Offer, Pool, Problem, Request,
+    Resources, Side, Time, classad_name,
 };
 use crate::startd::whole_slot_ad;
 use classad::{Ad, Env};
 
 /// The most machines, and the most slots, that are examined to explain a job.
 const LOOKED_AT: usize = 1000;
+
+/// The most things that a message names.
+const NAMED: usize = 3;
 
 /// What making a slot's ad costs, in steps of evaluation.
 const AD: u64 = 1000;
@@ -27,29 +30,40 @@ pub enum Explained {
     Part(Explaining),
 }
 
-/// The slots of machines that offer their resources, with the ads that these slots would have if their machines were idle. Each ad
-/// is made at most once, for all jobs that are explained with one `Offers`.
+/// The slots of machines, with the ads that these slots would have if their machines were idle. Each ad is made at most once, for
+/// all jobs that are explained with one `Offers`. Slots of machines that offer nothing now come last.
 pub struct Offers<'a> {
     pool: &'a Pool,
-    machines: Vec<&'a Machine>,
     slots: Vec<(&'a Machine, &'a MachineSlot, OnceCell<Ad>)>,
+    /// How many of the slots are offered.
+    offered: usize,
+    /// Machines that offer nothing now.
+    withheld: Vec<&'a Machine>,
 }
 
 impl<'a> Offers<'a> {
     /// The slots of the pool's machines, of at most 1000 machines and at most 1000 slots.
     pub fn of(pool: &'a Pool) -> Self {
-        let offered = |machine: &&Machine| machine.offer == Offer::Offered;
-        let machines: Vec<&Machine> = pool.machines().values().filter(offered).take(LOOKED_AT).collect();
-        let slots = machines
-            .iter()
-            .flat_map(|machine| machine.standing.values().map(|slot| (*machine, slot, OnceCell::new())));
-        Self { pool, slots: slots.take(LOOKED_AT).collect(), machines }
+        let machines = |offered: bool| -> Vec<&'a Machine> {
+            let there = pool.machines().values().filter(|machine| machine.offer != Offer::Gone);
+            there.filter(|machine| (machine.offer == Offer::Offered) == offered).take(LOOKED_AT).collect()
+        };
+        let withheld = machines(false);
+        let slots = |machines: &[&'a Machine]| -> Vec<_> {
+            let all = machines
+                .iter()
+                .flat_map(|machine| machine.standing.values().map(|slot| (*machine, slot, OnceCell::new())));
+            all.take(LOOKED_AT).collect()
+        };
+        let mut all = slots(&machines(true));
+        let offered = all.len();
+        all.extend(slots(&withheld));
+        Self { pool, slots: all, offered, withheld }
     }
 
-    fn ads(&self) -> impl Iterator<Item = &Ad> {
-        self.slots.iter().map(|(machine, slot, ad)| {
-            ad.get_or_init(|| whole_slot_ad(machine, slot, &self.pool.startd(machine)))
-        })
+    fn ad(&self, place: usize) -> Option<&Ad> {
+        let (machine, slot, ad) = self.slots.get(place)?;
+        Some(ad.get_or_init(|| whole_slot_ad(machine, slot, &self.pool.startd(machine))))
     }
 
     /// Says whether some machine could run a proc of the job if that machine were idle, and if none could, why. If clauses of
@@ -59,71 +73,144 @@ impl<'a> Offers<'a> {
     pub fn explain(&self, cluster: &Job, now: Time, steps: &mut u64) -> Explained {
         let found = |matchable| Explained::Whole(matchable, Arc::default());
         let Some(spec) = &cluster.spec else { return found(Matchable::Unknown) };
-        if self.machines.is_empty() {
-            let message = "no node offers its resources; see kubectl get pslots for the reasons".to_owned();
-            return found(no("NoMachines", "status", message));
+        if self.offered == 0 {
+            return found(no("NoMachines", "", self.none_offered()));
         }
         if let Some(problem) = too_large(&spec.request, &self.slots) {
             return found(Matchable::No(problem));
         }
         let (env, by) = (Env::at(now.secs()), self.pool.offers());
         let begun = cluster.explaining.clone().filter(|begun| begun.by == by);
-        let (done, counted) = begun.map_or((0, Vec::new()), |begun| (begun.slots, begun.clauses));
-        let mut tally = Tally::of(counted);
-        for (slots, ad) in self.ads().enumerate().skip(done) {
+        let mut so_far = begun.unwrap_or_else(|| Explaining {
+            by,
+            slots: 0,
+            clauses: Vec::new(),
+            nearest: None,
+            withheld: Vec::new(),
+        });
+        let mut tally = Tally::of(std::mem::take(&mut so_far.clauses));
+        for place in so_far.slots..self.slots.len() {
             if *steps == 0 {
-                return Explained::Part(Explaining { by, slots, clauses: tally.into_counted() });
+                return Explained::Part(Explaining { slots: place, clauses: tally.into_counted(), ..so_far });
             }
-            match tally.look(&spec.ad, ad, &env) {
-                Look::Match => return found(Matchable::Yes),
-                Look::Counted(cost) => *steps = steps.saturating_sub(cost + AD),
+            let Some(ad) = self.ad(place) else { break };
+            let offered = place < self.offered;
+            // What machines lack that offer nothing now is no reason.
+            let mut other = Tally::default();
+            let look = if offered { &mut tally } else { &mut other }.look(&spec.ad, ad, &env);
+            match look {
+                Look::Match if offered => return found(Matchable::Yes),
+                Look::Match => {
+                    so_far.withheld.push(place);
+                    *steps = steps.saturating_sub(AD);
+                }
+                Look::Counted { failed, steps: cost } => {
+                    *steps = steps.saturating_sub(cost + AD);
+                    if offered && so_far.nearest.is_none_or(|(_, least)| failed < least) {
+                        so_far.nearest = Some((place, failed));
+                    }
+                }
             }
         }
         let clauses = tally.into_clauses();
-        Explained::Whole(verdict(&clauses, self.slots.len()), clauses)
+        if !so_far.withheld.is_empty() {
+            return Explained::Whole(self.not_offered(&so_far.withheld), clauses);
+        }
+        let nearest = so_far.nearest.and_then(|(place, _)| self.verdict(&spec.ad, place, &env));
+        Explained::Whole(nearest.unwrap_or_default(), clauses)
+    }
+
+    /// Why no node offers its resources.
+    fn none_offered(&self) -> String {
+        if self.withheld.is_empty() {
+            return "the pool has no nodes".to_owned();
+        }
+        let named: Vec<String> = self.withheld.iter().take(NAMED).map(|machine| machine.withheld()).collect();
+        let more = self.withheld.len() - named.len();
+        let more = if more > 0 { format!(", and {more} more nodes offer nothing") } else { String::new() };
+        format!("no node offers its resources: {}{more}; see kubectl get pslots -o wide", named.join(", "))
+    }
+
+    /// Only machines that offer nothing now could run the job.
+    fn not_offered(&self, places: &[usize]) -> Matchable {
+        let mut machines: Vec<&Machine> =
+            places.iter().filter_map(|place| self.slots.get(*place)).map(|(machine, ..)| *machine).collect();
+        machines.dedup_by(|a, b| a.facts.name == b.facts.name);
+        let named: Vec<String> = machines.iter().take(NAMED).map(|machine| machine.withheld()).collect();
+        let more = machines.len() - named.len();
+        let more = if more > 0 { format!(", and {more} more are withheld") } else { String::new() };
+        let which = if machines.len() == 1 {
+            "the only node that could run a proc offers"
+        } else {
+            "the nodes that could run a proc offer"
+        };
+        no("NodesNotOffered", "", format!("{which} nothing now: {}{more}", named.join(", ")))
+    }
+
+    /// Why no slot matches: what the nearest one lacks.
+    fn verdict(&self, job: &Ad, nearest: usize, env: &Env) -> Option<Matchable> {
+        let (machine, slot, _) = self.slots.get(nearest)?;
+        let lacks = lacks(job, self.ad(nearest)?, Some(machine), env);
+        let first = lacks.first()?;
+        let texts: Vec<&str> = lacks.iter().take(NAMED).map(|lack| lack.text.as_str()).collect();
+        let more = lacks.len() - texts.len();
+        let more = if more > 0 { format!(", and {more} more reasons") } else { String::new() };
+        let only =
+            self.slots.iter().take(self.offered).all(|(other, ..)| other.facts.name == machine.facts.name);
+        let node = if machine.standing.len() > 1 {
+            slot.name(&machine.facts.name).to_string()
+        } else {
+            machine.facts.name.to_string()
+        };
+        let which = if only {
+            format!("the only node, {node},")
+        } else {
+            format!("no node matches: the nearest, {node},")
+        };
+        let (reason, advice) = match first.side {
+            Side::Job => ("RequirementsNotMet", "relax the job, or add a node that meets it"),
+            Side::Machine => {
+                ("RefusedByMachines", "change the job, or ask an admin to change the policy or add a node")
+            }
+        };
+        Some(no(reason, &first.field, format!("{which} {}{more}; {advice}", texts.join("; it "))))
     }
 }
 
-pub(super) fn no(reason: &'static str, field: &str, message: String) -> Matchable {
+fn no(reason: &'static str, field: &str, message: String) -> Matchable {
     Matchable::No(Problem { reason, field: field.to_owned(), message })
 }
 
 /// The problem that the job requests more of a resource than any slot has, if so.
-fn too_large(
-    request: &crate::pool::Request,
-    slots: &[(&Machine, &MachineSlot, OnceCell<Ad>)],
-) -> Option<Problem> {
-    let largest = |amount: &dyn Fn(&Resources) -> i64| {
-        let amounts = slots.iter().map(|(m, slot, _)| (amount(&slot.total), m.facts.name.as_str()));
-        amounts.max_by_key(|(amount, _)| *amount)
-    };
-    let check = |field: String, unit: &str, asked: i64, amount: &dyn Fn(&Resources) -> i64| {
-        let (most, node) = largest(amount)?;
+fn too_large(request: &Request, slots: &[(&Machine, &MachineSlot, OnceCell<Ad>)]) -> Option<Problem> {
+    let check = |field: &str, name: &str, asked: i64, of: &dyn Fn(&Resources) -> i64| {
+        let amounts = slots.iter().map(|(machine, slot, _)| (of(&slot.total), machine.facts.name.as_str()));
+        let (most, node) = amounts.max_by_key(|(amount, _)| *amount)?;
         (asked > most).then(|| Problem {
             reason: "RequestTooLarge",
-            field,
-            message: format!(
-                "{asked}{unit} is more than any node offers (the most is {most}{unit}, on {node}); ask for less, or add a larger node"
-            ),
+            field: field.to_owned(),
+            message: if most > 0 {
+                let (asked, most) = (amount(name, asked), amount(name, most));
+                format!("asks for {asked}, and the most that a node has is {most} ({node}); ask for less, or add a larger node")
+            } else {
+                format!("asks for {}, and no node has any; leave it out, or add a node that has it", amount(name, asked))
+            },
         })
     };
-    check("spec.requests.cpus".into(), " CPUs", request.cpus, &|r| r.cpus)
-        .or_else(|| check("spec.requests.memory".into(), " MiB", request.memory_mib, &|r| r.memory_mib))
+    check("spec.requests.cpus", "Cpus", request.cpus, &|r| r.cpus)
+        .or_else(|| check("spec.requests.memory", "Memory", request.memory_mib, &|r| r.memory_mib))
         .or_else(|| {
             let managed = slots.iter().all(|(_, slot, _)| slot.total.disk_kib > 0);
-            managed
-                .then(|| check("spec.requests.disk".into(), " KiB", request.disk_kib, &|r| r.disk_kib))
-                .flatten()
+            managed.then(|| check("spec.requests.disk", "Disk", request.disk_kib, &|r| r.disk_kib)).flatten()
         })
         .or_else(|| {
-            let gpus = |r: &Resources| r.by_classad_name().get(crate::pool::GPUS).copied().unwrap_or(0);
-            let asked = request.gpus > 0;
-            asked.then(|| check("spec.requests.gpus".into(), " GPUs", request.gpus, &gpus)).flatten()
+            let gpus = |r: &Resources| r.by_classad_name().get(GPUS).copied().unwrap_or(0);
+            (request.gpus > 0).then(|| check("spec.requests.gpus", GPUS, request.gpus, &gpus)).flatten()
         })
         .or_else(|| {
             request.extended.iter().find_map(|(name, asked)| {
-                let unit = format!(" {}", classad_name(name));
-                check(format!("spec.requests.resources[{name}]"), &unit, *asked, &|r| {
+                let field = format!("spec.requests.resources[{name}]");
+                check(&field, &classad_name(name), *asked, &|r| {
                     r.named(name).map_or(0, |name| r.amount(name))
                 })
             })

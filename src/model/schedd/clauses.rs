@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use super::analysis::no;
-use crate::pool::{FailedClause, Matchable, Side};
+use crate::pool::{FailedClause, Side};
 use classad::{Ad, Env, SideReport, explain_match};
 
 /// The most different clauses that are counted for a job. There must be a bound: each of many policies may refuse the job by
@@ -15,9 +14,6 @@ const KEPT: usize = 5;
 /// The most bytes that are kept of a clause's text.
 const LENGTH: usize = 256;
 
-/// The most clauses that a message names.
-const NAMED: usize = 3;
-
 /// Counts the slots on which each clause fails.
 #[derive(Debug, Default)]
 pub(super) struct Tally(Vec<FailedClause>);
@@ -26,8 +22,13 @@ pub(super) struct Tally(Vec<FailedClause>);
 pub(super) enum Look {
     /// The slot and the job match.
     Match,
-    /// They do not, and the clauses that fail are counted. The look cost so many steps.
-    Counted(u64),
+    /// They do not, and the clauses that fail are counted.
+    Counted {
+        /// How far the slot is from a match: the more clauses fail, the farther.
+        failed: usize,
+        /// What the look cost, in steps.
+        steps: u64,
+    },
 }
 
 impl Tally {
@@ -53,7 +54,11 @@ impl Tally {
         } else {
             self.count_side(Side::Job, &report.my);
         }
-        Look::Counted(report.my.steps + report.target.steps)
+        let sides = [&report.my, &report.target].into_iter().filter(|side| !side.accepts);
+        let failed: usize = sides.map(|side| side.failed().count().max(1)).sum();
+        // Of slots that lack as much, one that the job accepts is nearer.
+        let failed = 2 * failed + usize::from(!report.my.accepts);
+        Look::Counted { failed, steps: report.my.steps + report.target.steps }
     }
 
     fn count_side(&mut self, side: Side, report: &SideReport) {
@@ -79,36 +84,6 @@ impl Tally {
         self.0.sort_by_key(|clause| (std::cmp::Reverse(clause.slots), clause.side));
         self.0.truncate(KEPT);
         self.0.into()
-    }
-}
-
-/// The explanation for a job that matches none of `slots` slots.
-pub(super) fn verdict(clauses: &[FailedClause], slots: usize) -> Matchable {
-    let Some((first, rest)) = clauses.split_first() else { return Matchable::Unknown };
-    let rest: String = rest.iter().take(NAMED - 1).map(beside).collect();
-    let FailedClause { side, text, slots: count } = first;
-    match side {
-        Side::Job => no(
-            "RequirementsNotMet",
-            "spec.requirements",
-            format!(
-                "{text} is not true on {count} of {slots} nodes{rest}, and no node matches; relax it, or add a node that meets it"
-            ),
-        ),
-        Side::Machine => no(
-            "RefusedByMachines",
-            "status",
-            format!(
-                "{count} of {slots} nodes refuse the job by {text}{rest}, and no node takes it; see the START expression of their NodePolicy"
-            ),
-        ),
-    }
-}
-
-fn beside(FailedClause { side, text, slots }: &FailedClause) -> String {
-    match side {
-        Side::Job => format!(", {text} not on {slots}"),
-        Side::Machine => format!(", {slots} refuse it by {text}"),
     }
 }
 

@@ -4,11 +4,14 @@ mod analysis;
 mod claims;
 mod clauses;
 mod demands;
+mod devices;
 mod group_map;
 mod jobs;
 mod limits;
+mod nearest;
 pub mod policy;
 mod submit;
+pub mod why;
 
 pub use analysis::{Explained, Offers};
 pub use claims::{
@@ -17,5 +20,6 @@ pub use claims::{
 };
 pub use demands::GpuDemands;
 pub use jobs::{group_problem, is_like, review_job};
+pub use nearest::{Lack, lacks};
 pub use submit::{MOST_PROCS, Submission, submit};
 pub use submit::{bad_expression, is_attribute_name};

@@ -25,7 +25,7 @@ const EXPENSIVE: [&str; 5] = [
     r#"replaceAll("(x?)", B, "\\1") == TARGET.Machine"#,
     r#"stringListSubsetMatch(strcat(B, ",", TARGET.Machine), B)"#,
     r#"regexp(strcat("(", TARGET.Machine, "|a){1,200}c"), B)"#,
-    r#"versioncmp(strcat(B, TARGET.Machine), B) > 0 && member(B, {B, B, B, TARGET.Machine})"#,
+    "versioncmp(strcat(B, TARGET.Machine), B) > 0 && member(B, {B, B, B, TARGET.Machine})",
 ];
 
 /// The hostile job of this number. Four of five kinds wait for ever; the fifth starts 1,000 short procs.

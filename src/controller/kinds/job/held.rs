@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-
-use super::super::conditions::{Says, condition};
-use api::{HeldProcs, condition as types};
-use model::pool::{HoldReason, JOB_POLICY_UNDEFINED, Job, Ranges, Time, VacateReason};
+use api::HeldProcs;
+use model::pool::{HoldReason, Ranges, VacateReason};
 
 /// The most hold reasons that the status of one job shows. Procs beyond that are shown as held for `another reason`.
 const REASONS: usize = 64;
 
 /// The codes for which procs are held: those of pods that could not start or were sent away, and
-/// [`JOB_POLICY_UNDEFINED`].
+/// [`JOB_POLICY_UNDEFINED`](model::pool::JOB_POLICY_UNDEFINED).
 const CODES: usize = VacateReason::HOLDS.len() + 1;
 
 /// The held procs by reason. A new leader reads this record back.
@@ -43,28 +40,10 @@ pub(super) fn held_procs(on_hold: &BTreeMap<u32, HoldReason>) -> Vec<HeldProcs> 
     held.into_iter().map(shown).collect()
 }
 
-/// The condition `Held`, if procs of the job are held.
-pub(super) fn held(cluster: &Job, old: &[Condition], now: Time) -> Option<Condition> {
-    let (first, hold) = cluster.on_hold.first_key_value()?;
-    let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
-    let others = cluster.on_hold.len() - alike;
-    let more =
-        if others > 0 { format!("; {others} procs are held for other reasons") } else { String::new() };
-    let message = format!(
-        "{alike} procs, the first of them proc {first}, are held with code {} and subcode {}: {}{more}; edit the job's spec \
-         to release them",
-        hold.code, hold.subcode, hold.reason
-    );
-    let reason = match hold.code {
-        JOB_POLICY_UNDEFINED => "TooExpensive",
-        code => VacateReason::of_hold(code).unwrap_or(VacateReason::StartdHeldJob).name(),
-    };
-    let says = Says { type_: types::HELD, status: Some(true), reason, message };
-    Some(condition(old, says, cluster.generation, now))
-}
-
 #[cfg(test)]
 mod tests {
+    use model::pool::JOB_POLICY_UNDEFINED;
+
     use super::*;
 
     /// The schema allows no more, and a status that is refused is never written.

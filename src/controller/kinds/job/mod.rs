@@ -7,16 +7,17 @@ mod waiting;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use self::held::{held, held_procs};
-use self::waiting::{matchable, refused};
+use self::held::held_procs;
 use super::conditions::{Says, accepted, condition};
 use super::document::{count, size};
 use super::{Custom, Names, News, Rendered, Shown, Stage};
 use crate::cache::{Kind, ObjectKey};
 use crate::convert::kube_time;
 use api::{HTCJob, HTCJobStatus, condition as types};
+use model::pool::units::counted;
 use model::pool::{Document, Event, Job, JobKey, JobUid, Pool, Problem, Time};
 use model::schedd::group_problem;
+use model::schedd::why::why;
 
 pub(super) use self::submission::{NO_CONTAINERS, NO_SPEC};
 pub use self::submission::{facts, owner, submission, template_of, warnings};
@@ -76,20 +77,20 @@ fn status(pool: &Pool, cluster: &Job, old: &[Condition], now: Time) -> HTCJobSta
     let mut conditions = vec![accepted(old, &problems, cluster.generation, now)];
     if problems.is_empty() && !cluster.removing {
         conditions.extend(applied(cluster, old, now));
-        conditions.push(matchable(cluster, old, now));
+        conditions.extend(waiting::conditions(cluster, old, now));
         conditions.push(completion(cluster, complete, old, now));
-        conditions.extend(held(cluster, old, now));
-        conditions.extend(refused(cluster, old, now));
     }
     HTCJobStatus {
         observed_generation: Some(cluster.generation),
         cluster_id: Some(cluster.cluster),
         submitter: cluster.spec.as_ref().map(|spec| spec.submitter.to_string()),
         summary: Some(summary(cluster, complete, &problems).to_owned()),
+        why: why(cluster, &problems).map(|why| why.chars().take(4096).collect()),
         idle: size(cluster.idle.len()),
         running: count(cluster.active.len()),
         completed: size(cluster.succeeded.len()),
         failed: size(cluster.failed.len()),
+        held: count(cluster.on_hold.len()),
         completed_procs: cluster.succeeded.to_string(),
         failed_procs: cluster.failed.to_string(),
         defaults: cluster.defaults.record(),
@@ -131,11 +132,12 @@ fn summary(cluster: &Job, complete: bool, problems: &[Problem]) -> &'static str 
 
 fn completion(cluster: &Job, complete: bool, old: &[Condition], now: Time) -> Condition {
     let (reason, message) = match (complete, cluster.failed.len()) {
-        (false, _) => ("ProcsLeft", "procs are idle or running".to_owned()),
+        (false, _) => ("ProcsLeft", left(cluster)),
         (true, 0) => ("AllSucceeded", "every proc ended with exit code 0".to_owned()),
-        (true, failed) => {
-            ("SomeFailed", format!("{failed} procs ended with another exit code than 0: {}", cluster.failed))
-        }
+        (true, failed) => (
+            "SomeFailed",
+            format!("{} ended with another exit code than 0: {}", counted(failed, "proc"), cluster.failed),
+        ),
     };
     condition(
         old,
@@ -143,4 +145,14 @@ fn completion(cluster: &Job, complete: bool, old: &[Condition], now: Time) -> Co
         cluster.generation,
         now,
     )
+}
+
+/// Which procs have not ended.
+fn left(cluster: &Job) -> String {
+    let active = u64::try_from(cluster.active.len()).unwrap_or(u64::MAX);
+    let held = u64::try_from(cluster.on_hold.len()).unwrap_or(u64::MAX);
+    let parts = [(cluster.idle.len(), "idle"), (active, "running"), (held, "held")];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let text: Vec<String> = parts.map(|(count, state)| format!("{count} {state}")).collect();
+    if text.is_empty() { "procs are left".to_owned() } else { format!("procs left: {}", text.join(", ")) }
 }

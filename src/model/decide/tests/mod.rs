@@ -2,6 +2,7 @@
 
 mod again;
 mod backfill;
+mod causes;
 mod charges;
 mod defaults;
 mod devices;

@@ -2,7 +2,6 @@
 
 use super::world::World;
 use crate::kit;
-use crate::negotiator::RejectReason;
 use crate::pool::{Event, SubmitterFacts};
 
 fn ceiling(world: &mut World, submitter: &str, ceiling: f64) {
@@ -36,7 +35,11 @@ fn an_owners_ceiling_holds_across_groups() {
         // What a ceiling keeps waiting says whose ceiling.
         let first = world.pool.jobs().values().find(|job| &*job.key.name == "of-g").unwrap();
         let waits = first.waits.as_ref().unwrap();
-        assert_eq!((waits.reason, waits.of.as_deref()), (RejectReason::Ceiling, Some("alice")), "{jobs:?}");
+        assert_eq!(
+            (waits.bar.word(), waits.bar.of().as_deref()),
+            ("CeilingReached", Some("alice")),
+            "{jobs:?}"
+        );
     }
 }
 

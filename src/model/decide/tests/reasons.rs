@@ -7,7 +7,8 @@ use super::governed::negotiate_by;
 use super::world::World;
 use crate::kit;
 use crate::negotiator::Config;
-use crate::pool::{CycleFigures, Event, Job, LimitObject, Matchable, Rejected, StartdConfig, SubmitterFacts};
+use crate::pool::{CycleFigures, Event, Job, LimitObject, Rejected, StartdConfig, SubmitterFacts};
+use crate::schedd::why;
 use classad::Expr;
 
 /// Two nodes of four CPUs, on which jobs run for long.
@@ -75,13 +76,11 @@ type Story = fn() -> World;
 /// What is said of a job: whether any machine could run it, the reason, and whose limit, group, ... it is.
 type Said<'a> = (Option<bool>, &'a str, Option<&'a str>);
 
-fn said(cluster: &Job) -> Said<'_> {
-    match (&cluster.matchable, &cluster.waits) {
-        (Matchable::No(problem), _) => (Some(false), problem.reason, None),
-        (Matchable::Yes, Some(waits)) => (Some(true), waits.reason.word(), waits.of.as_deref()),
-        (Matchable::Yes, None) => (Some(true), "MachineFound", None),
-        (Matchable::Unknown, _) => (None, "NotNegotiated", None),
-    }
+/// The same, with whose limit it is as text.
+fn said(cluster: &Job) -> (Option<bool>, &'static str, Option<String>) {
+    let of = cluster.waits.as_ref().and_then(|waits| waits.bar.of());
+    let said = why::matchable(cluster);
+    (said.status, said.reason, of.map(|of| of.to_string()))
 }
 
 /// The last cycle.
@@ -218,7 +217,7 @@ const STORIES: [(&str, Story, Said<'static>); 13] = [
             world.submit("job", "alice", 3, |_| ());
             world
         },
-        (Some(true), "NoSlotsLeft", None),
+        (Some(true), "MachinesBusy", None),
     ),
     (
         "the cycle has no time",
@@ -237,9 +236,10 @@ fn each_reason_is_said_of_the_job_and_counted() {
         let mut world = story();
         world.pass(120);
         let cluster = job(&world, "job");
+        let (status, said_of_it, of) = expected;
+        let expected = (status, said_of_it, of.map(str::to_owned));
         assert_eq!(said(cluster), expected, "{reason}");
         let counted = counted(&world, "job");
-        let (_, said_of_it, of) = expected;
         assert_eq!(counted.reason, said_of_it, "{reason}");
         assert!(of.is_none() || counted.of.as_deref() == of, "{reason}: {:?}", counted.of);
         let alike: Vec<&Job> = world
@@ -267,12 +267,16 @@ fn clauses_are_counted_on_each_slot() {
     let counted = counted(&world, "job");
     assert_eq!(clauses(&counted.clauses), expected);
     assert_eq!(counted.of.as_deref(), Some("TARGET.Arch == \"PPC64\""));
-    let Matchable::No(problem) = &job(&world, "job").matchable else { panic!("it matches") };
     assert_eq!(
-        problem.to_string(),
-        "spec.requirements: TARGET.Arch == \"PPC64\" is not true on 2 of 2 nodes, TARGET.Machine == \"n1\" not on 1, and no node \
-         matches; relax it, or add a node that meets it"
+        text(&world),
+        "spec.requirements: no node matches: the nearest, n1, has Arch \"X86_64\", and does not meet TARGET.Arch == \"PPC64\"; \
+         relax the job, or add a node that meets it"
     );
+}
+
+/// Why the job named `job` waits, as every view shows it.
+fn text(world: &World) -> String {
+    why::why(job(world, "job"), &[]).unwrap()
 }
 
 /// A machine that the job would take may refuse it, while the job refuses all others.
@@ -281,11 +285,10 @@ fn what_machines_refuse_stands_beside_what_the_job_does() {
     let mut world = governed(pool(), "START = TARGET.Owner == \"bob\"\n");
     world.submit("job", "alice", 1, |job| job.requirements = Some("TARGET.Machine == \"n1\"".to_owned()));
     world.pass(10);
-    let Matchable::No(problem) = &job(&world, "job").matchable else { panic!("it matches") };
-    let message = problem.to_string();
-    assert!(
-        message.contains("TARGET.Machine == \"n1\" is not true on 1 of 2 nodes, 1 refuse it by"),
-        "{message}"
+    assert_eq!(
+        text(&world),
+        "no node matches: the nearest, n1, refuses the job by START = TARGET.Owner == \"bob\" of NodePolicy p (the job has \
+         Owner \"alice\"); change the job, or ask an admin to change the policy or add a node"
     );
 }
 
@@ -325,7 +328,7 @@ fn a_job_that_got_its_slots_waits_for_nothing() {
     world.pass(30);
     world.submit("job", "alice", 3, |_| ());
     world.pass(20);
-    assert_eq!(said(job(&world, "job")).1, "NoSlotsLeft");
+    assert_eq!(said(job(&world, "job")).1, "MachinesBusy");
     world.pass(120);
-    assert_eq!(said(job(&world, "job")), (Some(true), "MachineFound", None));
+    assert_eq!(said(job(&world, "job")).1, "NoneWaits");
 }

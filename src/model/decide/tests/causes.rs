@@ -1,0 +1,223 @@
+//! What people read of a job that waits: the text that every view shows, and the event, for each cause.
+
+use super::world::World;
+use crate::kit;
+use crate::pool::{
+    Event, HoldReason, JOB_POLICY_UNDEFINED, Job, LimitObject, MachineFacts, StartdConfig, SubmitterFacts,
+    Taint,
+};
+use crate::schedd::{GpuDemands, why};
+
+fn pool() -> World {
+    let mut world = World::new();
+    world.fate = |_| (36_000, 0);
+    for node in ["n1", "n2"] {
+        world.node(node, 4, 0);
+    }
+    world
+}
+
+fn job(world: &World) -> &Job {
+    world.pool.jobs().values().find(|cluster| &*cluster.key.name == "job").unwrap()
+}
+
+fn text(world: &World) -> String {
+    why::why(job(world), &[]).unwrap()
+}
+
+fn limited(limit: f64) -> World {
+    let mut world = pool();
+    world.sees(Event::Limit(LimitObject {
+        object: "xsw".into(),
+        generation: 1,
+        name: "xsw".into(),
+        limit: Some(limit),
+        limit_of_each: None,
+        problems: Vec::new(),
+    }));
+    world
+}
+
+/// A node on which nothing starts.
+fn closed(world: &mut World, change: impl FnOnce(&mut MachineFacts)) {
+    let mut facts = kit::machine("n3", 16, 16);
+    change(&mut facts);
+    world.set_node(facts);
+}
+
+/// A pool in which a job named `job` waits.
+type Cause = fn() -> World;
+
+const CAUSES: [(&str, Cause, &str); 13] = [
+    (
+        "quota",
+        || {
+            let mut world = pool();
+            world.group("physics", 2.0);
+            world.submit("job", "alice", 5, |job| job.group = Some("physics".to_owned()));
+            world
+        },
+        "waits for group physics: 2 of 2 in use",
+    ),
+    (
+        "a quota that can never be",
+        || {
+            let mut world = pool();
+            world.group("physics", 2.0);
+            world.submit("job", "alice", 1, |job| {
+                (job.group, job.request.cpus) = (Some("physics".to_owned()), 3);
+            });
+            world
+        },
+        "a proc takes 3 of group physics, whose quota is 2 in all; request less, or have an admin raise the quota",
+    ),
+    (
+        "ceiling",
+        || {
+            let mut world = pool();
+            world.sees(Event::Submitter(SubmitterFacts { ceiling: Some(3.0), ..kit::submitter("alice") }));
+            world.submit("job", "alice", 6, |_| ());
+            world
+        },
+        "waits for the ceiling of alice: 3 of 3 in use",
+    ),
+    (
+        "limit",
+        || {
+            let mut world = limited(2.0);
+            world.submit("job", "alice", 5, |job| job.limits = vec!["XSW".to_owned()]);
+            world
+        },
+        "waits for concurrency limit xsw: 2 of 2 in use",
+    ),
+    (
+        "a limit that can never be",
+        || {
+            let mut world = limited(3.0);
+            world.submit("job", "alice", 5, |job| job.limits = vec!["XSW:9".to_owned()]);
+            world
+        },
+        "a proc takes 9 of concurrency limit xsw, which has 3 in all; ask for less, or have an admin raise the limit",
+    ),
+    (
+        "busy",
+        || {
+            let mut world = pool();
+            world.submit("theirs", "bob", 8, |_| ());
+            world.pass(30);
+            closed(&mut world, |facts| facts.cordoned = true);
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        "every node that could run a proc is busy; the next turn is alice's; not in use: n3 is cordoned",
+    ),
+    (
+        "too large",
+        || {
+            let mut world = pool();
+            world.submit("job", "alice", 3, |job| job.request.disk_kib = 5 << 30);
+            world
+        },
+        "spec.requests.disk: asks for 5Ti of disk, and the most that a node has is 100Gi of disk (n2); ask for less, or add a \
+         larger node",
+    ),
+    (
+        "cordoned",
+        || {
+            let mut world = pool();
+            closed(&mut world, |facts| facts.cordoned = true);
+            world.submit("job", "alice", 3, |job| job.request.cpus = 12);
+            world
+        },
+        "the only node that could run a proc offers nothing now: n3 is cordoned",
+    ),
+    (
+        "tainted",
+        || {
+            let mut world = pool();
+            closed(&mut world, |facts| {
+                facts.taints =
+                    vec![Taint { key: "gpu".into(), value: String::new(), effect: "NoSchedule".into() }];
+            });
+            world.submit("job", "alice", 3, |job| job.request.cpus = 12);
+            world
+        },
+        "the only node that could run a proc offers nothing now: n3 has the taint gpu",
+    ),
+    (
+        "START",
+        || {
+            let mut world = pool();
+            let text = "START = TARGET.Owner == \"bob\"\n";
+            let mut startd = StartdConfig::default();
+            crate::startd::config::understand(text).config.unwrap().put_into(&mut startd);
+            world.govern(startd, text);
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        "no node matches: the nearest, n1, refuses the job by START = TARGET.Owner == \"bob\" of NodePolicy p (the job has \
+         Owner \"alice\"); change the job, or ask an admin to change the policy or add a node",
+    ),
+    (
+        "requireGpus",
+        || {
+            let mut world = pool();
+            let mut facts = kit::machine("gpu1", 8, 16);
+            facts.allocatable.extended.insert("nvidia.com/gpu".into(), 2);
+            let labels = [
+                ("nvidia.com/gpu.product", "Tesla T4"),
+                ("nvidia.com/gpu.compute.major", "7"),
+                ("nvidia.com/gpu.compute.minor", "5"),
+            ];
+            facts.labels = labels
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into_iter()
+                .collect::<std::collections::BTreeMap<_, _>>()
+                .into();
+            world.set_node(facts);
+            world.submit("job", "alice", 1, |job| {
+                job.request.gpus = 1;
+                job.gpus =
+                    GpuDemands { require: Some("Capability >= 8.0".to_owned()), ..GpuDemands::default() };
+            });
+            world
+        },
+        "spec.requests.requireGpus: no node matches: the nearest, gpu1, has as its best GPU a Tesla T4 with Capability 7.5, and \
+         does not meet Capability >= 8.0; relax the job, or add a node that meets it",
+    ),
+    (
+        "no node is there",
+        || {
+            let mut world = World::new();
+            closed(&mut world, |facts| facts.ready = false);
+            world.submit("job", "alice", 3, |_| ());
+            world
+        },
+        "no node offers its resources: n3 is not Ready; see kubectl get pslots -o wide",
+    ),
+    (
+        "held",
+        || {
+            let mut world = pool();
+            world.submit("job", "alice", 1, |job| job.request.cpus = 64);
+            let uid = job(&world).key.uid.clone();
+            let hold = HoldReason { code: JOB_POLICY_UNDEFINED, subcode: 0, reason: "too many steps".into() };
+            world.pool.hold_waiting(&uid, &hold);
+            world
+        },
+        "proc 0 is held: too many steps (code 5); edit the job's spec to release it",
+    ),
+];
+
+#[test]
+fn each_cause_is_told_in_the_same_words_everywhere() {
+    for (cause, story, expected) in CAUSES {
+        let mut world = story();
+        world.pass(120);
+        assert_eq!(text(&world), expected, "{cause}");
+        let held = why::held(job(&world)).map(|_| "is held: too many steps (code 5)");
+        let event =
+            held.map_or_else(|| format!("{}: {expected}", why::matchable(job(&world)).reason), str::to_owned);
+        assert!(world.log.iter().any(|told| told.contains(&event)), "{cause}: {:#?}", world.log);
+    }
+}

@@ -1,0 +1,142 @@
+//! What a slot lacks of what a job asks for, in words: for the slot that comes nearest to a match.
+
+use super::devices;
+use crate::pool::units::{bytes, counted, readable};
+use crate::pool::{Machine, Side};
+use classad::{Ad, Clause, Env, Expr, Value, explain_match};
+
+/// The most attributes of a machine that are shown beside a clause.
+const SHOWN: usize = 3;
+
+/// The most bytes of a clause, and of a value, that are shown.
+const LENGTH: usize = 256;
+
+/// Something that keeps a slot and a job from matching.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// Whose expression it is.
+    pub side: Side,
+    /// The field of the job that asks for it; empty where the machine refuses.
+    pub field: String,
+    /// What is lacking, as a sentence after the slot's name: `has Arch "X86_64", and TARGET.Arch == "PPC64" is asked for`.
+    pub text: String,
+}
+
+/// Everything that keeps a slot and a job from matching. `machine` is whose slot it is, where that is known.
+pub fn lacks(job: &Ad, slot: &Ad, machine: Option<&Machine>, env: &Env) -> Vec<Lack> {
+    let report = explain_match(job, slot, env);
+    let mut found: Vec<Lack> = Vec::new();
+    if !report.my.accepts {
+        let failed: Vec<&Clause> = report.my.failed().collect();
+        found.extend(failed.iter().map(|clause| of_job(clause, job, slot, machine, env)));
+        if failed.is_empty() {
+            found.push(unfinished(Side::Job, "spec.requirements"));
+        }
+    }
+    if !report.target.accepts {
+        let failed: Vec<&Clause> = report.target.failed().collect();
+        found.extend(failed.iter().flat_map(|clause| of_machine(clause, job, slot, machine, env)));
+        if failed.is_empty() {
+            found.push(unfinished(Side::Machine, ""));
+        }
+    }
+    found
+}
+
+fn unfinished(side: Side, field: &str) -> Lack {
+    let text = match side {
+        Side::Job => "cannot be judged: the job's Requirements is missing or takes too many steps",
+        Side::Machine => "refuses the job: its Requirements is missing or takes too many steps",
+    };
+    Lack { side, field: field.to_owned(), text: text.to_owned() }
+}
+
+fn of_job(clause: &Clause, job: &Ad, slot: &Ad, machine: Option<&Machine>, env: &Env) -> Lack {
+    let lack = |field: &str, text: String| Lack { side: Side::Job, field: field.to_owned(), text };
+    if clause.text.contains("countMatches(MY.Require")
+        && let Some((field, text)) = machine.and_then(|machine| devices::lack(job, machine, env))
+    {
+        return lack(field, text);
+    }
+    let field = if clause.text.starts_with("TARGET.NodeLabels.'") && clause.text.contains(" is \"") {
+        "spec.template.spec.nodeSelector"
+    } else {
+        "spec.requirements"
+    };
+    let text = shown(&clause.text);
+    let has = attributes(&clause.text, job, slot, env);
+    lack(
+        field,
+        if has.is_empty() {
+            format!("does not meet {text}")
+        } else {
+            format!("has {has}, and does not meet {text}")
+        },
+    )
+}
+
+/// The attributes of the other ad that a clause reads, with their values: `Arch "X86_64", Memory 2048`.
+fn attributes(clause: &str, my: &Ad, target: &Ad, env: &Env) -> String {
+    let Ok(expr) = Expr::parse(clause) else { return String::new() };
+    let names = expr.references();
+    let bare = names.bare.iter().filter(|name| !my.contains(name.as_str()));
+    let values = names.target.iter().chain(bare).take(SHOWN).map(|name| {
+        match target.eval_attr(name.as_str(), None, env) {
+            Value::Undefined => format!("no {name}"),
+            Value::Ad(_) | Value::List(_) => format!("another {name}"),
+            value => format!("{name} {}", shown(&value.to_string())),
+        }
+    });
+    values.collect::<Vec<_>>().join(", ")
+}
+
+fn of_machine(clause: &Clause, job: &Ad, slot: &Ad, machine: Option<&Machine>, env: &Env) -> Vec<Lack> {
+    let lack = |text: String| Lack { side: Side::Machine, field: String::new(), text };
+    if clause.text.eq_ignore_ascii_case("WithinResourceLimits") {
+        let short = too_little(job, slot, env);
+        if !short.is_empty() {
+            return vec![lack(format!("has {}", short.join(", and ")))];
+        }
+    }
+    let start = clause.text.eq_ignore_ascii_case("START").then(|| slot.get("Start")).flatten();
+    let expression = start.map_or_else(|| clause.text.clone(), |start| format!("START = {start}"));
+    let policy = machine.and_then(|machine| machine.policy.as_ref());
+    let by = policy.map(|policy| format!(" of NodePolicy {policy}")).unwrap_or_default();
+    let text = start.map(ToString::to_string).unwrap_or(clause.text.clone());
+    let has = attributes(&text, slot, job, env);
+    let has = if has.is_empty() { String::new() } else { format!(" (the job has {has})") };
+    vec![lack(format!("refuses the job by {}{by}{has}", shown(&expression)))]
+}
+
+/// The resources of which a slot has less than a job asks for.
+fn too_little(job: &Ad, slot: &Ad, env: &Env) -> Vec<String> {
+    let number = |ad: &Ad, name: &str| ad.eval_attr(name, None, env).as_int();
+    let mut short = Vec::new();
+    for name in ["Cpus", "Memory", "Disk", "GPUs"] {
+        let request = job.evaluate_attr(&format!("Request{name}"), Some(slot), env).value.as_int();
+        let (Some(asked), has) = (request, number(slot, name).unwrap_or(0)) else { continue };
+        if asked > has {
+            short.push(format!("{} and the job asks for {}", amount(name, has), amount(name, asked)));
+        }
+    }
+    short
+}
+
+/// An amount of a resource in the unit that people write.
+pub(super) fn amount(name: &str, amount: i64) -> String {
+    let plain = |noun: &str| counted(u64::try_from(amount).unwrap_or(0), noun);
+    match name {
+        "Cpus" => plain("CPU"),
+        "GPUs" => plain("GPU"),
+        "Memory" => format!("{} of memory", bytes(amount.saturating_mul(1024))),
+        "Disk" => format!("{} of disk", bytes(amount)),
+        other => format!("{amount} {other}"),
+    }
+}
+
+/// An expression or a value as it is shown: cut where it is very long.
+pub(super) fn shown(text: &str) -> String {
+    let text = readable(text);
+    let end = (0..=LENGTH.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    end.and_then(|end| text.get(..end)).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,223 @@
+//! Why a job's procs do not run, decided and worded in one place. Conditions, the column Why, events and `kubectl slotwright q`
+//! all have their texts from here.
+
+use crate::pool::units::{counted, plain};
+use crate::pool::{
+    Amount, Bar, JOB_POLICY_UNDEFINED, Job, Matchable, Problem, RejectReason, VacateReason, Waits,
+};
+
+/// What is said of a job in one respect: the status, reason and message of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// True or False; `None` is Unknown.
+    pub status: Option<bool>,
+    /// The reason in one word.
+    pub reason: &'static str,
+    /// The reason for people.
+    pub text: String,
+}
+
+/// Why procs of a job do not run, in one text; none where none waits and none is held.
+pub fn why(cluster: &Job, problems: &[Problem]) -> Option<String> {
+    if cluster.removing {
+        return None;
+    }
+    if !problems.is_empty() {
+        return Some(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+    }
+    let waits =
+        (!cluster.idle.is_empty()).then(|| refused(cluster).unwrap_or_else(|| matchable(cluster)).text);
+    let all: Vec<String> = waits.into_iter().chain(held(cluster).map(|held| held.text)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Whether some machine could run the job's procs, and what keeps waiting procs from a slot.
+pub fn matchable(cluster: &Job) -> Said {
+    let said = |status, reason, text: &str| Said { status, reason, text: text.to_owned() };
+    match (&cluster.matchable, &cluster.waits) {
+        // Nothing is looked for any more, and what an earlier operator found is forgotten.
+        _ if cluster.idle.is_empty() => said(Some(true), "NoneWaits", "no proc waits for a node"),
+        (Matchable::No(problem), _) => said(Some(false), problem.reason, &problem.to_string()),
+        // As long as no cycle has found out whether any slot could match, busy slots say nothing about the job.
+        (Matchable::Unknown, None | Some(Waits { bar: Bar::Busy { .. }, .. })) => {
+            said(None, "NotNegotiated", "no negotiation cycle has looked for a node yet")
+        }
+        (known, Some(Waits { bar, .. })) => {
+            let status =
+                if bar.is_for_ever() { Some(false) } else { (*known == Matchable::Yes).then_some(true) };
+            Said { status, reason: bar.word(), text: barred(bar) }
+        }
+        (Matchable::Yes, None) => {
+            said(Some(true), "MachineFound", "there is a node that could run a proc, now or once it is free")
+        }
+    }
+}
+
+/// What is said while procs wait because the API server refused a pod.
+pub fn refused(cluster: &Job) -> Option<Said> {
+    let why = cluster.refused.as_deref().filter(|_| !cluster.idle.is_empty())?;
+    let text = format!(
+        "the API server refused the pod of a proc: {why}; a pod is tried again after 10 s at first, after five minutes at the \
+         most"
+    );
+    Some(Said { status: Some(true), reason: "RefusedByServer", text })
+}
+
+/// What is said while procs are held.
+pub fn held(cluster: &Job) -> Option<Said> {
+    let (first, hold) = cluster.on_hold.first_key_value()?;
+    let alike = cluster.on_hold.values().filter(|other| *other == hold).count();
+    let others = cluster.on_hold.len() - alike;
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let which = if alike == 1 {
+        format!("proc {first} is held")
+    } else {
+        format!("{alike} procs, the first of them proc {first}, are held")
+    };
+    let more = match others {
+        0 => String::new(),
+        1 => "; 1 proc is held for another reason".to_owned(),
+        _ => format!("; {} are held for other reasons", counted(count(others), "proc")),
+    };
+    let all = if alike + others == 1 { "it" } else { "them" };
+    let text = format!("{which}: {hold}{more}; edit the job's spec to release {all}");
+    let reason = match hold.code {
+        JOB_POLICY_UNDEFINED => "TooExpensive",
+        code => VacateReason::of_hold(code).unwrap_or(VacateReason::StartdHeldJob).name(),
+    };
+    Some(Said { status: Some(true), reason, text })
+}
+
+/// What bars procs from slots that they match, for people.
+pub fn barred(bar: &Bar) -> String {
+    match bar {
+        Bar::GroupQuota(amount) if amount.is_too_small() => format!(
+            "a proc takes {} of group {}, whose quota is {} in all; request less, or have an admin raise the quota",
+            plain(amount.wants),
+            amount.of,
+            plain(amount.limit)
+        ),
+        Bar::GroupQuota(amount) => format!("waits for group {}: {}", amount.of, in_use(amount)),
+        Bar::NoGroup => {
+            "waits for slots that no group's quota reserves: jobs without a group have theirs".to_owned()
+        }
+        Bar::Ceiling(amount) if amount.is_too_small() => format!(
+            "a proc takes {} of what {} may have, and the ceiling is {}; request less, or have an admin raise the ceiling",
+            plain(amount.wants),
+            amount.of,
+            plain(amount.limit)
+        ),
+        Bar::Ceiling(amount) => format!("waits for the ceiling of {}: {}", amount.of, in_use(amount)),
+        Bar::ConcurrencyLimit(Some(amount)) if amount.is_too_small() => format!(
+            "a proc takes {} of concurrency limit {}, which has {} in all; ask for less, or have an admin raise the limit",
+            plain(amount.wants),
+            amount.of,
+            plain(amount.limit)
+        ),
+        Bar::ConcurrencyLimit(Some(amount)) => {
+            format!("waits for concurrency limit {}: {}", amount.of, in_use(amount))
+        }
+        Bar::ConcurrencyLimit(None) => "a concurrency limit is reached on every node that matches".to_owned(),
+        Bar::Busy { first, withheld } => {
+            let turn =
+                first.as_ref().map(|first| format!("; the next turn is {first}'s")).unwrap_or_default();
+            let withheld =
+                withheld.as_ref().map(|nodes| format!("; not in use: {nodes}")).unwrap_or_default();
+            format!("every node that could run a proc is busy{turn}{withheld}")
+        }
+        Bar::Other(reason) => other(*reason).to_owned(),
+    }
+}
+
+fn in_use(amount: &Amount) -> String {
+    let takes = if amount.wants > 1.0 {
+        format!(", and a proc takes {}", plain(amount.wants))
+    } else {
+        String::new()
+    };
+    format!("{} of {} in use{takes}", plain(amount.used), plain(amount.limit))
+}
+
+fn other(reason: RejectReason) -> &'static str {
+    match reason {
+        RejectReason::NoMatch | RejectReason::NoSlots => "every node that could run a proc is busy",
+        RejectReason::TimeLimit => {
+            "the negotiator had no time left for the job in this cycle: see NEGOTIATOR_MAX_TIME_PER_CYCLE, _SUBMITTER and \
+             _PIESPIN"
+        }
+        RejectReason::EvaluationShare => {
+            "the expressions of the job, or of its submitter's other jobs, have cost what one cycle may spend on them; write \
+             simpler requirements and ranks, or fewer different jobs"
+        }
+        RejectReason::TooExpensive => {
+            "one of the job's expressions takes too many steps; write simpler requirements, rank, and attributes that these \
+             read"
+        }
+        RejectReason::SubmitterLimit => {
+            "the submitter has the share of the pool that its priority gives it; see kubectl slotwright userprio"
+        }
+        RejectReason::Ceiling => "waits for the submitter's ceiling",
+        RejectReason::GroupQuota => "waits for the group's quota",
+        RejectReason::ConcurrencyLimit => "waits for a concurrency limit",
+        RejectReason::PreemptionPolicy => {
+            "the nodes that match are in use, and PREEMPTION_REQUIREMENTS leaves them to their present jobs"
+        }
+        RejectReason::PreemptionRank => {
+            "the nodes that match are in use by jobs that their policy's RANK prefers"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amount(of: &str, used: f64, limit: f64, wants: f64) -> Amount {
+        Amount { of: of.into(), used, limit, wants, may_grow: false }
+    }
+
+    #[test]
+    fn what_bars_is_said_in_words() {
+        for (bar, word, expected) in [
+            (
+                Bar::GroupQuota(amount("physics.neutrino", 8.0, 8.0, 1.0)),
+                "GroupQuotaReached",
+                "waits for group physics.neutrino: 8 of 8 in use",
+            ),
+            (
+                Bar::GroupQuota(amount("g", 0.0, 8.0, 12.0)),
+                "GroupQuotaTooSmall",
+                "a proc takes 12 of group g, whose quota is 8 in all; request less, or have an admin raise the quota",
+            ),
+            (
+                Bar::ConcurrencyLimit(Some(amount("xsw", 2.0, 3.0, 2.0))),
+                "ConcurrencyLimitReached",
+                "waits for concurrency limit xsw: 2 of 3 in use, and a proc takes 2",
+            ),
+            (
+                Bar::ConcurrencyLimit(Some(amount("xsw", 0.0, 3.0, 9.0))),
+                "ConcurrencyLimitTooSmall",
+                "a proc takes 9 of concurrency limit xsw, which has 3 in all; ask for less, or have an admin raise the limit",
+            ),
+            (
+                Bar::Ceiling(amount("alice", 3.0, 3.0, 1.0)),
+                "CeilingReached",
+                "waits for the ceiling of alice: 3 of 3 in use",
+            ),
+            (
+                Bar::Busy { first: Some("bob".into()), withheld: Some("n2 is cordoned".into()) },
+                "MachinesBusy",
+                "every node that could run a proc is busy; the next turn is bob's; not in use: n2 is cordoned",
+            ),
+        ] {
+            assert_eq!((bar.word(), barred(&bar).as_str()), (word, expected));
+        }
+    }
+
+    /// What a group may take of others' quotas is not known beforehand.
+    #[test]
+    fn a_group_that_accepts_surplus_may_get_more_than_its_quota() {
+        let bar = Bar::GroupQuota(Amount { may_grow: true, ..amount("g", 0.0, 8.0, 12.0) });
+        assert_eq!((bar.word(), bar.is_for_ever()), ("GroupQuotaReached", false));
+    }
+}
