@@ -98,7 +98,8 @@ impl Cluster {
             "running": 1, "completed": 1, "completedProcs": "0"});
         let job = self.put::<HTCJob>(Some("default"), "pi", spec.clone(), status).await;
         let status = json!({"observedGeneration": 1, "clusterId": 2, "submitter": "bob", "summary": "Idle",
-            "idle": 2, "conditions": [{"type": "Matchable", "status": "False", "reason": "RequestTooLarge",
+            "idle": 2, "why": "no node offers 64 CPUs",
+            "conditions": [{"type": "Matchable", "status": "False", "reason": "RequestTooLarge",
             "message": "no node offers 64 CPUs", "lastTransitionTime": NOW}]});
         self.put::<HTCJob>(Some("kube-public"), "big", spec, status).await;
 

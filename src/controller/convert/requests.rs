@@ -55,6 +55,11 @@ impl SlimContainer {
 }
 
 impl SlimPodSpec {
+    /// The spec of a pod of which only its node is known, if even that.
+    pub(crate) fn on(node_name: Option<String>) -> Self {
+        Self { node_name, ..Self::default() }
+    }
+
     /// The pod's own grace period in seconds.
     pub(crate) fn grace_period(&self) -> u64 {
         self.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_PERIOD)

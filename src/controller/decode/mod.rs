@@ -134,6 +134,11 @@ impl<T> Item<T> {
         &self.metadata
     }
 
+    /// The metadata, as far as they can be read, and the object if it can be decoded.
+    pub fn into_parts(self) -> (ObjectMeta, Result<T, Undecodable>) {
+        (self.metadata, self.object)
+    }
+
     /// The object.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ use std::fmt::Debug;
 use futures::future::BoxFuture;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::ObjectMeta;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
@@ -103,6 +104,13 @@ pub trait Watched: Debug + 'static {
 
     /// What is remembered of an object, given what was remembered of it before.
     fn keep(object: &Self::Object, before: Option<&Self::Kept>) -> Self::Kept;
+
+    /// What stands for an object that cannot be decoded and was not known before, made of the object's metadata.
+    ///
+    /// None where the operator leaves such an object alone.
+    fn taken_for(_: ObjectMeta) -> Option<Self::Object> {
+        None
+    }
 
     /// What follows from an object that was made or has changed.
     fn there(object: Self::Object, kept: &Self::Kept) -> Vec<News>;

@@ -94,7 +94,8 @@ impl<W: Watched> Tracker<W> {
             other => (None, other),
         };
         let mut seen: Vec<Seen> = replaced.map(|old| Self::gone(&key, old)).into_iter().collect();
-        match item.object() {
+        let (metadata, object) = item.into_parts();
+        match object {
             Ok(object) => {
                 self.unread.remove(&key);
                 let kept = W::keep(&object, before.as_ref().map(|before| &before.kept));
@@ -104,6 +105,10 @@ impl<W: Watched> Tracker<W> {
             Err(why) => {
                 if let Some(before) = before {
                     self.known.insert(key.clone(), before);
+                } else if let Some(object) = W::taken_for(metadata) {
+                    let kept = W::keep(&object, None);
+                    seen.push(there::<W>(object, &kept));
+                    self.known.insert(key.clone(), Known { uid: uid.clone(), kept });
                 }
                 seen.extend(self.unread(key, named, uid, (version, why)));
             }

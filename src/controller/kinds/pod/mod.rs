@@ -142,6 +142,15 @@ impl Watched for SlimPod {
         })
     }
 
+    /// A pod of the pool that a new leader cannot decode may run: the pod counts as one that lives and of which no more is
+    /// known, on the machine of the slot that the operator wrote on the pod.
+    fn taken_for(metadata: ObjectMeta) -> Option<Self> {
+        let slot = metadata.annotations.as_ref().and_then(|all| SlotName::parse(all.get(labels::SLOT)?).ok());
+        let node_name = slot.map(|slot| slot.machine.as_str().to_owned());
+        let pod = Self { metadata, spec: SlimPodSpec::on(node_name), status: SlimPodStatus::default() };
+        Marks::on(&pod).is_some().then_some(pod)
+    }
+
     fn there(pod: Self, kept: &Self::Kept) -> Vec<News> {
         match kept.clone() {
             Some(Kept::Ours(facts)) => {

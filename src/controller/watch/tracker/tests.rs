@@ -95,6 +95,17 @@ fn what_cannot_be_decoded_is_told_once_and_stays_what_it_was() {
     assert_eq!(tracker.undecodable(), 0);
 }
 
+/// A new leader takes a pod of the pool that cannot be decoded for one that lives: the slot of its claim is not free.
+#[test]
+fn a_pod_of_the_pool_is_known_by_its_metadata() {
+    let mut tracker = Tracker::default();
+    let hidden = [broken(ours("p"), "2"), broken(foreign("q", "3"), "5")];
+    assert_eq!(list(&mut tracker, &hidden), ["proc p 1 of c", "unread p", "unread q", "synced"]);
+    assert_eq!(told(tracker.observe(Event::Apply(item(&broken(ours("p"), "4"))))), ["unread p"]);
+    assert_eq!(told(tracker.observe(Event::Apply(item(&ours("p"))))), ["proc p 1 of c"]);
+    assert_eq!(told(tracker.observe(Event::Delete(item(&ours("p"))))), ["proc gone p"]);
+}
+
 #[test]
 fn another_object_under_the_name_ends_the_first_though_nobody_can_decode_it() {
     let mut tracker = Tracker::default();
