@@ -11,6 +11,7 @@ use crate::negotiator::{
     Candidate, Config, Cycle, Outcome, OwnerInput, PreemptState, RejectReason, Rejection, Request,
     SubmitterInput,
 };
+use crate::pool::slot_types::by_name;
 use crate::pool::units::counted;
 use crate::pool::{
     AtWork, CycleFigures, Given, HoldReason, JOB_POLICY_UNDEFINED, Job, JobUid, MachineName, Matchable,
@@ -75,9 +76,15 @@ pub(super) fn snapshot(pool: &mut Pool, one: &AtWork, all: &[AtWork], now: Time)
         let (Some(ad), Some(host)) = (ad.flatten(), pool.machines().get(&slot.machine)) else { continue };
         let own = host.slot_config(&startd, slot.slot);
         let weight = slot_weight(&ad, &left, own, &env);
-        cycle
-            .slots
-            .push(Candidate { carving: Some(Arc::new(own.requests.clone())), ..Candidate::new(ad, weight) });
+        cycle.slots.push(Candidate {
+            carving: Some(Arc::new(own.requests.clone())),
+            overdrawn: host
+                .standing
+                .get(&slot.slot)
+                .map(|share| by_name(&host.overdrawn_in(share)))
+                .unwrap_or_default(),
+            ..Candidate::new(ad, weight)
+        });
         if several {
             parents.insert(slot.clone(), negotiation.slots.len());
         }

@@ -21,6 +21,8 @@ pub(super) struct Consuming {
     /// The slot's ad, less what the matches of this cycle took.
     pub(super) ad: Ad,
     sizing: Sizing,
+    /// How much more the slot's dynamic slots hold than there is.
+    overdrawn: Consumption,
 }
 
 /// Who decides how much of the slot a match takes.
@@ -64,7 +66,7 @@ impl Consuming {
                 weight: slot.weight,
             },
         };
-        Some(Self { ad: ad.clone(), sizing })
+        Some(Self { ad: ad.clone(), sizing, overdrawn: slot.overdrawn.clone() })
     }
 
     /// Whether the slot has a consumption policy. If so, its Requirements see what a job would consume, not what it requests.
@@ -133,11 +135,25 @@ impl Consuming {
 
     /// Adds what dynamic slots of this slot would free: resources, and their weight.
     pub(super) fn add(&mut self, freed: &Consumption, weighing: f64, env: &Env) {
-        self.ad = given_back(&self.ad, freed, env);
+        let freed = self.settle(freed);
+        self.ad = given_back(&self.ad, &freed, env);
         if let Sizing::Carving { disk, weight, .. } = &mut self.sizing {
             *disk |= freed.get("Disk").is_some_and(|disk| *disk > 0.0);
             *weight += weighing;
         }
+    }
+
+    /// Settles with freed resources what the slot is overdrawn, and returns the rest of these resources.
+    fn settle(&mut self, freed: &Consumption) -> Consumption {
+        let rest = freed.iter().map(|(name, amount)| {
+            let settled = self.overdrawn.get_mut(name).map_or(0.0, |missing| {
+                let settled = amount.min(*missing);
+                *missing -= settled;
+                settled
+            });
+            (name.clone(), amount - settled)
+        });
+        rest.collect()
     }
 
     /// Takes what a match takes that preempts dynamic slots: first what these free, and of what is left of this slot only what is
@@ -145,6 +161,7 @@ impl Consuming {
     pub(super) fn take_with(&mut self, freed: &Consumption, weighing: f64, request: &Ad, env: &Env) -> bool {
         let mut grown = self.clone();
         grown.add(freed, weighing, env);
+        let freed = self.settle(freed);
         let Some(taken) = grown.taken(request, env) else { return false };
         let needed = taken.into_iter().map(|(name, amount)| {
             let freed = freed.get(&name).copied().unwrap_or(0.0);

@@ -10,7 +10,7 @@ use super::time_limits::Stopwatch;
 use std::sync::Arc;
 
 pub use crate::pool::RejectReason;
-use crate::pool::slot_types::RequestPolicy;
+use crate::pool::slot_types::{Consumption, RequestPolicy};
 use classad::{Ad, Env};
 
 /// All that a negotiation depends on.
@@ -62,12 +62,15 @@ pub struct Candidate {
     /// For a dynamic slot, the place in [`Cycle::slots`] of the partitionable slot that it was carved from. With
     /// `ALLOW_PSLOT_PREEMPTION` a dynamic slot is preempted only for a match with that partitionable slot.
     pub parent: Option<usize>,
+    /// For a partitionable slot, how much more its dynamic slots hold than there is. As much of what they give back is not
+    /// offered to anybody. HTCondor's machines do not shrink; a node does, when pods of others take a part of the node.
+    pub overdrawn: Consumption,
 }
 
 impl Candidate {
     /// A slot of this weight.
     pub fn new(ad: Ad, weight: f64) -> Self {
-        Self { ad, weight, carving: None, parent: None }
+        Self { ad, weight, carving: None, parent: None, overdrawn: Consumption::new() }
     }
 }
 

@@ -468,17 +468,31 @@ impl Machine {
 
     /// What is left to carve, over all slots.
     pub fn available(&self) -> Resources {
+        self.balance().floor_at_zero()
+    }
+
+    /// The total less what claims hold and wait for: negative where they hold more than there is.
+    fn balance(&self) -> Resources {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
         left.subtract(&self.lost);
         self.standing.values().filter_map(|slot| slot.kept.as_ref()).for_each(|kept| left.subtract(kept));
-        left.floor_at_zero()
+        left
     }
 
     /// What is left to carve from one of its slots. Pods of others may have taken of its share: no more than the machine
     /// has left.
     pub fn available_in(&self, slot: &MachineSlot) -> Resources {
         slot.uncarved().at_most(&self.available())
+    }
+
+    /// Returns how much more the claims on one of its slots hold than there is: the node, or what it offers, has shrunk.
+    ///
+    /// As much of what these claims give back is nobody's.
+    pub fn overdrawn_in(&self, slot: &MachineSlot) -> Resources {
+        let mut missing = Resources::default();
+        missing.subtract(&slot.balance().at_most(&self.balance()));
+        missing.floor_at_zero()
     }
 
     /// What no claim holds of one of its slots, be it that one waits for it.

@@ -104,12 +104,17 @@ impl MachineSlot {
 
     /// What of its share no claim holds and none waits for. Less may be had: see [`Machine::available`](super::Machine::available).
     pub fn uncarved(&self) -> Resources {
+        self.balance().floor_at_zero()
+    }
+
+    /// Its share less what claims hold and wait for: negative where they hold more than the share.
+    pub(super) fn balance(&self) -> Resources {
         let mut left = self.total.clone();
         left.subtract(&self.carved);
         if let Some(kept) = &self.kept {
             left.subtract(kept);
         }
-        left.floor_at_zero()
+        left
     }
 
     /// Whether a claim is on it, or on something carved from it.

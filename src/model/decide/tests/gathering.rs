@@ -3,7 +3,7 @@
 use super::governed::negotiate_by;
 use super::world::World;
 use crate::negotiator::Config;
-use crate::pool::{Activation, Claim, ClaimId, Event, Resources, SlotName, StartdConfig, State};
+use crate::pool::{Activation, Capacity, Claim, ClaimId, Event, Resources, SlotName, StartdConfig, State};
 use classad::Expr;
 
 /// A node of eight cores that bob's narrow jobs fill, of one core each, and which alice's jobs may throw out.
@@ -271,6 +271,22 @@ fn the_operator_may_die_at_any_second() {
         );
         assert_eq!((running(&world, "narrow"), free(&world)), (8, 0), "after {second} s");
     }
+}
+
+/// Where pods of others have taken a part of the node, more claims have to go than the wide job would need.
+#[test]
+fn the_node_may_have_shrunk() {
+    let mut world = full(true);
+    let requests = Capacity { milli_cpu: 3_000, ..Capacity::default() };
+    let pod = Event::ForeignPod { pod: "f".into(), machine: "n1".into(), requests };
+    world.pool.apply(pod, world.now);
+    wide(&mut world, 1, 4);
+    world.pass(30);
+    assert_eq!((running(&world, "narrow"), running(&world, "wide")), (1, 1), "{:#?}", world.log);
+    assert!(!world.log.iter().any(|told| told.contains("refused its claim")), "{:#?}", world.log);
+    wide(&mut world, 1, 6);
+    world.pass(30);
+    assert_eq!(running(&world, "narrow"), 1, "six cores are not there");
 }
 
 /// The node goes while slots make room.

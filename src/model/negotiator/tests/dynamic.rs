@@ -72,6 +72,25 @@ fn a_wide_job_gets_several_narrow_slots_at_once() {
     assert_eq!(of(4, 4), [(0, vec![], None)], "nobody goes where there is enough");
 }
 
+/// A node that has shrunk gives back less than its dynamic slots hold: pods of others have the rest.
+#[test]
+fn what_the_slot_is_overdrawn_is_nobodys() {
+    let slots = |overdrawn: f64| {
+        let shrunk = Candidate { overdrawn: [("Cpus".to_owned(), overdrawn)].into(), ..pslot((0, 1024)) };
+        let narrow = (0..4).map(|_| dslot(0, (1, 1024), "low", ""));
+        std::iter::once(shrunk).chain(narrow).collect::<Vec<_>>()
+    };
+    let of = |overdrawn: f64, requests: &[Request]| {
+        let matches = matches(&pool(slots(overdrawn), requests)).into_iter();
+        matches.map(|(_, preempted, _)| preempted).collect::<Vec<_>>()
+    };
+    assert_eq!(of(1.0, &[wanting(1, (1, 512))]), [vec![1, 2]]);
+    assert_eq!(of(3.0, &[wanting(1, (1, 512))]), [vec![1, 2, 3, 4]]);
+    assert_eq!(of(4.0, &[wanting(1, (1, 512))]), Vec::<Vec<usize>>::new());
+    // The first match settles the debt, and the second does not pay again.
+    assert_eq!(of(1.0, &[wanting(1, (1, 512)), wanting(2, (1, 256))]), [vec![1, 2], vec![3], vec![4]]);
+}
+
 /// Without the knob a wide job waits until somebody leaves, and dynamic slots are preempted one by one for narrow jobs.
 #[test]
 fn only_where_it_is_allowed() {

@@ -11,6 +11,7 @@ use super::devices::Constraint;
 use super::fault::Fault;
 use super::of_type;
 use super::totals::Device;
+use crate::pool::Resources;
 use classad::{Ad, Env, Expr, Value};
 use condor_config::Config;
 
@@ -214,6 +215,16 @@ pub fn after(slot: &Ad, taken: &Consumption, job: &Ad, env: &Env) -> Ad {
         }
     }
     rest
+}
+
+/// Returns resources by their names in ads, without those of which there is nothing.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "amounts of slots are far below 2^53")]
+pub fn by_name(resources: &Resources) -> Consumption {
+    let standard = [("Cpus", resources.cpus), ("Memory", resources.memory_mib), ("Disk", resources.disk_kib)];
+    let standard = standard.map(|(name, amount)| (name.to_owned(), amount));
+    let all = standard.into_iter().chain(resources.by_classad_name());
+    all.filter(|(_, amount)| *amount != 0).map(|(name, amount)| (name, amount as f64)).collect()
 }
 
 /// The slot's ad with the amounts that dynamic slots would give back. The list of available devices stays as it is.

@@ -38,7 +38,8 @@ mod share;
 mod totals;
 
 pub use consumption::{
-    Consumption, ConsumptionPolicy, NotConsumed, after, as_consumed, consumed, consumption, cost, given_back,
+    Consumption, ConsumptionPolicy, NotConsumed, after, as_consumed, by_name, consumed, consumption, cost,
+    given_back,
 };
 pub use devices::Constraint;
 pub use fault::{Fault, Refusal};
