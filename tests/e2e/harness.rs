@@ -179,9 +179,15 @@ impl Cluster {
 
     /// Lets the negotiator run cycles more often than by default, where it waits 20 s between two cycles.
     pub async fn quick_cycles(&self) {
+        self.cycles_at_least(1).await;
+    }
+
+    /// Lets the negotiator run a cycle every two seconds, and where there is news as soon as the last cycle began so many
+    /// seconds ago.
+    pub async fn cycles_at_least(&self, apart: u32) {
         self.apply(json!({
             "apiVersion": "slotwright.dev/v1alpha1", "kind": "Negotiator", "metadata": {"name": "quick"},
-            "spec": {"intervalSeconds": 2, "cycleDelaySeconds": 0, "minIntervalSeconds": 1},
+            "spec": {"intervalSeconds": 2, "cycleDelaySeconds": 0, "minIntervalSeconds": apart},
         }))
         .await;
     }

@@ -12,7 +12,7 @@ const PER_SLOT: u64 = 1000;
 const PER_JOB: u64 = 500_000;
 
 /// How many jobs' shares a submitter may have.
-const JOBS: u64 = 32;
+const JOBS: u64 = 8;
 
 /// The shares of a cycle, and what each submitter has had.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!(shares.left(0, 0), 1_000_000);
         assert_eq!(shares.left(0, 999_999), 1);
         assert_eq!(shares.left(0, 2_000_000), 0);
-        shares.spend(0, 31_500_000);
+        shares.spend(0, 7_500_000);
         assert_eq!(shares.left(0, 0), 500_000);
         shares.spend(0, 1_000_000);
         assert_eq!(shares.left(0, 0), 0, "nothing is left for further jobs");

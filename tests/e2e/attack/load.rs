@@ -15,7 +15,7 @@ const NODES: usize = 500;
 const HOSTILE: usize = 500;
 const PROCS: u32 = 100;
 /// How often the time to start is taken, alone and beside. The median counts.
-const TIMES: usize = 3;
+const TIMES: usize = 5;
 /// How many times as long as alone the procs may take.
 const MOST_TIMES: f64 = 2.0;
 
@@ -82,6 +82,9 @@ async fn median(cluster: &Cluster, prefix: &str) -> Duration {
 #[ignore = "a measurement: hack/attack.sh load"]
 async fn hostile_jobs_neither_delay_others_nor_take_memory() {
     let (mut cluster, tenant) = pool_of(NODES).await;
+    // A job that comes to a quiet pool is matched at once; a job that comes to a busy pool waits first until the least time
+    // between two cycles has passed, whoever keeps the pool busy. That wait is not what is measured.
+    cluster.cycles_at_least(0).await;
     cluster.start_operator();
     eventually("all nodes are slots", || async {
         cluster.pslots().list(&ListParams::default()).await.unwrap().items.len() == NODES
